@@ -1,0 +1,1 @@
+"""baton: Relay and Relax, compiled to native code by LLVM, from `pip install` alone."""

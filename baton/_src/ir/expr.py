@@ -1,0 +1,169 @@
+"""The bases of every expression, and the two expressions all languages share: `GlobalVar` and `Op`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from baton._src.ir.node import Node, node, note, part
+from baton._src.support.diagnostics import fail
+from baton._src.support.spans import Span
+from baton._src.values.dtype import DataType
+
+
+class Operators:
+    """Python operators on expressions.
+
+    What `a + b` builds is decided by the language of `a`: `build(name, a, b)` is bound once per language (`tir.operators`
+    for PrimExprs, `ops.syntax` for Relay and Relax), since the builders live in later layers.
+    Names: add subtract multiply divide floor_divide floor_mod power negative less less_equal greater greater_equal
+    left_shift right_shift bitwise_and bitwise_or bitwise_xor bitwise_not. `==` stays identity except for PrimExprs.
+    """
+
+    __slots__ = ()
+    build: ClassVar[Callable[..., Any]]
+
+    def __add__(self, other: Any) -> Any:
+        return type(self).build("add", self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return type(self).build("add", other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return type(self).build("subtract", self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return type(self).build("subtract", other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return type(self).build("multiply", self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return type(self).build("multiply", other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return type(self).build("divide", self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return type(self).build("divide", other, self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return type(self).build("floor_divide", self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return type(self).build("floor_divide", other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return type(self).build("floor_mod", self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return type(self).build("floor_mod", other, self)
+
+    def __pow__(self, other: Any) -> Any:
+        return type(self).build("power", self, other)
+
+    def __neg__(self) -> Any:
+        return type(self).build("negative", self)
+
+    def __lt__(self, other: Any) -> Any:
+        return type(self).build("less", self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return type(self).build("less_equal", self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return type(self).build("greater", self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return type(self).build("greater_equal", self, other)
+
+    def __lshift__(self, other: Any) -> Any:
+        return type(self).build("left_shift", self, other)
+
+    def __rshift__(self, other: Any) -> Any:
+        return type(self).build("right_shift", self, other)
+
+    def __and__(self, other: Any) -> Any:
+        return type(self).build("bitwise_and", self, other)
+
+    def __or__(self, other: Any) -> Any:
+        return type(self).build("bitwise_or", self, other)
+
+    def __xor__(self, other: Any) -> Any:
+        return type(self).build("bitwise_xor", self, other)
+
+    def __invert__(self) -> Any:
+        return type(self).build("bitwise_not", self)
+
+
+@node
+class BaseExpr(Node):
+    """Anything that denotes a value; `span` is where it was written."""
+
+    span: Span | None = note(kw_only=True, default=None)
+
+
+@node
+class PrimExpr(BaseExpr, Operators):
+    """A scalar of the kernel language; also what dims of shapes are made of. Subclasses are in `tir.expr`."""
+
+    dtype: DataType = part(kw_only=True, default=DataType("int32"))
+
+
+@node
+class GraphExpr(BaseExpr):
+    """An expression of Relay or Relax. What inference found out is a note: Relay's type, Relax's struct info."""
+
+    checked_type_: Any = note(kw_only=True, default=None)
+    struct_info_: Any = note(kw_only=True, default=None)
+
+    @property
+    def checked_type(self) -> Any:
+        """The inferred Relay type; an error if inference has not run."""
+        if self.checked_type_ is None:
+            raise fail("relay-unchecked", "the type of this expression is not known yet", help="run InferType first")
+        return self.checked_type_
+
+    @property
+    def struct_info(self) -> Any:
+        """What Relax knows of the value; an error if the expression was not normalised yet."""
+        if self.struct_info_ is None:
+            raise fail(
+                "relax-unchecked",
+                "the struct info of this expression is not known yet",
+                help="build it through a BlockBuilder, or run Normalize first",
+            )
+        return self.struct_info_
+
+
+@node
+class GlobalVar(GraphExpr):
+    """The name of a function of the module. Identity matters within a module; equality of names across modules."""
+
+    name_hint: str
+
+    def __call__(self, *args: Any) -> Any:
+        """A call of this function: the language is that of the first argument (see `ops.syntax`)."""
+        return type(self).call(self, args)
+
+    call: ClassVar[Callable[[GlobalVar, tuple[Any, ...]], Any]]
+
+
+@node
+class Op(GraphExpr):
+    """The name of an operator, interned by its catalogue: one object a name.
+
+    `definition` is the `OpDef` (or TIR intrinsic) it stands for.
+    """
+
+    name: str
+    definition: Any = note(kw_only=True, default=None)
+
+
+@node
+class Range(Node):
+    """The integers from `min` to `min + extent`, exclusive."""
+
+    min: PrimExpr
+    extent: PrimExpr = part()
+    span: Span | None = note(kw_only=True, default=None)

@@ -1,0 +1,101 @@
+"""`IRModule`: functions by global name, ADT definitions, attributes, global infos. Functions of Relay, Relax and TIR live together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from baton._src.ir.expr import GlobalVar
+from baton._src.ir.node import Node, init_field, node, part
+from baton._src.ir.types import Constructor, GlobalTypeVar, TypeData
+from baton._src.support.diagnostics import fail
+
+
+@node
+class IRModule(Node):
+    """The unit of compilation. Immutable: `with_function`, `with_functions` and `without` return new modules.
+
+    (The public face adds TVM's mutating spellings `mod["main"] = f` and `update_func`, which replace the contents in
+    place; passes never use them.)
+    """
+
+    functions: dict[GlobalVar, Any] = part(kw_only=True)
+    type_definitions: dict[GlobalTypeVar, TypeData] = part(kw_only=True)
+    attrs: dict[str, Any] = part(kw_only=True)
+    global_infos: dict[str, tuple[Any, ...]] = part(kw_only=True)
+
+    def __init__(
+        self,
+        functions: Mapping[Any, Any] | None = None,
+        type_definitions: Mapping[Any, Any] | None = None,
+        attrs: Mapping[str, Any] | None = None,
+        global_infos: Mapping[str, Any] | None = None,
+    ) -> None:
+        found: dict[GlobalVar, Any] = {}
+        for key, function in (functions or {}).items():
+            found[GlobalVar(key) if isinstance(key, str) else key] = function
+        names = [v.name_hint for v in found]
+        if len(set(names)) != len(names):
+            twice = sorted({n for n in names if names.count(n) > 1})
+            raise fail("module-duplicate", f"the module defines {', '.join(twice)} more than once")
+        init_field(self, "functions", found)
+        init_field(self, "type_definitions", dict(type_definitions or {}))
+        init_field(self, "attrs", dict(attrs or {}))
+        init_field(self, "global_infos", {k: tuple(v) for k, v in (global_infos or {}).items()})
+
+    def get_global_var(self, name: str) -> GlobalVar:
+        """The variable named `name`; `DiagnosticError` (`module-missing`) if there is none."""
+        for var in self.functions:
+            if var.name_hint == name:
+                return var
+        known = ", ".join(sorted(v.name_hint for v in self.functions)) or "none"
+        raise fail("module-missing", f"the module has no function {name!r}", help=f"it has: {known}")
+
+    def get_global_vars(self) -> list[GlobalVar]:
+        return list(self.functions)
+
+    def get_global_type_var(self, name: str) -> GlobalTypeVar:
+        for var in self.type_definitions:
+            if var.name_hint == name:
+                return var
+        raise fail("module-missing", f"the module has no type {name!r}")
+
+    def get_constructor(self, tag: int) -> Constructor:
+        for data in self.type_definitions.values():
+            for constructor in data.constructors:
+                if constructor.tag == tag:
+                    return constructor
+        raise fail("module-missing", f"no constructor has tag {tag}")
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, GlobalVar) and key in self.functions:
+            return self.functions[key]
+        if isinstance(key, GlobalTypeVar):
+            return self.type_definitions[key]
+        name = key.name_hint if isinstance(key, GlobalVar) else key
+        if name not in {v.name_hint for v in self.functions} and any(
+            v.name_hint == name for v in self.type_definitions
+        ):
+            return self.type_definitions[self.get_global_type_var(name)]
+        return self.functions[self.get_global_var(name)]
+
+    def __contains__(self, key: object) -> bool:
+        name = key.name_hint if isinstance(key, GlobalVar) else key
+        return any(v.name_hint == name for v in self.functions)
+
+    def __iter__(self) -> Iterator[GlobalVar]:
+        return iter(self.functions)
+
+    def __len__(self) -> int:
+        return len(self.functions)
+
+    def functions_items(self) -> list[tuple[GlobalVar, Any]]:
+        return list(self.functions.items())
+
+    def with_function(self, var: GlobalVar, function: Any) -> IRModule:
+        """This module with `var` defined (anew) as `function`."""
+        return self.with_functions({**self.functions, var: function})
+
+    def with_functions(self, functions: Mapping[GlobalVar, Any]) -> IRModule:
+        """This module with exactly these functions."""
+        return IRModule(functions, self.type_definitions, self.attrs, self.global_infos)

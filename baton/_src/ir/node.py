@@ -1,0 +1,119 @@
+"""How an IR node is declared: a frozen slotted dataclass whose fields say their role.
+
+Structural equality and hashing, children, rebuilding and printing paths are all derived from the roles, so a new
+node needs no visitor code. A node compares and hashes by identity; `structural_equal` is a function.
+
+    @node
+    class Let(Expr):
+        var: Var = binder()      # a definition: structural equality renames it freely
+        value: Expr
+        body: Expr
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar, dataclass_transform
+
+_MISSING = dataclasses.MISSING
+T = TypeVar("T")
+
+
+class Role(Enum):
+    """What a field is to the program."""
+
+    VALUE = "value"
+    """Part of the meaning: compared, hashed, traversed, rebuilt."""
+    BINDER = "binder"
+    """A definition (or a tuple of them): its uses elsewhere in the node refer to it; compared up to renaming."""
+    NOTE = "note"
+    """About the program, not of it (span, checked type, struct info): ignored by equality, kept by rebuilding."""
+
+
+class FieldSpec(NamedTuple):
+    """One declared field of a node class."""
+
+    name: str
+    role: Role
+
+
+def part(*, default: Any = _MISSING, default_factory: Any = _MISSING, kw_only: bool = False) -> Any:
+    """A field that is part of the meaning (also what a plain annotation gives)."""
+    return _field(Role.VALUE, default, default_factory, kw_only)
+
+
+def binder(*, default: Any = _MISSING, default_factory: Any = _MISSING, kw_only: bool = False) -> Any:
+    """A field that defines variables."""
+    return _field(Role.BINDER, default, default_factory, kw_only)
+
+
+def note(*, default: Any = None, kw_only: Literal[True]) -> Any:
+    """A field about the program; it starts out as `default` and may be set later with `set_note`.
+
+    `kw_only=True` is spelled at each use because type checkers read it there.
+    """
+    return _field(Role.NOTE, default, _MISSING, kw_only)
+
+
+def _field(role: Role, default: Any, factory: Any, kw_only: bool) -> Any:
+    options: dict[str, Any] = {"metadata": {"role": role}, "kw_only": kw_only}
+    if default is not _MISSING:
+        options["default"] = default
+    if factory is not _MISSING:
+        options["default_factory"] = factory
+    return dataclasses.field(**options)
+
+
+class Node:
+    """The root of every IR class. Immutable; identity is equality."""
+
+    __slots__ = ("__weakref__",)
+    specs: ClassVar[tuple[FieldSpec, ...]] = ()
+    """All fields in declaration order, base classes first; filled by `@node`."""
+    text: ClassVar[Callable[[Any], str] | None] = None
+    """The printer of the node's language; bound by `driver.wiring`, as printers live in later layers."""
+
+    def same_as(self, other: object) -> bool:
+        """Whether both are one object (TVM's spelling of `is`)."""
+        return self is other
+
+    def __repr__(self) -> str:
+        text = type(self).text
+        if text is not None:
+            return text(self)
+        parts = (f"{s.name}={getattr(self, s.name)!r}" for s in self.specs if s.role is not Role.NOTE)
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    def with_fields(self, **changes: Any) -> Self:
+        """A copy with some fields changed, notes kept unless given; the same object if nothing changes."""
+        if all(getattr(self, name) is new for name, new in changes.items()):
+            return self
+        copy = object.__new__(type(self))
+        for spec in self.specs:
+            name = spec.name
+            object.__setattr__(copy, name, changes[name] if name in changes else getattr(self, name))
+        return copy
+
+
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(part, binder, note))
+def node(cls: type[T]) -> type[T]:
+    """Declare a node class (see the module's docstring)."""
+    built: Any = dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)(cls)
+    built.specs = tuple(FieldSpec(f.name, f.metadata.get("role", Role.VALUE)) for f in dataclasses.fields(built))
+    found: type[T] = built
+    return found
+
+
+def set_note(target: Node, name: str, content: object) -> None:
+    """Set a note field (span, checked type, struct info) of an otherwise immutable node."""
+    object.__setattr__(target, name, content)
+
+
+def init_field(target: Node, name: str, content: object) -> None:
+    """Set a field from a class's own `__post_init__` while the object is being made; never afterwards."""
+    object.__setattr__(target, name, content)
+
+
+NodeFactory = Callable[..., Node]

@@ -1,0 +1,148 @@
+"""`OpDef`: everything there is to say about one operator, in one value. Relay and Relax are two signatures over it.
+
+A facet that does not apply is spelled `NotApplicable("why")`, so that "forgotten" and "impossible" differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Generic, NoReturn, Protocol, TypeVar
+
+from baton._src.ir.attrs import Attrs, NoAttrs
+from baton._src.ir.expr import Op, PrimExpr
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo
+from baton._src.support.diagnostics import Diagnostic, DiagnosticError
+from baton._src.support.spans import Span
+
+A = TypeVar("A", bound=Attrs)
+
+
+class Fusion(IntEnum):
+    """How an operator takes part in fusion (TVM's TOpPattern; the numbers are public)."""
+
+    ELEMWISE = 0
+    BROADCAST = 1
+    INJECTIVE = 2
+    COMM_REDUCE = 3
+    OUT_EWISE_FUSABLE = 4
+    TUPLE = 7
+    OPAQUE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class NotApplicable:
+    """A facet an operator does not have, and why."""
+
+    why: str
+
+
+class DimProver(Protocol):
+    """What an infer function may ask about symbolic dims (implemented by `tir.arith.Analyzer`)."""
+
+    def equal(self, a: Dim, b: Dim) -> bool | None:
+        """True or False if certain, None if undecided."""
+        ...
+
+    def simplify(self, expr: PrimExpr) -> PrimExpr: ...
+
+
+@dataclass(frozen=True, slots=True)
+class OpCall(Generic[A]):
+    """One call, as `infer` sees it: what is known of the arguments, the attributes, and how to complain.
+
+    `values[i]` is the argument itself as a NumPy array (or tuple of ints for a shape) where it is a known constant.
+    """
+
+    op: OpDef[A]
+    args: tuple[Info, ...]
+    attrs: A
+    prover: DimProver
+    values: tuple[Any, ...] = ()
+    span: Span | None = None
+
+    def fail(self, message: str, *, code: str = "op-shape", help: str | None = None) -> NoReturn:
+        """The call is certainly wrong: `message` says how, naming shapes and dtypes."""
+        raise DiagnosticError(Diagnostic(code, f"{self.op.name}: {message}", span=self.span, help=help))
+
+    def tensor(self, index: int) -> TensorInfo:
+        """Argument `index`, which must be a tensor."""
+        found = self.args[index]
+        if not isinstance(found, TensorInfo):
+            name = self.op.inputs[index].name if index < len(self.op.inputs) else f"argument {index}"
+            self.fail(f"{name} must be a tensor, got {found}", code="op-argument")
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An operand: `kind` is `tensor`, `tensors` (a tuple of them), `shape` (a Relax shape value), `prim`, or `object`."""
+
+    name: str
+    doc: str = ""
+    kind: str = "tensor"
+    optional: bool = False
+
+
+Infer = Callable[[OpCall[Any]], Info]
+Compute = Callable[..., Any]
+"""`compute(inputs, attrs, out) -> te.Tensor | tuple of them`: inputs are te.Tensors (tuples of them for `tensors`, tuples
+of dims for `shape`, scalars for `prim`), `out` is what `infer` said (all dims known or symbolic, dtype known)."""
+Reference = Callable[..., Any]
+"""`reference(inputs, attrs) -> ndarray | tuple of them`: the meaning, over NumPy arrays (tuples of ints for shapes)."""
+Decompose = Callable[..., Any]
+"""`decompose(builder, args, attrs, out) -> expression`: the call in terms of other operators; `builder` is the op namespace
+of Relax (`builder.op("matmul", a, b, **attrs)`) and keeps names and spans."""
+Gradient = Callable[..., Any]
+"""`gradient(builder, args, attrs, out, grad) -> one gradient expression an argument`."""
+
+
+@dataclass(frozen=True)
+class OpDef(Generic[A]):
+    """An operator. `name` is neutral ("nn.conv2d"); Relax calls it `relax.<name>`, Relay `relay_name` (default: `name`)."""
+
+    name: str
+    attrs: type[A] = NoAttrs  # type: ignore[assignment]
+    inputs: tuple[Input, ...] = ()
+    infer: Infer = field(kw_only=True)
+    compute: Compute | NotApplicable = field(kw_only=True)
+    reference: Reference | NotApplicable = field(kw_only=True)
+    fusion: Fusion = field(kw_only=True)
+    gradient: Gradient | NotApplicable = field(kw_only=True, default=NotApplicable("not yet"))
+    layout: Any = field(kw_only=True, default=NotApplicable("keeps the layout it is given"))
+    decompose: Decompose | NotApplicable = field(kw_only=True, default=NotApplicable("computed directly"))
+    infer_inputs: Callable[[OpCall[A]], Sequence[TensorInfo | None]] | None = field(kw_only=True, default=None)
+    """For operators whose weights' types Relay infers from the data: what each unknown argument must be."""
+    pure: bool = field(kw_only=True, default=True)
+    stateful: bool = field(kw_only=True, default=False)
+    shape_values: tuple[int, ...] = field(kw_only=True, default=())
+    """Arguments whose value decides the output's shape (Relay's TShapeDataDependent)."""
+    relay_name: str | NotApplicable = field(kw_only=True, default="")
+    relay_builder: Callable[..., Any] | None = field(kw_only=True, default=None)
+    """A builder for Relay where the one derived from inputs and attributes does not fit."""
+    in_relax: bool = field(kw_only=True, default=True)
+    """Whether `relax.op` offers it; a Relay-only operator still exists in Relax for lowering, under `relax.<name>`."""
+    relax_builder: Callable[..., Any] | None = field(kw_only=True, default=None)
+    relay_to_relax: Callable[..., Any] | None = field(kw_only=True, default=None)
+    """`(args, attrs) -> (args, attrs)` where the languages differ (reshape: attribute or argument)."""
+    samples: Callable[[], Sequence[Any]] | None = field(kw_only=True, default=None)
+    """Sampled calls for the conformance test over the catalogue."""
+
+    def __post_init__(self) -> None:
+        if self.relay_name == "":
+            object.__setattr__(self, "relay_name", self.name)
+        object.__setattr__(self, "relax_op", Op(f"relax.{self.name}", definition=self))
+        name = self.relay_name
+        object.__setattr__(self, "relay_op", Op(name, definition=self) if isinstance(name, str) else None)
+
+    relax_op: Op = field(init=False, repr=False)
+    relay_op: Op | None = field(init=False, repr=False)
+
+    @property
+    def doc(self) -> str:
+        """The first paragraph of the module that declares it."""
+        import inspect
+
+        module = inspect.getmodule(self.infer)
+        return (inspect.getdoc(module) or "").split("\n\n")[0] if module else ""

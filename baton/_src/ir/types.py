@@ -1,0 +1,152 @@
+"""Types of Relay (and the erased view of Relax's StructInfo). Names and fields follow `tvm.ir` / `tvm.relay.ty` v0.19."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+from baton._src.ir.expr import GraphExpr, PrimExpr
+from baton._src.ir.node import Node, binder, init_field, node, note, part
+from baton._src.support.spans import Span
+from baton._src.values.dtype import DataType
+
+
+class TypeKind(IntEnum):
+    """What a type variable may stand for."""
+
+    Type = 0
+    ShapeVar = 1
+    BaseType = 2
+    Constraint = 4
+    AdtHandle = 5
+    TypeData = 6
+    Shape = 3
+
+
+@node
+class Type(Node):
+    """Any type."""
+
+    span: Span | None = note(kw_only=True, default=None)
+
+
+@node
+class PrimType(Type):
+    """A scalar of TIR."""
+
+    dtype: DataType
+
+
+@node
+class PointerType(Type):
+    """A pointer of TIR."""
+
+    element_type: Type
+    storage_scope: str = ""
+
+
+@node
+class TensorType(Type):
+    """A tensor: dims are ints (`IntImm`), variables or `Any` (`?`); `()` is a scalar."""
+
+    shape: tuple[PrimExpr, ...]
+    dtype: DataType
+
+
+@node
+class TupleType(Type):
+    """A tuple; no fields is the unit type."""
+
+    fields: tuple[Type, ...]
+
+    def __init__(self, fields: Any = (), span: Span | None = None) -> None:
+        init_field(self, "fields", tuple(fields))
+        init_field(self, "span", span)
+
+
+@node
+class TypeVar(Type):
+    """A type parameter."""
+
+    name_hint: str
+    kind: TypeKind = TypeKind.Type
+
+
+@node
+class GlobalTypeVar(Type):
+    """The name of an ADT of the module."""
+
+    name_hint: str
+    kind: TypeKind = TypeKind.AdtHandle
+
+
+@node
+class IncompleteType(Type):
+    """A hole that inference fills."""
+
+    kind: TypeKind = TypeKind.Type
+
+
+@node
+class TypeConstraint(Type):
+    """Something that has to hold between types."""
+
+
+@node
+class TypeRelation(TypeConstraint):
+    """`func(args, num_inputs, attrs, reporter) -> bool`; the last `len(args) - num_inputs` types are outputs."""
+
+    func: Any
+    args: tuple[Type, ...]
+    num_inputs: int
+    attrs: Any = None
+
+
+@node
+class FuncType(Type):
+    """`fn<type_params>(arg_types) -> ret_type where type_constraints`"""
+
+    arg_types: tuple[Type, ...]
+    ret_type: Type
+    type_params: tuple[TypeVar, ...] = binder(default=())
+    type_constraints: tuple[TypeConstraint, ...] = ()
+
+
+@node
+class RelayRefType(Type):
+    """A mutable cell holding a `value`."""
+
+    value: Type
+
+
+@node
+class TypeCall(Type):
+    """An ADT (or type variable) applied to arguments: `List[int32]`."""
+
+    func: Type
+    args: tuple[Type, ...]
+
+
+@node
+class Constructor(GraphExpr):
+    """One constructor of an ADT; `tag` numbers it within its ADT."""
+
+    name_hint: str
+    inputs: tuple[Type, ...]
+    belong_to: GlobalTypeVar
+    tag: int = part(kw_only=True, default=-1)
+
+
+@node
+class TypeData(Type):
+    """The definition of an ADT."""
+
+    header: GlobalTypeVar
+    type_vars: tuple[TypeVar, ...] = binder()
+    constructors: tuple[Constructor, ...] = part(kw_only=True)
+
+    def __init__(self, header: GlobalTypeVar, type_vars: Any, constructors: Any, span: Span | None = None) -> None:
+        init_field(self, "header", header)
+        init_field(self, "type_vars", tuple(type_vars))
+        init_field(self, "constructors", tuple(constructors))
+        init_field(self, "span", span)

@@ -1,0 +1,325 @@
+"""The expressions of Relax (seed 001, Grammar). Names and fields follow `tvm.relax` v0.19; struct info is in `struct_info`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op, Operators, PrimExpr
+from baton._src.ir.node import Node, binder, init_field, node, note, part
+from baton._src.support.diagnostics import fail
+from baton._src.support.spans import Span
+from baton._src.tir.expr import literal
+from baton._src.values.dtype import INT64, DataType
+from baton._src.values.tensor import NDArray, array
+
+if TYPE_CHECKING:
+    from baton._src.relax.struct_info import StructInfo
+
+
+def _init(target: GraphExpr, span: Span | None, info: StructInfo | None = None, **fields: Any) -> None:
+    for name, content in fields.items():
+        init_field(target, name, content)
+    init_field(target, "span", span)
+    init_field(target, "struct_info_", info)
+    init_field(target, "checked_type_", None)
+
+
+def as_dim(dim: Any) -> PrimExpr:
+    """An int as an int64 immediate, a PrimExpr as itself."""
+    return dim if isinstance(dim, PrimExpr) else literal(int(dim), INT64)
+
+
+@node
+class Expr(GraphExpr, Operators):
+    """Any Relax expression. `struct_info` is filled by normalisation (BlockBuilder)."""
+
+    def __call__(self, *args: Any, attrs: Any = None) -> Call:
+        return Call(self, args, attrs)
+
+
+@node
+class Constant(Expr):
+    """A tensor literal."""
+
+    data: NDArray
+
+    def __init__(self, data: Any, struct_info: StructInfo | None = None, span: Span | None = None) -> None:
+        _init(self, span, struct_info, data=data if isinstance(data, NDArray) else array(data))
+
+
+@node
+class Var(Expr):
+    """A variable; unique by identity, named `name_hint`. Its annotation is its struct info."""
+
+    name_hint: str
+
+    def __init__(self, name_hint: str, struct_info: StructInfo | None = None, span: Span | None = None) -> None:
+        _init(self, span, struct_info, name_hint=name_hint)
+
+    @property
+    def vid(self) -> str:
+        return self.name_hint
+
+
+@node
+class DataflowVar(Var):
+    """A variable visible only within its DataflowBlock."""
+
+
+@node
+class Tuple(Expr):
+    """(a, b, ...)"""
+
+    fields: tuple[Any, ...]
+
+    def __init__(self, fields: Any, span: Span | None = None) -> None:
+        _init(self, span, fields=tuple(fields))
+
+    def __getitem__(self, index: int) -> Any:
+        return self.fields[index]
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+
+@node
+class TupleGetItem(Expr):
+    """tuple_value[index]"""
+
+    tuple_value: Any
+    index: int
+
+    def __init__(self, tuple_value: Any, index: int, span: Span | None = None) -> None:
+        _init(self, span, tuple_value=tuple_value, index=int(index))
+
+
+@node
+class ShapeExpr(Expr):
+    """A shape: dims are PrimExprs (int64)."""
+
+    values: tuple[PrimExpr, ...]
+
+    def __init__(self, values: Any, span: Span | None = None) -> None:
+        _init(self, span, values=tuple(as_dim(v) for v in values))
+
+    def __getitem__(self, index: int) -> PrimExpr:
+        return self.values[index]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+@node
+class PrimValue(Expr):
+    """A host scalar given by a PrimExpr; Python numbers become int64, float64 or bool."""
+
+    value: PrimExpr
+
+    def __init__(self, value: Any, span: Span | None = None) -> None:
+        if isinstance(value, (bool, np.bool_)):
+            value = literal(bool(value))
+        elif isinstance(value, (int, np.integer)):
+            value = literal(int(value), INT64)
+        elif isinstance(value, float):
+            value = literal(value, DataType("float64"))
+        _init(self, span, value=value)
+
+
+@node
+class StringImm(Expr):
+    """A string."""
+
+    value: str
+
+    def __init__(self, value: str, span: Span | None = None) -> None:
+        _init(self, span, value=str(value))
+
+
+@node
+class DataTypeImm(Expr):
+    """A data type as a value."""
+
+    value: DataType
+
+    def __init__(self, value: object, span: Span | None = None) -> None:
+        _init(self, span, value=DataType(value))
+
+
+@node
+class Call(Expr):
+    """op(args): an operator, a function, a closure or a packed function applied.
+
+    `sinfo_args` are struct infos for operators that need them (call_tir's output, a packed call's result).
+    """
+
+    op: Any
+    args: tuple[Any, ...]
+    attrs: Any = None
+    sinfo_args: tuple[Any, ...] = ()
+
+    def __init__(self, op: Any, args: Any, attrs: Any = None, sinfo_args: Any = (), span: Span | None = None) -> None:
+        found = tuple(args)
+        for position, arg in enumerate(found):
+            if not isinstance(arg, GraphExpr) and not _is_prim_func(arg):
+                raise fail(
+                    "RELAX-GRAMMAR-01",
+                    f"argument {position} of a call must be a Relax expression, got {type(arg).__name__}",
+                    span=span,
+                    help="wrap a scalar in PrimValue, dims in ShapeExpr, an array in relax.const",
+                )
+        _init(self, span, op=op, args=found, attrs=attrs, sinfo_args=tuple(sinfo_args or ()))
+
+
+def _is_prim_func(candidate: object) -> bool:
+    return type(candidate).__name__ == "PrimFunc"
+
+
+@node
+class If(Expr):
+    """if cond: true_branch else: false_branch; cond is a boolean scalar."""
+
+    cond: Any
+    true_branch: Any
+    false_branch: Any
+
+    def __init__(self, cond: Any, true_branch: Any, false_branch: Any, span: Span | None = None) -> None:
+        _init(self, span, cond=cond, true_branch=true_branch, false_branch=false_branch)
+
+
+@node
+class Binding(Node):
+    """Gives `var` a value."""
+
+    var: Var = binder()
+    span: Span | None = note(kw_only=True, default=None)
+
+
+@node
+class VarBinding(Binding):
+    """var = value"""
+
+    value: Any = part(kw_only=True)
+
+    def __init__(self, var: Var, value: Any, span: Span | None = None) -> None:
+        init_field(self, "var", var)
+        init_field(self, "value", value)
+        init_field(self, "span", span)
+
+
+@node
+class MatchCast(Binding):
+    """var = match_cast(value, struct_info): checked at run time, binds the shape variables that are new."""
+
+    value: Any = part(kw_only=True)
+    struct_info: StructInfo = part(kw_only=True)
+
+    def __init__(self, var: Var, value: Any, struct_info: StructInfo, span: Span | None = None) -> None:
+        init_field(self, "var", var)
+        init_field(self, "value", value)
+        init_field(self, "struct_info", struct_info)
+        init_field(self, "span", span)
+
+
+@node
+class BindingBlock(Node):
+    """Bindings in order; may have effects."""
+
+    bindings: tuple[Binding, ...]
+    span: Span | None = note(kw_only=True, default=None)
+
+    def __init__(self, bindings: Any, span: Span | None = None) -> None:
+        init_field(self, "bindings", tuple(bindings))
+        init_field(self, "span", span)
+
+
+@node
+class DataflowBlock(BindingBlock):
+    """Bindings without effects and control flow; its DataflowVars end with it."""
+
+
+@node
+class SeqExpr(Expr):
+    """blocks, then body; the value is the body's."""
+
+    blocks: tuple[BindingBlock, ...]
+    body: Any
+
+    def __init__(self, blocks: Any, body: Any, span: Span | None = None) -> None:
+        _init(self, span, blocks=tuple(blocks), body=body)
+
+
+@node
+class Function(Expr):
+    """A function or closure. `attrs["global_symbol"]` makes it public; `attrs["relax.force_pure"]` vouches for purity."""
+
+    params: tuple[Var, ...] = binder()
+    body: Any = part(kw_only=True)
+    ret_struct_info: StructInfo | None = part(kw_only=True, default=None)
+    is_pure: bool = part(kw_only=True, default=True)
+    attrs: dict[str, Any] = part(kw_only=True)
+
+    def __init__(
+        self,
+        params: Any,
+        body: Any,
+        ret_struct_info: StructInfo | None = None,
+        is_pure: bool = True,
+        attrs: Any = None,
+        span: Span | None = None,
+    ) -> None:
+        _init(
+            self,
+            span,
+            params=tuple(params),
+            body=body,
+            ret_struct_info=ret_struct_info,
+            is_pure=bool(is_pure),
+            attrs=dict(attrs or {}),
+        )
+
+    def with_attr(self, key: Any, content: object = None) -> Function:
+        """A copy with attributes added."""
+        added = key if isinstance(key, dict) else {key: content}
+        return self.with_fields(attrs={**self.attrs, **added})
+
+    def without_attr(self, key: str) -> Function:
+        """A copy without the attribute."""
+        return self.with_fields(attrs={k: v for k, v in self.attrs.items() if k != key})
+
+
+@node
+class ExternFunc(Expr):
+    """A packed function by its registered name."""
+
+    global_symbol: str
+
+    def __init__(self, global_symbol: str, struct_info: StructInfo | None = None, span: Span | None = None) -> None:
+        _init(self, span, struct_info, global_symbol=global_symbol)
+
+
+__all__ = [
+    "Binding",
+    "BindingBlock",
+    "Call",
+    "Constant",
+    "DataTypeImm",
+    "DataflowBlock",
+    "DataflowVar",
+    "Expr",
+    "ExternFunc",
+    "Function",
+    "GlobalVar",
+    "If",
+    "MatchCast",
+    "Op",
+    "PrimValue",
+    "SeqExpr",
+    "ShapeExpr",
+    "StringImm",
+    "Tuple",
+    "TupleGetItem",
+    "Var",
+    "VarBinding",
+]

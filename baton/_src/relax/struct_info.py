@@ -1,0 +1,144 @@
+"""StructInfo: what is known of a Relax value (seed 001, Survey of StructInfo). Names and fields follow `tvm.relax` v0.19."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node, init_field, node, note, part
+from baton._src.relax.nodes import ShapeExpr, as_dim
+from baton._src.support.diagnostics import fail
+from baton._src.support.spans import Span
+from baton._src.tir.expr import literal
+from baton._src.values.dtype import VOID, DataType
+
+
+@node
+class StructInfo(Node):
+    """Any structural information."""
+
+    span: Span | None = note(kw_only=True, default=None)
+
+
+@node
+class ObjectStructInfo(StructInfo):
+    """Any value: the top."""
+
+
+@node
+class PrimStructInfo(StructInfo):
+    """A scalar of `dtype`, equal to `value` if that is known."""
+
+    dtype: DataType = part(kw_only=True)
+    value: PrimExpr | None = part(kw_only=True, default=None)
+
+    def __init__(self, dtype: object = None, value: Any = None, span: Span | None = None) -> None:
+        if dtype is None and value is None:
+            raise fail("api", "PrimStructInfo needs a dtype or a value")
+        known = None if value is None else literal(value, None if dtype is None else DataType(dtype))
+        init_field(
+            self,
+            "dtype",
+            DataType(dtype) if dtype is not None else known.dtype if known is not None else VOID,
+        )
+        init_field(self, "value", known)
+        init_field(self, "span", span)
+
+
+@node
+class ShapeStructInfo(StructInfo):
+    """A shape of `ndim` dims (-1: any), equal to `values` if they are known."""
+
+    values: tuple[PrimExpr, ...] | None = part(kw_only=True, default=None)
+    ndim: int = part(kw_only=True, default=-1)
+
+    def __init__(self, values: Any = None, ndim: int = -1, span: Span | None = None) -> None:
+        dims = None if values is None else tuple(as_dim(v) for v in values)
+        if dims is not None and ndim not in (-1, len(dims)):
+            raise fail("api", f"ShapeStructInfo: ndim {ndim} contradicts {len(dims)} values")
+        init_field(self, "values", dims)
+        init_field(self, "ndim", ndim if dims is None else len(dims))
+        init_field(self, "span", span)
+
+
+@node
+class TensorStructInfo(StructInfo):
+    """A tensor. `shape` is a `ShapeExpr`, a variable holding a shape, or None (unknown); VOID dtype and ndim -1: unknown."""
+
+    shape: Any = part(kw_only=True, default=None)
+    dtype: DataType = part(kw_only=True, default=VOID)
+    vdevice: Any = part(kw_only=True, default=None)
+    ndim: int = part(kw_only=True, default=-1)
+
+    def __init__(
+        self,
+        shape: Any = None,
+        dtype: object = "float32",
+        vdevice: Any = None,
+        ndim: int = -1,
+        span: Span | None = None,
+    ) -> None:
+        found = ShapeExpr(shape) if isinstance(shape, (list, tuple)) else shape
+        rank = _rank(found)
+        if rank is not None and ndim not in (-1, rank):
+            raise fail("api", f"TensorStructInfo: ndim {ndim} contradicts a shape of rank {rank}")
+        init_field(self, "shape", found)
+        init_field(self, "dtype", DataType(dtype if dtype is not None else "void"))
+        init_field(self, "vdevice", vdevice)
+        init_field(self, "ndim", ndim if rank is None else rank)
+        init_field(self, "span", span)
+
+
+@node
+class TupleStructInfo(StructInfo):
+    """A tuple; no fields is the unit."""
+
+    fields: tuple[StructInfo, ...] = part(kw_only=True)
+
+    def __init__(self, fields: Any = (), span: Span | None = None) -> None:
+        init_field(self, "fields", tuple(fields))
+        init_field(self, "span", span)
+
+
+@node
+class FuncStructInfo(StructInfo):
+    """A function. `params` None: opaque, results come from `derive_func(call, context)`; then `ret` is ignored."""
+
+    params: tuple[StructInfo, ...] | None = part(kw_only=True, default=None)
+    ret: StructInfo = part(kw_only=True)
+    purity: bool = part(kw_only=True, default=True)
+    derive_func: Any = part(kw_only=True, default=None)
+
+    def __init__(
+        self,
+        params: Any,
+        ret: StructInfo | None = None,
+        purity: bool = True,
+        derive_func: Any = None,
+        span: Span | None = None,
+    ) -> None:
+        init_field(self, "params", None if params is None else tuple(params))
+        init_field(self, "ret", ret if ret is not None else ObjectStructInfo())
+        init_field(self, "purity", purity)
+        init_field(self, "derive_func", derive_func)
+        init_field(self, "span", span)
+
+    @staticmethod
+    def opaque_func(*, ret: StructInfo | None = None, derive_func: Any = None, purity: bool = False) -> FuncStructInfo:
+        """The information of a packed function."""
+        return FuncStructInfo(None, ret, purity, derive_func)
+
+
+def _rank(shape: Any) -> int | None:
+    """The rank a shape expression (or variable) is known to have."""
+    if isinstance(shape, ShapeExpr):
+        return len(shape.values)
+    info = None if shape is None else shape.struct_info_
+    if isinstance(info, ShapeStructInfo):
+        return None if info.ndim == -1 else info.ndim
+    if shape is not None:
+        raise fail(
+            "RELAX-GRAMMAR-14",
+            f"the shape of a TensorStructInfo must be a ShapeExpr or a shape variable, got {shape!r}",
+        )
+    return None

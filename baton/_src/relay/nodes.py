@@ -1,0 +1,284 @@
+"""The expressions of Relay (seed 004). Names and fields follow `tvm.relay` v0.19; types are in `ir.types`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op, Operators
+from baton._src.ir.node import Node, binder, init_field, node, note, part
+from baton._src.ir.types import Constructor, TensorType, Type, TypeVar
+from baton._src.support.diagnostics import fail
+from baton._src.support.spans import Span
+from baton._src.tir.expr import literal
+from baton._src.values.dtype import DataType
+from baton._src.values.tensor import NDArray
+
+
+@node
+class Expr(GraphExpr, Operators):
+    """Any Relay expression; `checked_type` is filled by type inference."""
+
+    def __call__(self, *args: Any) -> Call:
+        return Call(self, args)
+
+    def astext(self, show_meta_data: bool = True) -> str:
+        return repr(self)
+
+
+@node
+class Constant(Expr):
+    """A tensor literal."""
+
+    data: NDArray
+
+
+@node
+class Var(Expr):
+    """A local variable; `%name_hint` in text. Free, or bound by a function, a let or a pattern."""
+
+    name_hint: str
+    type_annotation: Type | None = None
+
+
+@node
+class Tuple(Expr):
+    """(a, b, ...)"""
+
+    fields: tuple[Any, ...]
+
+    def __init__(self, fields: Any, span: Span | None = None) -> None:
+        init_field(self, "fields", tuple(fields))
+        init_field(self, "span", span)
+        init_field(self, "checked_type_", None)
+        init_field(self, "struct_info_", None)
+
+
+@node
+class TupleGetItem(Expr):
+    """tuple_value.index"""
+
+    tuple_value: Any
+    index: int
+
+
+@node
+class Call(Expr):
+    """op(args): an operator, a function, a closure or a constructor applied."""
+
+    op: Any
+    args: tuple[Any, ...]
+    attrs: Any = None
+    type_args: tuple[Type, ...] = ()
+
+    def __init__(self, op: Any, args: Any, attrs: Any = None, type_args: Any = (), span: Span | None = None) -> None:
+        for name, content in (
+            ("op", op),
+            ("args", tuple(args)),
+            ("attrs", attrs),
+            ("type_args", tuple(type_args or ())),
+            ("span", span),
+            ("checked_type_", None),
+            ("struct_info_", None),
+        ):
+            init_field(self, name, content)
+
+
+@node
+class Let(Expr):
+    """let var = value; body. The variable is in scope in `value` if that is a function (recursion)."""
+
+    var: Var = binder()
+    value: Any = part(kw_only=True)
+    body: Any = part(kw_only=True)
+
+    def __init__(self, variable: Var, value: Any, body: Any, span: Span | None = None) -> None:
+        for name, content in (("var", variable), ("value", value), ("body", body), ("span", span)):
+            init_field(self, name, content)
+        init_field(self, "checked_type_", None)
+        init_field(self, "struct_info_", None)
+
+
+@node
+class If(Expr):
+    """if (cond) { true_branch } else { false_branch }"""
+
+    cond: Any
+    true_branch: Any
+    false_branch: Any
+
+
+@node
+class Function(Expr):
+    """fn [type_params] (params) -> ret_type { body }"""
+
+    params: tuple[Var, ...] = binder()
+    body: Any = part(kw_only=True)
+    ret_type: Type | None = part(kw_only=True, default=None)
+    type_params: tuple[TypeVar, ...] = binder(default=())
+    attrs: Any = part(kw_only=True, default=None)
+
+    def __init__(
+        self,
+        params: Any,
+        body: Any,
+        ret_type: Type | None = None,
+        type_params: Any = None,
+        attrs: Any = None,
+        span: Span | None = None,
+    ) -> None:
+        for name, content in (
+            ("params", tuple(params)),
+            ("body", body),
+            ("ret_type", ret_type),
+            ("type_params", tuple(type_params or ())),
+            ("attrs", dict(attrs or {})),
+            ("span", span),
+            ("checked_type_", None),
+            ("struct_info_", None),
+        ):
+            init_field(self, name, content)
+
+    def with_attr(self, key: Any, content: object = None) -> Function:
+        """A copy with attributes added."""
+        added = key if isinstance(key, dict) else {key: content}
+        return self.with_fields(attrs={**self.attrs, **added})
+
+
+@node
+class RefCreate(Expr):
+    """ref(value)"""
+
+    value: Any
+
+
+@node
+class RefRead(Expr):
+    """ref_read(ref)"""
+
+    ref: Any
+
+
+@node
+class RefWrite(Expr):
+    """ref_write(ref, value); its value is ()."""
+
+    ref: Any
+    value: Any
+
+
+@node
+class Pattern(Node):
+    """The left side of a match clause."""
+
+    span: Span | None = note(kw_only=True, default=None)
+
+
+@node
+class PatternWildcard(Pattern):
+    """_"""
+
+
+@node
+class PatternVar(Pattern):
+    """%var"""
+
+    var: Var = binder()
+
+
+@node
+class PatternConstructor(Pattern):
+    """Constructor(patterns)"""
+
+    constructor: Constructor
+    patterns: tuple[Pattern, ...] = ()
+
+
+@node
+class PatternTuple(Pattern):
+    """(patterns)"""
+
+    patterns: tuple[Pattern, ...]
+
+
+@node
+class Clause(Node):
+    """lhs => rhs"""
+
+    lhs: Pattern = binder()
+    rhs: Any = part(kw_only=True)
+
+    def __init__(self, lhs: Pattern, rhs: Any) -> None:
+        init_field(self, "lhs", lhs)
+        init_field(self, "rhs", rhs)
+
+
+@node
+class Match(Expr):
+    """match (data) { clauses }; `complete` promises that every case is covered."""
+
+    data: Any
+    clauses: tuple[Clause, ...]
+    complete: bool = True
+
+
+@node
+class TempExpr(Expr):
+    """Something a pass inserts and must take out again; `realize()` gives the ordinary expression."""
+
+    def realize(self) -> Expr:
+        raise fail("RELAY-TEMP-1", f"{type(self).__name__} does not say how to realise itself")
+
+
+def var(
+    name_hint: str,
+    type_annotation: Any = None,
+    shape: Any = None,
+    dtype: object = "float32",
+    span: Span | None = None,
+) -> Var:
+    """A variable. With `shape` (ints, PrimExprs or `relay.Any()`) a tensor of `dtype`; without, its type is inferred.
+
+    A string as `type_annotation` is the dtype of a scalar. Source: `relay.var`, seed 003.
+    """
+    if type_annotation is not None and shape is not None:
+        raise fail("api", "relay.var takes either a type or a shape, not both")
+    if shape is not None:
+        type_annotation = TensorType(tensor_shape(shape), DataType(dtype))
+    elif isinstance(type_annotation, str):
+        type_annotation = TensorType((), DataType(type_annotation))
+    return Var(name_hint, type_annotation, span=span)
+
+
+def tensor_shape(shape: Any) -> Any:
+    """Dims as PrimExprs; bound to TIR's literals in `relay.types` terms: ints become int32 immediates."""
+
+    dims = shape if isinstance(shape, (tuple, list)) else (shape,)
+    return tuple(literal(d) for d in dims)
+
+
+__all__ = [
+    "Call",
+    "Clause",
+    "Constant",
+    "Constructor",
+    "Expr",
+    "Function",
+    "GlobalVar",
+    "If",
+    "Let",
+    "Match",
+    "Op",
+    "Pattern",
+    "PatternConstructor",
+    "PatternTuple",
+    "PatternVar",
+    "PatternWildcard",
+    "RefCreate",
+    "RefRead",
+    "RefWrite",
+    "TempExpr",
+    "Tuple",
+    "TupleGetItem",
+    "Var",
+    "var",
+]

@@ -1,0 +1,104 @@
+"""What goes wrong, said once and well: a code, the place, the way out.
+
+A user's mistake is a `Diagnostic` (one record, possibly one of several) and is raised as `DiagnosticError`.
+A broken invariant of the compiler itself is an `InternalError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from baton._src.support.spans import Span
+
+
+class Severity(Enum):
+    """How bad it is: errors stop the work, warnings and notes do not."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One message to a person.
+
+    `code` is stable and documented (`relax-shape`, `RELAX-WF-13`, `onnx-unsupported-op`, ...); `span` is the
+    primary place; `related` are further places, each with its own remark; `breadcrumbs` say what was being done
+    ("while checking binding lv3, in function main"); `help` says how to mend it.
+    """
+
+    code: str
+    message: str
+    span: Span | None = None
+    related: tuple[tuple[Span, str], ...] = ()
+    breadcrumbs: tuple[str, ...] = ()
+    help: str | None = None
+    label: str = ""
+    """A short remark printed behind the carets."""
+    severity: Severity = Severity.ERROR
+
+    def within(self, *breadcrumbs: str) -> Diagnostic:
+        """The same diagnostic with outer breadcrumbs added (innermost first)."""
+        return replace(self, breadcrumbs=self.breadcrumbs + breadcrumbs)
+
+    def at(self, span: Span | None) -> Diagnostic:
+        """The same diagnostic at `span`, if it has no place yet."""
+        return self if self.span is not None or span is None else replace(self, span=span)
+
+    def render(self) -> str:
+        """The text people read, without colours."""
+        lines = [f"{self.severity.value}[{self.code}]: {self.message}"]
+        if self.span is not None:
+            lines += _render_place(self.span, self.label)
+        for span, remark in self.related:
+            lines += _render_place(span, remark)
+        lines += [f"  {crumb}" for crumb in self.breadcrumbs]
+        if self.help:
+            lines.append(f"  help: {self.help}")
+        return "\n".join(lines)
+
+
+def _render_place(span: Span, remark: str) -> list[str]:
+    lines = [f"  --> {span}"]
+    text = span.source.line(span.line)
+    if text is not None:
+        stop = span.end_column if span.end_line == span.line else len(text) + 1
+        width = max(1, stop - span.column)
+        margin = " " * len(str(span.line))
+        lines.append(f"{margin} |")
+        lines.append(f"{span.line} | {text}")
+        indent = "".join("\t" if c == "\t" else " " for c in text[: span.column - 1])
+        lines.append(f"{margin} | {indent}{'^' * width} {remark}".rstrip())
+    return lines
+
+
+class BatonError(Exception):
+    """The base of every error that baton raises on purpose (`tvm.TVMError` under the alias)."""
+
+
+class DiagnosticError(BatonError):
+    """A user's program or input is wrong; `diagnostics` has every finding, in order."""
+
+    def __init__(self, diagnostics: Diagnostic | Iterable[Diagnostic]) -> None:
+        found = (diagnostics,) if isinstance(diagnostics, Diagnostic) else tuple(diagnostics)
+        self.diagnostics: Sequence[Diagnostic] = found
+        super().__init__("\n\n".join(d.render() for d in found))
+
+    @property
+    def code(self) -> str:
+        """The code of the first finding."""
+        return self.diagnostics[0].code
+
+
+class InternalError(BatonError):
+    """A broken invariant of baton itself: never the user's fault; names where it happened."""
+
+
+def fail(
+    code: str, message: str, *, span: Span | None = None, help: str | None = None, label: str = ""
+) -> DiagnosticError:
+    """A `DiagnosticError` with one finding, to be raised: ``raise fail("relax-shape", "...")``."""
+    return DiagnosticError(Diagnostic(code, message, span=span, help=help, label=label))

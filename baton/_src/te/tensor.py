@@ -1,0 +1,65 @@
+"""Tensors of `te`: what an operator's `compute` takes and gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.tir.expr import IterVar, ProducerLoad
+from baton._src.values.dtype import DataType
+
+
+@dataclass(frozen=True, eq=False)
+class PlaceholderOp:
+    """A tensor that comes from outside."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class ComputeOp:
+    """`body[i]` over `axis`: an elementwise expression or a `Reduce` (several bodies: a tuple reduction)."""
+
+    name: str
+    axis: tuple[IterVar, ...]
+    reduce_axis: tuple[IterVar, ...]
+    body: tuple[PrimExpr, ...]
+    tag: str = ""
+    attrs: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class ExternOp:
+    """A tensor (or several) written by a TIR statement built by hand: sorts, scans, scatters."""
+
+    name: str
+    inputs: tuple[Tensor, ...]
+    input_buffers: tuple[Any, ...]
+    output_buffers: tuple[Any, ...]
+    body: Any
+    tag: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """One output of an operation. Indexing gives a scalar expression; arithmetic on whole tensors is elementwise."""
+
+    shape: tuple[PrimExpr, ...]
+    dtype: DataType
+    op: PlaceholderOp | ComputeOp | ExternOp
+    value_index: int = 0
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def name(self) -> str:
+        return self.op.name
+
+    def __call__(self, *indices: Any) -> ProducerLoad:
+        return ProducerLoad(self, indices)
+
+    def __getitem__(self, indices: Any) -> ProducerLoad:
+        return ProducerLoad(self, indices if isinstance(indices, tuple) else (indices,))

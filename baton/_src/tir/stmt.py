@@ -1,0 +1,227 @@
+"""Statements of TIR. Names and fields follow TVM v0.19 (`tir.stmt`)."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.node import Node, binder, init_field, node, note, part
+from baton._src.support.spans import Span
+from baton._src.tir.buffer import Buffer, BufferRegion
+from baton._src.tir.expr import IterVar, Var, literal
+from baton._src.values.dtype import DataType
+
+
+class ForKind(IntEnum):
+    """How the iterations of a loop run."""
+
+    SERIAL = 0
+    PARALLEL = 1
+    VECTORIZED = 2
+    UNROLLED = 3
+    THREAD_BINDING = 4
+
+
+@node
+class Stmt(Node):
+    """Anything that is executed for its effect."""
+
+    span: Span | None = note(kw_only=True, default=None)
+
+
+@node
+class SeqStmt(Stmt):
+    """One after the other."""
+
+    seq: tuple[Stmt, ...]
+
+
+@node
+class Evaluate(Stmt):
+    """An expression evaluated for its effect; `Evaluate(0)` does nothing."""
+
+    value: PrimExpr
+
+    def __post_init__(self) -> None:
+        init_field(self, "value", literal(self.value))
+
+
+@node
+class BufferStore(Stmt):
+    """buffer[indices] = value"""
+
+    buffer: Buffer
+    value: PrimExpr
+    indices: tuple[PrimExpr, ...]
+
+    def __post_init__(self) -> None:
+        init_field(self, "indices", tuple(literal(i) for i in self.indices))
+        init_field(self, "value", literal(self.value, self.buffer.dtype))
+
+
+@node
+class LetStmt(Stmt):
+    """`body` with `var` standing for `value`."""
+
+    var: Var = binder()
+    value: PrimExpr = part(kw_only=True)
+    body: Stmt = part(kw_only=True)
+
+    def __init__(self, var: Var, value: PrimExpr, body: Stmt, span: Span | None = None) -> None:
+        for name, content in (("var", var), ("value", value), ("body", body), ("span", span)):
+            init_field(self, name, content)
+
+
+@node
+class AttrStmt(Stmt):
+    """An annotation on `body`: (node, key, value)."""
+
+    node: Any
+    attr_key: str
+    value: PrimExpr
+    body: Stmt
+
+
+@node
+class AssertStmt(Stmt):
+    """Fails with `message` unless `condition`; then `body`."""
+
+    condition: PrimExpr
+    message: PrimExpr
+    body: Stmt
+
+
+@node
+class For(Stmt):
+    """`body` for `loop_var` in [min, min + extent)."""
+
+    loop_var: Var = binder()
+    min: PrimExpr = part(kw_only=True)
+    extent: PrimExpr = part(kw_only=True)
+    kind: ForKind = part(kw_only=True, default=ForKind.SERIAL)
+    body: Stmt = part(kw_only=True)
+    thread_binding: IterVar | None = part(kw_only=True, default=None)
+    annotations: dict[str, Any] = part(kw_only=True)
+
+    def __init__(
+        self,
+        loop_var: Var,
+        min: Any,
+        extent: Any,
+        kind: ForKind | int,
+        body: Stmt,
+        thread_binding: IterVar | None = None,
+        annotations: dict[str, Any] | None = None,
+        span: Span | None = None,
+    ) -> None:
+        init_field(self, "loop_var", loop_var)
+        init_field(self, "min", literal(min, loop_var.dtype))
+        init_field(self, "extent", literal(extent, loop_var.dtype))
+        init_field(self, "kind", ForKind(kind))
+        init_field(self, "body", body)
+        init_field(self, "thread_binding", thread_binding)
+        init_field(self, "annotations", annotations or {})
+        init_field(self, "span", span)
+
+
+@node
+class While(Stmt):
+    """`body` as long as `condition`."""
+
+    condition: PrimExpr
+    body: Stmt
+
+
+@node
+class IfThenElse(Stmt):
+    """`then_case` if `condition`, else `else_case` (which may be absent)."""
+
+    condition: PrimExpr
+    then_case: Stmt
+    else_case: Stmt | None = None
+
+
+@node
+class Allocate(Stmt):
+    """Memory for `body`, after blocks are lowered: `extents` elements of `dtype` behind `buffer_var`."""
+
+    buffer_var: Var = binder()
+    dtype: DataType = part(kw_only=True)
+    extents: tuple[PrimExpr, ...] = part(kw_only=True)
+    condition: PrimExpr | None = part(kw_only=True, default=None)
+    body: Stmt = part(kw_only=True)
+    annotations: dict[str, Any] | None = part(kw_only=True, default=None)
+
+
+@node
+class DeclBuffer(Stmt):
+    """`buffer` names existing memory within `body`."""
+
+    buffer: Buffer = binder()
+    body: Stmt = part(kw_only=True)
+
+
+@node
+class MatchBufferRegion(Node):
+    """Inside a block, `buffer` names the region `source` of another buffer."""
+
+    buffer: Buffer = binder()
+    source: BufferRegion = part(kw_only=True)
+
+
+@node
+class Block(Stmt):
+    """A unit of computation with its own axes; `init` runs where every reduce axis is at its start."""
+
+    iter_vars: tuple[IterVar, ...] = binder()
+    reads: tuple[BufferRegion, ...] = part(kw_only=True, default=())
+    writes: tuple[BufferRegion, ...] = part(kw_only=True, default=())
+    name_hint: str = part(kw_only=True, default="")
+    alloc_buffers: tuple[Buffer, ...] = part(kw_only=True, default=())
+    match_buffers: tuple[MatchBufferRegion, ...] = part(kw_only=True, default=())
+    annotations: dict[str, Any] = part(kw_only=True, default=None)
+    init: Stmt | None = part(kw_only=True, default=None)
+    body: Stmt = part(kw_only=True)
+
+    def __init__(
+        self,
+        iter_vars: Any,
+        reads: Any,
+        writes: Any,
+        name_hint: str,
+        body: Stmt,
+        init: Stmt | None = None,
+        alloc_buffers: Any = (),
+        match_buffers: Any = (),
+        annotations: dict[str, Any] | None = None,
+        span: Span | None = None,
+    ) -> None:
+        fields: dict[str, Any] = {
+            "iter_vars": tuple(iter_vars),
+            "reads": tuple(reads),
+            "writes": tuple(writes),
+            "name_hint": name_hint,
+            "alloc_buffers": tuple(alloc_buffers or ()),
+            "match_buffers": tuple(match_buffers or ()),
+            "annotations": annotations or {},
+            "init": init,
+            "body": body,
+            "span": span,
+        }
+        for key, content in fields.items():
+            init_field(self, key, content)
+
+
+@node
+class BlockRealize(Stmt):
+    """One instance of a block: its axes take `iter_values`, if `predicate` holds."""
+
+    iter_values: tuple[PrimExpr, ...]
+    predicate: PrimExpr
+    block: Block
+
+
+def full_region(buffer: Buffer) -> BufferRegion:
+    """All of a buffer."""
+    return BufferRegion(buffer, tuple(Range(literal(0, d.dtype), d) for d in buffer.shape))

@@ -1,0 +1,151 @@
+"""Element types: `DataType` is the string users write ("float32", "int8x4", "bool"), with its parts at hand."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from baton._src.support.diagnostics import fail
+
+_NAME = re.compile(r"(int|uint|float|bfloat|handle)(\d*)(?:x(\d+))?$")
+_FLOAT_BITS = {16, 32, 64}
+_FLOAT8 = {"float8_e4m3fn": ml_dtypes.float8_e4m3fn, "float8_e5m2": ml_dtypes.float8_e5m2}
+
+
+class DataType(str):
+    """An element type with lanes. It *is* its canonical string, so `dtype == "float32"` holds and it hashes as one.
+
+    Canonical spellings: `int8..int64`, `uint8..`, `bool`, `float16/32/64`, `bfloat16`, `float8_e4m3fn`,
+    `float8_e5m2`, `handle`, and `void` (unknown or absent; also written `""`); lanes as `float32x4`.
+    Raises `DiagnosticError` (`dtype-unknown`) for anything else. Source: seed 001, DataType notes.
+    """
+
+    __slots__ = ("bits", "kind", "lanes")
+    kind: str
+    """One of `int`, `uint`, `float`, `bfloat`, `bool`, `handle`, `void`."""
+    bits: int
+    lanes: int
+
+    def __new__(cls, name: object = "void") -> DataType:
+        if isinstance(name, DataType):
+            return name
+        spelled = _spell(name)
+        known = _INTERNED.get(spelled)
+        if known is None:
+            known = _INTERNED[spelled] = _parse(spelled)
+        return known
+
+    @property
+    def is_void(self) -> bool:
+        return self.kind == "void"
+
+    @property
+    def is_float(self) -> bool:
+        """Any floating kind, bfloat16 and float8 included."""
+        return self.kind in ("float", "bfloat")
+
+    @property
+    def is_int(self) -> bool:
+        """Signed or unsigned integers; bool is not one."""
+        return self.kind in ("int", "uint")
+
+    @property
+    def is_bool(self) -> bool:
+        return self.kind == "bool"
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes one element (all lanes) takes in memory; a bool takes one byte."""
+        return (self.bits + 7) // 8 * self.lanes
+
+    def with_lanes(self, lanes: int) -> DataType:
+        """The same element type with `lanes` lanes."""
+        base = str(self.element)
+        return DataType(base if lanes == 1 else f"{base}x{lanes}")
+
+    @property
+    def element(self) -> DataType:
+        """The type of one lane."""
+        return self if self.lanes == 1 else DataType(re.sub(r"x\d+$", "", str(self)))
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        """The NumPy dtype of one lane (ml_dtypes for bfloat16 and float8)."""
+        name = str(self.element)
+        if name == "bfloat16":
+            return np.dtype(ml_dtypes.bfloat16)
+        if name in _FLOAT8:
+            return np.dtype(_FLOAT8[name])
+        if self.kind in ("void", "handle"):
+            raise fail("dtype-unknown", f"{self} has no NumPy counterpart")
+        return np.dtype(name)
+
+    def __repr__(self) -> str:
+        return f"DataType({str(self)!r})"
+
+
+_INTERNED: dict[str, DataType] = {}
+
+
+def _spell(name: object) -> str:
+    if isinstance(name, str):
+        return name
+    if isinstance(name, np.dtype):
+        return name.name
+    if isinstance(name, type) and issubclass(name, (np.generic, bool, int, float)):
+        return np.dtype(name).name
+    raise fail("dtype-unknown", f"{name!r} is not a data type", help='write it as a string, e.g. "float32"')
+
+
+def _parse(name: str) -> DataType:
+    if name in ("", "void"):
+        return _make("void", "void", 0, 0)
+    base, _, lanes_text = name.partition("x") if name.startswith("bool") else (name, "", "")
+    if base == "bool" and (not lanes_text or lanes_text.isdigit()):
+        lanes = int(lanes_text or 1)
+        return _make(name, "bool", 1, lanes)
+    if name in _FLOAT8:
+        return _make(name, "float", 8, 1)
+    match = _NAME.match(name)
+    if match:
+        kind, bits_text, lanes_text2 = match[1], match[2], match[3]
+        bits = int(bits_text) if bits_text else {"handle": 64}.get(kind, 32)
+        lanes = int(lanes_text2) if lanes_text2 else 1
+        if _is_legal(kind, bits) and lanes >= 1:
+            plain = kind if kind == "handle" else f"{kind}{bits}"
+            if kind == "uint" and bits == 1:
+                kind, plain = "bool", "bool"
+            spelled = plain if lanes == 1 else f"{plain}x{lanes}"
+            return _make(spelled, kind, bits, lanes)
+    raise fail(
+        "dtype-unknown",
+        f"unknown data type {name!r}",
+        help='e.g. "float32", "int64", "bool", "bfloat16", "int8x4"',
+    )
+
+
+def _is_legal(kind: str, bits: int) -> bool:
+    if kind == "float":
+        return bits in _FLOAT_BITS
+    if kind == "bfloat":
+        return bits == 16
+    if kind == "handle":
+        return bits == 64
+    return 1 <= bits <= 64
+
+
+def _make(name: str, kind: str, bits: int, lanes: int) -> DataType:
+    value = str.__new__(DataType, name)
+    value.kind, value.bits, value.lanes = kind, bits, lanes
+    return value
+
+
+VOID = DataType("void")
+BOOL = DataType("bool")
+INT32 = DataType("int32")
+INT64 = DataType("int64")
+FLOAT32 = DataType("float32")
+HANDLE = DataType("handle")

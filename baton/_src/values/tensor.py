@@ -1,0 +1,97 @@
+"""`NDArray`: the tensor a program sees. A contiguous NumPy array on a device, shared, never hidden."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from baton._src.support.diagnostics import fail
+from baton._src.values.device import CPU, Device
+from baton._src.values.dtype import DataType
+
+AnyArray = npt.NDArray[Any]
+
+
+class NDArray:
+    """A mutable tensor. `numpy()` copies out (as TVM's does); `data` is the array itself, without a copy."""
+
+    __slots__ = ("__weakref__", "data", "device")
+
+    def __init__(self, data: AnyArray, device: Device = CPU) -> None:
+        self.data = data
+        self.device = device
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.data.shape
+
+    @property
+    def ndim(self) -> int:
+        return self.data.ndim
+
+    @property
+    def dtype(self) -> DataType:
+        return DataType(self.data.dtype)
+
+    def numpy(self) -> AnyArray:
+        """A copy of the contents."""
+        return self.data.copy()
+
+    asnumpy = numpy
+
+    def copyto(self, target: NDArray | Device) -> NDArray:
+        """Copy the contents into `target`, or into a new tensor on the device `target`."""
+        if isinstance(target, Device):
+            return NDArray(self.data.copy(), target)
+        if target.shape != self.shape:
+            raise fail("tensor-shape", f"cannot copy a tensor of shape {self.shape} into one of shape {target.shape}")
+        target.data[...] = self.data
+        return target
+
+    def copyfrom(self, source: object) -> NDArray:
+        """Overwrite the contents with `source` (anything NumPy can read); the shapes must agree."""
+        array = np.asarray(source.data if isinstance(source, NDArray) else source, dtype=self.data.dtype)
+        if array.shape != self.shape:
+            raise fail(
+                "tensor-shape",
+                f"cannot copy an array of shape {array.shape} into a tensor of shape {self.shape}",
+            )
+        self.data[...] = array
+        return self
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        array = self.data if dtype is None else self.data.astype(dtype, copy=False)
+        return array.copy() if copy else array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.data.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (self.device.device_type, self.device.device_id)
+
+    def __getitem__(self, index: Any) -> Any:
+        found = self.data[index]
+        return NDArray(found, self.device) if isinstance(found, np.ndarray) else found
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.data[index] = value.data if isinstance(value, NDArray) else value
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __repr__(self) -> str:
+        return f"<NDArray shape={self.shape} {self.dtype} on {self.device}>\n{self.data!r}"
+
+
+def array(source: object, device: Device = CPU, dtype: object = None) -> NDArray:
+    """A new tensor with a copy of `source` (anything NumPy reads; NDArray too), C-contiguous."""
+    data = source.data if isinstance(source, NDArray) else source
+    wanted = None if dtype is None else DataType(dtype).numpy
+    return NDArray(np.array(data, dtype=wanted, order="C", copy=True), device)
+
+
+def empty(shape: tuple[int, ...], dtype: object = "float32", device: Device = CPU) -> NDArray:
+    """A new tensor with arbitrary contents."""
+    return NDArray(np.empty(shape, DataType(dtype).numpy), device)
