@@ -51,31 +51,32 @@ $(VENV)/.train: $(VENV)/.dev
 	@touch $@
 
 setup: $(VENV)/.dev ## Create .venv and install the locked dependencies
+	@echo "$(VENV) is ready"
 
-run: setup ## Compile a small CNN and read handwritten digits with it
+run: $(VENV)/.dev ## Compile a small CNN and read handwritten digits with it
 	@$(PY) examples/digits/run.py $(ARGS)
 
-test: setup ## Run the whole test suite
+test: $(VENV)/.dev ## Run the whole test suite
 	@$(PY) -m pytest -m "not fuzz" $(ARGS)
 
-check: setup ## Lint, formatting, types and import contracts
+check: $(VENV)/.dev ## Lint, formatting, types and import contracts
 	@$(PY) -m ruff check
 	@$(PY) -m ruff format --check
 	@$(PY) -m mypy
 	@$(VENV)/bin/lint-imports --no-logo
 
-format: setup ## Let ruff fix and format the sources
+format: $(VENV)/.dev ## Let ruff fix and format the sources
 	@$(PY) -m ruff check --fix-only
 	@$(PY) -m ruff format
 
 bench: $(VENV)/.bench ## Measure compile time and run time against the peers
 	@$(PY) -m bench $(ARGS)
 
-docs: setup ## Generate the pages that are generated, and run every snippet
+docs: $(VENV)/.dev ## Generate the pages that are generated, and run every snippet
 	@$(PY) -m tests.docs
 	@$(PY) -m pytest tests/docs
 
-fuzz: setup ## Long randomised runs
+fuzz: $(VENV)/.dev ## Long randomised runs
 	@$(PY) -m pytest -m fuzz $(ARGS)
 
 embed: $(VENV)/.embed ## Sentence embeddings with all-MiniLM-L6-v2, built in Relax
