@@ -1,0 +1,58 @@
+"""What every test can use: the `rule` marker, and `golden` texts that `--update` rewrites."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["tests.conformance.plugin"]
+
+TESTS = Path(__file__).parent
+GOLDEN = TESTS / "golden"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update", action="store_true", help="rewrite the golden texts with what the tests produce")
+
+
+class Golden:
+    """Compares text with the file kept for this test: tests/golden/<path of the test module>/<test name>.txt."""
+
+    def __init__(self, stem: Path, update: bool) -> None:
+        self._stem = stem
+        self._update = update
+
+    def check(self, text: str, name: str = "", suffix: str = ".txt") -> None:
+        """Fail unless `text` is the golden text; with --update, make it so.
+
+        `name` tells several texts of one test apart; `suffix` says what kind of text it is.
+        """
+        __tracebackhide__ = True
+        path = self._stem.with_name(self._stem.name + (f".{name}" if name else "") + suffix)
+        text = text.rstrip("\n") + "\n"
+        expected = path.read_text(encoding="utf-8") if path.is_file() else None
+        if text == expected:
+            return
+        shown = path.relative_to(TESTS.parent)
+        if self._update:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        elif expected is None:
+            pytest.fail(f"{shown} does not exist; run pytest with --update to write it. Text:\n{text}", pytrace=False)
+        else:
+            lines = difflib.unified_diff(
+                expected.splitlines(), text.splitlines(), f"{shown} (golden)", "produced", lineterm=""
+            )
+            difference = "\n".join(lines)
+            pytest.fail(f"{difference}\nIf the new text is right, run pytest with --update.", pytrace=False)
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    """The golden text of the running test."""
+    module = Path(request.node.path).relative_to(TESTS).with_suffix("")
+    name = re.sub(r"[^\w.=-]+", "_", request.node.name).strip("_")
+    return Golden(GOLDEN / module / name, request.config.getoption("--update"))

@@ -1,0 +1,1 @@
+"""The pages of the documentation: generated here, and run here."""
