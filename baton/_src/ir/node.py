@@ -28,6 +28,9 @@ class Role(Enum):
     """Part of the meaning: compared, hashed, traversed, rebuilt."""
     BINDER = "binder"
     """A definition (or a tuple of them): its uses elsewhere in the node refer to it; compared up to renaming."""
+    MATCH = "match"
+    """Part of the meaning where a variable that nobody defined yet is thereby defined (shapes in annotations, shapes of
+    buffers): compared like a value, except that unknown variables are paired up."""
     NOTE = "note"
     """About the program, not of it (span, checked type, struct info): ignored by equality, kept by rebuilding."""
 
@@ -47,6 +50,11 @@ def part(*, default: Any = _MISSING, default_factory: Any = _MISSING, kw_only: b
 def binder(*, default: Any = _MISSING, default_factory: Any = _MISSING, kw_only: bool = False) -> Any:
     """A field that defines variables."""
     return _field(Role.BINDER, default, default_factory, kw_only)
+
+
+def match_part(*, default: Any = _MISSING, kw_only: bool = False) -> Any:
+    """A field that is part of the meaning and defines the variables in it that are not known yet."""
+    return _field(Role.MATCH, default, _MISSING, kw_only)
 
 
 def note(*, default: Any = None, kw_only: Literal[True]) -> Any:
@@ -74,6 +82,12 @@ class Node:
     """All fields in declaration order, base classes first; filled by `@node`."""
     text: ClassVar[Callable[[Any], str] | None] = None
     """The printer of the node's language; bound by `driver.wiring`, as printers live in later layers."""
+    document: ClassVar[Callable[[Any], Any] | None] = None
+    """The same printer before layout: a `support.documents.Doc` with origins, so that a node can be underlined."""
+    is_variable: ClassVar[bool] = False
+    """A variable: occurrences are one object; equality pairs them up instead of comparing names."""
+    is_graph_node: ClassVar[bool] = False
+    """Sharing is part of the meaning: one node used twice is evaluated once, and differs from two equal nodes (Relay)."""
 
     def same_as(self, other: object) -> bool:
         """Whether both are one object (TVM's spelling of `is`)."""
@@ -90,14 +104,21 @@ class Node:
         """A copy with some fields changed, notes kept unless given; the same object if nothing changes."""
         if all(getattr(self, name) is new for name, new in changes.items()):
             return self
+        copy = self.copy()
+        for name, content in changes.items():
+            object.__setattr__(copy, name, content)
+        return copy
+
+    def copy(self) -> Self:
+        """Another node with the same contents (a variable of its own, if it is a variable)."""
         copy = object.__new__(type(self))
+        put = object.__setattr__
         for spec in self.specs:
-            name = spec.name
-            object.__setattr__(copy, name, changes[name] if name in changes else getattr(self, name))
+            put(copy, spec[0], getattr(self, spec[0]))
         return copy
 
 
-@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(part, binder, note))
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(part, binder, match_part, note))
 def node(cls: type[T]) -> type[T]:
     """Declare a node class (see the module's docstring)."""
     built: Any = dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)(cls)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any
+from typing import Any, ClassVar
 
 from baton._src.ir.expr import GraphExpr, PrimExpr
 from baton._src.ir.node import Node, binder, init_field, node, note, part
@@ -67,6 +67,8 @@ class TupleType(Type):
 @node
 class TypeVar(Type):
     """A type parameter."""
+
+    is_variable: ClassVar[bool] = True
 
     name_hint: str
     kind: TypeKind = TypeKind.Type

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -52,6 +52,8 @@ class Constant(Expr):
 @node
 class Var(Expr):
     """A variable; unique by identity, named `name_hint`. Its annotation is its struct info."""
+
+    is_variable: ClassVar[bool] = True
 
     name_hint: str
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
-from baton._src.ir.node import Node, init_field, node, note, part
+from baton._src.ir.node import Node, init_field, match_part, node, note, part
 from baton._src.relax.nodes import ShapeExpr, as_dim
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
@@ -30,7 +30,7 @@ class PrimStructInfo(StructInfo):
     """A scalar of `dtype`, equal to `value` if that is known."""
 
     dtype: DataType = part(kw_only=True)
-    value: PrimExpr | None = part(kw_only=True, default=None)
+    value: PrimExpr | None = match_part(kw_only=True, default=None)
 
     def __init__(self, dtype: object = None, value: Any = None, span: Span | None = None) -> None:
         if dtype is None and value is None:
@@ -49,7 +49,7 @@ class PrimStructInfo(StructInfo):
 class ShapeStructInfo(StructInfo):
     """A shape of `ndim` dims (-1: any), equal to `values` if they are known."""
 
-    values: tuple[PrimExpr, ...] | None = part(kw_only=True, default=None)
+    values: tuple[PrimExpr, ...] | None = match_part(kw_only=True, default=None)
     ndim: int = part(kw_only=True, default=-1)
 
     def __init__(self, values: Any = None, ndim: int = -1, span: Span | None = None) -> None:
@@ -65,7 +65,7 @@ class ShapeStructInfo(StructInfo):
 class TensorStructInfo(StructInfo):
     """A tensor. `shape` is a `ShapeExpr`, a variable holding a shape, or None (unknown); VOID dtype and ndim -1: unknown."""
 
-    shape: Any = part(kw_only=True, default=None)
+    shape: Any = match_part(kw_only=True, default=None)
     dtype: DataType = part(kw_only=True, default=VOID)
     vdevice: Any = part(kw_only=True, default=None)
     ndim: int = part(kw_only=True, default=-1)
@@ -104,7 +104,7 @@ class TupleStructInfo(StructInfo):
 class FuncStructInfo(StructInfo):
     """A function. `params` None: opaque, results come from `derive_func(call, context)`; then `ret` is ignored."""
 
-    params: tuple[StructInfo, ...] | None = part(kw_only=True, default=None)
+    params: tuple[StructInfo, ...] | None = match_part(kw_only=True, default=None)
     ret: StructInfo = part(kw_only=True)
     purity: bool = part(kw_only=True, default=True)
     derive_func: Any = part(kw_only=True, default=None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from baton._src.ir.expr import GlobalVar, GraphExpr, Op, Operators
 from baton._src.ir.node import Node, binder, init_field, node, note, part
@@ -18,6 +18,8 @@ from baton._src.values.tensor import NDArray
 class Expr(GraphExpr, Operators):
     """Any Relay expression; `checked_type` is filled by type inference."""
 
+    is_graph_node: ClassVar[bool] = True
+
     def __call__(self, *args: Any) -> Call:
         return Call(self, args)
 
@@ -29,12 +31,17 @@ class Expr(GraphExpr, Operators):
 class Constant(Expr):
     """A tensor literal."""
 
+    is_graph_node: ClassVar[bool] = False
+
     data: NDArray
 
 
 @node
 class Var(Expr):
     """A local variable; `%name_hint` in text. Free, or bound by a function, a let or a pattern."""
+
+    is_variable: ClassVar[bool] = True
+    is_graph_node: ClassVar[bool] = False
 
     name_hint: str
     type_annotation: Type | None = None

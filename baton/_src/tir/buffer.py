@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
-from baton._src.ir.node import Node, binder, init_field, node, part
+from baton._src.ir.node import Node, binder, init_field, match_part, node, note, part
 from baton._src.support.spans import Span
 from baton._src.tir.expr import BufferLoad, IntImm, Var, literal
 from baton._src.values.dtype import HANDLE, DataType
@@ -20,15 +20,15 @@ class Buffer(Node):
 
     data: Var = binder()
     dtype: DataType = part(kw_only=True)
-    shape: tuple[PrimExpr, ...] = part(kw_only=True)
-    strides: tuple[PrimExpr, ...] = part(kw_only=True, default=())
-    elem_offset: PrimExpr | None = part(kw_only=True, default=None)
-    name: str = part(kw_only=True, default="buffer")
+    shape: tuple[PrimExpr, ...] = match_part(kw_only=True)
+    strides: tuple[PrimExpr, ...] = match_part(kw_only=True, default=())
+    elem_offset: PrimExpr | None = match_part(kw_only=True, default=None)
+    name: str = note(kw_only=True, default="buffer")
     data_alignment: int = part(kw_only=True, default=64)
     offset_factor: int = part(kw_only=True, default=1)
     buffer_type: str = part(kw_only=True, default="")
     axis_separators: tuple[int, ...] = part(kw_only=True, default=())
-    span: Span | None = part(kw_only=True, default=None)
+    span: Span | None = note(kw_only=True, default=None)
 
     def __init__(
         self,

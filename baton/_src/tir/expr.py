@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from baton._src.ir.expr import GlobalVar, Op, PrimExpr, Range
-from baton._src.ir.node import Node, binder, init_field, node, part
+from baton._src.ir.node import Node, binder, init_field, node, note, part
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
 from baton._src.values.dtype import BOOL, HANDLE, DataType
@@ -14,6 +14,8 @@ from baton._src.values.dtype import BOOL, HANDLE, DataType
 @node
 class Var(PrimExpr):
     """A scalar variable (a shape variable, a loop variable, a pointer). Identity matters; the name is a hint."""
+
+    is_variable: ClassVar[bool] = True
 
     name: str
     dtype: DataType = part(kw_only=True)
@@ -398,7 +400,7 @@ class IterVar(Node):
     dom: Range | None
     var: Var = binder()
     iter_type: str = part(kw_only=True, default="spatial")
-    span: Span | None = part(kw_only=True, default=None)
+    span: Span | None = note(kw_only=True, default=None)
 
     def __init__(self, dom: Any, var: Var | str, iter_type: str = "spatial", span: Span | None = None) -> None:
         init_field(self, "dom", dom)

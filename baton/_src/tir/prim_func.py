@@ -22,9 +22,9 @@ class PrimFunc(BaseExpr):
     """
 
     params: tuple[Var, ...] = binder()
-    body: Stmt = part(kw_only=True)
-    ret_type: Type | None = part(kw_only=True, default=None)
     buffer_map: dict[Var, Buffer] = part(kw_only=True)
+    ret_type: Type | None = part(kw_only=True, default=None)
+    body: Stmt = part(kw_only=True)
     attrs: dict[str, Any] = part(kw_only=True)
     struct_info: Any = note(kw_only=True, default=None)
 

@@ -177,7 +177,7 @@ class Block(Stmt):
     iter_vars: tuple[IterVar, ...] = binder()
     reads: tuple[BufferRegion, ...] = part(kw_only=True, default=())
     writes: tuple[BufferRegion, ...] = part(kw_only=True, default=())
-    name_hint: str = part(kw_only=True, default="")
+    name_hint: str = note(kw_only=True, default="")
     alloc_buffers: tuple[Buffer, ...] = part(kw_only=True, default=())
     match_buffers: tuple[MatchBufferRegion, ...] = part(kw_only=True, default=())
     annotations: dict[str, Any] = part(kw_only=True, default=None)

@@ -1,0 +1,290 @@
+"""Walking and rewriting IR of any language, without the Python stack and without visitor code per node class.
+
+Everything is derived from `Node.specs`: a child is a node in a field that is no note, directly or inside a tuple, a
+dict (keys and values) or an attribute record. `notes=True` walks notes that hold nodes as well (the struct info of Relax
+variables, where shape variables live; Relay's checked types).
+
+    children(call)                       # one level
+    post_order(function)                 # the DAG, each node once, children first
+    rewrite(body, lambda n: ...)         # bottom-up; None keeps the node; unchanged parts stay the same objects
+    substitute(body, {x: y})             # by identity of the key
+
+`Visitor` and `Mutator` are for passes that treat some classes specially: they first walk the graph with an explicit
+stack and fill a memo, so that the `visit_<Class>` methods may recurse freely and never go more than a level deep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar, TypeVar
+
+from baton._src.ir.attrs import Attrs
+from baton._src.ir.node import Node, Role
+
+Rule = Callable[[Any], Node | None]
+N = TypeVar("N", bound=Node)
+
+_NO_NODES = frozenset({"int", "str", "float", "bool", "DataType", "DataType | None", "ForKind", "NDArray", "TypeKind"})
+"""Annotations of fields that cannot hold a node: walking skips them."""
+
+_plans: dict[tuple[type, bool], tuple[str, ...]] = {}
+"""A cache: which fields of a class may hold nodes, without and with notes."""
+
+
+def _plan(cls: type[Node], notes: bool) -> tuple[str, ...]:
+    found = _plans.get((cls, notes))
+    if found is None:
+        annotations: dict[str, Any] = {}
+        for base in reversed(cls.__mro__):
+            annotations.update(base.__dict__.get("__annotations__", {}))
+        found = tuple(
+            s.name
+            for s in cls.specs
+            if annotations.get(s.name) not in _NO_NODES
+            and s.name not in ("span", "definition")
+            and (notes or s.role is not Role.NOTE)
+        )
+        _plans[(cls, notes)] = found
+    return found
+
+
+def _collect(content: Any, into: list[Any]) -> None:
+    """Append the nodes in a field's content; containers nest only as deep as they were written."""
+    if isinstance(content, Node):
+        into.append(content)
+    elif isinstance(content, (tuple, list)):
+        for item in content:
+            if isinstance(item, Node):
+                into.append(item)
+            elif item is not None:
+                _collect(item, into)
+    elif isinstance(content, dict):
+        for key, item in content.items():
+            if isinstance(key, Node):
+                into.append(key)
+            _collect(item, into)
+    elif isinstance(content, Attrs):
+        for name in content.names:
+            _collect(getattr(content, name), into)
+
+
+def children(node: Node, *, notes: bool = False) -> list[Any]:
+    """The nodes directly below `node`, in field order; a node that occurs twice is listed twice."""
+    found: list[Any] = []
+    for name in _plan(type(node), notes):
+        content = getattr(node, name)
+        if isinstance(content, Node):
+            found.append(content)
+        elif content is not None:
+            _collect(content, found)
+    return found
+
+
+def post_order(root: Any, *, notes: bool = False, below: Callable[[Any], Iterable[Any]] | None = None) -> list[Any]:
+    """Every node reachable from `root` (a node or a container of nodes) once, children before parents, left to right.
+
+    `below(node)` replaces `children`, e.g. to stay out of nested functions.
+    """
+    order: list[Any] = []
+    if isinstance(root, Node):
+        stack: list[Any] = [root]
+    else:
+        stack = []
+        _collect(root, stack)
+        stack.reverse()
+    seen: set[Any] = set()
+    push, pop, emit = stack.append, stack.pop, order.append
+    while stack:
+        item = pop()
+        if item is None:  # the mark above a node whose children are done
+            emit(pop())
+        elif item not in seen:
+            seen.add(item)
+            kids = below(item) if below is not None else children(item, notes=notes)
+            if kids:
+                push(item)
+                push(None)
+                stack.extend(reversed(kids if isinstance(kids, (list, tuple)) else list(kids)))
+            else:
+                emit(item)
+    return order
+
+
+def map_content(content: Any, changed: Mapping[Any, Any]) -> Any:
+    """A field's content with nodes replaced as `changed` says; the same object if nothing is replaced."""
+    if isinstance(content, Node):
+        return changed.get(content, content)
+    if isinstance(content, (tuple, list)):
+        items = [map_content(item, changed) for item in content]
+        same = all(new is old for new, old in zip(items, content))
+        return content if same else type(content)(items)
+    if isinstance(content, dict):
+        pairs = [(map_content(k, changed), map_content(v, changed)) for k, v in content.items()]
+        same = all(k is k0 and v is v0 for (k, v), (k0, v0) in zip(pairs, content.items()))
+        return content if same else type(content)(pairs)
+    if isinstance(content, Attrs):
+        fields = {name: map_content(old, changed) for name, old in content.items()}
+        different = {name: new for name, new in fields.items() if new is not getattr(content, name)}
+        return content.with_attrs(**different) if different else content
+    return content
+
+
+def rebuild(node: N, changed: Mapping[Any, Any], *, notes: bool = False) -> N:
+    """`node` with its children replaced as `changed` says; the same object if none of them is.
+
+    A binder is replaced only by a variable: `x -> 3` leaves `fn (x)` alone.
+    """
+    fields: dict[str, Any] | None = None
+    cls = type(node)
+    for name in _plan(cls, notes):
+        old = getattr(node, name)
+        if old is None:
+            continue
+        new = changed.get(old, old) if isinstance(old, Node) else map_content(old, changed)
+        if new is not old:
+            if name in _binders(cls):
+                new = _keep_binders(old, new)
+            fields = fields if fields is not None else {}
+            fields[name] = new
+    return node if fields is None else node.with_fields(**fields)
+
+
+_binder_names: dict[type, frozenset[str]] = {}
+
+
+def _binders(cls: type[Node]) -> frozenset[str]:
+    found = _binder_names.get(cls)
+    if found is None:
+        found = _binder_names[cls] = frozenset(s.name for s in cls.specs if s.role is Role.BINDER)
+    return found
+
+
+def _keep_binders(old: Any, new: Any) -> Any:
+    if isinstance(old, tuple):
+        items = tuple(_keep_binders(o, n) for o, n in zip(old, new))
+        return old if all(i is o for i, o in zip(items, old)) else items
+    return old if old.is_variable and not new.is_variable else new
+
+
+def rewrite(root: Any, rule: Rule, *, notes: bool = False) -> Any:
+    """Rewrite bottom-up: `rule` sees each node of the DAG once, with its children rewritten, and returns a replacement
+    or None to keep it. `root` may be a node or a tuple, list or dict of nodes. What does not change stays the same object.
+
+    A rewritten node keeps its notes (span, type, struct info); a rule that changes types must refresh them.
+    """
+    changed: dict[Any, Any] = {}
+    for item in post_order(root, notes=notes):
+        rebuilt = rebuild(item, changed, notes=notes) if changed else item
+        result = rule(rebuilt)
+        if result is None:
+            result = rebuilt
+        if result is not item:
+            changed[item] = result
+    return map_content(root, changed) if changed else root
+
+
+def substitute(root: Any, replacements: Mapping[Any, Any], *, notes: bool = True) -> Any:
+    """`root` with every occurrence of the keys (compared by identity) replaced; replacements are not looked into again.
+
+    Shape variables in the struct info of Relax variables are replaced too: such a variable becomes a new one of the same
+    name, consistently at its definition and uses. Variables are unique, so nothing can be captured; a binder is renamed
+    where the replacement is a variable, and left alone otherwise (strip it yourself when binding a parameter).
+    """
+    if not replacements:
+        return root
+    changed: dict[Any, Any] = {}
+    for item in post_order(root, notes=notes):
+        if item in replacements:
+            changed[item] = replacements[item]
+        elif changed:
+            rebuilt = rebuild(item, changed, notes=notes)
+            if rebuilt is not item:
+                changed[item] = rebuilt
+    return map_content(root, changed) if changed else root
+
+
+def bound_variables(root: Any, *, notes: bool = False) -> list[Any]:
+    """The variables that `root` defines in binder fields, in order of definition, each once."""
+    found: dict[Any, None] = {}
+    for item in post_order(root, notes=notes):
+        for name in _binders(type(item)):
+            content = getattr(item, name)
+            for candidate in content if isinstance(content, tuple) else (content,):
+                if candidate is not None and candidate.is_variable:
+                    found[candidate] = None
+    return list(found)
+
+
+def with_fresh_binders(root: N) -> N:
+    """A copy of `root` in which every variable it defines is a new one of the same name (for inlining a function twice)."""
+    renamed: N = substitute(root, {variable: variable.copy() for variable in bound_variables(root)})
+    return renamed
+
+
+class Visitor:
+    """Reads a graph: `visit(root)` calls `visit_<Class>` once per node, children first, and keeps what it returns.
+
+    A method may ask for any node's result with `self.visit(child)`: it is in the memo already. Methods are looked up
+    along the class's bases, so `visit_BinaryOp` serves `Add`; `visit_relax_Var` names a class by its language where
+    several have one of that name. `below` says what is walked before a node (default: all children).
+    """
+
+    handlers: ClassVar[dict[type, str]] = {}
+
+    def __init_subclass__(cls) -> None:
+        cls.handlers = {}
+
+    def __init__(self) -> None:
+        self.memo: dict[Any, Any] = {}
+
+    def below(self, node: Any) -> Iterable[Any]:
+        """The nodes to visit before `node`."""
+        return children(node)
+
+    def visit(self, root: Any) -> Any:
+        """The result for `root`."""
+        memo = self.memo
+        if root in memo:
+            return memo[root]
+        for item in post_order(root, below=self._unvisited):
+            if item not in memo:
+                memo[item] = self.dispatch(item)
+        return memo[root]
+
+    def _unvisited(self, node: Any) -> Iterable[Any]:
+        return () if node in self.memo else self.below(node)
+
+    def dispatch(self, node: Any) -> Any:
+        """Call the method for the class of `node`."""
+        cls = type(node)
+        name = self.handlers.get(cls)
+        if name is None:
+            name = self.handlers[cls] = _handler(type(self), cls)
+        return getattr(self, name)(node)
+
+    def visit_default(self, node: Any) -> Any:
+        """For classes without a method of their own."""
+        return None
+
+
+class Mutator(Visitor):
+    """Rewrites a graph: like `Visitor`, and a node without a method is rebuilt from its rewritten children.
+
+    A method usually starts with `call = self.rebuild(call)`. What does not change comes back as the same object.
+    """
+
+    def visit_default(self, node: Any) -> Any:
+        return self.rebuild(node)
+
+    def rebuild(self, node: N) -> N:
+        """`node` with its children replaced by their results."""
+        return rebuild(node, self.memo)
+
+
+def _handler(visitor: type, cls: type) -> str:
+    for base in cls.__mro__:
+        language = base.__module__.removeprefix("baton._src.").split(".")[0]
+        for name in (f"visit_{language}_{base.__name__}", f"visit_{base.__name__}"):
+            if hasattr(visitor, name):
+                return name
+    return "visit_default"
