@@ -1,0 +1,109 @@
+"""Load object code into the process and find its functions.
+
+    library = load(object_code)            # bytes of `codegen.llvm.module.compile_module`
+    address = library.address("main")      # a C function, see below
+
+Calling convention of every exported function: the platform's C convention, no return value. Arguments are those of
+`tir.kernel_abi`: the PrimFunc's params in order (handle -> data pointer; integers, floats and bools as their C types,
+float16 and bfloat16 as uint16 bits), then one i64 a shape variable. Functions may be called from any number of
+Python threads at once, with the GIL released. The code is valid as long as the `NativeLibrary` is referenced.
+
+A failing assertion or (in checked builds) an access out of bounds does not stop the process: the kernel returns early
+and notes the first fault in the library's fault cell; `take_fault()` reads and clears it.
+
+This module knows LLVM's linker (llvmlite), not the compiler.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from baton._src.runtime.linker import host_features, initialize_llvm, link, process_symbol
+from baton._src.runtime.object_bundle import ObjectBundle
+from baton._src.runtime.threads import thread_pool
+from baton._src.support.diagnostics import fail
+
+FAULT_SYMBOL = "baton_fault"
+"""`[4 x i64]`: address of the message (a C string with `{0}`, `{1}`, `{2}`), and three numbers for it."""
+PARALLEL_SYMBOL = "baton_parallel_for"
+
+
+class NativeLibrary:
+    """Linked object code. Keep it alive while its addresses are in use."""
+
+    def __init__(self, bundle: ObjectBundle, tracker: Any, fault: Any) -> None:
+        self._exports = bundle.exports
+        self._tracker = tracker
+        self._fault = fault
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The public functions, in the order they were compiled."""
+        return tuple(self._exports)
+
+    def address(self, symbol: str) -> int:
+        """The entry point of `symbol`; `DiagnosticError` (`object-symbol`) if there is none."""
+        inner = self._exports.get(symbol)
+        if inner is None:
+            known = ", ".join(sorted(self._exports)[:8])
+            raise fail("object-symbol", f"the object code has no function {symbol!r}", help=f"it has: {known}")
+        address: int = self._tracker[inner]
+        return address
+
+    def take_fault(self) -> str | None:
+        """The message of the first fault since the last call, or None."""
+        if self._fault[0] == 0:
+            return None
+        pattern = ctypes.string_at(self._fault[0]).decode()
+        text = pattern.format(*self._fault[1:4])
+        self._fault[0] = 0
+        return text
+
+
+def load(object_code: bytes, externs: Mapping[str, int] | None = None) -> NativeLibrary:
+    """Link `object_code` into the process.
+
+    `externs` gives addresses for symbols called with `call_extern`; others are looked for in the process (libc, libm).
+    Raises `DiagnosticError`: `object-corrupt`, `object-target` (made for another machine), `object-import`.
+    """
+    bundle = ObjectBundle.from_bytes(object_code)
+    _check_target(bundle)
+    fault = (ctypes.c_int64 * 4)()
+    imports = {name: _import_address(name, fault, externs or {}) for name in bundle.imports}
+    tracker = link(bundle.objects, set(bundle.exports.values()), imports)
+    return NativeLibrary(bundle, tracker, fault)
+
+
+def _check_target(bundle: ObjectBundle) -> None:
+    initialize_llvm()
+    host = llvm.get_process_triple()
+    if bundle.triple.split("-")[0] != host.split("-")[0]:
+        raise fail(
+            "object-target",
+            f"the object code is for {bundle.triple}, this machine is {host}",
+            help="compile the model for this machine",
+        )
+    missing = [name for name in bundle.features if name not in host_features()]
+    if missing:
+        raise fail(
+            "object-target",
+            f"this processor lacks {', '.join(missing)}, which the object code was made for",
+            help="compile the model on this machine, or for a more general target",
+        )
+
+
+def _import_address(name: str, fault: Any, externs: Mapping[str, int]) -> int:
+    if name in externs:
+        return externs[name]
+    if name == FAULT_SYMBOL:
+        return ctypes.addressof(fault)
+    if name == PARALLEL_SYMBOL:
+        return thread_pool().entry
+    address = process_symbol(name)
+    if address is None:
+        raise fail("object-import", f"nothing in this process defines {name!r}", help="give its address in `externs`")
+    return address

@@ -1,0 +1,306 @@
+"""The thread pool in LLVM IR: publish a job, claim chunks, wait, sleep.
+
+`baton_parallel_for(body, closure, total, grain)` runs `body(closure, begin, end)` over [0, total) in chunks of at least
+`grain` iterations. One job runs at a time: a second caller (another Python thread, or a nested parallel loop) runs its
+iterations itself, so nothing can deadlock.
+
+State. `claim` is the heart: (epoch << 32) | next chunk. A thread takes a chunk by exchanging `claim` for `claim + 1`;
+that fails when the job is over, so a worker that wakes up late, having read the fields of an older or newer job, never
+runs a chunk it should not. Between jobs `claim` has all ones in its lower half ("closed"); it is closed before the next
+job's fields are written. The caller works too and never waits for a worker that has not claimed anything.
+
+Waiting. A worker spins for `spin` rounds and then sleeps: on Linux in a futex on `wake`; elsewhere it polls with
+`usleep(100)`, which costs a tenth of a millisecond of latency after a pause but no processor time. The caller waits for
+claimed chunks with a bounded spin and then yields its time slice again and again.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+
+FUTEX_NUMBERS = {"x86_64": 202, "amd64": 202, "aarch64": 98, "arm64": 98, "riscv64": 98, "ppc64le": 221, "s390x": 238}
+CLOSED = 0xFFFFFFFF
+CHUNKS_PER_THREAD = 4
+"""Spare chunks let a thread that is not interrupted take over from one that is."""
+
+_STATE = """
+@claim = internal global i64 {closed}, align 128
+@done = internal global i64 0, align 128
+@body = internal global ptr null, align 128
+@closure = internal global ptr null
+@total = internal global i64 0
+@chunks = internal global i64 0
+@threads = internal global i64 0
+@busy = internal global i32 0, align 128
+@sleepers = internal global i32 0, align 128
+@wake = internal global i32 0
+@stop = internal global i32 0, align 128
+@limit = internal global i64 1
+@spin = internal global i64 4000
+"""
+
+_CALLER = """
+define void @baton_parallel_for(ptr %body, ptr %closure, i64 %total, i64 %grain) {{
+entry:
+  %empty = icmp sle i64 %total, 0
+  br i1 %empty, label %leave, label %measure
+measure:
+  %limit = load atomic i64, ptr @limit monotonic, align 8
+  %grain1 = call i64 @llvm.smax.i64(i64 %grain, i64 1)
+  %less = sub i64 %total, 1
+  %quotient = sdiv i64 %less, %grain1
+  %most = add i64 %quotient, 1
+  %wanted = mul i64 %limit, {per_thread}
+  %chunks = call i64 @llvm.smin.i64(i64 %most, i64 %wanted)
+  %single = icmp sle i64 %chunks, 1
+  %alone = icmp sle i64 %limit, 1
+  %simple = or i1 %single, %alone
+  br i1 %simple, label %serial, label %lock
+lock:
+  %pair = cmpxchg ptr @busy, i32 0, i32 1 acquire monotonic
+  %mine = extractvalue {{ i32, i1 }} %pair, 1
+  br i1 %mine, label %publish, label %serial
+serial:
+  call void %body(ptr %closure, i64 0, i64 %total)
+  ret void
+publish:
+  store atomic ptr %body, ptr @body release, align 8
+  store atomic ptr %closure, ptr @closure release, align 8
+  store atomic i64 %total, ptr @total release, align 8
+  store atomic i64 %chunks, ptr @chunks release, align 8
+  store atomic i64 %limit, ptr @threads release, align 8
+  store atomic i64 0, ptr @done release, align 8
+  %old = load atomic i64, ptr @claim monotonic, align 8
+  %old.epoch = lshr i64 %old, 32
+  %epoch.wide = add i64 %old.epoch, 1
+  %epoch = and i64 %epoch.wide, {closed}
+  %open = shl i64 %epoch, 32
+  store atomic i64 %open, ptr @claim seq_cst, align 8
+  %asleep = load atomic i32, ptr @sleepers seq_cst, align 4
+  %any = icmp ne i32 %asleep, 0
+  br i1 %any, label %rouse, label %join
+rouse:
+  %w = atomicrmw add ptr @wake, i32 1 seq_cst
+  call void @wake_all()
+  br label %join
+join:
+  call void @run_chunks(i64 %epoch)
+  br label %wait
+wait:
+  %round = phi i64 [ 0, %join ], [ %next.round, %again ]
+  %finished = load atomic i64, ptr @done acquire, align 8
+  %all = icmp eq i64 %finished, %chunks
+  br i1 %all, label %close, label %pause
+pause:
+  %next.round = add i64 %round, 1
+  %long = icmp ugt i64 %round, 20000
+  br i1 %long, label %yield, label %breathe
+breathe:
+  call void @relax()
+  br label %again
+yield:
+  call i32 @sched_yield()
+  br label %again
+again:
+  br label %wait
+close:
+  %shut = or i64 %open, {closed}
+  store atomic i64 %shut, ptr @claim seq_cst, align 8
+  fence seq_cst
+  store atomic i32 0, ptr @busy release, align 4
+  ret void
+leave:
+  ret void
+}}
+"""
+
+_CHUNKS = """
+define internal void @run_chunks(i64 %epoch) {{
+entry:
+  br label %next
+next:
+  %seen = load atomic i64, ptr @claim acquire, align 8
+  %of = lshr i64 %seen, 32
+  %same = icmp eq i64 %of, %epoch
+  br i1 %same, label %look, label %leave
+look:
+  %index = and i64 %seen, {closed}
+  %chunks = load atomic i64, ptr @chunks acquire, align 8
+  %left = icmp ult i64 %index, %chunks
+  br i1 %left, label %take, label %leave
+take:
+  %body = load atomic ptr, ptr @body acquire, align 8
+  %closure = load atomic ptr, ptr @closure acquire, align 8
+  %total = load atomic i64, ptr @total acquire, align 8
+  %after = add i64 %seen, 1
+  %pair = cmpxchg ptr @claim, i64 %seen, i64 %after seq_cst monotonic
+  %mine = extractvalue {{ i64, i1 }} %pair, 1
+  br i1 %mine, label %run, label %next
+run:
+  %size = udiv i64 %total, %chunks
+  %extra = urem i64 %total, %chunks
+  %base = mul i64 %index, %size
+  %shift = call i64 @llvm.umin.i64(i64 %index, i64 %extra)
+  %begin = add i64 %base, %shift
+  %longer = icmp ult i64 %index, %extra
+  %one = zext i1 %longer to i64
+  %length = add i64 %size, %one
+  %end = add i64 %begin, %length
+  call void %body(ptr %closure, i64 %begin, i64 %end)
+  %count = atomicrmw add ptr @done, i64 1 release
+  br label %next
+leave:
+  ret void
+}}
+"""
+
+_WORKER = """
+define void @baton_worker(i64 %number) {{
+entry:
+  br label %loop
+loop:
+  %round = phi i64 [ 0, %entry ], [ %more, %rest ], [ 0, %work ], [ 0, %awake ]
+  %stop = load atomic i32, ptr @stop acquire, align 4
+  %stopped = icmp ne i32 %stop, 0
+  br i1 %stopped, label %leave, label %look
+look:
+  %open = call i1 @has_work(i64 %number)
+  br i1 %open, label %work, label %idle
+work:
+  %seen = load atomic i64, ptr @claim acquire, align 8
+  %epoch = lshr i64 %seen, 32
+  call void @run_chunks(i64 %epoch)
+  br label %loop
+idle:
+  %more = add i64 %round, 1
+  %patience = load atomic i64, ptr @spin monotonic, align 8
+  %tired = icmp ugt i64 %more, %patience
+  br i1 %tired, label %sleep, label %rest
+rest:
+  call void @relax()
+  br label %loop
+sleep:
+  %ticket = load atomic i32, ptr @wake seq_cst, align 4
+  %before = atomicrmw add ptr @sleepers, i32 1 seq_cst
+  %late = call i1 @has_work(i64 %number)
+  %stop2 = load atomic i32, ptr @stop seq_cst, align 4
+  %stopping = icmp ne i32 %stop2, 0
+  %stay = or i1 %late, %stopping
+  br i1 %stay, label %awake, label %doze
+doze:
+  call void @wait_for_wake(i32 %ticket)
+  br label %awake
+awake:
+  %after = atomicrmw sub ptr @sleepers, i32 1 seq_cst
+  br label %loop
+leave:
+  ret void
+}}
+
+define internal i1 @has_work(i64 %number) {{
+  %seen = load atomic i64, ptr @claim seq_cst, align 8
+  %index = and i64 %seen, {closed}
+  %chunks = load atomic i64, ptr @chunks acquire, align 8
+  %left = icmp ult i64 %index, %chunks
+  %threads = load atomic i64, ptr @threads acquire, align 8
+  %allowed = icmp slt i64 %number, %threads
+  %both = and i1 %left, %allowed
+  ret i1 %both
+}}
+"""
+
+_CONTROL = """
+define void @baton_pool_limit(i64 %threads) {{
+  store atomic i64 %threads, ptr @limit seq_cst, align 8
+  ret void
+}}
+
+define void @baton_pool_spin(i64 %rounds) {{
+  store atomic i64 %rounds, ptr @spin seq_cst, align 8
+  ret void
+}}
+
+define void @baton_pool_stop() {{
+  store atomic i32 1, ptr @stop seq_cst, align 4
+  %w = atomicrmw add ptr @wake, i32 1 seq_cst
+  call void @wake_all()
+  ret void
+}}
+
+define void @baton_pool_reset() {{
+  store atomic i64 {closed}, ptr @claim seq_cst, align 8
+  store atomic i32 0, ptr @busy seq_cst, align 4
+  store atomic i32 0, ptr @sleepers seq_cst, align 4
+  store atomic i32 0, ptr @stop seq_cst, align 4
+  store atomic i64 1, ptr @limit seq_cst, align 8
+  ret void
+}}
+
+declare i64 @llvm.smax.i64(i64, i64)
+declare i64 @llvm.smin.i64(i64, i64)
+declare i64 @llvm.umin.i64(i64, i64)
+declare i32 @sched_yield()
+"""
+
+_FUTEX = """
+declare i64 @syscall(i64, ...)
+
+define internal void @wake_all() {{
+  %r = call i64 (i64, ...) @syscall(i64 {futex}, ptr @wake, i64 129, i64 2147483647, i64 0, i64 0, i64 0)
+  ret void
+}}
+
+define internal void @wait_for_wake(i32 %ticket) {{
+  %wide = zext i32 %ticket to i64
+  %r = call i64 (i64, ...) @syscall(i64 {futex}, ptr @wake, i64 128, i64 %wide, i64 0, i64 0, i64 0)
+  ret void
+}}
+"""
+
+_POLLING = """
+declare i32 @usleep(i32)
+
+define internal void @wake_all() {{
+  ret void
+}}
+
+define internal void @wait_for_wake(i32 %ticket) {{
+  br label %loop
+loop:
+  %now = load atomic i32, ptr @wake seq_cst, align 4
+  %same = icmp eq i32 %now, %ticket
+  br i1 %same, label %nap, label %leave
+nap:
+  %r = call i32 @usleep(i32 100)
+  br label %loop
+leave:
+  ret void
+}}
+"""
+
+_RELAX = {"x86_64": "llvm.x86.sse2.pause()", "aarch64": "llvm.aarch64.isb(i32 15)"}
+"""What a spinning thread does between looks, as an intrinsic (inline assembly would need LLVM's parser for it)."""
+
+
+def pool_ir() -> str:
+    """The module's text for this machine."""
+    machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine().lower())
+    futex = FUTEX_NUMBERS.get(machine) if sys.platform.startswith("linux") else None
+    parts = [_STATE, _CALLER, _CHUNKS, _WORKER, _CONTROL, _FUTEX if futex is not None else _POLLING]
+    text = "".join(p.format(closed=CLOSED, per_thread=CHUNKS_PER_THREAD, futex=futex) for p in parts)
+    relax = _RELAX.get(machine)
+    if relax is None:
+        return text + "define internal void @relax() alwaysinline {\n  ret void\n}\n"
+    name, _, operand = relax.partition("(")
+    kind = "i32" if operand != ")" else ""
+    return (
+        f"{text}declare void @{name}({kind})\n"
+        f"define internal void @relax() alwaysinline {{\n  call void @{relax}\n  ret void\n}}\n"
+    )
+
+
+def pool_imports() -> tuple[str, ...]:
+    """What the module needs from libc."""
+    waiting = "syscall" if "@syscall" in pool_ir() else "usleep"
+    return ("sched_yield", waiting)

@@ -1,0 +1,145 @@
+"""The thread pool that parallel loops of compiled code run on.
+
+    pool = thread_pool()          # one a process
+    pool.start()                  # as many threads as physical cores, or BATON_NUM_THREADS
+    with pool.limited(2): ...     # calls made meanwhile use at most 2 threads
+
+Workers are Python threads sitting in one foreign call (the GIL released), so a debugger and a profiler see them, and
+the pool needs no thread library. Compiled code reaches the pool through `baton_parallel_for(body, closure, total,
+grain)` (`thread_pool_ir` has the protocol); without started workers it runs serially. A forked child starts with an
+empty pool and can start its own.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+from baton._src.runtime.linker import link, process_symbol
+from baton._src.runtime.thread_pool_ir import pool_imports, pool_ir
+from baton._src.support.diagnostics import InternalError, fail
+
+_FUNCTIONS = (
+    "baton_parallel_for",
+    "baton_worker",
+    "baton_pool_limit",
+    "baton_pool_spin",
+    "baton_pool_stop",
+    "baton_pool_reset",
+)
+
+
+class ThreadPool:
+    """See the module. `num_threads` counts the caller: 2 means one worker beside it."""
+
+    def __init__(self) -> None:
+        imports: dict[str, int] = {}
+        for name in pool_imports():
+            address = process_symbol(name)
+            if address is None:
+                raise InternalError(
+                    f"the thread pool needs {name!r} of the C library, which this process does not have"
+                )
+            imports[name] = address
+        self._library = link((), _FUNCTIONS, imports, ir=pool_ir())
+        self.entry: int = self._library["baton_parallel_for"]
+        """Address of `baton_parallel_for`."""
+        take_number = ctypes.CFUNCTYPE(None, ctypes.c_int64)
+        take_nothing = ctypes.CFUNCTYPE(None)
+        self._work = take_number(self._library["baton_worker"])
+        self._set_limit = take_number(self._library["baton_pool_limit"])
+        self._set_spin = take_number(self._library["baton_pool_spin"])
+        self._signal_stop = take_nothing(self._library["baton_pool_stop"])
+        self._reset = take_nothing(self._library["baton_pool_reset"])
+        self._workers: list[threading.Thread] = []
+        self._lock = threading.Lock()
+        self._limit = 1
+        os.register_at_fork(after_in_child=self._forget)
+        atexit.register(self.stop)
+
+    @property
+    def num_threads(self) -> int:
+        """How many threads a parallel loop may use now, the caller among them."""
+        return self._limit
+
+    def start(self, num_threads: int | None = None) -> None:
+        """Have workers for `num_threads` threads (default: `default_num_threads()`), and use that many."""
+        wanted = default_num_threads() if num_threads is None else num_threads
+        if wanted < 1:
+            raise fail("threads-count", f"num_threads must be at least 1, got {wanted}")
+        with self._lock:
+            for number in range(len(self._workers) + 1, wanted):
+                worker = threading.Thread(target=self._work, args=(number,), name=f"baton-{number}", daemon=True)
+                worker.start()
+                self._workers.append(worker)
+            self._limit = wanted
+            self._set_limit(wanted)
+
+    @contextmanager
+    def limited(self, num_threads: int) -> Iterator[None]:
+        """Use at most `num_threads` threads within. The limit is the pool's, not the Python thread's."""
+        before = self._limit
+        self.start(max(1, num_threads)) if num_threads > len(self._workers) + 1 else self._use(max(1, num_threads))
+        try:
+            yield
+        finally:
+            self._use(before)
+
+    def _use(self, num_threads: int) -> None:
+        self._limit = num_threads
+        self._set_limit(num_threads)
+
+    def set_spin(self, rounds: int) -> None:
+        """How many rounds a worker spins before it sleeps (about 10 ns each)."""
+        self._set_spin(rounds)
+
+    def stop(self) -> None:
+        """End the workers and wait for them; `start` brings them back."""
+        with self._lock:
+            self._use(1)
+            self._signal_stop()
+            for worker in self._workers:
+                worker.join()
+            self._workers.clear()
+            self._reset()
+
+    def _forget(self) -> None:
+        """In a forked child there are no workers, and whatever job was running belongs to the parent."""
+        self._lock = threading.Lock()
+        self._workers = []
+        self._limit = 1
+        self._reset()
+
+
+@cache
+def thread_pool() -> ThreadPool:
+    """The process's pool, made on first use, with no workers yet."""
+    return ThreadPool()
+
+
+@cache
+def default_num_threads() -> int:
+    """BATON_NUM_THREADS, or the number of physical cores this process may run on."""
+    chosen = os.environ.get("BATON_NUM_THREADS", "")
+    if chosen:
+        if not chosen.isdigit() or int(chosen) < 1:
+            raise fail("threads-count", f"BATON_NUM_THREADS is {chosen!r}", help="set it to a number, 1 or more")
+        return int(chosen)
+    if not hasattr(os, "sched_getaffinity"):
+        return os.cpu_count() or 1
+    return len({_core_of(cpu) for cpu in os.sched_getaffinity(0)})
+
+
+def _core_of(cpu: int) -> str:
+    """What names the physical core of a logical processor: the list of its siblings."""
+    place = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+    try:
+        return place.read_text().strip()
+    except OSError:
+        return str(cpu)
