@@ -13,10 +13,10 @@ from baton._src.support.diagnostics import fail
 
 @node
 class IRModule(Node):
-    """The unit of compilation. Immutable: `with_function`, `with_functions` and `without` return new modules.
+    """The unit of compilation. `with_function` and `with_functions` return new modules; that is what the compiler uses.
 
-    (The public face adds TVM's mutating spellings `mod["main"] = f` and `update_func`, which replace the contents in
-    place; passes never use them.)
+    TVM's mutating spellings (`mod["main"] = f`, `update_func`, `update`) change the module in place; they are for users'
+    scripts, and no pass uses them.
     """
 
     functions: dict[GlobalVar, Any] = part(kw_only=True)
@@ -99,3 +99,47 @@ class IRModule(Node):
     def with_functions(self, functions: Mapping[GlobalVar, Any]) -> IRModule:
         """This module with exactly these functions."""
         return IRModule(functions, self.type_definitions, self.attrs, self.global_infos)
+
+    # TVM's mutating spellings.
+
+    def __setitem__(self, key: Any, content: Any) -> None:
+        if isinstance(content, TypeData) or isinstance(key, GlobalTypeVar):
+            self.type_definitions[key if isinstance(key, GlobalTypeVar) else content.header] = content
+            return
+        known = key in self
+        name = key if isinstance(key, str) else key.name_hint
+        self.functions[self.get_global_var(name) if known else GlobalVar(key) if isinstance(key, str) else key] = (
+            content
+        )
+
+    def update_func(self, var: GlobalVar, function: Any) -> None:
+        """Define `var` (anew) as `function`, in place."""
+        self[var] = function
+
+    def update(self, other: IRModule | Mapping[Any, Any]) -> None:
+        """Take over every definition of `other`, in place."""
+        for var, function in (other.functions if isinstance(other, IRModule) else other).items():
+            self[var] = function
+        if isinstance(other, IRModule):
+            self.type_definitions.update(other.type_definitions)
+
+    def remove(self, name: str | GlobalVar) -> None:
+        """Delete a definition, in place."""
+        self.functions.pop(self.get_global_var(name if isinstance(name, str) else name.name_hint), None)
+
+    def shallow_copy(self) -> IRModule:
+        """A module of its own with the same functions."""
+        return self.with_functions(self.functions)
+
+    clone = shallow_copy
+
+    def get_attr(self, name: str) -> Any:
+        return self.attrs.get(name)
+
+    def with_attr(self, name: str, content: object) -> IRModule:
+        """A copy with one attribute more."""
+        return IRModule(self.functions, self.type_definitions, {**self.attrs, name: content}, self.global_infos)
+
+    def without_attr(self, name: str) -> IRModule:
+        kept = {k: v for k, v in self.attrs.items() if k != name}
+        return IRModule(self.functions, self.type_definitions, kept, self.global_infos)

@@ -1,0 +1,1 @@
+"""Importers: ONNX files and PyTorch programs to Relax or Relay. Neither knows the other."""

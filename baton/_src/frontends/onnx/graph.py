@@ -1,0 +1,219 @@
+"""`GraphBuilder`: how converters write a program without knowing whether it becomes Relax or Relay.
+
+A call names a neutral operator of the catalogue and its attributes; its result type comes from the operator's own `infer`;
+calls on constants alone are computed at once, by the operator's NumPy meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.op_def import NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Dim, Info, ShapeInfo, TensorInfo, TupleInfo
+from baton._src.frontends.onnx.value import SMALL, Value
+from baton._src.ops.catalogue import CATALOGUE
+from baton._src.support.diagnostics import fail
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.values.dtype import INT64, DataType
+from baton._src.values.tensor import AnyArray
+
+FOLD_LIMIT = 1 << 22
+"""Calls on constants are computed while importing if the operands have at most this many elements together."""
+
+Operand = Value | Sequence[Any] | None
+"""A tensor; a tuple of tensors; a shape (a sequence of dims); None for an absent optional operand."""
+
+
+class Language(Protocol):
+    """What the two languages do differently."""
+
+    name: str
+
+    def input(self, name: str, info: TensorInfo) -> Any: ...
+
+    def start(self) -> None:
+        """All inputs are known; the first call follows."""
+        ...
+
+    def constant(self, array: AnyArray) -> Any: ...
+
+    def call(self, definition: OpDef[Any], args: list[Any], attrs: Any, count: int, hint: str) -> Sequence[Any]:
+        """Emit a call; one expression a result. `args` hold expressions, tuples of them, and `ShapeInfo`s."""
+        ...
+
+    def shape_tensor(self, dims: Sequence[Dim], source: Any) -> Any:
+        """A rank-1 int64 tensor with these elements."""
+        ...
+
+
+class GraphBuilder:
+    """Writes calls; keeps the info of every value."""
+
+    def __init__(self, language: Language) -> None:
+        self.language = language
+        self.prover = Analyzer()
+        self.hint = ""
+        """The ONNX node being converted, for names of bindings and messages."""
+
+    def input(self, name: str, info: TensorInfo) -> Value:
+        return Value(info, expr=self.language.input(name, info))
+
+    def constant(self, array: Any, dtype: object = None) -> Value:
+        """A constant; nothing is emitted until it is used."""
+        found = np.asarray(array) if dtype is None else np.asarray(array, DataType(dtype).numpy)
+        return Value(TensorInfo(found.shape, DataType(found.dtype)), array=found)
+
+    def scalar(self, number: float, like: Value) -> Value:
+        """A rank-0 constant of the dtype of `like`."""
+        return self.constant(number, like.dtype)
+
+    def dims(self, contents: Any, dtype: object = INT64) -> Value:
+        """A small integer tensor of known, possibly symbolic elements."""
+        found = np.asarray(contents, dtype=object)
+        simple = [self.prover.simplify(d) if isinstance(d, PrimExpr) else d for d in found.reshape(-1)]
+        numbers = [_as_int(d) for d in simple]
+        if all(isinstance(n, int) for n in numbers):
+            return self.constant(np.array(numbers, DataType(dtype).numpy).reshape(found.shape))
+        contents = np.empty(len(numbers), dtype=object)
+        contents[:] = numbers
+        return Value(TensorInfo(found.shape, DataType(dtype)), dims=contents.reshape(found.shape))
+
+    def expr(self, value: Value) -> Any:
+        """The expression of a value, made now if it was a constant or a shape so far."""
+        if value.expr is None:
+            value.expr = self._materialise(value)
+        return value.expr
+
+    def _materialise(self, value: Value) -> Any:
+        if value.array is not None:
+            return self.language.constant(value.array)
+        if value.dims is None:
+            raise fail("onnx-sequence", f"{self.hint}: a sequence is used where a tensor is needed")
+        flat = Value(
+            TensorInfo((value.dims.size,), INT64), expr=self.language.shape_tensor(list(value.dims.reshape(-1)), None)
+        )
+        if value.dims.ndim != 1:
+            flat = self.reshape(flat, value.dims.shape)
+        return self.expr(self.cast(flat, value.dtype))
+
+    def call(self, op: str, *operands: Operand, **attributes: Any) -> Value:
+        """A call with one result."""
+        return self.call_many(op, *operands, **attributes)[0]
+
+    def call_many(self, op: str, *operands: Operand, **attributes: Any) -> tuple[Value, ...]:
+        """A call; one value a result. `op` is a neutral name of the catalogue."""
+        definition = CATALOGUE.get(op)
+        attrs = definition.attrs(**attributes)
+        given = list(operands)
+        while given and given[-1] is None:
+            given.pop()
+        infos = tuple(self._info(o) for o in given)
+        values = tuple(_known(o) for o in given)
+        out = definition.infer(OpCall(definition, infos, attrs, self.prover, values))
+        fields = out.fields if isinstance(out, TupleInfo) else (out,)
+        folded = self._fold(definition, given, attrs, len(fields))
+        if folded is not None:
+            return folded
+        args = [self._argument(o) for o in given]
+        exprs = self.language.call(definition, args, attrs, len(fields) if isinstance(out, TupleInfo) else 0, self.hint)
+        return tuple(Value(_tensor(info), expr=e) for info, e in zip(fields, exprs, strict=True))
+
+    def _info(self, operand: Operand) -> Info:
+        if isinstance(operand, Value):
+            return operand.info
+        if operand is None:
+            raise fail("onnx-operand", f"{self.hint}: an operand in the middle is missing")
+        if operand and isinstance(operand[0], Value):
+            return TupleInfo(tuple(o.info for o in operand))
+        return ShapeInfo(tuple(_as_int(d) for d in operand))
+
+    def _argument(self, operand: Operand) -> Any:
+        if isinstance(operand, Value):
+            return self.expr(operand)
+        assert operand is not None
+        if operand and isinstance(operand[0], Value):
+            return tuple(self.expr(o) for o in operand)
+        return ShapeInfo(tuple(_as_int(d) for d in operand))
+
+    def _fold(
+        self, definition: OpDef[Any], operands: list[Operand], attrs: Any, count: int
+    ) -> tuple[Value, ...] | None:
+        known = [_constant(o) for o in operands]
+        if any(k is None for k in known) or isinstance(definition.reference, NotApplicable) or not definition.pure:
+            return None
+        if sum(_size(k) for k in known) > FOLD_LIMIT:
+            return None
+        with np.errstate(all="ignore"):
+            found = definition.reference(known, attrs)
+        results = found if isinstance(found, (tuple, list)) else (found,)
+        return tuple(self.constant(np.asarray(r)) for r in results)
+
+    # What nearly every converter needs.
+
+    def cast(self, value: Value, dtype: object) -> Value:
+        kind = DataType(dtype)
+        if value.dtype == kind:
+            return value
+        if value.dims is not None and kind.is_int:
+            return Value(TensorInfo(value.shape, kind), dims=value.dims)
+        return self.call("astype", value, dtype=kind)
+
+    def reshape(self, value: Value, dims: Sequence[Dim]) -> Value:
+        """`value` in the shape `dims`, which may be symbolic and hold one -1."""
+        wanted = tuple(_as_int(d) for d in dims)
+        if value.shape is not None and wanted == value.shape:
+            return value
+        if value.dims is not None and all(isinstance(d, int) for d in wanted) and len(wanted) <= 1:
+            return self.dims(value.dims.reshape(wanted), value.dtype)
+        return self.call("reshape", value, wanted)
+
+    def transpose(self, value: Value, axes: Sequence[int]) -> Value:
+        if list(axes) == list(range(len(axes))):
+            return value
+        return self.call("permute_dims", value, axes=tuple(axes))
+
+    def broadcast_to(self, value: Value, dims: Sequence[Dim]) -> Value:
+        return self.call("broadcast_to", value, tuple(_as_int(d) for d in dims))
+
+    def binary(self, op: str, a: Value, b: Value) -> Value:
+        return self.call(op, a, b)
+
+
+def _as_int(dim: Any) -> Any:
+    """A literal as a number; symbolic dims stay."""
+    if isinstance(dim, PrimExpr):
+        number = getattr(dim, "value", None)
+        return number if isinstance(number, int) else dim
+    return int(dim)
+
+
+def _tensor(info: Info) -> TensorInfo:
+    return info if isinstance(info, TensorInfo) else TensorInfo()
+
+
+def _constant(operand: Operand) -> Any:
+    if isinstance(operand, Value):
+        return operand.array
+    if operand is None:
+        return None
+    if operand and isinstance(operand[0], Value):
+        arrays = [o.array for o in operand]
+        return None if any(a is None for a in arrays) else arrays
+    dims = tuple(_as_int(d) for d in operand)
+    return dims if all(isinstance(d, int) for d in dims) else None
+
+
+def _known(operand: Operand) -> Any:
+    """What `infer` may look at: small constants and shapes."""
+    found = _constant(operand)
+    return found if isinstance(found, np.ndarray) and found.size <= SMALL or isinstance(found, tuple) else None
+
+
+def _size(known: Any) -> int:
+    if isinstance(known, np.ndarray):
+        return known.size
+    return sum(_size(k) for k in known) if isinstance(known, list) else len(known)

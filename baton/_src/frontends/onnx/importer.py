@@ -1,0 +1,260 @@
+"""Walk an ONNX graph node by node: bind names to values, convert, and report every unsupported operator at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from baton._src.frontends.onnx.graph import GraphBuilder, Language
+from baton._src.frontends.onnx.node import OnnxNode
+from baton._src.frontends.onnx.reader import dtype_of, read_tensor
+from baton._src.frontends.onnx.symbolic import fold_dims
+from baton._src.frontends.onnx.table import CONVERTERS
+from baton._src.frontends.onnx.value import Value
+from baton._src.ir.tensor_info import Dim, TensorInfo
+from baton._src.support.diagnostics import Diagnostic, DiagnosticError, fail
+from baton._src.tir.expr import Var
+from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
+
+DOMAINS = ("", "ai.onnx")
+"""The domains whose operators the table is about."""
+
+
+class Importer:
+    """Imports one model through `language`.
+
+    `shape` and `dtype` override what the model says of its inputs; unnamed or unknown dims become fresh symbols.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        folder: Path | None,
+        language: Language,
+        shape: Mapping[str, Sequence[Any]] | None = None,
+        dtype: Mapping[str, object] | object = None,
+        opset: int | None = None,
+    ) -> None:
+        self.model, self.folder = model, folder
+        self.builder = GraphBuilder(language)
+        self.shape = dict(shape or {})
+        self.dtype = dtype
+        self.opset = opset or _opset_of(model)
+        self.symbols: dict[str, Dim] = {}
+        self.functions = {(f.domain, f.name): f for f in model.functions}
+
+    def run(
+        self, keep_weights: bool = False
+    ) -> tuple[list[tuple[str, Value]], list[tuple[str, Value]], dict[str, AnyArray]]:
+        """(inputs, outputs, weights): the values to make a program of, in the model's order, and all initializers.
+
+        With `keep_weights` the initializers become inputs behind the model's own instead of constants.
+        """
+        self._check_supported()
+        graph = self.model.graph
+        weights = {t.name: read_tensor(t, self.folder) for t in graph.initializer}
+        scope: dict[str, Value] = {name: self.builder.constant(array) for name, array in weights.items()}
+        inputs: list[tuple[str, Value]] = []
+        self._check_overrides(graph, weights)
+        for declared in graph.input:
+            if declared.name not in weights:
+                value = self.builder.input(declared.name, self._input_info(declared))
+                scope[declared.name] = value
+                inputs.append((declared.name, value))
+        if keep_weights:
+            scope.update({name: self.builder.input(name, scope[name].info) for name in weights})
+        self.builder.language.start()
+        self._nodes(graph, scope)
+        outputs = []
+        for output in graph.output:
+            if output.name not in scope:
+                raise fail("onnx-graph", f"the graph's output {output.name!r} is computed by no node")
+            outputs.append((output.name, scope[output.name]))
+        return inputs, outputs, weights
+
+    def _check_overrides(self, graph: Any, weights: Mapping[str, AnyArray]) -> None:
+        known = [i.name for i in graph.input if i.name not in weights]
+        for name in self.shape:
+            if name not in known:
+                raise fail("onnx-input", f"the model has no input {name!r}", help=f"its inputs: {', '.join(known)}")
+
+    def _input_info(self, declared: Any) -> TensorInfo:
+        tensor = declared.type.tensor_type
+        if not declared.type.HasField("tensor_type"):
+            raise fail(
+                "onnx-input",
+                f"input {declared.name!r} is no tensor; sequences and optionals as inputs are not supported",
+            )
+        dtype = dtype_of(tensor.elem_type, f"input {declared.name!r}")
+        if isinstance(self.dtype, Mapping):
+            dtype = DataType(self.dtype.get(declared.name, dtype))
+        elif self.dtype is not None:
+            dtype = DataType(self.dtype)
+        if declared.name in self.shape:
+            dims = tuple(self._override(d) for d in self.shape[declared.name])
+            return TensorInfo(dims, dtype)
+        if not tensor.HasField("shape"):
+            return TensorInfo(None, dtype)
+        return TensorInfo(tuple(self._dim(d, declared.name, i) for i, d in enumerate(tensor.shape.dim)), dtype)
+
+    def _override(self, dim: Any) -> Dim:
+        return self._symbol(dim) if isinstance(dim, str) else dim
+
+    def _dim(self, dim: Any, name: str, axis: int) -> Dim:
+        if dim.HasField("dim_value") and dim.dim_value >= 0:
+            return int(dim.dim_value)
+        return self._symbol(dim.dim_param or f"{name}_{axis}")
+
+    def _symbol(self, name: str) -> Dim:
+        """The shape variable for a dim parameter: equal names are equal sizes."""
+        if name not in self.symbols:
+            text = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+            self.symbols[name] = Var(text if not text[:1].isdigit() else f"d{text}", "int64")
+        return self.symbols[name]
+
+    def _nodes(self, graph: Any, scope: dict[str, Value]) -> None:
+        for position, proto in enumerate(graph.node):
+            node = self._node(proto, position, scope)
+            for name, value in zip(node.outputs, self._convert(node, proto), strict=False):
+                if name:
+                    scope[name] = value
+
+    def _node(self, proto: Any, position: int, scope: dict[str, Value]) -> OnnxNode:
+        inputs: list[Value | None] = []
+        title = proto.name or (proto.output[0] if proto.output else f"#{position}")
+        for name in proto.input:
+            if name and name not in scope:
+                raise fail(
+                    "onnx-graph", f"{proto.op_type} node {title!r} uses {name!r}, which nothing before it defines"
+                )
+            inputs.append(scope[name] if name else None)
+        attributes = {a.name: self._attribute(a) for a in proto.attribute}
+
+        def run_graph(graph: Any, bound: dict[str, Value]) -> list[Value]:
+            inner = {**scope, **{t.name: self.builder.constant(read_tensor(t, self.folder)) for t in graph.initializer}}
+            inner.update(bound)
+            self._nodes(graph, inner)
+            return [inner[o.name] for o in graph.output]
+
+        return OnnxNode(
+            proto.op_type, title, self.opset, inputs, tuple(proto.output), attributes, self.builder, run_graph
+        )
+
+    def _convert(self, node: OnnxNode, proto: Any) -> Sequence[Value]:
+        function = self.functions.get((proto.domain, proto.op_type))
+        if function is not None:
+            return self._call_function(function, node)
+        dims = fold_dims(node.op_type, [v.contents() if v is not None else None for v in node.inputs], node.attributes)
+        if dims is not None:
+            dtype = node[1].dtype if node.op_type == "Where" else node[0].dtype
+            return [self.builder.dims(dims, dtype)]
+        self.builder.hint = node.name
+        try:
+            found = CONVERTERS[proto.op_type](node)
+        except DiagnosticError as error:
+            raise DiagnosticError([d.within(f"while importing {node.title}") for d in error.diagnostics]) from error
+        return [found] if isinstance(found, Value) else list(found)
+
+    def _call_function(self, function: Any, node: OnnxNode) -> list[Value]:
+        """A model-local function: its nodes, inline, with its own names."""
+        scope = {name: value for name, value in zip(function.input, node.inputs, strict=False) if value is not None}
+        self._nodes(_Expanded(function, node.attributes), scope)
+        return [scope[name] for name in function.output]
+
+    def _attribute(self, attribute: Any) -> Any:
+        kinds = {1: "f", 2: "i", 3: "s", 4: "t", 5: "g", 6: "floats", 7: "ints", 8: "strings", 10: "graphs"}
+        field = kinds.get(attribute.type)
+        if field is None:
+            raise fail("onnx-attribute", f"attribute {attribute.name!r} has a type that is not supported")
+        content = getattr(attribute, field)
+        if field == "s":
+            return content.decode("utf-8", "replace")
+        if field == "strings":
+            return [s.decode("utf-8", "replace") for s in content]
+        if field == "t":
+            return read_tensor(content, self.folder)
+        return list(content) if field in ("floats", "ints", "graphs") else content
+
+    def _check_supported(self) -> None:
+        missing: dict[str, list[str]] = {}
+        for proto in _all_nodes(self.model.graph):
+            if (proto.domain, proto.op_type) in self.functions:
+                continue
+            if proto.domain not in DOMAINS or proto.op_type not in CONVERTERS:
+                name = f"{proto.domain}.{proto.op_type}" if proto.domain not in DOMAINS else proto.op_type
+                missing.setdefault(name, []).append(proto.name or (proto.output[0] if proto.output else "?"))
+        if missing:
+            raise DiagnosticError([_unsupported(name, nodes) for name, nodes in sorted(missing.items())])
+
+
+class _Expanded:
+    """The body of a model-local function with the caller's attributes put in place of references to them."""
+
+    def __init__(self, function: Any, attributes: Mapping[str, Any]) -> None:
+        self.node = [_bind_attributes(n, function, attributes) for n in function.node]
+
+
+def _bind_attributes(proto: Any, function: Any, given: Mapping[str, Any]) -> Any:
+    if not any(a.ref_attr_name for a in proto.attribute):
+        return proto
+    defaults = {a.name: a for a in function.attribute_proto}
+    copy = type(proto)()
+    copy.CopyFrom(proto)
+    del copy.attribute[:]
+    for attribute in proto.attribute:
+        source = attribute.ref_attr_name
+        if not source:
+            copy.attribute.append(attribute)
+        elif source in given:
+            copy.attribute.append(_make_attribute(attribute, given[source]))
+        elif source in defaults:
+            added = copy.attribute.add()
+            added.CopyFrom(defaults[source])
+            added.name = attribute.name
+    return copy
+
+
+def _make_attribute(template: Any, content: Any) -> Any:
+    made = type(template)()
+    made.name, made.type = template.name, template.type
+    fields = {1: "f", 2: "i", 3: "s", 6: "floats", 7: "ints", 8: "strings"}
+    field = fields.get(template.type)
+    if field is None:
+        raise fail("onnx-attribute", f"attribute {template.name!r} of a model function cannot be passed on")
+    if field in ("floats", "ints", "strings"):
+        getattr(made, field).extend([c.encode() if isinstance(c, str) else c for c in content])
+    else:
+        setattr(made, field, content.encode() if isinstance(content, str) else content)
+    return made
+
+
+def _all_nodes(graph: Any) -> Iterator[Any]:
+    pending = [graph]
+    while pending:
+        current = pending.pop()
+        for node in current.node:
+            yield node
+            for attribute in node.attribute:
+                if attribute.HasField("g"):
+                    pending.append(attribute.g)
+                pending.extend(attribute.graphs)
+
+
+def _unsupported(name: str, nodes: list[str]) -> Diagnostic:
+    listed = ", ".join(repr(n) for n in nodes[:5]) + (f" and {len(nodes) - 5} more" if len(nodes) > 5 else "")
+    times = Counter(nodes).total()
+    return Diagnostic(
+        "onnx-unsupported-op",
+        f"operator {name} is not supported (used {times}x: {listed})",
+        help="the table of supported operators is in docs/onnx.md",
+    )
+
+
+def _opset_of(model: Any) -> int:
+    for entry in model.opset_import:
+        if entry.domain in DOMAINS:
+            return int(entry.version)
+    return 1

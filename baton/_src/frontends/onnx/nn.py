@@ -1,0 +1,271 @@
+"""Convolutions, pools, normalisations, softmax, resizing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.frontends.onnx.value import Value
+from baton._src.frontends.onnx.windows import LAYOUTS, Window, window_of
+
+
+def _kernel_of(node: OnnxNode) -> tuple[int, ...]:
+    shape = node[1].shape
+    if shape is None or not all(isinstance(d, int) for d in shape[2:]):
+        node.fail("the kernel's spatial sizes must be known", code="onnx-dynamic")
+    return tuple(d for d in shape[2:] if isinstance(d, int))
+
+
+def _add_bias(node: OnnxNode, x: Value, bias: Value | None, rank: int) -> Value:
+    if bias is None:
+        return x
+    return node.graph.call("add", x, node.graph.reshape(bias, (1, -1) + (1,) * rank))
+
+
+def conv(node: OnnxNode) -> Value:
+    window = window_of(node, _kernel_of(node))
+    layouts = LAYOUTS.get(window.rank)
+    if layouts is None:
+        node.fail(f"convolutions over {window.rank} spatial axes are not supported")
+    out = node.graph.call(
+        f"nn.conv{window.rank}d", node[0], node[1], strides=window.strides, padding=window.padding,
+        dilation=window.dilations, groups=int(node.attr("group", 1)), data_layout=layouts[0], kernel_layout=layouts[1],
+    )  # fmt: skip
+    return _add_bias(node, out, node.optional(2), window.rank)
+
+
+def conv_transpose(node: OnnxNode) -> Value:
+    window = window_of(node, _kernel_of(node)) if node.attr("auto_pad", "NOTSET") == "NOTSET" else _transposed(node)
+    layouts = LAYOUTS.get(window.rank)
+    if layouts is None:
+        node.fail(f"convolutions over {window.rank} spatial axes are not supported")
+    padding, extra = _transposed_padding(node, window)
+    out = node.graph.call(
+        f"nn.conv{window.rank}d_transpose", node[0], node[1], strides=window.strides, padding=padding,
+        output_padding=extra, dilation=window.dilations, groups=int(node.attr("group", 1)),
+        data_layout=layouts[0], kernel_layout=layouts[2],
+    )  # fmt: skip
+    return _add_bias(node, out, node.optional(2), window.rank)
+
+
+def _transposed(node: OnnxNode) -> Window:
+    """auto_pad of a transposed convolution: output size = input size * stride."""
+    kernel = _kernel_of(node)
+    rank = len(kernel)
+    strides = node.ints("strides") or (1,) * rank
+    dilations = node.ints("dilations") or (1,) * rank
+    begins, ends = [], []
+    for size, stride, dilation in zip(kernel, strides, dilations, strict=True):
+        total = max((size - 1) * dilation + 1 - stride, 0) if node.attr("auto_pad") != "VALID" else 0
+        small, large = total // 2, total - total // 2
+        upper = node.attr("auto_pad") != "SAME_LOWER"
+        begins.append(small if upper else large)
+        ends.append(large if upper else small)
+    return Window(kernel, strides, dilations, tuple(begins + ends))
+
+
+def _transposed_padding(node: OnnxNode, window: Window) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """(padding, output_padding), with `output_shape` worked out where it is given."""
+    rank = window.rank
+    extra = node.ints("output_padding") or (0,) * rank
+    wanted = node.ints("output_shape")
+    if wanted is None:
+        return window.padding, extra
+    shape = node[0].shape
+    begins, ends = [], []
+    for axis in range(rank):
+        size = None if shape is None else shape[axis + 2]
+        if not isinstance(size, int):
+            node.fail("output_shape needs input sizes known when importing", code="onnx-dynamic")
+        full = (size - 1) * window.strides[axis] + extra[axis] + (window.kernel[axis] - 1) * window.dilations[axis] + 1
+        total = max(full - wanted[axis - rank], 0)
+        small, large = total // 2, total - total // 2
+        upper = node.attr("auto_pad", "NOTSET") == "SAME_UPPER"
+        begins.append(small if upper else large)
+        ends.append(large if upper else small)
+    return tuple(begins + ends), extra
+
+
+def max_pool(node: OnnxNode) -> list[Value]:
+    window = window_of(node, node.ints("kernel_shape") or ())
+    if len(node.outputs) > 1 and node.outputs[1]:
+        node.fail("the Indices output of MaxPool is not supported")
+    return [_pool(node, "max", window, {})]
+
+
+def average_pool(node: OnnxNode) -> Value:
+    window = window_of(node, node.ints("kernel_shape") or ())
+    return _pool(node, "avg", window, {"count_include_pad": bool(node.attr("count_include_pad", 0))})
+
+
+def _pool(node: OnnxNode, kind: str, window: Window, extra: dict[str, bool]) -> Value:
+    layouts = LAYOUTS.get(window.rank)
+    if layouts is None:
+        node.fail(f"pools over {window.rank} spatial axes are not supported")
+    return node.graph.call(
+        f"nn.{kind}_pool{window.rank}d", node[0], pool_size=window.kernel, strides=window.strides,
+        dilation=window.dilations, padding=window.padding, ceil_mode=bool(node.attr("ceil_mode", 0)),
+        layout=layouts[0], **extra,
+    )  # fmt: skip
+
+
+def global_pool(op: str) -> Converter:
+    """The reduction `op` over all spatial axes."""
+
+    def convert(node: OnnxNode) -> Value:
+        axes = tuple(range(2, node.rank()))
+        return node.graph.call(op, node[0], axis=axes, keepdims=True)
+
+    return convert
+
+
+def batch_normalization(node: OnnxNode) -> Value:
+    if node.attr("training_mode", 0):
+        node.fail("BatchNormalization in training mode is not supported")
+    epsilon = float(node.attr("epsilon", 1e-5))
+    operands = [node[i] for i in range(5)]
+    return node.graph.call_many("nn.batch_norm", *operands, axis=1, epsilon=epsilon)[0]
+
+
+def instance_normalization(node: OnnxNode) -> Value:
+    """Normalised over the spatial axes of each channel of each image."""
+    axes = tuple(range(2, node.rank()))
+    scaled = _normalise(node, node[0], axes, float(node.attr("epsilon", 1e-5)))
+    shape = (1, -1) + (1,) * len(axes)
+    g = node.graph
+    return g.call("add", g.call("multiply", scaled, g.reshape(node[1], shape)), g.reshape(node[2], shape))
+
+
+def _normalise(node: OnnxNode, x: Value, axes: tuple[int, ...], epsilon: float) -> Value:
+    g = node.graph
+    centred = g.call("subtract", x, g.call("mean", x, axis=axes, keepdims=True))
+    variance = g.call("mean", g.call("multiply", centred, centred), axis=axes, keepdims=True)
+    return g.call("multiply", centred, g.call("rsqrt", g.call("add", variance, g.scalar(epsilon, x))))
+
+
+def mean_variance_normalization(node: OnnxNode) -> Value:
+    axes = node.ints("axes") or (0, 2, 3)
+    g, x = node.graph, node[0]
+    centred = g.call("subtract", x, g.call("mean", x, axis=axes, keepdims=True))
+    variance = g.call("mean", g.call("multiply", centred, centred), axis=axes, keepdims=True)
+    return g.call("divide", centred, g.call("add", g.call("sqrt", variance), g.scalar(1e-9, x)))
+
+
+def layer_normalization(node: OnnxNode) -> list[Value]:
+    g, x, axis = node.graph, node[0], node.axis(-1)
+    axes = tuple(range(axis, node.rank()))
+    epsilon = float(node.attr("epsilon", 1e-5))
+    wanted = [bool(name) for name in node.outputs]
+    bias = node.optional(2)
+    if not any(wanted[1:]) and _matches(node, axes):
+        gamma = node[1]
+        beta = bias if bias is not None else g.constant(np.zeros((1,), np.float32), gamma.dtype)
+        beta = beta if bias is not None else g.broadcast_to(beta, gamma.shape or ())
+        return [g.call("nn.layer_norm", x, gamma, beta, axes=axes, epsilon=epsilon)]
+    mean = g.call("mean", x, axis=axes, keepdims=True)
+    centred = g.call("subtract", x, mean)
+    variance = g.call("mean", g.call("multiply", centred, centred), axis=axes, keepdims=True)
+    inverse = g.call("rsqrt", g.call("add", variance, g.scalar(epsilon, x)))
+    out = g.call("multiply", g.call("multiply", centred, inverse), node[1])
+    return [out if bias is None else g.call("add", out, bias), mean, inverse]
+
+
+def _matches(node: OnnxNode, axes: tuple[int, ...]) -> bool:
+    """Scale and bias have exactly the normalised axes (ONNX also allows what broadcasts to them)."""
+    shape = node[0].shape
+    if shape is None:
+        return False
+    wanted = tuple(shape[a] for a in axes)
+    return all(v is None or v.shape == wanted for v in (node[1], node.optional(2)))
+
+
+def rms_normalization(node: OnnxNode) -> Value:
+    g, x, axis = node.graph, node[0], node.axis(-1)
+    axes = tuple(range(axis, node.rank()))
+    square = g.call("mean", g.call("multiply", x, x), axis=axes, keepdims=True)
+    inverse = g.call("rsqrt", g.call("add", square, g.scalar(float(node.attr("epsilon", 1e-5)), x)))
+    return g.call("multiply", g.call("multiply", x, inverse), node[1])
+
+
+def group_normalization(node: OnnxNode) -> Value:
+    g, x = node.graph, node[0]
+    groups, shape = int(node.attr("num_groups")), node[0].shape
+    if shape is None or not isinstance(shape[1], int):
+        node.fail("the number of channels must be known", code="onnx-dynamic")
+    parts = g.reshape(x, (shape[0], groups, shape[1] // groups, *shape[2:]))
+    axes = tuple(range(2, len(shape) + 1))
+    normal = g.reshape(_normalise(node, parts, axes, float(node.attr("epsilon", 1e-5))), shape)
+    per_channel = (1, -1) + (1,) * (len(shape) - 2)
+    scale, bias = node[1], node[2]
+    if node.opset < 21 and scale.shape != (shape[1],):
+        repeats = shape[1] // groups
+        scale = g.call("repeat", scale, repeats=repeats, axis=0)
+        bias = g.call("repeat", bias, repeats=repeats, axis=0)
+    return g.call("add", g.call("multiply", normal, g.reshape(scale, per_channel)), g.reshape(bias, per_channel))
+
+
+def lrn(node: OnnxNode) -> Value:
+    """x / (bias + alpha/size * sum of squares of neighbouring channels) ** beta"""
+    g, x, size = node.graph, node[0], int(node.attr("size"))
+    channels = None if x.shape is None else x.shape[1]
+    before, after = (size - 1) // 2, size - 1 - (size - 1) // 2
+    if not isinstance(channels, int):
+        node.fail("the number of channels must be known", code="onnx-dynamic")
+    widths = (0, 0, before, after) + (0, 0) * (node.rank() - 2)
+    squares = g.call("nn.pad", g.call("multiply", x, x), pad_width=widths, pad_value=0.0)
+    total = None
+    for start in range(size):
+        part = g.call("strided_slice", squares, axes=(1,), begin=(start,), end=(start + channels,), strides=(1,))
+        total = part if total is None else g.call("add", total, part)
+    assert total is not None
+    scale = g.scalar(float(node.attr("alpha", 1e-4)) / size, x)
+    base = g.call("add", g.call("multiply", total, scale), g.scalar(float(node.attr("bias", 1.0)), x))
+    return g.call("divide", x, g.call("power", base, g.scalar(float(node.attr("beta", 0.75)), x)))
+
+
+def softmax(op: str) -> Converter:
+    """Before opset 13 the axes from `axis` on count as one."""
+
+    def convert(node: OnnxNode) -> Value:
+        g, x = node.graph, node[0]
+        if node.opset >= 13:
+            return g.call(op, x, axis=node.axis(-1))
+        axis, shape = node.axis(1), x.shape
+        if axis == node.rank() - 1:
+            return g.call(op, x, axis=axis)
+        if shape is None:
+            node.fail("the shape must be known for a softmax over several axes", code="onnx-dynamic")
+        return g.reshape(g.call(op, g.reshape(x, (*shape[:axis], -1)), axis=axis), shape)
+
+    return convert
+
+
+def hardmax(node: OnnxNode) -> Value:
+    g, x, axis = node.graph, node[0], node.axis(-1)
+    shape = x.shape
+    depth = None if shape is None else shape[axis]
+    if not isinstance(depth, int):
+        node.fail("the size of the axis must be known", code="onnx-dynamic")
+    best = g.call("argmax", x, axis=axis, keepdims=False)
+    return g.call("one_hot", best, g.scalar(1, x), g.scalar(0, x), depth=depth, axis=axis)
+
+
+def lp_normalization(node: OnnxNode) -> Value:
+    g, x, axis = node.graph, node[0], node.axis(-1)
+    if int(node.attr("p", 2)) == 1:
+        norm = g.call("sum", g.call("abs", x), axis=(axis,), keepdims=True)
+    else:
+        norm = g.call("sqrt", g.call("sum", g.call("multiply", x, x), axis=(axis,), keepdims=True))
+    zero = g.call("equal", norm, g.scalar(0, x))
+    return g.call("where", zero, g.scalar(0, x), g.call("divide", x, norm))
+
+
+NN: dict[str, Converter] = {
+    "Conv": conv, "ConvTranspose": conv_transpose, "MaxPool": max_pool, "AveragePool": average_pool,
+    "GlobalAveragePool": global_pool("mean"), "GlobalMaxPool": global_pool("max"),
+    "BatchNormalization": batch_normalization, "InstanceNormalization": instance_normalization,
+    "LayerNormalization": layer_normalization, "RMSNormalization": rms_normalization,
+    "GroupNormalization": group_normalization, "MeanVarianceNormalization": mean_variance_normalization,
+    "LRN": lrn, "Softmax": softmax("nn.softmax"), "LogSoftmax": softmax("nn.log_softmax"), "Hardmax": hardmax,
+    "LpNormalization": lp_normalization,
+}  # fmt: skip

@@ -1,0 +1,95 @@
+"""One ONNX node as a converter sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from baton._src.frontends.onnx.graph import GraphBuilder
+from baton._src.frontends.onnx.value import Value
+from baton._src.ir.tensor_info import Dim
+from baton._src.support.diagnostics import Diagnostic, DiagnosticError
+from baton._src.values.tensor import AnyArray
+
+
+@dataclass(slots=True)
+class OnnxNode:
+    """The operator, its operands (None where left out), its attributes as Python values (subgraphs as GraphProto)."""
+
+    op_type: str
+    name: str
+    opset: int
+    inputs: list[Value | None]
+    outputs: tuple[str, ...]
+    attributes: dict[str, Any]
+    graph: GraphBuilder
+    run_graph: Callable[[Any, dict[str, Value]], list[Value]]
+    """Import a subgraph inline, with names bound: `run_graph(graph_proto, {name: value}) -> outputs`."""
+
+    def __getitem__(self, index: int) -> Value:
+        """Operand `index`, which must be there."""
+        found = self.optional(index)
+        if found is None:
+            self.fail(f"input {index} is missing")
+        return found
+
+    def optional(self, index: int) -> Value | None:
+        return self.inputs[index] if index < len(self.inputs) else None
+
+    def attr(self, name: str, default: Any = None) -> Any:
+        return self.attributes.get(name, default)
+
+    @property
+    def given(self) -> list[Value]:
+        """The operands that are there."""
+        return [v for v in self.inputs if v is not None]
+
+    def constant(self, index: int, what: str) -> AnyArray | None:
+        """Operand `index` as a constant array; None if left out; an error if it is computed at run time."""
+        found = self.optional(index)
+        if found is None:
+            return None
+        if found.array is None:
+            self.fail(f"{what} must be a constant here; it is computed at run time", code="onnx-dynamic")
+        return found.array
+
+    def ints(self, name: str, index: int | None = None) -> tuple[int, ...] | None:
+        """Integers given as attribute `name` (older opsets) or as constant operand `index` (newer ones)."""
+        if name in self.attributes:
+            return tuple(int(v) for v in self.attributes[name])
+        if index is None:
+            return None
+        array = self.constant(index, name)
+        return None if array is None else tuple(int(v) for v in array.reshape(-1))
+
+    def sizes(self, index: int, what: str) -> list[Dim]:
+        """Operand `index` as a list of sizes, constant or symbolic."""
+        contents = self[index].contents()
+        if contents is None:
+            self.fail(f"{what} depends on values known only at run time", code="onnx-dynamic")
+        return list(contents.reshape(-1))
+
+    def rank(self, index: int = 0) -> int:
+        """The rank of an operand, which must be known."""
+        found = self[index].rank
+        if found < 0:
+            self.fail(f"the rank of input {index} must be known", code="onnx-dynamic")
+        return found
+
+    def axis(self, default: int, index: int = 0, name: str = "axis") -> int:
+        """An axis attribute counted from the front."""
+        axis, rank = int(self.attr(name, default)), self.rank(index)
+        if not -rank <= axis < max(rank, 1):
+            self.fail(f"{name} {axis} is out of range for rank {rank}")
+        return axis + rank if axis < 0 else axis
+
+    def fail(self, message: str, *, code: str = "onnx-node", help: str | None = None) -> NoReturn:
+        raise DiagnosticError(Diagnostic(code, f"{self.title}: {message}", help=help))
+
+    @property
+    def title(self) -> str:
+        return f"{self.op_type} node {self.name!r}"
+
+
+Converter = Callable[[OnnxNode], Value | Sequence[Value]]

@@ -1,0 +1,123 @@
+"""Open an ONNX model without trusting it: no file outside the model's folder is read, nothing unbounded is allocated."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from baton._src.support.diagnostics import fail
+from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
+
+MAX_TENSOR_BYTES = 1 << 36
+"""No single tensor of a model may claim more (64 GiB): a few bytes of a crafted file must not ask for the machine."""
+
+
+def onnx_library() -> Any:
+    """The `onnx` package, imported on first use; a `DiagnosticError` says how to get it."""
+    try:
+        return importlib.import_module("onnx")
+    except ImportError as missing:
+        raise fail(
+            "onnx-missing", "reading ONNX models needs the onnx package", help='pip install "baton[onnx]"'
+        ) from missing
+
+
+def read_model(source: object) -> tuple[Any, Path | None]:
+    """A `ModelProto` and the folder its external data lies in, from a path, bytes or a `ModelProto`.
+
+    Raises `DiagnosticError`: `onnx-file` (missing, truncated, not ONNX), `onnx-external` (data outside the folder).
+    """
+    onnx = onnx_library()
+    if isinstance(source, onnx.ModelProto):
+        return source, None
+    if isinstance(source, (bytes, bytearray)):
+        return _parse(onnx, bytes(source), "<bytes>"), None
+    path = Path(str(source))
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise fail("onnx-file", f"cannot read {path}: {error.strerror or error}") from error
+    return _parse(onnx, content, path.name), path.resolve().parent
+
+
+def _parse(onnx: Any, content: bytes, name: str) -> Any:
+    message = importlib.import_module("google.protobuf.message")
+    try:
+        model = onnx.ModelProto.FromString(content)
+    except (message.DecodeError, RuntimeError, ValueError) as error:
+        raise fail(
+            "onnx-file",
+            f"{name} is not a complete ONNX model ({error})",
+            help="is the file truncated, or of another format?",
+        ) from error
+    if not model.HasField("graph") or not (model.graph.node or model.graph.output):
+        raise fail("onnx-file", f"{name} holds no ONNX graph", help="is the file truncated, or of another format?")
+    return model
+
+
+_DTYPES = {
+    1: "float32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 9: "bool",
+    10: "float16", 11: "float64", 12: "uint32", 13: "uint64", 16: "bfloat16", 17: "float8_e4m3fn", 19: "float8_e5m2",
+}  # fmt: skip
+_NAMES = {8: "string", 14: "complex64", 15: "complex128", 21: "uint4", 22: "int4"}
+
+
+def dtype_of(elem_type: int, where: str) -> DataType:
+    """The data type of ONNX's number `elem_type`; `DiagnosticError` (`onnx-dtype`) where there is none here."""
+    found = _DTYPES.get(elem_type)
+    if found is None:
+        raise fail("onnx-dtype", f"{where} has element type {_NAMES.get(elem_type, elem_type)}, which is not supported")
+    return DataType(found)
+
+
+def read_tensor(tensor: Any, folder: Path | None) -> AnyArray:
+    """The contents of a `TensorProto`, external data included (`folder` is the model's)."""
+    onnx = onnx_library()
+    name = tensor.name or "a tensor"
+    dtype = dtype_of(tensor.data_type, f"tensor {name!r}")
+    shape = tuple(tensor.dims)
+    if any(d < 0 for d in shape) or int(np.prod(shape, dtype=object)) * dtype.itemsize > MAX_TENSOR_BYTES:
+        raise fail("onnx-file", f"tensor {name!r} claims the impossible shape {shape}")
+    if tensor.data_location == onnx.TensorProto.EXTERNAL:
+        return _external(tensor, folder, dtype, shape)
+    try:
+        array: AnyArray = onnx.numpy_helper.to_array(tensor)
+    except (ValueError, TypeError, BufferError) as error:
+        raise fail("onnx-file", f"tensor {name!r} is damaged: {error}") from error
+    return np.ascontiguousarray(array.astype(dtype.numpy, copy=False)).reshape(shape)
+
+
+def _external(tensor: Any, folder: Path | None, dtype: DataType, shape: tuple[int, ...]) -> AnyArray:
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    location = entries.get("location", "")
+    if folder is None:
+        raise fail(
+            "onnx-external",
+            f"tensor {tensor.name!r} keeps its data in {location!r}, but the model was not given as a path",
+        )
+    path = (folder / location).resolve()
+    if not path.is_relative_to(folder) or not path.is_file():
+        raise fail(
+            "onnx-external",
+            f"tensor {tensor.name!r} keeps its data in {location!r}, which is no file in the model's folder",
+            help="external data must lie beside the model",
+        )
+    try:
+        offset, count = int(entries.get("offset", 0)), int(np.prod(shape, dtype=np.int64))
+        array = np.fromfile(path, dtype.numpy, count=count, offset=offset)
+    except (ValueError, OSError) as error:
+        raise fail(
+            "onnx-external", f"tensor {tensor.name!r}: cannot read its data from {location!r}: {error}"
+        ) from error
+    if array.size != count:
+        raise fail(
+            "onnx-external", f"tensor {tensor.name!r} needs {count} elements, {location!r} has only {array.size}"
+        )
+    return array.reshape(shape)
+
+
+__all__ = ["dtype_of", "onnx_library", "read_model", "read_tensor"]

@@ -1,0 +1,120 @@
+"""Reductions and scans over axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.frontends.onnx.value import Value
+
+
+def _axes(node: OnnxNode) -> tuple[int, ...] | None:
+    """The axes to reduce: None means all, () means none (`noop_with_empty_axes`)."""
+    axes = node.ints("axes", 1)
+    if not axes:
+        return () if node.attr("noop_with_empty_axes", 0) else None
+    return axes
+
+
+Step = Callable[[OnnxNode, Value], Value]
+
+
+def _same(node: OnnxNode, x: Value) -> Value:
+    return x
+
+
+def _square(node: OnnxNode, x: Value) -> Value:
+    return node.graph.call("multiply", x, x)
+
+
+def _abs(node: OnnxNode, x: Value) -> Value:
+    return node.graph.call("abs", x)
+
+
+def _exp(node: OnnxNode, x: Value) -> Value:
+    return node.graph.call("exp", x)
+
+
+def _log(node: OnnxNode, x: Value) -> Value:
+    return node.graph.call("log", x)
+
+
+def _sqrt(node: OnnxNode, x: Value) -> Value:
+    if x.dtype.is_float:
+        return node.graph.call("sqrt", x)
+    return node.graph.cast(node.graph.call("sqrt", node.graph.cast(x, "float64")), x.dtype)
+
+
+def reduction(op: str, before: Step = _same, after: Step = _same) -> Converter:
+    """after(op(before(x)))"""
+
+    def convert(node: OnnxNode) -> Value:
+        axes, x = _axes(node), before(node, node[0])
+        if axes != ():
+            x = node.graph.call(op, x, axis=axes, keepdims=bool(node.attr("keepdims", 1)))
+        return after(node, x)
+
+    return convert
+
+
+def log_sum_exp(node: OnnxNode) -> Value:
+    """log(sum(exp(x))), with the maximum taken out so that nothing overflows."""
+    axes, g, x = _axes(node), node.graph, node[0]
+    if axes == ():
+        return x
+    top = g.call("max", x, axis=axes, keepdims=True)
+    finite = g.call("where", g.call("isinf", top), g.scalar(0, x), top)
+    total = g.call("sum", g.call("exp", g.call("subtract", x, finite)), axis=axes, keepdims=True)
+    out = g.call("add", g.call("log", total), finite)
+    if node.attr("keepdims", 1):
+        return out
+    dropped = axes if axes is not None else tuple(range(node.rank()))
+    return g.call("squeeze", out, axis=dropped)
+
+
+def arg_reduction(op: str) -> Converter:
+    def convert(node: OnnxNode) -> Value:
+        g, x, axis = node.graph, node[0], node.axis(0)
+        keepdims = bool(node.attr("keepdims", 1))
+        if not node.attr("select_last_index", 0):
+            return g.cast(g.call(op, x, axis=axis, keepdims=keepdims), "int64")
+        size = None if x.shape is None else x.shape[axis]
+        if not isinstance(size, int):
+            node.fail("select_last_index needs the size of the axis", code="onnx-dynamic")
+        found = g.cast(g.call(op, g.call("flip", x, axis=axis), axis=axis, keepdims=keepdims), "int64")
+        return g.call("subtract", g.scalar(size - 1, found), found)
+
+    return convert
+
+
+def cumulative(op: str) -> Converter:
+    def convert(node: OnnxNode) -> Value:
+        g, x = node.graph, node[0]
+        axis_array = node.constant(1, "axis")
+        assert axis_array is not None
+        axis = int(axis_array.reshape(-1)[0])
+        if node.attr("reverse", 0):
+            x = g.call("flip", x, axis=axis)
+        out = g.call(op, x, axis=axis, exclusive=bool(node.attr("exclusive", 0)))
+        return g.call("flip", out, axis=axis) if node.attr("reverse", 0) else out
+
+    return convert
+
+
+def top_k(node: OnnxNode) -> list[Value]:
+    g, x, axis = node.graph, node[0], node.axis(-1)
+    k = int(node.attr("k")) if "k" in node.attributes else int(node.sizes(1, "k")[0])  # type: ignore[arg-type]
+    values, indices = g.call_many(
+        "topk", x, k=k, axis=axis, ret_type="both", largest=bool(node.attr("largest", 1)), dtype="int64"
+    )
+    return [values, indices]
+
+
+REDUCTION: dict[str, Converter] = {
+    "ReduceSum": reduction("sum"), "ReduceMean": reduction("mean"), "ReduceMax": reduction("max"),
+    "ReduceMin": reduction("min"), "ReduceProd": reduction("prod"), "ReduceL1": reduction("sum", _abs),
+    "ReduceL2": reduction("sum", _square, _sqrt), "ReduceSumSquare": reduction("sum", _square),
+    "ReduceLogSum": reduction("sum", after=_log), "ReduceLogSumExp": log_sum_exp,
+    "ArgMax": arg_reduction("argmax"), "ArgMin": arg_reduction("argmin"), "CumSum": cumulative("cumsum"),
+    "CumProd": cumulative("cumprod"), "TopK": top_k,
+}  # fmt: skip

@@ -1,0 +1,109 @@
+"""ONNX to Relax: the graph becomes one function `main`, built through a BlockBuilder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from baton._src.frontends.onnx.importer import Importer
+from baton._src.frontends.onnx.reader import read_model
+from baton._src.ir.module import IRModule
+from baton._src.ir.op_def import OpDef
+from baton._src.ir.tensor_info import Dim, ShapeInfo, TensorInfo
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.info import from_info
+from baton._src.relax.nodes import Call, Constant, ShapeExpr, Tuple, TupleGetItem, Var
+from baton._src.relax.special_ops import SPECIAL_OPS
+from baton._src.support.diagnostics import fail
+from baton._src.values.tensor import AnyArray, array
+
+CONTROL_FLOW = {"If", "Loop", "Scan"}
+
+
+class RelaxGraph:
+    """Emits bindings. Arguments and results are Relax variables and constants."""
+
+    name = "relax"
+
+    def __init__(self, dataflow: bool) -> None:
+        self.builder = BlockBuilder()
+        self.params: list[Var] = []
+        self.function = ExitStack()
+        self.block = ExitStack()
+        self.dataflow = dataflow
+        self.started = False
+
+    def input(self, name: str, info: TensorInfo) -> Var:
+        if self.started:
+            raise fail("onnx-graph", f"input {name!r} comes after the first node")
+        var = Var(name, from_info(info))
+        self.params.append(var)
+        return var
+
+    def start(self) -> None:
+        """Open the function once all inputs are known."""
+        self.started = True
+        self.function.enter_context(self.builder.function("main", self.params))
+        if self.dataflow:
+            self.block.enter_context(self.builder.dataflow())
+
+    def constant(self, content: AnyArray) -> Constant:
+        return Constant(array(content))
+
+    def call(self, definition: OpDef[Any], args: list[Any], attrs: Any, count: int, hint: str) -> Sequence[Any]:
+        made = [_argument(a) for a in args]
+        result = self.builder.emit(Call(definition.relax_op, made, attrs))
+        if not count:
+            return [result]
+        return [self.builder.emit(TupleGetItem(result, i)) for i in range(count)]
+
+    def shape_tensor(self, dims: Sequence[Dim], source: Any) -> Any:
+        return self.builder.emit(Call(SPECIAL_OPS["relax.shape_to_tensor"], [ShapeExpr(dims)]))
+
+    def finish(self, outputs: Sequence[Any], num_input: int) -> IRModule:
+        """The module, with the outputs as a tuple unless there is one."""
+        result = outputs[0] if len(outputs) == 1 else Tuple(outputs)
+        if self.dataflow:
+            result = self.builder.emit_output(result)
+        self.block.close()
+        self.builder.emit_func_output(result)
+        self.function.close()
+        module: IRModule = self.builder.get()
+        var = module.get_global_var("main")
+        return module.with_function(var, module[var].with_attr("num_input", num_input))
+
+
+def _argument(arg: Any) -> Any:
+    if isinstance(arg, ShapeInfo):
+        return ShapeExpr(arg.values or ())
+    return Tuple(arg) if isinstance(arg, tuple) else arg
+
+
+def from_onnx(
+    model: object,
+    shape_dict: Mapping[str, Sequence[Any]] | None = None,
+    dtype_dict: Mapping[str, object] | object = None,
+    opset: int | None = None,
+    keep_params_in_input: bool = False,
+    sanitize_input_names: bool = True,
+) -> IRModule:
+    """Import an ONNX model (`ModelProto`, bytes or path) as a Relax module with the function `main`.
+
+    `shape_dict` gives input shapes (ints, or names of symbolic dims) where the model leaves them open. Weights become
+    constants, or parameters behind the inputs with `keep_params_in_input` (their values are in the function's attribute
+    `params`). Raises `DiagnosticError`: every unsupported operator at once (`onnx-unsupported-op`), damaged files
+    (`onnx-file`), and whatever is wrong with a node, naming it.
+    """
+    proto, folder = read_model(model)
+    control = any(n.op_type in CONTROL_FLOW for n in proto.graph.node)
+    language = RelaxGraph(dataflow=not control)
+    importer = Importer(proto, folder, language, shape_dict, dtype_dict, opset)
+    inputs, outputs, weights = importer.run(keep_weights=keep_params_in_input)
+    builder = importer.builder
+    module = language.finish([builder.expr(v) for _, v in outputs], len(inputs))
+    main = module.get_global_var("main")
+    function = module[main].with_attr("output_names", tuple(name for name, _ in outputs))
+    if keep_params_in_input:
+        function = function.with_attr("params", tuple(array(w) for w in weights.values()))
+    return module.with_function(main, function)

@@ -1,0 +1,243 @@
+"""Operators that move or name data without computing: reshapes, transposes, concatenation, padding, constants."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.frontends.onnx.reader import dtype_of
+from baton._src.frontends.onnx.value import Value
+from baton._src.ir.tensor_info import Dim
+
+
+def shape(node: OnnxNode) -> Value:
+    x, dims = node[0], node[0].shape
+    if dims is None:
+        whole = node.graph.call("shape_of", x)
+        return node.graph.cast(whole, "int64")
+    start, end = int(node.attr("start", 0)), node.attr("end")
+    return node.graph.dims(list(dims[start : end if end is None else int(end)]))
+
+
+def size(node: OnnxNode) -> Value:
+    dims = node[0].shape
+    if dims is None:
+        node.fail("the shape must be known", code="onnx-dynamic")
+    total: Dim = 1
+    for dim in dims:
+        total = dim * total
+    return node.graph.dims(np.array(total, dtype=object))
+
+
+def constant(node: OnnxNode) -> Value:
+    for name, content in node.attributes.items():
+        if name == "value":
+            return node.graph.constant(content)
+        if name in ("value_float", "value_floats"):
+            return node.graph.constant(np.array(content, np.float32))
+        if name in ("value_int", "value_ints"):
+            return node.graph.constant(np.array(content, np.int64))
+    node.fail("only tensor, float and integer constants are supported")
+
+
+def constant_of_shape(node: OnnxNode) -> Value:
+    fill = node.attr("value")
+    array = np.zeros(1, np.float32) if fill is None else fill
+    dims = node.sizes(0, "the shape")
+    if all(isinstance(d, int) for d in dims):
+        return node.graph.constant(np.full([int(d) for d in dims], array.reshape(-1)[0], array.dtype))  # type: ignore[call-overload]
+    return node.graph.broadcast_to(node.graph.constant(array.reshape(())), dims)
+
+
+def reshape(node: OnnxNode) -> Value:
+    g, x = node.graph, node[0]
+    if "shape" in node.attributes:
+        wanted: list[Dim] = [int(d) for d in node.attr("shape")]
+    elif node[1].contents() is None:
+        return g.call("dyn.reshape", x, node[1])
+    else:
+        wanted = node.sizes(1, "the new shape")
+    if not node.attr("allowzero", 0):
+        for position, dim in enumerate(wanted):
+            if isinstance(dim, int) and dim == 0:
+                if x.shape is None or position >= len(x.shape):
+                    node.fail(f"the new shape copies dim {position}, which the input does not have")
+                wanted[position] = x.shape[position]
+    return g.reshape(x, wanted)
+
+
+def flatten(node: OnnxNode) -> Value:
+    x = node[0]
+    if x.shape is None:
+        node.fail("the shape must be known", code="onnx-dynamic")
+    axis = int(node.attr("axis", 1))
+    axis = axis + node.rank() if axis < 0 else axis
+    rows: Dim = 1
+    for dim in x.shape[:axis]:
+        rows = dim * rows
+    return node.graph.reshape(x, (rows, _product(x.shape[axis:])))
+
+
+def _product(dims: tuple[Dim, ...]) -> Dim:
+    total: Dim = 1
+    for dim in dims:
+        total = dim * total
+    return total
+
+
+def transpose(node: OnnxNode) -> Value:
+    axes = node.ints("perm") or tuple(reversed(range(node.rank())))
+    return node.graph.transpose(node[0], axes)
+
+
+def squeeze(node: OnnxNode) -> Value:
+    axes = node.ints("axes", 1)
+    return node.graph.call("squeeze", node[0], axis=axes or None)
+
+
+def unsqueeze(node: OnnxNode) -> Value:
+    axes = node.ints("axes", 1)
+    if not axes:
+        return node[0]
+    x = node[0]
+    if x.shape is None:
+        return node.graph.call("expand_dims", x, axis=axes)
+    rank = len(x.shape) + len(axes)
+    places = {a + rank if a < 0 else a for a in axes}
+    rest = iter(x.shape)
+    return node.graph.reshape(x, [1 if i in places else next(rest) for i in range(rank)])
+
+
+def concat(node: OnnxNode) -> Value:
+    given = node.given
+    if len(given) == 1:
+        return given[0]
+    return node.graph.call("concat", tuple(given), axis=int(node.attr("axis", 0)))
+
+
+def split(node: OnnxNode) -> tuple[Value, ...]:
+    g, x, axis = node.graph, node[0], node.axis(0)
+    lengths = node.ints("split", 1)
+    total = None if x.shape is None else x.shape[axis]
+    if lengths is None:
+        parts = int(node.attr("num_outputs", len(node.outputs)))
+        if not isinstance(total, int):
+            node.fail("the size of the split axis must be known", code="onnx-dynamic")
+        each = -(-total // parts)
+        lengths = tuple(min(each, total - i * each) for i in range(parts))
+    if len(lengths) == 1:
+        return (x,)
+    places = [int(p) for p in np.cumsum(lengths)[:-1]]
+    return g.call_many("split", x, indices_or_sections=tuple(places), axis=axis)
+
+
+def expand(node: OnnxNode) -> Value:
+    g, x = node.graph, node[0]
+    wanted = node.sizes(1, "the new shape")
+    if x.shape is None:
+        node.fail("the shape must be known", code="onnx-dynamic")
+    own: list[Dim] = [1] * (len(wanted) - len(x.shape)) + list(x.shape)
+    wanted = [1] * (len(own) - len(wanted)) + wanted
+    out: list[Dim] = [a if isinstance(b, int) and b == 1 else b for a, b in zip(own, wanted, strict=True)]
+    return g.broadcast_to(x, out)
+
+
+def tile(node: OnnxNode) -> Value:
+    repeats = node.ints("repeats", 1)
+    return node.graph.call("tile", node[0], repeats=repeats)
+
+
+def pad(node: OnnxNode) -> Value:
+    g, x, rank = node.graph, node[0], node.rank()
+    pads = list(node.ints("pads", 1) or ())
+    axes = node.constant(3, "axes")
+    places = [int(a) % rank for a in axes.reshape(-1)] if axes is not None else list(range(rank))
+    begins, ends = [0] * rank, [0] * rank
+    for position, axis in enumerate(places):
+        begins[axis], ends[axis] = pads[position], pads[position + len(places)]
+    if any(p < 0 for p in begins + ends):
+        x = _crop(node, x, begins, ends)
+        begins, ends = [max(p, 0) for p in begins], [max(p, 0) for p in ends]
+    mode = str(node.attr("mode", "constant"))
+    widths = tuple(w for pair in zip(begins, ends, strict=True) for w in pair)
+    fill = node.optional(2)
+    number = float(node.attr("value", 0.0))
+    if fill is not None:
+        if fill.array is None:
+            node.fail("the padding value must be a constant", code="onnx-dynamic")
+        number = fill.array.reshape(-1)[0].item() if fill.array.size else 0.0
+    return g.call("nn.pad", x, pad_width=widths, pad_value=number, pad_mode=mode)
+
+
+def _crop(node: OnnxNode, x: Value, begins: list[int], ends: list[int]) -> Value:
+    """Negative padding takes elements away."""
+    rank = len(begins)
+    start = [max(-b, 0) for b in begins]
+    stop = [-max(-e, 0) if e < 0 else 2**31 - 1 for e in ends]
+    axes = tuple(range(rank))
+    return node.graph.call("strided_slice", x, axes=axes, begin=tuple(start), end=tuple(stop), strides=(1,) * rank)
+
+
+def slice_(node: OnnxNode) -> Value:
+    g, x = node.graph, node[0]
+    if "starts" in node.attributes:
+        begin, end = node.ints("starts") or (), node.ints("ends") or ()
+        axes = node.ints("axes") or tuple(range(len(begin)))
+        return g.call("strided_slice", x, axes=axes, begin=begin, end=end, strides=(1,) * len(begin))
+    starts, stops = node.sizes(1, "starts"), node.sizes(2, "ends")
+    given_axes, given_steps = node.constant(3, "axes"), node.constant(4, "steps")
+    axes = tuple(int(a) for a in given_axes) if given_axes is not None else tuple(range(len(starts)))
+    steps = tuple(int(s) for s in given_steps) if given_steps is not None else (1,) * len(starts)
+    rank = node.rank()
+    axes = tuple(a % rank for a in axes)
+    clipped = [_bound(b) for b in starts], [_bound(e) for e in stops]
+    return g.call("strided_slice", x, axes=axes, begin=tuple(clipped[0]), end=tuple(clipped[1]), strides=steps)
+
+
+def _bound(dim: Dim) -> Dim:
+    """Exporters write 2**63-1 for "to the end"."""
+    return max(min(dim, 2**31 - 1), -(2**31)) if isinstance(dim, int) else dim
+
+
+def depth_to_space(node: OnnxNode) -> Value:
+    mode = str(node.attr("mode", "DCR"))
+    return node.graph.call(
+        "nn.depth_to_space", node[0], block_size=int(node.attr("blocksize")), layout="NCHW", mode=mode
+    )
+
+
+def space_to_depth(node: OnnxNode) -> Value:
+    return node.graph.call("nn.space_to_depth", node[0], block_size=int(node.attr("blocksize")), layout="NCHW")
+
+
+def range_(node: OnnxNode) -> Value:
+    arrays = [node[i].array for i in range(3)]
+    dtype = node[0].dtype
+    if all(a is not None for a in arrays):
+        start, limit, delta = (a.reshape(-1)[0] for a in arrays if a is not None)
+        return node.graph.constant(np.arange(start, limit, delta, dtype.numpy))
+    start, limit, delta = (node.sizes(i, "the range")[0] for i in range(3))
+    return node.graph.call("arange", start=start, stop=limit, step=delta, dtype=dtype)
+
+
+def trilu(node: OnnxNode) -> Value:
+    k = node.constant(1, "k")
+    name = "triu" if node.attr("upper", 1) else "tril"
+    return node.graph.call(name, node[0], k=0 if k is None else int(k.reshape(-1)[0]))
+
+
+def eye_like(node: OnnxNode) -> Value:
+    dims = node[0].shape
+    if dims is None or not all(isinstance(d, int) for d in dims):
+        node.fail("the shape must be known", code="onnx-dynamic")
+    rows, columns = (int(d) for d in dims if isinstance(d, int))
+    dtype = dtype_of(node.attr("dtype"), node.title) if "dtype" in node.attributes else node[0].dtype
+    return node.graph.constant(np.eye(rows, columns, int(node.attr("k", 0)), dtype.numpy))
+
+
+SHAPE: dict[str, Converter] = {
+    "Shape": shape, "Size": size, "Constant": constant, "ConstantOfShape": constant_of_shape, "Reshape": reshape,
+    "Flatten": flatten, "Transpose": transpose, "Squeeze": squeeze, "Unsqueeze": unsqueeze, "Concat": concat,
+    "Split": split, "Expand": expand, "Tile": tile, "Pad": pad, "Slice": slice_, "DepthToSpace": depth_to_space,
+    "SpaceToDepth": space_to_depth, "Range": range_, "Trilu": trilu, "EyeLike": eye_like,
+}  # fmt: skip

@@ -1,0 +1,172 @@
+"""Computing with shapes while importing: exporters write `Shape -> Gather -> Concat -> Reshape`; here that stays dims.
+
+Each row evaluates an ONNX operator on small integer tensors whose elements are ints or PrimExprs (object arrays). A row returns
+None where it cannot; the ordinary converter then takes over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.tir.operators import max as tir_max
+from baton._src.tir.operators import min as tir_min
+from baton._src.values.tensor import AnyArray
+
+Contents = list[Any]
+"""One object array an operand; None for an absent one."""
+Attributes = dict[str, Any]
+
+
+def _gather(x: Contents, a: Attributes) -> AnyArray:
+    return np.take(x[0], x[1].astype(np.int64), axis=a.get("axis", 0))
+
+
+def _concat(x: Contents, a: Attributes) -> AnyArray:
+    return np.concatenate(x, axis=a.get("axis", 0))
+
+
+def _slice(x: Contents, a: Attributes) -> AnyArray | None:
+    if len(x) == 1:
+        starts, ends, axes, steps = a["starts"], a["ends"], a.get("axes"), None
+    else:
+        starts, ends = x[1], x[2]
+        axes = x[3] if len(x) > 3 else None
+        steps = x[4] if len(x) > 4 else None
+    if _symbolic(starts) or _symbolic(ends):
+        return None
+    found = x[0]
+    for position, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        axis = int(axes[position]) if axes is not None else position
+        step = int(steps[position]) if steps is not None else 1
+        window: list[Any] = [slice(None)] * found.ndim
+        low = None if step < 0 and int(start) >= found.shape[axis] else int(start)
+        high = None if int(end) < -(2**31) or int(end) >= 2**31 - 1 else int(end)
+        window[axis] = slice(low, high, step)
+        found = found[tuple(window)]
+    return found
+
+
+def _unsqueeze(x: Contents, a: Attributes) -> AnyArray | None:
+    axes = x[1] if len(x) > 1 else a.get("axes", ())
+    rank = x[0].ndim + len(axes)
+    if rank > 1:
+        return None
+    return x[0].reshape((1,) * rank)
+
+
+def _squeeze(x: Contents, a: Attributes) -> AnyArray | None:
+    return x[0].reshape(()) if x[0].size == 1 else None
+
+
+def _reshape(x: Contents, a: Attributes) -> AnyArray | None:
+    shape = [int(d) for d in x[1]]
+    return x[0].reshape(shape) if len(shape) <= 1 and 0 not in shape else None
+
+
+def _cast(x: Contents, a: Attributes) -> AnyArray | None:
+    return x[0] if a.get("to") in (6, 7) else None
+
+
+def _divide(p: Any, q: Any) -> Any:
+    """Division of sizes: they are never negative, so rounding down is rounding to zero."""
+    return p // q
+
+
+def _choose(condition: Any, p: Any, q: Any) -> Any:
+    return p if bool(condition) else q
+
+
+def _elementwise(function: Callable[..., Any]) -> Callable[[Contents, Attributes], AnyArray | None]:
+    def evaluate(x: Contents, a: Attributes) -> AnyArray | None:
+        arrays = np.broadcast_arrays(*x)
+        found = np.empty(arrays[0].shape, dtype=object)
+        for index in np.ndindex(found.shape):
+            found[index] = function(*(array[index] for array in arrays))
+        return found if found.ndim <= 1 else None
+
+    return evaluate
+
+
+def _equal(p: Any, q: Any) -> Any:
+    return int(p == q) if not isinstance(p, PrimExpr) and not isinstance(q, PrimExpr) else _undecided(p, q)
+
+
+class Undecided(Exception):
+    """A comparison of symbolic sizes that depends on them."""
+
+
+def _undecided(p: Any, q: Any) -> int:
+    """A size against a marker such as -1, 0 (no size is that) is decided; against another size it is not."""
+    if (isinstance(q, int) and q < 0) or (isinstance(p, int) and p < 0):
+        return 0
+    if p is q:
+        return 1
+    raise Undecided
+
+
+def _where(x: Contents, a: Attributes) -> AnyArray | None:
+    return None if _symbolic(x[0]) else _elementwise(_choose)(x, a)
+
+
+def _minimum(p: Any, q: Any) -> Any:
+    return tir_min(p, q) if isinstance(p, PrimExpr) or isinstance(q, PrimExpr) else min(p, q)
+
+
+def _maximum(p: Any, q: Any) -> Any:
+    return tir_max(p, q) if isinstance(p, PrimExpr) or isinstance(q, PrimExpr) else max(p, q)
+
+
+def _product(x: Contents, a: Attributes) -> AnyArray | None:
+    total: Any = 1
+    for element in x[0].reshape(-1):
+        total = element * total
+    result = np.empty((1,) if a.get("keepdims", 1) else (), dtype=object)
+    result[...] = total
+    return result
+
+
+def _identity(x: Contents, a: Attributes) -> AnyArray:
+    found: AnyArray = x[0]
+    return found
+
+
+FOLDERS: dict[str, Callable[[Contents, Attributes], AnyArray | None]] = {
+    "Add": _elementwise(lambda p, q: p + q),
+    "Cast": _cast,
+    "Concat": _concat,
+    "Div": _elementwise(_divide),
+    "Equal": _elementwise(_equal),
+    "Gather": _gather,
+    "Identity": _identity,
+    "Max": _elementwise(_maximum),
+    "Min": _elementwise(_minimum),
+    "Mul": _elementwise(lambda p, q: p * q),
+    "ReduceProd": _product,
+    "Reshape": _reshape,
+    "Slice": _slice,
+    "Squeeze": _squeeze,
+    "Sub": _elementwise(lambda p, q: p - q),
+    "Unsqueeze": _unsqueeze,
+    "Where": _where,
+}
+
+
+def _symbolic(contents: Any) -> bool:
+    return any(isinstance(e, PrimExpr) for e in np.asarray(contents, dtype=object).reshape(-1))
+
+
+def fold_dims(op_type: str, contents: list[AnyArray | None], attributes: Attributes) -> AnyArray | None:
+    """The result of an operator on known small integers, at least one of them symbolic; None where this cannot be told."""
+    folder = FOLDERS.get(op_type)
+    if folder is None or not contents or any(c is None for c in contents):
+        return None
+    if not any(_symbolic(c) for c in contents):
+        return None
+    try:
+        return folder(list(contents), attributes)
+    except Undecided:
+        return None

@@ -1,0 +1,13 @@
+"""Every ONNX operator that is supported, and the function that converts it."""
+
+from __future__ import annotations
+
+from baton._src.frontends.onnx.elementwise import ELEMENTWISE
+from baton._src.frontends.onnx.index import INDEX
+from baton._src.frontends.onnx.matrix import MATRIX
+from baton._src.frontends.onnx.nn import NN
+from baton._src.frontends.onnx.node import Converter
+from baton._src.frontends.onnx.reduction import REDUCTION
+from baton._src.frontends.onnx.shape import SHAPE
+
+CONVERTERS: dict[str, Converter] = {**ELEMENTWISE, **NN, **MATRIX, **REDUCTION, **SHAPE, **INDEX}

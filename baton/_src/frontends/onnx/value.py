@@ -1,0 +1,52 @@
+"""What flows between the nodes of a model while it is imported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.tensor_info import Dim, TensorInfo
+from baton._src.values.tensor import AnyArray
+
+SMALL = 1024
+"""Constants up to this many elements are looked into as shapes and axes."""
+
+
+@dataclass(slots=True, eq=False)
+class Value:
+    """A tensor of the graph. At least one of `expr`, `array` and `dims` is there; the builder makes `expr` on demand.
+
+    `array`: a constant. `dims`: an integer tensor of rank 0 or 1 whose elements are known, possibly symbolic (the result of
+    Shape and what is computed from it): an object array of ints and PrimExprs. `items`: a sequence of tensors.
+    """
+
+    info: TensorInfo
+    expr: Any = None
+    array: AnyArray | None = None
+    dims: AnyArray | None = None
+    items: tuple[Value, ...] | None = None
+
+    @property
+    def rank(self) -> int:
+        """The rank, -1 if unknown."""
+        return self.info.ndim
+
+    @property
+    def shape(self) -> tuple[Dim, ...] | None:
+        """The dims, None if unknown."""
+        return self.info.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.info.dtype
+
+    def contents(self) -> AnyArray | None:
+        """The elements as an object array of ints and PrimExprs, if this is a small known integer tensor."""
+        if self.dims is not None:
+            return self.dims
+        if self.array is not None and self.array.size <= SMALL and self.array.dtype.kind in "iub":
+            found: AnyArray = np.array(self.array.tolist(), dtype=object).reshape(self.array.shape)
+            return found
+        return None

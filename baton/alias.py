@@ -1,0 +1,87 @@
+"""Run programs written for Apache TVM v0.19: `import tvm` finds baton.
+
+    python -m baton.alias script.py [arguments]
+
+or, from Python, before the first `import tvm`: `baton.alias.install("tvm")`. `tvm.x.y` is then the *same module object*
+as `baton.x.y`. An installed TVM is never shadowed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import runpy
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+_TARGET = "baton"
+
+
+class _SameModule(importlib.abc.Loader):
+    """Loads `alias.x` by giving out the module `baton.x` itself."""
+
+    def __init__(self, real: str) -> None:
+        self.real = real
+        self.spec: importlib.machinery.ModuleSpec | None = None
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        module = importlib.import_module(self.real)
+        self.spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self.spec  # the import system put the alias's there
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Answers for one alias and everything below it."""
+
+    def __init__(self, alias: str) -> None:
+        self.alias = alias
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname != self.alias and not fullname.startswith(f"{self.alias}."):
+            return None
+        real = _TARGET + fullname[len(self.alias) :]
+        if importlib.util.find_spec(real) is None:
+            return None
+        return importlib.machinery.ModuleSpec(fullname, _SameModule(real), is_package=True)
+
+
+def install(alias: str = "tvm") -> None:
+    """Make `import <alias>` give baton from now on. Installing twice does nothing.
+
+    Raises `ImportError` if a package of that name is installed or already imported: it is never shadowed.
+    """
+    if any(isinstance(f, _Finder) and f.alias == alias for f in sys.meta_path):
+        return
+    if alias in sys.modules or importlib.util.find_spec(alias) is not None:
+        raise ImportError(f"{alias!r} is installed here; baton does not shadow it (run in an environment without it)")
+    sys.meta_path.insert(0, _Finder(alias))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a script (or `-m module`) with the alias installed, as `python` would."""
+    parser = argparse.ArgumentParser(prog="python -m baton.alias", description="Run a TVM program on baton.")
+    parser.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module")
+    parser.add_argument("script", help="the program")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="its arguments")
+    options = parser.parse_args(arguments)
+    install()
+    sys.argv = [options.script, *options.arguments]
+    if options.module:
+        runpy.run_module(options.script, run_name="__main__", alter_sys=True)
+        return
+    sys.path[0:0] = [str(Path(options.script).resolve().parent)]
+    runpy.run_path(options.script, run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()
