@@ -87,7 +87,7 @@ class Node:
     is_variable: ClassVar[bool] = False
     """A variable: occurrences are one object; equality pairs them up instead of comparing names."""
     is_graph_node: ClassVar[bool] = False
-    """Sharing is part of the meaning: one node used twice is evaluated once, and differs from two equal nodes (Relay)."""
+    """Sharing is part of the meaning: one node used twice is evaluated once and differs from two copies (Relay)."""
 
     def same_as(self, other: object) -> bool:
         """Whether both are one object (TVM's spelling of `is`)."""

@@ -1,8 +1,8 @@
 """Walking and rewriting IR of any language, without the Python stack and without visitor code per node class.
 
 Everything is derived from `Node.specs`: a child is a node in a field that is no note, directly or inside a tuple, a
-dict (keys and values) or an attribute record. `notes=True` walks notes that hold nodes as well (the struct info of Relax
-variables, where shape variables live; Relay's checked types).
+dict (keys and values) or an attribute record. `notes=True` walks notes that hold nodes as well (the struct info of
+Relax variables, where shape variables live; Relay's checked types).
 
     children(call)                       # one level
     post_order(function)                 # the DAG, each node once, children first
@@ -15,6 +15,7 @@ stack and fill a memo, so that the `visit_<Class>` methods may recurse freely an
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, TypeVar
 
@@ -36,7 +37,7 @@ def _plan(cls: type[Node], notes: bool) -> tuple[str, ...]:
     if found is None:
         annotations: dict[str, Any] = {}
         for base in reversed(cls.__mro__):
-            annotations.update(base.__dict__.get("__annotations__", {}))
+            annotations.update(inspect.get_annotations(base))
         found = tuple(
             s.name
             for s in cls.specs
@@ -168,9 +169,10 @@ def _keep_binders(old: Any, new: Any) -> Any:
 
 def rewrite(root: Any, rule: Rule, *, notes: bool = False) -> Any:
     """Rewrite bottom-up: `rule` sees each node of the DAG once, with its children rewritten, and returns a replacement
-    or None to keep it. `root` may be a node or a tuple, list or dict of nodes. What does not change stays the same object.
+    or None to keep it. What does not change stays the same object.
 
-    A rewritten node keeps its notes (span, type, struct info); a rule that changes types must refresh them.
+    `root` may be a node or a tuple, list or dict of nodes. A rewritten node keeps its notes (span, type, struct info);
+    a rule that changes types must refresh them.
     """
     changed: dict[Any, Any] = {}
     for item in post_order(root, notes=notes):
@@ -186,9 +188,9 @@ def rewrite(root: Any, rule: Rule, *, notes: bool = False) -> Any:
 def substitute(root: Any, replacements: Mapping[Any, Any], *, notes: bool = True) -> Any:
     """`root` with every occurrence of the keys (compared by identity) replaced; replacements are not looked into again.
 
-    Shape variables in the struct info of Relax variables are replaced too: such a variable becomes a new one of the same
-    name, consistently at its definition and uses. Variables are unique, so nothing can be captured; a binder is renamed
-    where the replacement is a variable, and left alone otherwise (strip it yourself when binding a parameter).
+    Shape variables in the struct info of Relax variables are replaced too: such a variable becomes a new one of the
+    same name, consistently at its definition and uses. Variables are unique, so nothing can be captured; a binder is
+    renamed where the replacement is a variable, and left alone otherwise (strip it yourself when binding a parameter).
     """
     if not replacements:
         return root
@@ -216,7 +218,7 @@ def bound_variables(root: Any, *, notes: bool = False) -> list[Any]:
 
 
 def with_fresh_binders(root: N) -> N:
-    """A copy of `root` in which every variable it defines is a new one of the same name (for inlining a function twice)."""
+    """A copy of `root` whose variables are new ones of the same names (to inline a function twice)."""
     renamed: N = substitute(root, {variable: variable.copy() for variable in bound_variables(root)})
     return renamed
 
