@@ -17,7 +17,8 @@ class Operators:
     What `a + b` builds is decided by the language of `a`: `build(name, a, b)` is bound once per language (`tir.operators`
     for PrimExprs, `ops.syntax` for Relay and Relax), since the builders live in later layers.
     Names: add subtract multiply divide floor_divide floor_mod power negative less less_equal greater greater_equal
-    left_shift right_shift bitwise_and bitwise_or bitwise_xor bitwise_not. `==` stays identity except for PrimExprs.
+    left_shift right_shift bitwise_and bitwise_or bitwise_xor bitwise_not; for PrimExprs also equal not_equal cast.
+    `==` stays identity except for PrimExprs. `build` answers `NotImplemented` for operands of another language.
     """
 
     __slots__ = ()
@@ -105,9 +106,32 @@ class BaseExpr(Node):
 
 @node
 class PrimExpr(BaseExpr, Operators):
-    """A scalar of the kernel language; also what dims of shapes are made of. Subclasses are in `tir.expr`."""
+    """A scalar of the kernel language; also what dims of shapes are made of. Subclasses are in `tir.expr`.
+
+    `a == b` builds an `EQ` (folded to a literal for two literals), whose truth value is identity of the operands; so
+    `in` tests and comparisons of tuples work, and mean identity for everything but literals. Hashing is by identity.
+    """
 
     dtype: DataType = part(kw_only=True, default=DataType("int32"))
+
+    def __eq__(self, other: object) -> Any:
+        return self is other if other is None else type(self).build("equal", self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return self is not other if other is None else type(self).build("not_equal", self, other)
+
+    __hash__ = Node.__hash__
+
+    def __bool__(self) -> bool:
+        raise fail(
+            "tir-truth",
+            "a scalar expression has no truth value while the program is being built",
+            help="use tir.all, tir.any or tir.Not instead of and, or, not; tir.if_then_else instead of if",
+        )
+
+    def astype(self, dtype: object) -> Any:
+        """This value converted to `dtype` (itself if it has that dtype already)."""
+        return type(self).build("cast", self, dtype)
 
 
 @node

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from baton._src.ir.expr import GlobalVar, Op, PrimExpr, Range
+from baton._src.ir.expr import GlobalVar, Op, Operators, PrimExpr, Range
 from baton._src.ir.node import Node, binder, init_field, node, note, part
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
@@ -166,6 +166,8 @@ def literal(number: object, dtype: DataType | None = None) -> PrimExpr:
     """A Python number as a literal of `dtype` (default: int32, float32 or bool by its class); expressions pass through."""
     if isinstance(number, PrimExpr):
         return number
+    if isinstance(number, IterVar):
+        return number.var
     if isinstance(number, str):
         return StringImm(number)
     lanes = 1 if dtype is None else dtype.lanes
@@ -232,10 +234,16 @@ class Max(BinaryOp):
 class EQ(CompareOp):
     """a == b"""
 
+    def __bool__(self) -> bool:
+        return self.a is self.b
+
 
 @node
 class NE(CompareOp):
     """a != b"""
+
+    def __bool__(self) -> bool:
+        return self.a is not self.b
 
 
 @node
@@ -391,10 +399,10 @@ class ProducerLoad(PrimExpr):
 
 
 @node
-class IterVar(Node):
+class IterVar(Node, Operators):
     """An axis of a block or of a `te` computation: a variable over a range, data-parallel or reduced.
 
-    `iter_type` is `spatial`, `reduce`, `scan` or `opaque`.
+    `iter_type` is `spatial`, `reduce`, `scan` or `opaque`. In arithmetic and as an index it stands for its variable.
     """
 
     dom: Range | None

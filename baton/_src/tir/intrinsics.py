@@ -1,0 +1,239 @@
+"""The table of TIR's intrinsics: what `tir.exp`, `tir.if_then_else`, `tir.call_extern`, ... are and mean.
+
+A row says name, number of operands, which operands it takes, the dtype of its result, its meaning over NumPy and its
+effect. `INTRINSICS["tir.exp"]` is the interned `Op` whose `definition` is the row. Names follow TVM v0.19 (`tir.builtin`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.expr import Op
+from baton._src.support.diagnostics import fail
+
+NumPyFunction = Callable[..., Any]
+
+
+class Operands(Enum):
+    """What an intrinsic takes."""
+
+    FLOAT = "floats"
+    INT = "integers"
+    NUMBER = "numbers"
+    ANY = "anything"
+
+
+class Result(Enum):
+    """The dtype of a call."""
+
+    SAME = "that of the first operand"
+    BOOL = "bool"
+    SECOND = "that of the second operand"
+    GIVEN = "stated by the call"
+
+
+class Effect(Enum):
+    """What else a call does: only a pure call may be moved, merged or dropped."""
+
+    PURE = "pure"
+    READ = "reads memory"
+    UPDATE = "changes state"
+    JUMP = "leaves the function"
+
+
+@dataclass(frozen=True, slots=True)
+class Intrinsic:
+    """One row. `arity` -1: any number of operands. `numpy` takes NumPy scalars or arrays (lanes) of the operands' dtypes."""
+
+    name: str
+    arity: int
+    operands: Operands
+    result: Result
+    numpy: NumPyFunction | None
+    effect: Effect = Effect.PURE
+    lazy: bool = False
+    """Whether operands are evaluated only when needed (`if_then_else`)."""
+
+
+def _like(function: Callable[[Any], Any]) -> NumPyFunction:
+    """A scalar function of float64, applied to each element and rounded to the operand's dtype."""
+
+    def apply(x: Any) -> Any:
+        array = np.asarray(x)
+        found = np.array([function(float(v)) for v in array.reshape(-1)], "float64").reshape(array.shape)
+        return found.astype(array.dtype)[()]
+
+    return apply
+
+
+def _round_half_away(x: Any) -> Any:
+    return np.copysign(np.floor(np.abs(x) + 0.5), x).astype(np.asarray(x).dtype)[()]
+
+
+def _sigmoid(x: Any) -> Any:
+    one = np.asarray(x).dtype.type(1)
+    return one / (one + np.exp(-x))
+
+
+def _rsqrt(x: Any) -> Any:
+    return np.asarray(x).dtype.type(1) / np.sqrt(x)
+
+
+def _count_leading_zeros(x: Any) -> Any:
+    array = np.asarray(x)
+    bits = array.dtype.itemsize * 8
+    counts = [bits - (int(v) & ((1 << bits) - 1)).bit_length() for v in array.reshape(-1)]
+    return np.array(counts, "int32").reshape(array.shape)[()]
+
+
+def _popcount(x: Any) -> Any:
+    array = np.asarray(x)
+    return np.bitwise_count(array.view(f"uint{array.dtype.itemsize * 8}")).astype(array.dtype)[()]
+
+
+def _q_multiply_shift(x: Any, y: Any, q: Any, s: Any) -> Any:
+    """Fixed point: x * y / 2**(q + s), halves rounded up (y has q fractional bits)."""
+    shift = np.int64(q) + np.int64(s)
+    product = np.int64(x) * np.int64(y)
+    half = np.left_shift(np.int64(1), shift - 1)
+    return np.right_shift(product + half, shift).astype("int32")
+
+
+def _large_uint(low: Any, high: Any) -> Any:
+    return np.uint64((int(high) << 32) | (int(low) & 0xFFFFFFFF))
+
+
+def _shift_left(x: Any, y: Any) -> Any:
+    return np.left_shift(x, y)
+
+
+def _unary(name: str, function: NumPyFunction | None, operands: Operands = Operands.FLOAT) -> Intrinsic:
+    return Intrinsic(f"tir.{name}", 1, operands, Result.SAME, function)
+
+
+def _test(name: str, function: NumPyFunction) -> Intrinsic:
+    return Intrinsic(f"tir.{name}", 1, Operands.NUMBER, Result.BOOL, function)
+
+
+def _binary(name: str, function: NumPyFunction, operands: Operands) -> Intrinsic:
+    return Intrinsic(f"tir.{name}", 2, operands, Result.SAME, function)
+
+
+def _system(name: str, arity: int, effect: Effect, result: Result = Result.GIVEN) -> Intrinsic:
+    return Intrinsic(f"tir.{name}", arity, Operands.ANY, result, None, effect)
+
+
+_ROWS = (
+    # --- one float
+    _unary("exp", np.exp),
+    _unary("exp2", np.exp2),
+    _unary("exp10", lambda x: np.power(np.asarray(x).dtype.type(10), x)),
+    _unary("expm1", np.expm1),
+    _unary("log", np.log),
+    _unary("log2", np.log2),
+    _unary("log10", np.log10),
+    _unary("log1p", np.log1p),
+    _unary("sqrt", np.sqrt),
+    _unary("rsqrt", _rsqrt),
+    _unary("sin", np.sin),
+    _unary("cos", np.cos),
+    _unary("tan", np.tan),
+    _unary("sinh", np.sinh),
+    _unary("cosh", np.cosh),
+    _unary("tanh", np.tanh),
+    _unary("asin", np.arcsin),
+    _unary("acos", np.arccos),
+    _unary("atan", np.arctan),
+    _unary("asinh", np.arcsinh),
+    _unary("acosh", np.arccosh),
+    _unary("atanh", np.arctanh),
+    _unary("erf", _like(math.erf)),
+    _unary("sigmoid", _sigmoid),
+    _unary("floor", np.floor),
+    _unary("ceil", np.ceil),
+    _unary("trunc", np.trunc),
+    _unary("round", _round_half_away),
+    _unary("nearbyint", np.rint),
+    _unary("fabs", np.abs),
+    # --- tests of one number
+    _test("isnan", np.isnan),
+    _test("isinf", np.isinf),
+    _test("isfinite", np.isfinite),
+    # --- two operands or more
+    _binary("pow", np.power, Operands.NUMBER),
+    _binary("fmod", np.fmod, Operands.FLOAT),
+    _binary("atan2", np.arctan2, Operands.FLOAT),
+    _binary("hypot", np.hypot, Operands.FLOAT),
+    _binary("copysign", np.copysign, Operands.FLOAT),
+    _binary("nextafter", np.nextafter, Operands.FLOAT),
+    _binary("ldexp", lambda x, n: np.ldexp(x, np.asarray(n).astype("int32")), Operands.FLOAT),
+    Intrinsic("tir.fma", 3, Operands.FLOAT, Result.SAME, lambda a, b, c: a * b + c),
+    # --- integers
+    _binary("bitwise_and", np.bitwise_and, Operands.INT),
+    _binary("bitwise_or", np.bitwise_or, Operands.INT),
+    _binary("bitwise_xor", np.bitwise_xor, Operands.INT),
+    _unary("bitwise_not", np.bitwise_not, Operands.INT),
+    _binary("shift_left", _shift_left, Operands.INT),
+    _binary("shift_right", np.right_shift, Operands.INT),
+    _unary("popcount", _popcount, Operands.INT),
+    Intrinsic("tir.clz", 1, Operands.INT, Result.GIVEN, _count_leading_zeros),
+    Intrinsic("tir.q_multiply_shift", 4, Operands.INT, Result.SAME, _q_multiply_shift),
+    Intrinsic("tir.large_uint_imm", 2, Operands.INT, Result.GIVEN, _large_uint),
+    # --- control and hints
+    Intrinsic("tir.if_then_else", 3, Operands.ANY, Result.SECOND, None, lazy=True),
+    Intrinsic("tir.likely", 1, Operands.ANY, Result.SAME, lambda x: x),
+    _system("assume", 1, Effect.PURE),
+    _system("undef", 0, Effect.READ),
+    _system("prefetch", -1, Effect.UPDATE),
+    _system("ret", 1, Effect.JUMP),
+    _system("break_loop", 0, Effect.JUMP),
+    _system("continue_loop", 0, Effect.JUMP),
+    # --- bits and pointers
+    _system("reinterpret", 1, Effect.PURE),
+    _system("address_of", 1, Effect.PURE),
+    _system("ptr_add", 2, Effect.PURE),
+    _system("isnullptr", 1, Effect.PURE),
+    _system("tvm_access_ptr", 5, Effect.READ),
+    _system("tvm_struct_get", 3, Effect.READ),
+    _system("tvm_struct_set", 4, Effect.UPDATE),
+    _system("vscale", 0, Effect.PURE),
+    # --- calls out of TIR
+    _system("call_extern", -1, Effect.UPDATE),
+    _system("call_pure_extern", -1, Effect.PURE),
+    _system("call_llvm_intrin", -1, Effect.UPDATE),
+    _system("call_llvm_pure_intrin", -1, Effect.PURE),
+    _system("tvm_call_packed", -1, Effect.UPDATE),
+    _system("tvm_call_cpacked", -1, Effect.UPDATE),
+    _system("tvm_stack_alloca", 2, Effect.UPDATE),
+    _system("tvm_stack_make_shape", -1, Effect.READ),
+    _system("tvm_stack_make_array", 6, Effect.READ),
+    # --- synchronisation
+    _system("tvm_storage_sync", -1, Effect.UPDATE),
+    # --- vectors
+    Intrinsic("tir.vectorlow", 1, Operands.ANY, Result.GIVEN, lambda v: v[: len(v) // 2]),
+    Intrinsic("tir.vectorhigh", 1, Operands.ANY, Result.GIVEN, lambda v: v[len(v) // 2 :]),
+    Intrinsic("tir.vectorcombine", 2, Operands.ANY, Result.GIVEN, lambda a, b: np.concatenate([a, b])),
+)
+
+INTRINSICS: dict[str, Op] = {row.name: Op(row.name, definition=row) for row in _ROWS}
+"""Every intrinsic by its full name, as the `Op` that calls refer to."""
+
+
+def intrinsic(name: str) -> Op:
+    """The intrinsic called `name`, with or without the prefix `tir.`; `DiagnosticError` (`tir-intrinsic`) if unknown."""
+    found = INTRINSICS.get(name) or INTRINSICS.get(f"tir.{name}")
+    if found is None:
+        raise fail("tir-intrinsic", f"TIR has no intrinsic {name!r}")
+    return found
+
+
+def definition(op: object) -> Intrinsic | None:
+    """The row of an intrinsic's `Op`; None for anything else."""
+    found = op.definition if isinstance(op, Op) else None
+    return found if isinstance(found, Intrinsic) else None
