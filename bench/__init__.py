@@ -1,0 +1,1 @@
+"""Benchmarks of compile time and run time, against the peers; each is also an entry point for a profiler."""
