@@ -13,7 +13,7 @@ from baton._src.values.dtype import HANDLE, DataType
 
 @node
 class Buffer(Node):
-    """Element (i, j, ...) lies `elem_offset + sum(index * stride)` elements behind `data`; no strides = row-major compact.
+    """Element (i, j, ...) lies `elem_offset + sum(index * stride)` elements behind `data`; no strides: row-major.
 
     `scope` says where it lives: `global`, `local` (registers when small and constantly indexed), `shared`.
     """

@@ -1,4 +1,4 @@
-"""Scalar expressions of TIR. Constructors follow TVM v0.19 and build exactly the node named; `operators` folds constants."""
+"""Scalar expressions of TIR. Constructors follow TVM v0.19 and build exactly the node named; `operators` folds."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def _coerce_pair(target: Any) -> None:
 
 
 def literal(number: object, dtype: DataType | None = None) -> PrimExpr:
-    """A Python number as a literal of `dtype` (default: int32, float32 or bool by its class); expressions pass through."""
+    """A Python number as a literal of `dtype` (default int32, float32 or bool, by class); expressions pass through."""
     if isinstance(number, PrimExpr):
         return number
     if isinstance(number, IterVar):

@@ -1,7 +1,7 @@
 """The table of TIR's intrinsics: what `tir.exp`, `tir.if_then_else`, `tir.call_extern`, ... are and mean.
 
 A row says name, number of operands, which operands it takes, the dtype of its result, its meaning over NumPy and its
-effect. `INTRINSICS["tir.exp"]` is the interned `Op` whose `definition` is the row. Names follow TVM v0.19 (`tir.builtin`).
+effect. `INTRINSICS["tir.exp"]` is the interned `Op` whose `definition` is the row. Names follow TVM v0.19.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Effect(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Intrinsic:
-    """One row. `arity` -1: any number of operands. `numpy` takes NumPy scalars or arrays (lanes) of the operands' dtypes."""
+    """One row. `arity` -1: any number. `numpy` takes NumPy scalars or arrays (lanes) of the operands' dtypes."""
 
     name: str
     arity: int
@@ -226,7 +226,7 @@ INTRINSICS: dict[str, Op] = {row.name: Op(row.name, definition=row) for row in _
 
 
 def intrinsic(name: str) -> Op:
-    """The intrinsic called `name`, with or without the prefix `tir.`; `DiagnosticError` (`tir-intrinsic`) if unknown."""
+    """The intrinsic `name`, with or without the prefix `tir.`; `DiagnosticError` (`tir-intrinsic`) if unknown."""
     found = INTRINSICS.get(name) or INTRINSICS.get(f"tir.{name}")
     if found is None:
         raise fail("tir-intrinsic", f"TIR has no intrinsic {name!r}")

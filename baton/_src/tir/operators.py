@@ -51,7 +51,7 @@ def convert(value: Any, dtype: DataType | None = None) -> PrimExpr:
     return literal(number, dtype if fits else _natural(number).with_lanes(dtype.lanes))
 
 
-def _natural(number: float) -> DataType:
+def _natural(number: Any) -> DataType:
     if isinstance(number, bool):
         return BOOL
     if isinstance(number, float):
@@ -120,109 +120,114 @@ def is_const(value: PrimExpr, number: float) -> bool:
     return isinstance(value, (IntImm, FloatImm)) and value.value == number
 
 
+def _folded(name: str, node: Callable[[PrimExpr, PrimExpr], PrimExpr], x: PrimExpr, y: PrimExpr) -> PrimExpr:
+    found = fold_arithmetic(name, x, y)
+    return node(x, y) if found is None else found
+
+
 def add(a: Any, b: Any) -> PrimExpr:
     """a + b"""
-    a, b = match_types(a, b)
-    if not a.dtype.is_float:
-        if is_const(b, 0):
-            return a
-        if is_const(a, 0):
-            return b
-    return fold_arithmetic("add", a, b) or tir.Add(a, b)
+    x, y = match_types(a, b)
+    if not x.dtype.is_float:
+        if is_const(y, 0):
+            return x
+        if is_const(x, 0):
+            return y
+    return _folded("add", tir.Add, x, y)
 
 
 def subtract(a: Any, b: Any) -> PrimExpr:
     """a - b"""
-    a, b = match_types(a, b)
-    if not a.dtype.is_float:
-        if is_const(b, 0):
-            return a
-        if a is b and a.dtype.lanes == 1:
-            return literal(0, a.dtype)
-    return fold_arithmetic("subtract", a, b) or tir.Sub(a, b)
+    x, y = match_types(a, b)
+    if not x.dtype.is_float:
+        if is_const(y, 0):
+            return x
+        if x is y and x.dtype.lanes == 1:
+            return literal(0, x.dtype)
+    return _folded("subtract", tir.Sub, x, y)
 
 
 def multiply(a: Any, b: Any) -> PrimExpr:
     """a * b"""
-    a, b = match_types(a, b)
-    if is_const(b, 1):
-        return a
-    if is_const(a, 1):
-        return b
-    if not a.dtype.is_float:
-        if is_const(a, 0):
-            return a
-        if is_const(b, 0):
-            return b
-    return fold_arithmetic("multiply", a, b) or tir.Mul(a, b)
+    x, y = match_types(a, b)
+    if is_const(y, 1):
+        return x
+    if is_const(x, 1):
+        return y
+    if not x.dtype.is_float:
+        if is_const(x, 0):
+            return x
+        if is_const(y, 0):
+            return y
+    return _folded("multiply", tir.Mul, x, y)
 
 
 def divide(a: Any, b: Any) -> PrimExpr:
     """a / b of floats; of integers refused: name `truncdiv` or `floordiv`."""
-    a, b = match_types(a, b)
-    if not a.dtype.is_float:
+    x, y = match_types(a, b)
+    if not x.dtype.is_float:
         raise fail(
             "tir-division",
-            f"a / b of {a.dtype} is ambiguous",
-            span=a.span or b.span,
+            f"a / b of {x.dtype} is ambiguous",
+            span=x.span or y.span,
             help="use a // b (floordiv) or tir.truncdiv(a, b); cast to float first for a true quotient",
         )
-    return div(a, b)
+    return div(x, y)
 
 
 def div(a: Any, b: Any) -> PrimExpr:
     """C's division: true on floats, truncating on integers (`tvm.tir.div`)."""
-    a, b = match_types(a, b)
-    if not a.dtype.is_float:
-        return truncdiv(a, b)
-    if is_const(b, 1):
-        return a
-    return fold_arithmetic("divide", a, b) or tir.Div(a, b)
+    x, y = match_types(a, b)
+    if not x.dtype.is_float:
+        return truncdiv(x, y)
+    if is_const(y, 1):
+        return x
+    return _folded("divide", tir.Div, x, y)
 
 
 def truncdiv(a: Any, b: Any) -> PrimExpr:
     """The integer quotient rounded toward zero."""
-    a, b = _dividend("truncdiv", a, b)
-    if is_const(b, 1):
-        return a
-    return fold_arithmetic("truncate_divide", a, b) or tir.Div(a, b)
+    x, y = _dividend("truncdiv", a, b)
+    if is_const(y, 1):
+        return x
+    return _folded("truncate_divide", tir.Div, x, y)
 
 
 def truncmod(a: Any, b: Any) -> PrimExpr:
     """The remainder of `truncdiv`: the sign of `a`."""
-    a, b = _dividend("truncmod", a, b)
-    return fold_arithmetic("truncate_mod", a, b) or tir.Mod(a, b)
+    x, y = _dividend("truncmod", a, b)
+    return _folded("truncate_mod", tir.Mod, x, y)
 
 
 def floordiv(a: Any, b: Any) -> PrimExpr:
     """The quotient rounded down; of floats `floor(a / b)`."""
-    a, b = match_types(a, b)
-    if a.dtype.is_float:
-        return Call(a.dtype, intrinsic("floor"), (div(a, b),))
-    a, b = _dividend("floordiv", a, b)
-    if is_const(b, 1):
-        return a
-    return fold_arithmetic("floor_divide", a, b) or tir.FloorDiv(a, b)
+    x, y = match_types(a, b)
+    if x.dtype.is_float:
+        return Call(x.dtype, intrinsic("floor"), (div(x, y),))
+    x, y = _dividend("floordiv", x, y)
+    if is_const(y, 1):
+        return x
+    return _folded("floor_divide", tir.FloorDiv, x, y)
 
 
 def floormod(a: Any, b: Any) -> PrimExpr:
     """The remainder of `floordiv`: the sign of `b`."""
-    a, b = match_types(a, b)
-    if a.dtype.is_float:
-        return subtract(a, multiply(floordiv(a, b), b))
-    a, b = _dividend("floormod", a, b)
-    if is_const(b, 1):
-        return literal(0, a.dtype)
-    return fold_arithmetic("floor_mod", a, b) or tir.FloorMod(a, b)
+    x, y = match_types(a, b)
+    if x.dtype.is_float:
+        return subtract(x, multiply(floordiv(x, y), y))
+    x, y = _dividend("floormod", x, y)
+    if is_const(y, 1):
+        return literal(0, x.dtype)
+    return _folded("floor_mod", tir.FloorMod, x, y)
 
 
 def _dividend(name: str, a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
-    a, b = match_types(a, b)
-    if not (a.dtype.is_int or a.dtype.is_bool):
-        raise fail("tir-dtype", f"{name} takes integers, got {a.dtype}", span=a.span or b.span)
-    if is_const(b, 0):
-        raise fail("tir-zero-division", f"{name} by zero", span=a.span or b.span)
-    return a, b
+    x, y = match_types(a, b)
+    if not (x.dtype.is_int or x.dtype.is_bool):
+        raise fail("tir-dtype", f"{name} takes integers, got {x.dtype}", span=x.span or y.span)
+    if is_const(y, 0):
+        raise fail("tir-zero-division", f"{name} by zero", span=x.span or y.span)
+    return x, y
 
 
 def indexdiv(a: Any, b: Any) -> PrimExpr:
@@ -237,8 +242,8 @@ def indexmod(a: Any, b: Any) -> PrimExpr:
 
 def ceildiv(a: Any, b: Any) -> PrimExpr:
     """The quotient rounded up, of a positive divisor."""
-    a, b = match_types(a, b)
-    return floordiv(subtract(add(a, b), literal(1, a.dtype)), b)
+    x, y = match_types(a, b)
+    return floordiv(subtract(add(x, y), literal(1, x.dtype)), y)
 
 
 _min, _max = min, max
@@ -246,26 +251,26 @@ _min, _max = min, max
 
 def min(a: Any, b: Any) -> PrimExpr:
     """The smaller one; of floats NaN if either is."""
-    a, b = match_types(a, b)
-    return a if a is b else fold_arithmetic("minimum", a, b) or tir.Min(a, b)
+    x, y = match_types(a, b)
+    return x if x is y else _folded("minimum", tir.Min, x, y)
 
 
 def max(a: Any, b: Any) -> PrimExpr:
     """The larger one; of floats NaN if either is."""
-    a, b = match_types(a, b)
-    return a if a is b else fold_arithmetic("maximum", a, b) or tir.Max(a, b)
+    x, y = match_types(a, b)
+    return x if x is y else _folded("maximum", tir.Max, x, y)
 
 
 def negative(a: Any) -> PrimExpr:
     """-a"""
-    a = convert(a)
-    return multiply(a, literal(-1, a.dtype)) if a.dtype.kind != "uint" else subtract(literal(0, a.dtype), a)
+    x = convert(a)
+    return multiply(x, literal(-1, x.dtype)) if x.dtype.kind != "uint" else subtract(literal(0, x.dtype), x)
 
 
 def power(a: Any, b: Any) -> PrimExpr:
     """a ** b (the intrinsic `tir.pow`)."""
-    a, b = match_types(a, b)
-    return Call(a.dtype, intrinsic("pow"), (a, b))
+    x, y = match_types(a, b)
+    return Call(x.dtype, intrinsic("pow"), (x, y))
 
 
 # ----------------------------------------------------------------------------------- comparison, logic
@@ -273,8 +278,9 @@ def power(a: Any, b: Any) -> PrimExpr:
 
 def _comparison(name: str, node: Callable[[PrimExpr, PrimExpr], PrimExpr]) -> Callable[[Any, Any], PrimExpr]:
     def compare(a: Any, b: Any) -> PrimExpr:
-        a, b = match_types(a, b)
-        return fold_comparison(name, a, b) or node(a, b)
+        x, y = match_types(a, b)
+        folded = fold_comparison(name, x, y)
+        return node(x, y) if folded is None else folded
 
     return compare
 
@@ -288,38 +294,38 @@ greater_equal = _comparison("greater_equal", tir.GE)
 
 
 def _conditions(name: str, a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
-    a, b = match_types(a, b)
-    if not a.dtype.is_bool:
-        raise fail("tir-dtype", f"{name} takes conditions (bool), got {a.dtype}", span=a.span or b.span)
-    return a, b
+    x, y = match_types(a, b)
+    if not x.dtype.is_bool:
+        raise fail("tir-dtype", f"{name} takes conditions (bool), got {x.dtype}", span=x.span or y.span)
+    return x, y
 
 
 def logical_and(a: Any, b: Any) -> PrimExpr:
     """Both conditions hold."""
-    a, b = _conditions("logical_and", a, b)
-    if isinstance(a, IntImm):
-        return b if a.value else a
-    if isinstance(b, IntImm):
-        return a if b.value else b
-    return tir.And(a, b)
+    x, y = _conditions("logical_and", a, b)
+    if isinstance(x, IntImm):
+        return y if x.value else x
+    if isinstance(y, IntImm):
+        return x if y.value else y
+    return tir.And(x, y)
 
 
 def logical_or(a: Any, b: Any) -> PrimExpr:
     """At least one condition holds."""
-    a, b = _conditions("logical_or", a, b)
-    if isinstance(a, IntImm):
-        return a if a.value else b
-    if isinstance(b, IntImm):
-        return b if b.value else a
-    return tir.Or(a, b)
+    x, y = _conditions("logical_or", a, b)
+    if isinstance(x, IntImm):
+        return x if x.value else y
+    if isinstance(y, IntImm):
+        return y if y.value else x
+    return tir.Or(x, y)
 
 
 def logical_not(a: Any) -> PrimExpr:
     """The condition does not hold."""
-    a = convert(a)
-    if not a.dtype.is_bool:
-        raise fail("tir-dtype", f"logical_not takes a condition (bool), got {a.dtype}", span=a.span)
-    return IntImm(BOOL, 1 - a.value) if isinstance(a, IntImm) else tir.Not(a)
+    x = convert(a)
+    if not x.dtype.is_bool:
+        raise fail("tir-dtype", f"logical_not takes a condition (bool), got {x.dtype}", span=x.span)
+    return IntImm(BOOL, 1 - x.value) if isinstance(x, IntImm) else tir.Not(x)
 
 
 def all(*conditions: Any) -> PrimExpr:
@@ -345,11 +351,12 @@ def _bitwise(name: str, on_bools: Callable[[Any, Any], PrimExpr]) -> Callable[[A
     op = intrinsic(name)
 
     def combine(a: Any, b: Any) -> PrimExpr:
-        a, b = match_types(a, b)
-        if a.dtype.is_bool:
-            return on_bools(a, b)
-        a, b = _integers(name, a, b)
-        return fold_arithmetic(name, a, b) or Call(a.dtype, op, (a, b))
+        x, y = match_types(a, b)
+        if x.dtype.is_bool:
+            return on_bools(x, y)
+        x, y = _integers(name, x, y)
+        folded = fold_arithmetic(name, x, y)
+        return Call(x.dtype, op, (x, y)) if folded is None else folded
 
     return combine
 
@@ -361,46 +368,49 @@ bitwise_xor = _bitwise("bitwise_xor", not_equal)
 
 def bitwise_not(a: Any) -> PrimExpr:
     """Every bit flipped; of a bool its negation."""
-    a = convert(a)
-    if a.dtype.is_bool:
-        return logical_not(a)
-    if not a.dtype.is_int:
-        raise fail("tir-dtype", f"bitwise_not takes integers, got {a.dtype}", span=a.span)
-    return Call(a.dtype, intrinsic("bitwise_not"), (a,))
+    x = convert(a)
+    if x.dtype.is_bool:
+        return logical_not(x)
+    if not x.dtype.is_int:
+        raise fail("tir-dtype", f"bitwise_not takes integers, got {x.dtype}", span=x.span)
+    return Call(x.dtype, intrinsic("bitwise_not"), (x,))
 
 
 def left_shift(a: Any, b: Any) -> PrimExpr:
     """a << b"""
-    a, b = _integers("left_shift", a, b)
-    return fold_shift("left_shift", a, b) or Call(a.dtype, intrinsic("shift_left"), (a, b))
+    x, y = _integers("left_shift", a, b)
+    folded = fold_shift("left_shift", x, y)
+    return Call(x.dtype, intrinsic("shift_left"), (x, y)) if folded is None else folded
 
 
 def right_shift(a: Any, b: Any) -> PrimExpr:
     """a >> b; of signed integers the sign is shifted in."""
-    a, b = _integers("right_shift", a, b)
-    return fold_shift("right_shift", a, b) or Call(a.dtype, intrinsic("shift_right"), (a, b))
+    x, y = _integers("right_shift", a, b)
+    folded = fold_shift("right_shift", x, y)
+    return Call(x.dtype, intrinsic("shift_right"), (x, y)) if folded is None else folded
 
 
 def _integers(name: str, a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
-    a, b = match_types(a, b)
-    if not a.dtype.is_int:
-        raise fail("tir-dtype", f"{name} takes integers, got {a.dtype}", span=a.span or b.span)
-    return a, b
+    x, y = match_types(a, b)
+    if not x.dtype.is_int:
+        raise fail("tir-dtype", f"{name} takes integers, got {x.dtype}", span=x.span or y.span)
+    return x, y
 
 
 def cast(dtype: object, value: Any) -> PrimExpr:
     """`value` converted to `dtype`; a scalar becomes a vector of copies if `dtype` has lanes."""
     kind = DataType(dtype)
-    value = convert(value)
-    if value.dtype == kind:
-        return value
-    if kind.lanes > 1 and value.dtype.lanes == 1:
-        return tir.Broadcast(cast(kind.element, value), kind.lanes)
-    if isinstance(value, tir.Broadcast) and value.lanes == kind.lanes:
-        return tir.Broadcast(cast(kind.element, value.value), kind.lanes)
-    if "handle" in (kind.kind, value.dtype.kind):
-        raise fail("tir-dtype", f"cannot convert {value.dtype} to {kind}", help="use tir.reinterpret", span=value.span)
-    return fold_cast(kind, value) or tir.Cast(kind, value)
+    x = convert(value)
+    if x.dtype == kind:
+        return x
+    if kind.lanes > 1 and x.dtype.lanes == 1:
+        return tir.Broadcast(cast(kind.element, x), kind.lanes)
+    if isinstance(x, tir.Broadcast) and x.lanes == kind.lanes:
+        return tir.Broadcast(cast(kind.element, x.value), kind.lanes)
+    if "handle" in (kind.kind, x.dtype.kind):
+        raise fail("tir-dtype", f"cannot convert {x.dtype} to {kind}", help="use tir.reinterpret", span=x.span)
+    folded = fold_cast(kind, x)
+    return tir.Cast(kind, x) if folded is None else folded
 
 
 def const(value: Any, dtype: object | None = None) -> PrimExpr:
@@ -433,7 +443,7 @@ _BUILDERS: dict[str, Callable[..., PrimExpr]] = {
 
 
 def build(name: str, *operands: Any) -> Any:
-    """What the Python operator `name` builds; `NotImplemented` for operands of another language (Python then asks them)."""
+    """What the Python operator `name` builds; `NotImplemented` for operands of another language: Python asks those."""
     if name == "cast":
         return cast(operands[1], operands[0])
     for operand in operands:

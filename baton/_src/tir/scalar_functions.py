@@ -192,20 +192,20 @@ def nearbyint(x: Any) -> PrimExpr:
 
 
 def _rounded(name: str, x: Any) -> PrimExpr:
-    x = operators.convert(x)
-    return x if x.dtype.is_int else call(name, x)
+    value = operators.convert(x)
+    return value if value.dtype.is_int else call(name, value)
 
 
 def abs(x: Any) -> PrimExpr:
     """The magnitude; of integers a `Select`, as in TVM."""
-    x = operators.convert(x)
-    if x.dtype.is_float:
-        return call("fabs", x)
-    if x.dtype.kind != "int":
-        return x
-    if isinstance(x, IntImm):
-        return x if x.value >= 0 else operators.negative(x)
-    return Select(operators.greater_equal(x, 0), x, operators.negative(x))
+    value = operators.convert(x)
+    if value.dtype.is_float:
+        return call("fabs", value)
+    if value.dtype.kind != "int":
+        return value
+    if isinstance(value, IntImm):
+        return value if value.value >= 0 else operators.negative(value)
+    return Select(operators.greater_equal(value, 0), value, operators.negative(value))
 
 
 fabs = abs
@@ -294,14 +294,14 @@ def q_multiply_shift(x: Any, y: Any, q: Any, s: Any) -> PrimExpr:
 
 def if_then_else(condition: Any, true_value: Any, false_value: Any) -> PrimExpr:
     """`true_value` if `condition` holds, else `false_value`; the other one is not evaluated."""
-    condition = operators.convert(condition)
-    if not condition.dtype.is_bool:
-        message = f"the condition of if_then_else must be bool, got {condition.dtype}"
-        raise fail("tir-dtype", message, span=condition.span)
+    test = operators.convert(condition)
+    if not test.dtype.is_bool:
+        message = f"the condition of if_then_else must be bool, got {test.dtype}"
+        raise fail("tir-dtype", message, span=test.span)
     a, b = operators.match_types(true_value, false_value)
-    if isinstance(condition, IntImm):
-        return a if condition.value else b
-    return call("if_then_else", condition, a, b)
+    if isinstance(test, IntImm):
+        return a if test.value else b
+    return call("if_then_else", test, a, b)
 
 
 def select(condition: Any, true_value: Any, false_value: Any) -> PrimExpr:
@@ -315,8 +315,8 @@ def select(condition: Any, true_value: Any, false_value: Any) -> PrimExpr:
 
 def likely(condition: Any) -> PrimExpr:
     """`condition`, expected to hold."""
-    condition = operators.convert(condition)
-    return condition if isinstance(condition, IntImm) else call("likely", condition)
+    found = operators.convert(condition)
+    return found if isinstance(found, IntImm) else call("likely", found)
 
 
 def assume(condition: Any) -> PrimExpr:
@@ -337,13 +337,13 @@ def ret(value: Any) -> PrimExpr:
 
 def reinterpret(dtype: object, value: Any) -> PrimExpr:
     """The bits of `value` as a `dtype` of the same width."""
-    value = operators.convert(value)
+    bits = operators.convert(value)
     kind = DataType(dtype)
-    if value.dtype == kind:
-        return value
-    if value.dtype.bits * value.dtype.lanes != kind.bits * kind.lanes:
-        raise fail("tir-dtype", f"reinterpret cannot turn {value.dtype} into {kind}: widths differ", span=value.span)
-    return call("reinterpret", value, dtype=kind)
+    if bits.dtype == kind:
+        return bits
+    if bits.dtype.bits * bits.dtype.lanes != kind.bits * kind.lanes:
+        raise fail("tir-dtype", f"reinterpret cannot turn {bits.dtype} into {kind}: widths differ", span=bits.span)
+    return call("reinterpret", bits, dtype=kind)
 
 
 def address_of(load: BufferLoad) -> PrimExpr:
