@@ -123,6 +123,8 @@ class Function(Expr):
     ret_type: Type | None = part(kw_only=True, default=None)
     type_params: tuple[TypeVar, ...] = binder(default=())
     attrs: Any = part(kw_only=True, default=None)
+    where: tuple[str, ...] = part(kw_only=True, default=())
+    """Names of type relations that the parameters and the result must satisfy (seed 004, `where Broadcast`)."""
 
     def __init__(
         self,
@@ -132,6 +134,8 @@ class Function(Expr):
         type_params: Any = None,
         attrs: Any = None,
         span: Span | None = None,
+        *,
+        where: tuple[str, ...] = (),
     ) -> None:
         for name, content in (
             ("params", tuple(params)),
@@ -139,6 +143,7 @@ class Function(Expr):
             ("ret_type", ret_type),
             ("type_params", tuple(type_params or ())),
             ("attrs", dict(attrs or {})),
+            ("where", tuple(where)),
             ("span", span),
             ("checked_type_", None),
             ("struct_info_", None),

@@ -1,0 +1,298 @@
+"""The typing rule of each kind of expression, given the types of its parts (facts relay-language §1).
+
+The traversal in `infer_type` calls these in order; nothing here walks the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.types import (
+    Constructor,
+    FuncType,
+    GlobalTypeVar,
+    IncompleteType,
+    RelayRefType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeData,
+    TypeRelation,
+)
+from baton._src.relay.check.elaboration import Elaboration
+from baton._src.relay.check.exhaustiveness import coverage, show_pattern
+from baton._src.relay.check.kinds import kind_errors
+from baton._src.relay.check.relations import FunctionRelation, operator_type, relay_inputs
+from baton._src.relay.check.show import show_type
+from baton._src.relay.check.solver import Solver
+from baton._src.relay.check.substitute import substitute_types
+from baton._src.relay.nodes import (
+    Call,
+    Constant,
+    If,
+    Match,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+    RefRead,
+    RefWrite,
+    TupleGetItem,
+    Var,
+)
+from baton._src.support.diagnostics import DiagnosticError
+from baton._src.support.spans import Span
+from baton._src.tir.expr import literal
+from baton._src.values.dtype import BOOL, DataType
+
+BOOL_SCALAR = TensorType((), BOOL)
+UNIT = TupleType()
+
+
+class ExpressionRules:
+    """Types of expressions over one solver. `types` has every expression visited, `constants` known constant values."""
+
+    def __init__(
+        self,
+        solver: Solver,
+        definitions: Mapping[GlobalTypeVar, TypeData],
+        relations: Mapping[str, FunctionRelation],
+        elaboration: Elaboration,
+    ) -> None:
+        self.solver = solver
+        self.definitions = definitions
+        self.relations = relations
+        self.elaboration = elaboration
+        self.types: dict[Any, Any] = {}
+        self.globals: dict[str, Any] = {}
+        self.constants: dict[Any, Any] = {}
+        self._constant_types: dict[Any, TensorType] = {}
+        self._checked_kinds: set[Any] = set()
+
+    # ---- types written by the user
+
+    def written(self, type_: Any, span: Span | None) -> Any:
+        """An annotation: kind-checked once, its wildcards made holes of this inference."""
+        if type_ is None:
+            return self.solver.unifier.hole()
+        if type_ not in self._checked_kinds:
+            self._checked_kinds.add(type_)
+            for message in kind_errors(type_, self.definitions):
+                self.solver.report("relay-kind", message, type_.span or span)
+        if isinstance(type_, IncompleteType):
+            self.solver.unifier.levels.setdefault(type_, self.solver.unifier.level)
+        return type_
+
+    # ---- leaves
+
+    def constant(self, node: Constant) -> Any:
+        data = node.data
+        self.constants[node] = data.data
+        if node in self.elaboration.literals:
+            hole = self.solver.unifier.literal_hole()
+            self.solver.literals.append(hole)
+            self.elaboration.literals[node] = hole
+            return TensorType((), hole)  # type: ignore[arg-type]
+        key = (data.shape, data.dtype)
+        found = self._constant_types.get(key)
+        if found is None:
+            found = self._constant_types[key] = TensorType(tuple(literal(d) for d in data.shape), DataType(data.dtype))
+        return found
+
+    def global_var(self, node: GlobalVar) -> Any:
+        found = self.globals.get(node.name_hint)
+        if found is None:
+            known = ", ".join(f"@{n}" for n in list(self.globals)[:8]) or "none"
+            self.solver.report(
+                "relay-global", f"@{node.name_hint} is not defined in the module", node.span, f"defined are: {known}"
+            )
+            return self.solver.unifier.poisoned()
+        return found
+
+    def operator(self, node: Op) -> Any:
+        if node.definition is None:
+            self.solver.report("relay-operator", f"the operator {node.name} has no definition, so no type", node.span)
+            return self.solver.unifier.poisoned()
+        return operator_type(node)
+
+    def constructor(self, node: Constructor) -> Any:
+        data = self.definitions.get(node.belong_to)
+        if data is None:
+            self.solver.report(
+                "relay-adt",
+                f"the module does not define {node.belong_to.name_hint}, the type of {node.name_hint}",
+                node.span,
+            )
+            return self.solver.unifier.poisoned()
+        return FuncType(node.inputs, TypeCall(node.belong_to, data.type_vars), data.type_vars)
+
+    # ---- compound expressions
+
+    def projection(self, node: TupleGetItem) -> Any:
+        tuple_type = self.types[node.tuple_value]
+        out = self.solver.unifier.hole()
+        relation = FunctionRelation("TupleGetItem", _project)
+        at = TypeRelation(relation, (tuple_type, out), 1, node.index)
+        self.solver.add(at, (), f"the projection .{node.index}", node.span)
+        return self.solver.unifier.find(out)
+
+    def call(self, node: Call) -> Any:
+        op = node.op
+        args = [self.types[a] for a in node.args]
+        if isinstance(op, Op) and op.definition is not None:
+            return self._operator_call(node, op, args)
+        where = f"the call of {callee_name(op)}"
+        callee = self.solver.unifier.find(self.types[op])
+        if isinstance(callee, IncompleteType):
+            ret = self.solver.unifier.hole()
+            self.solver.expect(callee, FuncType(tuple(args), ret), where, node.span)
+            return self.solver.unifier.find(ret)
+        if not isinstance(callee, FuncType):
+            shown = show_type(self.solver.unifier.resolve(callee))
+            self.solver.report("relay-call", f"{where}: {shown} is not a function", node.span)
+            return self.solver.unifier.poisoned()
+        return self._function_call(node, callee, args, where)
+
+    def _operator_call(self, node: Call, op: Op, args: list[Any]) -> Any:
+        where = f"the call of {op.name}"
+        inputs = relay_inputs(op)
+        required, allowed = sum(not i.optional for i in inputs), len(inputs)
+        if self.solver.rule.custom(op) is None and not required <= len(args) <= allowed:
+            wanted = f"{allowed}" if required == allowed else f"{required} to {allowed}"
+            self.solver.report("relay-arity", f"{op.name} takes {wanted} arguments, got {len(args)}", node.span)
+            return self.solver.unifier.poisoned()
+        constants = [self.constants.get(a) for a in node.args]
+        try:
+            return self.solver.call_operator(op, args, node.attrs, constants, where, node.span)
+        except DiagnosticError as error:
+            self.solver.errors += [d.at(node.span).within(f"in {where}") for d in error.diagnostics]
+            return self.solver.unifier.poisoned()
+
+    def _function_call(self, node: Call, callee: FuncType, args: list[Any], where: str) -> Any:
+        solver = self.solver
+        if len(node.type_args) > len(callee.type_params):
+            message = f"{where}: {len(node.type_args)} type arguments for {len(callee.type_params)} type parameters"
+            solver.report("relay-type-args", message, node.span)
+            return solver.unifier.poisoned()
+        if len(args) != len(callee.arg_types):
+            message = f"{where}: {len(args)} arguments for {len(callee.arg_types)} parameters"
+            solver.report("relay-arity", message, node.span)
+            return solver.unifier.poisoned()
+        type_args = [self.written(t, node.span) for t in node.type_args]
+        made, chosen = solver.instantiate(callee, type_args, where, node.span)
+        if chosen:
+            self.elaboration.type_args[node] = chosen
+        for position, (actual, wanted) in enumerate(zip(args, made.arg_types)):
+            if actual is not wanted:
+                span = node.args[position].span or node.span
+                solver.expect(actual, wanted, f"{where}: argument {position + 1}", span)
+        return solver.unifier.find(made.ret_type)
+
+    def branch(self, node: If) -> Any:
+        condition = self.types[node.cond]
+        if node in self.elaboration.conditions:
+            whole = FunctionRelation("Condition", self.elaboration.condition_rule(node))
+            self.solver.add(TypeRelation(whole, (condition, BOOL_SCALAR), 1), (), "the condition", node.cond.span)
+        else:
+            self.solver.expect(condition, BOOL_SCALAR, "the condition of an if", node.cond.span or node.span)
+        one, other = self.types[node.true_branch], self.types[node.false_branch]
+        return self.solver.expect(one, other, "the branches of an if differ in type", node.span)
+
+    def reference_read(self, node: RefRead) -> Any:
+        inner = self.solver.unifier.hole()
+        self.solver.expect(self.types[node.ref], RelayRefType(inner), "ref_read", node.span)
+        return self.solver.unifier.find(inner)
+
+    def reference_write(self, node: RefWrite) -> Any:
+        written = RelayRefType(self.types[node.value])
+        self.solver.expect(self.types[node.ref], written, "ref_write", node.span)
+        return UNIT
+
+    # ---- match
+
+    def bind_pattern(self, pattern: Pattern, type_: Any) -> None:
+        """Give the variables of `pattern` their types, matching a value of `type_`."""
+        work = [(pattern, type_)]
+        while work:
+            found, wanted = work.pop()
+            match found:
+                case PatternVar():
+                    self.types[found.var] = self._pattern_var(found.var, wanted)
+                case PatternConstructor():
+                    work += self._constructor_pattern(found, wanted)
+                case PatternTuple():
+                    fields = [self.solver.unifier.hole() for _ in found.patterns]
+                    self.solver.expect(wanted, TupleType(fields), "a tuple pattern", found.span)
+                    work += zip(found.patterns, fields)
+
+    def _pattern_var(self, var: Var, type_: Any) -> Any:
+        if var.type_annotation is None:
+            return type_
+        return self.solver.expect(type_, self.written(var.type_annotation, var.span), f"%{var.name_hint}", var.span)
+
+    def _constructor_pattern(self, pattern: PatternConstructor, type_: Any) -> list[tuple[Pattern, Any]]:
+        constructor, solver = pattern.constructor, self.solver
+        data = self.definitions.get(constructor.belong_to)
+        if data is None:
+            solver.report("relay-adt", f"the module does not define {constructor.belong_to.name_hint}", pattern.span)
+            return [(p, solver.unifier.poisoned()) for p in pattern.patterns]
+        holes = [solver.unifier.hole() for _ in data.type_vars]
+        here = f"the pattern {constructor.name_hint}"
+        solver.expect(type_, TypeCall(constructor.belong_to, tuple(holes)), here, pattern.span)
+        if len(pattern.patterns) != len(constructor.inputs):
+            message = f"{here} has {len(pattern.patterns)} fields, the constructor has {len(constructor.inputs)}"
+            solver.report("relay-arity", message, pattern.span)
+            return [(p, solver.unifier.poisoned()) for p in pattern.patterns]
+        mapping = dict(zip(data.type_vars, holes))
+        fields = [substitute_types(t, mapping) for t in constructor.inputs]
+        return list(zip(pattern.patterns, fields))
+
+    def match(self, node: Match) -> Any:
+        """The common type of the clauses; every case must be covered if the match says so."""
+        if not node.clauses:
+            return self.solver.unifier.hole()
+        result = self.types[node.clauses[0].rhs]
+        for clause in node.clauses[1:]:
+            span = clause.rhs.span or node.span
+            result = self.solver.expect(self.types[clause.rhs], result, "the clauses of a match differ in type", span)
+        covered = coverage([c.lhs for c in node.clauses], self.definitions)
+        if node.complete and covered.missing:
+            cases = ", ".join(show_pattern(p) for p in covered.missing)
+            message = f"this match does not cover {cases}"
+            self.solver.report("relay-match", message, node.span, "add clauses, or write match? if that may fail")
+        for index in covered.unreachable:
+            self.elaboration.unreachable.append((node, index))
+        return result
+
+
+def _project(args: tuple[Any, ...], num_inputs: int, index: int, reporter: Any) -> bool:
+    found = reporter.known(args[0])
+    if isinstance(found, TupleType):
+        if not 0 <= index < len(found.fields):
+            reporter.fail(f"index {index} of a tuple of {len(found.fields)}")
+        reporter.assign(args[1], found.fields[index])
+        return True
+    if not (isinstance(found, Type) and type(found).__name__ == "IncompleteType"):
+        reporter.fail(f"{show_type(found)} is not a tuple")
+    return False
+
+
+def callee_name(op: Any) -> str:
+    """How messages name what is called."""
+    match op:
+        case GlobalVar():
+            return f"@{op.name_hint}"
+        case Var():
+            return f"%{op.name_hint}"
+        case Constructor():
+            return op.name_hint
+        case Op():
+            return op.name
+        case _:
+            return "a function"
+
+
+__all__ = ["BOOL_SCALAR", "UNIT", "ExpressionRules", "callee_name"]

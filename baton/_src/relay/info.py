@@ -1,0 +1,69 @@
+"""Relay types to and from the neutral `Info` that operators' shape rules speak.
+
+    Tensor[(2, ?), float32]  <->  TensorInfo((2, AnyDim), "float32")
+    (T, U)                   <->  TupleInfo((t, u))
+
+A type that says less than a tensor or a tuple of them (a hole, a type variable, a function) becomes `OBJECT`; a tensor
+whose shape or dtype is a hole or a type variable becomes a `TensorInfo` that leaves that part unknown.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.tensor_info import OBJECT, Dim, Info, PrimInfo, TensorInfo, TupleInfo
+from baton._src.ir.types import PrimType, TensorType, TupleType, Type
+from baton._src.support.diagnostics import InternalError
+from baton._src.tir.expr import AnyDim, IntImm
+from baton._src.values.dtype import INT32, INT64, VOID, DataType
+
+
+def to_info(type_: Type) -> Info:
+    """What `type_` says of a value."""
+    match type_:
+        case TensorType():
+            return tensor_info(type_)
+        case TupleType():
+            return TupleInfo(tuple(to_info(field) for field in type_.fields))
+        case PrimType():
+            return PrimInfo(type_.dtype)
+        case _:
+            return OBJECT
+
+
+def tensor_info(type_: TensorType) -> TensorInfo:
+    dtype = type_.dtype if isinstance(type_.dtype, DataType) else VOID
+    shape: Any = type_.shape
+    if not isinstance(shape, tuple):
+        return TensorInfo(None, dtype)
+    return TensorInfo(tuple(as_dim(d) for d in shape), dtype)
+
+
+def as_dim(dim: Any) -> Dim:
+    """A dim of a type as operators see it: numbers are ints, dims that are type variables or holes are unknown."""
+    if isinstance(dim, IntImm):
+        return dim.value
+    return dim if isinstance(dim, PrimExpr) else AnyDim()
+
+
+def from_info(info: Info) -> Type:
+    """The Relay type of a value of which `info` is known; unknown parts of tensors must be known by now."""
+    match info:
+        case TensorInfo():
+            if info.shape is None or info.dtype.is_void:
+                raise InternalError(f"an operator's shape rule left its result open: {info}")
+            return TensorType(tuple(type_dim(d) for d in info.shape), info.dtype)
+        case TupleInfo():
+            return TupleType(tuple(from_info(f) for f in info.fields))
+        case PrimInfo():
+            return TensorType((), info.dtype)
+        case _:
+            raise InternalError(f"an operator's shape rule gave {info}, which is no Relay type")
+
+
+def type_dim(dim: Dim) -> PrimExpr:
+    """A dim as it stands in a tensor type: int32 immediates (int64 where they do not fit), expressions as they are."""
+    if isinstance(dim, PrimExpr):
+        return dim
+    return IntImm(INT32 if dim < 2**31 else INT64, dim)
