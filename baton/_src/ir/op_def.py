@@ -5,6 +5,7 @@ A facet that does not apply is spelled `NotApplicable("why")`, so that "forgotte
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -77,12 +78,24 @@ class OpCall(Generic[A]):
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """An operand: `kind` is `tensor`, `tensors` (a tuple of them), `shape` (a Relax shape value), `prim`, or `object`."""
+    """An operand: `kind` is `tensor`, `tensors` (a tuple of them), `shape` (a Relax shape value), `prim` (a host scalar),
+    `prims` (a tuple of them), or `object`. `relay_name` is Relay's name for it, where that differs ("lhs" for "x1").
+
+    `default` is what builders put where a `prim` or `prims` is left out (None and `optional`: the call has no such argument).
+    `languages` leaves an operand out of one language's calls (Relay's reshape takes its target as an attribute).
+    """
 
     name: str
     doc: str = ""
     kind: str = "tensor"
     optional: bool = False
+    relay_name: str = ""
+    default: Any = None
+    languages: tuple[str, ...] = ("relay", "relax")
+
+    def named(self, language: str) -> str:
+        """Its name in `relay` or `relax`."""
+        return self.relay_name if language == "relay" and self.relay_name else self.name
 
 
 Infer = Callable[[OpCall[Any]], Info]
@@ -127,7 +140,11 @@ class OpDef(Generic[A]):
     relay_to_relax: Callable[..., Any] | None = field(kw_only=True, default=None)
     """`(args, attrs) -> (args, attrs)` where the languages differ (reshape: attribute or argument)."""
     samples: Callable[[], Sequence[Any]] | None = field(kw_only=True, default=None)
-    """Sampled calls for the conformance test over the catalogue."""
+    """Sampled calls (`ops.samples.Sample`) for the conformance test over the catalogue."""
+    outputs: int | Callable[[A], int] | None = field(kw_only=True, default=None)
+    """None: one tensor. A number: a tuple of so many. A function (split): the number, from the attributes."""
+    summary: str = field(kw_only=True, default="")
+    """What it does in a sentence or two; left out, the docstring of the module that declares `infer` says it."""
 
     def __post_init__(self) -> None:
         if self.relay_name == "":
@@ -141,8 +158,6 @@ class OpDef(Generic[A]):
 
     @property
     def doc(self) -> str:
-        """The first paragraph of the module that declares it."""
-        import inspect
-
-        module = inspect.getmodule(self.infer)
-        return (inspect.getdoc(module) or "").split("\n\n")[0] if module else ""
+        """What it does: `summary`, or the first paragraph of the module that declares it."""
+        text = self.summary or inspect.getdoc(inspect.getmodule(self.infer)) or ""
+        return text.strip().split("\n\n")[0]

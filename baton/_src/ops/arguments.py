@@ -1,0 +1,147 @@
+"""What users may write for an operand or attribute, turned into what a call holds.
+
+Relay: numbers, arrays and lists become constants, lists of tensors a tuple. Relax: the same, and scalars, dims and shapes
+become PrimValues and ShapeExprs. A number beside a tensor of known dtype takes that dtype.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.expr import GraphExpr, PrimExpr
+from baton._src.ir.op_def import Input
+from baton._src.ir.types import TensorType
+from baton._src.ops.tuple_wrapper import TupleWrapper
+from baton._src.relax import nodes as relax
+from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.relay import nodes as relay
+from baton._src.support.diagnostics import fail
+from baton._src.tir import expr as tir
+from baton._src.values.dtype import DataType
+from baton._src.values.tensor import NDArray, array
+
+_NARROWED = {"float64": "float32", "int64": "int32"}
+
+
+def as_ndarray(value: Any, dtype: object = None) -> NDArray:
+    """A constant's contents. Python numbers and lists: float32, int32 (int64 if they do not fit), bool; arrays keep theirs."""
+    if isinstance(value, NDArray):
+        return value if dtype is None or value.dtype == dtype else array(value, dtype=dtype)
+    if dtype is None and not isinstance(value, (np.ndarray, np.generic)):
+        found = np.array(value)
+        wanted = _NARROWED.get(found.dtype.name)
+        if wanted == "int32" and found.size and (found.max() > 2**31 - 1 or found.min() < -(2**31)):
+            wanted = None
+        return array(found, dtype=wanted)
+    return array(value, dtype=dtype)
+
+
+def relay_constant(value: Any, dtype: object = None) -> relay.Constant:
+    """A literal of Relay."""
+    return relay.Constant(as_ndarray(value, dtype))
+
+
+def relax_constant(value: Any, dtype: object = None) -> relax.Constant:
+    """A literal of Relax, its struct info known."""
+    data = as_ndarray(value, dtype)
+    return relax.Constant(data, TensorStructInfo(data.shape, data.dtype))
+
+
+def relay_argument(value: Any, operand: Input, beside: DataType | None = None) -> Any:
+    """An operand of a Relay call."""
+    if isinstance(value, GraphExpr):
+        return value
+    if isinstance(value, TupleWrapper):
+        return value.astuple()
+    if operand.kind == "tensors" and isinstance(value, (list, tuple)):
+        each = Input(operand.name)
+        return relay.Tuple([relay_argument(v, each) for v in value])
+    if isinstance(value, (tir.IntImm, tir.FloatImm)):
+        return relay_constant(value.value, value.dtype)
+    if isinstance(value, (bool, int, float, list, tuple, np.ndarray, np.generic, NDArray)):
+        return relay_constant(value, beside if isinstance(value, (int, float)) else None)
+    raise _unusable(value, operand, "Relay")
+
+
+def relax_argument(value: Any, operand: Input, beside: DataType | None = None) -> Any:
+    """An operand of a Relax call."""
+    if isinstance(value, GraphExpr):
+        return value
+    if operand.kind == "tensors" and isinstance(value, (list, tuple)):
+        return relax.Tuple([relax_argument(v, Input(operand.name)) for v in value])
+    if operand.kind == "shape":
+        return _relax_shape(value, operand)
+    if operand.kind == "prims" and isinstance(value, (list, tuple)):
+        return relax.Tuple([_relax_prim(v, operand) for v in value])
+    if operand.kind == "prims":
+        return relax.Tuple([_relax_prim(value, operand)])
+    if operand.kind == "prim" or isinstance(value, PrimExpr):
+        return _relax_prim(value, operand)
+    if isinstance(value, (bool, int, float, list, tuple, np.ndarray, np.generic, NDArray)):
+        return relax_constant(value, beside if isinstance(value, (int, float)) else None)
+    raise _unusable(value, operand, "Relax")
+
+
+def _relax_prim(value: Any, operand: Input) -> Any:
+    if isinstance(value, relax.Expr):
+        return value
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, (bool, int, float, PrimExpr)):
+        return relax.PrimValue(value)
+    raise _unusable(value, operand, "Relax")
+
+
+def _relax_shape(value: Any, operand: Input) -> Any:
+    if isinstance(value, (int, PrimExpr, np.integer)):
+        value = (value,)
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return relax.ShapeExpr([d.value if isinstance(d, relax.PrimValue) else d for d in value])
+    raise _unusable(value, operand, "Relax")
+
+
+def _unusable(value: Any, operand: Input, language: str) -> Exception:
+    return fail(
+        "op-argument",
+        f"{operand.name}: a {language} operator cannot take a {type(value).__name__}: {value!r}",
+        help="pass an expression, an array or a number",
+    )
+
+
+def visible_dtype(value: Any) -> DataType | None:
+    """The dtype of a tensor expression where it can be read off without inference."""
+    if not isinstance(value, GraphExpr):
+        return None
+    found = value.struct_info_ or value.checked_type_
+    if found is None and isinstance(value, relay.Var):
+        found = value.type_annotation
+    if found is None and isinstance(value, (relay.Constant, relax.Constant)):
+        return value.data.dtype
+    if isinstance(found, (TensorType, TensorStructInfo)) and not found.dtype.is_void:
+        return found.dtype
+    return None
+
+
+def attribute(value: Any) -> Any:
+    """An attribute's contents in plain Python: lists as tuples, literals and NumPy scalars as numbers."""
+    if isinstance(value, (str, bool, int, float)) or value is None:
+        return value
+    if isinstance(value, (list, tuple)):
+        return tuple(attribute(v) for v in value)
+    if isinstance(value, (tir.IntImm, tir.FloatImm, tir.StringImm)):
+        return bool(value.value) if value.dtype.is_bool else value.value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return attribute(value.tolist())
+    if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
+        return DataType(value)
+    if isinstance(value, (relax.PrimValue, relax.StringImm, relax.DataTypeImm)):
+        return attribute(value.value)
+    if isinstance(value, relax.ShapeExpr):
+        return tuple(attribute(v) for v in value.values)
+    if isinstance(value, (relay.Constant, relax.Constant)):
+        return attribute(value.data.data.tolist())
+    return value

@@ -1,0 +1,240 @@
+"""The functions users build calls with, for both languages, derived from the `OpDef`s: inputs in order, then attributes.
+
+    relax_op = relax_namespace(CATALOGUE);  relax_op.nn.softmax(x, axis=-1)  -> relax.Call
+    relay_op = relay_namespace(CATALOGUE);  relay_op.nn.batch_norm(x, g, b, m, v)[0]  -> relay.TupleGetItem
+
+An operator whose surface does not fit that scheme brings its own: `relax_builder(make, ...)` / `relay_builder(make, ...)`,
+plain functions whose first parameter is the `Maker` of the language.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from baton._src.ir.op_def import Input, OpDef
+from baton._src.ops.arguments import (
+    attribute,
+    relax_argument,
+    relax_constant,
+    relay_argument,
+    relay_constant,
+    visible_dtype,
+)
+from baton._src.ops.catalogue import CATALOGUE, Catalogue
+from baton._src.ops.tuple_wrapper import TupleWrapper
+from baton._src.relax import nodes as relax
+from baton._src.relay import nodes as relay
+from baton._src.values.dtype import DataType
+
+REQUIRED = inspect.Parameter.empty
+
+
+class Namespace:
+    """Builder functions by name, nested as the operators' names are (`nn.relu`)."""
+
+    def __init__(self, entries: Mapping[str, Any]) -> None:
+        self.__dict__.update(entries)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.__dict__)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.__dict__[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.__dict__
+
+    def items(self) -> Iterator[tuple[str, Any]]:
+        return iter(self.__dict__.items())
+
+    def find(self, dotted: str) -> Any:
+        """`find("nn.relu")`; None if there is no such builder."""
+        found: Any = self
+        for part in dotted.split("."):
+            found = found.__dict__.get(part) if isinstance(found, Namespace) else None
+        return found
+
+
+class Maker:
+    """Makes calls of one operator in one language; what a custom builder gets as its first argument."""
+
+    __slots__ = ("catalogue", "definition", "language")
+
+    def __init__(self, language: str, definition: OpDef[Any], catalogue: Catalogue) -> None:
+        self.language = language
+        self.definition = definition
+        self.catalogue = catalogue
+
+    def __call__(self, *args: Any, **attrs: Any) -> Any:
+        """A call with these operands (in the order of `inputs`; trailing Nones are left out) and attributes."""
+        return self.call(self.definition, args, attrs)
+
+    def op(self, name: str, *args: Any, **attrs: Any) -> Any:
+        """A call of another operator, by its neutral name."""
+        return self.call(self.catalogue.get(name), args, attrs)
+
+    def const(self, value: Any, dtype: object = None) -> Any:
+        """A literal."""
+        return relay_constant(value, dtype) if self.language == "relay" else relax_constant(value, dtype)
+
+    def call(self, definition: OpDef[Any], args: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
+        """The call itself, operands and attributes converted."""
+        inputs = operands_of(definition, self.language)
+        found = list(args)
+        while found and found[-1] is None:
+            found.pop()
+        beside = next((d for d in map(visible_dtype, found) if d is not None), None)
+        converted = [self._argument(a, i, beside) for a, i in zip(found, inputs, strict=False)]
+        record = make_attrs(definition, attrs)
+        if self.language == "relax":
+            return relax.Call(definition.relax_op, converted, record)
+        call = relay.Call(definition.relay_op, converted, record)
+        if definition.outputs is None:
+            return call
+        count = definition.outputs if isinstance(definition.outputs, int) else definition.outputs(record)
+        return TupleWrapper(call, count)
+
+    def _argument(self, value: Any, operand: Input, beside: DataType | None) -> Any:
+        if self.language == "relay":
+            return relay_argument(value, operand, beside)
+        return relax_argument(value, operand, beside)
+
+
+def operands_of(definition: OpDef[Any], language: str) -> tuple[Input, ...]:
+    """The inputs that a language passes as arguments."""
+    return tuple(i for i in definition.inputs if language in i.languages)
+
+
+def make_attrs(definition: OpDef[Any], values: Mapping[str, Any]) -> Any:
+    """The attribute record of a call; None for an operator without attributes."""
+    if not definition.attrs.names:
+        if values:
+            raise TypeError(f"{definition.name} has no attribute {next(iter(values))!r}")
+        return None
+    unknown = [name for name in values if name not in definition.attrs.names]
+    if unknown:
+        known = ", ".join(definition.attrs.names)
+        raise TypeError(f"{definition.name} has no attribute {unknown[0]!r}; it has {known}")
+    return definition.attrs(**{name: attribute(value) for name, value in values.items()})
+
+
+def signature(definition: OpDef[Any], language: str) -> inspect.Signature:
+    """What the derived builder takes."""
+    parameters: list[inspect.Parameter] = []
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    for operand in operands_of(definition, language):
+        default = operand.default if operand.optional or operand.default is not None else REQUIRED
+        parameters.append(inspect.Parameter(operand.named(language), kind, default=default))
+    for field in dataclasses.fields(definition.attrs):  # type: ignore[arg-type]
+        if language in field.metadata.get("languages", ("relay", "relax")):
+            missing = field.default is dataclasses.MISSING
+            parameters.append(inspect.Parameter(field.name, kind, default=REQUIRED if missing else field.default))
+    seen_default = False
+    for position, parameter in enumerate(parameters):
+        seen_default = seen_default or parameter.default is not REQUIRED
+        if seen_default and parameter.default is REQUIRED:
+            parameters[position] = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+    return inspect.Signature(sorted(parameters, key=lambda p: p.kind))
+
+
+def derive(definition: OpDef[Any], language: str, catalogue: Catalogue) -> Callable[..., Any]:
+    """The builder of one operator in one language."""
+    make = Maker(language, definition, catalogue)
+    custom = definition.relay_builder if language == "relay" else definition.relax_builder
+    found = _derived(definition, make) if custom is None else _custom(custom, make)
+    name = _public_name(definition, language)
+    found.__name__ = name.rpartition(".")[2]
+    found.__qualname__ = name
+    found.__doc__ = documentation(definition, language)
+    return found
+
+
+def _custom(custom: Callable[..., Any], make: Maker) -> Callable[..., Any]:
+    def builder(*args: Any, **kwargs: Any) -> Any:
+        return custom(make, *args, **kwargs)
+
+    original = inspect.signature(custom)
+    builder.__signature__ = original.replace(parameters=list(original.parameters.values())[1:])  # type: ignore[attr-defined]
+    return builder
+
+
+def _derived(definition: OpDef[Any], make: Maker) -> Callable[..., Any]:
+    shape = signature(definition, make.language)
+    operands = [(i.named(make.language), i.default) for i in operands_of(definition, make.language)]
+    positional = [p.name for p in shape.parameters.values() if p.kind is not inspect.Parameter.KEYWORD_ONLY]
+    required = [p.name for p in shape.parameters.values() if p.default is REQUIRED]
+    title = _public_name(definition, make.language)
+
+    def builder(*args: Any, **kwargs: Any) -> Any:
+        if len(args) > len(positional):
+            raise TypeError(f"{title}() takes {len(positional)} positional arguments, got {len(args)}")
+        given = dict(zip(positional, args))
+        for name, value in kwargs.items():
+            if name not in shape.parameters:
+                raise TypeError(f"{title}() has no parameter {name!r}; it takes {shape}")
+            if name in given:
+                raise TypeError(f"{title}() got {name!r} twice")
+            given[name] = value
+        missing = [name for name in required if name not in given]
+        if missing:
+            raise TypeError(f"{title}() misses {', '.join(missing)}; it takes {shape}")
+        values = tuple(given.pop(name, default) for name, default in operands)
+        return make.call(definition, values, given)
+
+    builder.__signature__ = shape  # type: ignore[attr-defined]
+    return builder
+
+
+def documentation(definition: OpDef[Any], language: str) -> str:
+    """The docstring of a builder: what the operator does, its operands and attributes."""
+    lines = [definition.doc, ""]
+    operands = operands_of(definition, language)
+    if operands:
+        lines += ["Operands:"] + [f"    {i.named(language)}: {i.doc or i.kind}" for i in operands] + [""]
+    fields = [
+        f
+        for f in dataclasses.fields(definition.attrs)  # type: ignore[arg-type]
+        if language in f.metadata.get("languages", ("relay", "relax"))
+    ]
+    if fields:
+        lines += ["Attributes:"] + [f"    {f.name}: {f.metadata.get('doc', '')}".rstrip(": ") for f in fields]
+    return "\n".join(lines).rstrip()
+
+
+def _public_name(definition: OpDef[Any], language: str) -> str:
+    if language == "relay" and definition.relay_op is not None:
+        return definition.relay_op.name
+    return definition.name
+
+
+def _nest(builders: Mapping[str, Callable[..., Any]]) -> Namespace:
+    """`{"nn.relu": f, "add": g}` as nested namespaces."""
+    tree: dict[str, Any] = {}
+    for dotted, builder in builders.items():
+        *path, last = dotted.split(".")
+        place = tree
+        for part in path:
+            place = place.setdefault(part, {})
+        place[last] = builder
+    return _as_namespace(tree)
+
+
+def _as_namespace(tree: Mapping[str, Any]) -> Namespace:
+    return Namespace({name: _as_namespace(v) if isinstance(v, dict) else v for name, v in tree.items()})
+
+
+def relax_namespace(catalogue: Catalogue) -> Namespace:
+    """`relax.op`: every operator that Relax offers."""
+    return _nest({d.name: derive(d, "relax", catalogue) for d in catalogue if d.in_relax})
+
+
+def relay_namespace(catalogue: Catalogue) -> Namespace:
+    """`relay.op`: every operator that Relay offers."""
+    return _nest({d.relay_op.name: derive(d, "relay", catalogue) for d in catalogue if d.relay_op is not None})
+
+
+RELAX = relax_namespace(CATALOGUE)
+RELAY = relay_namespace(CATALOGUE)

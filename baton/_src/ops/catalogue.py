@@ -1,0 +1,91 @@
+"""The catalogue: every operator there is, in explicit tuples. Read-only; users' operators go into an overlay.
+
+    CATALOGUE.get("nn.conv2d")     the OpDef, by its neutral name
+    CATALOGUE.relax("nn.conv2d")   the Op that Relax calls name (also by "relax.nn.conv2d")
+    CATALOGUE.relay("nn.conv2d")   the Op that Relay calls name
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from baton._src.ir.expr import Op
+from baton._src.ir.op_def import OpDef
+from baton._src.ops.elementwise.binary import BINARY
+from baton._src.ops.elementwise.unary import UNARY
+from baton._src.support.diagnostics import DiagnosticError, fail
+
+ELEMENTWISE: tuple[OpDef[Any], ...] = (*UNARY, *BINARY)
+
+
+class Catalogue:
+    """Operators by name. Iterating gives the `OpDef`s in the order they were listed."""
+
+    __slots__ = ("_definitions", "_relax", "_relay")
+
+    def __init__(self, definitions: Iterable[OpDef[Any]]) -> None:
+        self._definitions: dict[str, OpDef[Any]] = {}
+        self._relay: dict[str, Op] = {}
+        self._relax: dict[str, Op] = {}
+        for definition in definitions:
+            self._add(definition)
+
+    def _add(self, definition: OpDef[Any]) -> None:
+        self._definitions[definition.name] = definition
+        self._relax[definition.relax_op.name] = definition.relax_op
+        if definition.relay_op is not None:
+            self._relay[definition.relay_op.name] = definition.relay_op
+
+    def get(self, name: str) -> OpDef[Any]:
+        """The operator with this neutral name; `DiagnosticError` (`op-unknown`) if there is none."""
+        found = self._definitions.get(name)
+        if found is None:
+            raise unknown_op(name, self._definitions)
+        return found
+
+    def relay(self, name: str) -> Op:
+        """The operator as Relay calls it."""
+        found = self._relay.get(name)
+        if found is None:
+            raise unknown_op(name, self._relay, "Relay ")
+        return found
+
+    def relax(self, name: str) -> Op:
+        """The operator as Relax calls it, with or without the prefix `relax.`."""
+        found = self._relax.get(name) or self._relax.get(f"relax.{name}")
+        if found is None:
+            raise unknown_op(name, self._relax, "Relax ")
+        return found
+
+    def relay_names(self) -> tuple[str, ...]:
+        """The names of all of Relay's operators."""
+        return tuple(self._relay)
+
+    def relax_names(self) -> tuple[str, ...]:
+        """The names of all of Relax's operators, prefix included."""
+        return tuple(self._relax)
+
+    def with_op(self, definition: OpDef[Any]) -> Catalogue:
+        """This catalogue with one operator more (or replaced); this one stays as it is."""
+        return Catalogue((*(d for d in self if d.name != definition.name), definition))
+
+    def __iter__(self) -> Iterator[OpDef[Any]]:
+        return iter(self._definitions.values())
+
+    def __len__(self) -> int:
+        return len(self._definitions)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._definitions or name in self._relay or name in self._relax
+
+
+def unknown_op(name: str, known: Iterable[str], language: str = "") -> DiagnosticError:
+    """The error for a name that no operator has, with the nearest ones that exist."""
+    near = difflib.get_close_matches(name, list(known), n=3)
+    wanted = f"did you mean {' or '.join(near)}?" if near else "define it with an OpDef and `CATALOGUE.with_op`"
+    return fail("op-unknown", f"there is no {language}operator named {name!r}", help=wanted)
+
+
+CATALOGUE = Catalogue(ELEMENTWISE)

@@ -1,0 +1,131 @@
+"""Arithmetic on dims: numbers stay numbers, symbolic dims are simplified, and Relay's `?` swallows everything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.op_def import DimProver
+from baton._src.ir.tensor_info import Dim
+from baton._src.tir import expr as tir
+
+
+def is_any(dim: Dim) -> bool:
+    """Whether it is Relay's `?`."""
+    return isinstance(dim, tir.AnyDim)
+
+
+def as_dim(value: Any) -> Dim:
+    """A literal as an int; other expressions as they are."""
+    if isinstance(value, tir.IntImm):
+        return value.value
+    return value if isinstance(value, PrimExpr) else int(value)
+
+
+def as_dims(values: Iterable[Any]) -> tuple[Dim, ...]:
+    """Each of them `as_dim`."""
+    return tuple(as_dim(v) for v in values)
+
+
+class DimMath:
+    """The operations shape rules need, over one prover. Every result is normal: an int where it is a number."""
+
+    __slots__ = ("prover",)
+
+    def __init__(self, prover: DimProver) -> None:
+        self.prover = prover
+
+    def normal(self, value: Any) -> Dim:
+        """Simplified, and an int if it is a number."""
+        if isinstance(value, PrimExpr) and not isinstance(value, (tir.IntImm, tir.Var, tir.AnyDim)):
+            value = self.prover.simplify(value)
+        return as_dim(value)
+
+    def _on(self, operation: Callable[[Any, Any], Any], a: Dim, b: Dim) -> Dim:
+        if is_any(a) or is_any(b):
+            return tir.AnyDim()
+        return self.normal(operation(a, b))
+
+    def add(self, a: Dim, b: Dim) -> Dim:
+        return self._on(lambda x, y: x + y, a, b)
+
+    def subtract(self, a: Dim, b: Dim) -> Dim:
+        return self._on(lambda x, y: x - y, a, b)
+
+    def multiply(self, a: Dim, b: Dim) -> Dim:
+        return self._on(lambda x, y: x * y, a, b)
+
+    def floor_divide(self, a: Dim, b: Dim) -> Dim:
+        return self._on(lambda x, y: x // y, a, b)
+
+    def ceil_divide(self, a: Dim, b: int) -> Dim:
+        """a / b rounded up, for b > 0."""
+        return a if b == 1 else self._on(lambda x, y: (x + (y - 1)) // y, a, b)
+
+    def modulo(self, a: Dim, b: Dim) -> Dim:
+        return self._on(lambda x, y: x % y, a, b)
+
+    def minimum(self, a: Dim, b: Dim) -> Dim:
+        return self._on(_minimum, a, b)
+
+    def maximum(self, a: Dim, b: Dim) -> Dim:
+        return self._on(_maximum, a, b)
+
+    def product(self, dims: Iterable[Dim]) -> Dim:
+        """1 for no dims."""
+        result: Dim = 1
+        for dim in dims:
+            result = self.multiply(result, dim)
+        return result
+
+    def total(self, dims: Iterable[Dim]) -> Dim:
+        """0 for no dims."""
+        result: Dim = 0
+        for dim in dims:
+            result = self.add(result, dim)
+        return result
+
+    def equal(self, a: Dim, b: Dim) -> bool | None:
+        """True or False if certain, None if undecided."""
+        if is_any(a) or is_any(b):
+            return None
+        if a is b:
+            return True
+        if isinstance(a, int) and isinstance(b, int):
+            return a == b
+        return self.prover.equal(a, b)
+
+    def unify(self, a: Dim, b: Dim) -> Dim:
+        """Of two dims that must be the same and may be: the better known one."""
+        return b if is_any(a) or (isinstance(b, int) and not isinstance(a, int)) else a
+
+
+def _minimum(a: Any, b: Any) -> Any:
+    if isinstance(a, int) and isinstance(b, int):
+        return min(a, b)
+    a, b = _matched(a, b)
+    return tir.Min(a, b)
+
+
+def _maximum(a: Any, b: Any) -> Any:
+    if isinstance(a, int) and isinstance(b, int):
+        return max(a, b)
+    a, b = _matched(a, b)
+    return tir.Max(a, b)
+
+
+def _matched(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
+    dtype = a.dtype if isinstance(a, PrimExpr) else b.dtype
+    if isinstance(a, PrimExpr) and isinstance(b, PrimExpr) and a.dtype != b.dtype:
+        wide = a.dtype if a.dtype.bits >= b.dtype.bits else b.dtype
+        return tuple(x if x.dtype == wide else tir.Cast(wide, x) for x in (a, b))  # type: ignore[return-value]
+    return tir.literal(a, dtype), tir.literal(b, dtype)
+
+
+def show_shape(shape: tuple[Dim, ...] | None, ndim: int = -1) -> str:
+    """For messages: `(n, 4)`, `(rank 2)`, `(unknown rank)`."""
+    if shape is None:
+        return "(unknown rank)" if ndim < 0 else f"(rank {ndim})"
+    inside = ", ".join("?" if is_any(d) else str(d) for d in shape)
+    return f"({inside},)" if len(shape) == 1 else f"({inside})"

@@ -1,0 +1,1 @@
+"""One result element for each element of the (broadcast) operands."""

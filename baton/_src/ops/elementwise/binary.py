@@ -1,0 +1,251 @@
+"""Arithmetic, logic, bits and comparisons of two operands, broadcast. Rows become OpDefs.
+
+`divide` and `mod` truncate on integers (C's), `floor_*` round down (Python's). A host scalar may stand for an operand.
+Source: facts relax-ops-passes-vm §1, relay-language §6 (levels 1, 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs
+from baton._src.ir.op_def import Fusion, Gradient, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info
+from baton._src.ops import kernel_words as k
+from baton._src.ops.broadcasting import infer_broadcast, infer_comparison, operand
+from baton._src.ops.precision import computed_wide
+from baton._src.ops.samples import Arr, Sample
+from baton._src.values.dtype import DataType
+
+tir = k.tir
+
+
+@dataclass(frozen=True)
+class Row:
+    """One operator. `operands`: number, int (and bool), bool. `slopes(b, x, y, out)` builds both partial derivatives."""
+
+    name: str
+    scalar: Callable[[Any, Any], Any]
+    numpy: Callable[[Any, Any], Any]
+    operands: str = "number"
+    compares: bool = False
+    low: float = -4.0
+    high: float = 5.0
+    right_low: float | None = None
+    in_relax: bool = True
+    slopes: Callable[[Any, Any, Any, Any, Any], tuple[Any, Any]] | None = None
+
+
+def _divide(a: Any, b: Any) -> Any:
+    return tir.Div(a, b)
+
+
+def _np_divide(a: Any, b: Any) -> Any:
+    if np.issubdtype(np.asarray(a).dtype, np.integer):
+        quotient = np.abs(a.astype(object)) // np.abs(b.astype(object))
+        return np.where((a < 0) != (b < 0), -quotient, quotient).astype(a.dtype)
+    return np.true_divide(a, b)
+
+
+def _np_trunc_divide(a: Any, b: Any) -> Any:
+    found = _np_divide(a, b)
+    return found if np.issubdtype(np.asarray(a).dtype, np.integer) else np.trunc(found)
+
+
+def _trunc_divide(a: Any, b: Any) -> Any:
+    return k.trunc(tir.Div(a, b)) if a.dtype.is_float else tir.Div(a, b)
+
+
+def _floor_divide(a: Any, b: Any) -> Any:
+    return k.floor(tir.Div(a, b)) if a.dtype.is_float else tir.FloorDiv(a, b)
+
+
+def _np_floor_divide(a: Any, b: Any) -> Any:
+    return a // b if np.issubdtype(np.asarray(a).dtype, np.integer) else np.floor(np.true_divide(a, b))
+
+
+def _mod(a: Any, b: Any) -> Any:
+    return k.call("fmod", a, b) if a.dtype.is_float else tir.Mod(a, b)
+
+
+def _floor_mod(a: Any, b: Any) -> Any:
+    if not a.dtype.is_float:
+        return tir.FloorMod(a, b)
+    return tir.Sub(a, tir.Mul(k.floor(tir.Div(a, b)), b))
+
+
+def _np_floor_mod(a: Any, b: Any) -> Any:
+    return np.mod(a, b) if np.issubdtype(np.asarray(a).dtype, np.integer) else a - np.floor(a / b) * b
+
+
+def _bits(name: str, on_bools: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda a, b: on_bools(a, b) if a.dtype.is_bool else k.call(name, a, b)
+
+
+def _xor(a: Any, b: Any) -> Any:
+    return tir.NE(a, b)
+
+
+def _add_slopes(b: Any, x: Any, y: Any, out: Any, grad: Any) -> tuple[Any, Any]:
+    return grad, grad
+
+
+def _subtract_slopes(b: Any, x: Any, y: Any, out: Any, grad: Any) -> tuple[Any, Any]:
+    return grad, b.op("negative", grad)
+
+
+def _multiply_slopes(b: Any, x: Any, y: Any, out: Any, grad: Any) -> tuple[Any, Any]:
+    return b.op("multiply", grad, y), b.op("multiply", grad, x)
+
+
+def _divide_slopes(b: Any, x: Any, y: Any, out: Any, grad: Any) -> tuple[Any, Any]:
+    left = b.op("divide", grad, y)
+    return left, b.op("negative", b.op("multiply", left, out))
+
+
+def _power_slopes(b: Any, x: Any, y: Any, out: Any, grad: Any) -> tuple[Any, Any]:
+    below = b.op("power", x, b.op("subtract", y, b.full_like(y, 1)))
+    left = b.op("multiply", grad, b.op("multiply", y, below))
+    return left, b.op("multiply", grad, b.op("multiply", out, b.op("log", x)))
+
+
+def _extremum_slopes(comparison: str) -> Callable[[Any, Any, Any, Any, Any], tuple[Any, Any]]:
+    def slopes(b: Any, x: Any, y: Any, out: Any, grad: Any) -> tuple[Any, Any]:
+        left = b.op(comparison, x, y)
+        zero = b.full_like(grad, 0)
+        return b.op("where", left, grad, zero), b.op("where", left, zero, grad)
+
+    return slopes
+
+
+ROWS = (
+    Row("add", tir.Add, np.add, slopes=_add_slopes),
+    Row("subtract", tir.Sub, np.subtract, slopes=_subtract_slopes),
+    Row("multiply", tir.Mul, np.multiply, slopes=_multiply_slopes),
+    Row("divide", _divide, _np_divide, right_low=1.0, slopes=_divide_slopes),
+    Row("floor_divide", _floor_divide, _np_floor_divide, right_low=1.0),
+    Row("mod", _mod, np.fmod, right_low=1.0),
+    Row("floor_mod", _floor_mod, _np_floor_mod, right_low=1.0),
+    Row("trunc_divide", _trunc_divide, _np_trunc_divide, right_low=1.0, in_relax=False),
+    Row("trunc_mod", _mod, np.fmod, right_low=1.0, in_relax=False),
+    Row("power", k.power, np.power, low=1.0, high=4.0, slopes=_power_slopes),
+    Row("maximum", tir.Max, np.maximum, slopes=_extremum_slopes("greater_equal")),
+    Row("minimum", tir.Min, np.minimum, slopes=_extremum_slopes("less_equal")),
+    Row("logical_and", tir.And, np.logical_and, "bool"),
+    Row("logical_or", tir.Or, np.logical_or, "bool"),
+    Row("logical_xor", _xor, np.logical_xor, "bool"),
+    Row("bitwise_and", _bits("bitwise_and", tir.And), np.bitwise_and, "int"),
+    Row("bitwise_or", _bits("bitwise_or", tir.Or), np.bitwise_or, "int"),
+    Row("bitwise_xor", _bits("bitwise_xor", _xor), np.bitwise_xor, "int"),
+    Row("left_shift", lambda a, b: k.call("shift_left", a, b), np.left_shift, "int only", low=0),
+    Row("right_shift", lambda a, b: k.call("shift_right", a, b), np.right_shift, "int only", low=0),
+    Row("equal", tir.EQ, np.equal, compares=True),
+    Row("not_equal", tir.NE, np.not_equal, compares=True),
+    Row("less", tir.LT, np.less, compares=True),
+    Row("less_equal", tir.LE, np.less_equal, compares=True),
+    Row("greater", tir.GT, np.greater, compares=True),
+    Row("greater_equal", tir.GE, np.greater_equal, compares=True),
+)
+
+_ALLOWED = {
+    "number": lambda d: True,
+    "int": lambda d: d.is_int or d.is_bool,
+    "int only": lambda d: d.is_int,
+    "bool": lambda d: d.is_bool,
+}
+
+
+def _check_dtype(call: OpCall[Any], row: Row) -> None:
+    for position in range(len(call.args)):
+        dtype = operand(call, position).dtype
+        if not dtype.is_void and not _ALLOWED[row.operands](dtype):
+            wanted = {"bool": "bool", "int": "integer or bool", "int only": "integer"}[row.operands]
+            call.fail(f"takes {wanted} operands, got {dtype}", code="op-dtype", help="cast with astype")
+
+
+def _define(row: Row) -> OpDef[Any]:
+    def infer(call: OpCall[Any]) -> Info:
+        _check_dtype(call, row)
+        return infer_comparison(call) if row.compares else infer_broadcast(call)
+
+    def compute(inputs: Any, attrs: Attrs, out: Any) -> Any:
+        return k.elementwise(row.scalar, _matched(inputs), out, row.name)
+
+    def reference(inputs: Any, attrs: Attrs) -> Any:
+        a, b = _same_kind(*inputs)
+        if row.compares or row.operands == "bool":
+            return np.asarray(row.numpy(a, b))
+        return computed_wide(row.numpy, a, b)
+
+    return OpDef(
+        row.name,
+        inputs=(Input("x1", relay_name="lhs"), Input("x2", relay_name="rhs")),
+        infer=infer,
+        compute=compute,
+        reference=reference,
+        fusion=Fusion.BROADCAST,
+        gradient=_gradient(row),
+        in_relax=row.in_relax,
+        samples=lambda: _samples(row),
+        summary=f"Elementwise {row.name.replace('_', ' ')} of two operands, broadcast"
+        + (", giving bool." if row.compares else "."),
+    )
+
+
+def _matched(inputs: Any) -> list[Any]:
+    """Host scalars as literals of the other operand's dtype."""
+    dtype = next((x.dtype for x in inputs if isinstance(x, k.Tensor)), DataType("float32"))
+    return [x if isinstance(x, (k.Tensor, k.PrimExpr)) else k.const(x, dtype) for x in inputs]
+
+
+def _same_kind(a: Any, b: Any) -> tuple[Any, Any]:
+    """Python numbers as arrays of the other operand's dtype."""
+    if isinstance(a, (int, float)) and not isinstance(b, (int, float)):
+        return np.asarray(a, np.asarray(b).dtype), np.asarray(b)
+    if isinstance(b, (int, float)) and not isinstance(a, (int, float)):
+        return np.asarray(a), np.asarray(b, np.asarray(a).dtype)
+    return np.asarray(a), np.asarray(b)
+
+
+def _gradient(row: Row) -> Gradient | NotApplicable:
+    slopes = row.slopes
+    if slopes is None:
+        why = "not differentiable" if row.compares or row.operands != "number" else "piecewise constant"
+        return NotApplicable(why)
+
+    def gradient(b: Any, args: Any, attrs: Any, out: Any, grad: Any) -> list[Any]:
+        left, right = slopes(b, args[0], args[1], out, grad)
+        return [b.op("collapse_sum_like", left, args[0]), b.op("collapse_sum_like", right, args[1])]
+
+    return gradient
+
+
+def _samples(row: Row) -> tuple[Sample, ...]:
+    kinds = {
+        "number": ("float32", "int32", "float16", "bfloat16", "int64", "float64"),
+        "int": ("int32", "uint8", "bool"),
+        "int only": ("int32", "int64", "uint8"),
+        "bool": ("bool",),
+    }
+    low, high = row.low, row.high
+    right = low if row.right_low is None else row.right_low
+
+    def pair(a: tuple[Any, ...], b: tuple[Any, ...], dtype: str) -> Sample:
+        tolerance = 2e-2 if "16" in dtype and "float" in dtype else 2e-5
+        return Sample((Arr(a, dtype, low, high), Arr(b, dtype, right, high)), rtol=tolerance)
+
+    dtypes = kinds[row.operands]
+    first = dtypes[0]
+    return (
+        *(pair(("n", 4), ("n", 4), d) for d in dtypes),
+        pair(("n", 1, 4), (5, 1), first),
+        pair((), ("n", "m"), first),
+        pair((2, 1), (2, 3), first),
+    )
+
+
+BINARY: tuple[OpDef[Any], ...] = tuple(_define(row) for row in ROWS)

@@ -1,0 +1,183 @@
+"""Functions of one operand: name, scalar kernel, NumPy meaning, what dtypes it takes. Rows become OpDefs.
+
+`y[i] = f(x[i])`, same shape and dtype; the checks (`isnan`, ...) give bool. Float-only functions reject integers.
+`round` rounds halves to even, `sign` keeps NaN. Source: facts relax-ops-passes-vm §1, relay-language §6 (levels 1, 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs
+from baton._src.ir.op_def import Fusion, Gradient, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info
+from baton._src.ops import kernel_words as k
+from baton._src.ops.broadcasting import like, operand
+from baton._src.ops.elementwise.special_functions import erf
+from baton._src.ops.precision import computed_wide
+from baton._src.ops.samples import Arr, Sample, each
+from baton._src.values.dtype import BOOL
+
+
+@dataclass(frozen=True)
+class Row:
+    """One function. `domain` bounds the samples; `slope(b, x, y)` builds dy/dx in operators."""
+
+    name: str
+    scalar: Callable[[Any], Any]
+    numpy: Callable[[Any], Any]
+    float_only: bool = True
+    domain: tuple[float, float] = (-2.0, 2.0)
+    result: str = "same"
+    operands: str = "float"
+    in_relax: bool = True
+    slope: Callable[[Any, Any, Any], Any] | None = None
+    no_slope: str = "piecewise constant"
+
+
+def _rsqrt(x: Any) -> Any:
+    return k.const(1, x.dtype) / k.sqrt(x)
+
+
+def _sign(x: Any) -> Any:
+    zero, one = k.const(0, x.dtype), k.const(1, x.dtype)
+    if x.dtype.kind == "uint":
+        return k.select(x > zero, one, zero)
+    return k.select(x > zero, one, k.select(x < zero, k.const(-1, x.dtype), x if x.dtype.is_float else zero))
+
+
+def _absolute(x: Any) -> Any:
+    if x.dtype.is_float:
+        return k.fabs(x)
+    return x if x.dtype.kind == "uint" else k.maximum(x, k.const(0, x.dtype) - x)
+
+
+def _rounded(name: str) -> Callable[[Any], Any]:
+    """On integers these change nothing."""
+    return lambda x: k.call(name, x) if x.dtype.is_float else x
+
+
+def _check(name: str, on_integers: bool) -> Callable[[Any], Any]:
+    return lambda x: k.call(name, x) if x.dtype.is_float else k.const(on_integers, BOOL)
+
+
+def _whole(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda x: x if np.issubdtype(x.dtype, np.integer) else function(x)
+
+
+def _negative(x: Any) -> Any:
+    return k.const(0, x.dtype) - x if not x.dtype.is_float else k.const(-1, x.dtype) * x
+
+
+def _reciprocal(b: Any, value: Any) -> Any:
+    return b.op("divide", b.full_like(value, 1), value)
+
+
+_F = "float"
+ROWS = (
+    Row("exp", k.exp, np.exp, slope=lambda b, x, y: y),
+    Row("log", k.log, np.log, domain=(0.1, 4), slope=lambda b, x, y: _reciprocal(b, x)),
+    Row("log2", k.log2, np.log2, domain=(0.1, 4), in_relax=False, no_slope="not yet"),
+    Row("log10", k.log10, np.log10, domain=(0.1, 4), in_relax=False, no_slope="not yet"),
+    Row("sqrt", k.sqrt, np.sqrt, domain=(0.1, 4), slope=lambda b, x, y: b.op("divide", b.full_like(y, 0.5), y)),
+    Row("rsqrt", _rsqrt, lambda x: 1 / np.sqrt(x), domain=(0.1, 4), no_slope="not yet"),
+    Row("sin", k.sin, np.sin, slope=lambda b, x, y: b.op("cos", x)),
+    Row("cos", k.cos, np.cos, slope=lambda b, x, y: b.op("negative", b.op("sin", x))),
+    Row("tan", k.tan, np.tan, domain=(-1.2, 1.2), no_slope="not yet"),
+    Row("sinh", k.sinh, np.sinh, slope=lambda b, x, y: b.op("cosh", x)),
+    Row("cosh", k.cosh, np.cosh, slope=lambda b, x, y: b.op("sinh", x)),
+    Row("tanh", k.tanh, np.tanh, slope=lambda b, x, y: b.op("subtract", b.full_like(y, 1), b.op("multiply", y, y))),
+    Row("asin", k.asin, np.arcsin, domain=(-0.95, 0.95), no_slope="not yet"),
+    Row("acos", k.acos, np.arccos, domain=(-0.95, 0.95), no_slope="not yet"),
+    Row("atan", k.atan, np.arctan, no_slope="not yet"),
+    Row("asinh", k.asinh, np.arcsinh, no_slope="not yet"),
+    Row("acosh", k.acosh, np.arccosh, domain=(1.1, 4), no_slope="not yet"),
+    Row("atanh", k.atanh, np.arctanh, domain=(-0.95, 0.95), no_slope="not yet"),
+    Row("erf", k.erf, erf, no_slope="not yet"),
+    Row(
+        "sigmoid",
+        k.sigmoid,
+        lambda x: 1 / (1 + np.exp(-x)),
+        slope=lambda b, x, y: b.op("multiply", y, b.op("subtract", b.full_like(y, 1), y)),
+    ),
+    Row("ceil", _rounded("ceil"), _whole(np.ceil), False),
+    Row("floor", _rounded("floor"), _whole(np.floor), False),
+    Row("round", _rounded("nearbyint"), _whole(np.rint), False, domain=(-4, 4)),
+    Row("trunc", _rounded("trunc"), _whole(np.trunc), False, domain=(-4, 4)),
+    Row("sign", _sign, np.sign, False),
+    Row("abs", _absolute, np.abs, False, slope=lambda b, x, y: b.op("sign", x)),
+    Row("negative", _negative, np.negative, False, slope=lambda b, x, y: b.full_like(y, -1)),
+    Row("square", lambda x: x * x, np.square, False, slope=lambda b, x, y: b.op("add", x, x)),
+    Row("isnan", _check("isnan", False), np.isnan, False, result="bool"),
+    Row("isinf", _check("isinf", False), np.isinf, False, result="bool"),
+    Row("isfinite", _check("isfinite", True), np.isfinite, False, result="bool"),
+    Row("logical_not", lambda x: k.tir.Not(x), np.logical_not, False, operands="bool"),
+    Row(
+        "bitwise_not",
+        lambda x: k.call("bitwise_not", x) if x.dtype.is_int else k.tir.Not(x),
+        np.invert,
+        False,
+        operands="int",
+    ),
+)
+
+
+def _define(row: Row) -> OpDef[Any]:
+    def infer(call: OpCall[Any]) -> Info:
+        x = operand(call, 0)
+        dtype = x.dtype
+        if not dtype.is_void:
+            if row.float_only and not dtype.is_float:
+                call.fail(f"takes floating-point elements, got {dtype}", code="op-dtype", help="astype first")
+            if row.operands == "bool" and not dtype.is_bool:
+                call.fail(f"takes bool elements, got {dtype}", code="op-dtype", help='astype(x, "bool") first')
+            if row.operands == "int" and dtype.is_float:
+                call.fail(f"takes integer or bool elements, got {dtype}", code="op-dtype")
+        return like(x, BOOL) if row.result == "bool" else x
+
+    def compute(inputs: Any, attrs: Attrs, out: Any) -> Any:
+        return k.elementwise(row.scalar, inputs, out, row.name)
+
+    def reference(inputs: Any, attrs: Attrs) -> Any:
+        (x,) = inputs
+        if row.result == "bool":
+            return np.asarray(row.numpy(np.asarray(x)))
+        return computed_wide(row.numpy, np.asarray(x))
+
+    def samples() -> tuple[Sample, ...]:
+        low, high = row.domain
+        kinds = {"float": ("float32", "float64", "float16", "bfloat16"), "bool": ("bool",), "int": ("int32", "uint8", "bool")}
+        dtypes = kinds[row.operands] + (("int32",) if row.operands == "float" and not row.float_only else ())
+        small = [Sample((Arr(("n", 4), d, low, high),), rtol=2e-2 if "16" in d else 2e-5) for d in dtypes]
+        return (*small, *each((Arr((), dtypes[0], low, high),), rtol=2e-5))
+
+    return OpDef(
+        row.name,
+        inputs=(Input("x", relay_name="data"),),
+        infer=infer,
+        compute=compute,
+        reference=reference,
+        fusion=Fusion.ELEMWISE,
+        gradient=_gradient(row),
+        in_relax=row.in_relax,
+        samples=samples,
+        summary=f"Elementwise {row.name.replace('_', ' ')}." + (" Gives bool." if row.result == "bool" else ""),
+    )
+
+
+def _gradient(row: Row) -> Gradient | NotApplicable:
+    slope = row.slope
+    if slope is None:
+        return NotApplicable(row.no_slope)
+
+    def gradient(b: Any, args: Any, attrs: Any, out: Any, grad: Any) -> list[Any]:
+        return [b.op("multiply", grad, slope(b, args[0], out))]
+
+    return gradient
+
+
+UNARY: tuple[OpDef[Any], ...] = tuple(_define(row) for row in ROWS)

@@ -1,0 +1,203 @@
+"""The words `compute` functions are written in: scalar functions, casts, conditions, and computations over tensors.
+
+    def compute(inputs, attrs, out):
+        (x,) = inputs
+        return k.compute(out.shape, lambda *i: k.exp(x(*i)), "exp")
+
+Indices are int64 throughout. Sixteen-bit floats are computed in float32 and rounded once (`wide`, `narrow`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.tensor_info import Dim
+from baton._src.ops.precision import accumulator, is_narrow
+from baton._src.ops import te_standin as te
+from baton._src.te.tensor import Tensor
+from baton._src.tir import expr as tir
+from baton._src.tir.intrinsics import definition, intrinsic
+from baton._src.values.dtype import BOOL, INT64, DataType
+
+Scalar = PrimExpr
+Indices = Sequence[PrimExpr]
+
+# ------------------------------------------------------------------------------------------------- scalars
+
+
+def const(value: object, dtype: object) -> Scalar:
+    """A literal of `dtype`; infinities and bools included."""
+    return tir.literal(value, DataType(dtype))
+
+
+def index(value: Any) -> Scalar:
+    """A dim or an index as an int64 expression."""
+    if isinstance(value, PrimExpr):
+        return cast(INT64, value)
+    return tir.IntImm("int64", int(value))
+
+
+def dims(shape: Sequence[Dim]) -> tuple[Scalar, ...]:
+    """A shape as int64 expressions."""
+    return tuple(index(d) for d in shape)
+
+
+def cast(dtype: object, value: Scalar) -> Scalar:
+    """`value` as `dtype`; literals are converted here and now."""
+    wanted = DataType(dtype)
+    if value.dtype == wanted:
+        return value
+    if isinstance(value, tir.IntImm) and (wanted.is_int or wanted.is_float):
+        return const(value.value, wanted)
+    if wanted.is_bool:
+        return tir.NE(value, tir.literal(0, value.dtype))
+    return tir.Cast(wanted, value)
+
+
+def wide(value: Scalar) -> Scalar:
+    """`value` in the dtype it is computed in."""
+    return cast("float32", value) if is_narrow(value.dtype) else value
+
+
+def call(name: str, *operands: Scalar) -> Scalar:
+    """The intrinsic `name`, with the dtype of its first operand (bool for tests)."""
+    op = intrinsic(name)
+    row = definition(op)
+    dtype = BOOL if row is not None and row.result.name == "BOOL" else operands[0].dtype
+    return tir.Call(dtype, op, operands)
+
+
+def _function(name: str) -> Callable[[Scalar], Scalar]:
+    return lambda x: call(name, x)
+
+
+exp, log, log2, log10, sqrt = (_function(n) for n in ("exp", "log", "log2", "log10", "sqrt"))
+sin, cos, tan, sinh, cosh, tanh = (_function(n) for n in ("sin", "cos", "tan", "sinh", "cosh", "tanh"))
+asin, acos, atan, asinh, acosh, atanh = (_function(n) for n in ("asin", "acos", "atan", "asinh", "acosh", "atanh"))
+erf, floor, ceil, trunc, nearbyint = (_function(n) for n in ("erf", "floor", "ceil", "trunc", "nearbyint"))
+fabs, isnan, isinf, isfinite = (_function(n) for n in ("fabs", "isnan", "isinf", "isfinite"))
+
+
+def sigmoid(x: Scalar) -> Scalar:
+    """1 / (1 + e^-x)"""
+    one = const(1, x.dtype)
+    return one / (one + exp(const(0, x.dtype) - x))
+
+
+def power(x: Scalar, y: Scalar) -> Scalar:
+    return call("pow", x, y)
+
+
+def maximum(a: Scalar, b: Scalar) -> Scalar:
+    return tir.Max(a, b)
+
+
+def minimum(a: Scalar, b: Scalar) -> Scalar:
+    return tir.Min(a, b)
+
+
+def select(condition: Scalar, a: Scalar, b: Scalar) -> Scalar:
+    """Both sides may be evaluated: for cheap, safe operands."""
+    return tir.Select(condition, a, b)
+
+
+def if_then_else(condition: Scalar, a: Scalar, b: Scalar) -> Scalar:
+    """Only the chosen side is evaluated: for loads that may lie outside."""
+    return tir.Call(a.dtype, intrinsic("if_then_else"), (condition, a, b))
+
+
+def all_of(conditions: Sequence[Scalar]) -> Scalar:
+    """Their conjunction; true for none."""
+    found: Scalar = tir.IntImm("bool", 1)
+    for position, condition in enumerate(conditions):
+        found = condition if position == 0 else tir.And(found, condition)
+    return found
+
+
+def lowest(dtype: DataType) -> Scalar:
+    """The least value: -inf for floats."""
+    if dtype.is_float:
+        return const(float("-inf"), dtype)
+    return tir.IntImm(dtype, -(1 << (dtype.bits - 1)) if dtype.kind == "int" else 0)
+
+
+def highest(dtype: DataType) -> Scalar:
+    """The greatest value: inf for floats."""
+    if dtype.is_float:
+        return const(float("inf"), dtype)
+    return tir.IntImm(dtype, (1 << (dtype.bits - (1 if dtype.kind == "int" else 0))) - 1)
+
+
+# ----------------------------------------------------------------------------------------- computations
+
+
+def compute(shape: Sequence[Dim], body: Callable[..., Any], name: str = "compute", tag: str = "", **attrs: Any) -> Tensor:
+    """The tensor of `shape` whose elements are `body(*indices)`."""
+    found: Tensor = te.compute(dims(shape), body, name, tag, attrs)
+    return found
+
+
+def reduce_axis(extent: Dim, name: str = "k") -> tir.IterVar:
+    """An axis to reduce over, from 0 to `extent`."""
+    found: tir.IterVar = te.reduce_axis((index(0), index(extent)), name)
+    return found
+
+
+def reduce_sum(value: Scalar, axes: Sequence[tir.IterVar]) -> Scalar:
+    found: Scalar = te.sum(value, axes)
+    return found
+
+
+def reduce_max(value: Scalar, axes: Sequence[tir.IterVar]) -> Scalar:
+    found: Scalar = te.max(value, axes)
+    return found
+
+
+def reduce_min(value: Scalar, axes: Sequence[tir.IterVar]) -> Scalar:
+    found: Scalar = te.min(value, axes)
+    return found
+
+
+def reduce_product(value: Scalar, axes: Sequence[tir.IterVar]) -> Scalar:
+    found: Scalar = te.prod(value, axes)
+    return found
+
+
+def broadcast_indices(x: Tensor, indices: Indices, shape: Sequence[Dim]) -> list[Scalar]:
+    """Where to read `x` for element `indices` of a result of `shape` it broadcasts to."""
+    offset = len(shape) - x.ndim
+    found: list[Scalar] = []
+    for position, dim in enumerate(x.shape):
+        same = dim is shape[offset + position] or _is_same_number(dim, shape[offset + position])
+        found.append(index(0) if is_one(dim) and not (same and is_one(dim)) else indices[offset + position])
+    return found
+
+
+def is_one(dim: Any) -> bool:
+    """Whether a dim is the number 1."""
+    return (isinstance(dim, tir.IntImm) and dim.value == 1) or (isinstance(dim, int) and dim == 1)
+
+
+def _is_same_number(a: Any, b: Any) -> bool:
+    left = a.value if isinstance(a, tir.IntImm) else a
+    right = b.value if isinstance(b, tir.IntImm) else b
+    return isinstance(left, int) and isinstance(right, int) and left == right
+
+
+def elementwise(function: Callable[..., Scalar], operands: Sequence[Any], out: Any, name: str) -> Tensor:
+    """`function` of the elements of `operands` (tensors, broadcast to `out`; host scalars), computed wide, rounded once."""
+
+    def body(*indices: Any) -> Scalar:
+        elements = [
+            wide(x(*broadcast_indices(x, indices, out.shape))) if isinstance(x, Tensor) else wide(x) for x in operands
+        ]
+        return cast(out.dtype, function(*elements))
+
+    return compute(out.shape, body, name)
+
+
+def sum_dtype(dtype: DataType) -> DataType:
+    """The dtype sums of `dtype` are kept in."""
+    return accumulator(dtype)

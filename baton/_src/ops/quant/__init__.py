@@ -1,0 +1,1 @@
+"""Between real numbers and quantised integers."""

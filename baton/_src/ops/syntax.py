@@ -1,0 +1,39 @@
+"""What Python's operators build on Relay and Relax expressions; `driver.wiring` binds them.
+
+A number beside an expression becomes a constant, of the expression's dtype where that is known.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.ir.expr import GlobalVar, GraphExpr
+from baton._src.ops.builders import Maker
+from baton._src.ops.catalogue import CATALOGUE
+from baton._src.ops.tuple_wrapper import TupleWrapper
+from baton._src.relax import nodes as relax
+from baton._src.relay import nodes as relay
+from baton._src.support.diagnostics import fail
+
+_RELAY_NAMES = {"floor_mod": "mod"}
+"""`%` in Relay is `mod`, as in TVM; everything else is called as the operator is."""
+
+
+def build_relay(name: str, *operands: Any) -> Any:
+    """The Relay call that an operator means: `build_relay("add", x, 1)`."""
+    definition = CATALOGUE.get(_RELAY_NAMES.get(name, name))
+    return Maker("relay", definition, CATALOGUE)(*operands)
+
+
+def build_relax(name: str, *operands: Any) -> Any:
+    """The Relax call that an operator means."""
+    return Maker("relax", CATALOGUE.get(name), CATALOGUE)(*operands)
+
+
+def call_global(callee: GlobalVar, args: tuple[Any, ...]) -> Any:
+    """A call of a function of the module, in the language of its arguments (Relax if they do not tell)."""
+    if any(isinstance(a, (relay.Expr, TupleWrapper)) for a in args):
+        return relay.Call(callee, [a.astuple() if isinstance(a, TupleWrapper) else a for a in args])
+    if all(isinstance(a, GraphExpr) for a in args):
+        return relax.Call(callee, args)
+    raise fail("op-argument", f"the arguments of {callee.name_hint} must be expressions of Relay or Relax, got {args!r}")

@@ -1,0 +1,1 @@
+"""Operators about values at run time: shapes of tensors, sizes."""
