@@ -80,7 +80,7 @@ fuzz: $(VENV)/.dev ## Long randomised runs
 	@$(PY) -m pytest -m fuzz $(ARGS)
 
 embed: $(VENV)/.embed ## Sentence embeddings with all-MiniLM-L6-v2, built in Relax
-	@$(PY) examples/embed/embed.py $(ARGS)
+	@$(PY) -m examples.embed.embed $(ARGS)
 
 train: $(VENV)/.train ## Train the digits model again
 	@$(PY) examples/digits/train.py

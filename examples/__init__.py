@@ -1,0 +1,1 @@
+"""Small programs that use `baton` the way its users do."""
