@@ -1,0 +1,63 @@
+"""Named, typed settings: a table says which there are, `checked` holds what a user gave against it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from baton._src.support.diagnostics import fail
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A setting: its dotted name, the class of its value, the default, and one line of documentation."""
+
+    name: str
+    type: type
+    default: Any
+    doc: str = ""
+
+
+class Options:
+    """A read-only table of options by name; `extended` gives a larger one (for users' own settings)."""
+
+    def __init__(self, options: Iterable[Option]) -> None:
+        self._options = {option.name: option for option in options}
+
+    def __getitem__(self, name: str) -> Option:
+        found = self._options.get(name)
+        if found is None:
+            near = get_close_matches(name, self._options, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(self._options))}"
+            raise fail("config-unknown", f"there is no setting {name!r}", help=hint)
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._options
+
+    def __iter__(self) -> Iterator[Option]:
+        return iter(self._options.values())
+
+    def extended(self, options: Iterable[Option]) -> Options:
+        """This table and `options`; a name may be redefined."""
+        return Options([*self._options.values(), *options])
+
+    def checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """`given`, if every key is known and every value has its type (a bool is no int); ints serve as floats."""
+        found: dict[str, Any] = {}
+        for name, value in given.items():
+            option = self[name]
+            fits = isinstance(value, option.type) and isinstance(value, bool) == (option.type is bool)
+            if option.type is float and isinstance(value, int) and not isinstance(value, bool):
+                value, fits = float(value), True
+            if option.type is object or value is None or fits:
+                found[name] = value
+                continue
+            raise fail(
+                "config-type",
+                f"the setting {name!r} takes {option.type.__name__}, got {type(value).__name__} {value!r}",
+                help=option.doc or None,
+            )
+        return found

@@ -1,0 +1,146 @@
+"""`PassContext`: how passes are run just now (opt level, which are required or disabled, instruments, settings)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, ClassVar, Self
+
+from baton._src.support.diagnostics import fail
+from baton._src.support.options import Options
+from baton._src.transform.settings import CONFIG
+
+
+@dataclass(frozen=True, slots=True)
+class PassInfo:
+    """What is known of a pass. Inside a Sequential it runs from `opt_level` up, each pass in `required` before it."""
+
+    name: str
+    opt_level: int = 0
+    required: tuple[str, ...] = ()
+    traceable: bool = False
+
+
+class _Stack(threading.local):
+    """The contexts entered by this thread, and the one that holds where none was."""
+
+    def __init__(self) -> None:
+        self.entered: list[PassContext] = []
+        self.default = PassContext()
+
+
+class PassContext:
+    """Entered with `with`; contexts nest, each thread has its own.
+
+    A pass of a Sequential is enabled if it is not in `disabled_pass`, and is in `required_pass` or has an opt level of
+    at most `opt_level`. `config` keys are those of `transform.settings`; others are a `DiagnosticError` (`config-unknown`).
+    """
+
+    options: ClassVar[Options] = CONFIG
+    """The settings there are; the face extends it when users register their own."""
+
+    def __init__(
+        self,
+        opt_level: int = 2,
+        required_pass: Iterable[str] | None = None,
+        disabled_pass: Iterable[str] | None = None,
+        instruments: Sequence[Any] | None = None,
+        config: Mapping[str, Any] | None = None,
+    ) -> None:
+        if isinstance(required_pass, str) or isinstance(disabled_pass, str):
+            raise fail("api", "required_pass and disabled_pass take lists of pass names, not a string")
+        self.opt_level = int(opt_level)
+        self.required_pass = tuple(required_pass or ())
+        self.disabled_pass = tuple(disabled_pass or ())
+        self.instruments: list[Any] = list(instruments or ())
+        self.config = self.options.checked(config or {})
+        self.pending: list[tuple[Any, ...]] = []
+        """What Sequentials that are running have still to do, outermost first (for reproducers)."""
+
+    @staticmethod
+    def current() -> PassContext:
+        """The innermost context this thread has entered, or a default one."""
+        return _stack.entered[-1] if _stack.entered else _stack.default
+
+    @classmethod
+    def list_configs(cls) -> dict[str, dict[str, Any]]:
+        """The settings there are, with their types and defaults."""
+        table = ((o.name, o) for o in cls.options)
+        return {name: {"type": o.type.__name__, "default": o.default, "doc": o.doc} for name, o in table}
+
+    def setting(self, name: str) -> Any:
+        """The value of a setting, or its default."""
+        option = self.options[name]
+        found = self.config.get(name)
+        return option.default if found is None else found
+
+    def pass_enabled(self, info: PassInfo) -> bool:
+        """Whether a Sequential runs the pass: disabled wins, then required, then the opt level."""
+        if info.name in self.disabled_pass:
+            return False
+        return info.name in self.required_pass or self.opt_level >= info.opt_level
+
+    def __enter__(self) -> Self:
+        _stack.entered.append(self)
+        try:
+            self._enter_instruments()
+        except BaseException:
+            _stack.entered.pop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._exit_instruments()
+        finally:
+            _stack.entered.pop()
+
+    def override_instruments(self, instruments: Sequence[Any]) -> None:
+        """Leave the present instruments and enter `instruments` instead."""
+        self._exit_instruments()
+        self.instruments = list(instruments)
+        self._enter_instruments()
+
+    def _enter_instruments(self) -> None:
+        """If one fails, those already entered are left again and none stays."""
+        entered: list[Any] = []
+        try:
+            for instrument in self.instruments:
+                instrument.enter_pass_ctx()
+                entered.append(instrument)
+        except BaseException:
+            self.instruments = []
+            for instrument in entered:
+                instrument.exit_pass_ctx()
+            raise
+
+    def _exit_instruments(self) -> None:
+        """If one fails, the later ones are not asked and none stays."""
+        try:
+            for instrument in self.instruments:
+                instrument.exit_pass_ctx()
+        except BaseException:
+            self.instruments = []
+            raise
+
+    def should_run(self, module: Any, info: PassInfo) -> bool:
+        """Whether every instrument agrees to run the pass (not asked about required ones)."""
+        if info.name in self.required_pass:
+            return True
+        answers = [bool(i.should_run(module, info)) for i in self.instruments]  # each is asked, they may count
+        return all(answers)
+
+    def before_pass(self, module: Any, info: PassInfo) -> None:
+        for instrument in self.instruments:
+            instrument.run_before_pass(module, info)
+
+    def after_pass(self, module: Any, info: PassInfo) -> None:
+        for instrument in self.instruments:
+            instrument.run_after_pass(module, info)
+
+
+_stack = _Stack()

@@ -1,0 +1,184 @@
+"""What a pass is, and how passes are put in order.
+
+    @dataclass(frozen=True)
+    class FoldConstant(Pass):
+        '''Replace operator calls on constants by their value.'''
+        opt_level = 2
+        max_bytes: int = 1 << 20
+
+        def run(self, module: IRModule, ctx: PassContext) -> IRModule: ...
+
+    FoldConstant(max_bytes=64)(module)
+
+The fields of the dataclass are the pass's options. A pass asks operators (`op.definition.fusion`), never their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from baton._src.ir.module import IRModule
+from baton._src.support.diagnostics import BatonError, InternalError, fail
+from baton._src.transform.collector import rarely_collecting
+from baton._src.transform.context import PassContext, PassInfo
+from baton._src.transform.reproducer import write_reproducer
+
+
+class Pass:
+    """Module in, module out. Subclasses are frozen dataclasses with a `run`."""
+
+    opt_level: ClassVar[int] = 0
+    required: ClassVar[tuple[str | Pass, ...]] = ()
+    """Passes (or their names) a Sequential runs first."""
+    traceable: ClassVar[bool] = False
+    by_user: ClassVar[bool] = False
+    """Written by a user: its exceptions are the user's own and travel as they are."""
+    find: ClassVar[Callable[[str], Pass] | None] = None
+    """Pass by name, for `required`; bound by `driver.wiring`."""
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        """The transformed module; `module` itself if there was nothing to do."""
+        raise NotImplementedError
+
+    @property
+    def name(self) -> str:
+        return type(self).__name__
+
+    @property
+    def info(self) -> PassInfo:
+        """Name, opt level and requirements (TVM's `PassInfo`)."""
+        names = tuple(r if isinstance(r, str) else r.name for r in self.required)
+        return PassInfo(self.name, self.opt_level, names, self.traceable)
+
+    def __call__(self, module: IRModule) -> IRModule:
+        """Run on `module` under the current PassContext, whatever its opt level; its instruments watch and may veto."""
+        if not isinstance(module, IRModule):
+            raise fail(
+                "api",
+                f"{self.name} transforms an IRModule, got {type(module).__name__}",
+                help="wrap a function: IRModule({'main': function}), or IRModule.from_expr(function)",
+            )
+        ctx = PassContext.current()
+        info = self.info
+        if not ctx.should_run(module, info):
+            return module
+        ctx.before_pass(module, info)
+        with rarely_collecting():
+            result = self._run_guarded(module, ctx)
+        ctx.after_pass(result, info)
+        return result
+
+    def _run_guarded(self, module: IRModule, ctx: PassContext) -> IRModule:
+        try:
+            result = self.run(module, ctx)
+            if not isinstance(result, IRModule):
+                raise fail("pass-result", f"{self.name} returned {type(result).__name__}, not an IRModule")
+            return result
+        except BatonError as error:
+            if isinstance(error, InternalError) and not getattr(error, "reported", False):
+                raise _broken(self, module, ctx, error) from error
+            raise
+        except Exception as error:
+            if self.by_user:
+                raise
+            raise _broken(self, module, ctx, error) from error
+
+
+def _broken(at: Pass, module: IRModule, ctx: PassContext, error: Exception) -> InternalError:
+    """The error of a pass that broke: which pass, what happened, where the reproducer lies."""
+    remaining = [at, *(step for steps in reversed(ctx.pending) for step in steps)]
+    where = write_reproducer(at.name, module, remaining, error, ctx.setting("baton.reproducer_dir"))
+    found = InternalError(f"the pass {at.name} broke: {type(error).__name__}: {error}\n  {where}")
+    found.reported = True  # type: ignore[attr-defined]
+    return found
+
+
+class FunctionPass(Pass):
+    """A pass that treats the functions of one language one by one.
+
+    `run_function(function, module, ctx)` returns the new function, or the same object. Functions with the attribute
+    `SkipOptimization` are left alone, and those that belong to an external compiler.
+    """
+
+    function_class: ClassVar[type]
+    skipped: ClassVar[tuple[str, ...]] = ("SkipOptimization", "Compiler", "Extern")
+
+    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+        raise NotImplementedError
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        changed: dict[Any, Any] = {}
+        for var, function in module.functions.items():
+            if isinstance(function, self.function_class) and not _is_skipped(function, self.skipped):
+                result = self.run_function(function, module, ctx)
+                if not isinstance(result, self.function_class):
+                    wanted = self.function_class.__name__
+                    raise fail(
+                        "pass-result", f"{self.name} returned {type(result).__name__} for {var.name_hint}, not {wanted}"
+                    )
+                if result is not function:
+                    changed[var] = result
+        return module.with_functions({**module.functions, **changed}) if changed else module
+
+
+def _is_skipped(function: Any, attributes: tuple[str, ...]) -> bool:
+    attrs = function.attrs or {}
+    return any(attrs.get(name) for name in attributes)
+
+
+@dataclass(frozen=True)
+class Sequential(Pass):
+    """Passes in order: each that the PassContext enables, after the passes it requires (those run unconditionally)."""
+
+    passes: tuple[Pass, ...] = ()
+    title: str = "sequential"
+    level: int = 0
+    needs: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        passes: Sequence[Pass] = (),
+        opt_level: int = 0,
+        name: str = "sequential",
+        required: Sequence[str] | None = None,
+    ) -> None:
+        for step in passes:
+            if not isinstance(step, Pass):
+                raise fail("api", f"a Sequential holds passes, got {type(step).__name__} {step!r}")
+        object.__setattr__(self, "passes", tuple(passes))
+        object.__setattr__(self, "title", name)
+        object.__setattr__(self, "level", opt_level)
+        object.__setattr__(self, "needs", tuple(required or ()))
+
+    @property
+    def name(self) -> str:
+        return self.title
+
+    @property
+    def required(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.needs
+
+    @property
+    def info(self) -> PassInfo:
+        return PassInfo(self.title, self.level, self.needs)
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        for number, step in enumerate(self.passes):
+            if not ctx.pass_enabled(step.info):
+                continue
+            ctx.pending.append(self.passes[number + 1 :])
+            try:
+                for needed in step.required:
+                    module = (_find(needed) if isinstance(needed, str) else needed)(module)
+                module = step(module)
+            finally:
+                ctx.pending.pop()
+        return module
+
+
+def _find(name: str) -> Pass:
+    if Pass.find is None:
+        raise InternalError(f"the pass {name} is required by name, but nobody bound Pass.find (driver.wiring does)")
+    return Pass.find(name)

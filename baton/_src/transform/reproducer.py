@@ -1,0 +1,48 @@
+"""What is left behind when a pass breaks: a file with the module and the pipeline still to run, which
+`baton replay FILE` (the command line) runs again.
+
+The file is text: a header of `// key: value` lines, then the module as its language prints it.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from baton._src.ir.module import IRModule
+
+
+def write_reproducer(
+    name: str, module: IRModule, remaining: Sequence[Any], error: BaseException, directory: str = ""
+) -> str:
+    """Write the file; returns a sentence saying where it is, or why there is none. Never raises."""
+    try:
+        content = reproducer_text(name, module, remaining, error)
+        folder = Path(directory) if directory else default_directory()
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.baton"
+        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".", suffix=".part")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(content)
+        os.replace(temporary, path)
+        return f"reproducer: {path}"
+    except Exception as problem:  # reporting must not hide the error that is being reported
+        return f"no reproducer could be written: {type(problem).__name__}: {problem}"
+
+
+def reproducer_text(name: str, module: IRModule, remaining: Sequence[Any], error: BaseException) -> str:
+    """The contents of the file. The pipeline is one pass a line, written as its constructor call."""
+    first_line = str(error).split("\n", 1)[0]
+    header = [f"// pass: {name}", f"// error: {type(error).__name__}: {first_line}"]
+    header += [f"// pipeline: {step!r}" for step in remaining]
+    return "\n".join([*header, "", repr(module), ""])
+
+
+def default_directory() -> Path:
+    """`baton/reproducers` in the user's cache directory (XDG_CACHE_HOME)."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(cache) / "baton" / "reproducers"

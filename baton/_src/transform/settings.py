@@ -1,0 +1,36 @@
+"""The settings a `PassContext` may carry in `config`: names follow TVM v0.19 where TVM has them."""
+
+from __future__ import annotations
+
+from baton._src.support.options import Option, Options
+
+CONFIG = Options(
+    [
+        Option("relax.FuseOps.max_depth", int, 256, "most operators in one fused group"),
+        Option(
+            "relax.backend.use_cuda_graph", bool, False, "accepted for scripts written for TVM; there is no CUDA here"
+        ),
+        Option("relax.fallback_device_type", int, 1, "DLPack number of the device of values without one (1: CPU)"),
+        Option("relax.transform.apply_legalize_ops", bool, True, "whether LegalizeOps runs in the default pipelines"),
+        Option("relay.FuseOps.max_depth", int, 256, "most operators in one fused group"),
+        Option("relay.FuseOps.link_params", bool, False, "constants may become part of fused functions"),
+        Option("relay.backend.use_auto_scheduler", bool, False, "accepted for scripts written for TVM"),
+        Option("relay.backend.use_meta_schedule", bool, False, "accepted for scripts written for TVM"),
+        Option("relay.backend.use_meta_schedule_dispatch", int, 0, "accepted for scripts written for TVM"),
+        Option("relay.backend.tir_converter", str, "default", "accepted for scripts written for TVM"),
+        Option("relay.fallback_device_type", int, 1, "DLPack number of the device of values without one (1: CPU)"),
+        Option("relay.ToMixedPrecision.keep_orig_output_dtype", bool, False, "cast results back to their first dtype"),
+        Option("relay.remove_standalone_reshapes.enable", bool, True, "whether RemoveStandaloneReshapes does its work"),
+        Option("tir.disable_vectorize", bool, False, "keep vectorised loops as plain ones"),
+        Option("tir.UnrollLoop", object, None, "limits of loop unrolling, as a dict"),
+        Option(
+            "testing.immutable_module", bool, False, "accepted for scripts written for TVM; modules never change here"
+        ),
+        Option(
+            "baton.reproducer_dir", str, "", "where a broken pass leaves its reproducer; empty: the cache directory"
+        ),
+        Option(
+            "baton.fold_constant_bytes", int, 1 << 20, "largest constant that folding may create, unless it shrinks"
+        ),
+    ]
+)
