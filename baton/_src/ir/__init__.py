@@ -1,1 +1,1 @@
-"""What all graph and kernel languages share: node declaration, traversal, structural equality, modules, types, attributes, ops, targets."""
+"""What all languages share: node declaration, traversal, structural equality, modules, types, attributes, ops, targets."""

@@ -72,4 +72,4 @@ NO_ATTRS = NoAttrs()
 
 
 class DictAttrs(dict[str, Any]):
-    """Attributes of functions and of calls to things that are not operators: a plain mapping, never changed in place."""
+    """Attributes of functions and of calls of things that are no operators: a plain mapping, never changed in place."""

@@ -14,8 +14,8 @@ from baton._src.values.dtype import DataType
 class Operators:
     """Python operators on expressions.
 
-    What `a + b` builds is decided by the language of `a`: `build(name, a, b)` is bound once per language (`tir.operators`
-    for PrimExprs, `ops.syntax` for Relay and Relax), since the builders live in later layers.
+    What `a + b` builds is decided by the language of `a`: `build(name, a, b)` is bound once per language
+    (`tir.operators` for PrimExprs, `ops.syntax` for Relay and Relax), since the builders live in later layers.
     Names: add subtract multiply divide floor_divide floor_mod power negative less less_equal greater greater_equal
     left_shift right_shift bitwise_and bitwise_or bitwise_xor bitwise_not; for PrimExprs also equal not_equal cast.
     `==` stays identity except for PrimExprs. `build` answers `NotImplemented` for operands of another language.

@@ -1,4 +1,4 @@
-"""`IRModule`: functions by global name, ADT definitions, attributes, global infos. Functions of Relay, Relax and TIR live together."""
+"""`IRModule`: functions of any language by global name, ADT definitions, attributes, global infos."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from baton._src.support.diagnostics import fail
 
 @node
 class IRModule(Node):
-    """The unit of compilation. `with_function` and `with_functions` return new modules; that is what the compiler uses.
+    """The unit of compilation. `with_function` and `with_functions` give new modules; that is what the compiler uses.
 
     TVM's mutating spellings (`mod["main"] = f`, `update_func`, `update`) change the module in place; they are for users'
     scripts, and no pass uses them.

@@ -33,3 +33,18 @@ def attach(
         return found
 
     return resolve, lambda: sorted({*names, *vars(sys.modules[package])}), sorted(names)
+
+
+def names(module: str, listed: str) -> dict[str, str]:
+    """Table rows for several attributes of one module: `names("relay.nodes", "Call Let")`, relative to the implementation."""
+    return {name: f"baton._src.{module}:{name}" for name in listed.split()}
+
+
+def renamed(module: str, **public: str) -> dict[str, str]:
+    """Table rows for attributes served under another name: `renamed("tir.expr", Any="AnyDim")`."""
+    return {name: f"baton._src.{module}:{attribute}" for name, attribute in public.items()}
+
+
+def submodules(package: str, listed: str) -> dict[str, str]:
+    """Table rows for submodules of the face, imported on first use."""
+    return {name: f"{package}.{name}" for name in listed.split()}

@@ -1,7 +1,7 @@
 """`GraphBuilder`: how converters write a program without knowing whether it becomes Relax or Relay.
 
-A call names a neutral operator of the catalogue and its attributes; its result type comes from the operator's own `infer`;
-calls on constants alone are computed at once, by the operator's NumPy meaning.
+A call names a neutral operator of the catalogue and its attributes; its result type comes from the operator's own
+`infer`; calls on constants alone are computed at once, by the operator's NumPy meaning.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from baton._src.frontends.onnx.value import SMALL, Value
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.op_def import NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, ShapeInfo, TensorInfo, TupleInfo
-from baton._src.frontends.onnx.value import SMALL, Value
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.support.diagnostics import fail
 from baton._src.tir.arith.analyzer import Analyzer
@@ -210,7 +210,7 @@ def _constant(operand: Operand) -> Any:
 def _known(operand: Operand) -> Any:
     """What `infer` may look at: small constants and shapes."""
     found = _constant(operand)
-    return found if isinstance(found, np.ndarray) and found.size <= SMALL or isinstance(found, tuple) else None
+    return found if (isinstance(found, np.ndarray) and found.size <= SMALL) or isinstance(found, tuple) else None
 
 
 def _size(known: Any) -> int:

@@ -1,4 +1,4 @@
-"""Open an ONNX model without trusting it: no file outside the model's folder is read, nothing unbounded is allocated."""
+"""Open an ONNX model without trusting it: no file outside its folder is read, nothing unbounded is allocated."""
 
 from __future__ import annotations
 

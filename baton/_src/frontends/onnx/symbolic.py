@@ -1,7 +1,7 @@
 """Computing with shapes while importing: exporters write `Shape -> Gather -> Concat -> Reshape`; here that stays dims.
 
-Each row evaluates an ONNX operator on small integer tensors whose elements are ints or PrimExprs (object arrays). A row returns
-None where it cannot; the ordinary converter then takes over.
+Each row evaluates an ONNX operator on small integer tensors whose elements are ints or PrimExprs (object arrays). A row
+returns None where it cannot; the ordinary converter then takes over.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def _symbolic(contents: Any) -> bool:
 
 
 def fold_dims(op_type: str, contents: list[AnyArray | None], attributes: Attributes) -> AnyArray | None:
-    """The result of an operator on known small integers, at least one of them symbolic; None where this cannot be told."""
+    """The result of an operator on known small integers, at least one of them symbolic; None where it cannot be told."""
     folder = FOLDERS.get(op_type)
     if folder is None or not contents or any(c is None for c in contents):
         return None

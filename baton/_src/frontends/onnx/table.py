@@ -7,7 +7,8 @@ from baton._src.frontends.onnx.index import INDEX
 from baton._src.frontends.onnx.matrix import MATRIX
 from baton._src.frontends.onnx.nn import NN
 from baton._src.frontends.onnx.node import Converter
+from baton._src.frontends.onnx.recurrent import RECURRENT
 from baton._src.frontends.onnx.reduction import REDUCTION
 from baton._src.frontends.onnx.shape import SHAPE
 
-CONVERTERS: dict[str, Converter] = {**ELEMENTWISE, **NN, **MATRIX, **REDUCTION, **SHAPE, **INDEX}
+CONVERTERS: dict[str, Converter] = {**ELEMENTWISE, **NN, **MATRIX, **REDUCTION, **SHAPE, **INDEX, **RECURRENT}
