@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from baton._src.ir.expr import PrimExpr
+from baton._src.ir.expr import Operators, PrimExpr
+from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import IterVar, ProducerLoad
 from baton._src.values.dtype import DataType
 
@@ -42,8 +43,10 @@ class ExternOp:
 
 
 @dataclass(frozen=True, eq=False)
-class Tensor:
-    """One output of an operation. Indexing gives a scalar expression; arithmetic on whole tensors is elementwise."""
+class Tensor(Operators):
+    """One output of an operation. Indexing gives a scalar expression; arithmetic on whole tensors is elementwise with
+    NumPy's broadcasting (see `te.arithmetic`). Fewer indices than dims give a slice that takes the rest: `A[i][j]`.
+    """
 
     shape: tuple[PrimExpr, ...]
     dtype: DataType
@@ -58,8 +61,32 @@ class Tensor:
     def name(self) -> str:
         return self.op.name
 
+    @property
+    def axis(self) -> tuple[IterVar, ...]:
+        """The axes of a computed tensor."""
+        assert isinstance(self.op, ComputeOp)
+        return self.op.axis
+
+    def astype(self, dtype: object) -> Any:
+        """Every element converted to `dtype`."""
+        return type(self).build("cast", self, dtype)
+
     def __call__(self, *indices: Any) -> ProducerLoad:
+        if len(indices) != self.ndim:
+            raise fail("te-indices", f"{self.name} has {self.ndim} dims, got {len(indices)} indices")
         return ProducerLoad(self, indices)
 
-    def __getitem__(self, indices: Any) -> ProducerLoad:
-        return ProducerLoad(self, indices if isinstance(indices, tuple) else (indices,))
+    def __getitem__(self, indices: Any) -> Any:
+        return TensorSlice(self, ())[indices] if self.ndim else self(*indices)
+
+
+@dataclass(frozen=True)
+class TensorSlice:
+    """A tensor with its first indices given."""
+
+    tensor: Tensor
+    indices: tuple[Any, ...]
+
+    def __getitem__(self, indices: Any) -> Any:
+        found = self.indices + (tuple(indices) if isinstance(indices, (tuple, list)) else (indices,))
+        return TensorSlice(self.tensor, found) if len(found) < self.tensor.ndim else self.tensor(*found)

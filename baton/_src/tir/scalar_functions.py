@@ -440,6 +440,22 @@ def infinity(dtype: object) -> PrimExpr:
     return operators.const(math.inf, dtype)
 
 
+def lowest(dtype: object) -> PrimExpr:
+    """What is not above any value of the dtype: -inf, or the smallest value where there are no infinities."""
+    kind = DataType(dtype)
+    return operators.const(-math.inf, kind) if _has_infinity(kind) else min_value(kind)
+
+
+def highest(dtype: object) -> PrimExpr:
+    """What is not below any value of the dtype: +inf, or the largest value where there are no infinities."""
+    kind = DataType(dtype)
+    return operators.const(math.inf, kind) if _has_infinity(kind) else max_value(kind)
+
+
+def _has_infinity(dtype: DataType) -> bool:
+    return dtype.is_float and dtype.element != "float8_e4m3fn"
+
+
 def void_call(op: Any, args: Any) -> PrimExpr:
     """A call of a function of the module (a `GlobalVar`) for its effect."""
     return Call(VOID, op, tuple(operators.convert(a) for a in args))

@@ -1,0 +1,160 @@
+"""Making tensors: `placeholder`, `compute`, `extern`, and the axes and variables they range over.
+
+    A = placeholder((n, 128), name="A")
+    B = compute((n, 128), lambda i, j: A[i, j] * 2.0, name="B")
+    k = reduce_axis((0, 128), name="k")
+    C = compute((n,), lambda i: sum(A[i, k], axis=k), name="C")
+
+Sizes given as Python ints make int64 axes, unless the other sizes are int32 expressions.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.traverse import post_order
+from baton._src.support.diagnostics import fail
+from baton._src.te.tensor import ComputeOp, ExternOp, PlaceholderOp, Tensor
+from baton._src.tir import operators
+from baton._src.tir.buffer import Buffer, decl_buffer
+from baton._src.tir.expr import IntImm, IterVar, Reduce, SizeVar, Var, literal
+from baton._src.tir.stmt import Stmt
+from baton._src.values.dtype import INT32, INT64, DataType
+
+
+def var(name: str = "tindex", dtype: object = "int32") -> Var:
+    """A scalar variable."""
+    return Var(name, dtype)
+
+
+def size_var(name: str = "size", dtype: object = "int32") -> SizeVar:
+    """A scalar variable known to be >= 0."""
+    return SizeVar(name, dtype)
+
+
+def dims(shape: Any) -> tuple[PrimExpr, ...]:
+    """Sizes as expressions of one integer dtype."""
+    items = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    given = {d.dtype for d in items if isinstance(d, PrimExpr)}
+    dtype = INT32 if given == {INT32} else INT64
+    return tuple(operators.cast(dtype, d) if isinstance(d, PrimExpr) else literal(_size(d), dtype) for d in items)
+
+
+def _size(dim: Any) -> int:
+    try:
+        return int(dim)
+    except (TypeError, ValueError):
+        raise fail("te-shape", f"a size must be an integer or a scalar expression, got {dim!r}") from None
+
+
+def placeholder(shape: Any, dtype: object = "float32", name: str = "placeholder") -> Tensor:
+    """A tensor that comes from outside."""
+    return Tensor(dims(shape), DataType(dtype), PlaceholderOp(name))
+
+
+def reduce_axis(dom: Any, name: str = "rv") -> IterVar:
+    """An axis to reduce over: `dom` is (begin, end) or a `Range`."""
+    if isinstance(dom, Range):
+        return IterVar(dom, Var(name, dom.extent.dtype), "reduce")
+    begin, end = dims(dom)
+    extent = operators.subtract(end, begin)
+    return IterVar(Range(begin, extent), Var(name, extent.dtype), "reduce")
+
+
+def compute(
+    shape: Any,
+    fcompute: Callable[..., Any],
+    name: str = "compute",
+    tag: str = "",
+    attrs: dict[str, Any] | None = None,
+    varargs_names: Sequence[str] | None = None,
+) -> Any:
+    """The tensor with element `fcompute(i, j, ...)` at (i, j, ...); a tuple of tensors if `fcompute` gives several.
+
+    An element is a scalar expression or one reduction (nothing around it). Axes are named by `fcompute`'s parameters.
+    """
+    sizes = dims(shape)
+    axes = tuple(
+        IterVar(Range(literal(0, size.dtype), size), Var(axis_name, size.dtype))
+        for axis_name, size in zip(_axis_names(fcompute, len(sizes), name, varargs_names), sizes)
+    )
+    result = fcompute(*(axis.var for axis in axes))
+    body = tuple(_element(e, name) for e in (result if isinstance(result, (tuple, list)) else (result,)))
+    first = body[0]
+    reduce_axes = first.axis if isinstance(first, Reduce) else ()
+    op = ComputeOp(name, axes, reduce_axes, body, tag, dict(attrs or {}))
+    outputs = tuple(Tensor(sizes, e.dtype, op, i) for i, e in enumerate(body))
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
+def _axis_names(fcompute: Callable[..., Any], count: int, name: str, varargs: Sequence[str] | None) -> list[str]:
+    names: list[str] = []
+    for parameter in inspect.signature(fcompute).parameters.values():
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            rest = count - len(names)
+            names += list(varargs) if varargs is not None else [f"i{len(names) + k}" for k in range(rest)]
+        elif parameter.default is parameter.empty and parameter.kind is not parameter.KEYWORD_ONLY:
+            names.append(parameter.name)
+    if len(names) != count:
+        raise fail("te-axes", f"{name}: the element function takes {len(names)} indices, the shape has {count} dims")
+    return names
+
+
+def _element(result: Any, name: str) -> PrimExpr:
+    if isinstance(result, Tensor):
+        if result.ndim:
+            raise fail("te-element", f"{name}: the element function gave the tensor {result.name}; index it")
+        result = result()
+    body = operators.convert(result)
+    below = body.source if isinstance(body, Reduce) else (body,)
+    if any(isinstance(n, Reduce) for n in post_order(below)):
+        raise fail("te-reduce", f"{name}: a reduction must be the whole element", help="compute it as a tensor first")
+    return body
+
+
+def extern(
+    shape: Any,
+    inputs: Sequence[Tensor],
+    fcompute: Callable[[list[Buffer], list[Buffer]], Stmt],
+    name: str = "extern",
+    dtype: Any = None,
+    in_buffers: Sequence[Buffer] | None = None,
+    out_buffers: Sequence[Buffer] | None = None,
+    tag: str = "",
+) -> Any:
+    """Tensors written by hand-made TIR: `fcompute(input buffers, output buffers)` gives the statement.
+
+    `shape` is one shape or a list of shapes, `dtype` one dtype or as many (default: that of the only input). One
+    tensor comes back as such, several as a tuple. `tir.ir_builder` helps to write the statement.
+    """
+    shapes = list(shape) if shape and isinstance(shape[0], (tuple, list)) else [shape]
+    dtypes = _extern_dtypes(dtype, inputs, len(shapes), name)
+    ins = list(in_buffers) if in_buffers else [decl_buffer(t.shape, t.dtype, t.name) for t in inputs]
+    outs = list(out_buffers or ()) or [
+        decl_buffer(dims(s), d, name if len(shapes) == 1 else f"{name}_{i}")
+        for i, (s, d) in enumerate(zip(shapes, dtypes))
+    ]
+    body = fcompute(ins, outs)
+    op = ExternOp(name, tuple(inputs), tuple(ins), tuple(outs), body, tag)
+    outputs = tuple(Tensor(b.shape, b.dtype, op, i) for i, b in enumerate(outs))
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
+def _extern_dtypes(dtype: Any, inputs: Sequence[Tensor], count: int, name: str) -> list[DataType]:
+    if dtype is None:
+        known = {t.dtype for t in inputs}
+        if len(known) != 1:
+            raise fail("te-extern", f"{name}: inputs have dtypes {sorted(known)}; state the dtype of the output")
+        return [known.pop()] * count
+    given = list(dtype) if isinstance(dtype, (tuple, list)) else [dtype] * count
+    if len(given) != count:
+        raise fail("te-extern", f"{name}: {count} shapes but {len(given)} dtypes")
+    return [DataType(d) for d in given]
+
+
+def is_static(tensor: Tensor) -> bool:
+    """Whether every dim is a number."""
+    return all(isinstance(d, IntImm) for d in tensor.shape)
