@@ -35,7 +35,7 @@ class PassContext:
     """Entered with `with`; contexts nest, each thread has its own.
 
     A pass of a Sequential is enabled if it is not in `disabled_pass`, and is in `required_pass` or has an opt level of
-    at most `opt_level`. `config` keys are those of `transform.settings`; others are a `DiagnosticError` (`config-unknown`).
+    at most `opt_level`. `config` keys are those of `transform.settings`, others raise `DiagnosticError`.
     """
 
     options: ClassVar[Options] = CONFIG

@@ -1,0 +1,169 @@
+"""What a CPU offers to kernels: vector width, registers, caches, cores; of this machine or of a named one.
+
+Reads /proc/cpuinfo and sysfs where they exist and assumes something modest where they do not; needs no library.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Cpu:
+    """`features` are LLVM's names (`avx2`, `fma`, `avx512f`, `neon`); sizes in bytes, per core except `l3_bytes`."""
+
+    arch: str = "x86_64"
+    features: frozenset[str] = frozenset()
+    vector_bits: int = 128
+    vector_registers: int = 16
+    l1_bytes: int = 32 << 10
+    l2_bytes: int = 512 << 10
+    l3_bytes: int = 8 << 20
+    cache_line: int = 64
+    num_cores: int = 1
+
+    @property
+    def has_fma(self) -> bool:
+        """Whether a fused multiply-add is one instruction."""
+        return "fma" in self.features or "neon" in self.features
+
+
+_SSE = frozenset({"sse", "sse2"})
+_V2 = _SSE | {"sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16", "sahf"}
+_V3 = _V2 | {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}
+_V4 = _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
+_VNNI = _V4 | {"avx512vnni"}
+_NEON = frozenset({"neon", "fp-armv8"})
+
+SSE2 = Cpu(features=_SSE)
+AVX2 = Cpu(features=_V3, vector_bits=256)
+AVX512 = Cpu(features=_V4, vector_bits=512, vector_registers=32, l2_bytes=1 << 20)
+NEON = Cpu("aarch64", _NEON, vector_registers=32)
+
+NAMED: dict[str, Cpu] = {
+    "generic": SSE2,
+    "x86-64": SSE2,
+    "x86-64-v2": replace(SSE2, features=_V2),
+    "x86-64-v3": AVX2,
+    "x86-64-v4": AVX512,
+    "haswell": AVX2,
+    "broadwell": AVX2,
+    "skylake": AVX2,
+    "znver1": AVX2,
+    "znver2": AVX2,
+    "znver3": AVX2,
+    "core-avx2": AVX2,
+    "skylake-avx512": AVX512,
+    "cascadelake": replace(AVX512, features=_VNNI),
+    "icelake-client": replace(AVX512, features=_VNNI),
+    "icelake-server": replace(AVX512, features=_VNNI),
+    "sapphirerapids": replace(AVX512, features=_VNNI | {"avx512bf16"}, l2_bytes=2 << 20),
+    "znver4": replace(AVX512, features=_VNNI | {"avx512bf16"}),
+    "znver5": replace(AVX512, features=_VNNI | {"avx512bf16"}),
+    "cortex-a53": NEON,
+    "cortex-a72": NEON,
+    "cortex-a76": NEON,
+    "neoverse-n1": replace(NEON, l1_bytes=64 << 10, l2_bytes=1 << 20),
+    "neoverse-v1": replace(NEON, l1_bytes=64 << 10, l2_bytes=1 << 20),
+    "apple-m1": replace(NEON, l1_bytes=128 << 10, l2_bytes=12 << 20),
+}
+"""CPUs by LLVM's name for `-mcpu`."""
+
+_LINUX_TO_LLVM = {
+    "pni": "sse3",
+    "sse4_1": "sse4.1",
+    "sse4_2": "sse4.2",
+    "bmi1": "bmi",
+    "abm": "lzcnt",
+    "lahf_lm": "sahf",
+    "avx512_vnni": "avx512vnni",
+    "avx512_bf16": "avx512bf16",
+    "avx512_vbmi2": "avx512vbmi2",
+    "asimd": "neon",
+    "fp": "fp-armv8",
+}
+
+
+def with_features(cpu: Cpu, changes: tuple[str, ...]) -> Cpu:
+    """`cpu` with features switched on (`+avx2`) and off (`-avx512f`), and the vector width that follows from them."""
+    features = set(cpu.features)
+    for change in changes:
+        sign, name = (change[0], change[1:]) if change[:1] in "+-" else ("+", change)
+        if sign == "-":
+            features.discard(name)
+        else:
+            features.add(name)
+    bits, registers = _vectors(cpu.arch, features)
+    return replace(cpu, features=frozenset(features), vector_bits=bits, vector_registers=registers)
+
+
+def _vectors(arch: str, features: set[str] | frozenset[str]) -> tuple[int, int]:
+    if arch != "x86_64":
+        return 128, 32
+    if "avx512f" in features:
+        return 512, 32
+    return (256, 16) if "avx" in features else (128, 16)
+
+
+@lru_cache(maxsize=1)
+def host_cpu() -> Cpu:
+    """This machine. Found out once a process."""
+    machine = platform.machine().lower()
+    arch = "aarch64" if machine in ("arm64", "aarch64") else "x86_64"
+    features = _host_features() or (_NEON if arch == "aarch64" else _SSE)
+    bits, registers = _vectors(arch, features)
+    caches = _host_caches()
+    return Cpu(
+        arch=arch,
+        features=features,
+        vector_bits=bits,
+        vector_registers=registers,
+        l1_bytes=caches.get(1, 32 << 10),
+        l2_bytes=caches.get(2, 512 << 10),
+        l3_bytes=caches.get(3, 8 << 20),
+        num_cores=_host_cores(),
+    )
+
+
+def _host_features() -> frozenset[str]:
+    text = _read(Path("/proc/cpuinfo"))
+    for line in text.splitlines():
+        key, _, listed = line.partition(":")
+        if key.strip() in ("flags", "Features"):
+            return frozenset(_LINUX_TO_LLVM.get(flag, flag) for flag in listed.split())
+    return frozenset()
+
+
+def _host_caches() -> dict[int, int]:
+    """Bytes by level, of data and unified caches of the first core."""
+    found: dict[int, int] = {}
+    for entry in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        level, kind, size = (_read(entry / name).strip() for name in ("level", "type", "size"))
+        if kind in ("Data", "Unified") and level.isdigit() and size[:-1].isdigit():
+            found[int(level)] = int(size[:-1]) << {"K": 10, "M": 20}.get(size[-1], 0)
+    return found
+
+
+def _host_cores() -> int:
+    """Physical cores this process may use: threads of one core count once."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    if affinity is None:
+        return os.cpu_count() or 1
+    usable = affinity(0)
+    topology = "/sys/devices/system/cpu/cpu{}/topology/{}"
+    cores = set()
+    for number in usable:
+        where = [_read(Path(topology.format(number, name))).strip() for name in ("physical_package_id", "core_id")]
+        cores.add(tuple(where) if all(where) else number)
+    return len(cores)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

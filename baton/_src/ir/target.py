@@ -1,0 +1,256 @@
+"""`Target`: the machine code is made for. Names and spellings follow `tvm.target`.
+
+    Target("llvm")                                   # this machine, with all it offers
+    Target("llvm -mcpu=skylake-avx512 -num-cores=4")
+    Target({"kind": "llvm", "mcpu": "znver4"})
+    with Target("llvm"): Target.current()
+
+Unlike TVM's, a plain "llvm" means this machine rather than a generic one. Only `llvm` can be compiled for; other kinds
+can be named, so that scripts that mention them still load.
+"""
+
+from __future__ import annotations
+
+import shlex
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from types import TracebackType
+from typing import Any
+
+from baton._src.ir.cpu import NAMED, Cpu, host_cpu, with_features
+from baton._src.support.diagnostics import fail
+
+
+@dataclass(frozen=True, slots=True)
+class TargetKind:
+    """A family of targets."""
+
+    name: str
+    default_keys: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+_KINDS = {
+    kind.name: kind
+    for kind in (
+        TargetKind("llvm", ("cpu",)),
+        TargetKind("c", ("cpu",)),
+        TargetKind("cuda", ("cuda", "gpu")),
+        TargetKind("rocm", ("rocm", "gpu")),
+        TargetKind("metal", ("metal", "gpu")),
+        TargetKind("vulkan", ("vulkan", "gpu")),
+        TargetKind("opencl", ("opencl", "gpu")),
+        TargetKind("webgpu", ("webgpu", "gpu")),
+        TargetKind("hexagon", ("hexagon", "cpu")),
+        TargetKind("ext_dev", ()),
+    )
+}
+_INTS = {"num-cores", "max_num_threads", "vector-width", "opt-level"}
+_LISTS = {"mattr", "keys", "libs"}
+_KNOWN = (
+    _INTS
+    | _LISTS
+    | {"mcpu", "mtriple", "mfloat-abi", "mabi", "device", "tag", "model", "system-lib", "arch", "runtime"}
+)
+
+
+class _Stack(threading.local):
+    def __init__(self) -> None:
+        self.entered: list[Target] = []
+
+
+_stack = _Stack()
+
+
+@dataclass(frozen=True, init=False)
+class Target:
+    """Equal by kind, attributes and host. `cpu` says what schedule rules want to know."""
+
+    kind: TargetKind
+    keys: tuple[str, ...]
+    attributes: tuple[tuple[str, Any], ...]
+    host_target: Target | None
+    cpu: Cpu = field(compare=True, repr=False)
+
+    def __init__(self, target: Any = "llvm", host: Any = None) -> None:
+        if isinstance(target, Target):
+            kind, keys, attributes, own_host = target.kind, target.keys, target.attributes, target.host_target
+        else:
+            kind, keys, attributes, own_host = _read_target(target)
+        found = own_host if host is None else Target(host)
+        object.__setattr__(self, "kind", kind)
+        object.__setattr__(self, "keys", keys)
+        object.__setattr__(self, "attributes", attributes)
+        object.__setattr__(self, "host_target", found)
+        object.__setattr__(self, "cpu", _describe(dict(attributes)))
+
+    @staticmethod
+    def host() -> Target:
+        """This machine."""
+        return Target("llvm")
+
+    @staticmethod
+    def current(allow_none: bool = True) -> Target | None:
+        """The innermost target entered with `with` in this thread; None (or an error) if there is none."""
+        if _stack.entered:
+            return _stack.entered[-1]
+        if allow_none:
+            return None
+        raise fail("target-missing", "no target was entered", help="with Target('llvm'): ...")
+
+    @staticmethod
+    def list_kinds() -> list[str]:
+        return list(_KINDS)
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """What the target was described with, e.g. {"mcpu": "znver4"}."""
+        return dict(self.attributes)
+
+    @property
+    def mcpu(self) -> str:
+        """LLVM's name of the CPU; empty means this machine."""
+        return str(self.attrs.get("mcpu", ""))
+
+    @property
+    def mtriple(self) -> str:
+        """LLVM's target triple; empty means this machine's."""
+        return str(self.attrs.get("mtriple", ""))
+
+    @property
+    def mattr(self) -> tuple[str, ...]:
+        """Features switched on (`+name`) or off (`-name`)."""
+        return tuple(self.attrs.get("mattr", ()))
+
+    @property
+    def is_host(self) -> bool:
+        """Whether code for this target is code for this machine as it is."""
+        return not (self.mcpu or self.mtriple or self.mattr)
+
+    @property
+    def features(self) -> frozenset[str]:
+        return self.cpu.features
+
+    @property
+    def vector_bits(self) -> int:
+        return self.cpu.vector_bits
+
+    @property
+    def num_cores(self) -> int:
+        """Cores to use: `-num-cores`, or what the machine has."""
+        return int(self.attrs.get("num-cores", self.cpu.num_cores))
+
+    def lanes(self, bits: int) -> int:
+        """How many elements of `bits` bits one vector register holds."""
+        return max(1, self.vector_bits // max(bits, 8))
+
+    def with_host(self, host: Any) -> Target:
+        """This target with another host."""
+        return Target(self, host)
+
+    def export(self) -> dict[str, Any]:
+        """The description as a dict that `Target` reads."""
+        found: dict[str, Any] = {"kind": self.kind.name, "keys": list(self.keys), **self.attrs}
+        if self.host_target is not None:
+            found["host"] = self.host_target.export()
+        return found
+
+    def __enter__(self) -> Target:
+        _stack.entered.append(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _stack.entered.pop()
+
+    def __str__(self) -> str:
+        words = [self.kind.name]
+        if self.keys != self.kind.default_keys:
+            words.append(f"-keys={','.join(self.keys)}")
+        for name, content in self.attributes:
+            shown = ",".join(content) if isinstance(content, tuple) else str(content)
+            words.append(f"-{name}={shown}")
+        return " ".join(words)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+_Parts = tuple[TargetKind, tuple[str, ...], tuple[tuple[str, Any], ...], Target | None]
+
+
+def _read_target(description: Any) -> _Parts:
+    """The parts of a string or a dict."""
+    if isinstance(description, str):
+        found: dict[str, Any] = _read_words(description)
+    elif isinstance(description, Mapping):
+        found = dict(description)
+    else:
+        raise fail("target", f"a target is a string or a dict, got {type(description).__name__}")
+    name = str(found.pop("kind", "llvm"))
+    if name not in _KINDS:
+        near = get_close_matches(name, [*_KINDS, *NAMED], 1)
+        hint = f"did you mean {near[0]!r}?" if near else "code is made for 'llvm', i.e. CPUs"
+        raise fail("target-kind", f"there is no target {name!r}", help=hint)
+    host = found.pop("host", None)
+    kind = _KINDS[name]
+    keys = _words(found.pop("keys", ())) or kind.default_keys
+    device = found.get("device")
+    if isinstance(device, str) and device not in keys:
+        keys = (device, *keys)
+    attributes = tuple(sorted((key, _typed(name, key, value)) for key, value in found.items()))
+    return kind, keys, attributes, None if host is None else Target(host)
+
+
+def _read_words(description: str) -> dict[str, Any]:
+    words = shlex.split(description)
+    if not words:
+        raise fail("target", "an empty string is no target", help="e.g. 'llvm'")
+    found: dict[str, Any] = {"kind": words[0]}
+    rest = words[1:]
+    while rest:
+        word = rest.pop(0)
+        key, equals, value = word.lstrip("-").partition("=")
+        if not word.startswith("-"):
+            raise fail(
+                "target", f"cannot read {word!r} in the target {description!r}", help="attributes are -key=value"
+            )
+        found[key] = value if equals else rest.pop(0) if rest and not rest[0].startswith("-") else "1"
+    return found
+
+
+def _typed(kind: str, key: str, value: Any) -> Any:
+    if kind == "llvm" and key not in _KNOWN:
+        near = get_close_matches(key, _KNOWN, 1)
+        hint = f"did you mean -{near[0]}?" if near else f"known: {', '.join(sorted(_KNOWN))}"
+        raise fail("target-attribute", f"the target llvm has no attribute {key!r}", help=hint)
+    if key in _INTS:
+        try:
+            return int(value)
+        except (TypeError, ValueError):
+            raise fail("target-attribute", f"the target attribute {key} takes a number, got {value!r}") from None
+    return _words(value) if key in _LISTS else value
+
+
+def _words(content: Any) -> tuple[str, ...]:
+    items = content.split(",") if isinstance(content, str) else content
+    return tuple(str(item).strip() for item in items if str(item).strip())
+
+
+def _describe(attributes: Mapping[str, Any]) -> Cpu:
+    """The CPU meant by -mcpu, -mtriple and -mattr."""
+    name = str(attributes.get("mcpu", ""))
+    triple = str(attributes.get("mtriple", ""))
+    if name in ("", "native"):
+        arm = triple.startswith(("aarch64", "arm64"))
+        foreign = bool(triple) and (arm != (host_cpu().arch == "aarch64"))
+        cpu = host_cpu() if not foreign else NAMED["cortex-a72"] if arm else NAMED["x86-64"]
+    else:
+        cpu = NAMED.get(name, NAMED["cortex-a72"] if triple.startswith(("aarch64", "arm64")) else NAMED["x86-64"])
+    mattr = tuple(attributes.get("mattr", ()))
+    return with_features(cpu, mattr) if mattr else cpu
