@@ -69,6 +69,9 @@ class Var(Expr):
 class DataflowVar(Var):
     """A variable visible only within its DataflowBlock."""
 
+    def __init__(self, name_hint: str, struct_info: StructInfo | None = None, span: Span | None = None) -> None:
+        _init(self, span, struct_info, name_hint=name_hint)
+
 
 @node
 class Tuple(Expr):
@@ -239,6 +242,10 @@ class BindingBlock(Node):
 @node
 class DataflowBlock(BindingBlock):
     """Bindings without effects and control flow; its DataflowVars end with it."""
+
+    def __init__(self, bindings: Any, span: Span | None = None) -> None:
+        init_field(self, "bindings", tuple(bindings))
+        init_field(self, "span", span)
 
 
 @node

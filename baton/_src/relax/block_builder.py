@@ -1,0 +1,320 @@
+"""`BlockBuilder`: builds Relax functions binding by binding, normalised and with StructInfo (facts: passes-vm §4).
+
+bb = BlockBuilder()
+x = Var("x", TensorStructInfo((n, 4), "float32"))
+with bb.function("main", [x]):
+    with bb.dataflow():
+        y = bb.emit(relu(x))
+        out = bb.emit_output(add(y, x))
+    bb.emit_func_output(out)
+module = bb.get()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from baton._src.ir.expr import GlobalVar, PrimExpr
+from baton._src.ir.module import IRModule
+from baton._src.ir.node import set_note
+from baton._src.ir.structural import structural_equal, structural_hash
+from baton._src.relax.check.deduce import Context, function_info
+from baton._src.relax.check.report import API, Report
+from baton._src.relax.global_names import normalize_global_vars
+from baton._src.relax.nodes import (
+    Binding,
+    BindingBlock,
+    DataflowBlock,
+    Function,
+    MatchCast,
+    SeqExpr,
+    Tuple,
+    Var,
+    VarBinding,
+)
+from baton._src.relax.normalize import Frame, Normalizer
+from baton._src.relax.struct_info import StructInfo
+from baton._src.support.diagnostics import Diagnostic, fail
+from baton._src.support.spans import Span
+from baton._src.tir.expr import Var as TirVar
+from baton._src.tir.prim_func import PrimFunc
+
+_building: ContextVar[tuple[BlockBuilder, ...]] = ContextVar("builders", default=())
+"""The builders whose `function` contexts are open here, innermost last (`BlockBuilder.current`)."""
+
+
+class _OpenFunction:
+    """The function being built."""
+
+    def __init__(self, name: str, params: tuple[Var, ...] | None, attrs: dict[str, Any], pure: bool) -> None:
+        self.name = name
+        self.params = params
+        self.attrs = attrs
+        self.pure = pure
+        self.result: GlobalVar | None = None
+
+
+class BlockBuilder:
+    """Builds a module. `strict`: what cannot be decided about StructInfo is an error instead of a warning."""
+
+    def __init__(self, mod: IRModule | None = None, *, strict: bool = False) -> None:
+        functions = {} if mod is None else dict(mod.functions)
+        self._module = mod if mod is not None else IRModule()
+        self.context = Context(functions=functions, report=Report(strict))
+        self.normalizer = Normalizer(self.context)
+        self._open: _OpenFunction | None = None
+        self._known: dict[type, dict[int, list[GlobalVar]]] = {}
+        self._scopes: list[set[TirVar]] = []
+        self._global_names = {v.name_hint for v in functions}
+
+    @staticmethod
+    def current() -> BlockBuilder | None:
+        """The builder whose `function` context is open, if any."""
+        builders = _building.get()
+        return builders[-1] if builders else None
+
+    @property
+    def warnings(self) -> list[Diagnostic]:
+        """What could not be decided so far."""
+        return self.context.report.warnings
+
+    # ------------------------------------------------------------------------------------------------ functions
+
+    @contextmanager
+    def function(
+        self,
+        name: str,
+        params: Any = None,
+        attrs: dict[str, Any] | None = None,
+        pure: bool = True,
+        private: bool = False,
+    ) -> Iterator[None]:
+        """Build a function of the module. `params` may be given here or to `emit_func_output`; public unless `private`.
+
+        Errors (`relax-api`): opened inside another function, left without `emit_func_output`.
+        """
+        if self._open is not None:
+            raise fail(API, f"function {name!r} is opened inside function {self._open.name!r}")
+        if self.normalizer.frames:
+            raise fail(API, f"function {name!r} is opened inside a scope")
+        found = dict(attrs or {})
+        if not private:
+            found["global_symbol"] = name
+        opened = self._open = _OpenFunction(name, _as_params(params), found, pure)
+        token = _building.set((*_building.get(), self))
+        self.normalizer.forget_names()
+        self.normalizer.frames.append(Frame())
+        try:
+            with self.normalizer.scope(opened.params or ()):
+                yield
+            if opened.result is None:
+                raise fail(API, f"function {name!r} was left without emit_func_output")
+        finally:
+            _building.reset(token)
+            self.normalizer.frames.pop()
+            self._open = None
+
+    def emit_func_output(self, output: Any, params: Any = None) -> GlobalVar:
+        """End the function: it returns `output` (an expression or nested tuples of them); gives its name in the module."""
+        opened = self._open
+        if opened is None:
+            raise fail(API, "emit_func_output is called outside of `with builder.function(...)`")
+        if opened.result is not None:
+            raise fail(API, f"emit_func_output is called twice in function {opened.name!r}")
+        if self.normalizer.frame.dataflow:
+            raise fail(API, "emit_func_output is called inside a dataflow block")
+        if params is not None and opened.params is not None:
+            raise fail(API, f"the parameters of function {opened.name!r} are given twice")
+        given = opened.params if params is None else _as_params(params)
+        if given is None:
+            raise fail(API, f"function {opened.name!r} has no parameters given", help="pass [] if it takes none")
+        if params is not None:
+            self.normalizer.define_params(given)
+        body = self.normalizer.atom(_as_expr(output))
+        seq = SeqExpr(self.normalizer.frame.finish(), body)
+        function = Function(given, seq, None, opened.pure, opened.attrs)
+        opened.result = self.add_func(self.normalizer.function(function), opened.name)
+        return opened.result
+
+    def add_func(self, func: Any, func_name: str) -> GlobalVar:
+        """Add a function or PrimFunc under a name like `func_name`; one that is there already is used again."""
+        known = self._known_functions(type(func))
+        key = structural_hash(func)
+        for var in known.get(key, ()):
+            if structural_equal(self.context.functions[var], func):
+                return var
+        var = GlobalVar(self.get_unique_name(func_name))
+        known.setdefault(key, []).append(var)
+        self._define(var, func)
+        return var
+
+    def update_func(self, gv: GlobalVar, updated_func: Any) -> None:
+        """Define `gv` anew (or for the first time)."""
+        self._known.clear()
+        self._global_names.add(gv.name_hint)
+        self._define(gv, updated_func)
+
+    def _define(self, var: GlobalVar, function: Any) -> None:
+        self.context.functions[var] = function
+        set_note(var, "struct_info_", function_info(function))
+
+    def _known_functions(self, kind: type) -> dict[int, list[GlobalVar]]:
+        """The functions of one class by structural hash, worked out when first asked for."""
+        found = self._known.get(kind)
+        if found is None:
+            found = self._known[kind] = {}
+            for var, function in self.context.functions.items():
+                if type(function) is kind:
+                    found.setdefault(structural_hash(function), []).append(var)
+        return found
+
+    def get_unique_name(self, name_prefix: str) -> str:
+        """A name for a function of the module: `f`, `f_1`, ..."""
+        name, count = name_prefix, 0
+        while name in self._global_names:
+            count += 1
+            name = f"{name_prefix}_{count}"
+        self._global_names.add(name)
+        return name
+
+    def get(self) -> IRModule:
+        """The module as it is now."""
+        return self._module.with_functions(self.context.functions)
+
+    def finalize(self) -> IRModule:
+        """The module with unique global names; a public function is named by its global_symbol."""
+        module = normalize_global_vars(self.get())
+        self._module = module
+        self.context.functions = dict(module.functions)
+        self._known.clear()
+        return module
+
+    # --------------------------------------------------------------------------------------------------- blocks
+
+    @contextmanager
+    def dataflow(self) -> Iterator[None]:
+        """Bindings inside go into a DataflowBlock."""
+        frame = self.normalizer.frame
+        if frame.dataflow:
+            raise fail(API, "a dataflow block is opened inside another one")
+        frame.dataflow = True
+        try:
+            yield
+        finally:
+            frame.dataflow = False
+
+    @contextmanager
+    def testing_scope(self, def_vars: Any = ()) -> Iterator[None]:
+        """A scope outside of any function, with shape variables `def_vars`; what is emitted is dropped at its end."""
+        self.begin_scope(None)
+        self.context.shape_scope.update(def_vars)
+        self.normalizer.frames.append(Frame())
+        try:
+            yield
+        finally:
+            self.normalizer.frames.pop()
+            self.end_scope()
+
+    def begin_scope(self, params: Any = None) -> None:
+        """Open a scope for shape variables; `params` bring theirs in. `None`: nothing from outside is visible."""
+        saved = self.context.shape_scope
+        self._scopes.append(saved)
+        self.context.shape_scope = set() if params is None else set(saved)
+        if params is not None:
+            self.normalizer.define_params(_as_params(params) or ())
+
+    def end_scope(self) -> None:
+        """Close the scope opened last."""
+        if not self._scopes:
+            raise fail(API, "end_scope without begin_scope")
+        self.context.shape_scope = self._scopes.pop()
+
+    def begin_binding_block(self) -> None:
+        """Bindings from here on are collected for `end_block` (for passes that build blocks by themselves)."""
+        self.normalizer.frames.append(Frame())
+
+    def begin_dataflow_block(self) -> None:
+        """The same for a DataflowBlock."""
+        self.begin_binding_block()
+        self.normalizer.frame.dataflow = True
+
+    def end_block(self) -> BindingBlock:
+        """The block begun last. A dataflow block that was begun stays one, even where it is empty."""
+        if not self.normalizer.frames:
+            raise fail(API, "end_block without begin_binding_block")
+        frame = self.normalizer.frames.pop()
+        blocks = frame.finish()
+        if len(blocks) > 1:
+            raise fail(API, "the block holds bindings of both kinds", help="use end_blocks")
+        return blocks[0] if blocks else DataflowBlock(()) if frame.dataflow else BindingBlock(())
+
+    def current_block_is_dataflow(self) -> bool:
+        """Whether bindings now go into a DataflowBlock."""
+        return self.normalizer.frame.dataflow
+
+    # ------------------------------------------------------------------------------------------------- bindings
+
+    def emit(self, expr: Any, name_hint: str = "", *, span: Span | None = None) -> Var:
+        """Bind `expr` to a new variable: a DataflowVar inside a dataflow block, else a Var."""
+        return self._emit(expr, name_hint, output=False, span=span)
+
+    def emit_output(self, output: Any, name_hint: str = "", *, span: Span | None = None) -> Var:
+        """Bind `output` to a variable that is visible after the dataflow block, in which this must be called."""
+        if not self.normalizer.frame.dataflow:
+            raise fail(API, "emit_output is called outside of a dataflow block", help="use emit")
+        return self._emit(output, name_hint, output=True, span=span)
+
+    def _emit(self, expr: Any, name_hint: str, *, output: bool, span: Span | None) -> Var:
+        value = self.normalizer.expression(_as_expr(expr))
+        var = self.normalizer.fresh_var(None, name_hint, output=output)
+        if span is not None:
+            set_note(var, "span", span)
+        self.normalizer.add_binding(VarBinding(var, value, span))
+        return var
+
+    def match_cast(self, value: Any, struct_info: StructInfo, name_hint: str = "", *, span: Span | None = None) -> Var:
+        """Bind `value`, cast to `struct_info`: checked when run; the variables new in it get their values then."""
+        found = self.normalizer.expression(_as_expr(value))
+        var = self.normalizer.fresh_var(struct_info, name_hint)
+        self.normalizer.add_binding(MatchCast(var, found, struct_info, span))
+        return var
+
+    def emit_normalized(self, binding: Binding) -> None:
+        """Append a binding made elsewhere (it is normalised if it is not)."""
+        self.normalizer.add_binding(binding)
+
+    def normalize(self, expr: Any) -> Any:
+        """`expr` in normal form with its StructInfo; parts that must be bound are bound in the current block."""
+        if isinstance(expr, Function):
+            return self.normalizer.function(expr)
+        return self.normalizer.expression(expr)
+
+    def lookup_binding(self, var: Var) -> Any:
+        """The value bound to `var`; None for a parameter or an unknown variable."""
+        return self.normalizer.lookup(var)
+
+
+def _as_params(params: Any) -> tuple[Var, ...] | None:
+    if params is None:
+        return None
+    found = (params,) if isinstance(params, Var) else tuple(params)
+    for param in found:
+        if not isinstance(param, Var):
+            raise fail(API, f"a parameter must be a relax.Var, got {type(param).__name__}")
+    return found
+
+
+def _as_expr(value: Any) -> Any:
+    """Python tuples and lists as Tuples, PrimFuncs refused."""
+    if isinstance(value, (tuple, list)):
+        return Tuple([_as_expr(v) for v in value])
+    if isinstance(value, (PrimFunc, PrimExpr)) or not hasattr(value, "struct_info_"):
+        raise fail(
+            API,
+            f"a Relax expression is wanted, got {type(value).__name__}",
+            help="wrap scalars in PrimValue and dims in ShapeExpr; add PrimFuncs to the module with add_func",
+        )
+    return value

@@ -1,0 +1,376 @@
+"""The StructInfo of every kind of expression, one level at a time (facts: relax-language §6; seed 001, StructInfo).
+
+The parts of an expression have theirs already: normalisation works bottom-up and asks `deduce` for each expression it
+binds. What is certainly wrong raises `DiagnosticError`; what cannot be decided goes to the context's report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.op_def import DimProver, OpCall, OpDef
+from baton._src.relax.check.compatibility import check_compatibility
+from baton._src.relax.check.dims import Answer, combine
+from baton._src.relax.check.erase import drop_variables, substitute_info
+from baton._src.relax.check.lub import struct_info_lca
+from baton._src.relax.check.report import STRUCT_INFO, Report, described
+from baton._src.relax.check.shape_map import map_parameters
+from baton._src.relax.check.variables import bound_by_params, definable_tir_vars_in_struct_info
+from baton._src.relax.derive_funcs import extern_func_info
+from baton._src.relax.info import OBJECT_INFO, UNIT_INFO, from_info, to_info
+from baton._src.relax.nodes import (
+    Call,
+    Constant,
+    DataflowVar,
+    DataTypeImm,
+    ExternFunc,
+    Function,
+    If,
+    MatchCast,
+    PrimValue,
+    SeqExpr,
+    ShapeExpr,
+    StringImm,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from baton._src.relax.special_op import SpecialOp
+from baton._src.relax.struct_info import (
+    FuncStructInfo,
+    ObjectStructInfo,
+    PrimStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
+from baton._src.support.diagnostics import Diagnostic, DiagnosticError, fail
+from baton._src.support.spans import Span
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.expr import IntImm
+from baton._src.tir.expr import Var as TirVar
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.values.dtype import BOOL
+
+
+@dataclass
+class Context:
+    """What deduction may look at: the functions of the module, the prover of dims, and where warnings go."""
+
+    functions: dict[GlobalVar, Any] = field(default_factory=dict)
+    prover: DimProver = field(default_factory=Analyzer)
+    report: Report = field(default_factory=Report)
+    lookup: Callable[[Var], Any] = field(default=lambda _var: None)
+    """The value bound to a variable, or None where it is not known."""
+    shape_scope: set[TirVar] = field(default_factory=set)
+    """The shape variables in scope where deduction is at work."""
+    signatures: dict[GlobalVar, tuple[Any, StructInfo]] = field(default_factory=dict)
+    """What has been worked out for the functions of the module, with the function it was worked out from."""
+
+    def global_info(self, var: GlobalVar) -> StructInfo:
+        """The StructInfo of a function of the module (of one that is not, what the variable itself says)."""
+        function = self.functions.get(var)
+        if function is None:
+            if var.struct_info_ is None:
+                raise fail("RELAX-SCOPE-1", f"the module has no function {var.name_hint!r}", span=var.span)
+            found: StructInfo = var.struct_info_
+            return found
+        known = self.signatures.get(var)
+        if known is None or known[0] is not function:
+            known = self.signatures[var] = (function, function_info(function))
+        return known[1]
+
+
+def deduce(expr: Any, context: Context) -> StructInfo:
+    """The StructInfo of `expr`, whose parts have theirs."""
+    rule = _RULES.get(type(expr))
+    if rule is None:
+        raise fail(
+            STRUCT_INFO,
+            f"{type(expr).__name__} is not a Relax expression that has a value",
+            span=getattr(expr, "span", None),
+        )
+    return rule(expr, context)
+
+
+def info_of(expr: Any, context: Context) -> StructInfo:
+    """The StructInfo an expression has, deduced where it has none yet and is a leaf."""
+    if isinstance(expr, GlobalVar):
+        return context.global_info(expr)
+    found: StructInfo | None = expr.struct_info_
+    return deduce(expr, context) if found is None else found
+
+
+# ------------------------------------------------------------------------------------------------------- leaves
+
+
+def constant_info(expr: Constant) -> TensorStructInfo:
+    """A constant's dtype, rank and dims."""
+    return TensorStructInfo(ShapeExpr(expr.data.shape), expr.data.dtype)
+
+
+def _constant(expr: Constant, context: Context) -> StructInfo:
+    return constant_info(expr)
+
+
+def _prim_value(expr: PrimValue, context: Context) -> StructInfo:
+    return PrimStructInfo(expr.value.dtype, expr.value)
+
+
+def _object(expr: Any, context: Context) -> StructInfo:
+    return OBJECT_INFO
+
+
+def _shape(expr: ShapeExpr, context: Context) -> StructInfo:
+    for dim in expr.values:
+        if not (dim.dtype.is_int and dim.dtype.lanes == 1):
+            raise fail("RELAX-WF-25", f"a dimension must be an integer, got {dim} of dtype {dim.dtype}", span=expr.span)
+    return ShapeStructInfo(expr.values)
+
+
+def _tuple(expr: Tuple, context: Context) -> StructInfo:
+    return TupleStructInfo([info_of(f, context) for f in expr.fields]) if expr.fields else UNIT_INFO
+
+
+def _extern(expr: ExternFunc, context: Context) -> StructInfo:
+    return extern_func_info()
+
+
+def _variable(expr: Var, context: Context) -> StructInfo:
+    raise fail(
+        "RELAX-WF-2",
+        f"variable {expr.name_hint} is used here but was neither bound before nor given struct info",
+        span=expr.span,
+        help="a function that calls itself needs its parameters and result annotated",
+    )
+
+
+def _global(expr: GlobalVar, context: Context) -> StructInfo:
+    return context.global_info(expr)
+
+
+def _operator(expr: Op, context: Context) -> StructInfo:
+    raise fail("RELAX-WF-9", f"operator {expr.name} is used as a value", help="it can only be called")
+
+
+# --------------------------------------------------------------------------------------------------- structures
+
+
+def _item(expr: TupleGetItem, context: Context) -> StructInfo:
+    info = info_of(expr.tuple_value, context)
+    if not isinstance(info, TupleStructInfo):
+        raise fail(STRUCT_INFO, f"item {expr.index} is taken of {described(info)}, which is no tuple", span=expr.span)
+    if not 0 <= expr.index < len(info.fields):
+        raise fail(STRUCT_INFO, f"item {expr.index} is taken of a tuple with {len(info.fields)} fields", span=expr.span)
+    return info.fields[expr.index]
+
+
+def _sequence(expr: SeqExpr, context: Context) -> StructInfo:
+    info = info_of(expr.body, context)
+    if not expr.blocks or isinstance(info, ObjectStructInfo):
+        return info
+    relax_vars = {b.var for block in expr.blocks for b in block.bindings if b.var is not None}
+    casts = (b for block in expr.blocks for b in block.bindings if isinstance(b, MatchCast))
+    new = {v for cast in casts for v in definable_tir_vars_in_struct_info(cast.struct_info)}
+    return drop_variables(info, new - context.shape_scope, relax_vars, context.prover)
+
+
+def _conditional(expr: If, context: Context) -> StructInfo:
+    check_condition(info_of(expr.cond, context), context, expr.cond.span or expr.span)
+    return struct_info_lca(info_of(expr.true_branch, context), info_of(expr.false_branch, context), context.prover)
+
+
+def check_condition(info: StructInfo, context: Context, span: Span | None, what: str = "the condition") -> None:
+    """`info` must be a rank-0 bool tensor or a bool prim (contradictions A-21)."""
+    answer = Answer.NO
+    if isinstance(info, TensorStructInfo):
+        rank = Answer.MAYBE if info.ndim == -1 else Answer.YES if info.ndim == 0 else Answer.NO
+        kind = Answer.MAYBE if info.dtype.is_void else Answer.YES if info.dtype == BOOL else Answer.NO
+        answer = combine((rank, kind))
+    elif isinstance(info, PrimStructInfo):
+        answer = Answer.YES if info.dtype == BOOL else Answer.NO
+    context.report.answer(answer, f"{what} is {described(info)} instead of a boolean scalar", span=span)
+
+
+def function_info(function: Any) -> StructInfo:
+    """The StructInfo of a Relax function or PrimFunc from its signature."""
+    if isinstance(function, PrimFunc):
+        return prim_func_info(function)
+    if not isinstance(function, Function):
+        known: StructInfo | None = getattr(function, "struct_info_", None)
+        if known is None:
+            raise fail(STRUCT_INFO, f"{type(function).__name__} has no struct info", span=function.span)
+        return known
+    ret = function.ret_struct_info
+    if ret is None and isinstance(function.struct_info_, FuncStructInfo):
+        ret = function.struct_info_.ret
+    params = [p.struct_info_ if p.struct_info_ is not None else OBJECT_INFO for p in function.params]
+    return FuncStructInfo(params, ret if ret is not None else OBJECT_INFO, function.is_pure)
+
+
+def _function(expr: Function, context: Context) -> StructInfo:
+    info = function_info(expr)
+    if expr.ret_struct_info is None and isinstance(info, FuncStructInfo) and expr.body.struct_info_ is not None:
+        ret = drop_variables(expr.body.struct_info_, (), set(expr.params), context.prover)
+        return FuncStructInfo(info.params, ret, info.purity)
+    return info
+
+
+def prim_func_info(function: PrimFunc) -> FuncStructInfo:
+    """Buffers are tensors, other parameters prims; nothing is returned, memory is written (facts §6, PrimFunc)."""
+    params: list[StructInfo] = []
+    for param in function.params:
+        buffer = function.buffer_map.get(param)
+        if buffer is not None:
+            params.append(TensorStructInfo(ShapeExpr(buffer.shape), buffer.dtype))
+        elif param.dtype.kind == "handle":
+            params.append(OBJECT_INFO)
+        else:
+            params.append(PrimStructInfo(param.dtype, param))
+    return FuncStructInfo(params, UNIT_INFO, purity=False)
+
+
+def _prim_func(expr: PrimFunc, context: Context) -> StructInfo:
+    raise fail(
+        "RELAX-GRAMMAR-10",
+        "a PrimFunc stands only at the top of a module",
+        span=expr.span,
+        help="name it by a GlobalVar",
+    )
+
+
+# -------------------------------------------------------------------------------------------------------- calls
+
+
+def _call(expr: Call, context: Context) -> StructInfo:
+    callee = expr.op
+    if isinstance(callee, Op):
+        definition = callee.definition
+        if isinstance(definition, OpDef):
+            return _call_operator(expr, definition, context)
+        if isinstance(definition, SpecialOp):
+            return _call_special(expr, definition, context)
+        raise fail(
+            STRUCT_INFO,
+            f"operator {callee.name} has no rule for the struct info of its calls",
+            span=expr.span,
+            help="look it up in the catalogue instead of writing Op(name), or register a rule with it",
+        )
+    info = info_of(callee, context)
+    if not isinstance(info, FuncStructInfo):
+        raise fail(STRUCT_INFO, f"{_named(callee)} is called but is {described(info)}, no function", span=expr.span)
+    return derive_call_ret_struct_info(info, expr, context)
+
+
+def _call_operator(expr: Call, definition: OpDef[Any], context: Context) -> StructInfo:
+    least = sum(not i.optional for i in definition.inputs)
+    most = len(definition.inputs)
+    if definition.inputs and not least <= len(expr.args) <= most:
+        _wrong_count(expr, definition.name, least, most)
+    attrs = expr.attrs if expr.attrs is not None else definition.attrs()
+    call = OpCall(
+        definition,
+        tuple(to_info(info_of(a, context)) for a in expr.args),
+        attrs,
+        context.prover,
+        tuple(_known_value(a) for a in expr.args),
+        expr.span,
+    )
+    return from_info(definition.infer(call))
+
+
+def _known_value(arg: Any) -> Any:
+    """An argument's value where the program says it: an array, a tuple of ints, a number; else None."""
+    if isinstance(arg, Constant):
+        return arg.data.data
+    if isinstance(arg, ShapeExpr) and all(isinstance(d, IntImm) for d in arg.values):
+        return tuple(d.value for d in arg.values if isinstance(d, IntImm))
+    if isinstance(arg, PrimValue):
+        return getattr(arg.value, "value", None)
+    return None
+
+
+def _call_special(expr: Call, definition: SpecialOp, context: Context) -> StructInfo:
+    least, most = definition.arity
+    if len(expr.args) < least or (most is not None and len(expr.args) > most):
+        _wrong_count(expr, definition.name, least, most)
+    return definition.infer(expr, context)
+
+
+def _wrong_count(expr: Call, name: str, least: int, most: int | None) -> None:
+    wanted = f"{least}" if least == most else f"at least {least}" if most is None else f"{least} to {most}"
+    raise fail(STRUCT_INFO, f"{name} takes {wanted} arguments, got {len(expr.args)}", span=expr.span)
+
+
+def derive_call_ret_struct_info(info: FuncStructInfo, call: Call, context: Context) -> StructInfo:
+    """What calling a function described by `info` with the arguments of `call` gives; checks the arguments."""
+    if info.params is None:
+        return derive_opaque_call(info, call, context)
+    if len(info.params) != len(call.args):
+        raise fail(
+            STRUCT_INFO, f"{_named(call.op)} takes {len(info.params)} arguments, got {len(call.args)}", span=call.span
+        )
+    given = [info_of(a, context) for a in call.args]
+    mapping = map_parameters(zip(info.params, given))
+    own = bound_by_params(info)
+    for position, (param, have) in enumerate(zip(info.params, given)):
+        want = substitute_info(param, mapping, context.prover)
+        answer = check_compatibility(have, want, context.prover)
+        if answer is not Answer.YES:
+            context.report.answer(
+                answer,
+                f"argument {position} of {_named(call.op)} is {described(have)} where {described(want)} is expected",
+                span=call.args[position].span or call.span,
+            )
+    ret = substitute_info(info.ret, mapping, context.prover)
+    unknown = own - mapping.keys()
+    return drop_variables(ret, unknown, (), context.prover) if unknown else ret
+
+
+def derive_opaque_call(info: FuncStructInfo, call: Call, context: Context) -> StructInfo:
+    """What a call of an opaque function gives by its `derive_func`; without one, what it says it returns."""
+    if info.derive_func is None:
+        return info.ret
+    found = info.derive_func(call, context)
+    if not isinstance(found, StructInfo):
+        raise DiagnosticError(
+            Diagnostic(
+                STRUCT_INFO, f"derive_func of {_named(call.op)} gave {found!r}, which is no StructInfo", span=call.span
+            )
+        )
+    return found
+
+
+def _named(callee: Any) -> str:
+    match callee:
+        case Var() | GlobalVar():
+            return str(callee.name_hint)
+        case ExternFunc():
+            return f"the packed function {callee.global_symbol!r}"
+        case _:
+            return "the function"
+
+
+_RULES: dict[type, Callable[[Any, Context], StructInfo]] = {
+    Constant: _constant,
+    PrimValue: _prim_value,
+    StringImm: _object,
+    DataTypeImm: _object,
+    ShapeExpr: _shape,
+    Tuple: _tuple,
+    TupleGetItem: _item,
+    ExternFunc: _extern,
+    Var: _variable,
+    DataflowVar: _variable,
+    GlobalVar: _global,
+    Op: _operator,
+    SeqExpr: _sequence,
+    If: _conditional,
+    Function: _function,
+    PrimFunc: _prim_func,
+    Call: _call,
+}

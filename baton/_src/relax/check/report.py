@@ -1,0 +1,57 @@
+"""How the checker speaks: what is certainly wrong raises, what may be wrong is a warning, or an error when `strict`.
+
+Codes: `relax-struct-info` (StructInfo), `relax-purity` (an impure call where none may be), `RELAX-WF-n` and
+`RELAX-NF-n` (well-formedness and normal form), `relax-api` (wrong use of the Python interface).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from baton._src.relax.check.dims import Answer
+from baton._src.relax.struct_info import StructInfo
+from baton._src.support.diagnostics import Diagnostic, DiagnosticError, Severity, fail
+from baton._src.support.spans import Span
+
+STRUCT_INFO = "relax-struct-info"
+PURITY = "relax-purity"
+API = "relax-api"
+
+CAST_HELP = "insert R.match_cast to check it at run time, or make the struct info more precise"
+
+
+class StructInfoWarning(UserWarning):
+    """Something about a Relax program that cannot be decided when compiling and is checked at run time."""
+
+
+@dataclass
+class Report:
+    """Collects warnings. `strict`: what cannot be decided is an error (contradictions A-11)."""
+
+    strict: bool = False
+    warnings: list[Diagnostic] = field(default_factory=list)
+
+    def answer(self, answer: Answer, message: str, *, code: str = STRUCT_INFO, span: Span | None = None) -> None:
+        """Nothing for YES, a warning (or error) for MAYBE, an error for NO."""
+        if answer is Answer.YES:
+            return
+        if answer is Answer.NO:
+            raise fail(code, message, span=span)
+        self.undecided(message, code=code, span=span)
+
+    def undecided(self, message: str, *, code: str = STRUCT_INFO, span: Span | None = None) -> None:
+        """A warning that `message` cannot be excluded; an error when strict."""
+        text = f"it cannot be excluded when compiling that {message}"
+        found = Diagnostic(code, text, span=span, help=CAST_HELP, severity=Severity.WARNING)
+        if self.strict:
+            raise DiagnosticError(replace(found, severity=Severity.ERROR))
+        self.warnings.append(found)
+
+    def warn(self, message: str, *, code: str = STRUCT_INFO, span: Span | None = None) -> None:
+        """A remark that is never an error."""
+        self.warnings.append(Diagnostic(code, message, span=span, severity=Severity.WARNING))
+
+
+def described(info: StructInfo | None) -> str:
+    """A StructInfo in a message."""
+    return "an unknown value" if info is None else repr(info)

@@ -1,0 +1,55 @@
+"""What a call tells about the shape variables of the callee (facts: relax-language §4, get_shape_var_mapping).
+
+A dimension of a parameter that is nothing but a variable is bound to the argument's dimension; the first occurrence
+wins, later ones are compared by the compatibility check. Variables inside a function-typed parameter belong to that
+inner signature and are not collected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.relax.check.dims import known_dims
+from baton._src.relax.nodes import ShapeExpr
+from baton._src.relax.struct_info import (
+    PrimStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
+from baton._src.tir.expr import Var as TirVar
+
+
+def get_shape_var_mapping(param: StructInfo, argument: StructInfo) -> dict[TirVar, PrimExpr]:
+    """The shape variables of `param` in binding positions, each with the matching scalar of `argument` where known."""
+    return map_parameters([(param, argument)])
+
+
+def map_parameters(pairs: Iterable[tuple[StructInfo, StructInfo]]) -> dict[TirVar, PrimExpr]:
+    """The same over (parameter, argument) pairs, left to right."""
+    mapping: dict[TirVar, PrimExpr] = {}
+    todo = list(reversed(list(pairs)))
+    while todo:
+        param, argument = todo.pop()
+        match param, argument:
+            case TupleStructInfo(fields=wanted), TupleStructInfo(fields=given) if len(wanted) == len(given):
+                todo.extend(reversed(list(zip(wanted, given))))
+            case TensorStructInfo(shape=ShapeExpr() as shape), TensorStructInfo():
+                _match(shape.values, known_dims(argument.shape), mapping)
+            case ShapeStructInfo(values=tuple() as values), ShapeStructInfo():
+                _match(values, argument.values, mapping)
+            case PrimStructInfo(value=TirVar() as var), PrimStructInfo(value=PrimExpr() as value):
+                _match((var,), (value,), mapping)
+            case _:
+                pass
+    return mapping
+
+
+def _match(wanted: tuple[PrimExpr, ...], given: tuple[PrimExpr, ...] | None, mapping: dict[TirVar, PrimExpr]) -> None:
+    if given is None or len(given) != len(wanted):
+        return
+    for dim, value in zip(wanted, given):
+        if isinstance(dim, TirVar) and dim not in mapping and dim.dtype == value.dtype:
+            mapping[dim] = value

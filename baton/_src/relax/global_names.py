@@ -1,0 +1,45 @@
+"""Names of a module's functions: unique, and those of public functions equal to their global_symbol."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.ir.expr import GlobalVar
+from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import substitute
+from baton._src.support.diagnostics import fail
+
+
+def normalize_global_vars(module: IRModule) -> IRModule:
+    """The module with every public function named as its `global_symbol` says and private ones moved out of the way.
+
+    Two public functions with one symbol are an error (`RELAX-WF-13`). The same module comes back if nothing changes.
+    """
+    public: dict[GlobalVar, str] = {}
+    for var, function in module.functions.items():
+        symbol = function.attrs.get("global_symbol")
+        if symbol is not None:
+            if symbol in public.values():
+                raise fail("RELAX-WF-13", f"two functions have the global_symbol {symbol!r}", span=function.span)
+            public[var] = str(symbol)
+    taken = set(public.values())
+    renamed: dict[GlobalVar, GlobalVar] = {}
+    for var in module.functions:
+        name = public[var] if var in public else _free_name(var.name_hint, taken)
+        taken.add(name)
+        if name != var.name_hint:
+            renamed[var] = var.with_fields(name_hint=name)
+    if not renamed:
+        return module
+    functions: dict[GlobalVar, Any] = {
+        renamed.get(var, var): substitute(function, renamed, notes=False) for var, function in module.functions.items()
+    }
+    return module.with_functions(functions)
+
+
+def _free_name(hint: str, taken: set[str]) -> str:
+    name, count = hint, 0
+    while name in taken:
+        count += 1
+        name = f"{hint}_{count}"
+    return name

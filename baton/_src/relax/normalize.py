@@ -1,0 +1,433 @@
+"""Normal form (seed 001, Normal Form): nested expressions become bindings, evaluated left to right, inner before outer.
+
+    f(g(x), h(k(x)))   ->   lv = g(x); lv1 = k(x); lv2 = h(lv1); lv3 = f(lv, lv2); return lv3
+
+SeqExprs are flattened into the scope they stand in, neighbouring blocks of a kind merged, empty ones dropped; function
+bodies and branches become SeqExprs that end in a leaf. Every expression gets its StructInfo on the way. What is in
+normal form already comes back as the same object, so normalising again costs one look at each binding.
+
+Linear in the size of the program, and no Python recursion: each rule is a task of `support.trampoline`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op
+from baton._src.ir.node import set_note
+from baton._src.relax.check.compatibility import check_compatibility
+from baton._src.relax.check.deduce import Context, deduce, function_info
+from baton._src.relax.check.dims import Answer
+from baton._src.relax.check.report import STRUCT_INFO, described
+from baton._src.relax.check.variables import definable_tir_vars_in_struct_info
+from baton._src.relax.info import OBJECT_INFO
+from baton._src.relax.nodes import (
+    Binding,
+    BindingBlock,
+    Call,
+    Constant,
+    DataflowBlock,
+    DataflowVar,
+    DataTypeImm,
+    ExternFunc,
+    Function,
+    If,
+    MatchCast,
+    PrimValue,
+    SeqExpr,
+    ShapeExpr,
+    StringImm,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
+from baton._src.relax.special_op import SpecialOp
+from baton._src.relax.struct_info import StructInfo
+from baton._src.support.diagnostics import fail
+from baton._src.support.spans import Span
+from baton._src.support.trampoline import Task, run
+from baton._src.tir.expr import Var as TirVar
+
+_ATOMS = (Constant, ShapeExpr, PrimValue, StringImm, DataTypeImm, ExternFunc)
+"""Leaves without parts."""
+
+
+class Frame:
+    """The blocks of one SeqExpr while it is being built. `dataflow`: whether bindings now go into a DataflowBlock."""
+
+    def __init__(self) -> None:
+        self.blocks: list[tuple[bool, list[Binding], Span | None]] = []
+        self.dataflow = False
+
+    def add(self, binding: Binding, span: Span | None = None) -> None:
+        """Append to the last block if it is of the kind wanted, else to a new one."""
+        if not self.blocks or self.blocks[-1][0] is not self.dataflow:
+            self.blocks.append((self.dataflow, [], span))
+        self.blocks[-1][1].append(binding)
+
+    def finish(self, old: tuple[BindingBlock, ...] = ()) -> tuple[BindingBlock, ...]:
+        """The blocks; those of `old` (and `old` itself) where nothing changed."""
+        made: list[BindingBlock] = []
+        for position, (dataflow, bindings, span) in enumerate(self.blocks):
+            before = old[position] if position < len(old) else None
+            if (
+                before is not None
+                and isinstance(before, DataflowBlock) is dataflow
+                and _same(bindings, before.bindings)
+            ):
+                made.append(before)
+            else:
+                made.append((DataflowBlock if dataflow else BindingBlock)(bindings, span))
+        return old if _same(made, old) else tuple(made)
+
+
+class Normalizer:
+    """The state of normalising: frames of open SeqExprs, variables in scope, names given out."""
+
+    def __init__(self, context: Context | None = None) -> None:
+        self.context = context if context is not None else Context()
+        self.context.lookup = self.lookup
+        self.frames: list[Frame] = []
+        self.bound: dict[Var, Any] = {}
+        """The value of every variable bound so far."""
+        self._names: dict[str, int] = {}
+        self._shape_vars: list[TirVar] = []
+        self._defining: set[Var] = set()
+
+    # ---------------------------------------------------------------------------------------------- entrances
+
+    def expression(self, expr: Any) -> Any:
+        """`expr` as the right side of a binding; what is nested in it is bound in the current frame."""
+        return expr if self._is_settled(expr) else run(self._value(expr))
+
+    def atom(self, expr: Any) -> Any:
+        """`expr` as a leaf; it is bound to a new variable if it is none."""
+        return expr if self._is_settled_leaf(expr) else run(self._leaf(expr))
+
+    def add_binding(self, binding: Binding) -> Binding:
+        """Normalise a binding and append it to the current frame."""
+        return run(self._bind(binding))
+
+    def function(self, function: Function) -> Function:
+        """A whole function."""
+        return run(self._function(function))
+
+    def lookup(self, var: Var) -> Any:
+        """The value bound to a variable; None for parameters and unknown ones."""
+        return self.bound.get(var)
+
+    # --------------------------------------------------------------------------------------------------- state
+
+    @property
+    def frame(self) -> Frame:
+        if not self.frames:
+            raise fail(
+                "relax-api",
+                "a nested expression can only be normalised where its parts can be bound",
+                help="use `with builder.function(...)` or builder.begin_scope",
+            )
+        return self.frames[-1]
+
+    @contextmanager
+    def scope(self, params: tuple[Var, ...] = ()) -> Iterator[None]:
+        """A region with its own shape variables: those of `params`, and those of casts inside."""
+        mark = len(self._shape_vars)
+        self.define_params(params)
+        try:
+            yield
+        finally:
+            self.context.shape_scope.difference_update(self._shape_vars[mark:])
+            del self._shape_vars[mark:]
+
+    def define_params(self, params: tuple[Var, ...]) -> None:
+        """Parameters without annotation are objects; their shape variables come into scope."""
+        for param in params:
+            if param.struct_info_ is None:
+                set_note(param, "struct_info_", OBJECT_INFO)
+            self.define_shape_vars(param.struct_info)
+
+    def define_shape_vars(self, info: StructInfo) -> list[TirVar]:
+        """Bring the variables that `info` binds into scope; the new ones."""
+        scope = self.context.shape_scope
+        new = [v for v in definable_tir_vars_in_struct_info(info) if v not in scope]
+        scope.update(new)
+        self._shape_vars += new
+        return new
+
+    def fresh_name(self, hint: str) -> str:
+        """`hint`, `hint1`, `hint2`, ...: each once."""
+        count = self._names.get(hint, 0)
+        name = f"{hint}{count}" if count else hint
+        while count and name in self._names:
+            count += 1
+            name = f"{hint}{count}"
+        self._names[hint] = count + 1
+        if count:
+            self._names[name] = 1
+        return name
+
+    def forget_names(self) -> None:
+        """Names start anew (in the next function)."""
+        self._names.clear()
+
+    def fresh_var(self, info: StructInfo | None, hint: str = "", *, output: bool = False) -> Var:
+        """A new variable for the current frame: a DataflowVar inside a DataflowBlock unless it is an output."""
+        dataflow = self.frame.dataflow and not output
+        name = self.fresh_name(hint or ("lv" if dataflow else "gv"))
+        return DataflowVar(name, info) if dataflow else Var(name, info)
+
+    # --------------------------------------------------------------------------------------- what is done already
+
+    def _is_settled_leaf(self, expr: Any) -> bool:
+        """Whether `expr` is a leaf in normal form that has its StructInfo."""
+        if expr.struct_info_ is None:
+            if isinstance(expr, _ATOMS):
+                set_note(expr, "struct_info_", deduce(expr, self.context))
+                return True
+            return False
+        if isinstance(expr, (Var, *_ATOMS)):
+            return True
+        if isinstance(expr, Tuple):
+            todo = list(expr.fields)
+            while todo:
+                part = todo.pop()
+                if part.struct_info_ is None or not isinstance(part, (Var, GlobalVar, Tuple, *_ATOMS)):
+                    return False
+                if isinstance(part, Tuple):
+                    todo.extend(part.fields)
+            return True
+        return isinstance(expr, GlobalVar)
+
+    def _is_settled(self, expr: Any) -> bool:
+        """Whether `expr` is in normal form as the right side of a binding, with its StructInfo."""
+        if isinstance(expr, Call):
+            if expr.struct_info_ is None or not isinstance(expr.op, (Op, Var, GlobalVar, ExternFunc)):
+                return False
+            return all(self._is_settled_leaf(a) for a in expr.args)
+        if isinstance(expr, TupleGetItem):
+            return expr.struct_info_ is not None and self._is_settled_leaf(expr.tuple_value)
+        return isinstance(expr, GraphExpr) and self._is_settled_leaf(expr)
+
+    # --------------------------------------------------------------------------------------------------- rules
+
+    def _leaf(self, expr: Any) -> Task[Any]:
+        value = expr if self._is_settled(expr) else (yield self._value(expr))
+        if _is_leaf(value):
+            return value
+        var = self.fresh_var(value.struct_info)
+        self._append(VarBinding(var, value, value.span), value)
+        return var
+
+    def _append(self, binding: Binding, value: Any) -> None:
+        self.frame.add(binding)
+        if binding.var is not None:
+            self.bound[binding.var] = value
+
+    def _value(self, expr: Any) -> Task[Any]:
+        """The right side of a binding."""
+        if isinstance(expr, Call):
+            return (yield self._call(expr))
+        if isinstance(expr, Tuple):
+            fields: list[Any] = []
+            for part in expr.fields:
+                fields.append(part if self._is_settled_leaf(part) else (yield self._leaf(part)))
+            return self._informed(expr if _same(fields, expr.fields) else _fresh(expr, fields=tuple(fields)))
+        if isinstance(expr, TupleGetItem):
+            whole = expr.tuple_value
+            if not self._is_settled_leaf(whole):
+                whole = yield self._leaf(whole)
+            return self._informed(expr if whole is expr.tuple_value else _fresh(expr, tuple_value=whole))
+        if isinstance(expr, SeqExpr):
+            return (yield self._flatten(expr))
+        if isinstance(expr, If):
+            return (yield self._conditional(expr))
+        if isinstance(expr, Function):
+            return (yield self._function(expr))
+        return self._informed(expr)
+
+    def _informed(self, expr: Any) -> Any:
+        """`expr` with its StructInfo filled in."""
+        if isinstance(expr, Var) and expr in self._defining and expr.struct_info_ is None:
+            raise fail(
+                STRUCT_INFO,
+                f"the local function {expr.name_hint} calls itself, so it must be annotated",
+                span=expr.span,
+                help="annotate its parameters and its result, or the variable it is bound to",
+            )
+        if expr.struct_info_ is None:
+            set_note(expr, "struct_info_", deduce(expr, self.context))
+        return expr
+
+    def _call(self, expr: Call) -> Task[Any]:
+        callee = expr.op
+        if not isinstance(callee, (Op, ExternFunc, GlobalVar)):
+            callee = yield self._leaf(callee)
+        elif isinstance(callee, ExternFunc):
+            self._informed(callee)
+        args: list[Any] = []
+        for arg in expr.args:
+            args.append(arg if self._is_settled_leaf(arg) else (yield self._leaf(arg)))
+        call = expr if callee is expr.op and _same(args, expr.args) else _fresh(expr, op=callee, args=tuple(args))
+        definition = callee.definition if isinstance(callee, Op) else None
+        if isinstance(definition, SpecialOp) and definition.normalize is not None:
+            spelled = definition.normalize(call, self.lookup)
+            if spelled is not call:
+                return (yield self._call(_fresh(spelled)))
+        return self._informed(call)
+
+    def _conditional(self, expr: If) -> Task[Any]:
+        cond = expr.cond if self._is_settled_leaf(expr.cond) else (yield self._leaf(expr.cond))
+        then = yield self._sequence(expr.true_branch)
+        other = yield self._sequence(expr.false_branch)
+        if cond is expr.cond and then is expr.true_branch and other is expr.false_branch:
+            return self._informed(expr)
+        return self._informed(_fresh(expr, cond=cond, true_branch=then, false_branch=other))
+
+    def _flatten(self, expr: SeqExpr) -> Task[Any]:
+        """A SeqExpr standing as a value: its bindings move into the current frame."""
+        frame = self.frame
+        outer = frame.dataflow
+        for block in expr.blocks:
+            yield self._block(block, outer)
+        frame.dataflow = outer
+        return expr.body if self._is_settled(expr.body) else (yield self._value(expr.body))
+
+    def _block(self, block: BindingBlock, inside_dataflow: bool) -> Task[None]:
+        dataflow = isinstance(block, DataflowBlock)
+        if inside_dataflow and not dataflow and block.bindings:
+            raise fail(
+                "RELAX-NF-9",
+                "an ordinary binding block stands inside a DataflowBlock",
+                span=block.span or block.bindings[0].span,
+                help="only DataflowBlocks can be nested there",
+            )
+        frame = self.frame
+        frame.dataflow = dataflow
+        for binding in block.bindings:
+            yield self._bind(binding)
+
+    def _sequence(self, expr: Any) -> Task[SeqExpr]:
+        """A function body or branch: a SeqExpr of its own."""
+        frame = Frame()
+        self.frames.append(frame)
+        try:
+            with self.scope():
+                if isinstance(expr, SeqExpr):
+                    for block in expr.blocks:
+                        yield self._block(block, False)
+                    frame.dataflow = False
+                    inner = expr.body
+                else:
+                    inner = expr
+                body = inner if self._is_settled_leaf(inner) else (yield self._leaf(inner))
+        finally:
+            self.frames.pop()
+        if isinstance(expr, SeqExpr):
+            blocks = frame.finish(expr.blocks)
+            if blocks is expr.blocks and body is expr.body:
+                return self._informed(expr)  # type: ignore[no-any-return]
+            return self._informed(_fresh(expr, blocks=blocks, body=body))  # type: ignore[no-any-return]
+        return self._informed(SeqExpr(frame.finish(), body, getattr(expr, "span", None)))  # type: ignore[no-any-return]
+
+    def _function(self, expr: Function) -> Task[Function]:
+        with self.scope(expr.params):
+            body = yield self._sequence(expr.body)
+        same = body is expr.body and expr.ret_struct_info is not None
+        function = expr if same else _fresh(expr, body=body)
+        if expr.ret_struct_info is None:
+            info = deduce(function, self.context)
+            function = _fresh(function, ret_struct_info=info.ret)  # type: ignore[attr-defined]
+        elif not same or expr.struct_info_ is None:
+            self._check_result(function)
+        return self._informed(function)  # type: ignore[no-any-return]
+
+    def _check_result(self, function: Function) -> None:
+        have, want = function.body.struct_info, function.ret_struct_info
+        assert want is not None
+        answer = check_compatibility(have, want, self.context.prover)
+        if answer is not Answer.YES:
+            self.context.report.answer(
+                answer, f"the function returns {described(have)} but promises {described(want)}",
+                span=function.body.body.span or function.span,
+            )  # fmt: skip
+
+    # ------------------------------------------------------------------------------------------------ bindings
+
+    def _bind(self, binding: Binding) -> Task[Binding]:
+        if isinstance(binding, MatchCast):
+            return (yield self._bind_cast(binding))
+        assert isinstance(binding, VarBinding)
+        var, value = binding.var, binding.value
+        if not self._is_settled(value):
+            if isinstance(value, Function):
+                value = yield self._bound_function(var, value)
+            else:
+                value = yield self._value(value)
+        self.annotate(var, value.struct_info, binding.span)
+        if value is not binding.value:
+            binding = VarBinding(var, value, binding.span)
+        self._append(binding, value)
+        return binding
+
+    def _bound_function(self, var: Var, value: Function) -> Task[Any]:
+        """A function bound to a variable may call itself by it."""
+        if var.struct_info_ is None and value.ret_struct_info is not None:
+            set_note(var, "struct_info_", function_info(value))
+        self._defining.add(var)
+        try:
+            return (yield self._function(value))
+        finally:
+            self._defining.discard(var)
+
+    def annotate(self, var: Var, info: StructInfo, span: Span | None = None) -> None:
+        """Give `var` the info of its value, or check it against the annotation that it has, which stays."""
+        want = var.struct_info_
+        if want is None:
+            set_note(var, "struct_info_", info)
+        elif want is not info:
+            answer = check_compatibility(info, want, self.context.prover)
+            if answer is not Answer.YES:
+                self.context.report.answer(
+                    answer,
+                    f"the value of {var.name_hint} is {described(info)} but {described(want)} is declared",
+                    span=span or var.span,
+                )
+
+    def _bind_cast(self, binding: MatchCast) -> Task[Binding]:
+        value, want = binding.value, binding.struct_info
+        if not self._is_settled(value):
+            value = yield self._value(value)
+        have = value.struct_info
+        self.define_shape_vars(want)
+        prover = self.context.prover
+        if (
+            check_compatibility(have, want, prover) is Answer.NO
+            and check_compatibility(want, have, prover) is Answer.NO
+        ):
+            self.context.report.warn(
+                f"match_cast of {described(have)} to {described(want)} always fails", span=binding.span
+            )
+        if binding.var is not None:
+            self.annotate(binding.var, want, binding.span)
+        if value is not binding.value:
+            binding = MatchCast(binding.var, value, want, binding.span)
+        self._append(binding, value)
+        return binding
+
+
+def _is_leaf(expr: Any) -> bool:
+    return isinstance(expr, (Var, GlobalVar, Tuple, *_ATOMS))
+
+
+def _fresh(expr: Any, **changes: Any) -> Any:
+    """A copy with some fields changed and no StructInfo."""
+    return (
+        expr.with_fields(struct_info_=None, **changes) if expr.struct_info_ is not None else expr.with_fields(**changes)
+    )
+
+
+def _same(new: Any, old: Any) -> bool:
+    return len(new) == len(old) and all(a is b for a, b in zip(new, old))
