@@ -1,0 +1,57 @@
+"""Variables of Relax expressions: bound, free, all; and the shape variables among them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.ir.expr import GlobalVar
+from baton._src.ir.traverse import bound_variables, post_order
+from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, tir_vars_in_struct_info
+from baton._src.relax.nodes import Function, MatchCast, Var
+from baton._src.tir.expr import Var as TirVar
+
+
+def all_vars(expr: Any) -> list[Var]:
+    """Every Relax variable that occurs, definitions included, in order of first occurrence."""
+    return [n for n in post_order(expr) if isinstance(n, Var)]
+
+
+def bound_vars(expr: Any) -> list[Var]:
+    """The variables `expr` defines: parameters and bindings, in order."""
+    return [v for v in bound_variables(expr) if isinstance(v, Var)]
+
+
+def free_vars(expr: Any) -> list[Var]:
+    """The variables `expr` uses and does not define, in order of first use. (Variables are unique: defined once.)"""
+    bound = set(bound_variables(expr))
+    return [v for v in all_vars(expr) if v not in bound]
+
+
+def all_global_vars(expr: Any) -> list[GlobalVar]:
+    """The global variables that occur."""
+    return [n for n in post_order(expr) if isinstance(n, GlobalVar)]
+
+
+def defined_symbolic_vars(function: Any) -> list[TirVar]:
+    """The shape variables that `function` binds: in its parameters' annotations and in match_casts."""
+    found: dict[TirVar, None] = {}
+    for item in post_order(function):
+        if isinstance(item, Function):
+            for param in item.params:
+                if param.struct_info_ is not None:
+                    found.update((v, None) for v in definable_tir_vars_in_struct_info(param.struct_info))
+        elif isinstance(item, MatchCast):
+            found.update((v, None) for v in definable_tir_vars_in_struct_info(item.struct_info))
+    return list(found)
+
+
+def free_symbolic_vars(function: Any) -> list[TirVar]:
+    """The shape variables that `function` mentions, in expressions or annotations, and does not bind."""
+    bound = set(defined_symbolic_vars(function))
+    found: dict[TirVar, None] = {}
+    for item in post_order(function):
+        if isinstance(item, TirVar):
+            found[item] = None
+        elif isinstance(item, Var) and item.struct_info_ is not None:
+            found.update((v, None) for v in tir_vars_in_struct_info(item.struct_info))
+    return [v for v in found if v not in bound]
