@@ -1,0 +1,500 @@
+"""The meaning of scalar expressions: each is compiled to a closure over an environment, a plain list of slots.
+
+Scalar integers are Python ints kept in the range of their dtype, conditions Python bools, floats NumPy scalars of
+their dtype; vectors are NumPy arrays of their lanes; a pointer is the uint8 array that starts at its address.
+`evaluate(expr, {n: 5})` is the short way in; the interpreter of statements builds on `ExprCompiler`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.expr import GlobalVar, PrimExpr
+from baton._src.support.diagnostics import InternalError, fail
+from baton._src.tir import expr as tir
+from baton._src.tir.buffer import Buffer
+from baton._src.tir.expr import BinaryOp, BufferLoad, Call, FloatImm, IntImm, StringImm, Var
+from baton._src.tir.folding import truncated_division, truncated_remainder, wrap
+from baton._src.tir.intrinsics import definition
+from baton._src.values.dtype import DataType
+
+Env = list[Any]
+Run = Callable[[Env], Any]
+Two = Callable[[Any, Any], Any]
+
+
+def evaluate(expr: PrimExpr, values: Mapping[Var, Any] | None = None) -> Any:
+    """The value of an expression without buffers, for given values of its variables."""
+    compiler = ExprCompiler()
+    run = compiler.expr(expr)
+    env: Env = [None] * len(compiler.slots)
+    for var, value in (values or {}).items():
+        if var in compiler.slots:
+            env[compiler.slots[var]] = value
+    with np.errstate(all="ignore"):
+        return run(env)
+
+
+_ON_INTS: dict[type, Two] = {
+    tir.Add: lambda a, b: a + b,
+    tir.Sub: lambda a, b: a - b,
+    tir.Mul: lambda a, b: a * b,
+    tir.Div: truncated_division,
+    tir.Mod: truncated_remainder,
+    tir.FloorDiv: lambda a, b: a // b,
+    tir.FloorMod: lambda a, b: a % b,
+    tir.Min: min,
+    tir.Max: max,
+}
+_ON_FLOATS: dict[type, Two] = {
+    tir.Add: lambda a, b: a + b,
+    tir.Sub: lambda a, b: a - b,
+    tir.Mul: lambda a, b: a * b,
+    tir.Div: lambda a, b: a / b,
+    tir.Mod: np.fmod,
+    tir.FloorDiv: np.floor_divide,
+    tir.FloorMod: np.mod,
+    tir.Min: np.minimum,
+    tir.Max: np.maximum,
+}
+_ON_INT_VECTORS: dict[type, Two] = {
+    **_ON_FLOATS,
+    tir.Div: np.frompyfunc(truncated_division, 2, 1),
+    tir.Mod: np.frompyfunc(truncated_remainder, 2, 1),
+}
+_COMPARE: dict[type, Two] = {
+    tir.EQ: lambda a, b: a == b,
+    tir.NE: lambda a, b: a != b,
+    tir.LT: lambda a, b: a < b,
+    tir.LE: lambda a, b: a <= b,
+    tir.GT: lambda a, b: a > b,
+    tir.GE: lambda a, b: a >= b,
+}
+
+
+def _wrapped(function: Two, dtype: DataType) -> Two:
+    low = -(1 << (dtype.bits - 1)) if dtype.kind == "int" else 0
+    high = (1 << (dtype.bits - (dtype.kind == "int"))) - 1
+
+    def apply(a: Any, b: Any) -> Any:
+        found = function(a, b)
+        return found if low <= found <= high else wrap(found, dtype)
+
+    return apply
+
+
+def operation(node: PrimExpr) -> Two:
+    """What a binary operation or comparison computes on two values."""
+    kind = type(node)
+    if kind in _COMPARE:
+        compare = _COMPARE[kind]
+        is_vector = node.dtype.lanes > 1
+        return compare if is_vector else lambda a, b: bool(compare(a, b))
+    dtype = node.dtype
+    if dtype.is_float:
+        return _ON_FLOATS[kind]
+    if dtype.lanes > 1:
+        on_vectors, numpy = _ON_INT_VECTORS[kind], dtype.numpy
+        return lambda a, b: np.asarray(on_vectors(a, b)).astype(numpy)
+    on_ints = _ON_INTS[kind]
+    if dtype.is_bool:
+        return lambda a, b: bool(on_ints(int(a), int(b)) & 1)
+    return on_ints if kind in (tir.Min, tir.Max, tir.FloorMod) else _wrapped(on_ints, dtype)
+
+
+def converter(source: DataType, target: DataType) -> Callable[[Any], Any]:
+    """How a value of one dtype becomes one of another."""
+    if target.lanes > 1:
+        numpy = target.numpy
+        return lambda x: np.asarray(x).astype(numpy)
+    if target.is_bool:
+        return lambda x: bool(x != 0)
+    if target.is_float:
+        kind = target.numpy.type
+        return lambda x: kind(x)
+    if target.is_int and not source.is_float:
+        return lambda x: wrap(int(x), target)
+    if target.is_int:
+        kind = target.numpy.type
+        return lambda x: int(np.asarray(x).astype(kind))
+    raise InternalError(f"no conversion of {source} to {target}")
+
+
+def from_numpy(value: Any, dtype: DataType) -> Any:
+    """A NumPy result in the form values of `dtype` have here."""
+    if dtype.lanes > 1:
+        return np.asarray(value).astype(dtype.numpy)
+    if dtype.is_bool:
+        return bool(value)
+    return int(value) if dtype.is_int else dtype.numpy.type(value)
+
+
+class ExprCompiler:
+    """Compiles expressions; `slots` says which entry of the environment holds which variable or buffer."""
+
+    def __init__(self, functions: Mapping[str, Any] | None = None) -> None:
+        self.slots: dict[Any, int] = {}
+        self.aliases: dict[Var, list[int]] = {}
+        """For each pointer variable the slots of the buffers behind it: views to forget when it changes."""
+        self.functions = dict(functions or {})
+
+    def slot(self, owner: Any) -> int:
+        """The slot of a variable or buffer."""
+        found = self.slots.get(owner)
+        if found is None:
+            found = self.slots[owner] = len(self.slots)
+            if isinstance(owner, Buffer):
+                self.aliases.setdefault(owner.data, []).append(found)
+        return found
+
+    def expr(self, node: Any) -> Run:
+        """The closure of an expression."""
+        if isinstance(node, (BinaryOp, tir.CompareOp)):
+            return self._chain(node)
+        compile_node = _COMPILERS.get(type(node))
+        if compile_node is None:
+            raise InternalError(f"the interpreter does not know {type(node).__name__}")
+        return compile_node(self, node)
+
+    def _chain(self, node: Any) -> Run:
+        """A binary operation; a chain a + b + c + ... runs as a loop, however long."""
+        left: list[Any] = [node]
+        while isinstance(left[-1].a, BinaryOp):
+            left.append(left[-1].a)
+        if len(left) > 4:
+            return self._loop(left[-1].a, [(operation(n), self._operand(n.b)) for n in reversed(left)], first=True)
+        right: list[Any] = [node]
+        while isinstance(right[-1].b, BinaryOp):
+            right.append(right[-1].b)
+        if len(right) > 4:
+            return self._loop(right[-1].b, [(operation(n), self._operand(n.a)) for n in reversed(right)], first=False)
+        two, a, b = operation(node), self.expr(node.a), self.expr(node.b)
+        return lambda env: two(a(env), b(env))
+
+    def _operand(self, node: Any) -> Run:
+        return self.expr(node)
+
+    def _loop(self, start: Any, steps: list[tuple[Two, Run]], *, first: bool) -> Run:
+        begin = self.expr(start)
+
+        def run_left(env: Env) -> Any:
+            found = begin(env)
+            for two, operand in steps:
+                found = two(found, operand(env))
+            return found
+
+        def run_right(env: Env) -> Any:
+            found = begin(env)
+            for two, operand in steps:
+                found = two(operand(env), found)
+            return found
+
+        return run_left if first else run_right
+
+    # ------------------------------------------------------------------------------------------- leaves
+
+    def _literal(self, node: Any) -> Run:
+        if isinstance(node, FloatImm):
+            value: Any = node.dtype.numpy.type(node.value)
+        elif isinstance(node, IntImm):
+            value = bool(node.value) if node.dtype.is_bool else node.value
+        else:
+            value = node.value
+        return lambda env: value
+
+    def _var(self, node: Var) -> Run:
+        slot = self.slot(node)
+        name = node.name
+
+        def run(env: Env) -> Any:
+            value = env[slot]
+            if value is None:
+                raise fail("tir-undefined", f"the variable {name} has no value here")
+            return value
+
+        return run
+
+    # ------------------------------------------------------------------------------------- conditionals
+
+    def _logical(self, node: Any) -> Run:
+        kind = type(node)
+        parts = [node.b]
+        while type(node.a) is kind:
+            node = node.a
+            parts.append(node.b)
+        parts.append(node.a)
+        runs = [self.expr(p) for p in reversed(parts)]
+        stop: bool = kind is tir.Or
+        if node.dtype.lanes > 1:
+            ufunc = np.logical_or if stop else np.logical_and
+            return lambda env: ufunc.reduce([r(env) for r in runs])
+
+        def run(env: Env) -> Any:
+            for part in runs:
+                if part(env) == stop:
+                    return stop
+            return not stop
+
+        return run
+
+    def _not(self, node: tir.Not) -> Run:
+        value = self.expr(node.a)
+        return (lambda env: ~value(env)) if node.dtype.lanes > 1 else (lambda env: not value(env))
+
+    def _conditional(self, node: Any) -> Run:
+        """`Select` and `if_then_else`: only the value chosen is evaluated; a chain on the false side is a loop."""
+        cases: list[tuple[Run, Run]] = []
+        while True:
+            parts = _conditional_parts(node)
+            if parts is None or parts[0].dtype.lanes > 1:
+                break
+            cases.append((self.expr(parts[0]), self.expr(parts[1])))
+            node = parts[2]
+        if not cases and parts is not None:
+            test, yes, no = (self.expr(p) for p in parts)
+            return lambda env: np.where(test(env), yes(env), no(env))
+        otherwise = self.expr(node)
+
+        def run(env: Env) -> Any:
+            for test, value in cases:
+                if test(env):
+                    return value(env)
+            return otherwise(env)
+
+        return run
+
+    def _let(self, node: tir.Let) -> Run:
+        bindings = []
+        body: Any = node
+        while isinstance(body, tir.Let):
+            bindings.append((self.slot(body.var), self.expr(body.value)))
+            body = body.body
+        result = self.expr(body)
+
+        def run(env: Env) -> Any:
+            for slot, value in bindings:
+                env[slot] = value(env)
+            return result(env)
+
+        return run
+
+    # ------------------------------------------------------------------------------- casts and vectors
+
+    def _cast(self, node: tir.Cast) -> Run:
+        value, convert = self.expr(node.value), converter(node.value.dtype, node.dtype)
+        return lambda env: convert(value(env))
+
+    def _ramp(self, node: tir.Ramp) -> Run:
+        base, stride = self.expr(node.base), self.expr(node.stride)
+        steps = np.arange(node.lanes, dtype=node.dtype.numpy)
+        return lambda env: base(env) + steps * stride(env)
+
+    def _broadcast(self, node: tir.Broadcast) -> Run:
+        value, lanes, numpy = self.expr(node.value), node.lanes, node.dtype.numpy
+        return lambda env: np.tile(np.asarray(value(env), dtype=numpy).reshape(-1), lanes)
+
+    def _shuffle(self, node: tir.Shuffle) -> Run:
+        vectors, picked = [self.expr(v) for v in node.vectors], [int(i) for i in node.indices]
+        dtype = node.dtype
+
+        def run(env: Env) -> Any:
+            lanes = np.concatenate([np.atleast_1d(v(env)) for v in vectors])[picked]
+            return from_numpy(lanes if dtype.lanes > 1 else lanes[0], dtype)
+
+        return run
+
+    # ------------------------------------------------------------------------------------------ buffers
+
+    def view(self, buffer: Buffer) -> Run:
+        """The NumPy view of a buffer: made when first used, forgotten when its memory changes."""
+        slot, memory = self.slot(buffer), self.expr(buffer.data)
+        shape = [self.expr(d) for d in buffer.shape]
+        strides = [self.expr(s) for s in buffer.strides]
+        offset = self.expr(buffer.elem_offset) if buffer.elem_offset is not None else None
+        numpy, lanes = buffer.dtype.numpy, buffer.dtype.lanes
+        item = numpy.itemsize * lanes
+        tail = (lanes,) if lanes > 1 else ()
+
+        def run(env: Env) -> Any:
+            found = env[slot]
+            if found is None:
+                sizes = tuple(int(d(env)) for d in shape) + tail
+                steps = tuple(int(s(env)) * item for s in strides) + ((numpy.itemsize,) if tail else ())
+                start = int(offset(env)) * item if offset is not None else 0
+                flat = memory(env)
+                found = np.ndarray(sizes, numpy, buffer=flat, offset=start, strides=steps if strides else None)
+                env[slot] = found
+            return found
+
+        return run
+
+    def indices(self, buffer: Buffer, indices: Sequence[Any]) -> Run:
+        """The index tuple of an access, checked not to be negative (NumPy would count from the end)."""
+        if len(indices) != buffer.ndim:
+            raise fail("tir-indices", f"buffer {buffer.name} has {buffer.ndim} dims, got {len(indices)} indices")
+        runs = [self.expr(i) for i in indices]
+        is_vector = [i.dtype.lanes > 1 for i in indices]
+        name = buffer.name
+
+        def run(env: Env) -> Any:
+            found = tuple([r(env) for r in runs])
+            for index, wide in zip(found, is_vector):
+                if (index < 0).any() if wide else index < 0:
+                    raise fail("tir-bounds", f"index {index} of buffer {name} is negative")
+            return found
+
+        return run
+
+    def _load(self, node: BufferLoad) -> Run:
+        view, at = self.view(node.buffer), self.indices(node.buffer, node.indices)
+        name, dtype = node.buffer.name, node.dtype
+
+        def run(env: Env) -> Any:
+            array, index = view(env), at(env)
+            try:
+                value = array[index]
+            except IndexError:
+                shape = array.shape
+                raise fail("tir-bounds", f"read of {name}{list(index)} is outside its shape {shape}") from None
+            return value if dtype.is_float or dtype.lanes > 1 else value.item()
+
+        return run
+
+    # -------------------------------------------------------------------------------------------- calls
+
+    def _call(self, node: Call) -> Run:
+        if isinstance(node.op, GlobalVar):
+            return self._call_function(node)
+        row = definition(node.op)
+        name = row.name if row is not None else str(node.op)
+        if row is not None and row.lazy:
+            return self._conditional(node)
+        special = _SPECIAL_CALLS.get(name)
+        if special is not None:
+            return special(self, node)
+        if row is None or row.numpy is None:
+            raise fail("tir-interpret", f"the interpreter cannot run {name}", span=node.span)
+        function, result = row.numpy, node.dtype
+        args = [(self.expr(a), a.dtype.numpy if a.dtype.lanes == 1 else None) for a in node.args]
+
+        def run(env: Env) -> Any:
+            given = [a(env) if kind is None else kind.type(a(env)) for a, kind in args]
+            return from_numpy(function(*given), result)
+
+        return run
+
+    def _call_function(self, node: Call) -> Run:
+        assert isinstance(node.op, GlobalVar)
+        name = node.op.name_hint
+        args = [self.expr(a) for a in node.args]
+
+        def run(env: Env) -> Any:
+            if name not in self.functions:
+                raise fail("tir-interpret", f"the interpreter was not given the function {name}", span=node.span)
+            return self.functions[name](*(a(env) for a in args))
+
+        return run
+
+    def _extern(self, node: Call) -> Run:
+        name, args = node.args[0].value, [self.expr(a) for a in node.args[1:]]
+
+        def run(env: Env) -> Any:
+            if name not in self.functions:
+                raise fail("tir-interpret", f"the interpreter was not given the function {name}", span=node.span)
+            return self.functions[name](*(a(env) for a in args))
+
+        return run
+
+    def _reinterpret(self, node: Call) -> Run:
+        value, source, target = self.expr(node.args[0]), node.args[0].dtype, node.dtype
+
+        def run(env: Env) -> Any:
+            bits = np.atleast_1d(np.asarray(value(env), dtype=source.numpy)).view(target.numpy)
+            return from_numpy(bits if target.lanes > 1 else bits[0], target)
+
+        return run
+
+    def _ret(self, node: Call) -> Run:
+        value = self.expr(node.args[0])
+
+        def run(env: Env) -> Any:
+            raise Returned(value(env))
+
+        return run
+
+    def _ptr_add(self, node: Call) -> Run:
+        pointer, offset = self.expr(node.args[0]), self.expr(node.args[1])
+        return lambda env: pointer(env)[int(offset(env)) :]
+
+    def _access_ptr(self, node: Call) -> Run:
+        pointer, offset = self.expr(node.args[1]), self.expr(node.args[2])
+        size = node.args[0].dtype.itemsize
+        return lambda env: pointer(env)[int(offset(env)) * size :]
+
+    def _address_of(self, node: Call) -> Run:
+        load: BufferLoad = node.args[0]
+        view, at, memory = self.view(load.buffer), self.indices(load.buffer, load.indices), self.expr(load.buffer.data)
+
+        def run(env: Env) -> Any:
+            array, whole = view(env), memory(env)
+            start = array.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
+            return whole[start + sum(int(i) * s for i, s in zip(at(env), array.strides)) :]
+
+        return run
+
+    def _nothing(self, node: Call) -> Run:
+        return lambda env: 0
+
+
+class Returned(Exception):
+    """Leaves a function from inside."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__()
+        self.value = value
+
+
+def _conditional_parts(node: Any) -> tuple[Any, Any, Any] | None:
+    if isinstance(node, tir.Select):
+        return node.condition, node.true_value, node.false_value
+    if isinstance(node, Call):
+        row = definition(node.op)
+        if row is not None and row.lazy:
+            return node.args[0], node.args[1], node.args[2]
+    return None
+
+
+_SPECIAL_CALLS: dict[str, Callable[[ExprCompiler, Call], Run]] = {
+    "tir.call_extern": ExprCompiler._extern,
+    "tir.call_pure_extern": ExprCompiler._extern,
+    "tir.reinterpret": ExprCompiler._reinterpret,
+    "tir.ret": ExprCompiler._ret,
+    "tir.ptr_add": ExprCompiler._ptr_add,
+    "tir.tvm_access_ptr": ExprCompiler._access_ptr,
+    "tir.address_of": ExprCompiler._address_of,
+    "tir.assume": ExprCompiler._nothing,
+    "tir.prefetch": ExprCompiler._nothing,
+    "tir.undef": ExprCompiler._nothing,
+    "tir.tvm_storage_sync": ExprCompiler._nothing,
+}
+_COMPILERS: dict[type, Callable[[ExprCompiler, Any], Run]] = {
+    IntImm: ExprCompiler._literal,
+    FloatImm: ExprCompiler._literal,
+    StringImm: ExprCompiler._literal,
+    Var: ExprCompiler._var,
+    tir.SizeVar: ExprCompiler._var,
+    tir.And: ExprCompiler._logical,
+    tir.Or: ExprCompiler._logical,
+    tir.Not: ExprCompiler._not,
+    tir.Select: ExprCompiler._conditional,
+    tir.Let: ExprCompiler._let,
+    tir.Cast: ExprCompiler._cast,
+    tir.Ramp: ExprCompiler._ramp,
+    tir.Broadcast: ExprCompiler._broadcast,
+    tir.Shuffle: ExprCompiler._shuffle,
+    BufferLoad: ExprCompiler._load,
+    Call: ExprCompiler._call,
+}
