@@ -6,7 +6,7 @@ A call names a neutral operator of the catalogue and its attributes; its result 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -45,8 +45,22 @@ class Language(Protocol):
         """Emit a call; one expression a result. `args` hold expressions, tuples of them, and `ShapeInfo`s."""
         ...
 
-    def shape_tensor(self, dims: Sequence[Dim], source: Any) -> Any:
+    def shape_tensor(self, dims: Sequence[Dim]) -> Any:
         """A rank-1 int64 tensor with these elements."""
+        ...
+
+    def branch(self, condition: Any, arms: Sequence[Callable[[], list[Any]]]) -> Sequence[tuple[Any, TensorInfo]]:
+        """If `condition` (a rank-0 bool tensor) the first arm, else the second; each writes its own bindings."""
+        ...
+
+    def loop(
+        self, start: Sequence[Any], infos: Sequence[TensorInfo], step: Callable[[list[Any]], list[Any]]
+    ) -> Sequence[Any]:
+        """`while state[0]: state = step(state)`, the final state; `infos` fit the state of every iteration."""
+        ...
+
+    def rehearse(self, infos: Sequence[TensorInfo], run: Callable[[list[Any]], None]) -> None:
+        """Call `run` with variables of these infos and forget whatever it emits."""
         ...
 
 
@@ -56,6 +70,8 @@ class GraphBuilder:
     def __init__(self, language: Language) -> None:
         self.language = language
         self.prover = Analyzer()
+        self.made: list[Value] = []
+        """Values whose expression was made on demand in the innermost open arm; it is not visible outside."""
         self.hint = ""
         """The ONNX node being converted, for names of bindings and messages."""
 
@@ -86,7 +102,54 @@ class GraphBuilder:
         """The expression of a value, made now if it was a constant or a shape so far."""
         if value.expr is None:
             value.expr = self._materialise(value)
+            self.made.append(value)
         return value.expr
+
+    def branch(
+        self, condition: Value, then: Callable[[], list[Value]], otherwise: Callable[[], list[Value]]
+    ) -> list[Value]:
+        """The outputs of one of two subgraphs, chosen at run time."""
+        found = self.language.branch(self.expr(condition), [self._arm(then), self._arm(otherwise)])
+        return [Value(info, expr=e) for e, info in found]
+
+    def loop(
+        self, start: list[Value], infos: list[TensorInfo], step: Callable[[list[Value]], list[Value]]
+    ) -> list[Value]:
+        """`while state[0]: state = step(state)`; `infos` fit the state of every iteration."""
+
+        def write(exprs: list[Any]) -> list[Any]:
+            state = [Value(i, expr=e) for i, e in zip(infos, exprs, strict=True)]
+            return self._arm(lambda: step(state))()
+
+        found = self.language.loop([self.expr(v) for v in start], infos, write)
+        return [Value(i, expr=e) for i, e in zip(infos, found, strict=True)]
+
+    def rehearse(self, infos: list[TensorInfo], run: Callable[[list[Value]], list[Value]]) -> list[Value]:
+        """What `run` makes of values with these infos; only the infos of the results mean anything."""
+        outputs: list[Value] = []
+
+        def write(exprs: list[Any]) -> None:
+            state = [Value(i, expr=e) for i, e in zip(infos, exprs, strict=True)]
+            self._arm(lambda: self._keep(outputs, run(state)))()
+
+        self.language.rehearse(infos, write)
+        return outputs
+
+    @staticmethod
+    def _keep(outputs: list[Value], found: list[Value]) -> list[Value]:
+        outputs.extend(found)
+        return []
+
+    def _arm(self, run: Callable[[], list[Value]]) -> Callable[[], list[Any]]:
+        def write() -> list[Any]:
+            outer, self.made = self.made, []
+            exprs = [self.expr(v) for v in run()]
+            for value in self.made:
+                value.expr = None
+            self.made = outer
+            return exprs
+
+        return write
 
     def _materialise(self, value: Value) -> Any:
         if value.array is not None:
@@ -94,7 +157,7 @@ class GraphBuilder:
         if value.dims is None:
             raise fail("onnx-sequence", f"{self.hint}: a sequence is used where a tensor is needed")
         flat = Value(
-            TensorInfo((value.dims.size,), INT64), expr=self.language.shape_tensor(list(value.dims.reshape(-1)), None)
+            TensorInfo((value.dims.size,), INT64), expr=self.language.shape_tensor(list(value.dims.reshape(-1)))
         )
         if value.dims.ndim != 1:
             flat = self.reshape(flat, value.dims.shape)

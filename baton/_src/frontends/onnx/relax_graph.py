@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -12,10 +12,21 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import OpDef
 from baton._src.ir.tensor_info import Dim, ShapeInfo, TensorInfo
 from baton._src.relax.block_builder import BlockBuilder
-from baton._src.relax.info import from_info
-from baton._src.relax.nodes import Call, Constant, ShapeExpr, Tuple, TupleGetItem, Var
-from baton._src.relax.special_ops import SPECIAL_OPS
-from baton._src.support.diagnostics import fail
+from baton._src.relax.info import from_info, to_info
+from baton._src.relax.nodes import (
+    Call,
+    Constant,
+    Function,
+    If,
+    SeqExpr,
+    ShapeExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
+from baton._src.relax.special_ops import special_op
+from baton._src.relax.struct_info import FuncStructInfo, TupleStructInfo
 from baton._src.values.tensor import AnyArray, array
 
 CONTROL_FLOW = {"If", "Loop", "Scan"}
@@ -32,18 +43,14 @@ class RelaxGraph:
         self.function = ExitStack()
         self.block = ExitStack()
         self.dataflow = dataflow
-        self.started = False
 
     def input(self, name: str, info: TensorInfo) -> Var:
-        if self.started:
-            raise fail("onnx-graph", f"input {name!r} comes after the first node")
         var = Var(name, from_info(info))
         self.params.append(var)
         return var
 
     def start(self) -> None:
         """Open the function once all inputs are known."""
-        self.started = True
         self.function.enter_context(self.builder.function("main", self.params))
         if self.dataflow:
             self.block.enter_context(self.builder.dataflow())
@@ -58,8 +65,52 @@ class RelaxGraph:
             return [result]
         return [self.builder.emit(TupleGetItem(result, i)) for i in range(count)]
 
-    def shape_tensor(self, dims: Sequence[Dim], source: Any) -> Any:
-        return self.builder.emit(Call(SPECIAL_OPS["relax.shape_to_tensor"], [ShapeExpr(dims)]))
+    def shape_tensor(self, dims: Sequence[Dim]) -> Any:
+        return self.builder.emit(Call(special_op("shape_to_tensor"), [ShapeExpr(dims)]))
+
+    def branch(self, condition: Any, arms: Sequence[Callable[[], list[Any]]]) -> Sequence[tuple[Any, TensorInfo]]:
+        result = self.builder.emit(If(condition, self._sequence(arms[0]), self._sequence(arms[1])))
+        fields = [self.builder.emit(TupleGetItem(result, i)) for i in range(len(result.struct_info.fields))]
+        return [(f, _tensor_info(f)) for f in fields]
+
+    def loop(
+        self, start: Sequence[Any], infos: Sequence[TensorInfo], step: Callable[[list[Any]], list[Any]]
+    ) -> Sequence[Any]:
+        annotations = [from_info(i) for i in infos]
+        params = [Var(f"state_{k}", a) for k, a in enumerate(annotations)]
+        result = TupleStructInfo(annotations)
+        function = Var("loop", FuncStructInfo(annotations, result))
+        body = self._function_body(params, lambda: self._iterate(function, params, step))
+        self.builder.emit_normalized(VarBinding(function, Function(params, body, result)))
+        found = self.builder.emit(Call(function, start))
+        return [self.builder.emit(TupleGetItem(found, k)) for k in range(len(params))]
+
+    def _iterate(self, function: Var, params: list[Var], step: Callable[[list[Any]], list[Any]]) -> Any:
+        again = self._body(lambda: self.builder.emit(Call(function, step(list(params)))))
+        done = self._body(lambda: self.builder.emit(Tuple(params)))
+        return self.builder.emit(If(params[0], again, done))
+
+    def _function_body(self, params: list[Var], write: Callable[[], Any]) -> SeqExpr:
+        self.builder.begin_scope(params)
+        body = self._body(write)
+        self.builder.end_scope()
+        return body
+
+    def rehearse(self, infos: Sequence[TensorInfo], run: Callable[[list[Any]], None]) -> None:
+        params = [Var(f"state_{k}", from_info(i)) for k, i in enumerate(infos)]
+        self.builder.begin_scope(params)
+        self.builder.begin_binding_block()
+        run(list(params))
+        self.builder.end_block()
+        self.builder.end_scope()
+
+    def _body(self, write: Callable[[], Any]) -> SeqExpr:
+        self.builder.begin_binding_block()
+        result = write()
+        return SeqExpr([self.builder.end_block()], result)
+
+    def _sequence(self, arm: Callable[[], list[Any]]) -> SeqExpr:
+        return self._function_body([], lambda: self.builder.emit(Tuple(arm())))
 
     def finish(self, outputs: Sequence[Any], num_input: int) -> IRModule:
         """The module, with the outputs as a tuple unless there is one."""
@@ -72,6 +123,11 @@ class RelaxGraph:
         module: IRModule = self.builder.get()
         var = module.get_global_var("main")
         return module.with_function(var, module[var].with_attr("num_input", num_input))
+
+
+def _tensor_info(expr: Any) -> TensorInfo:
+    info = to_info(expr.struct_info)
+    return info if isinstance(info, TensorInfo) else TensorInfo()
 
 
 def _argument(arg: Any) -> Any:

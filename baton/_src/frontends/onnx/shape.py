@@ -45,7 +45,8 @@ def constant_of_shape(node: OnnxNode) -> Value:
     array = np.zeros(1, np.float32) if fill is None else fill
     dims = node.sizes(0, "the shape")
     if all(isinstance(d, int) for d in dims):
-        return node.graph.constant(np.full([int(d) for d in dims], array.reshape(-1)[0], array.dtype))  # type: ignore[call-overload]
+        sizes = [d for d in dims if isinstance(d, int)]
+        return node.graph.constant(np.full(sizes, array.reshape(-1)[0], array.dtype))
     return node.graph.broadcast_to(node.graph.constant(array.reshape(())), dims)
 
 
@@ -136,8 +137,8 @@ def expand(node: OnnxNode) -> Value:
     wanted = node.sizes(1, "the new shape")
     if x.shape is None:
         node.fail("the shape must be known", code="onnx-dynamic")
-    own: list[Dim] = [1] * (len(wanted) - len(x.shape)) + list(x.shape)
-    wanted = [1] * (len(own) - len(wanted)) + wanted
+    own: list[Dim] = [*[1] * (len(wanted) - len(x.shape)), *x.shape]
+    wanted = [*[1] * (len(own) - len(wanted)), *wanted]
     out: list[Dim] = [a if isinstance(b, int) and b == 1 else b for a, b in zip(own, wanted, strict=True)]
     return g.broadcast_to(x, out)
 
@@ -214,8 +215,8 @@ def range_(node: OnnxNode) -> Value:
     arrays = [node[i].array for i in range(3)]
     dtype = node[0].dtype
     if all(a is not None for a in arrays):
-        start, limit, delta = (a.reshape(-1)[0] for a in arrays if a is not None)
-        return node.graph.constant(np.arange(start, limit, delta, dtype.numpy))
+        numbers = [a.reshape(-1)[0].item() for a in arrays if a is not None]
+        return node.graph.constant(np.arange(*numbers).astype(dtype.numpy))
     start, limit, delta = (node.sizes(i, "the range")[0] for i in range(3))
     return node.graph.call("arange", start=start, stop=limit, step=delta, dtype=dtype)
 

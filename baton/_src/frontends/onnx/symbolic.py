@@ -19,17 +19,18 @@ from baton._src.values.tensor import AnyArray
 Contents = list[Any]
 """One object array an operand; None for an absent one."""
 Attributes = dict[str, Any]
+Folder = Callable[[Contents, Attributes], Any]
 
 
-def _gather(x: Contents, a: Attributes) -> AnyArray:
+def _gather(x: Contents, a: Attributes) -> Any:
     return np.take(x[0], x[1].astype(np.int64), axis=a.get("axis", 0))
 
 
-def _concat(x: Contents, a: Attributes) -> AnyArray:
+def _concat(x: Contents, a: Attributes) -> Any:
     return np.concatenate(x, axis=a.get("axis", 0))
 
 
-def _slice(x: Contents, a: Attributes) -> AnyArray | None:
+def _slice(x: Contents, a: Attributes) -> Any:
     if len(x) == 1:
         starts, ends, axes, steps = a["starts"], a["ends"], a.get("axes"), None
     else:
@@ -50,7 +51,7 @@ def _slice(x: Contents, a: Attributes) -> AnyArray | None:
     return found
 
 
-def _unsqueeze(x: Contents, a: Attributes) -> AnyArray | None:
+def _unsqueeze(x: Contents, a: Attributes) -> Any:
     axes = x[1] if len(x) > 1 else a.get("axes", ())
     rank = x[0].ndim + len(axes)
     if rank > 1:
@@ -58,16 +59,16 @@ def _unsqueeze(x: Contents, a: Attributes) -> AnyArray | None:
     return x[0].reshape((1,) * rank)
 
 
-def _squeeze(x: Contents, a: Attributes) -> AnyArray | None:
+def _squeeze(x: Contents, a: Attributes) -> Any:
     return x[0].reshape(()) if x[0].size == 1 else None
 
 
-def _reshape(x: Contents, a: Attributes) -> AnyArray | None:
+def _reshape(x: Contents, a: Attributes) -> Any:
     shape = [int(d) for d in x[1]]
     return x[0].reshape(shape) if len(shape) <= 1 and 0 not in shape else None
 
 
-def _cast(x: Contents, a: Attributes) -> AnyArray | None:
+def _cast(x: Contents, a: Attributes) -> Any:
     return x[0] if a.get("to") in (6, 7) else None
 
 
@@ -80,8 +81,8 @@ def _choose(condition: Any, p: Any, q: Any) -> Any:
     return p if bool(condition) else q
 
 
-def _elementwise(function: Callable[..., Any]) -> Callable[[Contents, Attributes], AnyArray | None]:
-    def evaluate(x: Contents, a: Attributes) -> AnyArray | None:
+def _elementwise(function: Callable[..., Any]) -> Folder:
+    def evaluate(x: Contents, a: Attributes) -> Any:
         arrays = np.broadcast_arrays(*x)
         found = np.empty(arrays[0].shape, dtype=object)
         for index in np.ndindex(found.shape):
@@ -108,7 +109,7 @@ def _undecided(p: Any, q: Any) -> int:
     raise Undecided
 
 
-def _where(x: Contents, a: Attributes) -> AnyArray | None:
+def _where(x: Contents, a: Attributes) -> Any:
     return None if _symbolic(x[0]) else _elementwise(_choose)(x, a)
 
 
@@ -120,7 +121,7 @@ def _maximum(p: Any, q: Any) -> Any:
     return tir_max(p, q) if isinstance(p, PrimExpr) or isinstance(q, PrimExpr) else max(p, q)
 
 
-def _product(x: Contents, a: Attributes) -> AnyArray | None:
+def _product(x: Contents, a: Attributes) -> Any:
     total: Any = 1
     for element in x[0].reshape(-1):
         total = element * total
@@ -129,12 +130,12 @@ def _product(x: Contents, a: Attributes) -> AnyArray | None:
     return result
 
 
-def _identity(x: Contents, a: Attributes) -> AnyArray:
+def _identity(x: Contents, a: Attributes) -> Any:
     found: AnyArray = x[0]
     return found
 
 
-FOLDERS: dict[str, Callable[[Contents, Attributes], AnyArray | None]] = {
+FOLDERS: dict[str, Folder] = {
     "Add": _elementwise(lambda p, q: p + q),
     "Cast": _cast,
     "Concat": _concat,
@@ -160,13 +161,14 @@ def _symbolic(contents: Any) -> bool:
 
 
 def fold_dims(op_type: str, contents: list[AnyArray | None], attributes: Attributes) -> AnyArray | None:
-    """The result of an operator on known small integers, at least one of them symbolic; None where it cannot be told."""
+    """The result of an operator on known small integers, at least one of them symbolic; None where it cannot tell."""
     folder = FOLDERS.get(op_type)
     if folder is None or not contents or any(c is None for c in contents):
         return None
     if not any(_symbolic(c) for c in contents):
         return None
     try:
-        return folder(list(contents), attributes)
+        found: AnyArray | None = folder(list(contents), attributes)
+        return found
     except Undecided:
         return None

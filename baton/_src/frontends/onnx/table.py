@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from baton._src.frontends.onnx.control import CONTROL
 from baton._src.frontends.onnx.elementwise import ELEMENTWISE
 from baton._src.frontends.onnx.index import INDEX
 from baton._src.frontends.onnx.matrix import MATRIX
@@ -11,4 +12,13 @@ from baton._src.frontends.onnx.recurrent import RECURRENT
 from baton._src.frontends.onnx.reduction import REDUCTION
 from baton._src.frontends.onnx.shape import SHAPE
 
-CONVERTERS: dict[str, Converter] = {**ELEMENTWISE, **NN, **MATRIX, **REDUCTION, **SHAPE, **INDEX, **RECURRENT}
+CONVERTERS: dict[str, Converter] = {
+    **ELEMENTWISE,
+    **NN,
+    **MATRIX,
+    **REDUCTION,
+    **SHAPE,
+    **INDEX,
+    **RECURRENT,
+    **CONTROL,
+}

@@ -19,7 +19,7 @@ class Value:
     """A tensor of the graph. At least one of `expr`, `array` and `dims` is there; the builder makes `expr` on demand.
 
     `array`: a constant. `dims`: an integer tensor of rank 0 or 1 whose elements are known, possibly symbolic (the
-    result of Shape and what is computed from it): an object array of ints and PrimExprs. `items`: a sequence of tensors.
+    result of Shape and what is computed from it): an object array of ints and PrimExprs. `items`: a tensor sequence.
     """
 
     info: TensorInfo

@@ -1,0 +1,165 @@
+"""If, Loop and Scan. A loop whose trip count is known is unrolled; any other becomes a recursive function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.frontends.onnx.value import Value
+from baton._src.ir.tensor_info import TensorInfo
+from baton._src.values.dtype import BOOL
+
+UNROLL_NODES = 1 << 15
+"""A loop is unrolled if trip count times body size stays below this."""
+
+
+def if_(node: OnnxNode) -> Sequence[Value]:
+    condition = node[0]
+    if condition.array is not None:
+        chosen = "then_branch" if condition.array.reshape(-1)[0] else "else_branch"
+        return list(node.run_graph(node.attr(chosen), {}))
+    g = node.graph
+    return g.branch(
+        g.reshape(condition, ()),
+        lambda: node.run_graph(node.attr("then_branch"), {}),
+        lambda: node.run_graph(node.attr("else_branch"), {}),
+    )
+
+
+def loop(node: OnnxNode) -> Sequence[Value]:
+    """for (i = 0; i < M && cond; ++i) (cond, carried, scanned) = body(i, cond, carried)"""
+    body = node.attr("body")
+    trips, condition = node.optional(0), node.optional(1)
+    count = None if trips is None or trips.array is None else int(trips.array.reshape(-1)[0])
+    always = condition is None or (condition.array is not None and bool(condition.array.reshape(-1)[0]))
+    if count is not None and always and count * len(body.node) <= UNROLL_NODES and _never_stops(body):
+        return _unrolled(node, body, count)
+    return _recursive(node, body, trips, condition)
+
+
+def _never_stops(body: Any) -> bool:
+    """Whether the body hands its condition on unchanged, or as a constant true."""
+    output = body.output[0].name
+    names = {body.input[1].name} if len(body.input) > 1 else set()
+    for tensor in body.initializer:
+        if tensor.name == output:
+            return True
+    for proto in body.node:
+        if proto.op_type == "Identity" and proto.input[0] in names:
+            names.update(proto.output)
+        elif proto.op_type == "Constant" and output in proto.output:
+            return True
+    return output in names
+
+
+def _recursive(node: OnnxNode, body: Any, trips: Value | None, condition: Value | None) -> list[Value]:
+    """The state is (go on?, i, carried, collected so far); collected outputs grow by concatenation."""
+    g = node.graph
+    carried = [v for v in node.inputs[2:] if v is not None]
+    count = len(carried)
+    limit = None if trips is None else g.reshape(trips, ())
+    first, true = g.constant(np.int64(0)), g.constant(np.array(True))
+
+    def more(i: Value, go_on: Value) -> Value:
+        return go_on if limit is None else g.call("logical_and", go_on, g.call("less", i, limit))
+
+    def run_body(i: Value, inner: list[Value]) -> list[Value]:
+        return node.run_graph(body, dict(zip([v.name for v in body.input], [i, true, *inner], strict=True)))
+
+    def step(state: list[Value]) -> list[Value]:
+        outputs = run_body(state[1], state[2 : 2 + count])
+        following = g.call("add", state[1], g.constant(np.int64(1)))
+        grown = [
+            g.call("concat", (so_far, g.call("expand_dims", part, axis=(0,))), axis=0)
+            for so_far, part in zip(state[2 + count :], outputs[1 + count :], strict=True)
+        ]
+        return [more(following, g.reshape(outputs[0], ())), following, *outputs[1 : 1 + count], *grown]
+
+    inner, scanned = _settled(node, [v.info for v in carried], lambda state: run_body(first, state)[1:])
+    empty = [g.constant(np.zeros((0, *(i.shape or ())), i.dtype.numpy)) for i in scanned]
+    growing = [TensorInfo(None, i.dtype, i.ndim + 1) for i in scanned]
+    start = [more(first, true if condition is None else g.reshape(condition, ())), first, *carried, *empty]
+    return g.loop(start, [TensorInfo((), BOOL), first.info, *inner, *growing], step)[2:]
+
+
+def _settled(
+    node: OnnxNode, infos: list[TensorInfo], run: Callable[[list[Value]], list[Value]]
+) -> tuple[list[TensorInfo], list[TensorInfo]]:
+    """Infos of the carried values that fit every iteration (dims that change are unknown), and of the scan outputs."""
+    for _ in range(2 + sum(max(i.ndim, 0) for i in infos)):
+        outputs = [v.info for v in node.graph.rehearse(infos, run)]
+        joined = [_join(a, b) for a, b in zip(infos, outputs, strict=False)]
+        if joined == infos:
+            break
+        infos = joined
+    scanned = outputs[len(infos) :]
+    if not all(i.is_static for i in scanned):
+        node.fail("a loop of unknown length needs scan outputs of known shape", code="onnx-dynamic")
+    return infos, scanned
+
+
+def _join(a: TensorInfo, b: TensorInfo) -> TensorInfo:
+    if a.shape is not None and a.shape == b.shape:
+        return a
+    return TensorInfo(None, a.dtype, a.ndim if a.ndim == b.ndim else -1)
+
+
+def _unrolled(node: OnnxNode, body: Any, count: int) -> list[Value]:
+    g = node.graph
+    carried: list[Value] = [v for v in node.inputs[2:] if v is not None]
+    scanned: list[list[Value]] = [[] for _ in range(len(body.output) - 1 - len(carried))]
+    true = g.constant(np.array(True))
+    for i in range(count):
+        names = [v.name for v in body.input]
+        bound = dict(zip(names, [g.constant(np.int64(i)), true, *carried], strict=True))
+        outputs = node.run_graph(body, bound)
+        if outputs[0].array is not None and not outputs[0].array.reshape(-1)[0]:
+            node.fail("the loop stops in the middle although its condition is a constant")
+        carried = outputs[1 : 1 + len(carried)]
+        for collected, value in zip(scanned, outputs[1 + len(carried) :], strict=True):
+            collected.append(value)
+    if count == 0 and scanned:
+        node.fail("a loop of no iterations has scan outputs of unknown shape")
+    return [*carried, *(g.call("stack", tuple(c), axis=0) for c in scanned)]
+
+
+def scan(node: OnnxNode) -> Sequence[Value]:
+    """Every scanned input's axis is walked; states are carried."""
+    body, g = node.attr("body"), node.graph
+    inputs = [v for v in node.inputs if v is not None]
+    count = int(node.attr("num_scan_inputs"))
+    states, sequences = inputs[: len(inputs) - count], inputs[len(inputs) - count :]
+    axes = list(node.attr("scan_input_axes") or [0] * count)
+    backward = list(node.attr("scan_input_directions") or [0] * count)
+    shape = sequences[0].shape
+    steps = None if shape is None else shape[int(axes[0])]
+    if not isinstance(steps, int):
+        node.fail("the number of steps must be known when importing", code="onnx-dynamic")
+    if steps * len(body.node) > UNROLL_NODES:
+        node.fail(f"{steps} steps of {len(body.node)} nodes are too many to unroll")
+    collected: list[list[Value]] = [[] for _ in range(len(body.output) - len(states))]
+    for i in range(steps):
+        parts = [
+            g.call("take", s, g.constant(steps - 1 - i if back else i, "int64"), axis=int(a))
+            for s, a, back in zip(sequences, axes, backward, strict=True)
+        ]
+        outputs = node.run_graph(body, dict(zip([v.name for v in body.input], [*states, *parts], strict=True)))
+        states = outputs[: len(states)]
+        for found, value in zip(collected, outputs[len(states) :], strict=True):
+            found.append(value)
+    return [*states, *_stacked(node, collected)]
+
+
+def _stacked(node: OnnxNode, collected: list[list[Value]]) -> list[Value]:
+    axes = list(node.attr("scan_output_axes") or [0] * len(collected))
+    backward = list(node.attr("scan_output_directions") or [0] * len(collected))
+    return [
+        node.graph.call("stack", tuple(reversed(values) if back else values), axis=int(axis))
+        for values, axis, back in zip(collected, axes, backward, strict=True)
+    ]
+
+
+CONTROL: dict[str, Converter] = {"If": if_, "Loop": loop, "Scan": scan}

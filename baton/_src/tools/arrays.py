@@ -1,0 +1,71 @@
+"""Arrays in and out of the command line: `.npz` and `.npy` files, and made-up inputs of the right shape."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from baton._src.support.diagnostics import fail
+from baton._src.values.tensor import AnyArray
+
+
+def read_arrays(path: Path, names: Sequence[str]) -> dict[str, AnyArray]:
+    """The arrays of an `.npz` by name, or of an `.npy` for a model with one input. Pickled objects are refused."""
+    try:
+        loaded = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise fail("input-file", f"cannot read arrays from {path}: {error}", help="write it with numpy.savez") from error
+    if isinstance(loaded, np.ndarray):
+        if len(names) != 1:
+            raise fail("input-file", f"{path} holds one array, the model has {len(names)} inputs", help="use an .npz file")
+        return {names[0]: loaded}
+    with loaded:
+        try:
+            return {name: loaded[name] for name in loaded.files}
+        except (ValueError, zipfile.BadZipFile, EOFError) as error:
+            raise fail("input-file", f"{path} is damaged: {error}") from error
+
+
+def write_arrays(path: Path, arrays: Mapping[str, AnyArray]) -> None:
+    """Write an `.npz`, whole or not at all."""
+    temporary = path.with_name(f".{path.name}.partial")
+    try:
+        with temporary.open("wb") as stream:
+            np.savez(stream, **dict(arrays))  # type: ignore[arg-type]
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise fail("output-file", f"cannot write {path}: {error.strerror or error}") from error
+
+
+def made_up(inputs: Sequence[Any], sizes: Mapping[str, int], seed: int = 0) -> dict[str, AnyArray]:
+    """Random arrays for a model's inputs; `sizes` gives symbolic dims their numbers (default 1)."""
+    random = np.random.default_rng(seed)
+    return {spec.name: _random(random, spec.dtype, _numbers(spec.shape, sizes)) for spec in inputs}
+
+
+def _numbers(shape: Sequence[Any], sizes: Mapping[str, int]) -> tuple[int, ...]:
+    return tuple(d if isinstance(d, int) else sizes.get(str(d), 1) for d in shape)
+
+
+def _random(random: np.random.Generator, dtype: Any, shape: tuple[int, ...]) -> AnyArray:
+    if dtype.is_float:
+        return random.standard_normal(shape).astype(dtype.numpy)
+    if dtype.is_bool:
+        return np.ones(shape, np.bool_)
+    return random.integers(0, 2, shape).astype(dtype.numpy)
+
+
+def parse_sizes(texts: Sequence[str]) -> dict[str, int]:
+    """`["batch=8", "seq=128"]` as a mapping."""
+    found = {}
+    for text in texts:
+        name, _, number = text.partition("=")
+        if not name or not number.isdigit():
+            raise fail("option", f"--dim takes NAME=SIZE, got {text!r}", help="for example --dim batch=8")
+        found[name] = int(number)
+    return found

@@ -1,0 +1,30 @@
+"""`baton compile MODEL -o OUT`: from a model to an artifact that loads without the compiler."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from baton._src.driver.compile import compile as compile_model
+from baton._src.tools.console import OUT, guarded, progress
+
+Model = Annotated[Path, typer.Argument(help="an .onnx, a Relay text (.relay, .rly) or a TVMScript (.py) file")]
+
+
+@guarded
+def compile_(
+    model: Model,
+    output: Annotated[Path, typer.Option("-o", "--output", help="the artifact to write")],
+    opt_level: Annotated[int, typer.Option("-O", "--opt-level", min=0, max=4, help="how much to optimise")] = 3,
+    target: Annotated[str, typer.Option(help="the target, e.g. llvm or 'llvm -mcpu=haswell'")] = "llvm",
+) -> None:
+    """Compile MODEL for this machine and write an artifact."""
+    start = time.perf_counter()
+    with progress():
+        compiled = compile_model(model, opt_level=opt_level, target=target)
+        compiled.save(output)
+    seconds, size = time.perf_counter() - start, output.stat().st_size / 1e6
+    OUT.print(f"{output}: {size:.1f} MB, compiled in {seconds:.2f} s")

@@ -1,0 +1,70 @@
+"""How the commands talk: results on standard output, everything else on standard error, errors without tracebacks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, TypeVar
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from baton._src.support.diagnostics import BatonError, InternalError
+from baton._src.support.progress import Step, reporting
+
+F = TypeVar("F", bound=Callable[..., Any])
+OUT = Console(highlight=False, soft_wrap=True)
+ERR = Console(stderr=True, highlight=False, soft_wrap=True)
+
+USER_ERROR, INTERNAL_ERROR = 1, 2
+
+
+def guarded(command: F) -> F:
+    """A command whose errors are printed as diagnostics: exit status 1 for a user's mistake, 2 for a bug of baton's."""
+
+    @wraps(command)
+    def run(*args: Any, **options: Any) -> Any:
+        try:
+            return command(*args, **options)
+        except InternalError as error:
+            ERR.print(Text(f"internal error: {error}", style="bold red"))
+            raise typer.Exit(INTERNAL_ERROR) from error
+        except BatonError as error:
+            ERR.print(_coloured(str(error)))
+            raise typer.Exit(USER_ERROR) from error
+        except (BrokenPipeError, KeyboardInterrupt) as error:
+            raise typer.Exit(130) from error
+
+    return run  # type: ignore[return-value]
+
+
+def _coloured(message: str) -> Text:
+    text = Text(message)
+    text.highlight_regex(r"(?m)^error\[[^\]]*\]", "bold red")
+    text.highlight_regex(r"(?m)^warning\[[^\]]*\]", "bold yellow")
+    text.highlight_regex(r"(?m)^ +help:", "bold cyan")
+    text.highlight_regex(r"\^+", "bold red")
+    return text
+
+
+@contextmanager
+def progress() -> Iterator[None]:
+    """A bar for long work, on a terminal only; quiet otherwise."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[item]}"), TimeElapsedColumn())
+    with Progress(*columns, console=ERR, transient=True) as bar:
+        known: dict[str, Any] = {}
+
+        def show(step: Step) -> None:
+            if step.task not in known:
+                known[step.task] = bar.add_task(step.task, total=step.total, item="")
+            bar.update(known[step.task], completed=step.done, total=step.total, item=step.item)
+
+        with reporting(show):
+            yield

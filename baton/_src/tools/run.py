@@ -1,0 +1,40 @@
+"""`baton run MODEL|OUT --input x.npz`: run a model or an artifact once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from baton._src.driver.open_model import open_model
+from baton._src.tools.arrays import made_up, parse_sizes, read_arrays, write_arrays
+from baton._src.tools.console import OUT, guarded, progress
+
+
+@guarded
+def run(
+    model: Annotated[Path, typer.Argument(help="a model file or an artifact of `baton compile`")],
+    input_: Annotated[Path | None, typer.Option("-i", "--input", help="inputs by name (.npz), or one array (.npy)")] = None,
+    random: Annotated[bool, typer.Option("--random", help="make up the inputs")] = False,
+    dim: Annotated[list[str] | None, typer.Option(help="size of a symbolic dim for --random: NAME=SIZE")] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="write the outputs (.npz)")] = None,
+    threads: Annotated[int | None, typer.Option(help="how many threads; default: all cores")] = None,
+) -> None:
+    """Run MODEL on inputs from a file and print (or write) its outputs."""
+    with progress():
+        opened = open_model(model, num_threads=threads)
+    names = [spec.name for spec in opened.inputs]
+    if input_ is None and not random and names:
+        raise typer.BadParameter(f"give --input FILE with {', '.join(names)}, or --random")
+    feed = read_arrays(input_, names) if input_ is not None else made_up(opened.inputs, parse_sizes(dim or []))
+    outputs = opened.run(feed)
+    found = {spec.name: array for spec, array in zip(opened.outputs, outputs, strict=True)}
+    if output is not None:
+        write_arrays(output, found)
+    table = Table("output", "shape", "dtype", "first values")
+    for name, array in found.items():
+        values = ", ".join(f"{v:.5g}" for v in array.reshape(-1)[:6].tolist())
+        table.add_row(name, str(array.shape), str(array.dtype), values + (", …" if array.size > 6 else ""))
+    OUT.print(table)
