@@ -1,1 +1,1 @@
-"""What an executable needs to run, free of IR: the format, the machine, native functions, builtins, profiler, graph face."""
+"""What an executable needs to run, free of IR: format, machine, native functions, builtins, profiler."""

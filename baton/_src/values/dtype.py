@@ -76,15 +76,19 @@ class DataType(str):
         """The NumPy dtype of one lane (ml_dtypes for bfloat16 and float8)."""
         name = str(self.element)
         if name == "bfloat16":
-            return np.dtype(ml_dtypes.bfloat16)
+            return _numpy(ml_dtypes.bfloat16)
         if name in _FLOAT8:
-            return np.dtype(_FLOAT8[name])
+            return _numpy(_FLOAT8[name])
         if self.kind in ("void", "handle"):
             raise fail("dtype-unknown", f"{self} has no NumPy counterpart")
         return np.dtype(name)
 
     def __repr__(self) -> str:
         return f"DataType({str(self)!r})"
+
+
+def _numpy(scalar: Any) -> np.dtype[Any]:
+    return np.dtype(scalar)
 
 
 _INTERNED: dict[str, DataType] = {}

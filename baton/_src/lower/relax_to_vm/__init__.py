@@ -1,0 +1,1 @@
+"""Relax with `call_tir` -> native entries, memory plans and bytecode."""

@@ -1,0 +1,77 @@
+"""Run-time checks of values: one check an instruction, with messages that name the variable and both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from baton._src.runtime.constants import Data
+from baton._src.runtime.value_checks import Matcher, check_function, describe, mismatch
+from baton._src.runtime.value_checks import check_signature as check_values
+from baton._src.runtime.value_info import FunctionValue, PrimScalar, ShapeValue, TensorValue, TupleValue, ValueInfo
+from baton._src.values.shape import ShapeTuple
+
+
+def check_signature(heap: list[Any], infos: TupleValue, facts: Data, *arguments: Any) -> tuple[()]:
+    """The arguments of a function against its parameters: bind all shape variables first, then check left to right.
+
+    `facts` is [function name, parameter names, slot names].
+    """
+    function, names, slots = facts.content
+    check_values(arguments, infos.fields, names, Matcher(heap, slots), function)
+    return ()
+
+
+def match_cast(heap: list[Any], info: ValueInfo, facts: Data, value: Any, *shapes: Any) -> Any:
+    """`value`, after checking it against `info` left to right; new shape variables are stored to the heap.
+
+    `facts` is [what is checked, slot names]; `shapes` are the shapes held by variables that `info` refers to.
+    """
+    place, slots = facts.content
+    Matcher(heap, slots, shapes).check(value, info, place)
+    return value
+
+
+def check_tensor_info(value: Any, ndim: int, dtype: str | None, context: str = "") -> tuple[()]:
+    """A tensor of rank `ndim` (-1: any) and `dtype` (null or void: any)."""
+    kind = "" if dtype in (None, "void") else str(dtype)
+    Matcher([]).check(value, TensorValue(kind, ndim), context or "value")
+    return ()
+
+
+def check_shape_info(value: Any, ndim: int, context: str = "") -> tuple[()]:
+    """A shape of `ndim` dims (-1: any)."""
+    Matcher([]).check(value, ShapeValue(ndim), context or "value")
+    return ()
+
+
+def check_prim_value_info(value: Any, dtype: str, context: str = "") -> tuple[()]:
+    """A prim value of `dtype`."""
+    Matcher([]).check(value, PrimScalar(str(dtype)), context or "value")
+    return ()
+
+
+def check_tuple_info(value: Any, size: int, context: str = "") -> tuple[()]:
+    """A tuple of `size` values."""
+    if not isinstance(value, tuple) or isinstance(value, ShapeTuple):
+        raise mismatch(context or "value", f"a tuple of {size} values", describe(value))
+    if len(value) != size:
+        raise mismatch(context or "value", f"a tuple of {size} values", f"{len(value)} values")
+    return ()
+
+
+def check_func_info(value: Any, context: str = "") -> tuple[()]:
+    """Something callable."""
+    check_function(value, FunctionValue(any_callable=True), context or "value")
+    return ()
+
+
+TABLE: Mapping[str, Callable[..., Any]] = {
+    "vm.builtin.check_signature": check_signature,
+    "vm.builtin.match_cast": match_cast,
+    "vm.builtin.check_tensor_info": check_tensor_info,
+    "vm.builtin.check_shape_info": check_shape_info,
+    "vm.builtin.check_prim_value_info": check_prim_value_info,
+    "vm.builtin.check_tuple_info": check_tuple_info,
+    "vm.builtin.check_func_info": check_func_info,
+}

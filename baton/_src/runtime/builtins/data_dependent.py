@@ -1,0 +1,36 @@
+"""Operators whose output shape depends on the data: answered by NumPy at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from baton._src.values.tensor import NDArray
+
+
+def _axis_of(axis: Any) -> int | None:
+    return None if axis is None else int(axis)
+
+
+def unique(
+    data: NDArray, sorted: Any = 1, index: Any = 0, inverse: Any = 0, counts: Any = 0, axis: Any = None
+) -> NDArray | tuple[NDArray, ...]:
+    """The distinct elements, ascending; with their first indices, the inverse map and counts where asked for."""
+    found: Any = np.unique(  # type: ignore[call-overload]
+        data.data, bool(index), bool(inverse), bool(counts), axis=_axis_of(axis)
+    )
+    if not isinstance(found, tuple):
+        return NDArray(np.ascontiguousarray(found))
+    first, *rest = found
+    return (NDArray(np.ascontiguousarray(first)), *[NDArray(np.ascontiguousarray(r).astype(np.int64)) for r in rest])
+
+
+def nonzero(data: NDArray) -> NDArray:
+    """The coordinates of the elements that are not zero, one row an axis: int64 of shape (rank, count)."""
+    found = np.stack(np.nonzero(np.atleast_1d(data.data))).astype(np.int64)
+    return NDArray(np.ascontiguousarray(found))
+
+
+TABLE: Mapping[str, Callable[..., Any]] = {"relax.run.unique": unique, "relax.run.nonzero": nonzero}

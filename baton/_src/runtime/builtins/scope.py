@@ -1,0 +1,35 @@
+"""What a builtin may ask of the machine that runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from baton._src.runtime.function_entry import FunctionEntry
+from baton._src.values.packed_func import FunctionTable
+
+
+class Machine(Protocol):
+    """The part of `VirtualMachine` that builtins use."""
+
+    functions: FunctionTable
+
+    def invoke(self, function: int, args: tuple[Any, ...]) -> Any:
+        """Run function number `function`."""
+        ...
+
+    def function_value(self, function: int) -> Any:
+        """Function number `function` as a value: a closure or a packed function."""
+        ...
+
+    def function_entry(self, function: int) -> FunctionEntry: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    """A function of the machine. Those that need the machine itself take it as their first argument."""
+
+    name: str
+    function: Callable[..., Any]
+    doc: str

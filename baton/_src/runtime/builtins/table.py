@@ -1,0 +1,19 @@
+"""All builtins of the machine by name: the place to look up what bytecode may call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from baton._src.runtime.builtins import checks, data_dependent, functions, memory, shapes, structures
+
+BUILTINS: Mapping[str, Callable[..., Any]] = {
+    **checks.TABLE,
+    **data_dependent.TABLE,
+    **functions.TABLE,
+    **functions.MACHINE_TABLE,
+    **memory.TABLE,
+    **shapes.TABLE,
+    **structures.TABLE,
+}
+"""Functions of run-time values. Those that need the machine take it first: bytecode passes `%vm`."""

@@ -1,0 +1,225 @@
+"""`Engine`: the inside of the virtual machine. Functions are made ready when first used; one loop runs bytecode.
+
+Frames are explicit: nested calls of the program use no Python stack, and a tail call replaces its frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from baton._src.runtime.builtins.table import BUILTINS
+from baton._src.runtime.bytecode import VM_REGISTER, Operand, OperandKind
+from baton._src.runtime.executable import Executable
+from baton._src.runtime.function_entry import FunctionEntry
+from baton._src.runtime.kernel_function import KernelFunction
+from baton._src.runtime.machine_code import (
+    CALL,
+    GOTO,
+    HOST,
+    IF,
+    INVOKE,
+    RET,
+    TAIL_CALL,
+    Code,
+    make_ready,
+)
+from baton._src.runtime.native import NativeLibrary
+from baton._src.runtime.native_function import KernelHook, NativeFunction
+from baton._src.runtime.value_checks import argument_count, describe, mismatch
+from baton._src.support.diagnostics import fail
+from baton._src.values.closure import Closure
+from baton._src.values.convert import from_host
+from baton._src.values.packed_func import FunctionTable
+from baton._src.values.tensor import NDArray
+
+Instrument = Callable[..., Any]
+"""`instrument(func, name, before_run, ret_value, *args)`; returning `SKIP_RUN` before a call skips it."""
+NO_OP, SKIP_RUN = 0, 1
+
+
+class Engine:
+    """Runs the functions of one executable; packed functions come from `functions`."""
+
+    def __init__(self, executable: Executable, functions: FunctionTable) -> None:
+        self.executable = executable
+        self.functions = functions
+        self.instrument: Instrument | None = None
+        self.kernel_hook: KernelHook | None = None
+        self._names = [f.name for f in executable.functions]
+        self._codes: dict[int, Code] = {}
+        self._hosts: dict[int, Callable[..., Any]] = {}
+
+    # --------------------------------------------------------------------------------------- functions
+
+    def function_entry(self, number: int) -> FunctionEntry:
+        """Row `number` of the function table."""
+        return self.executable.functions[number]
+
+    def code(self, number: int) -> Code:
+        """Bytecode function `number`, ready to run."""
+        known = self._codes.get(number)
+        if known is None:
+            entry = self.executable.functions[number]
+            known = self._codes[number] = Code(entry.name, entry.params, entry.registers)
+            instructions = self.executable.instructions[entry.start : entry.end]
+            make_ready(known, instructions, self._resolve, self._operand_value, self._names)
+        return known
+
+    def _resolve(self, number: int) -> tuple[int, Any]:
+        entry = self.executable.functions[number]
+        if entry.kind == "vm":
+            return CALL, number
+        if entry.name == "vm.builtin.invoke_closure":
+            return INVOKE, None
+        return HOST, self.host_function(number)
+
+    def host_function(self, number: int) -> Callable[..., Any]:
+        """Function `number` (native, kernel, builtin or packed) as a Python callable on run-time values."""
+        known = self._hosts.get(number)
+        if known is None:
+            known = self._hosts[number] = self._make_host(self.executable.functions[number])
+        return known
+
+    def _make_host(self, entry: FunctionEntry) -> Callable[..., Any]:
+        executable = self.executable
+        if entry.kind == "native":
+            plan = executable.natives[entry.name]
+            library = self._library(entry.name)
+            native = NativeFunction(plan, library.address(plan.symbol), executable.constants, library)
+            return partial(self._call_native, native)
+        if entry.kind == "kernel":
+            library = self._library(entry.name)
+            return KernelFunction(executable.kernels[entry.name], library.address(entry.name), library)
+        if entry.name in BUILTINS:
+            return BUILTINS[entry.name]
+        if entry.name in executable.attached:
+            return executable.attached[entry.name]
+        # A registered function may be replaced later on, and registered only after the program was loaded.
+        return partial(self._call_registered, entry.name)
+
+    def _library(self, name: str) -> NativeLibrary:
+        library = self.executable.library
+        if library is None:
+            raise fail("executable-corrupt", f"{name} is native, but the executable has no object code")
+        return library
+
+    def _call_native(self, native: NativeFunction, *values: Any) -> Any:
+        return native(*values, hook=self.kernel_hook)
+
+    def _call_registered(self, name: str, *values: Any) -> Any:
+        return self.functions.lookup(name)(*values)
+
+    def function_value(self, number: int) -> Any:
+        """Function `number` as a value."""
+        entry = self.executable.functions[number]
+        if entry.kind == "packed":
+            return self.functions.lookup(entry.name)
+        return Closure(entry.name, number, (), self._invoke_value, entry.info)
+
+    def _invoke_value(self, closure: Closure, args: tuple[Any, ...]) -> Any:
+        values = tuple([from_host(a) for a in args])
+        return self.invoke(closure.function, (*values, *closure.captured))
+
+    def _operand_value(self, operand: Operand) -> Any:
+        match operand.kind:
+            case OperandKind.IMMEDIATE:
+                return operand.value
+            case OperandKind.CONSTANT:
+                return self.executable.constants[operand.value]
+            case OperandKind.FUNCTION:
+                return self.function_value(operand.value)
+            case OperandKind.REGISTER:
+                return self if operand.value == VM_REGISTER else None
+
+    # ---------------------------------------------------------------------------------------- the loop
+
+    def invoke(self, number: int, args: tuple[Any, ...]) -> Any:
+        """Run function `number` on run-time values."""
+        entry = self.executable.functions[number]
+        if entry.kind != "vm":
+            return self._host_call(entry.name, self.host_function(number), list(args))
+        return self._run(number, args)
+
+    def _run(self, number: int, args: tuple[Any, ...]) -> Any:
+        code = self.code(number)
+        registers, instructions, pool, position = _enter(code, args), code.instructions, code.pool, 0
+        frames: list[tuple[Code, list[Any], int, int]] = []
+        while True:
+            ready = instructions[position]
+            position += 1
+            kind = ready[0]
+            if kind == HOST:
+                values = [registers[i] if i >= 0 else pool[~i] for i in ready[4]]
+                if self.instrument is None:
+                    registers[ready[1]] = ready[3](*values)
+                else:
+                    registers[ready[1]] = self._host_call(ready[2], ready[3], values)
+                continue
+            if kind == IF:
+                if not _is_true(registers[ready[1]]):
+                    position = ready[2]
+                continue
+            if kind == GOTO:
+                position = ready[1]
+                continue
+            if kind == RET:
+                result = registers[ready[1]]
+                if not frames:
+                    return result
+                code, registers, position, dst = frames.pop()
+                instructions, pool = code.instructions, code.pool
+                registers[dst] = result
+                continue
+            # A call: of a bytecode function, or of a function value.
+            values = [registers[i] if i >= 0 else pool[~i] for i in ready[-1]]
+            if kind in (CALL, TAIL_CALL):
+                callee = ready[2]
+            else:
+                callee, values = self._callee(values)
+                if callee is None:
+                    registers[ready[1]] = values
+                    continue
+            if kind in (CALL, INVOKE):
+                frames.append((code, registers, position, ready[1]))
+            code = self.code(callee)
+            registers, instructions, pool, position = _enter(code, values), code.instructions, code.pool, 0
+
+    def _callee(self, values: list[Any]) -> tuple[int | None, Any]:
+        """The bytecode function behind a function value and its arguments; or None and the result, if it is none."""
+        _machine, function, *args = values
+        if isinstance(function, Closure) and function.invoke == self._invoke_value:
+            args += function.captured
+            if self.executable.functions[function.function].kind == "vm":
+                return function.function, args
+            return None, self.invoke(function.function, tuple(args))
+        if not callable(function):
+            raise mismatch("call", "a function", describe(function))
+        return None, self._host_call(getattr(function, "name", "closure"), function, args)
+
+    def _host_call(self, name: str, function: Callable[..., Any], values: list[Any]) -> Any:
+        """Call a host function, with the instrument around it if there is one."""
+        instrument = self.instrument
+        if instrument is None:
+            return function(*values)
+        if instrument(function, name, True, None, *values) == SKIP_RUN:
+            return None
+        result = function(*values)
+        instrument(function, name, False, result, *values)
+        return result
+
+
+def _enter(code: Code, args: Sequence[Any]) -> list[Any]:
+    """The registers of a new frame; the last one takes values nobody reads."""
+    if len(args) != len(code.params):
+        argument_count(code.name, len(code.params), len(args), code.params)
+    return [*args, *[None] * (code.registers - len(args) + 1)]
+
+
+def _is_true(condition: Any) -> bool:
+    if condition is True or condition is False:
+        return condition
+    if isinstance(condition, NDArray) and condition.data.ndim == 0:
+        return bool(condition.data)
+    return bool(BUILTINS["vm.builtin.read_if_cond"](condition))

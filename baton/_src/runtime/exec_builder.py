@@ -1,0 +1,222 @@
+"""`ExecBuilder`: bytecode, instruction by instruction. The API follows `tvm.relax.ExecBuilder` v0.19.
+
+ib = ExecBuilder()
+with ib.function("main", num_inputs=1):
+    ib.emit_call("vm.builtin.copy", args=[ib.r(0)], dst=ib.r(1))
+    ib.emit_ret(ib.r(1))
+executable = ib.get()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from baton._src.runtime.bytecode import (
+    VM_REGISTER,
+    VOID_REGISTER,
+    Call,
+    Goto,
+    If,
+    Instruction,
+    Operand,
+    OperandKind,
+    Ret,
+)
+from baton._src.runtime.executable import Executable
+from baton._src.runtime.function_entry import FunctionEntry
+from baton._src.runtime.value_info import ValueInfo
+from baton._src.support.diagnostics import fail
+from baton._src.values.convert import from_host
+from baton._src.values.tensor import NDArray
+
+
+class ExecBuilder:
+    """Collects functions, constants and instructions; `get()` gives the executable."""
+
+    def __init__(self) -> None:
+        self._functions: list[FunctionEntry] = []
+        self._index: dict[str, int] = {}
+        self._constants: list[Any] = []
+        self._constant_keys: dict[Any, int] = {}
+        self._instructions: list[Instruction] = []
+        self._current: int | None = None
+        self._written: set[int] = set()
+        self._highest = -1
+
+    # ---------------------------------------------------------------------------------------- operands
+
+    def r(self, index: int) -> Operand:
+        """Register `index`."""
+        return Operand(OperandKind.REGISTER, index)
+
+    def imm(self, value: int) -> Operand:
+        """An immediate integer (56 bits, signed)."""
+        return Operand(OperandKind.IMMEDIATE, value)
+
+    def c(self, index: int) -> Operand:
+        """Constant `index`."""
+        return Operand(OperandKind.CONSTANT, index)
+
+    def f(self, name: str) -> Operand:
+        """The function `name`, as a value."""
+        return Operand(OperandKind.FUNCTION, self.function_number(name))
+
+    def void_arg(self) -> Operand:
+        """A destination nobody reads."""
+        return Operand(OperandKind.REGISTER, VOID_REGISTER)
+
+    def vm_state(self) -> Operand:
+        """The machine itself."""
+        return Operand(OperandKind.REGISTER, VM_REGISTER)
+
+    def convert_constant(self, value: Any) -> Operand:
+        """The operand of a constant holding `value` (a tensor, shape, string, dtype, number, None or tuple of such)."""
+        known = from_host(value)
+        key = _constant_key(known)
+        index = self._constant_keys.get(key)
+        if index is None:
+            index = len(self._constants)
+            self._constants.append(known)
+            self._constant_keys[key] = index
+        return self.c(index)
+
+    # --------------------------------------------------------------------------------------- functions
+
+    def function_number(self, name: str) -> int:
+        """The index of `name` in the function table; an unknown name becomes a packed function's."""
+        if name not in self._index:
+            self.add_function(FunctionEntry("packed", name))
+        return self._index[name]
+
+    def add_function(self, entry: FunctionEntry) -> int:
+        """Add a row (native functions, kernels), or complete a declared one; returns its index."""
+        known = self._index.get(entry.name)
+        if known is None:
+            self._index[entry.name] = known = len(self._functions)
+            self._functions.append(entry)
+        else:
+            self._functions[known] = entry
+        return known
+
+    def declare_function(self, name: str, kind: str = "vm") -> None:
+        """Say that `name` will be defined, so that earlier code may call it."""
+        if name not in self._index:
+            self.add_function(FunctionEntry(kind, name))
+
+    @contextmanager
+    def function(
+        self,
+        name: str,
+        num_inputs: int = 0,
+        param_names: Sequence[str] | None = None,
+        public: bool = True,
+        info: ValueInfo | None = None,
+    ) -> Iterator[None]:
+        """Everything emitted inside belongs to function `name`; its arguments are registers 0, 1, ..."""
+        if self._current is not None:
+            raise fail("vm-builder", "functions cannot be nested", help="end the other `with function(...)` first")
+        defined = self._index.get(name)
+        if defined is not None and self._functions[defined].end:
+            raise fail("vm-builder", f"function {name!r} is defined twice")
+        params = tuple(param_names or [f"arg{i}" for i in range(num_inputs)])
+        if len(params) != num_inputs:
+            raise fail("vm-builder", f"{name} has {num_inputs} inputs, {len(params)} names are given")
+        entry = FunctionEntry("vm", name, params, start=len(self._instructions), public=public, info=info)
+        self._current = self.add_function(entry)
+        self._written = set(range(num_inputs))
+        self._highest = num_inputs - 1
+        try:
+            yield
+        finally:
+            number, self._current = self._current, None
+        self._finish(number, name)
+
+    def _finish(self, number: int, name: str) -> None:
+        entry = self._functions[number]
+        end = len(self._instructions)
+        if end == entry.start or not isinstance(self._instructions[-1], (Ret, Goto)):
+            raise fail("vm-builder", f"function {name!r} does not end in emit_ret")
+        self._functions[number] = replace(entry, registers=self._highest + 1, end=end)
+
+    # ------------------------------------------------------------------------------------ instructions
+
+    def emit_call(self, name: str | Operand, args: Sequence[Any] = (), dst: Operand | None = None) -> None:
+        """dst = name(args). Arguments are operands, or values that become constants."""
+        self._inside("emit_call")
+        operands = tuple(a if isinstance(a, Operand) else self.convert_constant(a) for a in args)
+        for operand in operands:
+            self._reads(operand)
+        function = self.function_number(name) if isinstance(name, str) else name.value
+        target = VOID_REGISTER if dst is None else dst.value
+        self._instructions.append(Call(target, function, operands))
+        self._writes(target)
+
+    def emit_ret(self, result: Operand) -> None:
+        """Return a register's value."""
+        self._inside("emit_ret")
+        self._reads(result)
+        self._instructions.append(Ret(result.value))
+
+    def emit_goto(self, offset: int) -> None:
+        """Continue `offset` instructions further on."""
+        self._inside("emit_goto")
+        self._instructions.append(Goto(offset))
+
+    def emit_if(self, condition: Operand, false_offset: int) -> None:
+        """Continue with the next instruction if the register holds a true scalar, else `false_offset` further on."""
+        self._inside("emit_if")
+        self._reads(condition)
+        self._instructions.append(If(condition.value, false_offset))
+
+    @property
+    def position(self) -> int:
+        """The number the next instruction will have."""
+        return len(self._instructions)
+
+    def patch(self, position: int, instruction: Instruction) -> None:
+        """Replace the instruction at `position`: jumps whose target is known only later."""
+        self._instructions[position] = instruction
+
+    def _inside(self, what: str) -> None:
+        if self._current is None:
+            raise fail("vm-builder", f"{what} outside a function", help="use `with builder.function(name, num_inputs)`")
+
+    def _writes(self, register: int) -> None:
+        if register != VOID_REGISTER:
+            self._written.add(register)
+            self._highest = max(self._highest, register)
+
+    def _reads(self, operand: Operand) -> None:
+        if operand.kind is not OperandKind.REGISTER or operand.value in (VOID_REGISTER, VM_REGISTER):
+            return
+        if operand.value not in self._written:
+            raise fail("vm-builder", f"register {operand.value} is read before anything is written to it")
+
+    # -------------------------------------------------------------------------------------------- end
+
+    def get(self, **parts: Any) -> Executable:
+        """The executable; `parts` are further fields of it (native plans, kernels, object code, text, facts)."""
+        undefined = [f.name for f in self._functions if f.kind == "vm" and not f.end]
+        if undefined:
+            raise fail("vm-builder", f"declared but never defined: {', '.join(undefined)}")
+        return Executable(tuple(self._functions), tuple(self._instructions), tuple(self._constants), **parts)
+
+    def constant_index(self, value: Any) -> int:
+        """The index `convert_constant` gives `value`."""
+        return self.convert_constant(value).value
+
+
+def _constant_key(value: Any) -> Any:
+    """Constants are shared by identity when they are tensors, by class and content when they are small."""
+    if isinstance(value, (NDArray, np.ndarray)):
+        return id(value)
+    try:
+        hash(value)
+    except TypeError:
+        return id(value)
+    return (type(value), repr(value)) if isinstance(value, (float, tuple)) else (type(value), value)

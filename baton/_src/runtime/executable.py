@@ -1,0 +1,143 @@
+"""`Executable`: a compiled module, complete and free of IR. Running is `vm.VirtualMachine`."""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from baton._src.runtime.archive import Archive, read_archive, write_archive
+from baton._src.runtime.bytecode import Instruction, decode, encode
+from baton._src.runtime.constants import constants_from_data, constants_to_data
+from baton._src.runtime.executable_text import bytecode_python, bytecode_text, statistics
+from baton._src.runtime.function_entry import FunctionEntry, entry_from_data, entry_to_data
+from baton._src.runtime.kernel_function import KernelSignature, signature_from_data, signature_to_data
+from baton._src.runtime.native import NativeLibrary, load
+from baton._src.runtime.native_plan import NativePlan, plan_from_data, plan_to_data
+from baton._src.runtime.verify import verify_executable
+from baton._src.support.diagnostics import fail
+from baton._src.values.packed_func import PackedFunc
+from baton._src.values.tensor import NDArray
+
+
+@dataclass(frozen=True)
+class Executable:
+    """Functions, bytecode, constants, native code and what describes them."""
+
+    functions: tuple[FunctionEntry, ...]
+    instructions: tuple[Instruction, ...] = field(repr=False, default=())
+    constants: tuple[Any, ...] = field(repr=False, default=())
+    natives: dict[str, NativePlan] = field(repr=False, default_factory=dict)
+    kernels: dict[str, KernelSignature] = field(repr=False, default_factory=dict)
+    object_code: bytes = field(repr=False, default=b"")
+    ir_text: str = field(repr=False, default="")
+    facts: dict[str, Any] = field(repr=False, default_factory=dict)
+    """What else is worth knowing, as JSON data: target, compiler version, inputs and outputs of `main`, sizes."""
+    attached: dict[str, PackedFunc] = field(repr=False, default_factory=dict)
+    """Packed functions given by whoever built or loaded it (not saved), such as run-time compilation of operators."""
+
+    @cached_property
+    def library(self) -> NativeLibrary | None:
+        """The native code, linked when first used; None if there is none."""
+        return load(self.object_code) if self.object_code else None
+
+    @cached_property
+    def function_index(self) -> dict[str, int]:
+        """Where each function is in the table."""
+        return {f.name: i for i, f in enumerate(self.functions)}
+
+    def entry(self, name: str) -> FunctionEntry:
+        """The public function called `name`; `DiagnosticError` (`function-missing`)."""
+        index = self.function_index.get(name)
+        if index is not None and self.functions[index].public:
+            return self.functions[index]
+        known = ", ".join(f.name for f in self.functions if f.public) or "none"
+        private = " (it is private)" if index is not None else ""
+        raise fail(
+            "function-missing", f"the executable has no public function {name!r}{private}", help=f"it has: {known}"
+        )
+
+    # ---------------------------------------------------------------------------------------- for people
+
+    def stats(self) -> str:
+        """How many functions, constants and instructions there are, and which packed functions are needed."""
+        shapes = [f"{tuple(c.shape)} {c.dtype}" for c in self.constants if isinstance(c, NDArray)]
+        sizes = (len(self.instructions), len(self.object_code))
+        return statistics(self.functions, shapes, self.kernels, sizes)
+
+    def as_text(self) -> str:
+        """The bytecode, readable."""
+        return bytecode_text(self.functions, self.instructions)
+
+    def as_python(self) -> str:
+        """The program that builds this bytecode through an `ExecBuilder`."""
+        return bytecode_python(self.functions, self.instructions)
+
+    # ------------------------------------------------------------------------------------------- files
+
+    def save(self, path: str | Path) -> None:
+        """Write the executable to `path`: whole, or not at all."""
+        words, _ = encode(self.instructions)
+        constants, tensors = constants_to_data(self.constants)
+        manifest = {
+            "functions": [entry_to_data(f) for f in self.functions],
+            "constants": constants,
+            "natives": [plan_to_data(p) for p in self.natives.values()],
+            "kernels": [signature_to_data(k) for k in self.kernels.values()],
+            "facts": self.facts,
+        }
+        members = {"ir.txt": self.ir_text.encode(), "code.o": self.object_code, "bytecode.bin": _to_bytes(words)}
+        write_archive(Archive(manifest, members, tensors), path)
+
+    export_library = save
+
+    def jit(self) -> Executable:
+        """This executable: it links itself when first used (TVM's spelling)."""
+        return self
+
+
+def load_executable(path: str | Path, verify: bool = False) -> Executable:
+    """The executable saved at `path`, constants mapped into memory. `verify=True` also checks the constants' checksum.
+
+    Errors: `file-missing`, `executable-corrupt`, `executable-version`; when it is run, `object-target`.
+    """
+    archive = read_archive(path, verify)
+    manifest = archive.manifest
+    try:
+        found = Executable(
+            functions=tuple(entry_from_data(e) for e in manifest["functions"]),
+            instructions=tuple(decode(_to_words(archive.members["bytecode.bin"]))),
+            constants=tuple(constants_from_data(manifest["constants"], archive.tensors)),
+            natives={p.name: p for p in map(plan_from_data, manifest["natives"])},
+            kernels={k.symbol: k for k in map(signature_from_data, manifest["kernels"])},
+            object_code=archive.members["code.o"],
+            ir_text=archive.members["ir.txt"].decode(),
+            facts=dict(manifest["facts"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise fail(
+            "executable-corrupt",
+            f"{path} cannot be loaded: the manifest is malformed ({error!r})",
+            help="save or download the artifact again",
+        ) from error
+    verify_executable(found.functions, found.instructions, len(found.constants), found.natives, found.kernels)
+    return found
+
+
+def _to_bytes(words: list[int]) -> bytes:
+    packed = array("q", words)
+    if sys.byteorder == "big":
+        packed.byteswap()
+    return packed.tobytes()
+
+
+def _to_words(content: bytes) -> list[int]:
+    if len(content) % 8:
+        raise fail("executable-corrupt", "the bytecode is not a whole number of words")
+    packed = array("q", content)
+    if sys.byteorder == "big":
+        packed.byteswap()
+    return packed.tolist()

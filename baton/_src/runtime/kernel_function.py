@@ -1,0 +1,145 @@
+"""`KernelFunction`: one native kernel as a function of tensors and scalars, for calls from bytecode and by hand.
+
+It follows `tir.kernel_abi`: the PrimFunc's params in order, then its shape variables, which are read from the shapes of
+the tensors given. Tensors are checked against the kernel's buffers, so a wrong shape is a diagnostic and never a stray
+memory access.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.runtime.addresses import data_address
+from baton._src.runtime.value_checks import Matcher, argument_count, mismatch
+from baton._src.runtime.value_info import PrimScalar, TensorValue, info_from_data, info_to_data
+from baton._src.support.diagnostics import fail
+from baton._src.values.convert import contiguous
+from baton._src.values.dtype import DataType
+from baton._src.values.tensor import NDArray
+
+
+@dataclass(frozen=True)
+class KernelSignature:
+    """`params` in order: a `TensorValue` for a buffer, a `PrimScalar` for a scalar (its `value` is its own slot).
+
+    `variables` names the slots: scalars that are shape variables and those passed after the params (`trailing` slots).
+    """
+
+    symbol: str
+    params: tuple[TensorValue | PrimScalar, ...]
+    variables: tuple[str, ...] = ()
+    trailing: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+
+
+def signature_to_data(signature: KernelSignature) -> list[Any]:
+    """The signature as JSON data."""
+    params = [info_to_data(p) for p in signature.params]
+    return [signature.symbol, params, list(signature.variables), list(signature.trailing), list(signature.names)]
+
+
+def signature_from_data(data: Any) -> KernelSignature:
+    """The inverse of `signature_to_data`."""
+    try:
+        symbol, params, variables, trailing, names = data
+        infos = tuple(info_from_data(p) for p in params)
+    except (TypeError, ValueError) as error:
+        raise fail("executable-corrupt", f"the signature of a kernel is malformed: {error}") from error
+    kept = tuple(i for i in infos if isinstance(i, (TensorValue, PrimScalar)))
+    if len(kept) != len(infos):
+        raise fail("executable-corrupt", f"kernel {symbol}: parameters are tensors and scalars")
+    return KernelSignature(symbol, kept, tuple(variables), tuple(trailing), tuple(names))
+
+
+class KernelFunction:
+    """Callable with one value a param; returns the empty tuple. Errors: `argument-count`, `value-mismatch`."""
+
+    def __init__(self, signature: KernelSignature, address: int, library: Any = None) -> None:
+        self.signature = signature
+        self.name = signature.symbol
+        self._take_fault: Callable[[], str | None] = getattr(library, "take_fault", lambda: None)
+        self.library = library
+        self._converters = [_converter(p) for p in signature.params]
+        types = [c for c, _ in self._converters] + [ctypes.c_int64] * len(signature.trailing)
+        self._entry = ctypes.CFUNCTYPE(None, *types)(address)
+
+    def __call__(self, *values: Any) -> tuple[()]:
+        signature = self.signature
+        if len(values) != len(signature.params):
+            argument_count(self.name, len(signature.params), len(values), signature.names)
+        heap = self._bind(values)
+        keep: list[NDArray] = []
+        arguments = [convert(v, keep) for (_, convert), v in zip(self._converters, values)]
+        self._entry(*arguments, *[heap[slot] for slot in signature.trailing])
+        fault = self._take_fault()
+        if fault is not None:
+            raise fail("kernel-fault", f"{self.name}: {fault}")
+        return ()
+
+    def _bind(self, values: Sequence[Any]) -> list[Any]:
+        signature = self.signature
+        heap: list[Any] = [None] * len(signature.variables)
+        matcher = Matcher(heap, signature.variables)
+        places = [f"{self.name}: argument {n}" for n in self._names()]
+        for value, param, place in zip(values, signature.params, places):
+            if isinstance(param, PrimScalar):
+                if not isinstance(value, (int, float)):
+                    raise mismatch(place, f"a scalar of dtype {param.dtype}", type(value).__name__)
+                if param.value is not None:
+                    heap[param.value[1]] = value
+            else:
+                matcher.bind(value, param, place)
+        for value, param, place in zip(values, signature.params, places):
+            if isinstance(param, TensorValue):
+                matcher.check(value, param, place)
+        return heap
+
+    def _names(self) -> Sequence[str]:
+        return self.signature.names or [str(i) for i in range(len(self.signature.params))]
+
+
+Converter = Callable[[Any, list[NDArray]], Any]
+
+
+def _converter(param: TensorValue | PrimScalar) -> tuple[Any, Converter]:
+    """The C type of a parameter, and how its value becomes one."""
+    if isinstance(param, TensorValue):
+        return ctypes.c_size_t, _tensor_address
+    dtype = DataType(param.dtype)
+    if dtype.is_float and dtype.bits == 16:
+        return ctypes.c_uint16, lambda value, keep: _bits16(value, dtype)
+    return _C_TYPES[str(dtype)], lambda value, keep: value
+
+
+def _bits16(value: float, dtype: DataType) -> int:
+    return int.from_bytes(dtype.numpy.type(value).tobytes(), "little")
+
+
+_C_TYPES: dict[str, Any] = {
+    "bool": ctypes.c_bool,
+    "int8": ctypes.c_int8,
+    "int16": ctypes.c_int16,
+    "int32": ctypes.c_int32,
+    "int64": ctypes.c_int64,
+    "uint8": ctypes.c_uint8,
+    "uint16": ctypes.c_uint16,
+    "uint32": ctypes.c_uint32,
+    "uint64": ctypes.c_uint64,
+    "float32": ctypes.c_float,
+    "float64": ctypes.c_double,
+}
+
+
+def _tensor_address(value: NDArray, keep: list[NDArray]) -> int:
+    """The address of a tensor; one that is strided is refused, since the kernel might write it."""
+    array = value.data
+    if not array.flags.c_contiguous:
+        if array.flags.writeable:
+            raise fail("tensor-layout", "a kernel was given a tensor that is not contiguous", help="copy it first")
+        usable = NDArray(contiguous(array))
+        keep.append(usable)
+        array = usable.data
+    return data_address(array)

@@ -1,0 +1,227 @@
+"""`NativeFunction`: a native entry as a function of tensors. One foreign call, everything else computed beforehand.
+
+Shapes are checked and output shapes computed once for each combination of input shapes, and remembered. Inputs and
+outputs are not copied. Any number of threads may call: each call has an arena of its own, taken from a pool.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from baton._src.runtime.addresses import aligned_bytes, data_address
+from baton._src.runtime.dim_expr import DimExpr, compile_dim
+from baton._src.runtime.native_plan import NativePlan, Place
+from baton._src.runtime.value_checks import Matcher, check_signature
+from baton._src.support.diagnostics import fail
+from baton._src.values.convert import contiguous
+from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray, NDArray
+
+_REMEMBERED = 4096
+"""Combinations of shapes remembered; when more come, the memory starts anew."""
+
+KernelHook = Callable[[str, str, Callable[[], None], Sequence[AnyArray]], None]
+"""`hook(kernel, name, run, tensors)`: called for every kernel when running step by step; it calls `run()`."""
+
+
+class Sizes(NamedTuple):
+    """What one combination of input shapes implies."""
+
+    variables: tuple[int, ...]
+    outputs: tuple[tuple[tuple[int, ...], Any], ...]
+    arena_bytes: int
+
+
+class NativeFunction:
+    """Callable with `NDArray`s (then ints for the plan's scalars); returns what the plan's `result` says."""
+
+    def __init__(
+        self, plan: NativePlan, address: int, constants: Sequence[Any], library: Any = None, public_name: str = ""
+    ) -> None:
+        self.plan = plan
+        self.name = public_name or plan.name
+        self.library = library
+        self._take_fault: Callable[[], str | None] = getattr(library, "take_fault", lambda: None)
+        self._entry = ctypes.CFUNCTYPE(None, ctypes.c_char_p)(address)
+        self._constants = [constants[index].data for index in plan.constants]
+        self._constant_addresses = [a.ctypes.data for a in self._constants]
+        self._dtypes = [DataType(i.info.dtype).numpy for i in plan.inputs]
+        self._input_count = len(plan.inputs)
+        self._dims = [compile_dims(o.dims) for o in plan.outputs]
+        self._output_dtypes = [DataType(o.dtype).numpy for o in plan.outputs]
+        self._arena_size = compile_dim(plan.arena_bytes)
+        self._has_arena = plan.arena_bytes != 0
+        self._arenas: list[AnyArray] = []
+        self._remembered: dict[Any, Sizes] = {}
+        self._pack = self._table_layout().pack
+        self._result = None if plan.is_single else plan.result
+        self.kernel_address: Callable[[str], int] | None = getattr(library, "address", None)
+
+    def _table_layout(self) -> struct.Struct:
+        plan = self.plan
+        pointers = len(plan.inputs) + len(plan.outputs) + len(plan.constants) + self._has_arena
+        return struct.Struct(f"={pointers}Q{len(plan.variables)}q")
+
+    # ------------------------------------------------------------------------------------------- calls
+
+    def __call__(self, *values: Any, hook: KernelHook | None = None) -> Any:
+        """Run on run-time values. Errors: `argument-count`, `value-mismatch`."""
+        count = self._input_count
+        arrays = [v.data if type(v) is NDArray else self._refuse(values) for v in values[:count]]
+        outputs = self.run(arrays, values[count:], hook)
+        if self._result is None:
+            return NDArray(outputs[0])
+        return self._structure(self._result, [NDArray(o) for o in outputs], values)
+
+    def run(
+        self, arrays: Sequence[AnyArray], scalars: tuple[int, ...] = (), hook: KernelHook | None = None
+    ) -> list[AnyArray]:
+        """Run on NumPy arrays; returns the plan's outputs, fresh arrays. Nothing else may be passed for arrays."""
+        key = (*[a.shape for a in arrays], scalars)
+        sizes = self._remembered.get(key)
+        if sizes is None:
+            sizes = self._measure(arrays, scalars)
+            self._remembered[key] = sizes
+        addresses = []
+        for array, dtype in zip(arrays, self._dtypes):
+            if array.dtype is not dtype or not array.flags.carray:
+                return self._unusual(arrays, scalars, hook)
+            addresses.append(data_address(array))
+        outputs = [np.empty(shape, dtype) for shape, dtype in sizes.outputs]
+        if hook is not None:
+            self._step_by_step(arrays, outputs, sizes, hook)
+            return outputs
+        self._run_entry(addresses, outputs, sizes)
+        return outputs
+
+    def _run_entry(self, addresses: list[int], outputs: list[AnyArray], sizes: Sizes) -> None:
+        # The table is a bytes object: ctypes passes its address, and the argument keeps it alive during the call.
+        addresses += [data_address(o) for o in outputs]
+        addresses += self._constant_addresses
+        if self._has_arena:
+            arena = self._take_arena(sizes.arena_bytes)
+            addresses.append(data_address(arena))
+            self._entry(self._pack(*addresses, *sizes.variables))
+            self._arenas.append(arena)
+        else:
+            self._entry(self._pack(*addresses, *sizes.variables))
+        fault = self._take_fault()
+        if fault is not None:
+            raise fail("kernel-fault", f"{self.name}: {fault}")
+
+    def _take_arena(self, count: int) -> AnyArray:
+        try:
+            arena = self._arenas.pop()
+            if arena.nbytes >= count:
+                return arena
+        except IndexError:
+            pass
+        return aligned_bytes(max(count, 1))
+
+    # -------------------------------------------------------------------------------- the slower cases
+
+    def _measure(self, arrays: Sequence[AnyArray], scalars: tuple[int, ...]) -> Sizes:
+        """Check the arguments against the signature and compute what follows from their shapes."""
+        heap: list[Any] = list(scalars) + [None] * (len(self.plan.variables) - len(scalars))
+        inputs = self.plan.inputs
+        values = [NDArray(np.asarray(a)) for a in arrays]
+        matcher = Matcher(heap, self.plan.variables)
+        check_signature(values, [i.info for i in inputs], [i.name for i in inputs], matcher, self.name)
+        if len(self._remembered) >= _REMEMBERED:
+            self._remembered.clear()
+        outputs = [(dims(heap), dtype) for dims, dtype in zip(self._dims, self._output_dtypes)]
+        for shape, _ in outputs:
+            if min(shape, default=0) < 0:
+                raise fail("value-mismatch", f"{self.name}: these inputs give an output of negative size, {shape}")
+        return Sizes(tuple(heap), tuple(outputs), int(self._arena_size(heap)))
+
+    def _unusual(self, arrays: Sequence[AnyArray], scalars: tuple[int, ...], hook: KernelHook | None) -> list[AnyArray]:
+        """Arrays of the wrong dtype are refused; read-only, strided or misaligned ones are made usable."""
+        self._measure(arrays, scalars)
+        usable = [contiguous(a) for a in arrays]
+        sizes = self._remembered[(*[a.shape for a in usable], scalars)]
+        outputs = [np.empty(shape, dtype) for shape, dtype in sizes.outputs]
+        if hook is not None:
+            self._step_by_step(usable, outputs, sizes, hook)
+        else:
+            self._run_entry([a.ctypes.data for a in usable], outputs, sizes)
+        return outputs
+
+    def _refuse(self, values: tuple[Any, ...]) -> AnyArray:
+        inputs = self.plan.inputs
+        heap: list[Any] = [None] * len(self.plan.variables)
+        found = values[: self._input_count]
+        names = [i.name for i in inputs]
+        check_signature(found, [i.info for i in inputs], names, Matcher(heap, self.plan.variables), self.name)
+        raise fail("value-mismatch", f"{self.name}: expected tensors")
+
+    def _structure(self, result: Any, outputs: list[NDArray], values: tuple[Any, ...]) -> Any:
+        if isinstance(result, int):
+            return outputs[result]
+        match result:
+            case ["input", int() as index]:
+                return values[index]
+            case ["const", int() as index]:
+                return NDArray(self._constants[index].copy())
+            case ["tuple", fields]:
+                return tuple([self._structure(f, outputs, values) for f in fields])
+            case _:
+                pass
+        raise fail("executable-corrupt", f"{self.name}: {result!r} is no result of a native function")
+
+    # ------------------------------------------------------------------------------------ step by step
+
+    def _step_by_step(
+        self, arrays: Sequence[AnyArray], outputs: list[AnyArray], sizes: Sizes, hook: KernelHook
+    ) -> None:
+        """One foreign call a kernel, each through `hook`: for profilers and instruments."""
+        if self.kernel_address is None:
+            raise fail("native-steps", f"{self.name} cannot run step by step: its library is not at hand")
+        arena = self._take_arena(sizes.arena_bytes)
+        spaces = {"input": arrays, "output": outputs, "constant": self._constants}
+        for step in self.plan.steps:
+            tensors = [_tensor_at(place, spaces, arena, sizes.variables) for place in step.tensors]
+            scalars = [int(compile_dim(s)(sizes.variables)) for s in step.scalars]
+            arguments = [_pointer(tensors[k].ctypes.data) if k >= 0 else _integer(scalars[-k - 1]) for k in step.order]
+            kernel = ctypes.CFUNCTYPE(None)(self.kernel_address(step.kernel))
+            hook(step.kernel, step.name, _bound(kernel, arguments), tensors)
+        self._arenas.append(arena)
+        fault = self._take_fault()
+        if fault is not None:
+            raise fail("kernel-fault", f"{self.name}: {fault}")
+
+
+_pointer = ctypes.c_void_p
+_integer = ctypes.c_int64
+
+
+def _bound(function: Any, arguments: list[Any]) -> Callable[[], None]:
+    def run() -> None:
+        function(*arguments)
+
+    return run
+
+
+def _tensor_at(place: Place, spaces: dict[str, Any], arena: AnyArray, variables: Sequence[int]) -> AnyArray:
+    if place.space != "arena":
+        found: AnyArray = spaces[place.space][compile_dim(place.at)(variables)]
+        return found
+    start = int(compile_dim(place.at)(variables))
+    dtype = DataType(place.dtype).numpy
+    shape = compile_dims(place.dims)(variables)
+    count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    return arena[start : start + count].view(dtype).reshape(shape)
+
+
+def compile_dims(dims: Sequence[DimExpr]) -> Callable[[Sequence[Any]], tuple[int, ...]]:
+    """A function from the variables to the dims."""
+    if all(isinstance(d, int) for d in dims):
+        constant = tuple(dims)
+        return lambda slots: constant
+    functions = [compile_dim(d) for d in dims]
+    return lambda slots: tuple([int(f(slots)) for f in functions])

@@ -1,0 +1,106 @@
+"""Reading and writing tensors in the safetensors layout, aligned so that a file can be mapped and used in place.
+
+The layout is eight bytes with the header's length, a JSON header (name -> dtype, shape, data_offsets), and the data.
+Readers demand that the data has no holes, so the space that aligns a tensor to 64 bytes is an entry of its own, named
+``__pad_<n>``. Source: the format's own description (huggingface/safetensors).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from baton._src.support.diagnostics import fail
+from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
+
+ALIGNMENT = 64
+_CODES = {
+    "bool": "BOOL",
+    "int8": "I8",
+    "int16": "I16",
+    "int32": "I32",
+    "int64": "I64",
+    "uint8": "U8",
+    "uint16": "U16",
+    "uint32": "U32",
+    "uint64": "U64",
+    "float16": "F16",
+    "bfloat16": "BF16",
+    "float32": "F32",
+    "float64": "F64",
+    "float8_e4m3fn": "F8_E4M3",
+    "float8_e5m2": "F8_E5M2",
+}
+_DTYPES = {code: name for name, code in _CODES.items()}
+_PAD = "__pad_"
+
+
+def header_for(tensors: Mapping[str, AnyArray]) -> tuple[bytes, int]:
+    """The length word and header (padded to a multiple of 64 bytes), and how long the data will be."""
+    entries: dict[str, Any] = {}
+    position = 0
+    for number, (name, array) in enumerate(tensors.items()):
+        gap = -position % ALIGNMENT
+        if gap:
+            entries[f"{_PAD}{number}"] = {"dtype": "U8", "shape": [gap], "data_offsets": [position, position + gap]}
+            position += gap
+        stop = position + array.nbytes
+        code = _CODES[str(DataType(array.dtype))]
+        entries[name] = {"dtype": code, "shape": list(array.shape), "data_offsets": [position, stop]}
+        position = stop
+    text = json.dumps(entries, separators=(",", ":")).encode()
+    text += b" " * (-(8 + len(text)) % ALIGNMENT)
+    return len(text).to_bytes(8, "little") + text, position
+
+
+def write_tensors(stream: BinaryIO, tensors: Mapping[str, AnyArray]) -> None:
+    """Write all tensors; they are C-contiguous."""
+    header, _ = header_for(tensors)
+    stream.write(header)
+    position = 0
+    for array in tensors.values():
+        gap = -position % ALIGNMENT
+        stream.write(bytes(gap))
+        stream.write(array.reshape(-1).view(np.uint8).data if array.nbytes else b"")
+        position += gap + array.nbytes
+
+
+def read_tensors(data: memoryview) -> dict[str, AnyArray]:
+    """The tensors in `data`, sharing its memory. Errors: `executable-corrupt`."""
+    if len(data) < 8:
+        raise _corrupt("the constants are cut off")
+    length = int.from_bytes(data[:8], "little")
+    if length > len(data) - 8:
+        raise _corrupt("the header of the constants is cut off")
+    try:
+        header = json.loads(bytes(data[8 : 8 + length]))
+    except ValueError as error:
+        raise _corrupt(f"the header of the constants is damaged ({error})") from error
+    body = data[8 + length :]
+    if not isinstance(header, dict):
+        raise _corrupt("the header of the constants is damaged")
+    wanted = {n: e for n, e in header.items() if n != "__metadata__" and not n.startswith(_PAD)}
+    return {name: _tensor(name, entry, body) for name, entry in wanted.items()}
+
+
+def _tensor(name: str, entry: Any, body: memoryview) -> AnyArray:
+    try:
+        dtype = DataType(_DTYPES[entry["dtype"]]).numpy
+        shape = tuple(int(d) for d in entry["shape"])
+        start, stop = entry["data_offsets"]
+        count = int(np.prod(shape, dtype=object)) * dtype.itemsize
+        whole = 0 <= start <= stop <= len(body) and stop - start == count and all(d >= 0 for d in shape)
+    except (KeyError, TypeError, ValueError) as error:
+        raise _corrupt(f"the entry of constant {name!r} is damaged ({error})") from error
+    if not whole:
+        raise _corrupt(f"constant {name!r} does not fit the file")
+    array: AnyArray = np.frombuffer(body[start:stop], np.uint8).view(dtype).reshape(shape)
+    return array
+
+
+def _corrupt(message: str) -> Exception:
+    return fail("executable-corrupt", message, help="save or download the artifact again")

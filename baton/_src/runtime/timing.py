@@ -1,0 +1,125 @@
+"""Measuring: benchmark results and profiles, as numbers and as text."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from baton._src.values.tensor import AnyArray
+
+
+@dataclass(frozen=True)
+class BenchmarkResult:
+    """Seconds of each repetition (the mean of its runs)."""
+
+    results: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        return statistics.fmean(self.results)
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.results)
+
+    @property
+    def min(self) -> float:
+        return min(self.results)
+
+    @property
+    def max(self) -> float:
+        return max(self.results)
+
+    @property
+    def std(self) -> float:
+        return statistics.pstdev(self.results)
+
+    def __str__(self) -> str:
+        head = "  ".join(f"{name + ' (ms)':>12}" for name in ("mean", "median", "max", "min", "std"))
+        numbers = (self.mean, self.median, self.max, self.min, self.std)
+        return f"Execution time summary:\n{head}\n" + "  ".join(f"{n * 1e3:>12.4f}" for n in numbers)
+
+
+def measure(run: Callable[[], object], number: int = 10, repeat: int = 1, min_repeat_ms: int = 0) -> BenchmarkResult:
+    """Run `number` times in each of `repeat` repetitions, after one run that is not counted.
+
+    `number` grows until a repetition takes `min_repeat_ms` milliseconds.
+    """
+    run()
+    results = []
+    count = max(1, number)
+    for _ in range(max(1, repeat)):
+        while True:
+            begin = time.perf_counter()
+            for _ in range(count):
+                run()
+            spent = time.perf_counter() - begin
+            if spent * 1e3 >= min_repeat_ms:
+                break
+            growth = min_repeat_ms / 1e3 / spent if spent > 0 else 2.0
+            count = max(count + 1, int(count * min(growth * 1.1, 10.0)))
+        results.append(spent / count)
+    return BenchmarkResult(tuple(results))
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One kernel or packed function of a profile."""
+
+    name: str
+    calls: int
+    seconds: float
+    shapes: str = ""
+    """Shapes and dtypes of its tensors at the first call."""
+
+
+@dataclass
+class Profile:
+    """Time by kernel, collected through `kernel_hook` and `instrument`."""
+
+    total: float = 0.0
+    _found: dict[str, list[Any]] = field(default_factory=dict)
+    _begun: list[float] = field(default_factory=list)
+
+    def kernel_hook(self, kernel: str, name: str, run: Callable[[], None], tensors: Sequence[AnyArray]) -> None:
+        """Time one kernel of a native function."""
+        begin = time.perf_counter()
+        run()
+        self._add(name or kernel, time.perf_counter() - begin, tensors)
+
+    def instrument(self, function: Any, name: str, before: bool, result: Any, *args: Any) -> int:
+        """Time one call of bytecode; native functions are timed kernel by kernel instead."""
+        if before:
+            self._begun.append(time.perf_counter())
+        else:
+            self._add(name, time.perf_counter() - self._begun.pop(), ())
+        return 0
+
+    def _add(self, name: str, seconds: float, tensors: Sequence[AnyArray]) -> None:
+        known = self._found.get(name)
+        if known is None:
+            known = self._found[name] = [0, 0.0, ", ".join(f"{t.dtype}{list(t.shape)}" for t in tensors)]
+        known[0] += 1
+        known[1] += seconds
+
+    @property
+    def records(self) -> list[Record]:
+        """The longest first."""
+        found = [Record(name, calls, seconds, shapes) for name, (calls, seconds, shapes) in self._found.items()]
+        return sorted(found, key=lambda r: -r.seconds)
+
+    def table(self) -> str:
+        """A table for people: name, calls, time, share."""
+        whole = sum(r.seconds for r in self.records) or 1.0
+        width = max([4, *(len(r.name) for r in self.records)])
+        lines = [f"{'name':<{width}}  {'calls':>6}  {'us':>12}  {'share':>6}  tensors"]
+        for r in self.records:
+            share = r.seconds / whole * 100
+            lines.append(f"{r.name:<{width}}  {r.calls:>6}  {r.seconds * 1e6:>12.1f}  {share:>5.1f}%  {r.shapes}")
+        lines.append(f"{'total':<{width}}  {'':>6}  {self.total * 1e6:>12.1f}")
+        return "\n".join(lines)
+
+    __str__ = table

@@ -1,0 +1,291 @@
+"""Checks of values against `ValueInfo`: signatures (bind first, then check) and `match_cast` (left to right).
+
+Messages name the variable, the dimension, and what was expected and found. Source: seed 001, Evaluating MatchCast;
+relax-language facts, section 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from baton._src.runtime.dim_expr import DimExpr, compile_dim, format_dim, is_slot
+from baton._src.runtime.value_info import (
+    FunctionValue,
+    ObjectValue,
+    PrimScalar,
+    ShapeValue,
+    TensorValue,
+    TupleValue,
+    ValueInfo,
+)
+from baton._src.support.diagnostics import fail
+from baton._src.values import ffi
+from baton._src.values.adt import ADT, RefCell
+from baton._src.values.closure import Closure
+from baton._src.values.dtype import DataType
+from baton._src.values.packed_func import PackedFunc
+from baton._src.values.prim import prim_dtype
+from baton._src.values.shape import ShapeTuple
+from baton._src.values.tensor import NDArray
+
+Heap = list[Any]
+"""Values of shape variables by slot; None while unbound."""
+
+
+def describe(value: Any) -> str:
+    """What a value is, in the words of error messages: `a tensor of shape (2, 3) and dtype float32`."""
+    if isinstance(value, NDArray):
+        return f"a tensor of shape {value.shape} and dtype {value.dtype}"
+    if isinstance(value, ShapeTuple):
+        return f"the shape {tuple(value)}"
+    if isinstance(value, tuple):
+        return f"a tuple of {len(value)} values"
+    if value is None:
+        return "the null value"
+    kind = prim_dtype(value)
+    if kind is not None:
+        return f"the prim value {value!r} of dtype {kind}"
+    if isinstance(value, DataType):
+        return f"the data type {value}"
+    if isinstance(value, str):
+        return f"the string {value!r}"
+    if isinstance(value, Closure):
+        return f"the closure {value.name}"
+    if isinstance(value, ADT):
+        return f"a value of constructor {value.constructor or value.tag}"
+    if isinstance(value, RefCell):
+        return "a reference"
+    if is_packed(value):
+        return f"the packed function {getattr(value, 'name', '')}".rstrip()
+    return f"an object of class {type(value).__name__}"
+
+
+def is_packed(value: Any) -> bool:
+    """Whether it is a packed function: registered, foreign, or any other callable of the host."""
+    return (
+        isinstance(value, PackedFunc) or ffi.is_function(value) or (callable(value) and not isinstance(value, Closure))
+    )
+
+
+class Matcher:
+    """One check in progress: the shape heap, the names of its slots, and extra arguments (shapes held by variables)."""
+
+    def __init__(self, heap: Heap, slot_names: Sequence[str] = (), extra: Sequence[Any] = ()) -> None:
+        self.heap = heap
+        self.slot_names = slot_names
+        self.extra = extra
+
+    def check(self, value: Any, info: ValueInfo, place: str) -> None:
+        """`match_cast`: check category, rank, dtype and dims left to right, binding slots that are unbound."""
+        match info:
+            case ObjectValue():
+                pass
+            case TensorValue():
+                array = self._tensor(value, info, place)
+                self._dims(array.shape, self._wanted(info), place, "dimension")
+            case ShapeValue(ndim, dims):
+                self._shape(value, ndim, place)
+                self._dims(value, dims, place, "member")
+            case PrimScalar(dtype, wanted):
+                self._prim(value, dtype, place)
+                if wanted is not None:
+                    self._dim(value, wanted, f"{place}: the value", place)
+            case TupleValue(fields):
+                self._tuple(value, fields, place)
+                for index, field in enumerate(fields):
+                    self.check(value[index], field, f"{place}[{index}]")
+            case FunctionValue():
+                check_function(value, info, place)
+
+    def bind(self, value: Any, info: ValueInfo, place: str) -> None:
+        """Phase one of a signature: check category, rank and dtype, and bind every slot found in a binding position."""
+        match info:
+            case TensorValue(dims=dims):
+                array = self._tensor(value, info, place)
+                self._bind_dims(array.shape, dims)
+            case ShapeValue(ndim, dims):
+                self._shape(value, ndim, place)
+                self._bind_dims(value, dims)
+            case PrimScalar(dtype, wanted):
+                self._prim(value, dtype, place)
+                if wanted is not None:
+                    self._bind_dims((value,), (wanted,))
+            case TupleValue(fields):
+                self._tuple(value, fields, place)
+                for index, field in enumerate(fields):
+                    self.bind(value[index], field, f"{place}[{index}]")
+            case ObjectValue() | FunctionValue():
+                pass
+
+    def _bind_dims(self, found: Sequence[Any], dims: Sequence[DimExpr] | None) -> None:
+        for length, dim in zip(found, dims or ()):
+            if is_slot(dim) and self.heap[dim[1]] is None:
+                self.heap[dim[1]] = length
+
+    def _wanted(self, info: TensorValue) -> Sequence[DimExpr] | None:
+        return info.dims if info.shape_argument < 0 else tuple(self.extra[info.shape_argument])
+
+    def _tensor(self, value: Any, info: TensorValue, place: str) -> NDArray:
+        if not isinstance(value, NDArray):
+            raise mismatch(place, "a tensor", describe(value))
+        rank = value.data.ndim
+        if info.ndim not in (-1, rank):
+            raise mismatch(place, f"a tensor of rank {info.ndim}", f"rank {rank}, shape {value.shape}")
+        if info.dtype and value.dtype != info.dtype:
+            raise mismatch(place, f"a tensor of dtype {info.dtype}", f"dtype {value.dtype}")
+        if info.shape_argument >= 0 and len(self.extra[info.shape_argument]) != rank:
+            wanted = self.extra[info.shape_argument]
+            raise mismatch(place, f"a tensor of shape {tuple(wanted)}", f"shape {value.shape}")
+        return value
+
+    def _shape(self, value: Any, ndim: int, place: str) -> None:
+        if not isinstance(value, ShapeTuple):
+            raise mismatch(place, "a shape", describe(value))
+        if ndim not in (-1, len(value)):
+            raise mismatch(place, f"a shape of {ndim} dims", f"{len(value)} dims, {tuple(value)}")
+
+    def _prim(self, value: Any, dtype: str, place: str) -> None:
+        found = prim_dtype(value)
+        if found is None:
+            raise mismatch(place, f"a prim value of dtype {dtype}", describe(value))
+        if dtype and found != dtype:
+            raise mismatch(place, f"a prim value of dtype {dtype}", f"dtype {found}")
+
+    def _tuple(self, value: Any, fields: Sequence[ValueInfo], place: str) -> None:
+        if not isinstance(value, tuple) or isinstance(value, ShapeTuple):
+            raise mismatch(place, f"a tuple of {len(fields)} values", describe(value))
+        if len(value) != len(fields):
+            raise mismatch(place, f"a tuple of {len(fields)} values", f"{len(value)} values")
+
+    def _dims(self, found: Sequence[int], dims: Sequence[DimExpr] | None, place: str, word: str) -> None:
+        for axis, dim in enumerate(dims or ()):
+            self._dim(found[axis], dim, f"{place}: {word} {axis}", place)
+
+    def _dim(self, found: Any, dim: DimExpr, where: str, place: str) -> None:
+        if is_slot(dim) and self.heap[dim[1]] is None:
+            self.heap[dim[1]] = found
+            return
+        expected = dim if isinstance(dim, (int, float)) else compile_dim(dim)(self.heap)
+        if expected != found:
+            shown = format_dim(dim, self.slot_names)
+            reason = "" if isinstance(dim, (int, float)) else f" ({shown}{self._bindings(dim)})"
+            raise fail("value-mismatch", f"{where} is {found}, expected {expected}{reason}")
+
+    def _bindings(self, dim: DimExpr) -> str:
+        """What the variables in a derived dim stand for: ` with n = 3`."""
+        if is_slot(dim):
+            return ""
+        used = sorted(_slots_of(dim))
+        named = [f"{format_dim(['v', s], self.slot_names)} = {self.heap[s]}" for s in used]
+        return f" with {', '.join(named)}" if named else ""
+
+
+def _slots_of(expr: DimExpr) -> set[int]:
+    found: set[int] = set()
+    work = [expr]
+    while work:
+        item = work.pop()
+        if isinstance(item, (list, tuple)):
+            if item[0] == "v":
+                found.add(item[1])
+            else:
+                work.extend(item[1:])
+    return found
+
+
+def mismatch(place: str, expected: str, found: str) -> Exception:
+    """The error of a value of the wrong kind."""
+    return fail("value-mismatch", f"{place}: expected {expected}, found {found}")
+
+
+def check_signature(
+    arguments: Sequence[Any], infos: Sequence[ValueInfo], names: Sequence[str], matcher: Matcher, function: str
+) -> None:
+    """Bind all shape variables of the parameters, then check the arguments left to right.
+
+    Raises `DiagnosticError`: `argument-count`, `value-mismatch`.
+    """
+    if len(arguments) != len(infos):
+        argument_count(function, len(infos), len(arguments), names)
+    places = [f"{function}: argument {name}" for name in names]
+    for value, info, place in zip(arguments, infos, places):
+        matcher.bind(value, info, place)
+    for value, info, place in zip(arguments, infos, places):
+        matcher.check(value, info, place)
+
+
+def argument_count(function: str, expected: int, given: int, names: Sequence[str] = ()) -> NoReturn:
+    """The error of a call with a wrong number of arguments."""
+    listed = f": {', '.join(names)}" if names else ""
+    plural = "" if expected == 1 else "s"
+    raise fail("argument-count", f"{function} takes {expected} argument{plural}{listed}; {given} given")
+
+
+def check_function(value: Any, info: FunctionValue, place: str) -> None:
+    """A cast to a function: the category, and a closure's run-time information where it has some."""
+    if info.any_callable:
+        if not isinstance(value, Closure) and not is_packed(value):
+            raise mismatch(place, "a function", describe(value))
+        return
+    if info.params is None:
+        if not is_packed(value):
+            raise mismatch(place, "a packed function", describe(value))
+        return
+    if not isinstance(value, Closure):
+        raise mismatch(place, "a closure", describe(value))
+    known = value.info
+    if not isinstance(known, FunctionValue) or known.params is None:
+        return
+    problem = _function_problem(known, info)
+    if problem:
+        raise fail("value-mismatch", f"{place}: the closure {value.name} {problem}")
+
+
+def _function_problem(known: FunctionValue, wanted: FunctionValue) -> str:
+    params, expected = known.params or (), wanted.params or ()
+    if len(params) != len(expected):
+        return f"takes {len(params)} arguments, expected {len(expected)}"
+    if wanted.pure and not known.pure:
+        return "is impure, expected a pure one"
+    for index, (own, outer) in enumerate(zip(params, expected)):
+        if not is_subinfo(outer, own):
+            return f"takes {own} as argument {index}, which does not accept every {outer}"
+    if known.ret is not None and wanted.ret is not None and not is_subinfo(known.ret, wanted.ret):
+        return f"returns {known.ret}, expected {wanted.ret}"
+    return ""
+
+
+def is_subinfo(given: ValueInfo, expected: ValueInfo) -> bool:
+    """Whether every value described by `given` fits `expected` (as far as dims without variables can tell)."""
+    match given, expected:
+        case _, ObjectValue():
+            return True
+        case TensorValue(), TensorValue():
+            dtype_fits = expected.dtype in ("", given.dtype)
+            rank_fits = expected.ndim in (-1, given.ndim)
+            return dtype_fits and rank_fits and _dims_fit(given.dims, expected.dims)
+        case ShapeValue(), ShapeValue():
+            return expected.ndim in (-1, given.ndim) and _dims_fit(given.dims, expected.dims)
+        case PrimScalar(), PrimScalar():
+            return given.dtype == expected.dtype and expected.value in (None, given.value)
+        case TupleValue(fields), TupleValue(others):
+            return len(fields) == len(others) and all(is_subinfo(a, b) for a, b in zip(fields, others))
+        case FunctionValue(), FunctionValue():
+            if given.params is None or expected.params is None:
+                return expected.any_callable or given.params is expected.params
+            return not _function_problem(given, expected)
+        case _:
+            return False
+
+
+def _dims_fit(given: Sequence[DimExpr] | None, expected: Sequence[DimExpr] | None) -> bool:
+    if expected is None:
+        return True
+    if given is None:
+        return False
+    return all(_undecided(a) or _undecided(b) or a == b for a, b in zip(given, expected))
+
+
+def _undecided(dim: DimExpr) -> bool:
+    return not isinstance(dim, int)

@@ -1,0 +1,226 @@
+"""`VirtualMachine`: runs an executable. The API follows `tvm.relax.VirtualMachine` v0.19.
+
+machine = VirtualMachine(executable, CPU)
+machine["main"](np.ones(3, "float32"))
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from baton._src.runtime.engine import NO_OP, SKIP_RUN, Engine, Instrument
+from baton._src.runtime.executable import Executable
+from baton._src.runtime.timing import BenchmarkResult, Profile, measure
+from baton._src.runtime.value_checks import argument_count
+from baton._src.support.diagnostics import fail
+from baton._src.values.closure import Closure
+from baton._src.values.convert import from_host
+from baton._src.values.device import CPU, Device
+from baton._src.values.packed_func import PROCESS_FUNCTIONS, FunctionTable
+from baton._src.values.shape import ShapeTuple
+
+MEMORY_KINDS = ("naive", "pooled")
+
+
+class VirtualMachine:
+    """Functions of an executable by name: ``machine["main"](*args)``.
+
+    `device` is a `Device` or a list of them (all CPU); `memory_cfg` is accepted as TVM's ("naive", "pooled", or one a
+    device): memory is planned when compiling and pooled in any case. `functions` is the table that packed functions
+    are looked up in (default: the process's).
+    """
+
+    NAIVE_ALLOCATOR = 1
+    POOLED_ALLOCATOR = 2
+
+    def __init__(
+        self,
+        exec_module: Executable,
+        device: Device | Sequence[Device] = CPU,
+        memory_cfg: object = None,
+        profile: bool = False,
+        functions: FunctionTable | None = None,
+    ) -> None:
+        if not isinstance(exec_module, Executable):
+            raise fail("api", f"VirtualMachine takes an Executable, not a {type(exec_module).__name__}")
+        self.executable = exec_module
+        self.devices = _checked_devices(device)
+        _check_memory(memory_cfg)
+        self.engine = Engine(exec_module, functions or PROCESS_FUNCTIONS)
+        self._may_profile = profile
+        self._inputs: dict[str, tuple[Any, ...]] = {}
+        self._outputs: dict[str, Any] = {}
+        self._saved: dict[str, Callable[[], Any]] = {}
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        """The public function `name`, or one made by `save_function`. Errors: `function-missing`."""
+        saved = self._saved.get(name)
+        if saved is not None:
+            return saved
+        self.executable.entry(name)
+        return partial(self._call, name)
+
+    def _call(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        values = self._arguments(name, args, kwargs)
+        return self.engine.invoke(self.executable.function_index[name], values)
+
+    def _arguments(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """The arguments of a call in order, as run-time values."""
+        params = self.executable.entry(name).params
+        given = list(args)
+        if kwargs:
+            for param in params[len(args) :]:
+                if param not in kwargs:
+                    raise fail("argument-missing", f"{name}: argument {param!r} is missing")
+                given.append(kwargs[param])
+            unknown = sorted(set(kwargs) - set(params[len(args) :]))
+            if unknown:
+                known = ", ".join(params)
+                raise fail(
+                    "argument-unknown", f"{name} has no (further) argument {unknown[0]!r}", help=f"it has: {known}"
+                )
+        if len(given) != len(params):
+            argument_count(name, len(params), len(given), params)
+        return tuple([from_host(a) for a in given])
+
+    def invoke_closure(self, closure: Closure, *args: Any) -> Any:
+        """Call a closure that a function returned."""
+        if not isinstance(closure, Closure):
+            raise fail("api", f"invoke_closure takes a closure, not a {type(closure).__name__}")
+        return closure(*args)
+
+    # ---------------------------------------------------------------------------------- stateful calls
+
+    def save_function(
+        self, func_name: str, saved_name: str, *args: Any, include_return: bool = True, **kwargs: Any
+    ) -> None:
+        """Make ``machine[saved_name]()`` call `func_name` with these arguments (for measuring without conversions)."""
+        values = self._arguments(func_name, args, kwargs)
+        number = self.executable.function_index[func_name]
+
+        def run() -> Any:
+            result = self.engine.invoke(number, values)
+            return result if include_return else None
+
+        self._saved[saved_name] = run
+
+    def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
+        """Keep the arguments of the next `invoke_stateful(func_name)`."""
+        self._inputs[func_name] = self._arguments(func_name, args, kwargs)
+
+    def invoke_stateful(self, func_name: str) -> None:
+        """Run `func_name` on the inputs set before; its outputs are kept for `get_outputs`."""
+        number = self.executable.function_index.get(self.executable.entry(func_name).name, -1)
+        if func_name not in self._inputs:
+            raise fail(
+                "vm-state", f"no inputs are set for {func_name}", help=f"call set_input({func_name!r}, ...) first"
+            )
+        self._outputs[func_name] = self.engine.invoke(number, self._inputs[func_name])
+
+    def get_outputs(self, func_name: str) -> Any:
+        """What the last `invoke_stateful(func_name)` returned: a tensor or (nested) tuple."""
+        if func_name not in self._outputs:
+            self.executable.entry(func_name)
+            raise fail("vm-state", f"{func_name} has no outputs yet", help=f"call invoke_stateful({func_name!r}) first")
+        return self._outputs[func_name]
+
+    def _output(self, func_name: str, *indices: int) -> Any:
+        found = self.get_outputs(func_name)
+        for index in indices:
+            if not isinstance(found, tuple) or isinstance(found, ShapeTuple) or not 0 <= index < len(found):
+                raise fail("vm-state", f"{func_name} has no output {list(indices)}")
+            found = found[index]
+        return found
+
+    def _output_arity(self, func_name: str, *indices: int) -> int:
+        """The number of fields of an output that is a tuple, -1 for any other."""
+        found = self._output(func_name, *indices)
+        return len(found) if isinstance(found, tuple) and not isinstance(found, ShapeTuple) else -1
+
+    # ------------------------------------------------------------------------------ looking on, timing
+
+    def set_instrument(self, instrument: Instrument | str) -> None:
+        """Call `instrument(func, name, before_run, ret_value, *args)` before and after each builtin, packed function,
+        kernel and native function that bytecode calls; returning 1 (SKIP_RUN) before a call skips it."""
+        self.engine.instrument = (
+            self.engine.functions.lookup(instrument).function if isinstance(instrument, str) else instrument
+        )
+
+    def time_evaluator(
+        self,
+        func_name: str,
+        dev: Device = CPU,
+        number: int = 10,
+        repeat: int = 1,
+        min_repeat_ms: int = 0,
+        cooldown_interval_ms: int = 0,
+        repeats_to_cooldown: int = 1,
+        f_preproc: str = "",
+    ) -> Callable[..., BenchmarkResult]:
+        """A function that measures `func_name` on its arguments: seconds a run, for each repetition."""
+        function = self[func_name]
+
+        def evaluate(*args: Any) -> BenchmarkResult:
+            if func_name in self._saved:
+                return measure(function, number, repeat, min_repeat_ms)
+            values = self._arguments(func_name, args, {})
+            index = self.executable.function_index[func_name]
+            return measure(lambda: self.engine.invoke(index, values), number, repeat, min_repeat_ms)
+
+        return evaluate
+
+    def profile(self, func_name: str, *args: Any) -> Profile:
+        """Run once and measure every kernel, builtin and packed function."""
+        values = self._arguments(func_name, args, {})
+        number = self.executable.function_index[func_name]
+        self.engine.invoke(number, values)
+        report = Profile()
+        engine = Engine(self.executable, self.engine.functions)
+        engine.kernel_hook = report.kernel_hook
+        engine.instrument = report.instrument
+        begin = time.perf_counter()
+        engine.invoke(number, values)
+        report.total = time.perf_counter() - begin
+        return report
+
+    @property
+    def module(self) -> dict[str, Callable[..., Any]]:
+        """TVM's module functions by name."""
+        executable = self.executable
+        return {
+            "vm_initialization": lambda *config: None,
+            "get_function_arity": lambda name: len(executable.entry(name).params),
+            "get_function_param_name": lambda name, index: executable.entry(name).params[index],
+            "get_output_arity": self._output_arity,
+            "get_output": self._output,
+            "set_input": self.set_input,
+            "invoke_stateful": self.invoke_stateful,
+            "stats": executable.stats,
+            "as_text": executable.as_text,
+            "as_python": executable.as_python,
+        }
+
+
+def _checked_devices(device: Device | Sequence[Device]) -> tuple[Device, ...]:
+    devices = (device,) if isinstance(device, Device) else tuple(device)
+    for one in devices:
+        if not isinstance(one, Device):
+            raise fail("api", f"{one!r} is not a device", help="e.g. baton.cpu()")
+        if not one.exist:
+            raise fail("device-missing", f"there is no device {one}", help="code runs on cpu(0)")
+    return devices
+
+
+def _check_memory(config: object) -> None:
+    kinds = config.values() if isinstance(config, dict) else [config]
+    for kind in kinds:
+        if kind is not None and kind not in MEMORY_KINDS:
+            raise fail(
+                "api", f"unknown memory_cfg {kind!r}", help=f"one of {', '.join(MEMORY_KINDS)}, or a dict of them"
+            )
+
+
+__all__ = ["NO_OP", "SKIP_RUN", "VirtualMachine"]

@@ -1,0 +1,35 @@
+"""`Closure`: a function of a virtual machine with the values it captured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+class Closure:
+    """`function` names the code; `captured` are its *trailing* arguments. Calling it runs the code in its machine.
+
+    `info` is the run-time structural information (what the function's parameters, result and purity are), or None.
+    """
+
+    __slots__ = ("captured", "function", "info", "invoke", "name")
+
+    def __init__(
+        self,
+        name: str,
+        function: Any,
+        captured: tuple[Any, ...],
+        invoke: Callable[..., Any],
+        info: Any = None,
+    ) -> None:
+        self.name = name
+        self.function = function
+        self.captured = captured
+        self.invoke = invoke
+        self.info = info
+
+    def __call__(self, *args: Any) -> Any:
+        return self.invoke(self, args)
+
+    def __repr__(self) -> str:
+        return f"<Closure {self.name} with {len(self.captured)} captured values>"

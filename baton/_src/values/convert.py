@@ -1,0 +1,113 @@
+"""From host objects to run-time values and back.
+
+| host | value |
+|---|---|
+| NumPy array or scalar, anything with `__dlpack__` | `NDArray`, sharing memory where it is contiguous |
+| bool, int, float | prim value |
+| tuple, list | tuple |
+| str, None, dtype | the same |
+| anything else | passed through as an opaque object |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from baton._src.support.diagnostics import fail
+from baton._src.values import ffi
+from baton._src.values.dtype import DataType
+from baton._src.values.shape import ShapeTuple
+from baton._src.values.tensor import AnyArray, NDArray
+
+
+def from_host(value: Any) -> Any:
+    """The run-time value for what a host function returned or a caller gave. Tuples are converted recursively."""
+    kind = type(value)
+    if kind is NDArray or kind in _UNCHANGED:
+        return value
+    if kind is np.ndarray:
+        return NDArray(contiguous(value))
+    if kind is tuple or kind is list:
+        return tuple([from_host(v) for v in value])
+    return _from_unusual(value)
+
+
+_UNCHANGED: frozenset[type] = frozenset({int, float, bool, str, type(None), ShapeTuple})
+
+
+def contiguous(array: AnyArray) -> AnyArray:
+    """The array itself if it is C-contiguous, aligned and in native byte order; otherwise a copy that is."""
+    if array.dtype.kind not in "biuf" and not is_extended(array.dtype):
+        raise fail(
+            "tensor-dtype",
+            f"an array of dtype {array.dtype} is not a tensor",
+            help="tensors hold integers, floats or booleans of a fixed width",
+        )
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    flags = array.flags
+    return array if flags.c_contiguous and flags.aligned else np.array(array, order="C", copy=True)
+
+
+def is_extended(dtype: np.dtype[Any]) -> bool:
+    """Whether it is one of ml_dtypes' element types (bfloat16, float8)."""
+    return dtype in _EXTENDED
+
+
+_EXTENDED = frozenset(DataType(name).numpy for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"))
+
+
+def _from_unusual(value: Any) -> Any:
+    if isinstance(value, (np.ndarray, np.generic)):
+        return NDArray(contiguous(np.asarray(value)))
+    package: Any = ffi.loaded()
+    if package is not None:
+        if isinstance(value, package.Shape):
+            return ShapeTuple(value)
+        if isinstance(value, (package.Array, package.List)):
+            return tuple([from_host(v) for v in value])
+        if isinstance(value, package.Tensor):
+            return NDArray(contiguous(np.from_dlpack(value)))
+    if hasattr(value, "__dlpack__") and not isinstance(value, NDArray):
+        return NDArray(contiguous(_by_dlpack(value)))
+    return value
+
+
+def _by_dlpack(value: Any) -> AnyArray:
+    detach: Callable[[], Any] | None = getattr(value, "detach", None)
+    source = detach() if detach is not None else value
+    try:
+        return np.from_dlpack(source)
+    except (BufferError, RuntimeError, TypeError) as error:
+        raise fail("tensor-dlpack", f"cannot read a {type(value).__name__} as a tensor of the CPU: {error}") from error
+
+
+def to_ffi(value: Any) -> Any:
+    """A run-time value as an argument of a tvm-ffi function; tensors share their memory."""
+    if isinstance(value, NDArray):
+        return _tensor(value)
+    if isinstance(value, ShapeTuple):
+        return ffi.tvm_ffi().Shape(value)
+    if isinstance(value, tuple):
+        return [to_ffi(v) for v in value]
+    return value
+
+
+def _tensor(value: NDArray) -> Any:
+    """The array itself; DLPack takes no read-only ones (constants), so those are copied."""
+    array = value.data if value.data.flags.writeable else value.data.copy()
+    if is_extended(array.dtype):
+        raise fail(
+            "tensor-dlpack",
+            f"a tensor of {value.dtype} cannot be given to a foreign packed function",
+            help="cast it to float32 first",
+        )
+    return array
+
+
+def to_numpy(value: Any) -> AnyArray:
+    """The array of a tensor value without a copy; anything NumPy reads otherwise."""
+    return value.data if isinstance(value, NDArray) else np.asarray(value)

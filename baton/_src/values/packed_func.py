@@ -1,0 +1,80 @@
+"""Packed functions: opaque host functions, found by name, that programs call.
+
+A Python function is called directly with the run-time values themselves (tensors as `NDArray`, which it may write). A
+function of any tvm-ffi library (C++, Rust, ...) is called through its C ABI, tensors as DLPack without a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Any
+
+from baton._src.support.diagnostics import fail
+from baton._src.values import ffi
+from baton._src.values.convert import from_host, to_ffi
+
+
+class PackedFunc:
+    """A named packed function. Calling it converts what comes back into a run-time value."""
+
+    __slots__ = ("function", "name")
+
+    def __init__(self, function: Callable[..., Any], name: str = "") -> None:
+        self.name = name or getattr(function, "__name__", "packed_func")
+        self.function = function
+
+    def __call__(self, *args: Any) -> Any:
+        if ffi.is_function(self.function):
+            return from_host(self.function(*[to_ffi(a) for a in args]))
+        return from_host(self.function(*args))
+
+    def __repr__(self) -> str:
+        return f"<PackedFunc {self.name}>"
+
+
+class FunctionTable:
+    """Packed functions by name. What is not registered here is looked up among tvm-ffi's global functions."""
+
+    def __init__(self) -> None:
+        self._functions: dict[str, PackedFunc] = {}
+
+    def register(self, name: str, function: Callable[..., Any], override: bool = False) -> None:
+        """Make `function` callable as `name`; an existing name only with `override`."""
+        if name in self._functions and not override:
+            raise fail(
+                "packed-exists",
+                f"a packed function {name!r} is registered already",
+                help="pass override=True to replace it",
+            )
+        self._functions[name] = function if isinstance(function, PackedFunc) else PackedFunc(function, name)
+
+    def get(self, name: str) -> PackedFunc | None:
+        """The function called `name`, or None."""
+        found = self._functions.get(name)
+        if found is None:
+            foreign = ffi.tvm_ffi().get_global_func(name, allow_missing=True)
+            found = None if foreign is None else PackedFunc(foreign, name)
+        return found
+
+    def lookup(self, name: str) -> PackedFunc:
+        """The function called `name`; `DiagnosticError` (`packed-missing`) if there is none."""
+        found = self.get(name)
+        if found is None:
+            near = get_close_matches(name, self._functions, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"register it: baton.register_func({name!r}, function)"
+            raise fail("packed-missing", f"there is no packed function {name!r}", help=hint)
+        return found
+
+    def remove(self, name: str) -> None:
+        """Forget `name`, if it is registered here."""
+        self._functions.pop(name, None)
+
+    def names(self) -> list[str]:
+        """The names registered here, sorted."""
+        return sorted(self._functions)
+
+
+PROCESS_FUNCTIONS = FunctionTable()
+"""The process-wide table behind `register_func` and `get_global_func`. Only users fill it; machines take a table as an
+argument and fall back to this one."""

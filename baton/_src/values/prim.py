@@ -1,0 +1,78 @@
+"""Prim values: host scalars with a dtype.
+
+A Python int is an int64, a float a float64, a bool a bool. Other dtypes are subclasses of int and float that carry
+their dtype, so a packed function may use any prim value as an ordinary number.
+"""
+
+from __future__ import annotations
+
+from baton._src.support.diagnostics import fail
+from baton._src.values.dtype import BOOL, INT64, DataType
+
+FLOAT64 = DataType("float64")
+
+
+class PrimInt(int):
+    """An integer of a dtype other than int64."""
+
+    dtype: DataType
+
+    def __repr__(self) -> str:
+        return f"PrimValue({int(self)}, {str(self.dtype)!r})"
+
+    __str__ = int.__repr__
+
+
+class PrimFloat(float):
+    """A float of a dtype other than float64; the value is rounded to it."""
+
+    dtype: DataType
+
+    def __repr__(self) -> str:
+        return f"PrimValue({float(self)!r}, {str(self.dtype)!r})"
+
+    __str__ = float.__repr__
+
+
+Prim = int | float
+
+
+def prim(value: object, dtype: object) -> Prim:
+    """The prim value of `dtype`; numbers wrap and round as NumPy's conversion does."""
+    kind = DataType(dtype)
+    if not isinstance(value, (int, float)):
+        raise fail("value-prim", f"{type(value).__name__} is not a host scalar")
+    if kind.is_bool:
+        return bool(value)
+    if kind == "int64":
+        return int(value)
+    if kind == "float64":
+        return float(value)
+    if kind.is_int:
+        number = PrimInt(_wrap(int(value), kind))
+        number.dtype = kind
+        return number
+    if kind.is_float:
+        real = PrimFloat(kind.numpy.type(value))
+        real.dtype = kind
+        return real
+    raise fail("value-prim", f"a prim value cannot have dtype {kind}")
+
+
+def _wrap(value: int, dtype: DataType) -> int:
+    span = 1 << dtype.bits
+    low = value % span
+    return low - span if dtype.kind == "int" and low >= span >> 1 else low
+
+
+def prim_dtype(value: object) -> DataType | None:
+    """The dtype of a prim value; None if `value` is not one."""
+    if isinstance(value, bool):
+        return BOOL
+    if isinstance(value, (PrimInt, PrimFloat)):
+        return value.dtype
+    if isinstance(value, int):
+        return INT64
+    if isinstance(value, float):
+        return FLOAT64
+    return None
