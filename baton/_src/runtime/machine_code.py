@@ -1,0 +1,104 @@
+"""Bytecode made ready to run: operands resolved, calls sorted by what they call, tail calls recognised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from baton._src.runtime.bytecode import (
+    VM_REGISTER,
+    VOID_REGISTER,
+    Call,
+    Goto,
+    If,
+    Instruction,
+    Operand,
+    OperandKind,
+    Ret,
+)
+
+HOST, INVOKE, TAIL_INVOKE, CALL, TAIL_CALL, RET, GOTO, IF = range(8)
+"""What a ready instruction does: a host function; a closure; a bytecode function; the rest as in `bytecode`."""
+
+Ready = tuple[Any, ...]
+"""(HOST, dst, name, function, args) | (INVOKE.., dst, args) | (CALL.., dst, code, args) | (RET, register)
+| (GOTO, target) | (IF, register, target). `args` are register numbers; a negative one, ~i, means pool entry i."""
+
+
+@dataclass
+class Code:
+    """A bytecode function ready to run. `pool` holds immediates, constants and function values."""
+
+    name: str
+    params: tuple[str, ...]
+    registers: int
+    instructions: list[Ready] = field(default_factory=list)
+    pool: list[Any] = field(default_factory=list)
+
+
+Resolve = Callable[[int], tuple[int, Any]]
+"""Function number -> (HOST, callable), (INVOKE, None) or (CALL, Code)."""
+
+
+def make_ready(
+    code: Code,
+    instructions: Sequence[Instruction],
+    resolve: Resolve,
+    value_of: Callable[[Operand], Any],
+    names: list[str],
+) -> None:
+    """Fill `code` from its instructions. `value_of` gives the value of an operand that is no plain register."""
+    pool_index: dict[Operand, int] = {}
+
+    def operand(found: Operand) -> int:
+        if found.kind is OperandKind.REGISTER and found.value not in (VM_REGISTER, VOID_REGISTER):
+            return found.value
+        index = pool_index.get(found)
+        if index is None:
+            index = pool_index[found] = len(code.pool)
+            code.pool.append(value_of(found))
+        return ~index
+
+    for number, instruction in enumerate(instructions):
+        match instruction:
+            case Call(dst, function, args):
+                ready = _call(instruction, resolve(function), [operand(a) for a in args], code, names)
+                is_tail = _returns(instructions, number + 1, dst)
+                code.instructions.append(_as_tail(ready) if is_tail else ready)
+            case Ret(result):
+                code.instructions.append((RET, result))
+            case Goto(offset):
+                code.instructions.append((GOTO, number + offset))
+            case If(condition, offset):
+                code.instructions.append((IF, condition, number + offset))
+
+
+def _call(call: Call, target: tuple[int, Any], args: list[int], code: Code, names: list[str]) -> Ready:
+    kind, function = target
+    dst = code.registers if call.dst == VOID_REGISTER else call.dst
+    if kind == INVOKE:
+        return (INVOKE, dst, args)
+    return (CALL, dst, function, args) if kind == CALL else (HOST, dst, names[call.function], function, args)
+
+
+def _as_tail(ready: Ready) -> Ready:
+    if ready[0] == CALL:
+        return (TAIL_CALL, *ready[1:])
+    return (TAIL_INVOKE, *ready[1:]) if ready[0] == INVOKE else ready
+
+
+def _returns(instructions: Sequence[Instruction], start: int, register: int) -> bool:
+    """Whether what follows does nothing but return `register` (through jumps): then the call is a tail call."""
+    position = start
+    for _ in range(len(instructions)):
+        if position >= len(instructions):
+            return False
+        match instructions[position]:
+            case Ret(result):
+                return result == register
+            case Goto(offset) if offset > 0:
+                position += offset
+            case _:
+                return False
+    return False
