@@ -59,6 +59,10 @@ class Language(Protocol):
         """`while state[0]: state = step(state)`, the final state; `infos` fit the state of every iteration."""
         ...
 
+    def rewrite(self, name: str) -> Callable[..., Value] | None:
+        """How to say the neutral operator `name` in terms of others, where the language lacks it."""
+        ...
+
     def rehearse(self, infos: Sequence[TensorInfo], run: Callable[[list[Any]], None]) -> None:
         """Call `run` with variables of these infos and forget whatever it emits."""
         ...
@@ -165,6 +169,9 @@ class GraphBuilder:
 
     def call(self, op: str, *operands: Operand, **attributes: Any) -> Value:
         """A call with one result."""
+        rewrite = self.language.rewrite(op)
+        if rewrite is not None:
+            return rewrite(self, *operands, **attributes)
         return self.call_many(op, *operands, **attributes)[0]
 
     def call_many(self, op: str, *operands: Operand, **attributes: Any) -> tuple[Value, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from baton._src.frontends.onnx.importer import Importer
 from baton._src.frontends.onnx.reader import read_model
+from baton._src.frontends.onnx.value import Value
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import OpDef
 from baton._src.ir.tensor_info import Dim, ShapeInfo, TensorInfo
@@ -111,6 +112,9 @@ class RelaxGraph:
 
     def _sequence(self, arm: Callable[[], list[Any]]) -> SeqExpr:
         return self._function_body([], lambda: self.builder.emit(Tuple(arm())))
+
+    def rewrite(self, name: str) -> Callable[..., Value] | None:
+        return None
 
     def finish(self, outputs: Sequence[Any], num_input: int) -> IRModule:
         """The module, with the outputs as a tuple unless there is one."""
