@@ -1,8 +1,8 @@
 """Object code as bytes: a small archive of relocatable objects with a header that says what they export and need.
 
-Layout: `MAGIC`, header length (8 bytes, little endian), CRC-32 of the rest (4 bytes), the header (JSON), the objects one
-after the other. The header names the target the code was made for, so that a machine that lacks an instruction set
-refuses the code instead of crashing in it. Nothing in it is executed by reading it.
+Layout: `MAGIC`, header length (8 bytes, little endian), CRC-32 of the rest (4 bytes), the header (JSON), the objects
+one after the other. The header names the target the code was made for, so that a machine that lacks an instruction
+set refuses the code instead of crashing in it. Nothing in it is executed by reading it.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Machine code from TIR. `llvm/` is the one back end."""

@@ -1,0 +1,106 @@
+"""Compiled objects on disk, so that a kernel is compiled once a machine.
+
+Lives in `$BATON_CACHE_DIR`, else `$XDG_CACHE_HOME/baton`, else `~/.cache/baton`; `BATON_CACHE=0` turns it off. An
+entry is one file named by the hash of everything that decides its content, with a checksum inside: a damaged one
+counts as absent and is written anew. Writing goes through a temporary file and a rename, so readers never see half an
+entry. When the folder grows beyond its cap the entries that were not used for longest go first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+MAGIC = b"BATONKRN1\n"
+DEFAULT_CAP = 512 << 20
+
+
+@dataclass(frozen=True)
+class CacheOptions:
+    """Where compiled objects are kept, and how many bytes of them; `folder` None: nowhere."""
+
+    folder: Path | None
+    cap: int = DEFAULT_CAP
+
+    @staticmethod
+    def from_environment(environment: Mapping[str, str] | None = None) -> CacheOptions:
+        """What the environment asks for."""
+        env = os.environ if environment is None else environment
+        if env.get("BATON_CACHE", "1").strip().lower() in ("0", "off", "false", "no"):
+            return CacheOptions(None)
+        if env.get("BATON_CACHE_DIR"):
+            return CacheOptions(Path(env["BATON_CACHE_DIR"]))
+        base = env.get("XDG_CACHE_HOME") or str(Path(env.get("HOME", "~")).expanduser() / ".cache")
+        return CacheOptions(Path(base) / "baton")
+
+
+class ObjectCache:
+    """Objects by key. Problems with the disk are never errors: the cache then holds nothing."""
+
+    def __init__(self, options: CacheOptions) -> None:
+        self.options = options
+        self._written = 0
+
+    def get(self, key: str) -> bytes | None:
+        """The object stored under `key`, if it is there and whole."""
+        if self.options.folder is None:
+            return None
+        path = self._path(key)
+        try:
+            data = path.read_bytes()
+        except OSError:
+            return None
+        start = len(MAGIC) + 32
+        content = data[start:]
+        if not data.startswith(MAGIC) or hashlib.sha256(content).digest() != data[len(MAGIC) : start]:
+            return None
+        with contextlib.suppress(OSError):  # a read-only cache still serves
+            os.utime(path)
+        return content
+
+    def put(self, key: str, content: bytes) -> None:
+        """Store an object."""
+        folder = self.options.folder
+        if folder is None:
+            return
+        try:
+            path = self._path(key)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=path.parent, prefix=".tmp-")
+            with os.fdopen(handle, "wb") as file:
+                file.write(MAGIC + hashlib.sha256(content).digest() + content)
+            os.replace(name, path)
+        except OSError:
+            return
+        self._written += len(content)
+        if self._written > self.options.cap // 64:
+            self._written = 0
+            self.trim()
+
+    def trim(self) -> None:
+        """Delete what was not used for longest until the folder is within its cap."""
+        folder = self.options.folder
+        if folder is None:
+            return
+        entries = []
+        for path in folder.glob("objects/*/*"):
+            try:
+                state = path.stat()
+            except OSError:
+                continue
+            entries.append((state.st_mtime, state.st_size, path))
+        total = sum(size for _, size, _ in entries)
+        for _, size, path in sorted(entries):
+            if total <= self.options.cap:
+                break
+            path.unlink(missing_ok=True)
+            total -= size
+
+    def _path(self, key: str) -> Path:
+        assert self.options.folder is not None
+        return self.options.folder / "objects" / key[:2] / key

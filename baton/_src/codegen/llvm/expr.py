@@ -1,0 +1,401 @@
+"""Scalar and vector expressions of TIR to LLVM IR.
+
+Operands are written children first without the Python stack, each once: a shared subexpression is computed once
+within a statement. Only lazy operands (`if_then_else`, the right side of `and`/`or` that could fail) and `Let` bodies
+recurse.
+
+Vector conditions predicate: inside `if_then_else(mask, a, b)` with a vector mask, loads read only the lanes of the
+mask, so `if_then_else(i < n, A[i], 0)` over a `Ramp` never touches memory beyond `n`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+from baton._src.codegen.llvm.arithmetic import binary, cast, compare
+from baton._src.codegen.llvm.text import FunctionText, with_lanes
+from baton._src.codegen.llvm.types import literal_text, memory_type, register_type
+from baton._src.ir.expr import Op, PrimExpr
+from baton._src.ir.traverse import post_order
+from baton._src.support.diagnostics import InternalError, fail
+from baton._src.tir import expr as tir
+from baton._src.values.dtype import BOOL, DataType
+
+Handler = Callable[[Any, Any], str]
+
+
+class ExprWriter:
+    """Writes expressions into one function. `env` gives variables their operands."""
+
+    def __init__(self, text: FunctionText, features: Collection[str], intrinsics: dict[str, Handler]) -> None:
+        self.f = text
+        self.features = features
+        self.env: dict[tir.Var, str] = {}
+        self.memo: dict[Any, str] = {}
+        self.mask: str | None = None
+        """The lanes that are on (`<n x i1>`), or None for all."""
+        self.mask_lanes = 1
+        self._intrinsics = intrinsics
+        self.check_access: Callable[[tir.BufferLoad], None] | None = None
+        """Called before each load in a checked build."""
+
+    # ------------------------------------------------------------------------------------------ driving
+
+    def emit(self, expr: PrimExpr) -> str:
+        """The operand that holds the value of `expr`."""
+        memo = self.memo
+        found = memo.get(expr)
+        if found is not None:
+            return found
+        for item in post_order(expr, below=self._operands):
+            if item not in memo:
+                memo[item] = self._write(item)
+        return memo[expr]
+
+    def fresh(self, expr: PrimExpr) -> str:
+        """Like `emit`, at the start of a statement: nothing computed before may be reused, as memory may have changed.
+        """
+        self.memo = {}
+        return self.emit(expr)
+
+    def index(self, expr: PrimExpr) -> str:
+        """An index as i64 (lanes kept)."""
+        operand = self.emit(expr)
+        if expr.dtype.bits == 64:
+            return operand
+        wide = with_lanes("i64", expr.dtype.lanes)
+        how = "zext" if expr.dtype.kind in ("uint", "bool") else "sext"
+        return self.f.value(f"{how} {register_type(expr.dtype)} {operand} to {wide}")
+
+    def _operands(self, node: Any) -> Iterable[Any]:
+        """What has to be computed before `node`."""
+        if node in self.memo:
+            return ()
+        match node:
+            case tir.BinaryOp(a=a, b=b) | tir.CompareOp(a=a, b=b):
+                return (a, b)
+            case tir.LogicalOp(a=a, b=b):
+                return (a, b) if is_harmless(b) else (a,)
+            case tir.BufferLoad(indices=indices):
+                return indices
+            case tir.Cast(value=value) | tir.Broadcast(value=value):
+                return (value,)
+            case tir.Not(a=a):
+                return (a,)
+            case tir.Ramp(base=base, stride=stride):
+                return (base, stride)
+            case tir.Select(condition=c, true_value=a, false_value=b):
+                return (c, a, b)
+            case tir.Let(value=value):
+                return (value,)
+            case tir.Shuffle(vectors=vectors):
+                return vectors
+            case tir.Call(op=Op(name="tir.if_then_else"), args=args):
+                return args[:1]
+            case tir.Call(op=Op(name="tir.address_of")):
+                return ()
+            case tir.Call(args=args):
+                return [a for a in args if isinstance(a, PrimExpr) and not isinstance(a, tir.StringImm)]
+            case _:
+                return ()
+
+    def _write(self, node: Any) -> str:
+        match node:
+            case tir.Var():
+                return self._variable(node)
+            case tir.IntImm() | tir.FloatImm():
+                return literal_text(node.dtype, node.value)
+            case tir.BinaryOp(a=a, b=b):
+                return binary(self.f, node, self.memo[a], self.memo[b], self.features)
+            case tir.CompareOp(a=a, b=b):
+                return compare(self.f, node, self.memo[a], self.memo[b], self.features)
+            case tir.BufferLoad():
+                return self.load(node)
+            case tir.Cast(value=value):
+                return cast(self.f, value.dtype, node.dtype, self.memo[value], self.features)
+            case tir.LogicalOp():
+                return self._logical(node)
+            case tir.Not(a=a):
+                kind = register_type(node.dtype)
+                return self.f.value(f"xor {kind} {self.memo[a]}, {literal_text(node.dtype, 1)}")
+            case tir.Ramp():
+                return self._ramp(node)
+            case tir.Broadcast(value=value):
+                return self.splat(value.dtype, self.memo[value], node.lanes)
+            case tir.Select():
+                return self._select(node.condition, node.dtype, self.memo[node.true_value], self.memo[node.false_value])
+            case tir.Call():
+                return self._call(node)
+            case tir.Let():
+                self.env[node.var] = self.memo[node.value]
+                return self.emit(node.body)
+            case tir.Shuffle():
+                return self._shuffle(node)
+            case tir.StringImm():
+                return self.f.module.string(node.value)
+            case _:
+                pass
+        raise InternalError(f"code generation: no rule for {type(node).__name__} in an expression")
+
+    def _variable(self, var: tir.Var) -> str:
+        operand = self.env.get(var)
+        if operand is None:
+            raise InternalError(f"code generation: variable {var.name} is used outside its scope")
+        return operand
+
+    # ------------------------------------------------------------------------------------------ vectors
+
+    def splat(self, dtype: DataType, operand: str, lanes: int) -> str:
+        """A vector of copies of a scalar."""
+        kind, wide = register_type(dtype), with_lanes(register_type(dtype), lanes)
+        if not operand.startswith("%"):
+            return f"splat ({kind} {operand})"
+        single = self.f.value(f"insertelement {wide} poison, {kind} {operand}, i64 0")
+        return self.f.value(f"shufflevector {wide} {single}, {wide} poison, <{lanes} x i32> zeroinitializer")
+
+    def _ramp(self, node: tir.Ramp) -> str:
+        element = register_type(node.base.dtype)
+        wide = register_type(node.dtype)
+        base = self.splat(node.base.dtype, self.memo[node.base], node.lanes)
+        if isinstance(node.stride, tir.IntImm):
+            steps = ", ".join(f"{element} {i * node.stride.value}" for i in range(node.lanes))
+            return self.f.value(f"add {wide} {base}, <{steps}>")
+        counts = ", ".join(f"{element} {i}" for i in range(node.lanes))
+        stride = self.splat(node.stride.dtype, self.memo[node.stride], node.lanes)
+        return self.f.value(f"add {wide} {base}, {self.f.value(f'mul {wide} {stride}, <{counts}>')}")
+
+    def _shuffle(self, node: tir.Shuffle) -> str:
+        element = register_type(node.dtype.element)
+        lanes = [(v, i) for v in node.vectors for i in range(v.dtype.lanes)]
+        if len(node.indices) == 1 and lanes[node.indices[0]][0].dtype.lanes == 1:
+            return self.memo[lanes[node.indices[0]][0]]
+        found = "poison"
+        for place, index in enumerate(node.indices):
+            vector, lane = lanes[index]
+            item = self.memo[vector]
+            if vector.dtype.lanes > 1:
+                item = self.f.value(f"extractelement {register_type(vector.dtype)} {item}, i64 {lane}")
+            if len(node.indices) == 1:
+                return item
+            found = self.f.value(f"insertelement {register_type(node.dtype)} {found}, {element} {item}, i64 {place}")
+        return found
+
+    # ----------------------------------------------------------------------------------------- choosing
+
+    def _select(self, condition: PrimExpr, dtype: DataType, true: str, false: str) -> str:
+        kind = register_type(dtype)
+        flag = register_type(condition.dtype)
+        return self.f.value(f"select {flag} {self.memo[condition]}, {kind} {true}, {kind} {false}")
+
+    def _logical(self, node: tir.LogicalOp) -> str:
+        word = "and" if isinstance(node, tir.And) else "or"
+        if node.b in self.memo:
+            return self.f.value(f"{word} {register_type(node.dtype)} {self.memo[node.a]}, {self.memo[node.b]}")
+        constant = tir.IntImm(BOOL, int(word == "or"))
+        fixed = constant if node.dtype.lanes == 1 else tir.Broadcast(constant, node.dtype.lanes)
+        self.memo[fixed] = literal_text(node.dtype, constant.value)
+        branches = (node.b, fixed) if word == "and" else (fixed, node.b)
+        return self._choice(node.a, branches[0], branches[1], node.dtype)
+
+    def _choice(self, condition: PrimExpr, true: PrimExpr, false: PrimExpr, dtype: DataType) -> str:
+        """Evaluate one of two; with a vector condition both, each on its lanes only."""
+        if condition.dtype.lanes > 1:
+            held = self.memo[condition]
+            first = self._under(held, condition.dtype.lanes, true)
+            flipped = self.f.value(f"xor {register_type(condition.dtype)} {held}, splat (i1 true)")
+            second = self._under(flipped, condition.dtype.lanes, false)
+            return self._select(condition, dtype, first, second)
+        if is_harmless(true) and is_harmless(false):
+            return self._select(condition, dtype, self.emit(true), self.emit(false))
+        then, other, end = (self.f.new_label(hint) for hint in ("if", "else", "endif"))
+        self.f.branch_if(self.memo[condition], then, other)
+        incoming = []
+        for label, branch in ((then, true), (other, false)):
+            self.f.place(label)
+            outer, self.memo = self.memo, dict(self.memo)
+            operand = self.emit(branch)
+            self.memo = outer
+            incoming.append((operand, self.f.block))
+            self.f.branch(end)
+        self.f.place(end)
+        return self.f.phi(register_type(dtype), incoming)
+
+    def _under(self, condition: str, lanes: int, branch: PrimExpr) -> str:
+        """`branch` with loads restricted to the lanes of `condition`."""
+        outer_memo, outer_mask, outer_lanes = self.memo, self.mask, self.mask_lanes
+        self.memo = dict(outer_memo)
+        self.set_mask(self.join_masks(condition, lanes), lanes)
+        operand = self.emit(branch)
+        self.memo, self.mask, self.mask_lanes = outer_memo, outer_mask, outer_lanes
+        return operand
+
+    def set_mask(self, mask: str | None, lanes: int) -> None:
+        """Restrict loads and stores from here on."""
+        self.mask, self.mask_lanes = mask, lanes
+
+    def join_masks(self, condition: str, lanes: int) -> str:
+        """`condition` and the mask in force."""
+        if self.mask is None or self.mask_lanes != lanes:
+            return condition
+        return self.f.value(f"and <{lanes} x i1> {self.mask}, {condition}")
+
+    # -------------------------------------------------------------------------------------------- calls
+
+    def _call(self, node: tir.Call) -> str:
+        if not isinstance(node.op, Op):
+            raise InternalError("code generation: a kernel is called inside an expression")
+        if node.op.name == "tir.if_then_else":
+            return self._choice(node.args[0], node.args[1], node.args[2], node.dtype)
+        handler = self._intrinsics.get(node.op.name)
+        if handler is None:
+            raise fail("codegen-intrinsic", f"{node.op.name} has no native code", span=node.span)
+        return handler(self, node)
+
+    # ------------------------------------------------------------------------------------------- memory
+
+    def pointer(self, buffer: Any, index: PrimExpr) -> str:
+        """The address of one element of a flat buffer."""
+        kind = memory_type(buffer.dtype.element)
+        where = self.index(index)
+        return self.f.value(f"getelementptr inbounds {kind}, ptr {self.emit(buffer.data)}, i64 {where}")
+
+    def load(self, node: tir.BufferLoad) -> str:
+        """Read one element, or a vector of them."""
+        (index,) = node.indices
+        if self.check_access is not None:
+            self.check_access(node)
+        kind, wide = memory_type(node.buffer.dtype.element), memory_type(node.dtype)
+        lanes = node.dtype.lanes
+        if index.dtype.lanes == 1:
+            found = self._load_plain(node, wide)
+        elif isinstance(index, tir.Ramp) and _is_one(index.stride):
+            found = self._load_run(node.buffer, index, wide, lanes)
+        else:
+            found = self._gather(node.buffer, index, kind, lanes)
+        if node.dtype.is_bool:
+            zero = "0" if lanes == 1 else "zeroinitializer"
+            return self.f.value(f"icmp ne {wide} {found}, {zero}")
+        return found
+
+    def _load_plain(self, node: tir.BufferLoad, kind: str) -> str:
+        """One address. Under a mask it is read only if some lane is on."""
+        (index,) = node.indices
+        align = memory_align(node.buffer.dtype)
+        if self.mask is None:
+            return self.f.value(f"load {kind}, ptr {self.pointer(node.buffer, index)}, align {align}")
+        some = self.f.value(f"bitcast <{self.mask_lanes} x i1> {self.mask} to i{self.mask_lanes}")
+        some = self.f.value(f"icmp ne i{self.mask_lanes} {some}, 0")
+        where = self.index(index)
+        then, end, before = self.f.new_label("any"), self.f.new_label("none"), self.f.block
+        self.f.branch_if(some, then, end)
+        self.f.place(then)
+        element = memory_type(node.buffer.dtype.element)
+        address = self.f.value(f"getelementptr inbounds {element}, ptr {self.emit(node.buffer.data)}, i64 {where}")
+        found = self.f.value(f"load {kind}, ptr {address}, align {align}")
+        self.f.branch(end)
+        self.f.place(end)
+        return self.f.phi(kind, [(found, then), (zero_of(kind), before)])
+
+    def _load_run(self, buffer: Any, index: tir.Ramp, wide: str, lanes: int) -> str:
+        address = self.pointer(buffer, index.base)
+        align = memory_align(buffer.dtype)
+        if self.mask is None:
+            return self.f.value(f"load {wide}, ptr {address}, align {align}")
+        return self.f.intrinsic(
+            f"llvm.masked.load.{vector_suffix(wide)}.p0",
+            wide,
+            ("ptr", address),
+            ("i32", str(align)),
+            (f"<{lanes} x i1>", self.mask),
+            (wide, "zeroinitializer"),
+        )
+
+    def _gather(self, buffer: Any, index: PrimExpr, kind: str, lanes: int) -> str:
+        places = self.addresses(buffer, index, kind, lanes)
+        wide = with_lanes(kind, lanes)
+        return self.f.intrinsic(
+            f"llvm.masked.gather.{vector_suffix(wide)}.v{lanes}p0",
+            wide,
+            (f"<{lanes} x ptr>", places),
+            ("i32", str(memory_align(buffer.dtype))),
+            (f"<{lanes} x i1>", self.mask or "splat (i1 true)"),
+            (wide, "zeroinitializer"),
+        )
+
+    def addresses(self, buffer: Any, index: PrimExpr, kind: str, lanes: int) -> str:
+        """A vector of pointers."""
+        return self.f.value(
+            f"getelementptr inbounds {kind}, ptr {self.emit(buffer.data)}, <{lanes} x i64> {self.index(index)}"
+        )
+
+
+def zero_of(kind: str) -> str:
+    """The zero of a type."""
+    if kind.startswith("<"):
+        return "zeroinitializer"
+    return {"float": "0.0", "double": "0.0", "ptr": "null"}.get(kind, "0")
+
+
+def vector_suffix(wide: str) -> str:
+    """`<16 x float>` -> `v16f32`."""
+    lanes, _, element = wide[1:-1].partition(" x ")
+    return f"v{lanes}" + {"float": "f32", "double": "f64", "ptr": "p0"}.get(element, element)
+
+
+def memory_align(dtype: DataType) -> int:
+    """The alignment every element has."""
+    return 1 if dtype.is_bool else max(1, dtype.bits // 8)
+
+
+def _is_one(stride: PrimExpr) -> bool:
+    return isinstance(stride, tir.IntImm) and stride.value == 1
+
+
+def is_harmless(expr: PrimExpr) -> bool:
+    """Whether evaluating `expr` when it is not needed can do no harm and costs little."""
+    for count, item in enumerate(post_order(expr, below=_below)):
+        match item:
+            case tir.BufferLoad():
+                return False
+            case tir.Div(b=b) | tir.Mod(b=b) | tir.FloorDiv(b=b) | tir.FloorMod(b=b):
+                if not (isinstance(b, tir.IntImm) and b.value != 0):
+                    return False
+            case tir.Call(op=op) if not (isinstance(op, Op) and op.name in _CHEAP):
+                return False
+        if count > 24:
+            return False
+    return True
+
+
+_CHEAP = {
+    "tir.bitwise_and",
+    "tir.bitwise_or",
+    "tir.bitwise_xor",
+    "tir.bitwise_not",
+    "tir.likely",
+    "tir.fabs",
+    "tir.floor",
+}
+
+
+def _below(node: Any) -> Iterable[Any]:
+    match node:
+        case tir.BinaryOp(a=a, b=b) | tir.CompareOp(a=a, b=b) | tir.LogicalOp(a=a, b=b):
+            return (a, b)
+        case tir.Cast(value=value) | tir.Broadcast(value=value):
+            return (value,)
+        case tir.Not(a=a):
+            return (a,)
+        case tir.Ramp(base=base, stride=stride):
+            return (base, stride)
+        case tir.Select(condition=c, true_value=a, false_value=b):
+            return (c, a, b)
+        case tir.Let(value=value, body=body):
+            return (value, body)
+        case tir.Call(args=args):
+            return [a for a in args if isinstance(a, PrimExpr)]
+        case tir.Shuffle(vectors=vectors):
+            return vectors
+        case _:
+            return ()

@@ -1,0 +1,90 @@
+"""LLVM itself: text in, object code out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from baton._src.ir.target import Target
+from baton._src.support.diagnostics import InternalError
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What LLVM has to know of the target; hashable, also a part of cache keys."""
+
+    triple: str
+    cpu: str
+    features: str
+    level: int = 3
+
+    @staticmethod
+    def of(target: Target, level: int = 3) -> Machine:
+        """The machine a target describes."""
+        initialize()
+        if target.is_host:
+            return Machine(
+                llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten(), level
+            )
+        triple = target.mtriple or llvm.get_process_triple()
+        return Machine(triple, target.mcpu or "generic", ",".join(target.mattr), level)
+
+
+@lru_cache(maxsize=1)
+def initialize() -> None:
+    """Make every target of this LLVM available."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
+@lru_cache(maxsize=16)
+def target_machine(machine: Machine) -> Any:
+    """LLVM's target machine; one a process and target."""
+    initialize()
+    try:
+        found = llvm.Target.from_triple(machine.triple)
+    except RuntimeError as error:
+        raise InternalError(f"LLVM knows no target {machine.triple}: {error}") from error
+    return found.create_target_machine(
+        cpu=machine.cpu, features=machine.features, opt=machine.level, reloc="pic", codemodel="default"
+    )
+
+
+def compile_text(text: str, machine: Machine) -> bytes:
+    """Optimise a module and emit it as a relocatable object."""
+    module, target = _optimised(text, machine)
+    code: bytes = target.emit_object(module)
+    return code
+
+
+def assembly(text: str, machine: Machine) -> str:
+    """The same as readable assembly (for tests and `baton inspect`)."""
+    module, target = _optimised(text, machine)
+    found: str = target.emit_assembly(module)
+    return found
+
+
+def optimised_ir(text: str, machine: Machine) -> str:
+    """LLVM IR after optimisation, for people to read."""
+    return str(_optimised(text, machine)[0])
+
+
+def _optimised(text: str, machine: Machine) -> tuple[Any, Any]:
+    target = target_machine(machine)
+    header = f'target triple = "{machine.triple}"\ntarget datalayout = "{target.target_data}"\n'
+    try:
+        module = llvm.parse_assembly(header + text)
+        module.verify()
+    except RuntimeError as error:
+        raise InternalError(f"code generation wrote LLVM IR that LLVM rejects: {error}") from error
+    # TIR's schedule decides what is vectorised and unrolled; LLVM's own attempts cost compile time and undo tiling.
+    options = llvm.create_pipeline_tuning_options(machine.level)
+    options.loop_vectorization = False
+    options.slp_vectorization = False
+    options.loop_unrolling = False
+    builder = llvm.create_pass_builder(target, options)
+    builder.getModulePassManager().run(module, builder)
+    return module, target

@@ -1,0 +1,66 @@
+"""One lowered PrimFunc to the text of an LLVM module.
+
+The module defines one function, named `KERNEL` until its content hash is known, and calls other kernels by their linker
+names. Internal helpers (mathematics, outlined loops) are private to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from baton._src.codegen.llvm.stmt import KernelContext, StmtWriter
+from baton._src.codegen.llvm.text import FunctionText, ModuleText
+from baton._src.codegen.llvm.types import memory_type, register_type
+from baton._src.support.diagnostics import InternalError
+from baton._src.tir.prim_func import PrimFunc
+
+KERNEL = "baton_kernel"
+LIBRARY_CALLS = ("memcpy", "memmove", "memset")
+"""What LLVM's optimiser may call by itself."""
+
+
+@dataclass(frozen=True)
+class KernelText:
+    """A kernel ready to be compiled. `calls` are linker names of other kernels; `imports` come from the process."""
+
+    text: str
+    imports: tuple[str, ...]
+
+
+def kernel_text(
+    name: str,
+    func: PrimFunc,
+    callees: dict[str, str],
+    features: frozenset[str],
+    vector_bits: int,
+    checked: bool = False,
+) -> KernelText:
+    """The LLVM module of `func` (lowered: plain loops, flat buffers, params as in its ABI, no buffer map).
+
+    `name` is used in messages only; `callees` gives the linker names of kernels it may call.
+    """
+    if func.buffer_map:
+        raise InternalError(f"code generation: {name} is not lowered (it has a buffer map)")
+    module = ModuleText()
+    text = FunctionText(module)
+    noalias = bool(func.attrs.get("tir.noalias", False))
+    context = KernelContext(name if checked else "kernel", features, callees, noalias, checked)
+    writer = StmtWriter(context, text)
+    params = []
+    for number, var in enumerate(func.params):
+        operand = f"%p{number}"
+        kind = memory_type(var.dtype)
+        params.append(f"ptr{' noalias' if noalias else ''} {operand}" if kind == "ptr" else f"{kind} {operand}")
+        if var.dtype.is_bool:
+            operand = text.value(f"icmp ne {kind} {operand}, 0")
+        writer.e.env[var] = operand
+        assert register_type(var.dtype)
+    if checked:
+        writer.extents.update(func.attrs.get("buffer_extents", {}))
+    writer.emit(func.body)
+    text.line("ret void")
+    module.definitions[KERNEL] = text.finish(f"define void @{KERNEL}({', '.join(params)}) #0")
+    attributes = "nounwind"
+    if vector_bits >= 512:
+        attributes += ' "prefer-vector-width"="512" "min-legal-vector-width"="512"'
+    return KernelText(module.render(attributes), (*module.imports, *LIBRARY_CALLS))

@@ -1,0 +1,96 @@
+"""Parallel loops: the body becomes a function of its own that the thread pool runs over parts of the range.
+
+Two functions an outlined loop: `body(closure, begin, end)`, which the pool calls and which unpacks the closure (a
+struct on the caller's stack), and the inner function with everything the body uses as parameters, so that pointers
+keep `noalias`. The pool runs a loop serially if it has at most `grain` iterations (annotation `grain`, default 1) or
+is busy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.codegen.llvm.text import FunctionText
+from baton._src.codegen.llvm.types import register_type
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.traverse import post_order
+from baton._src.tir import expr as tir
+from baton._src.tir import stmt as st
+
+GRAIN = "grain"
+"""The loop annotation: how many iterations are worth a thread (a number or an expression)."""
+
+
+def parallel_loop(writer: Any, stmt: st.For) -> None:
+    """Write a call of the pool and the outlined body."""
+    f: FunctionText = writer.f
+    captured = _captured(writer, stmt)
+    names = [f"%c{i}" for i in range(len(captured))]
+    kinds = [register_type(v.dtype) for v in captured]
+    inner, outer = _names(writer)
+    struct = "{ " + ", ".join(kinds) + " }" if kinds else "{}"
+    _write_inner(writer, stmt, inner, captured, list(zip(kinds, names)))
+    _write_outer(writer, stmt, (inner, outer), struct, kinds)
+    begin, extent = writer.e.fresh(stmt.min), writer.e.emit(stmt.extent)
+    grain = stmt.annotations.get(GRAIN, 1)
+    wanted = writer.e.index(grain) if isinstance(grain, PrimExpr) else str(int(grain))
+    kind = register_type(stmt.loop_var.dtype)
+    count = extent if kind == "i64" else f.value(f"sext {kind} {extent} to i64")
+    closure = f.alloca(struct, 1, 16)
+    for place, var in enumerate(captured):
+        slot = f.value(f"getelementptr {struct}, ptr {closure}, i64 0, i32 {place}")
+        f.line(f"store {kinds[place]} {writer.e.env[var]}, ptr {slot}")
+    del begin  # the inner function adds it
+    symbol = f.module.import_function("baton_parallel_for", "void", ["ptr", "ptr", "i64", "i64"])
+    f.line(f"call void {symbol}(ptr @{outer}, ptr {closure}, i64 {count}, i64 {wanted})")
+
+
+def _names(writer: Any) -> tuple[str, str]:
+    number = writer.context.outlined
+    writer.context.outlined += 1
+    return f"parallel.{number}.body", f"parallel.{number}"
+
+
+def _captured(writer: Any, stmt: st.For) -> list[tir.Var]:
+    """Variables that the loop uses and that are bound outside of it, in order of use."""
+    env = writer.e.env
+    used = [n for n in post_order(stmt) if isinstance(n, tir.Var) and n in env and n is not stmt.loop_var]
+    extra: list[tir.Var] = []
+    if writer.context.checked:
+        for var in used:
+            if var in writer.extents:
+                extra += [n for n in post_order(writer.extents[var]) if isinstance(n, tir.Var) and n in env]
+    return list(dict.fromkeys([*used, *extra]))
+
+
+def _write_inner(writer: Any, stmt: st.For, name: str, captured: list[tir.Var], params: list[tuple[str, str]]) -> None:
+    text = FunctionText(writer.f.module)
+    inner = type(writer)(writer.context, text)
+    inner.e.env = {var: operand for var, (_, operand) in zip(captured, params)}
+    inner.extents = dict(writer.extents)
+    kind = register_type(stmt.loop_var.dtype)
+    first, last = "%begin", "%end"
+    if kind != "i64":
+        first, last = text.value(f"trunc i64 %begin to {kind}"), text.value(f"trunc i64 %end to {kind}")
+    if not (isinstance(stmt.min, tir.IntImm) and stmt.min.value == 0):
+        start = inner.e.fresh(stmt.min)
+        first, last = text.value(f"add {kind} {first}, {start}"), text.value(f"add {kind} {last}, {start}")
+    inner.counted(stmt.loop_var, first, last, kind, lambda: inner.emit(stmt.body))
+    text.line("ret void")
+    noalias = " noalias" if writer.context.noalias else ""
+    spelled = [f"{k}{noalias if k == 'ptr' else ''} {n}" for k, n in params]
+    header = f"define internal void @{name}({', '.join([*spelled, 'i64 %begin', 'i64 %end'])}) noinline #0"
+    writer.f.module.definitions[name] = text.finish(header)
+
+
+def _write_outer(writer: Any, stmt: st.For, names: tuple[str, str], struct: str, kinds: list[str]) -> None:
+    inner, outer = names
+    text = FunctionText(writer.f.module)
+    operands = []
+    for place, kind in enumerate(kinds):
+        slot = text.value(f"getelementptr {struct}, ptr %closure, i64 0, i32 {place}")
+        operands.append(f"{kind} {text.value(f'load {kind}, ptr {slot}')}")
+    text.line(f"call void @{inner}({', '.join([*operands, 'i64 %begin', 'i64 %end'])})")
+    text.line("ret void")
+    header = f"define internal void @{outer}(ptr %closure, i64 %begin, i64 %end) #0"
+    writer.f.module.definitions[outer] = text.finish(header)

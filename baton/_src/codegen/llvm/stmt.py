@@ -1,0 +1,300 @@
+"""Statements of lowered PrimFuncs to LLVM IR. Nesting recurses (loops, conditions); sequences and chains do not.
+
+A statement under a vector condition is predicated: `IfThenElse(mask, ...)` whose condition has lanes runs its body
+with loads and stores restricted to those lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from baton._src.codegen.llvm.bounds import check_bounds
+from baton._src.codegen.llvm.expr import ExprWriter, memory_align, vector_suffix
+from baton._src.codegen.llvm.fault import leave_with_fault
+from baton._src.codegen.llvm.intrinsics import HANDLERS, call_c
+from baton._src.codegen.llvm.parallel import parallel_loop
+from baton._src.codegen.llvm.text import FunctionText, with_lanes
+from baton._src.codegen.llvm.types import byte_size, memory_type, register_type
+from baton._src.ir.expr import GlobalVar, Op, PrimExpr
+from baton._src.support.diagnostics import InternalError, fail
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+
+STACK_LIMIT = 1 << 16
+"""Bytes: larger or symbolic buffers live on the heap while their scope runs."""
+
+
+class KernelContext:
+    """What all functions of one kernel share."""
+
+    def __init__(
+        self, name: str, features: frozenset[str], callees: dict[str, str], noalias: bool, checked: bool
+    ) -> None:
+        self.name = name
+        self.features = features
+        self.callees = callees
+        """Linker names of the kernels that may be called, by symbol."""
+        self.noalias = noalias
+        self.checked = checked
+        self.outlined = 0
+
+
+class StmtWriter:
+    """Writes statements into one function."""
+
+    def __init__(self, context: KernelContext, text: FunctionText) -> None:
+        self.context = context
+        self.f = text
+        self.e = ExprWriter(text, context.features, HANDLERS)
+        self.extents: dict[tir.Var, PrimExpr] = {}
+        """Elements behind each pointer, where known (for checked builds)."""
+        self.heap: list[str] = []
+        """Blocks to free when the function is left."""
+        self._loops: list[tuple[str, str]] = []
+        if context.checked:
+            self.e.check_access = lambda load: check_bounds(self, load.buffer, load.indices[0])
+
+    def emit(self, stmt: st.Stmt | None) -> None:
+        """Write one statement."""
+        while stmt is not None:
+            match stmt:
+                case st.SeqStmt(seq=seq):
+                    for item in seq[:-1]:
+                        self.emit(item)
+                    stmt = seq[-1] if seq else None
+                    continue
+                case st.LetStmt(var=var, value=value, body=body):
+                    self.e.env[var] = self.e.fresh(value)
+                    stmt = body
+                    continue
+                case st.AttrStmt(body=body) | st.DeclBuffer(body=body):
+                    stmt = body
+                    continue
+                case st.AssertStmt(body=body):
+                    self._assert(stmt)
+                    stmt = body
+                    continue
+                case st.Allocate():
+                    self._allocate(stmt)
+                case st.BufferStore():
+                    self._store(stmt)
+                case st.For():
+                    self._for(stmt)
+                case st.While():
+                    self._while(stmt)
+                case st.IfThenElse():
+                    self._if(stmt)
+                case st.Evaluate():
+                    self._evaluate(stmt)
+                case _:
+                    raise InternalError(f"code generation: {type(stmt).__name__} should have been lowered")
+            return
+
+    # ------------------------------------------------------------------------------------------- memory
+
+    def _store(self, stmt: st.BufferStore) -> None:
+        (index,) = stmt.indices
+        self.e.memo = {}
+        if self.context.checked:
+            check_bounds(self, stmt.buffer, index)
+        operand = self.e.emit(stmt.value)
+        dtype, lanes = stmt.buffer.dtype.element, index.dtype.lanes
+        kind = memory_type(dtype)
+        value_lanes = stmt.value.dtype.lanes
+        wide = with_lanes(kind, value_lanes)
+        if stmt.value.dtype.is_bool:
+            operand = self.f.value(f"zext {register_type(stmt.value.dtype)} {operand} to {wide}")
+        align = memory_align(dtype)
+        if lanes == 1:
+            if self.e.mask is not None:
+                raise InternalError("code generation: a scalar store under a vector mask")
+            self.f.line(f"store {wide} {operand}, ptr {self.e.pointer(stmt.buffer, index)}, align {align}")
+            return
+        if isinstance(index, tir.Ramp) and isinstance(index.stride, tir.IntImm) and index.stride.value == 1:
+            self._store_run(stmt.buffer, index, wide, operand, align, lanes)
+            return
+        places = self.e.addresses(stmt.buffer, index, kind, lanes)
+        name = self.f.module.declare(
+            f"llvm.masked.scatter.{vector_suffix(wide)}.v{lanes}p0",
+            "void",
+            (wide, f"<{lanes} x ptr>", "i32", f"<{lanes} x i1>"),
+        )
+        mask = self.e.mask or "splat (i1 true)"
+        self.f.line(f"call void {name}({wide} {operand}, <{lanes} x ptr> {places}, i32 {align}, <{lanes} x i1> {mask})")
+
+    def _store_run(self, buffer: Any, index: tir.Ramp, wide: str, operand: str, align: int, lanes: int) -> None:
+        address = self.e.pointer(buffer, index.base)
+        if self.e.mask is None:
+            self.f.line(f"store {wide} {operand}, ptr {address}, align {align}")
+            return
+        name = self.f.module.declare(
+            f"llvm.masked.store.{vector_suffix(wide)}.p0", "void", (wide, "ptr", "i32", f"<{lanes} x i1>")
+        )
+        self.f.line(f"call void {name}({wide} {operand}, ptr {address}, i32 {align}, <{lanes} x i1> {self.e.mask})")
+
+    def _allocate(self, stmt: st.Allocate) -> None:
+        """Stack memory if small and constant, else heap memory for the time of the body; 64-byte aligned."""
+        sizes = [e.value for e in stmt.extents if isinstance(e, tir.IntImm)]
+        kind, unit = memory_type(stmt.dtype), byte_size(stmt.dtype.element) * stmt.dtype.lanes
+        count = 1
+        for size in sizes:
+            count *= size
+        total: PrimExpr = tir.IntImm("int64", 1)
+        for extent in stmt.extents:
+            total = ops.multiply(total, ops.cast("int64", extent))
+        self.extents[stmt.buffer_var] = total
+        if len(sizes) == len(stmt.extents) and count * unit <= STACK_LIMIT:
+            self.e.env[stmt.buffer_var] = self.f.alloca(kind, max(count, 1), 64)
+            self.emit(stmt.body)
+            return
+        block = self._heap_block(self.f.value(f"mul i64 {self.e.fresh(total)}, {unit}"))
+        whole = self.f.value(f"ptrtoint ptr {block} to i64")
+        above = self.f.value(f"and i64 {self.f.value(f'sub i64 0, {whole}')}, 63")
+        self.e.env[stmt.buffer_var] = self.f.value(f"getelementptr i8, ptr {block}, i64 {above}")
+        self.heap.append(block)
+        self.emit(stmt.body)
+        self.heap.pop()
+        self._free(block)
+
+    def _heap_block(self, size: str) -> str:
+        padded = self.f.value(f"add i64 {size}, 64")
+        symbol = self.f.module.import_function("malloc", "ptr", ["i64"])
+        block = self.f.value(f"call ptr {symbol}(i64 {padded})")
+        empty = self.f.value(f"icmp eq ptr {block}, null")
+        bad, good = self.f.new_label("nomemory"), self.f.new_label("allocated")
+        self.f.branch_if(empty, bad, good)
+        self.f.place(bad)
+        leave_with_fault(self, f"{self.context.name}: out of memory allocating {{0}} bytes of workspace", [size])
+        self.f.place(good)
+        return block
+
+    def _free(self, block: str) -> None:
+        symbol = self.f.module.import_function("free", "void", ["ptr"])
+        self.f.line(f"call void {symbol}(ptr {block})")
+
+    def leave(self) -> None:
+        """Return from the function, giving back what it holds."""
+        for block in reversed(self.heap):
+            self._free(block)
+        self.f.line("ret void")
+
+    # ------------------------------------------------------------------------------------------ control
+
+    def _for(self, stmt: st.For) -> None:
+        if stmt.kind is st.ForKind.PARALLEL:
+            parallel_loop(self, stmt)
+            return
+        if stmt.kind is st.ForKind.VECTORIZED:
+            raise InternalError("code generation: vectorised loops should have been lowered")
+        begin = self.e.fresh(stmt.min)
+        extent = self.e.emit(stmt.extent)
+        kind = register_type(stmt.loop_var.dtype)
+        end = extent if begin == "0" else self.f.value(f"add nsw {kind} {begin}, {extent}")
+        positive = isinstance(stmt.extent, tir.IntImm) and stmt.extent.value > 0
+        self.counted(stmt.loop_var, begin, end, kind, lambda: self.emit(stmt.body), known_to_run=positive)
+
+    def counted(
+        self, var: tir.Var, begin: str, end: str, kind: str, body: Callable[[], None], known_to_run: bool = False
+    ) -> None:
+        """A loop of `var` from begin to end, tested at the bottom."""
+        f = self.f
+        head, latch, exit_ = f.new_label("loop"), f.new_label("next"), f.new_label("done")
+        if not known_to_run:
+            f.branch_if(f.value(f"icmp slt {kind} {begin}, {end}"), head, exit_)
+        else:
+            f.branch(head)
+        before = f.block
+        f.place(head)
+        following = f"%{latch}.i"
+        counter = f.phi(kind, [(begin, before), (following, latch)])
+        self.e.env[var] = counter
+        self._loops.append((latch, exit_))
+        body()
+        self._loops.pop()
+        f.branch(latch)
+        f.place(latch)
+        f.line(f"{following} = add nsw {kind} {counter}, 1")
+        f.branch_if(f.value(f"icmp slt {kind} {following}, {end}"), head, exit_)
+        f.place(exit_)
+
+    def _while(self, stmt: st.While) -> None:
+        f = self.f
+        test, body, exit_ = f.new_label("while"), f.new_label("do"), f.new_label("done")
+        f.branch(test)
+        f.place(test)
+        f.branch_if(self.e.fresh(stmt.condition), body, exit_)
+        f.place(body)
+        self._loops.append((test, exit_))
+        self.emit(stmt.body)
+        self._loops.pop()
+        f.branch(test)
+        f.place(exit_)
+
+    def _if(self, stmt: st.IfThenElse) -> None:
+        condition = self.e.fresh(stmt.condition)
+        if stmt.condition.dtype.lanes > 1:
+            self._predicated(stmt, condition)
+            return
+        f = self.f
+        then, end = f.new_label("then"), f.new_label("endif")
+        other = f.new_label("else") if stmt.else_case is not None else end
+        f.branch_if(condition, then, other)
+        f.place(then)
+        self.emit(stmt.then_case)
+        f.branch(end)
+        if stmt.else_case is not None:
+            f.place(other)
+            self.emit(stmt.else_case)
+            f.branch(end)
+        f.place(end)
+
+    def _predicated(self, stmt: st.IfThenElse, condition: str) -> None:
+        lanes = stmt.condition.dtype.lanes
+        outer, outer_lanes = self.e.mask, self.e.mask_lanes
+        self.e.set_mask(self.e.join_masks(condition, lanes), lanes)
+        self.emit(stmt.then_case)
+        if stmt.else_case is not None:
+            self.e.set_mask(outer, outer_lanes)
+            flipped = self.f.value(f"xor <{lanes} x i1> {condition}, splat (i1 true)")
+            self.e.set_mask(self.e.join_masks(flipped, lanes), lanes)
+            self.emit(stmt.else_case)
+        self.e.set_mask(outer, outer_lanes)
+
+    def _assert(self, stmt: st.AssertStmt) -> None:
+        condition = self.e.fresh(stmt.condition)
+        bad, good = self.f.new_label("failed"), self.f.new_label("held")
+        self.f.branch_if(condition, good, bad)
+        self.f.place(bad)
+        said = stmt.message.value if isinstance(stmt.message, tir.StringImm) else "an assertion failed"
+        leave_with_fault(self, f"{self.context.name}: {said}".replace("{", "{{").replace("}", "}}"), [])
+        self.f.place(good)
+
+    # -------------------------------------------------------------------------------------------- calls
+
+    def _evaluate(self, stmt: st.Evaluate) -> None:
+        value = stmt.value
+        match value:
+            case tir.IntImm() | tir.FloatImm():
+                return
+            case tir.Call(op=GlobalVar(name_hint=name)):
+                self._call_kernel(name, value)
+            case tir.Call(op=Op(name="tir.ret")):
+                self.leave()
+                self.f.place(self.f.new_label("unreachable"))
+            case tir.Call(op=Op(name="tir.break_loop" | "tir.continue_loop" as name)):
+                latch, exit_ = self._loops[-1]
+                self.f.branch(exit_ if name == "tir.break_loop" else latch)
+                self.f.place(self.f.new_label("unreachable"))
+            case tir.Call(op=Op(name="tir.assume" | "tir.prefetch" | "tir.tvm_storage_sync")):
+                return
+            case _:
+                self.e.fresh(value)
+
+    def _call_kernel(self, name: str, call: tir.Call) -> None:
+        linked = self.context.callees.get(name)
+        if linked is None:
+            raise fail("codegen-callee", f"{self.context.name} calls {name}, which is not compiled with it")
+        self.e.memo = {}
+        call_c(self.e, self.f.module.declare, linked, call.dtype, list(call.args))

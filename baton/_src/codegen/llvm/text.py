@@ -1,0 +1,138 @@
+"""Writing LLVM IR as text: a module of one kernel, and functions being written in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class ModuleText:
+    """What one kernel's module consists of, in the order it was needed."""
+
+    def __init__(self) -> None:
+        self.declarations: dict[str, str] = {}
+        """LLVM intrinsics and other kernels, by name."""
+        self.imports: dict[str, None] = {}
+        """Functions of the process or the runtime, which the loader resolves."""
+        self.definitions: dict[str, str] = {}
+        """Finished functions by name (helpers such as exp are written once)."""
+        self.constants: list[str] = []
+        self._strings: dict[str, str] = {}
+        self.messages: dict[str, str] = {}
+
+    def declare(self, name: str, result: str, params: Iterable[str]) -> str:
+        """Make `@name` callable; returns the name with its sigil."""
+        if name not in self.declarations:
+            self.declarations[name] = f"declare {result} @{name}({', '.join(params)})"
+        return f"@{name}"
+
+    def import_function(self, name: str, result: str, params: Iterable[str]) -> str:
+        """Like `declare`, for a function that comes from outside the object code."""
+        self.imports[name] = None
+        return self.declare(name, result, params)
+
+    def string(self, content: str) -> str:
+        """A pointer to a constant C string."""
+        name = self._strings.get(content)
+        if name is None:
+            data = content.encode() + b"\0"
+            spelled = "".join(chr(b) if 32 <= b < 127 and b not in (34, 92) else f"\\{b:02X}" for b in data)
+            name = self._strings[content] = f"@.str.{len(self._strings)}"
+            self.constants.append(f'{name} = private unnamed_addr constant [{len(data)} x i8] c"{spelled}"')
+        return name
+
+    def fault_cell(self) -> str:
+        """The runtime's fault cell (see `runtime.native`)."""
+        self.imports["baton_fault"] = None
+        self.declarations.setdefault("baton_fault", "@baton_fault = external global [4 x i64]")
+        return "@baton_fault"
+
+    def render(self, attributes: str) -> str:
+        """The whole module's text; every defined function gets `attributes`."""
+        parts = [*self.constants, *self.declarations.values(), *self.definitions.values()]
+        return "\n".join(parts) + f"\nattributes #0 = {{ {attributes} }}\n"
+
+
+class FunctionText:
+    """A function being written, instruction after instruction."""
+
+    def __init__(self, module: ModuleText) -> None:
+        self.module = module
+        self.block = "entry"
+        """The label of the block being written (for phis)."""
+        self._lines: list[str] = []
+        self._allocas: list[str] = []
+        self._count = 0
+
+    def value(self, instruction: str) -> str:
+        """Write an instruction with a result; returns the result's name."""
+        self._count += 1
+        name = f"%v{self._count}"
+        self._lines.append(f"  {name} = {instruction}")
+        return name
+
+    def line(self, instruction: str) -> None:
+        """Write an instruction without a result."""
+        self._lines.append(f"  {instruction}")
+
+    def new_label(self, hint: str) -> str:
+        """A fresh label, not placed yet."""
+        self._count += 1
+        return f"{hint}.{self._count}"
+
+    def place(self, label: str) -> None:
+        """Start the block called `label`."""
+        self.block = label
+        self._lines.append(f"{label}:")
+
+    def branch(self, label: str) -> None:
+        """Leave the block for another."""
+        self.line(f"br label %{label}")
+
+    def branch_if(self, condition: str, then: str, otherwise: str, weights: str = "") -> None:
+        """Leave the block for one of two."""
+        self.line(f"br i1 {condition}, label %{then}, label %{otherwise}{weights}")
+
+    def phi(self, kind: str, incoming: Iterable[tuple[str, str]]) -> str:
+        """A phi of (value, block label) pairs."""
+        pairs = ", ".join(f"[ {value}, %{label} ]" for value, label in incoming)
+        return self.value(f"phi {kind} {pairs}")
+
+    def alloca(self, kind: str, count: int, align: int) -> str:
+        """Stack memory that lives as long as the function runs."""
+        self._count += 1
+        name = f"%a{self._count}"
+        self._allocas.append(f"  {name} = alloca [{count} x {kind}], align {align}")
+        return name
+
+    def intrinsic(self, name: str, result: str, *operands: tuple[str, str], flags: str = "") -> str:
+        """Call an LLVM intrinsic with (type, value) operands."""
+        self.module.declare(name, result, (kind for kind, _ in operands))
+        text = ", ".join(f"{kind} {value}" for kind, value in operands)
+        return self.value(f"call {flags}{result} @{name}({text})")
+
+    def finish(self, header: str) -> str:
+        """The function's text, under `header` (`define void @f(...)`)."""
+        return "\n".join([f"{header} {{", "entry:", *self._allocas, *self._lines, "}"])
+
+
+def mangle(kind: str) -> str:
+    """The suffix LLVM gives overloaded intrinsics: `<16 x float>` -> `v16f32`."""
+    if kind.startswith("<"):
+        lanes, _, element = kind[1:-1].partition(" x ")
+        return f"v{lanes}{mangle(element)}"
+    return {"float": "f32", "double": "f64", "half": "f16", "ptr": "p0"}.get(kind, kind)
+
+
+def lanes_of(kind: str) -> int:
+    """How many lanes a type has."""
+    return int(kind[1:].partition(" x ")[0]) if kind.startswith("<") else 1
+
+
+def element_of(kind: str) -> str:
+    """The type of one lane."""
+    return kind[1:-1].partition(" x ")[2] if kind.startswith("<") else kind
+
+
+def with_lanes(element: str, lanes: int) -> str:
+    """`float`, 16 -> `<16 x float>`."""
+    return element if lanes == 1 else f"<{lanes} x {element}>"

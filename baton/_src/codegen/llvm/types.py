@@ -1,0 +1,93 @@
+"""How TIR's element types are spelled in LLVM IR: in registers, in memory, as literals.
+
+float16 and bfloat16 are 16-bit integers everywhere and become float32 for arithmetic; bool is `i1` in registers and one
+byte in memory. Vectors are `<lanes x type>` of the same.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+
+import numpy as np
+
+from baton._src.support.diagnostics import fail
+from baton._src.values.dtype import DataType
+
+
+def is_narrow(dtype: DataType) -> bool:
+    """Whether arithmetic on it happens in float32."""
+    return dtype.bits == 16 and dtype.kind in ("float", "bfloat")
+
+
+def is_float(dtype: DataType) -> bool:
+    """Whether it is floating in any width."""
+    return dtype.kind in ("float", "bfloat")
+
+
+def register_type(dtype: DataType) -> str:
+    """The type of a value while it is computed with."""
+    return _vector("i1" if dtype.is_bool else _element(dtype), dtype.lanes)
+
+
+def memory_type(dtype: DataType) -> str:
+    """The type of a value in memory and as an argument."""
+    return _vector("i8" if dtype.is_bool else _element(dtype), dtype.lanes)
+
+
+def compute_type(dtype: DataType) -> str:
+    """The type arithmetic is done in: float32 for the narrow floats."""
+    return _vector("float", dtype.lanes) if is_narrow(dtype) else register_type(dtype)
+
+
+def byte_size(dtype: DataType) -> int:
+    """Bytes of one element in memory."""
+    return 1 if dtype.is_bool else max(1, (dtype.bits + 7) // 8)
+
+
+def _vector(element: str, lanes: int) -> str:
+    return element if lanes == 1 else f"<{lanes} x {element}>"
+
+
+def _element(dtype: DataType) -> str:
+    match dtype.kind, dtype.bits:
+        case (("int" | "uint"), (8 | 16 | 32 | 64) as bits):
+            return f"i{bits}"
+        case "float", 32:
+            return "float"
+        case "float", 64:
+            return "double"
+        case (("float" | "bfloat"), 16):
+            return "i16"
+        case "handle", _:
+            return "ptr"
+        case _:
+            pass
+    raise fail("codegen-dtype", f"native code for {dtype} is not supported", help="cast to a type the processor has")
+
+
+def literal_text(dtype: DataType, value: float | int) -> str:
+    """A constant of `dtype` (splat over its lanes)."""
+    text = _scalar_text(dtype.element, value)
+    return text if dtype.lanes == 1 else f"splat ({register_type(dtype.element)} {text})"
+
+
+def _scalar_text(dtype: DataType, value: float | int) -> str:
+    if is_narrow(dtype):
+        with np.errstate(over="ignore"):
+            return str(int(np.array(value, dtype.numpy).view("uint16")))
+    if is_float(dtype):
+        return float_text(float(value), dtype.bits)
+    if dtype.kind == "handle":
+        return "null" if value == 0 else f"inttoptr (i64 {int(value)} to ptr)"
+    if dtype.is_bool:
+        return "true" if value else "false"
+    return str(int(value))
+
+
+def float_text(value: float, bits: int) -> str:
+    """A float literal, exact: LLVM spells both widths as the bits of a double."""
+    if bits == 32 and not math.isnan(value):
+        with np.errstate(over="ignore"):
+            value = float(np.float32(value))
+    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"

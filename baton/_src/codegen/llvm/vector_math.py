@@ -1,0 +1,463 @@
+"""exp, log, tanh, erf, sin, ... in LLVM IR: polynomials over any number of lanes, no library needed.
+
+float32: relative error about 1e-7 (a few units in the last place), infinities, NaN and subnormals as in C. pow and
+exp10 compute in float64 inside. sin, cos, tan reduce their argument in float64: accurate up to |x| about 1e9. float64
+has exp and log of its own (what pow needs); other float64 functions call the C library (see `intrinsics`).
+
+Each function becomes one internal helper `@baton.exp.v16f32` of the module, inlined by LLVM. Coefficients: least-
+squares fits towards the minimax polynomial, or Taylor series for float64.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from baton._src.codegen.llvm.text import FunctionText, ModuleText, element_of, lanes_of, mangle, with_lanes
+from baton._src.codegen.llvm.types import float_text
+
+LN2 = math.log(2.0)
+# Coefficients of 1/k! and of the atanh series, for float64.
+_EXP64 = [1 / math.factorial(k) for k in range(14)]
+_LOG64 = [2 / (2 * k + 1) for k in range(11)]
+_EXP = [0.5, 0.166665181517601, 0.04166620597243309, 0.008368887938559055, 0.0013950485736131668]
+_LOG = [
+    0.3333331048488617, -0.24999986588954926, 0.20002226531505585, -0.16669249534606934, 0.14218655228614807,
+    -0.12384369969367981, 0.11873016506433487, -0.11789695918560028, 0.06915146857500076,
+]  # fmt: skip
+_TANH = [-0.3333328366279602, 0.13331490755081177, -0.05374349653720856, 0.020650578662753105, -0.005717036779969931]
+_ERF_SMALL = [
+    1.1283791065216064, -0.3761262595653534, 0.11283600330352783, -0.026854444295167923, 0.005189535208046436,
+    -0.0008020841050893068, 7.889119297033176e-05,
+]  # fmt: skip
+_ERF_LARGE = [
+    -0.0001880359195638448, 1.1295783519744873, 0.6332198977470398, 0.1084185466170311, -0.025208240374922752,
+    0.004204556345939636, -0.00044133534538559616, 2.1686772015527822e-05,
+]  # fmt: skip
+_SIN = [-0.1666666716337204, 0.008333329111337662, -0.0001983933470910415, 2.71831163445313e-06]
+_COS = [0.04166664555668831, -0.001388736767694354, 2.443845005473122e-05]
+_ATAN = [
+    -0.33333301544189453, 0.19998638331890106, -0.1426524519920349, 0.10957571864128113, -0.08419445902109146,
+    0.0582343190908432, -0.03145546838641167, 0.011064315214753151, -0.0018271846929565072,
+]  # fmt: skip
+_ASIN = [
+    0.16666659712791443, 0.07500510662794113, 0.04451572149991989, 0.03181760758161545, 0.014402614906430244,
+    0.037565186619758606,
+]  # fmt: skip
+
+
+class Lanes:
+    """Arithmetic on values of one floating type, written into a function."""
+
+    def __init__(self, f: FunctionText, kind: str) -> None:
+        self.f = f
+        self.kind = kind
+        self.count = lanes_of(kind)
+        self.bits = 32 if element_of(kind) == "float" else 64
+        self.int = with_lanes(f"i{self.bits}", self.count)
+        self.flag = with_lanes("i1", self.count)
+
+    def constant(self, value: float) -> str:
+        text = float_text(value, self.bits)
+        return text if self.count == 1 else f"splat ({element_of(self.kind)} {text})"
+
+    def integer(self, value: int) -> str:
+        return str(value) if self.count == 1 else f"splat (i{self.bits} {value})"
+
+    def _operand(self, value: str | float) -> str:
+        return value if isinstance(value, str) else self.constant(value)
+
+    def op(self, name: str, a: str | float, b: str | float) -> str:
+        return self.f.value(f"{name} {self.kind} {self._operand(a)}, {self._operand(b)}")
+
+    def add(self, a: str | float, b: str | float) -> str:
+        return self.op("fadd", a, b)
+
+    def sub(self, a: str | float, b: str | float) -> str:
+        return self.op("fsub", a, b)
+
+    def mul(self, a: str | float, b: str | float) -> str:
+        return self.op("fmul", a, b)
+
+    def div(self, a: str | float, b: str | float) -> str:
+        return self.op("fdiv", a, b)
+
+    def neg(self, a: str) -> str:
+        return self.f.value(f"fneg {self.kind} {a}")
+
+    def fma(self, a: str | float, b: str | float, c: str | float) -> str:
+        operands = [(self.kind, self._operand(v)) for v in (a, b, c)]
+        return self.f.intrinsic(f"llvm.fmuladd.{mangle(self.kind)}", self.kind, *operands)
+
+    def unary(self, name: str, a: str) -> str:
+        return self.f.intrinsic(f"llvm.{name}.{mangle(self.kind)}", self.kind, (self.kind, a))
+
+    def copysign(self, size: str, sign: str) -> str:
+        return self.f.intrinsic(f"llvm.copysign.{mangle(self.kind)}", self.kind, (self.kind, size), (self.kind, sign))
+
+    def poly(self, x: str, coefficients: list[float]) -> str:
+        """Horner's rule; coefficients from the constant term up."""
+        found: str | float = coefficients[-1]
+        for c in reversed(coefficients[:-1]):
+            found = self.fma(found, x, c)
+        return self._operand(found)
+
+    def compare(self, how: str, a: str | float, b: str | float) -> str:
+        return self.f.value(f"fcmp {how} {self.kind} {self._operand(a)}, {self._operand(b)}")
+
+    def choose(self, condition: str, a: str | float, b: str | float) -> str:
+        return self.f.value(
+            f"select {self.flag} {condition}, {self.kind} {self._operand(a)}, {self.kind} {self._operand(b)}"
+        )
+
+    def flags(self, name: str, a: str, b: str) -> str:
+        return self.f.value(f"{name} {self.flag} {a}, {b}")
+
+    def clamp(self, x: str, low: float, high: float) -> str:
+        """Within [low, high]; NaN stays NaN."""
+        x = self.choose(self.compare("ogt", x, high), high, x)
+        return self.choose(self.compare("olt", x, low), low, x)
+
+    def int_op(self, name: str, a: str, b: str | int) -> str:
+        return self.f.value(f"{name} {self.int} {a}, {self.integer(b) if isinstance(b, int) else b}")
+
+    def int_compare(self, how: str, a: str, b: str | int) -> str:
+        return self.f.value(f"icmp {how} {self.int} {a}, {self.integer(b) if isinstance(b, int) else b}")
+
+    def to_bits(self, x: str) -> str:
+        return self.f.value(f"bitcast {self.kind} {x} to {self.int}")
+
+    def from_bits(self, x: str) -> str:
+        return self.f.value(f"bitcast {self.int} {x} to {self.kind}")
+
+    def to_float(self, x: str) -> str:
+        return self.f.value(f"sitofp {self.int} {x} to {self.kind}")
+
+    def power_of_two(self, n: str) -> str:
+        """2^n for an integer n within the normal range."""
+        mantissa, bias = (23, 127) if self.bits == 32 else (52, 1023)
+        return self.from_bits(self.int_op("shl", self.int_op("add", n, bias), mantissa))
+
+    def round_to_int(self, x: str) -> tuple[str, str]:
+        """(rounded, the integer): adding 1.5 * 2^mantissa leaves the integer in the low bits; NaN gives NaN and
+        anything.
+        """
+        magic = 12582912.0 if self.bits == 32 else 6755399441055744.0
+        shifted = self.add(x, magic)
+        number = self.int_op("sub", self.to_bits(shifted), self._bits_of(magic))
+        return self.sub(shifted, magic), number
+
+    def _bits_of(self, value: float) -> int:
+        return 0x4B400000 if self.bits == 32 else 0x4338000000000000
+
+    def scale(self, x: str, n: str) -> str:
+        """x * 2^n in two steps, so that results beyond the normal range come out right."""
+        half = self.int_op("ashr", n, 1)
+        rest = self.int_op("sub", n, half)
+        return self.mul(self.mul(x, self.power_of_two(half)), self.power_of_two(rest))
+
+    def call(self, name: str, x: str) -> str:
+        """Another function of this module, on the same type."""
+        return self.f.value(f"call {self.kind} {helper(self.f.module, name, self.kind)}({self.kind} {x})")
+
+    def double(self, x: str) -> tuple[Lanes, str]:
+        """The value in float64, and arithmetic for it."""
+        wide = Lanes(self.f, with_lanes("double", self.count))
+        return wide, self.f.value(f"fpext {self.kind} {x} to {wide.kind}")
+
+    def single(self, wide: Lanes, x: str) -> str:
+        return self.f.value(f"fptrunc {wide.kind} {x} to {self.kind}")
+
+
+def helper(module: ModuleText, name: str, kind: str) -> str:
+    """The helper function `name` for values of `kind` ("<16 x float>"), written into the module on first use."""
+    symbol = f"baton.{name}.{mangle(kind)}"
+    if symbol not in module.definitions:
+        f = FunctionText(module)
+        operands = ["%x", "%y"][: 2 if name in TWO_OPERANDS else 1]
+        result = FUNCTIONS[name](Lanes(f, kind), *operands)
+        f.line(f"ret {kind} {result}")
+        params = ", ".join(f"{kind} {operand}" for operand in operands)
+        module.definitions[symbol] = f.finish(f"define internal {kind} @{symbol}({params}) alwaysinline #0")
+    return f"@{symbol}"
+
+
+def _exp_reduced(m: Lanes, r: str) -> str:
+    """e^r - 1 for |r| <= ln(2)/2."""
+    if m.bits == 64:
+        return m.mul(r, m.poly(r, _EXP64[1:]))
+    return m.fma(m.mul(r, r), m.poly(r, _EXP), r)
+
+
+def _reduce_exp(m: Lanes, x: str) -> tuple[str, str]:
+    """x = n ln(2) + r: (r, n). ln(2) in two pieces, the first short enough for n times it to be exact."""
+    high = 0.693145751953125 if m.bits == 32 else 0.6931471803691238
+    low = 1.4286068203094172e-06 if m.bits == 32 else 1.9082149292705877e-10
+    rounded, n = m.round_to_int(m.mul(x, 1 / LN2))
+    return m.fma(rounded, -low, m.fma(rounded, -high, x)), n
+
+
+def _exp(m: Lanes, x: str) -> str:
+    x = m.clamp(x, -104.0, 89.0) if m.bits == 32 else m.clamp(x, -746.0, 710.0)
+    r, n = _reduce_exp(m, x)
+    return m.scale(m.add(_exp_reduced(m, r), 1.0), n)
+
+
+def _exp2(m: Lanes, x: str) -> str:
+    x = m.clamp(x, -151.0, 129.0)
+    rounded, n = m.round_to_int(x)
+    return m.scale(m.add(_exp_reduced(m, m.mul(m.sub(x, rounded), LN2)), 1.0), n)
+
+
+def _exp10(m: Lanes, x: str) -> str:
+    wide, y = m.double(x)
+    return m.single(wide, wide.call("exp", wide.mul(y, math.log(10.0))))
+
+
+def _expm1(m: Lanes, x: str) -> str:
+    clamped = m.clamp(x, -30.0, 89.0)
+    r, n = _reduce_exp(m, clamped)
+    p = _exp_reduced(m, r)
+    # 2^n p + (2^n - 1): the second part is exact where it matters. 2^128 is not a float: go through half of it.
+    half = m.power_of_two(m.int_op("sub", n, 1))
+    moderate = m.mul(m.fma(half, p, m.sub(half, 0.5)), 2.0)
+    return m.choose(m.compare("oeq", x, 0.0), x, moderate)
+
+
+def _log_parts(m: Lanes, x: str) -> tuple[str, str]:
+    """x = 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)): (f, e). Subnormals are scaled up first."""
+    mantissa, tiny, lift = (23, 1.1754943508222875e-38, 25) if m.bits == 32 else (52, 2.2250738585072014e-308, 54)
+    small = m.compare("olt", x, tiny)
+    bits = m.to_bits(m.choose(small, m.mul(x, 2.0**lift), x))
+    # Subtracting the bits of sqrt(1/2) puts the exponent's rounding in the right place.
+    start = 0x3F3504F3 if m.bits == 32 else 0x3FE6A09E667F3BCD
+    shifted = m.int_op("sub", bits, start)
+    e = m.to_float(m.int_op("ashr", shifted, mantissa))
+    e = m.sub(e, m.choose(small, float(lift), 0.0))
+    fraction = m.int_op("add", m.int_op("and", shifted, (1 << mantissa) - 1), start)
+    return m.sub(m.from_bits(fraction), 1.0), e
+
+
+def _log_edges(m: Lanes, x: str, regular: str) -> str:
+    found = m.choose(m.compare("oeq", x, math.inf), math.inf, regular)
+    found = m.choose(m.compare("oeq", x, 0.0), -math.inf, found)
+    found = m.choose(m.compare("olt", x, 0.0), math.nan, found)
+    return m.choose(m.compare("uno", x, x), x, found)
+
+
+def _log_fraction(m: Lanes, f: str) -> str:
+    """log(1 + f)"""
+    square = m.mul(f, f)
+    if m.bits == 32:
+        tail = m.mul(m.mul(square, f), m.poly(f, _LOG))
+        return m.add(f, m.fma(square, -0.5, tail))
+    s = m.div(f, m.add(f, 2.0))
+    return m.mul(s, m.poly(m.mul(s, s), _LOG64))
+
+
+def _log(m: Lanes, x: str) -> str:
+    f, e = _log_parts(m, x)
+    if m.bits == 64:
+        return _log_edges(m, x, m.fma(e, LN2, _log_fraction(m, f)))
+    square = m.mul(f, f)
+    tail = m.fma(m.mul(square, f), m.poly(f, _LOG), m.mul(e, -2.12194440e-4))
+    small = m.add(f, m.fma(square, -0.5, tail))
+    return _log_edges(m, x, m.fma(e, 0.693359375, small))
+
+
+def _log_scaled(factor: float) -> Callable[[Lanes, str], str]:
+    """log to another base: e log_b(2) + log(1 + f) / log(b)."""
+
+    def emit(m: Lanes, x: str) -> str:
+        f, e = _log_parts(m, x)
+        return _log_edges(m, x, m.fma(e, LN2 * factor, m.mul(_log_fraction(m, f), factor)))
+
+    return emit
+
+
+def _log1p(m: Lanes, x: str) -> str:
+    """log(u) x / (u - 1) with u = 1 + x rounded: the rounding cancels."""
+    u = m.add(x, 1.0)
+    regular = m.mul(m.call("log", u), m.div(x, m.sub(u, 1.0)))
+    regular = m.choose(m.compare("oeq", u, math.inf), u, regular)
+    regular = m.choose(m.compare("oeq", x, -1.0), -math.inf, regular)
+    return m.choose(m.compare("oeq", u, 1.0), x, regular)
+
+
+def _tanh(m: Lanes, x: str) -> str:
+    size = m.unary("fabs", x)
+    square = m.mul(x, x)
+    small = m.fma(m.mul(square, x), m.poly(square, _TANH), x)
+    e = m.call("exp", m.mul(m.clamp(size, 0.0, 20.0), 2.0))
+    large = m.copysign(m.sub(1.0, m.div(2.0, m.add(e, 1.0))), x)
+    return m.choose(m.compare("olt", size, 0.625), small, large)
+
+
+def _sigmoid(m: Lanes, x: str) -> str:
+    return m.div(1.0, m.add(m.call("exp", m.neg(x)), 1.0))
+
+
+def _erf(m: Lanes, x: str) -> str:
+    size = m.unary("fabs", x)
+    square = m.mul(x, x)
+    small = m.mul(x, m.poly(square, _ERF_SMALL))
+    bounded = m.clamp(size, 0.0, 4.0)
+    large = m.copysign(m.sub(1.0, m.call("exp", m.neg(m.poly(bounded, _ERF_LARGE)))), x)
+    return m.choose(m.compare("olt", size, 1.0), small, large)
+
+
+def _quadrant(m: Lanes, x: str) -> tuple[str, str]:
+    """x = n pi/2 + r, reduced in float64: (r, n)."""
+    wide, y = m.double(x)
+    rounded, n = wide.round_to_int(wide.mul(y, 2 / math.pi))
+    r = wide.fma(rounded, -1.5707963267948966, y)
+    r = wide.fma(rounded, -6.123233995736766e-17, r)
+    return m.single(wide, r), m.f.value(f"trunc {wide.int} {n} to {m.int}")
+
+
+def _sine_polynomials(m: Lanes, r: str) -> tuple[str, str]:
+    square = m.mul(r, r)
+    sine = m.fma(m.mul(square, r), m.poly(square, _SIN), r)
+    cosine = m.fma(m.mul(square, square), m.poly(square, _COS), m.fma(square, -0.5, 1.0))
+    return sine, cosine
+
+
+def _turned(m: Lanes, r: str, n: str) -> str:
+    """sin(r + n pi/2)"""
+    sine, cosine = _sine_polynomials(m, r)
+    found = m.choose(m.int_compare("ne", m.int_op("and", n, 1), 0), cosine, sine)
+    return m.choose(m.int_compare("ne", m.int_op("and", n, 2), 0), m.neg(found), found)
+
+
+def _sin(m: Lanes, x: str) -> str:
+    r, n = _quadrant(m, x)
+    return m.choose(m.compare("oeq", x, 0.0), x, _turned(m, r, n))
+
+
+def _cos(m: Lanes, x: str) -> str:
+    r, n = _quadrant(m, x)
+    return _turned(m, r, m.int_op("add", n, 1))
+
+
+def _tan(m: Lanes, x: str) -> str:
+    r, n = _quadrant(m, x)
+    sine, cosine = _sine_polynomials(m, r)
+    odd = m.int_compare("ne", m.int_op("and", n, 1), 0)
+    found = m.div(m.choose(odd, m.neg(cosine), sine), m.choose(odd, sine, cosine))
+    return m.choose(m.compare("oeq", x, 0.0), x, found)
+
+
+def _sinh(m: Lanes, x: str) -> str:
+    """(t + t / (t + 1)) / 2 with t = e^|x| - 1; near overflow (e^(|x|/2) / 2) e^(|x|/2)."""
+    size = m.unary("fabs", x)
+    t = m.call("expm1", m.clamp(size, 0.0, 88.0))
+    found = m.mul(m.add(t, m.div(t, m.add(t, 1.0))), 0.5)
+    half = m.call("exp", m.mul(size, 0.5))
+    found = m.choose(m.compare("ogt", size, 88.0), m.mul(m.mul(half, 0.5), half), found)
+    return m.copysign(found, x)
+
+
+def _cosh(m: Lanes, x: str) -> str:
+    half = m.call("exp", m.mul(m.unary("fabs", x), 0.5))
+    square = m.mul(m.mul(half, 0.5), half)
+    e = m.call("exp", m.unary("fabs", x))
+    regular = m.mul(m.add(e, m.div(1.0, e)), 0.5)
+    return m.choose(m.compare("ogt", m.unary("fabs", x), 88.0), square, regular)
+
+
+def _atan(m: Lanes, x: str) -> str:
+    size = m.unary("fabs", x)
+    large = m.compare("ogt", size, 1.0)
+    t = m.choose(large, m.div(1.0, size), size)
+    square = m.mul(t, t)
+    found = m.fma(m.mul(square, t), m.poly(square, _ATAN), t)
+    return m.copysign(m.choose(large, m.sub(math.pi / 2, found), found), x)
+
+
+def _asin(m: Lanes, x: str) -> str:
+    size = m.unary("fabs", x)
+    large = m.compare("ogt", size, 0.5)
+    square = m.choose(large, m.mul(m.sub(1.0, size), 0.5), m.mul(x, x))
+    t = m.choose(large, m.unary("sqrt", square), size)
+    found = m.fma(m.mul(square, t), m.poly(square, _ASIN), t)
+    return m.copysign(m.choose(large, m.fma(found, -2.0, math.pi / 2), found), x)
+
+
+def _acos(m: Lanes, x: str) -> str:
+    """2 asin(sqrt((1 - x) / 2)) for x > 1/2, pi less that of -x for x < -1/2, else pi/2 - asin(x)."""
+    size = m.unary("fabs", x)
+    outer = m.mul(m.call("asin", m.unary("sqrt", m.mul(m.sub(1.0, size), 0.5))), 2.0)
+    outer = m.choose(m.compare("olt", x, 0.0), m.sub(math.pi, outer), outer)
+    inner = m.sub(math.pi / 2, m.call("asin", x))
+    return m.choose(m.compare("ogt", size, 0.5), outer, inner)
+
+
+def _asinh(m: Lanes, x: str) -> str:
+    """log1p(a + a^2 / (1 + sqrt(a^2 + 1))) with a = |x|; log(a) + log(2) where a^2 could overflow."""
+    size = m.unary("fabs", x)
+    square = m.mul(size, size)
+    root = m.unary("sqrt", m.add(square, 1.0))
+    found = m.call("log1p", m.add(size, m.div(square, m.add(root, 1.0))))
+    huge = m.add(m.call("log", size), LN2)
+    return m.copysign(m.choose(m.compare("ogt", size, 1e9), huge, found), x)
+
+
+def _acosh(m: Lanes, x: str) -> str:
+    """log1p(t + sqrt(t (t + 2))) with t = x - 1."""
+    t = m.sub(x, 1.0)
+    found = m.call("log1p", m.add(t, m.unary("sqrt", m.mul(t, m.add(t, 2.0)))))
+    return m.choose(m.compare("ogt", x, 1e9), m.add(m.call("log", x), LN2), found)
+
+
+def _atanh(m: Lanes, x: str) -> str:
+    size = m.unary("fabs", x)
+    found = m.mul(m.call("log1p", m.div(m.mul(size, 2.0), m.sub(1.0, size))), 0.5)
+    return m.copysign(found, x)
+
+
+def _pow(m: Lanes, x: str, y: str) -> str:
+    """exp(y log|x|) in float64, then the sign and C's special cases."""
+    wide, wide_x = m.double(m.unary("fabs", x))
+    wide_y = m.f.value(f"fpext {m.kind} {y} to {wide.kind}")
+    product = wide.mul(wide_y, wide.call("log", wide_x))
+    found = m.single(wide, wide.call("exp", product))
+    whole = m.compare("oeq", m.unary("trunc", y), y)
+    half = m.mul(y, 0.5)
+    odd = m.flags("and", whole, m.compare("une", m.unary("trunc", half), half))
+    signed = m.copysign(found, m.choose(odd, x, 1.0))
+    # An infinite y counts as an even integer; a negative finite x needs an integer y.
+    bad = m.flags("and", m.compare("olt", x, 0.0), m.compare("une", m.unary("trunc", y), y))
+    bad = m.flags("and", bad, m.compare("one", x, -math.inf))
+    found = m.choose(bad, math.nan, signed)
+    ends = m.flags("or", m.compare("oeq", x, 1.0), m.compare("oeq", y, 0.0))
+    unit = m.flags("and", m.compare("oeq", x, -1.0), m.compare("oeq", m.unary("fabs", y), math.inf))
+    return m.choose(m.flags("or", ends, unit), 1.0, found)
+
+
+TWO_OPERANDS = frozenset({"pow"})
+FUNCTIONS: dict[str, Callable[..., str]] = {
+    "exp": _exp,
+    "exp2": _exp2,
+    "exp10": _exp10,
+    "expm1": _expm1,
+    "log": _log,
+    "log2": _log_scaled(1 / LN2),
+    "log10": _log_scaled(1 / math.log(10.0)),
+    "log1p": _log1p,
+    "tanh": _tanh,
+    "sigmoid": _sigmoid,
+    "erf": _erf,
+    "sin": _sin,
+    "cos": _cos,
+    "tan": _tan,
+    "sinh": _sinh,
+    "cosh": _cosh,
+    "atan": _atan,
+    "asin": _asin,
+    "acos": _acos,
+    "asinh": _asinh,
+    "acosh": _acosh,
+    "atanh": _atanh,
+    "pow": _pow,
+}
+"""By name; all take one operand but `pow`. float64 may use only `exp`, `log`, `sigmoid`."""

@@ -1,0 +1,93 @@
+"""Accesses of buffers with several dims become accesses of one flat buffer, with int64 indices.
+
+    C[i, j]  ->  C_flat[i * 32 + j]
+
+Strides and offset of the buffer are applied; buffers over the same pointer share one flat buffer an element type.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.traverse import rewrite
+from baton._src.passes.tir.fold import fold
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer
+from baton._src.values.dtype import INT64, DataType
+
+
+def flatten_buffers(body: st.Stmt) -> st.Stmt:
+    """`body` with one-dimensional accesses only."""
+    flat: dict[tuple[tir.Var, DataType], Buffer] = {}
+
+    def flattened(buffer: Buffer) -> Buffer:
+        key = (buffer.data, buffer.dtype)
+        if key not in flat:
+            flat[key] = Buffer(buffer.data, buffer.dtype, (element_count(buffer),), name=buffer.name)
+        return flat[key]
+
+    def rule(node: Any) -> Any:
+        match node:
+            case tir.BufferLoad(buffer=buffer, indices=indices):
+                return tir.BufferLoad(flattened(buffer), (flat_index(buffer, indices),))
+            case st.BufferStore(buffer=buffer, value=value, indices=indices):
+                return st.BufferStore(flattened(buffer), value, (flat_index(buffer, indices),))
+            case st.DeclBuffer(body=inner):
+                return inner
+            case st.Allocate(extents=extents):
+                return node.with_fields(extents=tuple(as_int64(e) for e in extents))
+            case _:
+                return fold(node)
+
+    found: st.Stmt = rewrite(body, rule)
+    return found
+
+
+def as_int64(expr: PrimExpr) -> PrimExpr:
+    """An index in 64 bits."""
+    return expr if expr.dtype.bits == 64 else ops.cast(INT64.with_lanes(expr.dtype.lanes), expr)
+
+
+def element_count(buffer: Buffer) -> PrimExpr:
+    """How many elements lie from the data pointer to the last element."""
+    if not buffer.shape:
+        return tir.IntImm(INT64, 1)
+    if not buffer.strides:
+        total: PrimExpr = tir.IntImm(INT64, 1)
+        for dim in buffer.shape:
+            total = ops.multiply(total, as_int64(dim))
+    else:
+        total = tir.IntImm(INT64, 1)
+        for dim, stride in zip(buffer.shape, buffer.strides):
+            total = ops.add(total, ops.multiply(ops.subtract(as_int64(dim), 1), as_int64(stride)))
+    if buffer.elem_offset is not None:
+        total = ops.add(total, as_int64(buffer.elem_offset))
+    return total
+
+
+def flat_index(buffer: Buffer, indices: tuple[PrimExpr, ...]) -> PrimExpr:
+    """The distance in elements from the data pointer."""
+    strides: list[PrimExpr] = [as_int64(s) for s in buffer.strides]
+    if not strides:
+        step: PrimExpr = tir.IntImm(INT64, 1)
+        for dim in reversed(buffer.shape):
+            strides.insert(0, step)
+            step = ops.multiply(step, as_int64(dim))
+    total: PrimExpr = tir.IntImm(INT64, 0)
+    if buffer.elem_offset is not None:
+        total = as_int64(buffer.elem_offset)
+    ramp: tir.Ramp | None = None
+    for index, stride in zip(indices, strides):
+        if isinstance(index, tir.Ramp) and ramp is None:
+            total = ops.add(total, ops.multiply(as_int64(index.base), stride))
+            ramp = tir.Ramp(tir.IntImm(INT64, 0), ops.multiply(as_int64(index.stride), stride), index.lanes)
+        else:
+            total = ops.add(total, ops.multiply(as_int64(index), stride))
+    if ramp is None:
+        return total
+    if total.dtype.lanes > 1:
+        return ops.add(total, ramp)
+    return tir.Ramp(total, ramp.stride, ramp.lanes)

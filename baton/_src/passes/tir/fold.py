@@ -1,0 +1,102 @@
+"""Rebuild expressions after substitution so that literals fold and vectors of constant stride stay `Ramp`s.
+
+    substitute_and_fold(body, {i: IntImm("int64", 0)})
+
+Only what needs no proof: `x * 1`, `0 + x`, literals, `Ramp + scalar`. (`tir.arith` has the simplifier with bounds.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import Node
+from baton._src.ir.traverse import rewrite
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+
+_BUILD: dict[type, Callable[[Any, Any], PrimExpr]] = {
+    tir.Add: ops.add,
+    tir.Sub: ops.subtract,
+    tir.Mul: ops.multiply,
+    tir.FloorDiv: ops.floordiv,
+    tir.FloorMod: ops.floormod,
+    tir.Div: ops.div,
+    tir.Mod: ops.truncmod,
+    tir.Min: ops.min,
+    tir.Max: ops.max,
+    tir.EQ: tir.EQ,
+    tir.And: ops.logical_and,
+    tir.Or: ops.logical_or,
+}
+
+
+def fold(node: Any) -> Node | None:
+    """The folded form of a node whose children are folded; None if there is nothing to fold."""
+    if isinstance(node, tir.BinaryOp):
+        if node.dtype.lanes > 1:
+            return _fold_vector(node)
+        if node.dtype.is_int and (isinstance(node.a, tir.IntImm) or isinstance(node.b, tir.IntImm)):
+            return fold_integers(node)
+        return None
+    if isinstance(node, tir.CompareOp):
+        return _fold_comparison(node)
+    if isinstance(node, tir.LogicalOp):
+        return _fold_logical(node)
+    if isinstance(node, tir.Cast) and isinstance(node.value, tir.IntImm) and node.dtype.is_int:
+        return ops.cast(node.dtype, node.value)
+    return None
+
+
+def fold_integers(node: tir.BinaryOp) -> PrimExpr | None:
+    """Literals folded, and `(x + 2) + 3`, `(x * 2) * 3` gathered."""
+    a, b = node.a, node.b
+    if isinstance(b, tir.IntImm) and isinstance(a, type(node)) and isinstance(node, (tir.Add, tir.Mul)):
+        if isinstance(a.b, tir.IntImm):
+            return _BUILD[type(node)](a.a, _BUILD[type(node)](a.b, b))
+    build = _BUILD.get(type(node))
+    if build is None or (
+        isinstance(b, tir.IntImm) and b.value == 0 and not isinstance(node, (tir.Add, tir.Sub, tir.Mul))
+    ):
+        return None
+    return build(a, b)
+
+
+def _fold_comparison(node: tir.CompareOp) -> PrimExpr | None:
+    a, b = node.a, node.b
+    if not (isinstance(a, tir.IntImm) and isinstance(b, tir.IntImm)):
+        return None
+    x, y = a.value, b.value
+    held = {
+        tir.EQ: x == y, tir.NE: x != y, tir.LT: x < y, tir.LE: x <= y, tir.GT: x > y, tir.GE: x >= y,
+    }[type(node)]  # fmt: skip
+    return tir.IntImm("bool", int(held))
+
+
+def _fold_logical(node: tir.LogicalOp) -> PrimExpr | None:
+    for first, second in ((node.a, node.b), (node.b, node.a)):
+        if isinstance(first, tir.IntImm):
+            return second if bool(first.value) == isinstance(node, tir.And) else first
+    return None
+
+
+def _fold_vector(node: tir.BinaryOp) -> PrimExpr | None:
+    """`Ramp + Broadcast(x)` and the like stay ramps."""
+    a, b = node.a, node.b
+    if isinstance(node, tir.Add) and isinstance(a, tir.Broadcast) and isinstance(b, tir.Ramp):
+        a, b = b, a
+    if isinstance(node, (tir.Add, tir.Sub)) and isinstance(a, tir.Ramp) and isinstance(b, tir.Broadcast):
+        base = ops.add(a.base, b.value) if isinstance(node, tir.Add) else ops.subtract(a.base, b.value)
+        return tir.Ramp(base, a.stride, a.lanes)
+    return None
+
+
+def substitute_and_fold(root: Any, replacements: Mapping[Any, Any]) -> Any:
+    """`root` with variables replaced and everything above them folded."""
+
+    def rule(node: Any) -> Node | None:
+        found = replacements.get(node)
+        return found if found is not None else fold(node)
+
+    return rewrite(root, rule)

@@ -1,0 +1,197 @@
+"""Blocks become plain loops.
+
+A block's axes are replaced by their values; its predicate becomes a condition; buffers it allocates become
+`Allocate`; the initialisation of a reduction moves in front of the outermost loop that reduces:
+
+    for i: for k: block(vi = i, vk = k) { init: C[vi] = 0; C[vi] += A[vi, vk] }
+    ->  for i: C[i] = 0; for k: C[i] += A[i, k]
+
+so it also runs where the reduced axis is empty. Where other statements stand between loop and block, it stays inside
+under the condition that every reduced axis is at its start. Predicates with reduced axes are taken at their start for
+it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.traverse import post_order, rewrite
+from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.support.diagnostics import fail
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer
+
+
+def lower_blocks(body: st.Stmt) -> st.Stmt:
+    """`body` without blocks."""
+    return _Lowering().lower(body)
+
+
+def uses_any(root: Any, variables: set[tir.Var]) -> bool:
+    """Whether one of `variables` occurs in `root`."""
+    return any(n in variables for n in post_order(root) if isinstance(n, tir.Var))
+
+
+class _Lowering:
+    def __init__(self) -> None:
+        self.open_loops: list[st.For] = []
+        """Loops around the current statement."""
+        self.initialised: set[st.Block] = set()
+        """Blocks whose initialisation has been written in front of a loop."""
+
+    def lower(self, stmt: st.Stmt) -> st.Stmt:
+        match stmt:
+            case st.BlockRealize():
+                return self._realize(stmt)
+            case st.Block():
+                return self._realize(st.BlockRealize((), tir.IntImm("bool", 1), stmt))
+            case st.For():
+                return self._loop(stmt)
+            case st.SeqStmt(seq=seq):
+                return st.SeqStmt(tuple(self.lower(s) for s in seq))
+            case st.IfThenElse():
+                other = None if stmt.else_case is None else self.lower(stmt.else_case)
+                return stmt.with_fields(then_case=self.lower(stmt.then_case), else_case=other)
+            case st.While() | st.LetStmt() | st.AttrStmt() | st.AssertStmt() | st.Allocate() | st.DeclBuffer():
+                return self._chain(stmt)
+            case _:
+                return stmt
+
+    def _chain(self, stmt: Any) -> st.Stmt:
+        """Statements with one body, nested as deep as they like."""
+        outer = []
+        while isinstance(stmt, (st.While, st.LetStmt, st.AttrStmt, st.AssertStmt, st.Allocate, st.DeclBuffer)):
+            outer.append(stmt)
+            stmt = stmt.body
+        found = self.lower(stmt)
+        for item in reversed(outer):
+            found = item.with_fields(body=found)
+        return found
+
+    def _loop(self, loop: st.For) -> st.Stmt:
+        realize = _single_block(loop)
+        first: st.Stmt | None = None
+        if realize is not None and realize.block.init is not None and realize.block not in self.initialised:
+            if loop.loop_var in _reducing(realize):
+                first = self._initialisation(loop, realize)
+                self.initialised.add(realize.block)
+        self.open_loops.append(loop)
+        lowered: st.Stmt = loop.with_fields(body=self.lower(loop.body))
+        self.open_loops.pop()
+        return lowered if first is None else st.SeqStmt((first, lowered))
+
+    def _initialisation(self, loop: st.For, realize: st.BlockRealize) -> st.Stmt:
+        """The init of the block below `loop`, over the loops that do not reduce."""
+        reducing = _reducing(realize)
+        block = realize.block
+        start: dict[Any, PrimExpr] = {}
+        kept: list[st.For] = []
+        item: st.Stmt = loop
+        while isinstance(item, st.For):
+            if item.loop_var in reducing:
+                start[item.loop_var] = item.min
+            else:
+                kept.append(item)
+            item = item.body
+        assert block.init is not None
+        inner = self._bound(block.init, realize)
+        predicate = realize.predicate
+        if not _is_true(predicate):
+            inner = st.IfThenElse(predicate, inner)
+        inner = substitute_and_fold(inner, start)
+        for around in reversed(kept):
+            fresh = tir.Var(around.loop_var.name, around.loop_var.dtype)
+            inner = around.with_fields(loop_var=fresh, body=substitute_and_fold(inner, {around.loop_var: fresh}))
+        return inner
+
+    def _bound(self, body: st.Stmt, realize: st.BlockRealize) -> st.Stmt:
+        """`body` with the block's axes replaced by their values, and lowered."""
+        values = {iv.var: ops.cast(iv.var.dtype, v) for iv, v in zip(realize.block.iter_vars, realize.iter_values)}
+        lowered = self.lower(body)
+        return substitute_and_fold(lowered, values) if values else lowered
+
+    def _realize(self, realize: st.BlockRealize) -> st.Stmt:
+        block = realize.block
+        body = self.lower(block.body)
+        if block.init is not None and block not in self.initialised:
+            init = self.lower(block.init)
+            at_start = [
+                ops.build("equal", iv.var, iv.dom.min)
+                for iv in block.iter_vars
+                if iv.iter_type == "reduce" and iv.dom is not None
+            ]
+            if at_start:
+                condition = at_start[0]
+                for more in at_start[1:]:
+                    condition = tir.And(condition, more)
+                init = st.IfThenElse(condition, init)
+            body = st.SeqStmt((init, body))
+        for match in reversed(block.match_buffers):
+            body = _view(body, match)
+        values = {iv.var: ops.cast(iv.var.dtype, v) for iv, v in zip(block.iter_vars, realize.iter_values)}
+        if values:
+            body = substitute_and_fold(body, values)
+        if not _is_true(realize.predicate):
+            body = st.IfThenElse(realize.predicate, body)
+        for buffer in reversed(block.alloc_buffers):
+            body = allocate(buffer, body)
+        return body
+
+
+def allocate(buffer: Buffer, body: st.Stmt) -> st.Stmt:
+    """Memory for `buffer` during `body`."""
+    return st.Allocate(buffer.data, dtype=buffer.dtype, extents=buffer.shape, body=body)
+
+
+def _view(body: st.Stmt, match: st.MatchBufferRegion) -> st.Stmt:
+    """Accesses of a view become accesses of the buffer it shows: the last axes line up, the others are at their start.
+    """
+    view, source = match.buffer, match.source
+    if view.strides or len(view.shape) > len(source.region):
+        raise fail("tir-match-buffer", f"the view {view.name} has a layout of its own, which is not supported")
+    missing = len(source.region) - len(view.shape)
+    starts = [r.min for r in source.region]
+
+    def moved(indices: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
+        shifted = [ops.add(s, i) for s, i in zip(starts[missing:], indices)]
+        return (*starts[:missing], *shifted)
+
+    def rule(node: Any) -> Any:
+        if isinstance(node, tir.BufferLoad) and node.buffer is view:
+            return tir.BufferLoad(source.buffer, moved(node.indices))
+        if isinstance(node, st.BufferStore) and node.buffer is view:
+            return st.BufferStore(source.buffer, node.value, moved(node.indices))
+        return None
+
+    # The rule must see the view's own nodes: the buffer is not rewritten, only accesses are.
+    return rewrite_statements(body, rule)
+
+
+def rewrite_statements(body: st.Stmt, rule: Any) -> st.Stmt:
+    """`ir.traverse.rewrite`, typed for statements."""
+    found: st.Stmt = rewrite(body, rule)
+    return found
+
+
+def _is_true(condition: PrimExpr) -> bool:
+    return isinstance(condition, tir.IntImm) and condition.value == 1
+
+
+def _single_block(loop: st.For) -> st.BlockRealize | None:
+    """The block realised below a chain of loops with nothing else in them."""
+    item: st.Stmt = loop
+    while isinstance(item, st.For):
+        item = item.body
+    return item if isinstance(item, st.BlockRealize) else None
+
+
+def _reducing(realize: st.BlockRealize) -> set[tir.Var]:
+    """Loop variables in the values of reduced axes."""
+    found: set[tir.Var] = set()
+    for axis, value in zip(realize.block.iter_vars, realize.iter_values):
+        if axis.iter_type == "reduce":
+            found |= {n for n in post_order(value) if isinstance(n, tir.Var)}
+    return found

@@ -1,0 +1,44 @@
+"""From a scheduled PrimFunc to plain loops over flat memory, which is what code generation takes.
+
+Params afterwards are those of the C signature (`tir.kernel_abi`): a data pointer for each buffer, scalars, then the
+shape variables as int64. There is no buffer map; the attribute `buffer_extents` keeps the element count behind each
+pointer for checked builds.
+"""
+
+from __future__ import annotations
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.target import Target
+from baton._src.passes.tir.flatten_buffers import element_count, flatten_buffers
+from baton._src.passes.tir.lower_blocks import lower_blocks
+from baton._src.passes.tir.unroll_loops import unroll_loops
+from baton._src.passes.tir.vectorize_loops import vectorize_loops
+from baton._src.tir import expr as tir
+from baton._src.tir import stmt as st
+from baton._src.tir.kernel_abi import kernel_abi
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.values.dtype import INT64
+
+
+def lower_prim_func(func: PrimFunc, target: Target) -> PrimFunc:
+    """`func` as plain loops. A function without buffer map (a native entry) goes the same way."""
+    body = lower_blocks(func.body)
+    body = flatten_buffers(body)
+    body = vectorize_loops(body, target)
+    body = unroll_loops(body)
+    params: list[tir.Var] = []
+    extents: dict[tir.Var, PrimExpr] = {}
+    narrow: list[tuple[tir.Var, tir.Var]] = []
+    for param in kernel_abi(func).params:
+        if param.buffer is not None:
+            params.append(param.buffer.data)
+            extents[param.buffer.data] = element_count(param.buffer)
+        elif param.is_shape and param.var.dtype != INT64:
+            wide = tir.Var(param.var.name, INT64)
+            params.append(wide)
+            narrow.append((param.var, wide))
+        else:
+            params.append(param.var)
+    for var, wide in reversed(narrow):
+        body = st.LetStmt(var, tir.Cast(var.dtype, wide), body)
+    return PrimFunc(params, body, func.ret_type, {}, {**func.attrs, "buffer_extents": extents}, func.span)
