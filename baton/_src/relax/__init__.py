@@ -1,1 +1,1 @@
-"""Relax: `nodes`, `struct_info`, deduction and well-formedness in `check/`, BlockBuilder, the reference interpreter, `text/`."""
+"""Relax: nodes, struct info, check/, special/ operators, normal form, block builder, text/, interpreter."""

@@ -12,7 +12,7 @@ module = bb.get()
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -21,6 +21,7 @@ from baton._src.ir.expr import GlobalVar, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import set_note
 from baton._src.ir.structural import structural_equal, structural_hash
+from baton._src.relax.call_te import call_te_arguments
 from baton._src.relax.check.deduce import Context, function_info
 from baton._src.relax.check.report import API, Report
 from baton._src.relax.global_names import normalize_global_vars
@@ -118,7 +119,7 @@ class BlockBuilder:
             self._open = None
 
     def emit_func_output(self, output: Any, params: Any = None) -> GlobalVar:
-        """End the function: it returns `output` (an expression or nested tuples of them); gives its name in the module."""
+        """End the function, which returns `output` (an expression or nested tuples of them); gives its GlobalVar."""
         opened = self._open
         if opened is None:
             raise fail(API, "emit_func_output is called outside of `with builder.function(...)`")
@@ -295,6 +296,37 @@ class BlockBuilder:
     def lookup_binding(self, var: Var) -> Any:
         """The value bound to `var`; None for a parameter or an unknown variable."""
         return self.normalizer.lookup(var)
+
+    # ------------------------------------------------------------------------------------------------------- te
+
+    def call_te(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """A `call_tir` of the kernel that `func` computes; the kernel is added to the module.
+
+        Arguments: expressions become te tensors (tuples: lists of them; shapes: lists of dims; prims: scalars),
+        anything else is passed as it is. `primfunc_name_hint` and `primfunc_attrs` name and mark the kernel.
+        """
+        found = call_te_arguments(self.normalizer.atom, func, args, kwargs)
+        return found.call(self.add_func(found.function, found.name))
+
+    def emit_te(self, func: Callable[..., Any], *args: Any, name_hint: str = "", **kwargs: Any) -> Var:
+        """`emit(call_te(...))`."""
+        return self.emit(self.call_te(func, *args, **kwargs), name_hint)
+
+    def call_te_with_grad(
+        self,
+        func: Callable[..., Any],
+        *args: Any,
+        te_grad_name: str,
+        te_grad_kwargs: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """As `call_te`, with the gradient named."""
+        found = call_te_arguments(self.normalizer.atom, func, args, kwargs)
+        return found.call_with_grad(self.add_func(found.function, found.name), te_grad_name, te_grad_kwargs or {})
+
+    def emit_te_with_grad(self, func: Callable[..., Any], *args: Any, name_hint: str = "", **kwargs: Any) -> Var:
+        """`emit(call_te_with_grad(...))`."""
+        return self.emit(self.call_te_with_grad(func, *args, **kwargs), name_hint)
 
 
 def _as_params(params: Any) -> tuple[Var, ...] | None:

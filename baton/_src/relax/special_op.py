@@ -1,4 +1,4 @@
-"""`SpecialOp`: an operator of Relax that sees StructInfo, syntax and module, not just tensors (facts: relax-language §10).
+"""`SpecialOp`: an operator of Relax that sees StructInfo, syntax and module (facts: relax-language §10).
 
 `Op.definition` of a Relax operator is an `OpDef` or a `SpecialOp`; the table of them is in `special_ops`.
 """
@@ -19,7 +19,7 @@ Infer = Callable[[Call, Any], StructInfo]
 """`infer(call, context)`: the StructInfo of a call whose arguments have theirs; raises what is certainly wrong.
 `context` is a `check.deduce.Context`."""
 Normalize = Callable[[Call, Any], Call]
-"""`normalize(call, lookup)`: the call in its canonical spelling; `lookup(var)` is the value bound to a variable, or None."""
+"""`normalize(call, lookup)`: the call in its canonical spelling; `lookup(var)` is the value bound to it, or None."""
 Validate = Callable[[Call, Any], None]
 """`validate(call, context)`: raises `RELAX-WF-26` for a call that its callee cannot serve."""
 

@@ -267,9 +267,10 @@ def _call(expr: Call, context: Context) -> StructInfo:
 
 
 def _call_operator(expr: Call, definition: OpDef[Any], context: Context) -> StructInfo:
-    least = sum(not i.optional for i in definition.inputs)
-    most = len(definition.inputs)
-    if definition.inputs and not least <= len(expr.args) <= most:
+    inputs = [i for i in definition.inputs if "relax" in i.languages]
+    least = sum(not i.optional for i in inputs)
+    most = len(inputs)
+    if not least <= len(expr.args) <= most:
         _wrong_count(expr, definition.name, least, most)
     attrs = expr.attrs if expr.attrs is not None else definition.attrs()
     call = OpCall(

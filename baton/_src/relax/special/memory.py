@@ -1,8 +1,10 @@
 """Memory: allocation, storages, views, and the end of objects (facts §10). Most appear only while lowering.
 
-Arguments, in order: `builtin.alloc_tensor(shape, dtype, device index, scope)`, `memory.alloc_storage(size, device index,
-scope, dtype)`, `memory.alloc_tensor(storage, offset, shape, dtype)`, `vm.alloc_storage(size, device index, dtype, scope)`,
-`vm.alloc_tensor(storage, offset, shape, dtype)`, `memory.view(tensor, shape, dtype, byte offset)` with unit for "as it is".
+Arguments, in order:
+    builtin.alloc_tensor(shape, dtype, device index, scope)
+    memory.alloc_storage(size, device index, scope, dtype)    memory.alloc_tensor(storage, offset, shape, dtype)
+    vm.alloc_storage(size, device index, dtype, scope)        vm.alloc_tensor(storage, offset, shape, dtype)
+    memory.view(tensor, shape, dtype, byte offset)            each of them unit for "as it is"
 """
 
 from __future__ import annotations
@@ -178,7 +180,9 @@ MEMORY = (
         allocates=True,
     ),
     SpecialOp("memory.kill_storage", doc="the storage is used no more", infer=_infer_unit, pure=False, arity=(1, 1)),
-    SpecialOp("memory.kill_tensor", doc="the tensor is used no more", infer=_infer_kill_tensor, pure=False, arity=(1, 1)),
+    SpecialOp(
+        "memory.kill_tensor", doc="the tensor is used no more", infer=_infer_kill_tensor, pure=False, arity=(1, 1),
+    ),
     SpecialOp("memory.view", doc="a tensor over the same memory", infer=_infer_view, pure=True, arity=(1, 4)),
     SpecialOp(
         "memory.ensure_zero_offset", doc="the tensor, copied if it does not start its memory", pure=True, arity=(1, 1),
@@ -189,8 +193,8 @@ MEMORY = (
         allocates=True,
     ),
     SpecialOp(
-        "vm.alloc_tensor", doc="a tensor in a storage of the machine", infer=_infer_alloc_tensor, pure=True, arity=(4, 5),
-        allocates=True,
+        "vm.alloc_tensor", doc="a tensor in a storage of the machine", infer=_infer_alloc_tensor, pure=True,
+        arity=(4, 5), allocates=True,
     ),
     SpecialOp("vm.kill_object", doc="the object is used no more", infer=_infer_unit, pure=False, arity=(1, 1)),
     SpecialOp(

@@ -1,0 +1,23 @@
+"""What a check found: every violation, in program order, with the function it is in."""
+
+from __future__ import annotations
+
+from baton._src.support.diagnostics import Diagnostic
+from baton._src.support.spans import Span
+
+
+class Findings:
+    """Collects diagnostics instead of raising the first."""
+
+    def __init__(self) -> None:
+        self.diagnostics: list[Diagnostic] = []
+        self.function = ""
+        """The global function being checked, for breadcrumbs."""
+
+    def add(self, code: str, message: str, *, span: Span | None = None, help: str | None = None) -> None:
+        crumbs = (f"in function {self.function}",) if self.function else ()
+        self.diagnostics.append(Diagnostic(code, message, span=span, help=help, breadcrumbs=crumbs))
+
+    def extend(self, found: list[Diagnostic]) -> None:
+        crumbs = (f"in function {self.function}",) if self.function else ()
+        self.diagnostics.extend(d.within(*crumbs) for d in found)

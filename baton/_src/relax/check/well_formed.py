@@ -1,0 +1,167 @@
+"""`well_formed`: is this module a Relax program? Every violation is reported, each with the code of its criterion.
+
+Codes: `RELAX-WF-1` ... `RELAX-WF-28` as in seed 001, Well-Formedness (and beyond), `RELAX-NF-n` for normal form,
+`RELAX-SCOPE-n` for scopes, `relax-struct-info` and `relax-purity` for what deduction finds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.ir.expr import Op
+from baton._src.ir.module import IRModule
+from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
+from baton._src.relax.check.deduce import Context, deduce
+from baton._src.relax.check.findings import Findings
+from baton._src.relax.check.normal_form import check_normal_form
+from baton._src.relax.check.purity import calls_in, check_purity, functions_in
+from baton._src.relax.check.recursion import call_graph, detect_recursion, strongly_connected
+from baton._src.relax.check.report import STRUCT_INFO, described
+from baton._src.relax.check.scope_walk import ScopeWalk
+from baton._src.relax.nodes import Call, Function
+from baton._src.relax.normalize import Normalizer
+from baton._src.relax.special_op import SpecialOp
+from baton._src.support.diagnostics import Diagnostic, DiagnosticError
+from baton._src.tir.prim_func import PrimFunc
+
+
+def well_formed(
+    module: IRModule | Function,
+    check_struct_info: bool = True,
+    *,
+    normalized: bool = False,
+    entry_required: bool = False,
+) -> list[Diagnostic]:
+    """Every violation in `module` (or in a function by itself); an empty list if it is well-formed.
+
+    `check_struct_info`: also deduce StructInfo anew and check purity. `normalized`: the program claims to be in normal
+    form, so those criteria count too. `entry_required`: some function must be public (WF 12), as building demands.
+    """
+    if isinstance(module, Function):
+        module = IRModule({str(module.attrs.get("global_symbol", "main")): module})
+    findings = Findings()
+    _check_module(module, findings, entry_required)
+    names = {v.name_hint: f for v, f in module.functions.items()}
+    recursive = _recursive_partners(module)
+    walk = ScopeWalk(findings, frozenset(names), recursive)
+    for var, function in module.functions.items():
+        if isinstance(function, Function):
+            walk.global_function(var.name_hint, function)
+            findings.function = var.name_hint
+            if normalized:
+                check_normal_form(function, findings)
+    findings.function = ""
+    if check_struct_info and not findings.diagnostics:
+        _check_infos(module, names, findings)
+    return findings.diagnostics
+
+
+def assert_well_formed(module: IRModule | Function, **options: Any) -> None:
+    """Raise `DiagnosticError` with every violation, if there is any."""
+    found = well_formed(module, **options)
+    if found:
+        raise DiagnosticError(found)
+
+
+def _check_module(module: IRModule, findings: Findings, entry_required: bool) -> None:
+    """Criteria on the module's functions as a whole: 8, 12, 13."""
+    public = False
+    recursive = {v for group in detect_recursion(module) for v in group}
+    for var, function in module.functions.items():
+        if not isinstance(function, (Function, PrimFunc)):
+            if type(function).__module__.startswith("baton._src.relax"):
+                findings.add("RELAX-GRAMMAR-38", f"{var.name_hint} is a {type(function).__name__}, no function")
+            continue
+        symbol = function.attrs.get("global_symbol")
+        public = public or symbol is not None
+        if symbol is not None and symbol != var.name_hint and isinstance(function, Function):
+            findings.add(
+                "RELAX-WF-13", f"function {var.name_hint} has the global_symbol {symbol!r}", span=function.span,
+                help="NormalizeGlobalVar gives both the same name",
+            )  # fmt: skip
+        if var in recursive and isinstance(function, Function) and function.ret_struct_info is None:
+            findings.add(
+                "RELAX-WF-8", f"function {var.name_hint} is recursive and has no return annotation", span=function.span
+            )
+        if isinstance(function, Function):
+            _check_local_recursion(var.name_hint, function, findings)
+    if entry_required and not public:
+        findings.add(
+            "RELAX-WF-12", "no function of the module has a global_symbol, so nothing can call it",
+            help="make one public: @R.function without private=True",
+        )  # fmt: skip
+
+
+def _check_local_recursion(name: str, function: Function, findings: Findings) -> None:
+    """Criterion 8 for local functions: one bound to a variable it mentions needs a return annotation."""
+    for inner in functions_in(function):
+        body = inner.body
+        for block in getattr(body, "blocks", ()):
+            for binding in block.bindings:
+                value = getattr(binding, "value", None)
+                if isinstance(value, Function) and value.ret_struct_info is None and binding.var is not None:
+                    if binding.var.struct_info_ is None and _mentions(value, binding.var):
+                        findings.function = name
+                        findings.add(
+                            "RELAX-WF-8", f"local function {binding.var.name_hint} is recursive and not annotated",
+                            span=binding.span or value.span,
+                        )  # fmt: skip
+                        findings.function = ""
+
+
+def _mentions(function: Function, var: Any) -> bool:
+    return any(
+        call.op is var or any(a is var for a in call.args)
+        for inner in functions_in(function)
+        for call, _, _ in calls_in(inner.body)
+    )
+
+
+def _recursive_partners(module: IRModule) -> dict[str, frozenset[str]]:
+    partners: dict[str, frozenset[str]] = {}
+    for group in strongly_connected(call_graph(module)):
+        names = frozenset(v.name_hint for v in group)
+        partners.update((name, names) for name in names)
+    return partners
+
+
+# -------------------------------------------------------------------------------------------- what deduction finds
+
+
+def _check_infos(module: IRModule, names: dict[str, Any], findings: Findings) -> None:
+    context = Context(functions=dict(module.functions))
+    for var, function in module.functions.items():
+        if not isinstance(function, Function):
+            continue
+        findings.function = var.name_hint
+        try:
+            checked = Normalizer(context).function(function)
+            _compare_stored(checked, context, findings)
+        except DiagnosticError as error:
+            findings.extend(list(error.diagnostics))
+            continue
+        check_purity(checked, names, findings)
+    findings.function = ""
+
+
+def _compare_stored(function: Function, context: Context, findings: Findings) -> None:
+    """What calls say of themselves must not contradict what is deduced now; operators' own conditions must hold."""
+    for inner in functions_in(function):
+        for call, _, binding in calls_in(inner.body):
+            span = call.span or (binding.span if binding is not None else None)
+            try:
+                _compare_call(call, context, findings)
+                definition = call.op.definition if isinstance(call.op, Op) else None
+                if isinstance(definition, SpecialOp) and definition.validate is not None:
+                    definition.validate(call, context)
+            except DiagnosticError as error:
+                findings.extend([d.at(span) for d in error.diagnostics])
+
+
+def _compare_call(call: Call, context: Context, findings: Findings) -> None:
+    stored = call.struct_info_
+    found = deduce(call, context)
+    if struct_info_base_check(stored, found, context.prover) is BaseCheckResult.FailL0:
+        findings.add(
+            STRUCT_INFO, f"a call is declared to give {described(stored)} but gives {described(found)}", span=call.span
+        )
