@@ -49,6 +49,7 @@ class PrimFunc(BaseExpr):
             "buffer_map": mapping,
             "attrs": dict(attrs or {}),
             "span": span,
+            "struct_info": None,
         }
         for name, content in fields.items():
             init_field(self, name, content)

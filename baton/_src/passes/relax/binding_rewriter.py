@@ -1,0 +1,207 @@
+"""`BindingRewriter`: rewrites Relax functions binding by binding, in order of evaluation, without the Python stack.
+
+A pass subclasses it and overrides `rewrite_value` (most) or `visit_binding` (to drop or multiply bindings):
+
+    class _Rewriter(BindingRewriter):
+        def rewrite_value(self, binding, value):
+            return self.emit(log(value.args[0])) if ... else value
+
+    _Rewriter(module).function(function)
+
+Variables keep their identity, so uses need no rewriting; where a variable is to vanish, `replace(var, expr)` makes
+every later use mean `expr`. `emit` puts a new binding before the present one. What does not change is the same object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import rebuild, substitute
+from baton._src.relax.check.deduce import Context
+from baton._src.relax.nodes import (
+    Binding,
+    BindingBlock,
+    Call,
+    DataflowBlock,
+    DataflowVar,
+    Expr,
+    Function,
+    If,
+    MatchCast,
+    SeqExpr,
+    Tuple,
+    Var,
+    VarBinding,
+)
+from baton._src.relax.normalize import Frame, Normalizer
+from baton._src.support.trampoline import Task, run
+
+
+class BindingRewriter:
+    """One run over one function or several of one module. Override the methods named in the module's docstring."""
+
+    def __init__(self, module: IRModule | None = None) -> None:
+        self.context = Context(functions={} if module is None else dict(module.functions))
+        self.replaced: dict[Any, Any] = {}
+        """Variables that vanish, and what stands for them."""
+        self.values: dict[Var, Any] = {}
+        """The new value of every variable bound so far."""
+        self.block: BindingBlock | None = None
+        """The block being rewritten."""
+        self.visits_emitted = False
+        """Whether bindings that `emit` and `normalized` make go through `visit_binding` in turn."""
+        self._made: list[Binding] = []
+        self._normalizer = _Emitting(self)
+
+    # ------------------------------------------------------------------------------------------- to be overridden
+
+    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+        """The new right side of `binding`, whose present one is `value` (inner functions and branches done already)."""
+        return value
+
+    def visit_binding(self, binding: Binding) -> None:
+        """Handle one binding: `keep` it, `replace` its variable, or `emit` others. Its parts are rewritten already."""
+        if isinstance(binding, VarBinding):
+            value = self.rewrite_value(binding, binding.value)
+            self.keep(binding if value is binding.value else VarBinding(binding.var, value, binding.span))
+        else:
+            self.keep(binding)
+
+    def enter_function(self, function: Function) -> None:
+        """Before the body of `function` (an inner one, too)."""
+
+    def leave_function(self, function: Function) -> Function:
+        """After the body: `function` with its new body."""
+        return function
+
+    def leave_block(self, block: BindingBlock, bindings: list[Binding]) -> Sequence[BindingBlock]:
+        """The blocks that `block` becomes, its bindings being `bindings` now. An empty one is dropped."""
+        if len(bindings) == len(block.bindings) and all(a is b for a, b in zip(bindings, block.bindings)):
+            return (block,)
+        return (type(block)(bindings, block.span),) if bindings else ()
+
+    # ------------------------------------------------------------------------------------------------ to be used
+
+    @property
+    def in_dataflow(self) -> bool:
+        return isinstance(self.block, DataflowBlock)
+
+    def keep(self, binding: Binding) -> None:
+        """Append a binding as it stands."""
+        self._made.append(binding)
+        if isinstance(binding, (VarBinding, MatchCast)) and binding.var is not None:
+            self.values[binding.var] = binding.value
+
+    def replace(self, var: Var, expr: Any) -> None:
+        """Let every later use of `var` mean `expr`, which must be a leaf."""
+        self.replaced[var] = expr
+
+    def emit(self, expr: Expr, name: str = "lv") -> Var:
+        """Bind `expr` (normalised on the way) to a new variable before the present binding."""
+        value = self.normalized(expr)
+        var = (DataflowVar if self.in_dataflow else Var)(name, value.struct_info)
+        self.keep(VarBinding(var, value))
+        return var
+
+    def normalized(self, expr: Any) -> Any:
+        """`expr` as a right side: in normal form with StructInfo; its parts are bound before the present binding."""
+        return self._normalizer.expression(expr)
+
+    def resolved(self, expr: Any) -> Any:
+        """The value behind a variable bound in this function so far, through copies; `expr` itself if there is none."""
+        while isinstance(expr, Var) and expr in self.values:
+            expr = self.values[expr]
+        return expr
+
+    def function(self, function: Function) -> Function:
+        """Rewrite a whole function."""
+        found: Function = run(self._function(function))
+        return found
+
+    # -------------------------------------------------------------------------------------------------- machinery
+
+    def _function(self, function: Function) -> Task[Any]:
+        self.enter_function(function)
+        body = yield self._sequence(function.body)
+        return self.leave_function(function if body is function.body else function.with_fields(body=body))
+
+    def _sequence(self, seq: Any) -> Task[Any]:
+        if not isinstance(seq, SeqExpr):
+            return self._use(seq)
+        outer, outer_block = self._made, self.block
+        blocks: list[BindingBlock] = []
+        for block in seq.blocks:
+            self._made, self.block = [], block
+            for binding in block.bindings:
+                part = self._binding_with_parts(binding)
+                self.visit_binding(part if isinstance(part, Binding) else (yield part))
+            blocks.extend(self.leave_block(block, self._made))
+        self._made, self.block = outer, outer_block
+        body = self._use(seq.body)
+        if len(blocks) == len(seq.blocks) and all(a is b for a, b in zip(blocks, seq.blocks)):
+            return seq if body is seq.body else seq.with_fields(body=body, struct_info_=body.struct_info_)
+        return seq.with_fields(blocks=tuple(blocks), body=body, struct_info_=body.struct_info_)
+
+    def _binding_with_parts(self, binding: Binding) -> Any:
+        """`binding` with replaced variables gone; a task where it has inner sequences."""
+        assert isinstance(binding, (VarBinding, MatchCast))
+        if isinstance(binding.value, (If, Function)):
+            return self._compound(binding)
+        value = self._use(binding.value)
+        return binding if value is binding.value else binding.with_fields(value=value)
+
+    def _compound(self, binding: Any) -> Task[Any]:
+        value = binding.value
+        if isinstance(value, If):
+            cond = self._use(value.cond)
+            then = yield self._sequence(value.true_branch)
+            other = yield self._sequence(value.false_branch)
+            new: Any = value.with_fields(cond=cond, true_branch=then, false_branch=other)
+        else:
+            new = yield self._function(value)
+        return binding if new is value else binding.with_fields(value=new)
+
+    def _use(self, expr: Any) -> Any:
+        """`expr`, no sequence inside, with replaced variables gone."""
+        if not self.replaced:
+            return expr
+        if isinstance(expr, Var):
+            return self.replaced.get(expr, expr)
+        if isinstance(expr, Call) and not any(isinstance(a, Tuple) for a in expr.args):
+            return rebuild(expr, self.replaced)
+        return substitute(expr, self.replaced, notes=False)
+
+
+class _Emitting(Normalizer):
+    """A normaliser that appends to a rewriter's bindings instead of frames of its own."""
+
+    def __init__(self, rewriter: BindingRewriter) -> None:
+        self._rewriter = rewriter
+        super().__init__(rewriter.context)
+        self.frames = [_RewriterFrame(rewriter)]
+
+    def lookup(self, var: Var) -> Any:
+        return self._rewriter.values.get(var)
+
+
+class _RewriterFrame(Frame):
+    """What the normaliser asks of a frame: the kind of the present block, and to take a binding."""
+
+    def __init__(self, rewriter: BindingRewriter) -> None:
+        self._rewriter = rewriter
+
+    @property
+    def dataflow(self) -> bool:
+        return self._rewriter.in_dataflow
+
+    @dataflow.setter
+    def dataflow(self, wanted: bool) -> None:
+        """The block is the rewriter's to choose."""
+
+    def add(self, binding: Binding, span: Any = None) -> None:
+        if self._rewriter.visits_emitted:
+            self._rewriter.visit_binding(binding)
+        else:
+            self._rewriter.keep(binding)

@@ -1,0 +1,165 @@
+"""From one operator call to its kernel: `OpDef.compute` over placeholders becomes a PrimFunc.
+
+The kernel's parameters are the call's tensors in order (tuples opened), then the outputs, then those shape variables
+that no parameter's shape shows by itself (`tir_vars`). The kernel has shape variables of its own, so that equal kernels
+of different functions are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from baton._src.ir.attrs import NO_ATTRS
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.op_def import NotApplicable, OpDef
+from baton._src.ir.tensor_info import Dim, Info, PrimInfo, ShapeInfo, TensorInfo, TupleInfo
+from baton._src.ir.traverse import post_order, substitute
+from baton._src.te.computation import placeholder
+from baton._src.te.prim_func import create_prim_func
+from baton._src.te.tensor import Tensor
+from baton._src.tir.expr import AnyDim, Var, literal
+from baton._src.tir.prim_func import PrimFunc
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel for calls like the one given; `tir_vars`: what to pass after the outputs, in the call's terms."""
+
+    function: PrimFunc
+    tir_vars: tuple[PrimExpr, ...]
+
+
+def is_known(info: Info) -> bool:
+    """Whether a kernel can be made for an operand or result of which this is known: rank, dims, dtype."""
+    match info:
+        case TensorInfo(shape=shape, dtype=dtype):
+            return shape is not None and not dtype.is_void and not any(isinstance(d, AnyDim) for d in shape)
+        case ShapeInfo(values=values):
+            return values is not None
+        case PrimInfo(value=value):
+            return value is not None
+        case TupleInfo(fields=fields):
+            return all(is_known(f) for f in fields)
+        case _:
+            return False
+
+
+def cache_key(definition: OpDef[Any], args: Sequence[Info], attrs: Any, out: Info) -> tuple[Any, ...] | None:
+    """Equal keys, equal kernels: shape variables count by first appearance. None where an attribute or a computed dim
+    (`n * 2`) cannot be a key."""
+    if any(isinstance(d, PrimExpr) and not isinstance(d, Var) for info in (*args, out) for d in _dims(info)):
+        return None
+    numbers: dict[PrimExpr, int] = {}
+    key = (id(definition), attrs, tuple(_key(a, numbers) for a in args), _key(out, numbers))
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def variables(args: Sequence[Info], out: Info) -> list[Var]:
+    """The shape variables of a call, by first appearance."""
+    found: dict[Var, None] = {}
+    for info in (*args, out):
+        for dim in _dims(info):
+            if isinstance(dim, Var):
+                found[dim] = None
+            elif isinstance(dim, PrimExpr):
+                found.update((n, None) for n in post_order(dim) if isinstance(n, Var))
+    return list(found)
+
+
+def make_kernel(definition: OpDef[Any], args: Sequence[Info], attrs: Any, out: Info) -> Kernel:
+    """The kernel of `definition(args)` with these attributes, giving `out`; every info must be known (`is_known`)."""
+    assert not isinstance(definition.compute, NotApplicable)
+    own = {v: Var(v.name, v.dtype) for v in variables(args, out)}
+    names = [i.name for i in definition.inputs if "relax" in i.languages]
+    given = [_renamed(a, own) for a in args]
+    operands = [_operand(a, names[i] if i < len(names) else f"x{i}") for i, a in enumerate(given)]
+    operands += [None] * (len(names) - len(operands))
+    computed = definition.compute(tuple(operands), NO_ATTRS if attrs is None else attrs, _renamed(out, own))
+    tensors = [t for o in operands for t in _tensors(o)]
+    outputs = _tensors(computed)
+    shown = {d for t in (*tensors, *outputs) for d in t.shape if isinstance(d, Var)}
+    hidden = {old: new for old, new in own.items() if new not in shown}
+    name = definition.name.rsplit(".", 1)[-1]
+    function = create_prim_func([*tensors, *outputs, *hidden.values()], name).without_attr("global_symbol")
+    return Kernel(function.with_attr("op_pattern", int(definition.fusion)), tuple(hidden))
+
+
+def _operand(info: Info, name: str) -> Any:
+    """What `compute` gets for an operand."""
+    match info:
+        case TensorInfo(shape=shape, dtype=dtype):
+            return placeholder(shape, dtype, name)
+        case ShapeInfo(values=values):
+            return tuple(literal(d) for d in values or ())
+        case PrimInfo(value=value, dtype=dtype):
+            return literal(value, dtype)
+        case TupleInfo(fields=fields):
+            return tuple(_operand(f, f"{name}_{i}") for i, f in enumerate(fields))
+        case _:
+            return None
+
+
+def _tensors(operand: Any) -> list[Tensor]:
+    if isinstance(operand, Tensor):
+        return [operand]
+    return [t for o in operand for t in _tensors(o)] if isinstance(operand, (tuple, list)) else []
+
+
+def _dims(info: Info) -> tuple[Dim | float, ...]:
+    match info:
+        case TensorInfo(shape=tuple() as shape):
+            return shape
+        case ShapeInfo(values=tuple() as values):
+            return values
+        case PrimInfo(value=value) if value is not None:
+            return (value,)
+        case TupleInfo(fields=fields):
+            return tuple(d for f in fields for d in _dims(f))
+        case _:
+            return ()
+
+
+def _renamed(info: Info, own: Mapping[Var, Var]) -> Info:
+    """`info` in the kernel's own shape variables."""
+    if not own:
+        return info
+
+    def dim(old: Any) -> Any:
+        return substitute(old, own) if isinstance(old, PrimExpr) else old
+
+    match info:
+        case TensorInfo(shape=tuple() as shape):
+            return replace(info, shape=tuple(dim(d) for d in shape))
+        case ShapeInfo(values=tuple() as values):
+            return ShapeInfo(tuple(dim(d) for d in values))
+        case PrimInfo(value=value):
+            return PrimInfo(info.dtype, dim(value))
+        case TupleInfo(fields=fields):
+            return TupleInfo(tuple(_renamed(f, own) for f in fields))
+        case _:
+            return info
+
+
+def _key(info: Info, numbers: dict[PrimExpr, int]) -> Any:
+    """A hashable stand-in for an info."""
+
+    def dim(value: Any) -> Any:
+        return ("v", numbers.setdefault(value, len(numbers))) if isinstance(value, PrimExpr) else value
+
+    match info:
+        case TensorInfo(shape=shape, dtype=dtype):
+            return ("tensor", dtype, tuple(dim(d) for d in shape or ()))
+        case ShapeInfo(values=values):
+            return ("shape", tuple(dim(d) for d in values or ()))
+        case PrimInfo(value=value, dtype=dtype):
+            return ("prim", dtype, type(value), dim(value))
+        case TupleInfo(fields=fields):
+            return ("tuple", tuple(_key(f, numbers) for f in fields))
+        case _:
+            return ("object",)
