@@ -71,6 +71,8 @@ def _fields(cls: type[Node]) -> tuple[tuple[str, Role], ...]:
         found = tuple((s.name, s.role) for s in cls.specs if s.role is not Role.NOTE)
         if cls.is_variable:  # the first field of a variable is its name hint
             found = found[1:] if found[0][0].startswith("name") else tuple(f for f in found if f[0] != "name")
+        # Type parameters are defined before the parameters' annotations mention them.
+        found = tuple(sorted(found, key=lambda f: f[0] != "type_params"))
         _fields_of[cls] = found
     return found
 

@@ -47,10 +47,14 @@ class PointerType(Type):
 
 @node
 class TensorType(Type):
-    """A tensor: dims are ints (`IntImm`), variables or `Any` (`?`); `()` is a scalar."""
+    """A tensor: dims are ints (`IntImm`), variables or `Any` (`?`); `()` is a scalar.
 
-    shape: tuple[PrimExpr, ...]
-    dtype: DataType
+    `shape` is a tuple of PrimExprs and `dtype` a DataType, except in polymorphic Relay functions: there either may be
+    a `TypeVar` (or, while types are inferred, an `IncompleteType`) of kind Shape or BaseType.
+    """
+
+    shape: Any
+    dtype: Any
 
 
 @node

@@ -187,7 +187,7 @@ class ExpressionRules:
             self.elaboration.type_args[node] = chosen
         for position, (actual, wanted) in enumerate(zip(args, made.arg_types)):
             if actual is not wanted:
-                span = node.args[position].span or node.span
+                span = node.span if isinstance(node.args[position], Var) else node.args[position].span or node.span
                 solver.expect(actual, wanted, f"{where}: argument {position + 1}", span)
         return solver.unifier.find(made.ret_type)
 

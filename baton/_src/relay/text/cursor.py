@@ -1,0 +1,117 @@
+"""Where the parser stands: the token stream, what was complained about, and how to go on after a fault."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from baton._src.relay.text.lexer import Kind, Text, Token, tokenize
+from baton._src.support.diagnostics import Diagnostic
+from baton._src.support.spans import Span
+
+MAX_ERRORS = 20
+TOP_LEVEL = ("def", "type", "data", "extern")
+
+
+class SyntaxFault(Exception):
+    """The text cannot be read from here on; it is recorded already. The nearest definition catches it."""
+
+
+class Cursor:
+    """A position in the tokens of a text."""
+
+    def __init__(self, text: Text) -> None:
+        self.text = text
+        self.tokens, self.errors = tokenize(text)
+        self.index = 0
+        self.token = self.tokens[0]
+        self.line_ends = False
+        """Inside a graph binding and outside brackets: the expression ends with its line (contradictions B-12)."""
+
+    # ---- moving
+
+    def next(self) -> Token:
+        """The current token; go to the one after."""
+        found = self.token
+        if found.kind is not Kind.END:
+            self.index += 1
+            self.token = self.tokens[self.index]
+        return found
+
+    def peek(self, ahead: int = 1) -> Token:
+        return self.tokens[min(self.index + ahead, len(self.tokens) - 1)]
+
+    def back_to(self, index: int) -> None:
+        self.index = index
+        self.token = self.tokens[index]
+
+    def at(self, text: str) -> bool:
+        """Whether the current token is this sign or word."""
+        return self.token.text == text and self.token.kind in (Kind.SIGN, Kind.NAME)
+
+    def accept(self, text: str) -> bool:
+        """Go past this sign or word if it is here."""
+        if self.at(text):
+            self.next()
+            return True
+        return False
+
+    def expect(self, text: str, where: str) -> Token:
+        if not self.at(text):
+            raise self.unexpected(f"{text!r} {where}")
+        return self.next()
+
+    def expect_kind(self, kind: Kind, where: str) -> Token:
+        if self.token.kind is not kind:
+            raise self.unexpected(f"{kind.value} {where}")
+        return self.next()
+
+    # ---- places
+
+    def span(self, start: int) -> Span:
+        """From the offset `start` to the end of the token before the current one."""
+        stop = self.tokens[self.index - 1].stop if self.index else start
+        return self.text.span(start, max(stop, start))
+
+    def span_of(self, token: Token) -> Span:
+        return self.text.span(token.start, max(token.stop, token.start + 1))
+
+    # ---- faults
+
+    def error(self, message: str, span: Span, help: str | None = None, code: str = "relay-parse") -> None:
+        """Record a fault that reading can go on after."""
+        self.errors.append(Diagnostic(code, message, span=span, help=help))
+
+    def fault(self, message: str, token: Token, help: str | None = None) -> SyntaxFault:
+        """Record a fault that reading cannot go on after, to be raised."""
+        self.error(message, self.span_of(token), help)
+        return SyntaxFault()
+
+    def unexpected(self, wanted: str) -> SyntaxFault:
+        token = self.token
+        shown = repr(token.text) if token.kind not in (Kind.END, Kind.METADATA) else token.kind.value
+        return self.fault(f"expected {wanted}, found {shown}", token)
+
+    def suggest(self, name: str, known: Iterable[str], otherwise: str) -> str:
+        """Help for a name that is not known."""
+        near = difflib.get_close_matches(name, list(known), n=3)
+        return f"did you mean {' or '.join(near)}?" if near else otherwise
+
+    def skip_to_definition(self) -> None:
+        """After a fault: go to the next definition, or to the end."""
+        while self.token.kind not in (Kind.END, Kind.METADATA):
+            if self.token.first and self.token.kind is Kind.NAME and self.token.text in TOP_LEVEL:
+                return
+            self.next()
+
+    def skip_braces(self) -> None:
+        """Go past a body in braces without reading it (the current token comes before it)."""
+        depth = 0
+        while self.token.kind not in (Kind.END, Kind.METADATA):
+            if depth == 0 and self.token.first and self.token.text in TOP_LEVEL and self.token.kind is Kind.NAME:
+                return
+            token = self.next()
+            if token.kind is Kind.SIGN:
+                depth += (token.text == "{") - (token.text == "}")
+                if depth == 0 and token.text == "}":
+                    return

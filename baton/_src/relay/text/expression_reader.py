@@ -1,0 +1,512 @@
+"""Expressions of Relay text, in both notations (facts relay-language §5; seed 004).
+
+    sequence := ( let %x (: T)? = e ; | %N = e (; | line end) | free_var %x (: T)? ;? | e ; )* e
+    binary   := call (OP call)*      * /  over  + -  over  < <= > >=  over  == !=  over  &&  over  ||
+    call     := atom ( <T, ...>? ( e, ..., name=value ) | .N )*
+
+Methods that may nest are tasks (`support.trampoline`), so the depth of a program is bounded by memory, not by Python.
+Names that do not exist are recorded and read on; text that fits no rule ends the definition (`SyntaxFault`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.expr import GlobalVar
+from baton._src.ir.types import Constructor, Type
+from baton._src.relay.check.elaboration import Elaboration
+from baton._src.relay.nodes import (
+    Call,
+    Clause,
+    Constant,
+    Function,
+    If,
+    Let,
+    Match,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from baton._src.relay.text.attribute_reader import MAX_LITERAL, AttributeReader, Literal
+from baton._src.relay.text.cursor import Cursor
+from baton._src.relay.text.lexer import Kind, Token
+from baton._src.relay.text.names import Names
+from baton._src.relay.text.pattern_reader import PatternReader
+from baton._src.relay.text.scope import Scope
+from baton._src.relay.text.type_reader import TypeReader
+from baton._src.support.spans import Span
+from baton._src.support.trampoline import Task
+from baton._src.values.tensor import NDArray
+
+PRECEDENCE = {
+    "*": (12, "multiply"),
+    "/": (12, "divide"),
+    "+": (10, "add"),
+    "-": (10, "subtract"),
+    "<": (8, "less"),
+    "<=": (8, "less_equal"),
+    ">": (8, "greater"),
+    ">=": (8, "greater_equal"),
+    "==": (7, "equal"),
+    "!=": (7, "not_equal"),
+    "&&": (5, "logical_and"),
+    "||": (4, "logical_or"),
+}
+_UNIT_LET = "_"
+MAX_NESTING = 20_000
+
+
+class ExpressionReader:
+    """Reads expressions; `scope` holds the locals of the definition being read."""
+
+    def __init__(self, cursor: Cursor, types: TypeReader, names: Names, elaboration: Elaboration) -> None:
+        self.cursor = cursor
+        self.types = types
+        self.names = names
+        self.scope = Scope()
+        self.attributes = AttributeReader(cursor)
+        self.patterns = PatternReader(cursor, types, names)
+        self._elaboration = elaboration
+        self._nesting = 0
+
+    # ---- sequences
+
+    def sequence(self) -> Task[Any]:
+        """Bindings and the expression they end in."""
+        cursor, scope = self.cursor, self.scope
+        bindings: list[tuple[Var, Any, int]] = []
+        pushed: list[Var] = []
+        outer_ends, cursor.line_ends = cursor.line_ends, False
+        self._nesting += 1
+        if self._nesting > MAX_NESTING:
+            raise cursor.fault(f"nested more than {MAX_NESTING} deep", cursor.token)
+        while True:
+            token = cursor.token
+            if cursor.at("let"):
+                var, value = yield self._let()
+                bindings.append((var, value, token.start))
+                pushed.append(var)
+                scope.push(var)
+            elif token.kind is Kind.GRAPH and cursor.peek().text == "=":
+                yield self._graph_binding()
+            elif cursor.at("free_var"):
+                self._free_var()
+                if not self._more():
+                    raise cursor.unexpected("an expression after the declaration")
+            else:
+                value = yield self.expression()
+                if not cursor.at(";"):
+                    break
+                semicolon = cursor.next()
+                if not self._more():
+                    raise cursor.fault("expected an expression after ;", semicolon, "the last expression is the value")
+                bindings.append((Var(_UNIT_LET), value, token.start))
+        for var in reversed(pushed):
+            scope.pop(var)
+        for var, bound, start in reversed(bindings):
+            value = Let(var, bound, value, span=cursor.span(start))
+        cursor.line_ends = outer_ends
+        self._nesting -= 1
+        return value
+
+    def _more(self) -> bool:
+        """Whether an expression can begin here."""
+        token = self.cursor.token
+        return token.kind not in (Kind.END, Kind.METADATA) and token.text not in ("}", ")")
+
+    def _let(self) -> Task[tuple[Var, Any]]:
+        cursor = self.cursor
+        cursor.next()
+        if cursor.at(_UNIT_LET):
+            token = cursor.next()
+            name = _UNIT_LET
+        else:
+            token = cursor.expect_kind(Kind.LOCAL, "after let")
+            name = token.text[1:]
+        annotation = self.types.type() if cursor.accept(":") else None
+        var = Var(name, annotation, span=cursor.span_of(token))
+        cursor.expect("=", f"after let {token.text}")
+        recursive = cursor.at("fn")
+        if recursive:
+            self.scope.push(var)
+        value = yield self.expression()
+        if recursive:
+            self.scope.pop(var)
+        cursor.expect(";", f"after the value of {token.text}")
+        if not self._more():
+            raise cursor.unexpected(f"the body of let {token.text}")
+        return var, value
+
+    def _graph_binding(self) -> Task[None]:
+        cursor = self.cursor
+        token = cursor.next()
+        cursor.next()
+        cursor.line_ends = True
+        value = yield self.expression()
+        cursor.line_ends = False
+        if not cursor.accept(";") and not cursor.token.first:
+            raise cursor.unexpected(f"; or a new line after the value of {token.text}")
+        self.scope.define_graph(token.text, value)
+
+    def _free_var(self) -> None:
+        cursor = self.cursor
+        cursor.next()
+        token = cursor.expect_kind(Kind.LOCAL, "after free_var")
+        annotation = self.types.type() if cursor.accept(":") else None
+        cursor.accept(";")
+        self.scope.push(Var(token.text[1:], annotation, span=cursor.span_of(token)))
+
+    # ---- operators
+
+    def expression(self) -> Task[Any]:
+        """Calls joined by binary operators."""
+        starts = [self.cursor.token.start]
+        left = yield self._call()
+        if self._operator() is None:
+            return left
+        operands: list[Any] = [left]
+        operators: list[tuple[int, str, Token]] = []
+        while True:
+            found = self._operator()
+            level = found[0] if found is not None else 0
+            while operators and operators[-1][0] >= level:
+                _, name, token = operators.pop()
+                right = operands.pop()
+                starts.pop()
+                op = self.names.operator(name, token)
+                attrs = self.names.default_attrs(op)
+                operands[-1] = Call(op, (operands[-1], right), attrs, span=self.cursor.span(starts[-1]))
+            if found is None:
+                return operands[0]
+            operators.append((*found, self.cursor.next()))
+            starts.append(self.cursor.token.start)
+            operands.append((yield self._call()))
+
+    def _operator(self) -> tuple[int, str] | None:
+        cursor = self.cursor
+        token = cursor.token
+        if token.kind is not Kind.SIGN or (cursor.line_ends and token.first):
+            return None
+        return PRECEDENCE.get(token.text)
+
+    # ---- calls and projections
+
+    def _call(self) -> Task[Any]:
+        cursor = self.cursor
+        start = cursor.token.start
+        found = yield self._atom()
+        while True:
+            token = cursor.token
+            if token.kind is not Kind.SIGN or (cursor.line_ends and token.first):
+                break
+            if token.text == "(":
+                found = yield self._arguments(found, (), start)
+            elif token.text == "." and cursor.peek().kind is Kind.NUMBER:
+                found = self._projection(found, start)
+            elif token.text == "." and not token.first:
+                raise cursor.fault("expected a number: the index of a projection is a constant", cursor.peek())
+            elif token.text == "<" and isinstance(found, (Var, GlobalVar, Constructor)):
+                type_args = self.types.type_args()
+                if type_args is None:
+                    break
+                found = yield self._arguments(found, type_args, start)
+            else:
+                break
+        return self._finished(found)
+
+    def _finished(self, found: Any) -> Any:
+        """A constructor without fields, written bare, is its call."""
+        if isinstance(found, Constructor) and not found.inputs:
+            return Call(found, (), span=self.cursor.span_of(self.cursor.tokens[self.cursor.index - 1]))
+        return found
+
+    def _projection(self, value: Any, start: int) -> Any:
+        cursor = self.cursor
+        cursor.next()
+        token = cursor.next()
+        for index in token.text.split("."):
+            if not index.isdigit():
+                raise cursor.fault("expected a number: the index of a projection is a constant", token)
+            value = TupleGetItem(value, int(index), span=cursor.span(start))
+        return value
+
+    def _arguments(self, callee: Any, type_args: tuple[Type, ...], start: int) -> Task[Any]:
+        cursor = self.cursor
+        outer_ends, cursor.line_ends = cursor.line_ends, False
+        cursor.next()
+        args: list[Any] = []
+        given: dict[str, tuple[Any, Span]] = {}
+        while not cursor.at(")"):
+            named = self.attributes.named()
+            if named is not None:
+                given[named[0]] = (named[1], named[2])
+            elif given:
+                raise cursor.unexpected("an attribute (arguments come before attributes)")
+            else:
+                args.append((yield self.expression()))
+            if not cursor.accept(","):
+                break
+        cursor.expect(")", "after the arguments")
+        cursor.line_ends = outer_ends
+        span = cursor.span(start)
+        attrs = self.attributes.build(callee, given, span) if given else self.names.default_attrs(callee)
+        return Call(callee, args, attrs, type_args, span=span)
+
+    # ---- atoms
+
+    def _atom(self) -> Task[Any]:
+        cursor = self.cursor
+        token = cursor.next()
+        match token.kind:
+            case Kind.LOCAL:
+                return self._local(token)
+            case Kind.GRAPH:
+                return self._graph(token)
+            case Kind.GLOBAL:
+                return self.names.global_var(token.text[1:], cursor.span_of(token))
+            case Kind.NUMBER:
+                return self._constant(self.attributes.number(token), token)
+            case Kind.NAME:
+                return (yield self._word(token))
+        if token.text == "(":
+            return (yield self._parenthesis(token))
+        if token.text == "-":
+            return (yield self._negative(token))
+        cursor.back_to(cursor.tokens.index(token, max(0, cursor.index - 1)))
+        raise cursor.unexpected("an expression")
+
+    def _local(self, token: Token) -> Any:
+        cursor = self.cursor
+        if cursor.at("=") and cursor.token.kind is Kind.SIGN:
+            raise cursor.fault(f"{token.text} cannot be assigned: variables never change", token, "write let")
+        found = self.scope.find(token.text[1:])
+        if found is None:
+            known = [f"%{n}" for n in self.scope.names()]
+            help = cursor.suggest(token.text, known, "declare a free variable with free_var")
+            cursor.error(f"{token.text} is not bound here", cursor.span_of(token), help)
+            found = Var(token.text[1:], span=cursor.span_of(token))
+            self.scope.push(found)
+        return found
+
+    def _graph(self, token: Token) -> Any:
+        cursor = self.cursor
+        node, escaped = self.scope.graph(token.text)
+        if node is None:
+            cursor.error(f"{token.text} is not defined before this", cursor.span_of(token))
+            return Tuple((), span=cursor.span_of(token))
+        if escaped:
+            names = ", ".join(f"%{v.name_hint}" for v in escaped)
+            cursor.error(f"{token.text} mentions {names}, which is out of scope here", cursor.span_of(token))
+        return node
+
+    def _constant(self, literal: Literal, token: Token) -> Constant:
+        made = Constant(NDArray(literal.array()), span=self.cursor.span_of(token))
+        if literal.is_open:
+            self._elaboration.literals[made] = None
+        return made
+
+    def _negative(self, token: Token) -> Task[Any]:
+        cursor = self.cursor
+        following = cursor.token
+        if following.kind is Kind.NUMBER or following.text.startswith(("inff", "nanf")):
+            cursor.next()
+            return self._constant(self.attributes.number(following, negative=True), following)
+        operand = yield self._call()
+        op = self.names.operator("negative", token)
+        return Call(op, (operand,), self.names.default_attrs(op), span=cursor.span(token.start))
+
+    def _parenthesis(self, token: Token) -> Task[Any]:
+        cursor = self.cursor
+        outer_ends, cursor.line_ends = cursor.line_ends, False
+        fields: list[Any] = []
+        comma = False
+        self.scope.enter()
+        while not cursor.at(")"):
+            fields.append((yield self.sequence()))
+            comma = cursor.accept(",")
+            if not comma:
+                break
+        self.scope.leave()
+        cursor.expect(")", "after the expression in parentheses")
+        cursor.line_ends = outer_ends
+        if len(fields) == 1 and not comma:
+            return fields[0]
+        return Tuple(fields, span=cursor.span(token.start))
+
+    def _word(self, token: Token) -> Task[Any]:
+        match token.text:
+            case "True" | "False":
+                value = np.asarray(token.text == "True")
+                return Constant(NDArray(value), span=self.cursor.span_of(token))
+            case "fn":
+                return (yield self.function(token))
+            case "if":
+                return (yield self._if(token))
+            case "match" | "match?":
+                return (yield self._match(token))
+            case "ref" | "ref_read" | "ref_write":
+                return (yield self._reference(token))
+            case "Constant" if self.cursor.at("("):
+                return self._filled(token)
+            case "meta":
+                return self.attributes.reference(token)
+        if token.text.startswith(("inff", "nanf")):
+            return self._constant(self.attributes.number(token), token)
+        return self.names.word(token)
+
+    def _filled(self, token: Token) -> Any:
+        """`Constant(value, shape, dtype)`: a tensor filled with a literal (contradictions B-06)."""
+        cursor = self.cursor
+        cursor.next()
+        negative = cursor.accept("-")
+        number = cursor.expect_kind(Kind.NUMBER, "that fills the constant")
+        value = self.attributes.number(number, negative)
+        cursor.expect(",", "between the value and the shape of a constant")
+        shape = self.types.shape()
+        cursor.expect(",", "between the shape and the dtype of a constant")
+        dtype = self.types.dtype()
+        cursor.expect(")", "after the dtype of a constant")
+        dims = tuple(getattr(d, "value", None) for d in shape)
+        if any(d is None for d in dims) or math.prod(dims) > MAX_LITERAL:
+            raise cursor.fault("the shape of a constant is made of numbers, and not too large", token)
+        filled = np.full(dims, value.value).astype(dtype.numpy)
+        return Constant(NDArray(filled), span=cursor.span(token.start))
+
+    def _reference(self, token: Token) -> Task[Any]:
+        cursor = self.cursor
+        cursor.expect("(", f"after {token.text}")
+        outer_ends, cursor.line_ends = cursor.line_ends, False
+        args = [(yield self.expression())]
+        if token.text == "ref_write":
+            cursor.expect(",", "between the reference and the new value")
+            args.append((yield self.expression()))
+        cursor.expect(")", f"after the arguments of {token.text}")
+        cursor.line_ends = outer_ends
+        made = {"ref": RefCreate, "ref_read": RefRead, "ref_write": RefWrite}[token.text]
+        return made(*args, span=cursor.span(token.start))
+
+    # ---- blocks
+
+    def block(self, where: str) -> Task[Any]:
+        """`{ sequence }`"""
+        cursor = self.cursor
+        opening = cursor.expect("{", where)
+        outer_ends, cursor.line_ends = cursor.line_ends, False
+        self.scope.enter()
+        if cursor.at("}"):
+            raise cursor.fault("expected an expression: a body is never empty", opening, "write () for no value")
+        found = yield self.sequence()
+        self.scope.leave()
+        cursor.expect("}", f"to close the body {where}")
+        cursor.line_ends = outer_ends
+        return found
+
+    def _if(self, token: Token) -> Task[Any]:
+        """An if with its else-ifs, which are nested Ifs."""
+        cursor = self.cursor
+        branches: list[tuple[Any, Any, int]] = []
+        start = token.start
+        while True:
+            cursor.expect("(", "after if")
+            condition = yield self.sequence()
+            cursor.expect(")", "after the condition of an if")
+            branches.append((condition, (yield self.block("of an if")), start))
+            cursor.expect("else", "after the body of an if")
+            if not cursor.at("if"):
+                break
+            start = cursor.next().start
+        found = yield self.block("of an else")
+        for condition, chosen, begin in reversed(branches):
+            found = If(condition, chosen, found, span=cursor.span(begin))
+            if isinstance(condition, Call) and getattr(condition.op, "name", "") in ("equal", "not_equal"):
+                self._elaboration.conditions[found] = "all" if condition.op.name == "equal" else "any"
+        return found
+
+    def _match(self, token: Token) -> Task[Any]:
+        cursor = self.cursor
+        data = yield self._atom()
+        cursor.expect("{", "after the matched value")
+        clauses: list[Clause] = []
+        while not cursor.at("}"):
+            old_form = cursor.accept("case")
+            pattern, variables = self.patterns.read()
+            self.scope.enter()
+            for var in variables:
+                self.scope.push(var)
+            if old_form:
+                body = yield self.block("of a case")
+            else:
+                cursor.expect("=>", "after the pattern of a clause")
+                body = yield (self.block("of a clause") if cursor.at("{") else self.expression())
+            for var in reversed(variables):
+                self.scope.pop(var)
+            self.scope.leave()
+            clauses.append(Clause(pattern, body))
+            cursor.accept(",")
+        cursor.expect("}", "after the clauses of a match")
+        return Match(data, tuple(clauses), token.text == "match", span=cursor.span(token.start))
+
+    # ---- functions
+
+    def function(self, token: Token) -> Task[Function]:
+        """`fn` (already read), or `def @f` (its name read too)."""
+        cursor = self.cursor
+        outer_types = dict(self.types.variables)
+        type_params = self.types.type_params()
+        params, attrs = self._params()
+        result = self.types.type() if cursor.accept("->") else None
+        where = self._where()
+        self.scope.enter()
+        for param in params:
+            self.scope.push(param)
+        body = yield self.block("of a function")
+        for param in reversed(params):
+            self.scope.pop(param)
+        self.scope.leave()
+        self.types.variables = outer_types
+        return Function(params, body, result, type_params, attrs, cursor.span(token.start), where=where)
+
+    def _params(self) -> tuple[list[Var], dict[str, Any]]:
+        cursor = self.cursor
+        cursor.expect("(", "before the parameters of a function")
+        params: list[Var] = []
+        attrs: dict[str, Any] = {}
+        while not cursor.at(")"):
+            named = self.attributes.named()
+            if named is not None:
+                attrs[named[0]] = named[1]
+            elif attrs:
+                raise cursor.unexpected("an attribute (parameters come before attributes)")
+            else:
+                params.append(self._param([p.name_hint for p in params]))
+            if not cursor.accept(","):
+                break
+        cursor.expect(")", "after the parameters of a function")
+        return params, attrs
+
+    def _param(self, before: list[str]) -> Var:
+        cursor = self.cursor
+        token = cursor.expect_kind(Kind.LOCAL, "that is a parameter")
+        name = token.text[1:]
+        if name in before:
+            cursor.error(f"two parameters are called {token.text}", cursor.span_of(token))
+        annotation = self.types.type() if cursor.accept(":") else None
+        return Var(name, annotation, span=cursor.span_of(token))
+
+    def _where(self) -> tuple[str, ...]:
+        cursor = self.cursor
+        if not cursor.accept("where"):
+            return ()
+        names: list[str] = []
+        while True:
+            token = cursor.expect_kind(Kind.NAME, "of a relation")
+            self.names.relation(token)
+            names.append(token.text)
+            if not cursor.accept(","):
+                return tuple(names)

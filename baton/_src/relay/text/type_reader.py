@@ -1,0 +1,238 @@
+"""Types as both notations write them.
+
+    (T, U)   fn (T) -> U   fn<a, b>(a) -> b   fun<a : Shape>(...)   Tensor[(d, ...), dtype]   Tensor[s, bt]
+    float32 (a scalar)   Name   Name[T, ...]   ref(T)   _
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.ir.types import (
+    FuncType,
+    GlobalTypeVar,
+    IncompleteType,
+    RelayRefType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeKind,
+    TypeVar,
+)
+from baton._src.relay.text.cursor import Cursor, SyntaxFault
+from baton._src.relay.text.lexer import Kind
+from baton._src.support.diagnostics import DiagnosticError
+from baton._src.tir.expr import AnyDim, Var, literal
+from baton._src.values.dtype import INT64, DataType
+
+MAX_DEPTH = 100
+KINDS = {k.name: k for k in TypeKind if k in (TypeKind.Type, TypeKind.Shape, TypeKind.ShapeVar, TypeKind.BaseType)}
+
+
+class TypeReader:
+    """Reads types; knows the type variables in scope and the ADTs of the module."""
+
+    def __init__(self, cursor: Cursor) -> None:
+        self._cursor = cursor
+        self.adts: dict[str, GlobalTypeVar] = {}
+        self.variables: dict[str, TypeVar] = {}
+        self.dims: dict[str, Var] = {}
+        """Dim variables of the current definition."""
+        self._depth = 0
+
+    def type(self) -> Type:
+        """One type; SyntaxFault if there is none."""
+        cursor = self._cursor
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise cursor.fault(f"types nested more than {MAX_DEPTH} deep", cursor.token)
+        start = cursor.token.start
+        try:
+            found = self._type()
+        finally:
+            self._depth -= 1
+        return found if found.span is not None else found.with_fields(span=cursor.span(start))
+
+    def _type(self) -> Type:
+        cursor = self._cursor
+        if cursor.accept("("):
+            return self._tuple()
+        if cursor.at("fn") or cursor.at("fun"):
+            cursor.next()
+            return self._function()
+        if cursor.at("_"):
+            cursor.next()
+            return IncompleteType()
+        if cursor.accept("ref"):
+            cursor.expect("(", "after ref")
+            inner = self.type()
+            cursor.expect(")", "after the type of a reference")
+            return RelayRefType(inner)
+        if cursor.token.kind is not Kind.NAME:
+            raise cursor.unexpected("a type")
+        if cursor.at("Tensor"):
+            cursor.next()
+            return self._tensor()
+        return self._named()
+
+    def _tuple(self) -> Type:
+        fields: list[Type] = []
+        cursor, comma = self._cursor, False
+        while not cursor.at(")"):
+            fields.append(self.type())
+            comma = cursor.accept(",")
+            if not comma:
+                break
+        cursor.expect(")", "after the fields of a tuple type")
+        return fields[0] if len(fields) == 1 and not comma else TupleType(fields)
+
+    def _function(self) -> Type:
+        cursor = self._cursor
+        outer = dict(self.variables)
+        params = self.type_params()
+        cursor.expect("(", "before the parameter types of a function type")
+        args: list[Type] = []
+        while not cursor.at(")"):
+            args.append(self.type())
+            if not cursor.accept(","):
+                break
+        cursor.expect(")", "after the parameter types of a function type")
+        cursor.expect("->", "before the result of a function type")
+        result = self.type()
+        self.variables = outer
+        return FuncType(tuple(args), result, params)
+
+    def _tensor(self) -> Type:
+        cursor = self._cursor
+        cursor.expect("[", "after Tensor")
+        shape = self.shape()
+        cursor.expect(",", "between the shape and the dtype of a tensor type")
+        dtype = self.dtype()
+        cursor.expect("]", "after the dtype of a tensor type")
+        return TensorType(shape, dtype)
+
+    def shape(self) -> Any:
+        """`(d, ...)`, or a type variable of kind Shape."""
+        cursor = self._cursor
+        if cursor.token.kind is Kind.NAME:
+            return self._variable(cursor.next())
+        cursor.expect("(", "before the dims of a shape")
+        dims: list[Any] = []
+        while not cursor.at(")"):
+            dims.append(self._dim())
+            if not cursor.accept(","):
+                break
+        cursor.expect(")", "after the dims of a shape")
+        return tuple(dims)
+
+    def _dim(self) -> Any:
+        cursor = self._cursor
+        if cursor.accept("?"):
+            return AnyDim()
+        token = cursor.next()
+        if token.kind is Kind.NUMBER and token.text.isdigit():
+            value = int(token.text)
+            return literal(value) if value < 2**31 else literal(value, INT64)
+        if token.kind is Kind.NAME:
+            if token.text in self.variables:
+                return self.variables[token.text]
+            dtype = self.dtype() if cursor.accept(":") else "int32"
+            return self.dims.setdefault(token.text, Var(token.text, dtype))
+        raise cursor.fault("expected a dim: a number, ? or a name", token)
+
+    def dtype(self) -> Any:
+        """A dtype, or a type variable of kind BaseType."""
+        cursor = self._cursor
+        token = cursor.expect_kind(Kind.NAME, "that is a dtype")
+        if token.text in self.variables:
+            return self.variables[token.text]
+        try:
+            return DataType(token.text)
+        except DiagnosticError:
+            raise cursor.fault(f"{token.text} is not a dtype", token, 'for example "float32" or "int64"') from None
+
+    def _variable(self, token: Any) -> TypeVar:
+        found = self.variables.get(token.text)
+        if found is None:
+            help = "write a shape as (d, ...), or declare a parameter: fn<s : Shape>"
+            raise self._cursor.fault(f"there is no type variable {token.text}", token, help)
+        return found
+
+    def _named(self) -> Type:
+        cursor = self._cursor
+        token = cursor.next()
+        name = token.text
+        args: tuple[Type, ...] | None = None
+        if cursor.accept("["):
+            args = self._arguments("]")
+        if name in self.variables:
+            variable = self.variables[name]
+            return variable if args is None else TypeCall(variable, args)
+        if name in self.adts:
+            return TypeCall(self.adts[name], args or ())
+        try:
+            return TensorType((), DataType(name))
+        except DiagnosticError:
+            known = [*self.variables, *self.adts, "float32", "int32", "Tensor"]
+            help = cursor.suggest(name, known, "declare it: fn<t : Type>, or define an algebraic data type")
+            cursor.error(f"there is no type {name}", cursor.span_of(token), help)
+            return IncompleteType()
+
+    def _arguments(self, closing: str) -> tuple[Type, ...]:
+        cursor, found = self._cursor, []
+        while not cursor.at(closing):
+            found.append(self.type())
+            if not cursor.accept(","):
+                break
+        cursor.expect(closing, "after the type arguments")
+        return tuple(found)
+
+    def type_params(self) -> tuple[TypeVar, ...]:
+        """`[A, B]` or `<t : Type, ...>`, possibly absent; the parameters come into scope."""
+        cursor = self._cursor
+        closing = {"[": "]", "<": ">"}.get(cursor.token.text) if cursor.token.kind is Kind.SIGN else None
+        if closing is None:
+            return ()
+        cursor.next()
+        params: list[TypeVar] = []
+        while not cursor.at(closing):
+            token = cursor.expect_kind(Kind.NAME, "of a type parameter")
+            kind = self._kind() if cursor.accept(":") else TypeKind.Type
+            params.append(TypeVar(token.text, kind, span=cursor.span_of(token)))
+            self.variables[token.text] = params[-1]
+            if not cursor.accept(","):
+                break
+        cursor.expect(closing, "after the type parameters")
+        return tuple(params)
+
+    def _kind(self) -> TypeKind:
+        cursor = self._cursor
+        token = cursor.expect_kind(Kind.NAME, "of a kind")
+        found = KINDS.get(token.text)
+        if found is None:
+            cursor.error(f"{token.text} is not a kind", cursor.span_of(token), f"kinds are {', '.join(KINDS)}")
+        return found or TypeKind.Type
+
+    def type_args(self) -> tuple[Type, ...] | None:
+        """`<T, ...>` before an argument list; None (and nothing read) if what follows is a comparison."""
+        cursor = self._cursor
+        index, errors = cursor.index, len(cursor.errors)
+        cursor.next()
+        if cursor.token.kind in (Kind.NUMBER, Kind.LOCAL, Kind.GRAPH, Kind.GLOBAL, Kind.STRING):
+            cursor.back_to(index)
+            return None
+        try:
+            found = self._arguments(">")
+            if cursor.at("(") and len(cursor.errors) == errors:
+                return found
+        except SyntaxFault:
+            if self._certain(index):
+                raise
+        del cursor.errors[errors:]
+        cursor.back_to(index)
+        return None
+
+    def _certain(self, index: int) -> bool:
+        """Whether `<` must begin type arguments: a tensor type or a dtype follows it."""
+        return self._cursor.tokens[index + 1].text == "Tensor"
