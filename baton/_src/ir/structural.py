@@ -23,6 +23,7 @@ from baton._src.ir.attrs import Attrs
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import Node, Role
 from baton._src.ir.structural_report import Entry, report
+from baton._src.ir.types import Constructor, TypeData
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError
 from baton._src.values.tensor import NDArray
 
@@ -73,6 +74,8 @@ def _fields(cls: type[Node]) -> tuple[tuple[str, Role], ...]:
             found = found[1:] if found[0][0].startswith("name") else tuple(f for f in found if f[0] != "name")
         # Type parameters are defined before the parameters' annotations mention them.
         found = tuple(sorted(found, key=lambda f: f[0] != "type_params"))
+        if cls is Constructor:  # what its fields are is said (and compared) where its type is defined
+            found = tuple(f for f in found if f[0] != "inputs")
         _fields_of[cls] = found
     return found
 
@@ -193,6 +196,9 @@ class _Comparison:
                 return True
             self.seen.add(pair)
         first = len(self.stack)
+        if isinstance(left, TypeData):
+            inputs = [tuple(c.inputs for c in data.constructors) for data in (left, right)]
+            self.stack.append(Entry(inputs[0], inputs[1], False, entry, ".constructors"))
         for name, role in _fields(type(left)):
             a, b = getattr(left, name), getattr(right, name)
             if _is_content(a) or _is_content(b):
@@ -202,7 +208,7 @@ class _Comparison:
                 self.stack.append(Entry(a, b, False, entry, f".{name}"))
                 return True  # it is next, and fails with its own path
         if len(self.stack) - first > 1:
-            self.stack[first:] = self.stack[first:][::-1]
+            self.stack[first + isinstance(left, TypeData) :] = self.stack[first + isinstance(left, TypeData) :][::-1]
         return True
 
     def _compare_sequences(self, entry: Entry) -> bool:
