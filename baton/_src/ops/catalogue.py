@@ -15,9 +15,34 @@ from baton._src.ir.expr import Op
 from baton._src.ir.op_def import OpDef
 from baton._src.ops.elementwise.binary import BINARY
 from baton._src.ops.elementwise.unary import UNARY
+from baton._src.ops.linalg.dense import BATCH_MATMUL, DENSE, RELAY_MATMUL
+from baton._src.ops.linalg.matmul import MATMUL
+from baton._src.ops.nn.adaptive_pooling import ADAPTIVE_POOLING
+from baton._src.ops.nn.batch_norm import BATCH_NORM
+from baton._src.ops.nn.convolution import CONV1D, CONV2D, CONV3D
+from baton._src.ops.nn.convolution_transpose import CONV1D_TRANSPOSE, CONV2D_TRANSPOSE, CONV3D_TRANSPOSE
+from baton._src.ops.nn.pooling import POOLING
+from baton._src.ops.nn.softmax import FAST_SOFTMAX, LOG_SOFTMAX, SOFTMAX
+from baton._src.ops.reduce.folds import FOLDS
 from baton._src.support.diagnostics import DiagnosticError, fail
 
 ELEMENTWISE: tuple[OpDef[Any], ...] = (*UNARY, *BINARY)
+REDUCE: tuple[OpDef[Any], ...] = FOLDS
+LINALG: tuple[OpDef[Any], ...] = (MATMUL, DENSE, RELAY_MATMUL, BATCH_MATMUL)
+NN: tuple[OpDef[Any], ...] = (
+    SOFTMAX,
+    LOG_SOFTMAX,
+    FAST_SOFTMAX,
+    BATCH_NORM,
+    CONV1D,
+    CONV2D,
+    CONV3D,
+    CONV1D_TRANSPOSE,
+    CONV2D_TRANSPOSE,
+    CONV3D_TRANSPOSE,
+    *POOLING,
+    *ADAPTIVE_POOLING,
+)
 
 
 class Catalogue:
@@ -88,4 +113,4 @@ def unknown_op(name: str, known: Iterable[str], language: str = "") -> Diagnosti
     return fail("op-unknown", f"there is no {language}operator named {name!r}", help=wanted)
 
 
-CATALOGUE = Catalogue(ELEMENTWISE)
+CATALOGUE = Catalogue((*ELEMENTWISE, *REDUCE, *LINALG, *NN))

@@ -15,7 +15,7 @@ from typing import Any
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.tensor_info import Dim
 from baton._src.ops.precision import accumulator, is_narrow
-from baton._src.ops import te_standin as te
+from baton._src.te import computation, reduction
 from baton._src.te.tensor import Tensor
 from baton._src.tir import expr as tir
 from baton._src.tir.intrinsics import definition, intrinsic
@@ -135,33 +135,33 @@ def highest(dtype: DataType) -> Scalar:
 
 def compute(shape: Sequence[Dim], body: Callable[..., Any], name: str = "compute", tag: str = "", **attrs: Any) -> Tensor:
     """The tensor of `shape` whose elements are `body(*indices)`."""
-    found: Tensor = te.compute(dims(shape), body, name, tag, attrs)
+    found: Tensor = computation.compute(dims(shape), body, name, tag, attrs)
     return found
 
 
 def reduce_axis(extent: Dim, name: str = "k") -> tir.IterVar:
     """An axis to reduce over, from 0 to `extent`."""
-    found: tir.IterVar = te.reduce_axis((index(0), index(extent)), name)
+    found: tir.IterVar = computation.reduce_axis((index(0), index(extent)), name)
     return found
 
 
 def reduce_sum(value: Scalar, axes: Sequence[tir.IterVar]) -> Scalar:
-    found: Scalar = te.sum(value, axes)
+    found: Scalar = reduction.sum(value, axes)
     return found
 
 
 def reduce_max(value: Scalar, axes: Sequence[tir.IterVar]) -> Scalar:
-    found: Scalar = te.max(value, axes)
+    found: Scalar = reduction.max(value, axes)
     return found
 
 
 def reduce_min(value: Scalar, axes: Sequence[tir.IterVar]) -> Scalar:
-    found: Scalar = te.min(value, axes)
+    found: Scalar = reduction.min(value, axes)
     return found
 
 
 def reduce_product(value: Scalar, axes: Sequence[tir.IterVar]) -> Scalar:
-    found: Scalar = te.prod(value, axes)
+    found: Scalar = reduction.prod(value, axes)
     return found
 
 

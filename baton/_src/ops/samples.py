@@ -38,11 +38,11 @@ class Arr:
             return np.asarray(self.values, dtype.numpy)
         shape = tuple(concrete(d, dims) for d in self.shape)
         if dtype.is_bool:
-            return rng.random(shape) < 0.5
+            return np.asarray(rng.random(shape) < 0.5)
         if dtype.is_int:
             low = max(self.low, 0) if dtype.kind == "uint" else self.low
-            return rng.integers(int(low), max(int(self.high), int(low) + 1), shape).astype(dtype.numpy)
-        found: AnyArray = rng.uniform(self.low, self.high, shape).astype(dtype.numpy)
+            return np.asarray(rng.integers(int(low), max(int(self.high), int(low) + 1), shape)).astype(dtype.numpy)
+        found: AnyArray = np.asarray(rng.uniform(self.low, self.high, shape)).astype(dtype.numpy)
         return found
 
 

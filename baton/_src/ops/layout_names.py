@@ -1,0 +1,122 @@
+"""Layout names: "NCHW", "NHWC", "NCHW16c", "OIHW16i16o". A capital is an axis, a number and its small letter a block of it.
+
+An `AxisOrder` says where the canonical axes of an operand lie; a channel is carried as (outer, inner, block) as long as
+possible, so that blocked kernels read `data[n, co, h, w, ci]` without divisions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from baton._src.ir.tensor_info import Dim
+from baton._src.ops.dims import DimMath
+from baton._src.support.diagnostics import fail
+
+_PART = re.compile(r"(\d+)([a-z])|([A-Z])")
+
+
+@dataclass(frozen=True)
+class AxisOrder:
+    """A parsed layout: `axes[i]` is (capital letter, block): block 0 for the whole or outer axis, else the block's size."""
+
+    name: str
+    axes: tuple[tuple[str, int], ...]
+
+    @property
+    def rank(self) -> int:
+        return len(self.axes)
+
+    def block(self, letter: str) -> int:
+        """The block size of an axis; 1 if it is not blocked."""
+        return next((size for a, size in self.axes if a == letter and size), 1)
+
+    @property
+    def is_plain(self) -> bool:
+        """No axis is blocked."""
+        return all(not size for _, size in self.axes)
+
+    def position(self, letter: str) -> int:
+        """Where the (outer) axis lies."""
+        return next(i for i, (a, size) in enumerate(self.axes) if a == letter and not size)
+
+    def canonical(self, math: DimMath, shape: Sequence[Dim]) -> dict[str, Dim]:
+        """The extent of every axis, blocks multiplied in."""
+        found: dict[str, Dim] = {}
+        for (letter, _), dim in zip(self.axes, shape):
+            found[letter] = dim if letter not in found else math.multiply(found[letter], dim)
+        return found
+
+    def physical(self, math: DimMath, extents: Mapping[str, Dim]) -> tuple[Dim, ...]:
+        """The shape of an operand in this layout, of these extents."""
+        shape: list[Dim] = []
+        for letter, size in self.axes:
+            block = self.block(letter)
+            shape.append(size if size else extents[letter] if block == 1 else math.floor_divide(extents[letter], block))
+        return tuple(shape)
+
+    def indices(self, at: Mapping[str, Any]) -> list[Any]:
+        """Physical indices of canonical ones; a value may be a `Split`."""
+        return [self._index(at[letter], size, self.block(letter)) for letter, size in self.axes]
+
+    @staticmethod
+    def _index(value: Any, size: int, block: int) -> Any:
+        if block == 1:
+            return value.flat() if isinstance(value, Split) else value
+        if isinstance(value, Split) and value.block == block:
+            return value.inner if size else value.outer
+        flat = value.flat() if isinstance(value, Split) else value
+        return flat % block if size else flat // block
+
+    def split(self, indices: Sequence[Any]) -> dict[str, Any]:
+        """Canonical indices of physical ones; blocked axes come as `Split`s."""
+        found: dict[str, Any] = {}
+        for (letter, size), value in zip(self.axes, indices):
+            if not size:
+                found[letter] = value if self.block(letter) == 1 else Split(value, None, self.block(letter))
+        for (letter, size), value in zip(self.axes, indices):
+            if size:
+                found[letter] = Split(found[letter].outer, value, size)
+        return found
+
+
+@dataclass(frozen=True)
+class Split:
+    """The index outer * block + inner."""
+
+    outer: Any
+    inner: Any
+    block: int
+
+    def flat(self) -> Any:
+        return self.outer * self.block + self.inner
+
+
+@lru_cache(maxsize=256)
+def parse_layout(name: str) -> AxisOrder:
+    """A layout by its name; `DiagnosticError` (`layout`) if it is none."""
+    axes: list[tuple[str, int]] = []
+    end = 0
+    for match in _PART.finditer(name):
+        if match.start() != end:
+            break
+        end = match.end()
+        axes.append((match[3], 0) if match[3] else (match[2].upper(), int(match[1])))
+    letters = [a for a, size in axes if not size]
+    blocked = [a for a, size in axes if size]
+    if end != len(name) or not axes or len(set(letters)) != len(letters) or not set(blocked) <= set(letters):
+        raise fail("layout", f"{name!r} is not a layout", help='e.g. "NCHW", "NHWC", "NCHW16c", "OIHW16i16o"')
+    if len(set(blocked)) != len(blocked):
+        raise fail("layout", f"{name!r} blocks an axis twice")
+    return AxisOrder(name, tuple(axes))
+
+
+def layout_over(name: str, letters: str, what: str) -> AxisOrder:
+    """A layout that has exactly these axes."""
+    found = parse_layout(name)
+    if sorted(a for a, size in found.axes if not size) != sorted(letters):
+        raise fail("layout", f"{what} {name!r} must name the axes {', '.join(letters)}")
+    return found

@@ -1,0 +1,192 @@
+"""Relay's products: `nn.dense` (x wᵀ), `nn.matmul` (either operand transposed), `nn.batch_matmul` (rank 3, batch broadcast).
+
+dense: data (..., k), weight (units, k) -> (..., units). matmul: (..., k) x (k, n). batch_matmul: (b, m, k) x (b, n, k) with
+the second operand transposed by default. Source: facts relay-language §6 levels 1 and 10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ops.dims import DimMath
+from baton._src.ops.linalg.products import (
+    matmul_info,
+    product_compute,
+    product_dtype,
+    product_reference,
+    result_dtype,
+)
+from baton._src.ops.samples import Arr, Sample
+from baton._src.values.dtype import VOID, DataType
+
+
+@attrs
+class DenseAttrs(Attrs):
+    """Size and dtype of the result."""
+
+    units: Any = attr(None, "number of rows of the weight; None: as the weight says")
+    out_dtype: Any = attr("", "dtype of the result; empty: that of the operands")
+
+    def __post_init__(self) -> None:
+        set_attr(self, "out_dtype", DataType(self.out_dtype or VOID))
+
+
+@attrs
+class RelayMatmulAttrs(DenseAttrs):
+    """Which operands are transposed."""
+
+    transpose_a: bool = attr(False, "the left operand is (k, m)")
+    transpose_b: bool = attr(False, "the right operand is (n, k)")
+
+
+@attrs
+class BatchMatmulAttrs(Attrs):
+    """Which operands are transposed."""
+
+    out_dtype: Any = attr("", "dtype of the result; empty: that of the operands")
+    transpose_a: bool = attr(False, "the left operand is (b, k, m)")
+    transpose_b: bool = attr(True, "the right operand is (b, n, k)")
+
+    def __post_init__(self) -> None:
+        set_attr(self, "out_dtype", DataType(self.out_dtype or VOID))
+
+
+def _swaps(attributes: Any) -> tuple[bool, bool]:
+    if isinstance(attributes, DenseAttrs) and not isinstance(attributes, RelayMatmulAttrs):
+        return False, True
+    return bool(attributes.transpose_a), bool(attributes.transpose_b)
+
+
+def infer(call: OpCall[Any]) -> Info:
+    """As matmul; with `units` the result is known before the weight is."""
+    a, b = call.tensor(0), call.tensor(1)
+    units = getattr(call.attrs, "units", None)
+    if b.shape is None and units is not None and a.shape is not None and not _swaps(call.attrs)[0]:
+        dtype = product_dtype(call, a, b, call.attrs.out_dtype)
+        return TensorInfo((*a.shape[:-1], units), dtype if not dtype.is_void else a.dtype)
+    found = matmul_info(call, a, b, _swaps(call.attrs), call.attrs.out_dtype)
+    if units is not None and found.shape and DimMath(call.prover).equal(found.shape[-1], units) is False:
+        call.fail(f"units is {units}, but the weight gives {found.shape[-1]} outputs")
+    return found
+
+
+def infer_inputs(call: OpCall[Any]) -> Sequence[TensorInfo | None]:
+    """A weight of unknown type has `units` rows, if those are given, and the data's dtype."""
+    a = call.tensor(0)
+    units = getattr(call.attrs, "units", None)
+    if units is None or a.shape is None or a.dtype.is_void:
+        return (None, None)
+    swap_a, swap_b = _swaps(call.attrs)
+    inner = a.shape[-2] if swap_a and a.ndim > 1 else a.shape[-1]
+    return (None, TensorInfo((units, inner) if swap_b else (inner, units), a.dtype))
+
+
+def infer_batch(call: OpCall[Any]) -> Info:
+    """Rank 3 on both sides."""
+    for position in range(2):
+        x = call.tensor(position)
+        if x.ndim not in (-1, 3):
+            call.fail(f"operand {position} must have rank 3, got rank {x.ndim}")
+    return matmul_info(call, call.tensor(0), call.tensor(1), _swaps(call.attrs), call.attrs.out_dtype)
+
+
+def compute(inputs: Any, attributes: Any, out: Any) -> Any:
+    """One reduction, reading the operands as they lie."""
+    return product_compute(inputs[0], inputs[1], out, _swaps(attributes), name="dense")
+
+
+def compute_batch(inputs: Any, attributes: Any, out: Any) -> Any:
+    """One reduction, reading the operands as they lie."""
+    return product_compute(inputs[0], inputs[1], out, _swaps(attributes), name="batch_matmul")
+
+
+def reference(inputs: Any, attributes: Any) -> Any:
+    """`numpy.matmul` of the operands, transposed as asked."""
+    a, b = inputs
+    return product_reference(a, b, result_dtype(a, attributes.out_dtype), _swaps(attributes))
+
+
+def gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
+    """g bᵀ and aᵀ g, transposed back."""
+    left, right = args
+    swap_a, swap_b = _swaps(attributes)
+    x = b.swap_last(left) if swap_a else left
+    y = b.swap_last(right) if swap_b else right
+    to_left = b.op("matmul", grad, b.swap_last(y))
+    to_right = b.op("matmul", b.swap_last(x), grad)
+    to_left = b.swap_last(to_left) if swap_a else to_left
+    to_right = b.op("collapse_sum_like", to_right, y)
+    to_right = b.swap_last(to_right) if swap_b else to_right
+    return [b.op("collapse_sum_like", to_left, left), b.op("collapse_sum_like", to_right, right)]
+
+
+def _dense_samples() -> tuple[Sample, ...]:
+    return (
+        Sample((Arr(("n", 4)), Arr((3, 4))), DenseAttrs()),
+        Sample((Arr((2, "n", 4)), Arr((3, 4))), DenseAttrs(units=3)),
+        Sample((Arr((2, 8), "float16"), Arr((3, 8), "float16")), DenseAttrs(), rtol=1e-2, atol=1e-2),
+        Sample((Arr((2, 8), "int8", -9, 9), Arr((3, 8), "int8", -9, 9)), DenseAttrs(out_dtype="int32")),
+    )
+
+
+def _matmul_samples() -> tuple[Sample, ...]:
+    return (
+        Sample((Arr(("n", 4)), Arr((4, 3))), RelayMatmulAttrs()),
+        Sample((Arr((4, "n")), Arr((3, 4))), RelayMatmulAttrs(transpose_a=True, transpose_b=True)),
+    )
+
+
+def _batch_samples() -> tuple[Sample, ...]:
+    return (
+        Sample((Arr(("b", "n", 4)), Arr(("b", 3, 4))), BatchMatmulAttrs()),
+        Sample((Arr((1, 4, 2)), Arr((3, 4, 5))), BatchMatmulAttrs(transpose_a=True, transpose_b=False)),
+    )
+
+
+DENSE = OpDef(
+    "nn.dense",
+    DenseAttrs,
+    inputs=(Input("data", "(..., k)"), Input("weight", "(units, k)")),
+    infer=infer,
+    compute=compute,
+    reference=reference,
+    gradient=gradient,
+    infer_inputs=infer_inputs,
+    fusion=Fusion.OUT_EWISE_FUSABLE,
+    in_relax=False,
+    samples=_dense_samples,
+    summary="x wᵀ: a fully connected layer without bias.",
+)
+
+RELAY_MATMUL = OpDef(
+    "nn.matmul",
+    RelayMatmulAttrs,
+    inputs=(Input("tensor_a", "(..., k)"), Input("tensor_b", "(k, units)")),
+    infer=infer,
+    compute=compute,
+    reference=reference,
+    gradient=gradient,
+    infer_inputs=infer_inputs,
+    fusion=Fusion.OUT_EWISE_FUSABLE,
+    in_relax=False,
+    samples=_matmul_samples,
+    summary="The matrix product, either operand transposed.",
+)
+
+BATCH_MATMUL = OpDef(
+    "nn.batch_matmul",
+    BatchMatmulAttrs,
+    inputs=(Input("tensor_a", "(b, m, k)"), Input("tensor_b", "(b, n, k), or (b, k, n) without transpose_b")),
+    infer=infer_batch,
+    compute=compute_batch,
+    reference=reference,
+    gradient=gradient,
+    fusion=Fusion.OUT_EWISE_FUSABLE,
+    in_relax=False,
+    samples=_batch_samples,
+    summary="A matrix product for each element of the batch, which broadcasts.",
+)

@@ -1,0 +1,87 @@
+"""Matrix product over the last two axes, the others broadcast (NumPy's `matmul`).
+
+`(..., m, k) x (..., k, n) -> (..., m, n)`; vectors are promoted and their axis dropped again; scalars are refused.
+Source: facts relax-ops-passes-vm §1 (linear_algebra, matmul).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info
+from baton._src.ops.linalg.products import matmul_info, product_compute, product_reference, result_dtype
+from baton._src.ops.samples import Arr, Sample
+from baton._src.values.dtype import VOID, DataType
+
+
+@attrs
+class MatmulAttrs(Attrs):
+    """The dtype of sums and result."""
+
+    out_dtype: Any = attr(None, "dtype of the result; None: that of the operands")
+
+    def __post_init__(self) -> None:
+        set_attr(self, "out_dtype", DataType(self.out_dtype or VOID))
+
+
+def infer(call: OpCall[MatmulAttrs]) -> Info:
+    """Batch axes broadcast; the inner axes must not be provably different."""
+    return matmul_info(call, call.tensor(0), call.tensor(1), out_dtype=call.attrs.out_dtype)
+
+
+def compute(inputs: Any, attributes: MatmulAttrs, out: Any) -> Any:
+    """One reduction."""
+    return product_compute(inputs[0], inputs[1], out, name="matmul")
+
+
+def reference(inputs: Any, attributes: MatmulAttrs) -> Any:
+    """`numpy.matmul`."""
+    a, b = inputs
+    return product_reference(a, b, result_dtype(a, attributes.out_dtype))
+
+
+def gradient(b: Any, args: Any, attributes: MatmulAttrs, out: Any, grad: Any) -> list[Any]:
+    """g bᵀ and aᵀ g, summed over what was broadcast."""
+    left, right = args
+    row, column = left.struct_info.ndim == 1, right.struct_info.ndim == 1
+    x = b.op("expand_dims", left, axis=0) if row else left
+    y = b.op("expand_dims", right, axis=1) if column else right
+    g = b.op("expand_dims", grad, axis=-1) if column else grad
+    g = b.op("expand_dims", g, axis=-2) if row else g
+    to_left = b.op("matmul", g, b.swap_last(y))
+    to_right = b.op("matmul", b.swap_last(x), g)
+    to_left = b.op("squeeze", b.op("collapse_sum_like", to_left, x), axis=(0,)) if row else to_left
+    to_right = b.op("squeeze", b.op("collapse_sum_like", to_right, y), axis=(1,)) if column else to_right
+    return [b.op("collapse_sum_like", to_left, left), b.op("collapse_sum_like", to_right, right)]
+
+
+def samples() -> tuple[Sample, ...]:
+    plain = MatmulAttrs()
+    half = MatmulAttrs(out_dtype="float32")
+    return (
+        Sample((Arr(("n", 4)), Arr((4, "m"))), plain),
+        Sample((Arr((2, 3)), Arr((3,))), plain),
+        Sample((Arr((3,)), Arr((3,))), plain),
+        Sample((Arr((3,)), Arr((2, 3, 4))), plain),
+        Sample((Arr(("b", 1, 3, 4)), Arr((5, 4, 2))), plain),
+        Sample((Arr((3, "k")), Arr(("k", 2))), plain),
+        Sample((Arr((2, 8), "float16"), Arr((8, 3), "float16")), plain, rtol=1e-2, atol=1e-2),
+        Sample((Arr((2, 8), "bfloat16"), Arr((8, 3), "bfloat16")), half, rtol=1e-2, atol=1e-2),
+        Sample((Arr((2, 8), "int8", -9, 9), Arr((8, 3), "int8", -9, 9)), MatmulAttrs(out_dtype="int32")),
+    )
+
+
+MATMUL = OpDef(
+    "matmul",
+    MatmulAttrs,
+    inputs=(Input("x1", "the left operand"), Input("x2", "the right operand")),
+    infer=infer,
+    compute=compute,
+    reference=reference,
+    gradient=gradient,
+    fusion=Fusion.OUT_EWISE_FUSABLE,
+    relay_name=NotApplicable("Relay has nn.matmul (rank 2 operands) and nn.batch_matmul"),
+    samples=samples,
+)

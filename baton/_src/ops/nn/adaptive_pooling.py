@@ -1,0 +1,271 @@
+"""Pooling to a given extent: output i covers input [floor(i * x / y), ceil((i + 1) * x / y)). Global pooling is extent 1.
+
+`output_size` None (or an empty tuple in Relay) keeps the spatial extents; a None inside keeps that one.
+Source: facts relax-ops-passes-vm §1 (nn), relay-language §6 levels 2 and 10.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.dims import DimMath
+from baton._src.ops.layout_names import AxisOrder, layout_over
+from baton._src.ops.layouts import anchor
+from baton._src.ops.linalg.products import computing_dtype
+from baton._src.ops.nn.convolution_reference import from_canonical, to_canonical
+from baton._src.ops.precision import computed_wide
+from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.windows import SPATIAL
+
+
+@attrs
+class AdaptivePoolAttrs(Attrs):
+    """The extents of the result."""
+
+    output_size: Any = attr(None, "spatial extents of the result; None keeps")
+    layout: str = attr("", "layout of the data")
+    out_layout: str = attr("", "layout of the result; empty: that of the data")
+
+    def __post_init__(self) -> None:
+        count = self.spatial
+        size = self.output_size
+        if isinstance(size, int):
+            size = (size,) * count
+        elif size is not None:
+            size = tuple(size)
+            size = None if not size else size * count if len(size) == 1 else size
+        set_attr(self, "output_size", size)
+        set_attr(self, "layout", self.layout or f"NC{SPATIAL[count]}")
+        set_attr(self, "out_layout", self.out_layout or "")
+
+    @property
+    def spatial(self) -> int:
+        return 2
+
+
+@attrs
+class AdaptivePool1DAttrs(AdaptivePoolAttrs):
+    """One spatial axis (W)."""
+
+    @property
+    def spatial(self) -> int:
+        return 1
+
+
+@attrs
+class AdaptivePool3DAttrs(AdaptivePoolAttrs):
+    """Three spatial axes (D, H, W)."""
+
+    @property
+    def spatial(self) -> int:
+        return 3
+
+
+@attrs
+class GlobalPoolAttrs(Attrs):
+    """The layout."""
+
+    layout: str = attr("", "layout of the data")
+    out_layout: str = attr("", "layout of the result; empty: that of the data")
+
+    def __post_init__(self) -> None:
+        set_attr(self, "layout", self.layout or f"NC{SPATIAL[self.spatial]}")
+        set_attr(self, "out_layout", self.out_layout or "")
+
+    @property
+    def spatial(self) -> int:
+        return 2
+
+    @property
+    def output_size(self) -> tuple[int, ...]:
+        """Extent 1 everywhere."""
+        return (1,) * self.spatial
+
+
+@attrs
+class GlobalPool1DAttrs(GlobalPoolAttrs):
+    """One spatial axis (W)."""
+
+    @property
+    def spatial(self) -> int:
+        return 1
+
+
+@attrs
+class GlobalPool3DAttrs(GlobalPoolAttrs):
+    """Three spatial axes (D, H, W)."""
+
+    @property
+    def spatial(self) -> int:
+        return 3
+
+
+def _orders(a: Any) -> tuple[AxisOrder, AxisOrder]:
+    letters = "NC" + SPATIAL[a.spatial]
+    return layout_over(a.layout, letters, "layout"), layout_over(a.out_layout or a.layout, letters, "out_layout")
+
+
+def infer(call: OpCall[Any]) -> Info:
+    """The given extents, the rest as the data."""
+    a, x = call.attrs, call.tensor(0)
+    data, out = _orders(a)
+    if x.ndim not in (-1, data.rank):
+        call.fail(f"the data has rank {x.ndim}, but its layout {data.name} has {data.rank} axes")
+    if x.shape is None:
+        return TensorInfo(None, x.dtype, out.rank, x.vdevice)
+    math = DimMath(call.prover)
+    result: dict[str, Dim] = data.canonical(math, x.shape)
+    for letter, size in zip(SPATIAL[a.spatial], a.output_size or ()):
+        result[letter] = result[letter] if size is None else size
+    return TensorInfo(out.physical(math, result), x.dtype, vdevice=x.vdevice)
+
+
+def _fold(x: k.Tensor, a: Any, out: Any, fold: Any, kept: Any, nothing: Any) -> tuple[k.Tensor, Any]:
+    """The folded windows, and a function giving (start, length) of the window of an output index."""
+    data, result = _orders(a)
+    letters = SPATIAL[a.spatial]
+    taps: dict[str, Any] = {}
+    for letter in letters:
+        extent, size = x.shape[data.position(letter)], k.index(out.shape[result.position(letter)])
+        taps[letter] = k.reduce_axis(extent if k.is_one(size) else _longest(extent, size), f"r{letter.lower()}")
+
+    def window(letter: str, at: Any) -> tuple[Any, Any]:
+        extent, size = k.index(x.shape[data.position(letter)]), k.index(out.shape[result.position(letter)])
+        if k.is_one(size):
+            return k.index(0), extent
+        start = at * extent // size
+        return start, ((at + 1) * extent + size - 1) // size - start
+
+    def body(*indices: Any) -> Any:
+        at = result.split(indices)
+        inside: list[Any] = []
+        for letter in letters:
+            start, length = window(letter, at[letter])
+            at[letter] = taps[letter].var if _is_zero(start) else start + taps[letter].var
+            if not _is_zero(start):
+                inside.append(taps[letter].var < length)
+        value = k.cast(kept, x(*data.indices(at)))
+        return fold(k.if_then_else(k.all_of(inside), value, nothing) if inside else value, list(taps.values()))
+
+    return k.compute(out.shape, body, "adaptive_pool"), window
+
+
+def _longest(extent: Any, size: Any) -> Any:
+    """The longest window: ceil(extent / size) + 1, or exactly extent / size where that divides."""
+    if isinstance(extent, k.tir.IntImm) and isinstance(size, k.tir.IntImm):
+        x, y = extent.value, size.value
+        return max(-(-((i + 1) * x) // y) - i * x // y for i in range(y))
+    return (extent + size - 1) // size + 1
+
+
+def _is_zero(value: Any) -> bool:
+    return isinstance(value, k.tir.IntImm) and value.value == 0
+
+
+def compute_max(inputs: Any, a: Any, out: Any) -> Any:
+    """One reduction."""
+    (x,) = inputs
+    return _fold(x, a, out, k.reduce_max, x.dtype, k.lowest(x.dtype))[0]
+
+
+def compute_mean(inputs: Any, a: Any, out: Any) -> Any:
+    """A sum, then the division by the length of each window."""
+    (x,) = inputs
+    kept = computing_dtype(x.dtype)
+    total, window = _fold(x, a, out, k.reduce_sum, kept, k.const(0, kept))
+    _, result = _orders(a)
+
+    def body(*indices: Any) -> Any:
+        at = result.split(indices)
+        count: Any = k.index(1)
+        for letter in SPATIAL[a.spatial]:
+            count = count * window(letter, at[letter])[1]
+        return k.cast(out.dtype, k.tir.Div(total(*indices), k.cast(kept, count)))
+
+    return k.compute(out.shape, body, "adaptive_pool_mean")
+
+
+def _reference(inputs: Any, a: Any, fold: Any) -> Any:
+    data, out = _orders(a)
+    letters = "NC" + SPATIAL[a.spatial]
+
+    def pool(x: Any) -> Any:
+        canonical = to_canonical(x, data, letters)
+        sizes = [x_ if s is None else s for x_, s in zip(canonical.shape[2:], a.output_size or canonical.shape[2:])]
+        result = np.zeros((*canonical.shape[:2], *sizes), canonical.dtype)
+        for at in itertools.product(*(range(s) for s in sizes)):
+            cut = [
+                slice(i * e // s, -(-(i + 1) * e // s)) for i, e, s in zip(at, canonical.shape[2:], sizes)
+            ]
+            window = canonical[(slice(None), slice(None), *cut)].reshape(*canonical.shape[:2], -1)
+            result[(slice(None), slice(None), *at)] = fold(window, axis=-1)
+        return from_canonical(result, out, letters)
+
+    return computed_wide(pool, inputs[0])
+
+
+def reference_max(inputs: Any, a: Any) -> Any:
+    """Window by window."""
+    return _reference(inputs, a, np.max)
+
+
+def reference_mean(inputs: Any, a: Any) -> Any:
+    """Window by window."""
+    return _reference(inputs, a, np.mean)
+
+
+def _samples(record: Any, spatial: int, is_global: bool) -> tuple[Sample, ...]:
+    s = (6,) * (spatial - 1)
+    last = {1: "NWC", 2: "NHWC", 3: "NDHWC"}[spatial]
+    if is_global:
+        return (
+            Sample((Arr(("n", 3, *s, "w")),), record(), rtol=1e-4),
+            Sample((Arr((1, *s, 7, 3)),), record(layout=last), rtol=1e-4),
+        )
+    return (
+        Sample((Arr(("n", 3, *s, 7)),), record(output_size=1), rtol=1e-4),
+        Sample((Arr((1, 3, *s, 7)),), record(output_size=3), rtol=1e-4),
+        Sample((Arr((1, *s, 7, 3)),), record(output_size=2, layout=last), rtol=1e-4),
+        Sample((Arr((1, 3, *s, 7), "float16"),), record(output_size=3), rtol=1e-2, atol=1e-2),
+    )
+
+
+def _define(kind: str, spatial: int, record: Any, is_global: bool) -> OpDef[Any]:
+    is_max = kind == "max"
+    prefix = "global_" if is_global else "adaptive_"
+    return OpDef(
+        f"nn.{prefix}{kind}_pool{spatial}d",
+        record,
+        inputs=(Input("data", "the images"),),
+        infer=infer,
+        compute=compute_max if is_max else compute_mean,
+        reference=reference_max if is_max else reference_mean,
+        gradient=NotApplicable("not yet"),
+        fusion=Fusion.OUT_EWISE_FUSABLE,
+        layout=anchor("layout", None, "out_layout"),
+        in_relax=not is_global and not is_max,
+        samples=lambda: _samples(record, spatial, is_global),
+        summary=f"The {'maximum' if is_max else 'mean'} over "
+        + ("all of the spatial axes." if is_global else "as many windows as the result has elements."),
+    )
+
+
+ADAPTIVE_POOLING: tuple[OpDef[Any], ...] = (
+    *(
+        _define(kind, spatial, record, False)
+        for kind in ("max", "avg")
+        for spatial, record in ((1, AdaptivePool1DAttrs), (2, AdaptivePoolAttrs), (3, AdaptivePool3DAttrs))
+    ),
+    *(
+        _define(kind, spatial, record, True)
+        for kind in ("max", "avg")
+        for spatial, record in ((1, GlobalPool1DAttrs), (2, GlobalPoolAttrs), (3, GlobalPool3DAttrs))
+    ),
+)

@@ -1,0 +1,278 @@
+"""Convolution over one, two or three spatial axes, in any layout, with groups, strides, padding and dilation.
+
+`y[n,o,s] = sum over i,r of x[n, g*I+i, s*stride + r*dilation - begin] * w[o,i,r]`, with I = C / groups and g the group of o.
+Kernels are (O, I, spatial...). Output extent: (x + begin + end - (k - 1) * dilation - 1) / stride + 1, rounded down.
+Channels may be blocked ("NCHW16c", "OIHW16i16o"). Source: facts relax-ops-passes-vm §1 (nn), relay-language §6 level 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.broadcasting import same_vdevice
+from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.layout_names import AxisOrder, Split, layout_over
+from baton._src.ops.layouts import anchor
+from baton._src.ops.linalg.products import computing_dtype, product_dtype, rounded
+from baton._src.ops.nn.convolution_gradient import gradient
+from baton._src.ops.nn.convolution_reference import convolve
+from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.windows import SPATIAL, both_sides, padded, per_axis, window_extent
+from baton._src.values.dtype import VOID, DataType
+
+
+@attrs
+class ConvAttrs(Attrs):
+    """Geometry and layouts; `spatial` is the number of spatial axes."""
+
+    strides: Any = attr(1, "step of the window, one or one per axis")
+    padding: Any = attr(0, "border of zeros: one, one per axis, or begins then ends")
+    dilation: Any = attr(1, "distance of kernel taps")
+    groups: int = attr(1, "channels are convolved in so many independent groups")
+    channels: Any = attr(None, "number of output channels", relay_only=True)
+    kernel_size: Any = attr(None, "spatial extents of the kernel", relay_only=True)
+    data_layout: str = attr("", "layout of the data")
+    kernel_layout: str = attr("", "layout of the kernel")
+    out_layout: str = attr("", "layout of the result; empty: that of the data")
+    out_dtype: Any = attr("", "dtype of the result; empty: that of the data")
+
+    def __post_init__(self) -> None:
+        count = self.spatial
+        letters = SPATIAL[count]
+        set_attr(self, "strides", per_axis(self.strides, count, "strides"))
+        set_attr(self, "dilation", per_axis(self.dilation, count, "dilation"))
+        set_attr(self, "padding", both_sides(self.padding, count))
+        if self.kernel_size is not None:
+            set_attr(self, "kernel_size", per_axis(self.kernel_size, count, "kernel_size"))
+        set_attr(self, "data_layout", self.data_layout or f"NC{letters}")
+        set_attr(self, "kernel_layout", self.kernel_layout or f"{self.kernel_channels}{letters}")
+        set_attr(self, "out_layout", self.out_layout or "")
+        set_attr(self, "out_dtype", DataType(self.out_dtype or VOID))
+
+    @property
+    def spatial(self) -> int:
+        return 2
+
+    @property
+    def kernel_channels(self) -> str:
+        return "OI"
+
+
+@attrs
+class Conv1DAttrs(ConvAttrs):
+    """One spatial axis (W)."""
+
+    @property
+    def spatial(self) -> int:
+        return 1
+
+
+@attrs
+class Conv2DAttrs(ConvAttrs):
+    """Two spatial axes (H, W)."""
+
+
+@attrs
+class Conv3DAttrs(ConvAttrs):
+    """Three spatial axes (D, H, W)."""
+
+    @property
+    def spatial(self) -> int:
+        return 3
+
+
+def orders(attributes: Any) -> tuple[AxisOrder, AxisOrder, AxisOrder]:
+    """The layouts of data, kernel and result."""
+    letters = SPATIAL[attributes.spatial]
+    data = layout_over(attributes.data_layout, "NC" + letters, "data_layout")
+    kernel = layout_over(attributes.kernel_layout, "OI" + letters, "kernel_layout")
+    out = layout_over(attributes.out_layout or attributes.data_layout, "NC" + letters, "out_layout")
+    return data, kernel, out
+
+
+def check_ranks(call: OpCall[Any], data: AxisOrder, kernel: AxisOrder) -> None:
+    """Operands must have the ranks their layouts say."""
+    for position, order in enumerate((data, kernel)):
+        x = call.tensor(position)
+        if x.ndim not in (-1, order.rank):
+            call.fail(
+                f"{call.op.inputs[position].name} has rank {x.ndim}, but its layout {order.name} has {order.rank} axes"
+            )
+
+
+def infer(call: OpCall[Any]) -> Info:
+    """The result's shape from the formula; an unknown kernel is no obstacle if `channels` and `kernel_size` are given."""
+    a = call.attrs
+    data, kernel, out = orders(a)
+    x, w = call.tensor(0), call.tensor(1)
+    check_ranks(call, data, kernel)
+    dtype = x.dtype if w.dtype.is_void and a.out_dtype.is_void else product_dtype(call, x, w, a.out_dtype)
+    device = same_vdevice(call, (x, w))
+    math = DimMath(call.prover)
+    weights = kernel_extents(call, math, kernel)
+    if x.shape is None or weights is None:
+        return TensorInfo(None, dtype, out.rank, device)
+    extents = data.canonical(math, x.shape)
+    _check_channels(call, math, extents, weights)
+    letters = SPATIAL[a.spatial]
+    result: dict[str, Dim] = {"N": extents["N"], "C": weights["O"]}
+    for i, letter in enumerate(letters):
+        begin, end = a.padding[i], a.padding[i + a.spatial]
+        result[letter] = window_extent(math, extents[letter], weights[letter], a.strides[i], a.dilation[i], begin, end)
+        if isinstance(result[letter], int) and int(result[letter]) <= 0:  # type: ignore[arg-type]
+            call.fail(f"the kernel {show_shape(w.shape)} is larger than the padded data {show_shape(x.shape)}")
+    return TensorInfo(out.physical(math, result), dtype, vdevice=device)
+
+
+def kernel_extents(call: OpCall[Any], math: DimMath, kernel: AxisOrder) -> dict[str, Dim] | None:
+    """O, I and spatial extents of the kernel, from its type or else from the attributes; None if unknown."""
+    a, w = call.attrs, call.tensor(1)
+    letters = SPATIAL[a.spatial]
+    if w.shape is None:
+        if a.channels is None or a.kernel_size is None:
+            return None
+        return {"O": a.channels, **dict(zip(letters, a.kernel_size))}
+    found = kernel.canonical(math, w.shape)
+    if a.kernel_size is not None:
+        for letter, size in zip(letters, a.kernel_size):
+            if math.equal(found[letter], size) is False:
+                call.fail(f"kernel_size is {a.kernel_size}, but the kernel has shape {show_shape(w.shape)}")
+    return found
+
+
+def _check_channels(call: OpCall[Any], math: DimMath, data: dict[str, Dim], kernel: dict[str, Dim]) -> None:
+    groups = call.attrs.groups
+    if call.attrs.channels is not None and math.equal(kernel["O"], call.attrs.channels) is False:
+        call.fail(f"channels is {call.attrs.channels}, but the kernel has {kernel['O']} output channels")
+    if "I" in kernel and math.equal(data["C"], math.multiply(kernel["I"], groups)) is False:
+        call.fail(
+            f"the data has {data['C']} channels, the kernel takes {kernel['I']} in each of {groups} group(s)",
+            help="data channels must be kernel input channels times groups",
+        )
+    if isinstance(kernel["O"], int) and kernel["O"] % groups:
+        call.fail(f"{kernel['O']} output channels cannot be divided into {groups} groups")
+
+
+def infer_inputs(call: OpCall[Any]) -> Sequence[TensorInfo | None]:
+    """A kernel of unknown type: (channels, C / groups, kernel_size...), in its layout, of the data's dtype."""
+    a, x = call.attrs, call.tensor(0)
+    if a.channels is None or a.kernel_size is None or x.shape is None or x.dtype.is_void:
+        return (None, None)
+    data, kernel, _ = orders(a)
+    math = DimMath(call.prover)
+    channels = data.canonical(math, x.shape)["C"]
+    extents: dict[str, Dim] = dict(zip(SPATIAL[a.spatial], a.kernel_size))
+    extents |= {"O": a.channels, "I": math.floor_divide(channels, a.groups)}
+    return (None, TensorInfo(kernel.physical(math, extents), x.dtype))
+
+
+def compute(inputs: Any, attributes: Any, out: Any) -> Any:
+    """A padding stage (if any), then one reduction over input channels and taps."""
+    x, w = inputs
+    a = attributes
+    data, kernel, result = orders(a)
+    letters = SPATIAL[a.spatial]
+    source = padded(x, data, letters, a.padding[: a.spatial], a.padding[a.spatial :], 0)
+    taps = [k.reduce_axis(w.shape[kernel.position(letter)], f"r{letter.lower()}") for letter in letters]
+    kept = computing_dtype(out.dtype)
+    outputs = w.shape[kernel.position("O")] * kernel.block("O")
+    inner = w.shape[kernel.position("I")] * kernel.block("I")
+    depthwise = k.is_one(inner) and a.groups > 1
+    channel, channel_axes = (k.index(0), []) if depthwise else _channel_axes(inner, data)
+
+    def body(*indices: Any) -> Any:
+        at = result.split(indices)
+        windows = {
+            letter: _scaled(at[letter], a.strides[i]) + _scaled(taps[i].var, a.dilation[i])
+            for i, letter in enumerate(letters)
+        }
+        read = {"N": at["N"], "C": _data_channel(at["C"], channel, a.groups, outputs, inner, depthwise), **windows}
+        weight = {"O": at["C"], "I": channel, **{letter: taps[i].var for i, letter in enumerate(letters)}}
+        value = k.cast(kept, source(*data.indices(read))) * k.cast(kept, w(*kernel.indices(weight)))
+        return k.reduce_sum(value, [*channel_axes, *taps])
+
+    found = k.compute(out.shape, body, f"conv{a.spatial}d" if not depthwise else f"depthwise_conv{a.spatial}d")
+    return rounded(found, out.dtype)
+
+
+def _scaled(value: Any, factor: int) -> Any:
+    return value if factor == 1 else value * factor
+
+
+def _channel_axes(inner: Any, data: AxisOrder) -> tuple[Any, list[Any]]:
+    """The input channel that is summed over: one axis, or two where the data is blocked."""
+    block = data.block("C")
+    if block == 1:
+        axis = k.reduce_axis(inner, "rc")
+        return axis.var, [axis]
+    outer, within = k.reduce_axis(inner // block, "rco"), k.reduce_axis(block, "rci")
+    return Split(outer.var, within.var, block), [outer, within]
+
+
+def _data_channel(out: Any, channel: Any, groups: int, outputs: Any, inner: Any, depthwise: bool) -> Any:
+    """Which channel of the data output channel `out` reads for input channel `channel` of its group."""
+    if groups == 1:
+        return channel
+    each = k.index(outputs) // groups
+    if depthwise and k.is_one(each):
+        return out
+    flat = out.flat() if isinstance(out, Split) else out
+    group = flat if k.is_one(each) else flat // each
+    if depthwise:
+        return group
+    return group * inner + (channel.flat() if isinstance(channel, Split) else channel)
+
+
+def reference(inputs: Any, attributes: Any) -> Any:
+    """Sums of shifted products, tap by tap."""
+    x, w = inputs
+    a = attributes
+    return convolve(x, w, a, orders(a))
+
+
+def _samples(record: Any, spatial: int) -> tuple[Sample, ...]:
+    s = (6,) * (spatial - 1)
+    kernel = (3,) * spatial
+    names = {1: ("W", "NWC", "WIO"), 2: ("HW", "NHWC", "HWIO"), 3: ("DHW", "NDHWC", "DHWIO")}[spatial]
+    plain = (
+        Sample((Arr(("n", 4, *s, 7)), Arr((2, 4, *kernel))), record(strides=1, padding=1), rtol=1e-4, atol=1e-4),
+        Sample((Arr((1, 4, *s, "w")), Arr((6, 2, *kernel))), record(strides=2, padding=1, groups=2), rtol=1e-4, atol=1e-4),
+        Sample((Arr((1, *s, 7, 4)), Arr((*kernel, 4, 2))), record(data_layout=names[1], kernel_layout=names[2]), rtol=1e-4, atol=1e-4),
+        Sample((Arr((1, 4, *s, 7)), Arr((4, 1, *kernel))), record(groups=4, dilation=2, padding=2), rtol=1e-4, atol=1e-4),
+    )
+    if spatial != 2:
+        return plain
+    blocked = record(data_layout="NCHW4c", kernel_layout="OIHW4i4o", padding=(1, 0, 1, 0))
+    return (
+        *plain,
+        Sample((Arr((1, 2, 5, 6, 4)), Arr((3, 2, 3, 3, 4, 4))), blocked, rtol=1e-4, atol=1e-4),
+        Sample((Arr((1, 4, 5, 5), "float16"), Arr((2, 4, 3, 3), "float16")), record(), rtol=2e-2, atol=2e-2),
+        Sample((Arr((1, 4, 5, 5), "int8", -9, 9), Arr((2, 4, 3, 3), "int8", -9, 9)), record(out_dtype="int32")),
+    )
+
+
+def _define(spatial: int, record: Any) -> OpDef[Any]:
+    return OpDef(
+        f"nn.conv{spatial}d",
+        record,
+        inputs=(Input("data", "the images"), Input("weight", "the kernel")),
+        infer=infer,
+        compute=compute,
+        reference=reference,
+        gradient=gradient,
+        infer_inputs=infer_inputs,
+        fusion=Fusion.OUT_EWISE_FUSABLE,
+        layout=anchor("data_layout", "kernel_layout", "out_layout"),
+        samples=lambda: _samples(record, spatial),
+        summary=f"Convolution over {spatial} spatial {'axis' if spatial == 1 else 'axes'}.",
+    )
+
+
+CONV1D = _define(1, Conv1DAttrs)
+CONV2D = _define(2, Conv2DAttrs)
+CONV3D = _define(3, Conv3DAttrs)

@@ -1,0 +1,55 @@
+"""The gradient of convolution: towards the data a transposed convolution, towards the kernel a convolution of the data.
+
+Towards the kernel, batch and channels change places: the gradient is the kernel that slides over the data, strides become
+dilation and dilation strides. Groups other than 1 and static extents it needs are checked.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.support.diagnostics import fail
+
+
+def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+    """[towards data, towards weight]"""
+    x, w = args
+    count = a.spatial
+    letters = {1: "W", 2: "HW", 3: "DHW"}[count]
+    if a.groups != 1 or a.data_layout != "NC" + letters or a.kernel_layout != "OI" + letters:
+        raise fail("gradient", "the gradient of convolution is known for one group and channels-first layouts")
+    extents, kernel, result = (_numbers(t.struct_info.shape.values[2:]) for t in (x, w, out))
+    begins, ends = a.padding[:count], a.padding[count:]
+    left_over = tuple(
+        extents[i] + begins[i] + ends[i] - (kernel[i] - 1) * a.dilation[i] - 1 - (result[i] - 1) * a.strides[i]
+        for i in range(count)
+    )
+    to_data = b.op(
+        f"nn.conv{count}d_transpose",
+        grad,
+        w,
+        strides=a.strides,
+        padding=a.padding,
+        output_padding=left_over,
+        dilation=a.dilation,
+        data_layout=a.data_layout,
+        kernel_layout="IO" + letters,
+    )
+    swap = (1, 0, *range(2, count + 2))
+    slid = b.op(
+        f"nn.conv{count}d",
+        b.op("permute_dims", x, axes=swap),
+        b.op("permute_dims", grad, axes=swap),
+        strides=a.dilation,
+        dilation=a.strides,
+        padding=(*begins, *(e - r for e, r in zip(ends, left_over))) if min(ends) >= max(left_over) else a.padding,
+    )
+    to_weight = b.op("permute_dims", slid, axes=swap)
+    if min(ends) < max(left_over):
+        axes = tuple(range(2, count + 2))
+        to_weight = b.op("strided_slice", to_weight, axes, (0,) * count, kernel)
+    return [to_data, to_weight]
+
+
+def _numbers(dims: Any) -> tuple[int, ...]:
+    return tuple(int(d) for d in dims)

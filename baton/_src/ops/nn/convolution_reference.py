@@ -1,0 +1,102 @@
+"""Convolutions over NumPy: every kernel tap is one product of a strided view, all summed up."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from baton._src.ops.layout_names import AxisOrder
+from baton._src.ops.linalg.products import computing_dtype, result_dtype
+from baton._src.ops.windows import SPATIAL
+from baton._src.values.tensor import AnyArray
+
+
+def to_canonical(x: AnyArray, order: AxisOrder, letters: str) -> AnyArray:
+    """`x` with the axes `letters` in this order, blocks merged."""
+    axes: list[int] = []
+    shape: list[int] = []
+    for letter in letters:
+        positions = [i for i, (a, _) in enumerate(order.axes) if a == letter]
+        positions.sort(key=lambda i: bool(order.axes[i][1]))
+        axes += positions
+        shape.append(int(np.prod([x.shape[i] for i in positions])))
+    return x.transpose(axes).reshape(shape)
+
+
+def from_canonical(x: AnyArray, order: AxisOrder, letters: str) -> AnyArray:
+    """The inverse of `to_canonical`."""
+    shape: list[int] = []
+    where: dict[tuple[str, bool], int] = {}
+    for letter, extent in zip(letters, x.shape):
+        block = order.block(letter)
+        where[letter, False] = len(shape)
+        shape.append(extent // block)
+        if block > 1:
+            where[letter, True] = len(shape)
+            shape.append(block)
+    return np.ascontiguousarray(x.reshape(shape).transpose([where[a, bool(size)] for a, size in order.axes]))
+
+
+def convolve(x: AnyArray, w: AnyArray, a: Any, orders: tuple[AxisOrder, AxisOrder, AxisOrder]) -> AnyArray:
+    """Forward convolution in any layout."""
+    data, kernel, out = orders
+    letters = SPATIAL[a.spatial]
+    dtype = result_dtype(x, a.out_dtype)
+    kept = computing_dtype(dtype).numpy
+    images = to_canonical(x, data, "NC" + letters).astype(kept)
+    taps = to_canonical(w, kernel, "OI" + letters).astype(kept)
+    border = [(a.padding[i], a.padding[i + a.spatial]) for i in range(a.spatial)]
+    images = np.pad(images, [(0, 0), (0, 0), *border])
+    result = convolve_valid(images, taps, a.strides, a.dilation, a.groups)
+    return from_canonical(result.astype(dtype.numpy), out, "NC" + letters)
+
+
+def convolve_valid(images: AnyArray, taps: AnyArray, strides: Any, dilation: Any, groups: int) -> AnyArray:
+    """(N, C, spatial) with (O, C / groups, spatial), no padding."""
+    spatial = images.ndim - 2
+    n, o = images.shape[0], taps.shape[0]
+    extents = [
+        (images.shape[2 + i] - (taps.shape[2 + i] - 1) * dilation[i] - 1) // strides[i] + 1 for i in range(spatial)
+    ]
+    grouped = images.reshape(n, groups, images.shape[1] // groups, *images.shape[2:])
+    kernels = taps.reshape(groups, o // groups, *taps.shape[1:])
+    result = np.zeros((n, groups, o // groups, *extents), images.dtype)
+    for tap in itertools.product(*(range(e) for e in taps.shape[2:])):
+        view = tuple(
+            slice(t * d, t * d + (e - 1) * s + 1, s) for t, d, e, s in zip(tap, dilation, extents, strides)
+        )
+        window = grouped[(slice(None), slice(None), slice(None), *view)]
+        result += np.einsum("ngi...,goi->ngo...", window, kernels[(slice(None), slice(None), slice(None), *tap)])
+    return result.reshape(n, o, *extents)
+
+
+def convolve_transposed(x: AnyArray, w: AnyArray, a: Any, orders: tuple[AxisOrder, AxisOrder, AxisOrder]) -> AnyArray:
+    """The transpose of convolution: every element of the data spreads the kernel around itself."""
+    data, kernel, out = orders
+    letters = SPATIAL[a.spatial]
+    dtype = result_dtype(x, a.out_dtype)
+    kept = computing_dtype(dtype).numpy
+    images = to_canonical(x, data, "NC" + letters).astype(kept)
+    taps = to_canonical(w, kernel, "IO" + letters).astype(kept)
+    count = a.spatial
+    full = [
+        (images.shape[2 + i] - 1) * a.strides[i] + (taps.shape[2 + i] - 1) * a.dilation[i] + 1 + a.output_padding[i]
+        for i in range(count)
+    ]
+    n, c = images.shape[:2]
+    each = taps.shape[1]
+    grouped = images.reshape(n, a.groups, c // a.groups, *images.shape[2:])
+    kernels = taps.reshape(a.groups, c // a.groups, *taps.shape[1:])
+    result = np.zeros((n, a.groups, each, *full), kept)
+    for tap in itertools.product(*(range(e) for e in taps.shape[2:])):
+        view = tuple(
+            slice(t * d, t * d + (e - 1) * s + 1, s)
+            for t, d, e, s in zip(tap, a.dilation, images.shape[2:], a.strides)
+        )
+        spread = np.einsum("ngi...,gio->ngo...", grouped, kernels[(slice(None), slice(None), slice(None), *tap)])
+        result[(slice(None), slice(None), slice(None), *view)] += spread
+    cut = tuple(slice(a.padding[i], full[i] - a.padding[i + count]) for i in range(count))
+    cropped = result.reshape(n, a.groups * each, *full)[(slice(None), slice(None), *cut)]
+    return from_canonical(cropped.astype(dtype.numpy), out, "NC" + letters)

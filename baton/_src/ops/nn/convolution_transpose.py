@@ -1,0 +1,197 @@
+"""Transposed convolution ("deconvolution"): the adjoint of convolution, used for upsampling.
+
+Kernels are (I, O / groups, spatial...). Output extent: (x - 1) * stride - begin - end + (k - 1) * dilation + 1 +
+output_padding. Computed as a convolution of the dilated, bordered data with the mirrored kernel.
+Source: facts relax-ops-passes-vm §1 (nn), relay-language §6 level 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from baton._src.ir.attrs import attr, attrs, set_attr
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.broadcasting import same_vdevice
+from baton._src.ops.dims import DimMath
+from baton._src.ops.layout_names import AxisOrder
+from baton._src.ops.layouts import anchor
+from baton._src.ops.linalg.products import computing_dtype, product_dtype, rounded
+from baton._src.ops.nn.convolution import ConvAttrs, check_ranks, kernel_extents, orders
+from baton._src.ops.nn.convolution_reference import convolve_transposed
+from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.windows import SPATIAL, per_axis
+
+
+@attrs
+class ConvTransposeAttrs(ConvAttrs):
+    """The geometry of the convolution whose adjoint this is."""
+
+    output_padding: Any = attr(0, "extra extent at the end, telling apart inputs that a strided convolution maps together")
+
+    def __post_init__(self) -> None:
+        ConvAttrs.__post_init__(self)
+        set_attr(self, "output_padding", per_axis(self.output_padding, self.spatial, "output_padding"))
+
+    @property
+    def kernel_channels(self) -> str:
+        return "IO"
+
+
+@attrs
+class Conv1DTransposeAttrs(ConvTransposeAttrs):
+    """One spatial axis (W)."""
+
+    @property
+    def spatial(self) -> int:
+        return 1
+
+
+@attrs
+class Conv2DTransposeAttrs(ConvTransposeAttrs):
+    """Two spatial axes (H, W)."""
+
+
+@attrs
+class Conv3DTransposeAttrs(ConvTransposeAttrs):
+    """Three spatial axes (D, H, W)."""
+
+    @property
+    def spatial(self) -> int:
+        return 3
+
+
+def infer(call: OpCall[Any]) -> Info:
+    """The result's shape from the formula."""
+    a = call.attrs
+    data, kernel, out = orders(a)
+    check_ranks(call, data, kernel)
+    x, w = call.tensor(0), call.tensor(1)
+    dtype = x.dtype if w.dtype.is_void and a.out_dtype.is_void else product_dtype(call, x, w, a.out_dtype)
+    device = same_vdevice(call, (x, w))
+    math = DimMath(call.prover)
+    weights = kernel_extents(call, math, kernel)
+    if x.shape is None or weights is None:
+        return TensorInfo(None, dtype, out.rank, device)
+    extents = data.canonical(math, x.shape)
+    if "I" in weights and math.equal(extents["C"], weights["I"]) is False:
+        call.fail(f"the data has {extents['C']} channels, the kernel takes {weights['I']}")
+    channels = a.channels if "I" not in weights else math.multiply(weights["O"], a.groups)
+    result: dict[str, Dim] = {"N": extents["N"], "C": channels}
+    for i, letter in enumerate(SPATIAL[a.spatial]):
+        if a.output_padding[i] >= max(a.strides[i], a.dilation[i]) and a.output_padding[i]:
+            call.fail(f"output_padding {a.output_padding} must be smaller than strides or dilation")
+        spread = math.multiply(math.subtract(extents[letter], 1), a.strides[i])
+        reach = math.multiply(math.subtract(weights[letter], 1), a.dilation[i])
+        extra = 1 + a.output_padding[i] - a.padding[i] - a.padding[i + a.spatial]
+        result[letter] = math.add(math.add(spread, reach), extra)
+    return TensorInfo(out.physical(math, result), dtype, vdevice=device)
+
+
+def infer_inputs(call: OpCall[Any]) -> Sequence[TensorInfo | None]:
+    """A kernel of unknown type: (C, channels / groups, kernel_size...), in its layout, of the data's dtype."""
+    a, x = call.attrs, call.tensor(0)
+    if a.channels is None or a.kernel_size is None or x.shape is None or x.dtype.is_void:
+        return (None, None)
+    data, kernel, _ = orders(a)
+    math = DimMath(call.prover)
+    extents: dict[str, Dim] = dict(zip(SPATIAL[a.spatial], a.kernel_size))
+    extents |= {"O": a.channels // a.groups, "I": data.canonical(math, x.shape)["C"]}
+    return (None, TensorInfo(kernel.physical(math, extents), x.dtype))
+
+
+def _spread(x: k.Tensor, data: AxisOrder, a: Any, kernel: Sequence[Any]) -> k.Tensor:
+    """The data with stride - 1 zeros between elements and the border that the mirrored kernel needs."""
+    letters = SPATIAL[a.spatial]
+    plan: dict[int, tuple[int, Any, Any]] = {}
+    for i, letter in enumerate(letters):
+        reach = (k.index(kernel[i]) - 1) * a.dilation[i]
+        begin = reach - a.padding[i]
+        end = reach - a.padding[i + a.spatial] + a.output_padding[i]
+        plan[data.position(letter)] = (a.strides[i], begin, end)
+    shape = [
+        d if i not in plan else (d - 1) * plan[i][0] + 1 + plan[i][1] + plan[i][2] for i, d in enumerate(x.shape)
+    ]
+
+    def body(*indices: Any) -> Any:
+        where = list(indices)
+        inside: list[Any] = []
+        for axis, (stride, begin, _) in plan.items():
+            at = indices[axis] - begin
+            inside += [at >= k.index(0), at < (x.shape[axis] - 1) * stride + 1]
+            if stride > 1:
+                inside.append(k.tir.EQ(at % stride, k.index(0)))
+            where[axis] = at // stride if stride > 1 else at
+        return k.if_then_else(k.all_of(inside), x(*where), k.const(0, x.dtype))
+
+    return k.compute(shape, body, "pad_temp")
+
+
+def compute(inputs: Any, attributes: Any, out: Any) -> Any:
+    """Spread the data, then one reduction with the kernel read backwards."""
+    x, w = inputs
+    a = attributes
+    data, kernel, result = orders(a)
+    letters = SPATIAL[a.spatial]
+    extents = [w.shape[kernel.position(letter)] for letter in letters]
+    source = _spread(x, data, a, extents)
+    taps = [k.reduce_axis(e, f"r{letter.lower()}") for e, letter in zip(extents, letters)]
+    kept = computing_dtype(out.dtype)
+    each = w.shape[kernel.position("O")] * kernel.block("O")
+    inner = (w.shape[kernel.position("I")] * kernel.block("I")) // a.groups
+    channel = k.reduce_axis(inner, "rc")
+
+    def body(*indices: Any) -> Any:
+        at = result.split(indices)
+        output = at["C"].flat() if hasattr(at["C"], "flat") else at["C"]
+        group = k.index(0) if a.groups == 1 else output // each
+        read = {"N": at["N"], "C": channel.var if a.groups == 1 else group * inner + channel.var}
+        weight = {"I": read["C"], "O": at["C"] if a.groups == 1 else output % each}
+        for i, letter in enumerate(letters):
+            step = taps[i].var if a.dilation[i] == 1 else taps[i].var * a.dilation[i]
+            read[letter] = at[letter] + step
+            weight[letter] = extents[i] - 1 - taps[i].var
+        value = k.cast(kept, source(*data.indices(read))) * k.cast(kept, w(*kernel.indices(weight)))
+        return k.reduce_sum(value, [channel, *taps])
+
+    return rounded(k.compute(out.shape, body, f"conv{a.spatial}d_transpose"), out.dtype)
+
+
+def reference(inputs: Any, attributes: Any) -> Any:
+    """Every element of the data adds the kernel, scaled, to the result."""
+    return convolve_transposed(inputs[0], inputs[1], attributes, orders(attributes))
+
+
+def _samples(record: Any, spatial: int) -> tuple[Sample, ...]:
+    s = (4,) * (spatial - 1)
+    kernel = (3,) * spatial
+    strided = record(strides=2, padding=1, output_padding=1)
+    return (
+        Sample((Arr(("n", 4, *s, 5)), Arr((4, 2, *kernel))), record(), rtol=1e-4, atol=1e-4),
+        Sample((Arr((1, 4, *s, "w")), Arr((4, 3, *kernel))), strided, rtol=1e-4, atol=1e-4),
+        Sample((Arr((1, 4, *s, 5)), Arr((4, 2, *kernel))), record(groups=2, dilation=2, padding=2), rtol=1e-4, atol=1e-4),
+    )
+
+
+def _define(spatial: int, record: Any) -> OpDef[Any]:
+    return OpDef(
+        f"nn.conv{spatial}d_transpose",
+        record,
+        inputs=(Input("data", "the images"), Input("weight", "the kernel")),
+        infer=infer,
+        compute=compute,
+        reference=reference,
+        gradient=NotApplicable("not yet"),
+        infer_inputs=infer_inputs,
+        fusion=Fusion.OUT_EWISE_FUSABLE,
+        layout=anchor("data_layout", "kernel_layout", "out_layout"),
+        samples=lambda: _samples(record, spatial),
+        summary=f"Transposed convolution over {spatial} spatial {'axis' if spatial == 1 else 'axes'}.",
+    )
+
+
+CONV1D_TRANSPOSE = _define(1, Conv1DTransposeAttrs)
+CONV2D_TRANSPOSE = _define(2, Conv2DTransposeAttrs)
+CONV3D_TRANSPOSE = _define(3, Conv3DTransposeAttrs)

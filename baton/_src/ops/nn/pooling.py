@@ -1,0 +1,252 @@
+"""Pooling: the maximum or the mean over sliding windows, over one to three spatial axes, in any layout.
+
+Extents: (x + begin + end - (k - 1) * dilation - 1) / stride + 1, rounded down, or up with `ceil_mode`. Windows are cut to
+the data: padding never wins a maximum, and counts in a mean only with `count_include_pad`.
+Source: facts relax-ops-passes-vm §1 (nn), relay-language §6 level 2.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.layout_names import AxisOrder, layout_over
+from baton._src.ops.layouts import anchor
+from baton._src.ops.linalg.products import computing_dtype
+from baton._src.ops.nn.convolution_reference import from_canonical, to_canonical
+from baton._src.ops.precision import computed_wide
+from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.windows import SPATIAL, both_sides, padded, per_axis, window_extent
+
+
+@attrs
+class PoolAttrs(Attrs):
+    """Geometry and layout."""
+
+    pool_size: Any = attr(1, "extents of the window")
+    strides: Any = attr(1, "step of the window")
+    dilation: Any = attr(1, "distance of the window's elements")
+    padding: Any = attr(0, "border: one, one per axis, or begins then ends")
+    layout: str = attr("", "layout of the data")
+    out_layout: str = attr("", "layout of the result; empty: that of the data")
+    ceil_mode: bool = attr(False, "round extents up")
+    count_include_pad: bool = attr(False, "padding counts in a mean")
+
+    def __post_init__(self) -> None:
+        count = self.spatial
+        for name in ("pool_size", "strides", "dilation"):
+            set_attr(self, name, per_axis(getattr(self, name), count, name))
+        set_attr(self, "padding", both_sides(self.padding, count))
+        set_attr(self, "layout", self.layout or f"NC{SPATIAL[count]}")
+        set_attr(self, "out_layout", self.out_layout or "")
+        set_attr(self, "ceil_mode", bool(self.ceil_mode))
+        set_attr(self, "count_include_pad", bool(self.count_include_pad))
+
+    @property
+    def spatial(self) -> int:
+        return 2
+
+
+@attrs
+class Pool1DAttrs(PoolAttrs):
+    """One spatial axis (W)."""
+
+    @property
+    def spatial(self) -> int:
+        return 1
+
+
+@attrs
+class Pool3DAttrs(PoolAttrs):
+    """Three spatial axes (D, H, W)."""
+
+    @property
+    def spatial(self) -> int:
+        return 3
+
+
+def pool_orders(a: Any) -> tuple[AxisOrder, AxisOrder]:
+    """The layouts of data and result."""
+    letters = "NC" + SPATIAL[a.spatial]
+    return layout_over(a.layout, letters, "layout"), layout_over(a.out_layout or a.layout, letters, "out_layout")
+
+
+def infer(call: OpCall[Any]) -> Info:
+    """Spatial extents from the formula, the rest as the data."""
+    a, x = call.attrs, call.tensor(0)
+    data, out = pool_orders(a)
+    if x.ndim not in (-1, data.rank):
+        call.fail(f"the data has rank {x.ndim}, but its layout {data.name} has {data.rank} axes")
+    if x.shape is None:
+        return TensorInfo(None, x.dtype, out.rank, x.vdevice)
+    math = DimMath(call.prover)
+    result: dict[str, Dim] = data.canonical(math, x.shape)
+    for i, letter in enumerate(SPATIAL[a.spatial]):
+        begin, end = a.padding[i], a.padding[i + a.spatial]
+        extent = window_extent(
+            math, result[letter], a.pool_size[i], a.strides[i], a.dilation[i], begin, end, a.ceil_mode
+        )
+        if isinstance(extent, int) and extent <= 0:
+            call.fail(f"the window {a.pool_size} is larger than the padded data {show_shape(x.shape)}")
+        result[letter] = extent
+    return TensorInfo(out.physical(math, result), x.dtype, vdevice=x.vdevice)
+
+
+def _windows(x: k.Tensor, a: Any, out: Any, fill: Any) -> tuple[k.Tensor, list[int]]:
+    """The data with its border (also what `ceil_mode` reads beyond), and the begins."""
+    data, _ = pool_orders(a)
+    begins = list(a.padding[: a.spatial])
+    ends = list(a.padding[a.spatial :])
+    if a.ceil_mode:
+        ends = [e + s - 1 for e, s in zip(ends, a.strides)]
+    return padded(x, data, SPATIAL[a.spatial], begins, ends, fill), begins
+
+
+def _fold(x: k.Tensor, source: k.Tensor, a: Any, out: Any, fold: Any, kept: Any, name: str) -> k.Tensor:
+    data, result = pool_orders(a)
+    letters = SPATIAL[a.spatial]
+    taps = [k.reduce_axis(a.pool_size[i], f"r{letter.lower()}") for i, letter in enumerate(letters)]
+
+    def body(*indices: Any) -> Any:
+        at = result.split(indices)
+        for i, letter in enumerate(letters):
+            start = at[letter] * a.strides[i] if a.strides[i] > 1 else at[letter]
+            at[letter] = start + (taps[i].var * a.dilation[i] if a.dilation[i] > 1 else taps[i].var)
+        return fold(k.cast(kept, source(*data.indices(at))), taps)
+
+    return k.compute(out.shape, body, name)
+
+
+def compute_max(inputs: Any, a: Any, out: Any) -> Any:
+    """A border of the lowest value, then one reduction."""
+    (x,) = inputs
+    source, _ = _windows(x, a, out, k.lowest(x.dtype))
+    return _fold(x, source, a, out, k.reduce_max, x.dtype, f"max_pool{a.spatial}d")
+
+
+def compute_mean(inputs: Any, a: Any, out: Any) -> Any:
+    """A border of zeros, a sum, then the division by the number of elements that count."""
+    (x,) = inputs
+    source, begins = _windows(x, a, out, 0)
+    total = _fold(x, source, a, out, k.reduce_sum, computing_dtype(x.dtype), "pool_sum")
+    _, result = pool_orders(a)
+
+    def body(*indices: Any) -> Any:
+        count = _count(x, a, result.split(indices), begins)
+        return k.cast(out.dtype, k.tir.Div(total(*indices), k.cast(total.dtype, count)))
+
+    return k.compute(out.shape, body, f"avg_pool{a.spatial}d")
+
+
+def _count(x: k.Tensor, a: Any, at: dict[str, Any], begins: list[int]) -> Any:
+    """How many elements of a window count in its mean."""
+    data, _ = pool_orders(a)
+    count: Any = k.index(1)
+    for i, letter in enumerate(SPATIAL[a.spatial]):
+        extent = k.index(x.shape[data.position(letter)])
+        end = a.padding[i + a.spatial]
+        if not (a.padding[i] or end or a.ceil_mode) or (a.count_include_pad and not a.ceil_mode):
+            count = count * a.pool_size[i]
+            continue
+        start = at[letter] * a.strides[i] - begins[i]
+        low, high = (k.index(-begins[i]), extent + end) if a.count_include_pad else (k.index(0), extent)
+        d = a.dilation[i]
+        first = k.maximum(k.index(0), (low - start + (d - 1)) // d)
+        stop = k.minimum(k.index(a.pool_size[i]), (high - start + (d - 1)) // d)
+        count = count * (stop - first)
+    return k.maximum(count, k.index(1))
+
+
+def reference_max(inputs: Any, a: Any) -> Any:
+    """Window by window."""
+    return computed_wide(lambda x: _pool(x, a, True), inputs[0])
+
+
+def reference_mean(inputs: Any, a: Any) -> Any:
+    """Window by window."""
+    return computed_wide(lambda x: _pool(x, a, False), inputs[0])
+
+
+def _pool(x: Any, a: Any, is_max: bool) -> Any:
+    data, out = pool_orders(a)
+    letters = SPATIAL[a.spatial]
+    canonical = to_canonical(x, data, "NC" + letters)
+    extents = [_extent(canonical.shape[2 + i], a, i) for i in range(a.spatial)]
+    result = np.zeros((*canonical.shape[:2], *extents), canonical.dtype)
+    for at in itertools.product(*(range(e) for e in extents)):
+        picks, count = [], 1
+        for i, position in enumerate(at):
+            size = canonical.shape[2 + i]
+            taps = [position * a.strides[i] - a.padding[i] + t * a.dilation[i] for t in range(a.pool_size[i])]
+            inside = [t for t in taps if 0 <= t < size]
+            limit = size + a.padding[i + a.spatial]
+            count *= len([t for t in taps if -a.padding[i] <= t < limit]) if a.count_include_pad else len(inside)
+            picks.append(inside)
+        window = canonical[np.ix_(range(x.shape[0] if data.is_plain else canonical.shape[0]), range(canonical.shape[1]), *picks)]
+        flat = window.reshape(*canonical.shape[:2], -1)
+        if is_max:
+            value = flat.max(axis=-1) if flat.shape[-1] else np.full(canonical.shape[:2], -np.inf)
+        else:
+            value = flat.sum(axis=-1) / max(count, 1)
+            value = np.trunc(value) if np.issubdtype(canonical.dtype, np.integer) else value
+        result[(slice(None), slice(None), *at)] = value
+    return from_canonical(result, out, "NC" + letters)
+
+
+def _extent(size: int, a: Any, i: int) -> int:
+    room = size + a.padding[i] + a.padding[i + a.spatial] - (a.pool_size[i] - 1) * a.dilation[i] - 1
+    if not a.ceil_mode:
+        return int(room // a.strides[i] + 1)
+    found = -(-room // a.strides[i]) + 1
+    return int(found - 1 if (found - 1) * a.strides[i] >= size + a.padding[i] else found)
+
+
+def _samples(record: Any, spatial: int, is_max: bool) -> tuple[Sample, ...]:
+    s = (6,) * (spatial - 1)
+    last = {1: "NWC", 2: "NHWC", 3: "NDHWC"}[spatial]
+    calls = [
+        Sample((Arr(("n", 3, *s, "w")),), record(pool_size=3, strides=2, padding=1)),
+        Sample((Arr((1, 3, *s, 7)),), record(pool_size=2, strides=2, ceil_mode=True)),
+        Sample((Arr((1, *s, 7, 3)),), record(pool_size=2, layout=last)),
+        Sample((Arr((1, 2, *s, 7)),), record(pool_size=2, dilation=2, padding=1, count_include_pad=True)),
+    ]
+    if spatial == 2:
+        calls += [
+            Sample((Arr((1, 2, 5, 5, 4)),), record(pool_size=3, strides=2, padding=(0, 1), layout="NCHW4c")),
+            Sample((Arr((1, 2, 6, 6), "float16"),), record(pool_size=3), rtol=1e-2, atol=1e-3),
+        ]
+    if is_max:
+        calls.append(Sample((Arr((1, 3, *s, 7), "int32", -9, 9),), record(pool_size=3, strides=3)))
+    return tuple(calls)
+
+
+def _define(spatial: int, record: Any, kind: str) -> OpDef[Any]:
+    is_max = kind == "max"
+    return OpDef(
+        f"nn.{kind}_pool{spatial}d",
+        record,
+        inputs=(Input("data", "the images"),),
+        infer=infer,
+        compute=compute_max if is_max else compute_mean,
+        reference=reference_max if is_max else reference_mean,
+        gradient=NotApplicable("not yet"),
+        fusion=Fusion.OUT_EWISE_FUSABLE,
+        layout=anchor("layout", None, "out_layout"),
+        samples=lambda: _samples(record, spatial, is_max),
+        summary=f"The {'maximum' if is_max else 'mean'} over windows on {spatial} spatial "
+        + ("axis." if spatial == 1 else "axes."),
+    )
+
+
+POOLING: tuple[OpDef[Any], ...] = tuple(
+    _define(spatial, record, kind)
+    for kind in ("max", "avg")
+    for spatial, record in ((1, Pool1DAttrs), (2, PoolAttrs), (3, Pool3DAttrs))
+)

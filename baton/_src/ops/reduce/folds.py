@@ -1,0 +1,330 @@
+"""Folds over axes: sum, mean, prod, max, min, all, any, variance, std. Rows become OpDefs.
+
+`axis` None folds everything; `keepdims` leaves folded axes with extent 1; Relay's `exclude` folds the axes *not* named.
+Dtype kept (mean of integers truncates); sums of 16-bit floats are kept in float32. `variance` divides by the count
+(by count - 1 with Relay's `unbiased`). Source: facts relax-ops-passes-vm §1, relay-language §6 level 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.axes import as_axes, from_front, normal_axes
+from baton._src.ops.precision import computed_wide
+from baton._src.ops.samples import Arr, Sample
+
+
+@attrs
+class ReduceAttrs(Attrs):
+    """Which axes are folded."""
+
+    axis: Any = attr(None, "the axis or axes to fold; None: all")
+    keepdims: bool = attr(False, "keep folded axes with extent 1")
+    exclude: bool = attr(False, "fold all axes but those named", relay_only=True)
+
+    def __post_init__(self) -> None:
+        set_attr(self, "axis", as_axes(self.axis))
+        set_attr(self, "keepdims", bool(self.keepdims))
+
+
+@attrs
+class VarianceAttrs(ReduceAttrs):
+    """The same, and the divisor."""
+
+    unbiased: bool = attr(False, "divide by count - 1", relay_only=True)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One fold: `fold(scalar, axes)` in te, `numpy(array, axis, keepdims)`."""
+
+    name: str
+    fold: Callable[[Any, Any], Any]
+    numpy: Callable[..., Any]
+    bools: bool = False
+    divides: bool = False
+    in_relax: bool = True
+    gradient: Callable[..., Any] | NotApplicable = NotApplicable("not yet")
+
+
+def folded_axes(ndim: int, attributes: Any) -> tuple[int, ...]:
+    """The axes that are folded, in order."""
+    if attributes.axis is None:
+        named = tuple(range(ndim))
+        return named if not attributes.exclude else ()
+    named = tuple(from_front(a, ndim) for a in attributes.axis)
+    if attributes.exclude:
+        return tuple(a for a in range(ndim) if a not in named)
+    return tuple(sorted(named))
+
+
+def infer_fold(call: OpCall[Any]) -> Info:
+    """The operand without the folded axes."""
+    x = call.tensor(0)
+    a = call.attrs
+    if x.ndim < 0:
+        rank = 0 if a.axis is None and not a.keepdims and not a.exclude else -1
+        return TensorInfo(() if rank == 0 else None, x.dtype, rank, x.vdevice)
+    if a.axis is not None:
+        normal_axes(call, a.axis, x.ndim)
+    gone = folded_axes(x.ndim, a)
+    if x.shape is None:
+        rank = x.ndim if a.keepdims else x.ndim - len(gone)
+        shape = (() if rank == 0 else None) if not a.keepdims or rank != len(gone) else (1,) * rank
+        return TensorInfo(shape, x.dtype, rank, x.vdevice)
+    if a.keepdims:
+        kept = tuple(1 if i in gone else d for i, d in enumerate(x.shape))
+    else:
+        kept = tuple(d for i, d in enumerate(x.shape) if i not in gone)
+    return TensorInfo(kept, x.dtype, vdevice=x.vdevice)
+
+
+def fold_compute(
+    x: k.Tensor, axes: tuple[int, ...], keepdims: bool, fold: Callable[[Any, Any], Any], name: str, element: Any = k.wide
+) -> k.Tensor:
+    """`fold` of `element(x[...])` over `axes`; the result is in the computing dtype."""
+    shape = [d for i, d in enumerate(x.shape) if i not in axes] if not keepdims else []
+    if keepdims:
+        shape = [k.index(1) if i in axes else d for i, d in enumerate(x.shape)]
+    reduced = {i: k.reduce_axis(x.shape[i], f"k{n}") for n, i in enumerate(axes)}
+
+    def body(*indices: Any) -> Any:
+        position = list(indices)
+        if not keepdims:
+            kept = iter(indices)
+            position = [None if i in axes else next(kept) for i in range(x.ndim)]
+        where = [reduced[i].var if i in axes else position[i] for i in range(x.ndim)]
+        value = element(x(*where))
+        return fold(value, list(reduced.values())) if axes else value
+
+    return k.compute(shape, body, name)
+
+
+def kept_indices(indices: Any, ndim: int, axes: tuple[int, ...], keepdims: bool) -> list[Any]:
+    """Where a full-shape index lies in a folded tensor."""
+    if keepdims:
+        return [k.index(0) if i in axes else indices[i] for i in range(ndim)]
+    return [indices[i] for i in range(ndim) if i not in axes]
+
+
+def count_of(x: k.Tensor, axes: tuple[int, ...], dtype: Any) -> Any:
+    """How many elements are folded into one, as a scalar of `dtype`."""
+    total: Any = k.index(1)
+    for axis in axes:
+        total = total * k.index(x.shape[axis])
+    return k.cast(dtype, total)
+
+
+def _define(row: Row) -> OpDef[Any]:
+    def infer(call: OpCall[Any]) -> Info:
+        x = call.tensor(0)
+        if row.bools and not x.dtype.is_void and not x.dtype.is_bool:
+            call.fail(f"takes bool elements, got {x.dtype}", code="op-dtype", help='astype(x, "bool") first')
+        return infer_fold(call)
+
+    def compute(inputs: Any, attributes: Any, out: Any) -> Any:
+        (x,) = inputs
+        axes = folded_axes(x.ndim, attributes)
+        folded = fold_compute(x, axes, attributes.keepdims, row.fold, row.name)
+        if row.divides:
+            count = count_of(x, axes, folded.dtype)
+            return k.compute(folded.shape, lambda *i: k.cast(out.dtype, k.tir.Div(folded(*i), count)), f"{row.name}_div")
+        return narrowed(folded, out)
+
+    def reference(inputs: Any, attributes: Any) -> Any:
+        (x,) = inputs
+        axes = folded_axes(np.asarray(x).ndim, attributes)
+        return computed_wide(lambda v: row.numpy(v, axis=axes, keepdims=attributes.keepdims), np.asarray(x))
+
+    return OpDef(
+        row.name,
+        ReduceAttrs,
+        inputs=(Input("x", relay_name="data"),),
+        infer=infer,
+        compute=compute,
+        reference=reference,
+        fusion=Fusion.COMM_REDUCE,
+        gradient=row.gradient,
+        in_relax=row.in_relax,
+        samples=lambda: _samples(("bool",) if row.bools else ("float32", "int32", "float16")),
+        summary=f"The {row.name} over axes.",
+    )
+
+
+def narrowed(x: k.Tensor, out: Any) -> k.Tensor:
+    """`x` rounded to the dtype of the result, where that differs."""
+    if x.dtype == out.dtype:
+        return x
+    return k.compute(x.shape, lambda *i: k.cast(out.dtype, x(*i)), f"{x.name}_cast")
+
+
+def _np_sum(x: Any, axis: Any, keepdims: bool) -> Any:
+    return np.sum(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
+
+
+def _np_prod(x: Any, axis: Any, keepdims: bool) -> Any:
+    return np.prod(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
+
+
+def _np_mean(x: Any, axis: Any, keepdims: bool) -> Any:
+    found = np.mean(x, axis=axis, keepdims=keepdims)
+    return np.trunc(found) if np.issubdtype(x.dtype, np.integer) else found
+
+
+def _spread(b: Any, attributes: Any, x: Any, value: Any) -> Any:
+    """A folded tensor spread over the shape of `x` again."""
+    if not attributes.keepdims:
+        axes = folded_axes(x.struct_info.ndim, attributes)
+        if axes:
+            value = b.op("expand_dims", value, axis=axes)
+    return b.op("broadcast_to", value, b.shape_of(x))
+
+
+def _sum_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
+    return [_spread(b, attributes, args[0], grad)]
+
+
+def _mean_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
+    x = args[0]
+    spread = _spread(b, attributes, x, grad)
+    ones = b.op("sum", b.full_like(x, 1), axis=attributes.axis, keepdims=attributes.keepdims)
+    return [b.op("divide", spread, _spread(b, attributes, x, ones))]
+
+
+def _extremum_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
+    x = args[0]
+    hit = b.op("equal", x, _spread(b, attributes, x, out))
+    return [b.op("where", hit, _spread(b, attributes, x, grad), b.full_like(x, 0))]
+
+
+def _logical(name: str, combine: str) -> OpDef[Any]:
+    """all and any fold uint8 zeros and ones, then compare."""
+
+    def compute(inputs: Any, attributes: Any, out: Any) -> Any:
+        (x,) = inputs
+        axes = folded_axes(x.ndim, attributes)
+        fold = k.reduce_min if combine == "min" else k.reduce_max
+        folded = fold_compute(x, axes, attributes.keepdims, fold, name, lambda v: k.cast("uint8", v))
+        return k.compute(folded.shape, lambda *i: folded(*i) != k.const(0, "uint8"), f"{name}_test")
+
+    function = np.all if combine == "min" else np.any
+    base = _define(Row(name, k.reduce_max, function, bools=True, in_relax=False))
+    return OpDef(
+        name,
+        ReduceAttrs,
+        inputs=base.inputs,
+        infer=base.infer,
+        compute=compute,
+        reference=base.reference,
+        fusion=Fusion.COMM_REDUCE,
+        gradient=NotApplicable("not differentiable"),
+        in_relax=False,
+        samples=base.samples,
+        summary=base.summary,
+    )
+
+
+def _variance(name: str) -> OpDef[Any]:
+    root = name == "std"
+
+    def compute(inputs: Any, attributes: Any, out: Any) -> Any:
+        (x,) = inputs
+        axes = folded_axes(x.ndim, attributes)
+        mean = mean_stage(x, axes)
+        squares = centred_squares(x, mean, axes, attributes.keepdims)
+        count = count_of(x, axes, squares.dtype)
+        if getattr(attributes, "unbiased", False):
+            count = count - k.const(1, squares.dtype)
+
+        def finish(*i: Any) -> Any:
+            value = squares(*i) / count
+            return k.cast(out.dtype, k.sqrt(value) if root else value)
+
+        return k.compute(squares.shape, finish, name)
+
+    def reference(inputs: Any, attributes: Any) -> Any:
+        (x,) = inputs
+        axes = folded_axes(np.asarray(x).ndim, attributes)
+        function = np.std if root else np.var
+        less = int(getattr(attributes, "unbiased", False))
+        return computed_wide(lambda v: function(v, axis=axes, keepdims=attributes.keepdims, ddof=less), np.asarray(x))
+
+    return OpDef(
+        name,
+        VarianceAttrs,
+        inputs=(Input("x", relay_name="data"),),
+        infer=_infer_floating_fold,
+        compute=compute,
+        reference=reference,
+        fusion=Fusion.OPAQUE,
+        samples=lambda: _samples(("float32", "float16"), VarianceAttrs),
+        summary=f"The {'standard deviation' if root else 'variance'} over axes.",
+    )
+
+
+def _infer_floating_fold(call: OpCall[Any]) -> Info:
+    x = call.tensor(0)
+    if not x.dtype.is_void and not x.dtype.is_float:
+        call.fail(f"takes floating-point elements, got {x.dtype}", code="op-dtype", help="astype first")
+    return infer_fold(call)
+
+
+def mean_stage(x: k.Tensor, axes: tuple[int, ...]) -> k.Tensor:
+    """The mean over `axes`, which stay with extent 1, in the computing dtype (two stages: sum, divide)."""
+    total = fold_compute(x, axes, True, k.reduce_sum, "sum")
+    count = count_of(x, axes, total.dtype)
+    return k.compute(total.shape, lambda *i: total(*i) / count, "mean")
+
+
+def centred_squares(x: k.Tensor, mean: k.Tensor, axes: tuple[int, ...], keepdims: bool) -> k.Tensor:
+    """The sum over `axes` of (x - mean)²; `mean` has the rank of x."""
+    shape = [k.index(1) if i in axes else d for i, d in enumerate(x.shape)]
+    if not keepdims:
+        shape = [d for i, d in enumerate(x.shape) if i not in axes]
+    reduced = {i: k.reduce_axis(x.shape[i], f"k{n}") for n, i in enumerate(axes)}
+
+    def body(*indices: Any) -> Any:
+        kept = iter(indices)
+        full = list(indices) if keepdims else [None if i in axes else next(kept) for i in range(x.ndim)]
+        where = [reduced[i].var if i in axes else full[i] for i in range(x.ndim)]
+        centre = [k.index(0) if i in axes else full[i] for i in range(x.ndim)]
+        difference = k.wide(x(*where)) - mean(*centre)
+        value = difference * difference
+        return k.reduce_sum(value, list(reduced.values())) if axes else value
+
+    return k.compute(shape, body, "squares")
+
+
+def _samples(dtypes: tuple[str, ...], record: type[ReduceAttrs] = ReduceAttrs) -> tuple[Sample, ...]:
+    first = dtypes[0]
+    return (
+        *(Sample((Arr(("n", 5), d),), record(axis=(1,)), rtol=2e-2 if d == "float16" else 1e-5) for d in dtypes),
+        Sample((Arr(("n", 4, "m"), first),), record(axis=(0, -1), keepdims=True)),
+        Sample((Arr((2, "m"), first),), record()),
+        Sample((Arr((2, 3, 4), first),), record(axis=(1,), exclude=True)),
+    )
+
+
+ROWS = (
+    Row("sum", k.reduce_sum, _np_sum, gradient=_sum_gradient),
+    Row("mean", k.reduce_sum, _np_mean, divides=True, gradient=_mean_gradient),
+    Row("prod", k.reduce_product, _np_prod),
+    Row("max", k.reduce_max, np.max, gradient=_extremum_gradient),
+    Row("min", k.reduce_min, np.min, gradient=_extremum_gradient),
+)
+
+FOLDS: tuple[OpDef[Any], ...] = (
+    *(_define(row) for row in ROWS),
+    _logical("all", "min"),
+    _logical("any", "max"),
+    _variance("variance"),
+    _variance("std"),
+)

@@ -1,0 +1,81 @@
+"""Sliding windows: normal forms of strides and padding, output extents, and the padding stage of te computations.
+
+Shared by convolution and pooling. Padding attributes: one number for all sides, one per spatial axis (both sides), or all
+begins then all ends (top, left, bottom, right). Source: facts relax-ops-passes-vm §1 (nn), relay-language §6 level 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from baton._src.ir.tensor_info import Dim
+from baton._src.ops import kernel_words as k
+from baton._src.ops.dims import DimMath
+from baton._src.ops.layout_names import AxisOrder
+from baton._src.support.diagnostics import fail
+
+SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
+
+
+def per_axis(value: Any, count: int, name: str) -> tuple[int, ...]:
+    """A number for each of `count` spatial axes."""
+    found = (int(value),) * count if isinstance(value, int) else tuple(int(v) for v in value)
+    if len(found) == 1:
+        found *= count
+    if len(found) != count:
+        raise fail("op-attribute", f"{name} must have {count} numbers, got {found}")
+    return found
+
+
+def both_sides(value: Any, count: int, name: str = "padding") -> tuple[int, ...]:
+    """Padding as all begins, then all ends."""
+    found = (int(value),) if isinstance(value, int) else tuple(int(v) for v in value)
+    if len(found) == 1:
+        return found * (2 * count)
+    if len(found) == count:
+        return found * 2
+    if len(found) != 2 * count:
+        raise fail("op-attribute", f"{name} must have 1, {count} or {2 * count} numbers, got {found}")
+    return found
+
+
+def window_extent(
+    math: DimMath, extent: Dim, window: Dim, stride: int, dilation: int, begin: int, end: int, ceil_mode: bool = False
+) -> Dim:
+    """How many windows fit: (extent + begin + end - (window - 1) * dilation - 1) / stride + 1.
+
+    With `ceil_mode` rounded up, but never so that a window starts in the end padding.
+    """
+    reach = math.add(math.multiply(math.subtract(window, 1), dilation), 1)
+    room = math.subtract(math.add(extent, begin + end), reach)
+    if not ceil_mode or stride == 1:
+        return math.add(room if stride == 1 else math.floor_divide(room, stride), 1)
+    found = math.add(math.ceil_divide(room, stride), 1)
+    if isinstance(found, int) and isinstance(extent, int):
+        return found - 1 if (found - 1) * stride >= extent + begin else found
+    return found if end < stride else math.minimum(found, math.ceil_divide(math.add(extent, begin), stride))
+
+
+def padded(
+    x: k.Tensor, order: AxisOrder, letters: str, begins: Sequence[int], ends: Sequence[int], fill: Any, name: str = "pad_temp"
+) -> k.Tensor:
+    """`x` with a border of `fill` around its spatial axes; `x` itself if there is none."""
+    if not any(begins) and not any(ends):
+        return x
+    at = {order.position(letter): (b, e) for letter, b, e in zip(letters, begins, ends)}
+    shape = [d + sum(at[i]) if i in at and sum(at[i]) else d for i, d in enumerate(x.shape)]
+
+    def body(*indices: Any) -> Any:
+        where = list(indices)
+        inside: list[Any] = []
+        for axis, (begin, end) in at.items():
+            where[axis] = indices[axis] - begin if begin else indices[axis]
+            if begin:
+                inside.append(indices[axis] >= k.index(begin))
+            if end:
+                inside.append(indices[axis] < k.index(x.shape[axis]) + begin)
+        value = x(*where)
+        return k.if_then_else(k.all_of(inside), value, k.const(fill, x.dtype) if not isinstance(fill, k.PrimExpr) else fill)
+
+    return k.compute(shape, body, name)

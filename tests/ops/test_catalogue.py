@@ -1,0 +1,58 @@
+"""One test over the whole catalogue: the declared type is the actual one, and the kernel computes what NumPy does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from baton._src.ir.op_def import NotApplicable, OpDef
+from baton._src.ops.catalogue import CATALOGUE
+from baton._src.ops.samples import Sample
+from tests.ops.sampled_calls import SampledCall, assert_close
+
+
+def _calls() -> list[Any]:
+    found = []
+    for definition in CATALOGUE:
+        for number, sample in enumerate(definition.samples() if definition.samples else ()):
+            found.append(pytest.param(definition, sample, id=f"{definition.name}-{number}"))
+    return found
+
+
+def _has_names(sample: Sample) -> bool:
+    def names(arg: Any) -> bool:
+        if isinstance(arg, str):
+            return True
+        if isinstance(arg, tuple):
+            return any(names(a) for a in arg)
+        return any(isinstance(d, str) for d in getattr(arg, "shape", getattr(arg, "dims", ())))
+
+    return any(names(a) for a in sample.args)
+
+
+@pytest.mark.parametrize(("definition", "sample"), _calls())
+@pytest.mark.parametrize("symbolic", [False, True], ids=["static", "symbolic"])
+def test_declared_type_reference_and_kernel_agree(definition: OpDef[Any], sample: Sample, symbolic: bool) -> None:
+    """Guards every operator: inference against NumPy, and the te kernel (run by the TIR interpreter) against NumPy."""
+    if symbolic and not _has_names(sample):
+        pytest.skip("no symbolic dims in this sample")
+    call = SampledCall(definition, sample, symbolic=symbolic)
+    declared = call.infer()
+    wanted = call.reference()
+    call.check_declared(declared, wanted)
+    if isinstance(definition.compute, NotApplicable):
+        return
+    results = call.run_compute(declared)
+    expected = list(wanted) if isinstance(wanted, (tuple, list)) else [wanted]
+    for actual, reference in zip(results, expected, strict=True):
+        assert_close(actual, reference, sample)
+
+
+@pytest.mark.parametrize("definition", [pytest.param(d, id=d.name) for d in CATALOGUE])
+def test_every_facet_is_there_or_says_why(definition: OpDef[Any]) -> None:
+    """Guards completeness: forgotten and impossible differ."""
+    assert definition.doc
+    assert definition.samples is not None
+    for facet in (definition.compute, definition.reference, definition.gradient, definition.decompose):
+        assert callable(facet) or (isinstance(facet, NotApplicable) and facet.why)
