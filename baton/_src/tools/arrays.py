@@ -18,10 +18,14 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, AnyArray]:
     try:
         loaded = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise fail("input-file", f"cannot read arrays from {path}: {error}", help="write it with numpy.savez") from error
+        raise fail(
+            "input-file", f"cannot read arrays from {path}: {error}", help="write it with numpy.savez"
+        ) from error
     if isinstance(loaded, np.ndarray):
         if len(names) != 1:
-            raise fail("input-file", f"{path} holds one array, the model has {len(names)} inputs", help="use an .npz file")
+            raise fail(
+                "input-file", f"{path} holds one array, the model has {len(names)} inputs", help="use an .npz file"
+            )
         return {names[0]: loaded}
     with loaded:
         try:

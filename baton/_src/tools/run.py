@@ -16,7 +16,9 @@ from baton._src.tools.console import OUT, guarded, progress
 @guarded
 def run(
     model: Annotated[Path, typer.Argument(help="a model file or an artifact of `baton compile`")],
-    input_: Annotated[Path | None, typer.Option("-i", "--input", help="inputs by name (.npz), or one array (.npy)")] = None,
+    input_: Annotated[
+        Path | None, typer.Option("-i", "--input", help="inputs by name (.npz), or one array (.npy)")
+    ] = None,
     random: Annotated[bool, typer.Option("--random", help="make up the inputs")] = False,
     dim: Annotated[list[str] | None, typer.Option(help="size of a symbolic dim for --random: NAME=SIZE")] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="write the outputs (.npz)")] = None,

@@ -1,0 +1,35 @@
+"""`baton bench MODEL`: how fast a model runs, alone or against other runtimes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from baton._src.driver.open_model import open_model
+from baton._src.tools.arrays import made_up, parse_sizes, read_arrays
+from baton._src.tools.benchmark.report import markdown, write
+from baton._src.tools.benchmark.rounds import compare
+from baton._src.tools.console import OUT, guarded, progress
+
+
+@guarded
+def bench(
+    model: Annotated[Path, typer.Argument(help="an ONNX model")],
+    against: Annotated[str, typer.Option(help="runtimes to compare with: onnxruntime,openvino")] = "",
+    threads: Annotated[str, typer.Option(help="thread counts, e.g. 1,2")] = "1",
+    input_: Annotated[Path | None, typer.Option("-i", "--input", help="inputs by name (.npz); else random")] = None,
+    dim: Annotated[list[str] | None, typer.Option(help="size of a symbolic dim for random inputs: NAME=SIZE")] = None,
+    seconds: Annotated[float, typer.Option(help="about how long to measure each runtime")] = 3.0,
+    json: Annotated[Path | None, typer.Option(help="write everything measured as JSON")] = None,
+) -> None:
+    """Measure MODEL in interleaved rounds and print medians and ratios."""
+    runtimes = ["baton", *(name.strip() for name in against.split(",") if name.strip())]
+    with progress():
+        opened = open_model(model)
+        names = [spec.name for spec in opened.inputs]
+        feed = read_arrays(input_, names) if input_ else made_up(opened.inputs, parse_sizes(dim or []))
+        found = [compare(model.stem, model, feed, int(t), runtimes, seconds) for t in threads.split(",")]
+    OUT.print(markdown(found))
+    write(found, None, json)

@@ -1,0 +1,80 @@
+"""Measurements as Markdown and JSON."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from baton._src.ir.cpu import host_cpu
+from baton._src.tools.benchmark.rounds import Comparison
+
+
+def seconds_text(seconds: float) -> str:
+    """A duration in the unit that suits it."""
+    for limit, factor, unit in ((1e-3, 1e6, "µs"), (1.0, 1e3, "ms")):
+        if seconds < limit:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+def markdown(comparisons: Sequence[Comparison]) -> str:
+    """A table: a line a model and thread count, a column a runtime, and the ratio of the best peer to baton."""
+    names = list(dict.fromkeys(r.name for c in comparisons for r in c.runtimes))
+    lines = ["| model | threads | " + " | ".join(names) + " | best peer / baton | largest difference |"]
+    lines.append("|" + "---|" * (len(names) + 4))
+    for comparison in comparisons:
+        by_name = {r.name: r for r in comparison.runtimes}
+        cells = [seconds_text(by_name[n].median) if n in by_name else "-" for n in names]
+        ratio = comparison.ratio()
+        own = by_name.get("baton")
+        lines.append(
+            f"| {comparison.model} | {comparison.threads} | {' | '.join(cells)} | "
+            f"{'-' if ratio is None else f'{ratio:.2f}'} | {'-' if own is None else f'{own.difference:.1e}'} |"
+        )
+    return "\n".join(lines)
+
+
+def environment(comparisons: Sequence[Comparison]) -> dict[str, Any]:
+    """What a number means nothing without: date, processor, versions."""
+    versions = {r.name: r.version for c in comparisons for r in c.runtimes}
+    return {
+        "date": date.today().isoformat(),
+        "cpu": host_cpu().name,
+        "python": platform.python_version(),
+        "versions": versions,
+    }
+
+
+def to_json(comparisons: Sequence[Comparison]) -> dict[str, Any]:
+    """Everything that was measured."""
+    return {
+        "environment": environment(comparisons),
+        "results": [
+            {
+                "model": c.model, "threads": c.threads, "ratio": c.ratio(),
+                "runtimes": [
+                    {
+                        "name": r.name, "load_seconds": r.load_seconds, "median_seconds": r.median,
+                        "difference": r.difference, "samples": r.samples,
+                    }
+                    for r in c.runtimes
+                ],
+            }
+            for c in comparisons
+        ],
+    }  # fmt: skip
+
+
+def write(comparisons: Sequence[Comparison], page: Path | None, data: Path | None) -> None:
+    """Write the page and the data, where wanted."""
+    if page is not None:
+        facts = environment(comparisons)
+        versions = ", ".join(f"{n} {v}" for n, v in facts["versions"].items())
+        head = f"# Performance\n\nMeasured on {facts['date']}, {facts['cpu']}, Python {facts['python']}: {versions}.\n"
+        page.write_text(f"{head}Written by `make bench`; medians of interleaved rounds.\n\n{markdown(comparisons)}\n")
+    if data is not None:
+        data.write_text(json.dumps(to_json(comparisons), indent=1))

@@ -1,0 +1,16 @@
+"""Arithmetic on scalar expressions (`tvm.arith`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("tir.arith.analyzer", "Analyzer"),
+        **names("tir.arith.bounds", "ConstIntBound"),
+        **names("tir.arith.modular", "ModularSet"),
+    },
+    before=wire,
+)

@@ -1,0 +1,12 @@
+"""Faces of older interfaces (`tvm.contrib`)."""
+
+from __future__ import annotations
+
+from baton._src.support.lazy import attach, submodules
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **submodules("baton.contrib", "debugger graph_executor"),
+    },
+)

@@ -1,0 +1,13 @@
+"""Errors (`tvm.error`)."""
+
+from __future__ import annotations
+
+from baton._src.support.lazy import attach, names, renamed
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("support.diagnostics", "DiagnosticError InternalError"),
+        **renamed("support.diagnostics", TVMError="BatonError", OpNotImplemented="OpNotImplemented"),
+    },
+)

@@ -1,0 +1,15 @@
+"""Tensors on devices (`tvm.nd`)."""
+
+from __future__ import annotations
+
+from baton._src.support.lazy import attach, names, renamed
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("values.tensor", "NDArray array empty"),
+        **names("driver.devices", "cpu device cuda"),
+        **names("driver.arrays", "from_dlpack"),
+        **renamed("driver.arrays", numpyasarray="from_numpy"),
+    },
+)

@@ -1,0 +1,12 @@
+"""What is compiled for (`tvm.target`)."""
+
+from __future__ import annotations
+
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("ir.target", "Target"),
+    },
+)

@@ -1,0 +1,23 @@
+"""Tensor expressions (`tvm.te`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("te.computation", "var size_var placeholder reduce_axis compute extern"),
+        **names("te.tensor", "Tensor"),
+        **names("te.reduction", "comm_reducer sum max min prod any all"),
+        **names("te.prim_func", "create_prim_func"),
+        **names(
+            "tir.scalar_functions",
+            "exp log log2 log10 log1p sqrt rsqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh erf sigmoid floor "
+            "ceil trunc round nearbyint abs isnan isinf isfinite power fmod if_then_else",
+        ),
+        **names("tir.operators", "div truncdiv truncmod floordiv floormod indexdiv indexmod"),
+    },
+    before=wire,
+)

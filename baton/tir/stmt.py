@@ -1,0 +1,18 @@
+"""Statements (`tvm.tir.stmt`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names(
+            "tir.stmt",
+            "Stmt SeqStmt Evaluate BufferStore LetStmt AttrStmt AssertStmt For ForKind While IfThenElse Allocate DeclBuffer "
+            "MatchBufferRegion Block BlockRealize",
+        ),
+    },
+    before=wire,
+)

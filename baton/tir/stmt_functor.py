@@ -1,0 +1,14 @@
+"""Walking and rewriting TIR (`tvm.tir.stmt_functor`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("driver.tir_functors", "post_order_visit pre_order_visit ir_transform substitute"),
+    },
+    before=wire,
+)

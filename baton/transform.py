@@ -1,0 +1,18 @@
+"""Passes and their context (`tvm.transform`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names, renamed
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("transform.passes", "Pass Sequential"),
+        **names("transform.context", "PassContext PassInfo"),
+        **names("transform.decorators", "module_pass"),
+        **renamed("transform.passes", ModulePass="Pass"),
+        **names("driver.module_passes", "PrintIR ApplyPassToFunction"),
+    },
+    before=wire,
+)

@@ -1,0 +1,50 @@
+"""`make bench`: every model of the zoo on every runtime, interleaved; writes docs/performance.md and its data.
+
+    python -m bench [MODEL ...] [--threads 1,2] [--seconds 4] [--against onnxruntime,openvino]
+
+Peak memory and load times are in the JSON. Kernel benchmarks are in `bench.kernels`, compile-time scaling in
+`bench.compile_time`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from baton._src.tools.benchmark.report import markdown, write
+from baton._src.tools.benchmark.rounds import Comparison, compare
+from bench.models.zoo import ZOO, example_inputs
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+
+
+def main() -> None:
+    """Measure and write; a run over part of the zoo prints but does not touch the page."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure the zoo against the peers.")
+    parser.add_argument("models", nargs="*", choices=[*ZOO, []], help="default: all")
+    parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--seconds", type=float, default=4.0, help="a runtime and model")
+    parser.add_argument("--against", default="onnxruntime,openvino")
+    options = parser.parse_args()
+    runtimes = ["baton", *options.against.split(",")]
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in options.models or ZOO:
+            found += _measure(name, Path(folder), runtimes, options)
+    print(markdown(found))
+    if not options.models:
+        write(found, DOCS / "performance.md", DOCS / "performance.json")
+
+
+def _measure(name: str, folder: Path, runtimes: list[str], options: argparse.Namespace) -> list[Comparison]:
+    entry = ZOO[name]
+    model = entry.model()
+    path = folder / f"{name}.onnx"
+    path.write_bytes(model.SerializeToString())
+    feed = example_inputs(model, entry.dims)
+    return [compare(name, path, feed, int(t), runtimes, options.seconds) for t in options.threads.split(",")]
+
+
+if __name__ == "__main__":
+    main()
