@@ -287,10 +287,10 @@ def _log1p(m: Lanes, x: str) -> str:
 def _tanh(m: Lanes, x: str) -> str:
     size = m.unary("fabs", x)
     square = m.mul(x, x)
-    small = m.fma(m.mul(square, x), m.poly(square, _TANH), x)
+    small = m.fma(m.mul(square, size), m.poly(square, _TANH), size)
     e = m.call("exp", m.mul(m.clamp(size, 0.0, 20.0), 2.0))
-    large = m.copysign(m.sub(1.0, m.div(2.0, m.add(e, 1.0))), x)
-    return m.choose(m.compare("olt", size, 0.625), small, large)
+    large = m.sub(1.0, m.div(2.0, m.add(e, 1.0)))
+    return m.copysign(m.choose(m.compare("olt", size, 0.625), small, large), x)
 
 
 def _sigmoid(m: Lanes, x: str) -> str:
@@ -406,7 +406,8 @@ def _acosh(m: Lanes, x: str) -> str:
     """log1p(t + sqrt(t (t + 2))) with t = x - 1."""
     t = m.sub(x, 1.0)
     found = m.call("log1p", m.add(t, m.unary("sqrt", m.mul(t, m.add(t, 2.0)))))
-    return m.choose(m.compare("ogt", x, 1e9), m.add(m.call("log", x), LN2), found)
+    found = m.choose(m.compare("ogt", x, 1e9), m.add(m.call("log", x), LN2), found)
+    return m.choose(m.compare("olt", x, 1.0), math.nan, found)
 
 
 def _atanh(m: Lanes, x: str) -> str:

@@ -1,0 +1,72 @@
+"""Run a PrimFunc natively on NumPy arrays, like `tir.interpreter.run_prim_func`."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from baton._src.codegen.llvm.cache import CacheOptions
+from baton._src.codegen.llvm.module import CompileOptions, compile_module
+from baton._src.ir.target import Target
+from baton._src.runtime.native import NativeLibrary, load
+from baton._src.tir.expr import Var
+from baton._src.tir.kernel_abi import kernel_abi
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.values.dtype import DataType
+
+HOST = Target("llvm")
+_C = {
+    "int8": ctypes.c_int8, "int16": ctypes.c_int16, "int32": ctypes.c_int32, "int64": ctypes.c_int64,
+    "uint8": ctypes.c_uint8, "uint16": ctypes.c_uint16, "uint32": ctypes.c_uint32, "uint64": ctypes.c_uint64,
+    "float32": ctypes.c_float, "float64": ctypes.c_double, "bool": ctypes.c_uint8,
+}  # fmt: skip
+
+
+def build(func: PrimFunc, target: Target = HOST, checked: bool = False) -> NativeLibrary:
+    """Compile without any cache and load."""
+    options = CompileOptions(checked=checked, cache=CacheOptions(None))
+    return load(compile_module({"f": func}, target, options))
+
+
+def call(library: NativeLibrary, func: PrimFunc, *arguments: Any) -> str | None:
+    """Call `f` with arrays for buffers and numbers for scalars; shape variables come from the arrays. The fault, if
+    any.
+    """
+    kinds: list[Any] = []
+    values: list[Any] = []
+    shapes: dict[Var, int] = {}
+    params = kernel_abi(func).params
+    for param, argument in zip(params, arguments):
+        if param.buffer is not None:
+            for dim, size in zip(param.buffer.shape, argument.shape):
+                if isinstance(dim, Var):
+                    shapes[dim] = size
+            kinds.append(ctypes.c_void_p)
+            values.append(argument.ctypes.data)
+        else:
+            kinds.append(_C[str(param.dtype)])
+            values.append(argument)
+    for param in params[len(arguments) :]:
+        kinds.append(ctypes.c_int64)
+        values.append(shapes[param.var])
+    ctypes.CFUNCTYPE(None, *kinds)(library.address("f"))(*values)
+    return library.take_fault()
+
+
+def run_native(func: PrimFunc, *arguments: Any, target: Target = HOST, checked: bool = False) -> str | None:
+    """Compile and call."""
+    return call(build(func, target, checked), func, *arguments)
+
+
+def random_array(shape: tuple[int, ...], dtype: str, seed: int = 0) -> np.ndarray:
+    """Values that every dtype can hold: small integers, or floats in [-2, 2]."""
+    generator = np.random.default_rng(seed)
+    kind = np.dtype(dtype) if dtype != "bfloat16" else None
+    if dtype == "bool":
+        return generator.integers(0, 2, shape).astype(bool)
+    if kind is not None and kind.kind in "iu":
+        low = -100 if kind.kind == "i" else 0
+        return generator.integers(low, 100, shape).astype(kind)
+    return generator.uniform(-2, 2, shape).astype(DataType(dtype).numpy)

@@ -1,0 +1,146 @@
+"""Every mathematical intrinsic against NumPy in float64: relative error, and the special values of C."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from baton._src.te.computation import compute, placeholder
+from baton._src.te.prim_func import create_prim_func
+from baton._src.tir import stmt as st
+from baton._src.tir.expr import Call, Var
+from baton._src.tir.intrinsics import intrinsic
+from baton._src.tir.prim_func import PrimFunc
+from tests.codegen.native_run import run_native
+
+SPECIAL = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    math.inf,
+    -math.inf,
+    math.nan,
+    1e-40,
+    -1e-40,
+    1e-30,
+    3e38,
+    -3e38,
+    88.0,
+    -103.0,
+    89.5,
+    -120.0,
+]
+_erf = np.vectorize(math.erf, otypes=["float64"])
+FUNCTIONS = {
+    "exp": (np.exp, (-104, 88.7)), "exp2": (np.exp2, (-149, 127.9)), "exp10": (lambda x: 10.0**x, (-44, 38.4)),
+    "expm1": (np.expm1, (-20, 88)), "log": (np.log, (1e-40, 1e38)), "log2": (np.log2, (1e-40, 1e38)),
+    "log10": (np.log10, (1e-40, 1e38)), "log1p": (np.log1p, (-0.999, 1e30)), "tanh": (np.tanh, (-12, 12)),
+    "sigmoid": (lambda x: 1 / (1 + np.exp(-x)), (-80, 80)), "erf": (_erf, (-5, 5)), "sin": (np.sin, (-1000, 1000)),
+    "cos": (np.cos, (-1000, 1000)), "tan": (np.tan, (-1000, 1000)), "sinh": (np.sinh, (-89, 89)),
+    "cosh": (np.cosh, (-89, 89)), "atan": (np.arctan, (-100, 100)), "asin": (np.arcsin, (-1, 1)),
+    "acos": (np.arccos, (-1, 1)), "asinh": (np.arcsinh, (-1e10, 1e10)), "acosh": (np.arccosh, (1, 1e10)),
+    "atanh": (np.arctanh, (-0.999, 0.999)), "sqrt": (np.sqrt, (0, 1e30)), "rsqrt": (lambda x: 1 / np.sqrt(x), (1e-30, 1e30)),
+    "floor": (np.floor, (-100, 100)), "ceil": (np.ceil, (-100, 100)), "trunc": (np.trunc, (-100, 100)),
+    "nearbyint": (np.rint, (-100, 100)), "fabs": (np.abs, (-100, 100)),
+}  # fmt: skip
+"""Name, meaning, range to sample."""
+
+
+def unary(name: str, dtype: str, size: int, vectorized: bool) -> PrimFunc:
+    source = placeholder((size,), dtype, "A")
+    func = create_prim_func([source, compute((size,), lambda i: Call(dtype, intrinsic(name), [source[i]]), "B")])
+    if not vectorized:
+        return func
+    root = func.body
+    assert isinstance(root, st.BlockRealize)
+    loop = root.block.body
+    assert isinstance(loop, st.For)
+    marked = root.block.with_fields(body=loop.with_fields(kind=st.ForKind.VECTORIZED))
+    return func.with_fields(body=root.with_fields(block=marked))
+
+
+def samples(low: float, high: float, count: int) -> np.ndarray:
+    """Evenly spaced, and evenly in the exponent where the range spans many."""
+    even = np.linspace(low, high, count // 2)
+    tiny = np.geomspace(max(abs(low), 1e-30) if low > 0 else 1e-30, high, count - count // 2)
+    return np.concatenate(
+        [even, tiny if low >= 0 else tiny * np.where(np.arange(len(tiny)) % 2, 1, -1).clip(low / high)]
+    )
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_float32_is_accurate(name: str) -> None:
+    """Guards the polynomials: a few units in the last place over the useful range, vectors and the odd tail alike."""
+    meaning, (low, high) = FUNCTIONS[name]
+    x = samples(low, high, 1013).astype("float32")
+    if name in ("sin", "cos", "tan"):
+        x = x[np.abs(x) < 1000]
+    found = np.empty_like(x)
+    run_native(unary(name, "float32", len(x), vectorized=True), x, found)
+    with np.errstate(all="ignore"):
+        expected = meaning(x.astype("float64"))
+        inside = np.abs(expected) < 3.4e38
+        scale = np.maximum(np.abs(expected), 1.2e-38 if name not in ("sin", "cos") else 1e-6)
+        error = np.abs(found.astype("float64") - expected) / scale
+    assert np.nanmax(error[inside]) < 1e-6, (name, x[inside][np.nanargmax(error[inside])])
+    assert np.isinf(found[np.isinf(expected.astype("float32"))]).all()
+
+
+@pytest.mark.parametrize("vectorized", [False, True])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_special_values(name: str, vectorized: bool) -> None:
+    """Guards infinities, NaN, zeros with their sign, and subnormals."""
+    meaning = FUNCTIONS[name][0]
+    x = np.array(SPECIAL, "float32")
+    found = np.empty_like(x)
+    run_native(unary(name, "float32", len(x), vectorized), x, found)
+    with np.errstate(all="ignore"):
+        expected = meaning(x.astype("float64")).astype("float32")
+    if name in ("sin", "cos", "tan"):  # beyond the documented range
+        keep = ~(np.abs(x) > 1e9)
+        x, found, expected = x[keep], found[keep], expected[keep]
+    np.testing.assert_allclose(found, expected, rtol=2e-6, atol=2e-38, err_msg=f"{name} of {x}")
+    if name not in ("exp", "exp2", "exp10", "cosh", "cos", "sigmoid", "acos", "log", "acosh"):
+        np.testing.assert_array_equal(np.signbit(found[:2]), np.signbit(expected[:2]), err_msg=name)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("name", ["exp", "log", "tanh", "sigmoid", "erf", "sin", "sqrt", "floor", "rsqrt", "atan"])
+def test_other_widths(name: str, dtype: str) -> None:
+    """Guards float64 and the narrow floats, which compute in float32 and round once."""
+    func = unary(name, dtype, 37, vectorized=True)
+    buffer = next(iter(func.buffer_map.values()))
+    x = np.linspace(0.25, 4, 37).astype(buffer.dtype.numpy)
+    found = np.empty_like(x)
+    run_native(func, x, found)
+    expected = FUNCTIONS[name][0](x.astype("float64"))
+    tolerance = {"float64": 1e-14, "float16": 1e-3, "bfloat16": 8e-3}[dtype]
+    np.testing.assert_allclose(found.astype("float64"), expected, rtol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_pow(dtype: str) -> None:
+    """Guards pow: accuracy, negative bases, C's special cases."""
+    values = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, 3.0, -3.0, 2.5, math.inf, -math.inf, math.nan, 100.25, 1e-3]
+    x, y = (a.ravel().astype(dtype) for a in np.meshgrid(values, values))
+    a, b = placeholder((len(x),), dtype, "A"), placeholder((len(x),), dtype, "B")
+    result = compute((len(x),), lambda i: Call(dtype, intrinsic("pow"), [a[i], b[i]]), "C")
+    found = np.empty_like(x)
+    run_native(create_prim_func([a, b, result]), x, y, found)
+    with np.errstate(all="ignore"):
+        expected = np.power(x, y)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_variable_is_unused() -> None:
+    """Guards scalars in the signature: an unused one still takes its place."""
+    n = Var("n", "int32")
+    source = placeholder((4,), "float32", "A")
+    func = create_prim_func([n, source, compute((4,), lambda i: source[i] + source[i], "B")])
+    x = np.arange(4, dtype="float32")
+    found = np.empty_like(x)
+    run_native(func, 7, x, found)
+    np.testing.assert_array_equal(found, x + x)
