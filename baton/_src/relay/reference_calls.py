@@ -1,0 +1,51 @@
+"""A Relay operator call evaluated by `OpDef.reference`: tensors to NumPy arrays and back.
+
+Where Relay gives as an attribute what the neutral signature has as an operand (reshape's target), the operator's own
+`relay_to_relax` moves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import NO_ATTRS
+from baton._src.ir.expr import Op
+from baton._src.ir.op_def import NotApplicable
+from baton._src.support.diagnostics import fail
+from baton._src.values.tensor import NDArray
+
+
+def call_reference(op: Op, args: Sequence[Any], node: Any) -> Any:
+    """The value of calling `op` with `args` (values); `node` is the call, for its attributes and place."""
+    definition = op.definition
+    span = getattr(node, "span", None)
+    if definition is None or isinstance(definition.reference, NotApplicable):
+        why = definition.reference.why if definition is not None else "it was never defined"
+        raise fail("relay-run", f"{op.name} has no implementation: {why}", span=span, help="register one")
+    attrs = getattr(node, "attrs", None)
+    if attrs is None:
+        attrs = definition.attrs() if definition.attrs is not None else NO_ATTRS
+    inputs = [to_numpy(a) for a in args]
+    if definition.relay_to_relax is not None:
+        inputs, attrs = definition.relay_to_relax(inputs, attrs)
+    return _from_numpy(definition.reference(inputs, attrs))
+
+
+def to_numpy(value: Any) -> Any:
+    """A value as the reference wants it."""
+    if isinstance(value, NDArray):
+        return value.data
+    return tuple(to_numpy(v) for v in value) if isinstance(value, (tuple, list)) else value
+
+
+def _from_numpy(found: Any) -> Any:
+    if isinstance(found, (tuple, list)):
+        return tuple(_from_numpy(item) for item in found)
+    if isinstance(found, np.ndarray):
+        return NDArray(found if found.flags.c_contiguous else np.ascontiguousarray(found))
+    if isinstance(found, np.generic):
+        return NDArray(np.asarray(found))
+    return found

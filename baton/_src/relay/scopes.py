@@ -1,0 +1,99 @@
+"""Where a node of a graph is evaluated: the smallest scope that holds all its uses.
+
+A function's body, an if's branches and a match's clauses open scopes; a node used in several of them belongs to their
+lowest common ancestor, and is evaluated at most once in each run of it (seed 003, CalcScope; contradictions B-14).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.types import Constructor
+from baton._src.relay.expressions import parts, walk
+from baton._src.relay.nodes import Function, If, Let, Match, Var
+
+
+class Scope:
+    """A place that is run as a whole. `parent` encloses it; `depth` counts from the outermost, 0."""
+
+    __slots__ = ("depth", "owner", "parent")
+
+    def __init__(self, parent: Scope | None, owner: Any = None) -> None:
+        self.parent = parent
+        self.depth = 0 if parent is None else parent.depth + 1
+        self.owner = owner
+
+    def common(self, other: Scope) -> Scope:
+        """The smallest scope around both."""
+        one: Any = self
+        two: Any = other
+        while one.depth > two.depth:
+            one = one.parent
+        while two.depth > one.depth:
+            two = two.parent
+        while one is not two:
+            one, two = one.parent, two.parent
+        found: Scope = one
+        return found
+
+
+class Scopes:
+    """The scopes of everything below `root`."""
+
+    def __init__(self, root: Any) -> None:
+        self.outermost = Scope(None)
+        self.of: dict[Any, Scope] = {root: self.outermost}
+        """The scope of each expression and of each bound variable."""
+        self.inner: dict[tuple[Any, int], Scope] = {}
+        """The scopes that a node opens, by position: a function's body 0, branches 1 and 2, clauses from 1."""
+        self.uses: dict[Any, int] = {root: 1}
+        self.lifted: set[Any] = set()
+        """Nodes whose scope moved up because uses in different scopes share them (operators and the like excepted)."""
+        for node in reversed(walk(root)):
+            self._spread(node, self.of[node])
+
+    def _spread(self, node: Any, here: Scope) -> None:
+        of, uses = self.of, self.uses
+        for position, part, opens in _edges(node):
+            scope = here
+            if opens:
+                scope = Scope(here, node)
+                self.inner[(node, position)] = scope
+            known = of.get(part)
+            if known is None:
+                of[part] = scope
+                uses[part] = 1
+            else:
+                uses[part] += 1
+                common = known.common(scope) if known is not scope else known
+                if common is not known or common is not scope:
+                    of[part] = common
+                    if not isinstance(part, (Op, GlobalVar, Constructor, Var)):
+                        self.lifted.add(part)
+
+    def shared(self, node: Any) -> bool:
+        """Used more than once."""
+        return self.uses.get(node, 0) > 1
+
+
+def _edges(node: Any) -> Iterator[tuple[int, Any, bool]]:
+    """The parts of a node with their position, and whether each is in a scope of its own."""
+    match node:
+        case Function():
+            yield 0, node.body, True
+        case If():
+            yield 0, node.cond, False
+            yield 1, node.true_branch, True
+            yield 2, node.false_branch, True
+        case Match():
+            yield 0, node.data, False
+            for position, clause in enumerate(node.clauses):
+                yield position + 1, clause.rhs, True
+        case Let():
+            yield 0, node.value, False
+            yield 1, node.body, False
+        case _:
+            for position, part in enumerate(parts(node)):
+                yield position, part, False
