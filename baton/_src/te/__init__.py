@@ -1,1 +1,1 @@
-"""Tensor expressions: `placeholder`, `compute`, reductions, scans by hand-written TIR, and `create_prim_func` to TIR."""
+"""Tensor expressions: `placeholder`, `compute`, reductions, hand-written TIR, and `create_prim_func` to TIR."""

@@ -1,4 +1,4 @@
-"""Arithmetic on whole tensors: `A + B`, `A * 2.0`, `-A`, elementwise with NumPy's broadcasting; results are named as in topi."""
+"""Arithmetic on whole tensors: `A + B`, `A * 2.0`, `-A`: elementwise with NumPy's broadcasting, named as in topi."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from baton._src.tir.expr import IntImm
 
 
 def build(name: str, *operands: Any) -> Any:
-    """What a Python operator on tensors computes; `NotImplemented` for operands that are neither tensors nor scalars."""
+    """What a Python operator on tensors computes; `NotImplemented` for what is neither tensor nor scalar."""
     if name == "cast":
         return _cast(operands[0], operands[1])
     for operand in operands:

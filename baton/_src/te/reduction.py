@@ -32,7 +32,7 @@ def comm_reducer(fcombine: Callable[..., Any], fidentity: Callable[..., Any], na
         source = tuple(operators.convert(e) for e in (expr if isinstance(expr, (tuple, list)) else (expr,)))
         axes = (axis,) if isinstance(axis, IterVar) else tuple(axis)
         for one in axes:
-            if not isinstance(one, IterVar) or one.iter_type != "reduce":
+            if one.iter_type != "reduce":
                 raise fail("te-axis", f"{name}: {one!r} is not a reduce axis", help="make it with te.reduce_axis")
         combiner = _combiner(name, fcombine, fidentity, [e.dtype for e in source])
         condition = IntImm(BOOL, 1) if where is None else operators.convert(where)

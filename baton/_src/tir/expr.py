@@ -48,6 +48,9 @@ class Var(PrimExpr):
 class SizeVar(Var):
     """A variable known to be >= 0 (a size)."""
 
+    def __init__(self, name: str = "size", dtype: object = "int32", span: Span | None = None) -> None:
+        Var.__init__(self, name, dtype, span)
+
 
 @node
 class IntImm(PrimExpr):

@@ -1,0 +1,277 @@
+"""`Analyzer`: what can be said of integer expressions: simpler forms, equality, bounds, remainders, proofs.
+
+    analyzer = Analyzer()
+    analyzer.bind(i, Range(0, 8))
+    analyzer.simplify((n * 8 + i) // 8)      # n
+    analyzer.equal(n + n, n * 2)             # True; False if they certainly differ, None if undecided
+    with analyzer.constrained(n > 4):
+        analyzer.prove(n >= 5)               # True
+
+int32 and int64 expressions are taken not to overflow. Nothing is assumed of a variable's sign unless it is a
+`SizeVar`, bound to a range, marked, or constrained. Answers are sound: "unknown" is None or False, never a guess.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.structural import structural_equal
+from baton._src.tir import expr as tir
+from baton._src.tir import operators
+from baton._src.tir.arith import conditions, division, modular
+from baton._src.tir.arith import polynomial as p
+from baton._src.tir.arith.bounds import bound
+from baton._src.tir.arith.canonical import canonical
+from baton._src.tir.arith.facts import Context
+from baton._src.tir.arith.polynomial import Poly
+from baton._src.tir.arith.proofs import is_nonnegative
+from baton._src.tir.expr import IntImm, IterVar, Var
+from baton._src.values.dtype import INT64
+
+POS_INF = (1 << 63) - 1
+NEG_INF = -POS_INF
+
+
+@dataclass(frozen=True, slots=True)
+class ConstIntBound:
+    """Both ends inclusive; `POS_INF` and `NEG_INF` where there is none."""
+
+    min_value: int
+    max_value: int
+
+    POS_INF = POS_INF
+    NEG_INF = NEG_INF
+
+
+@dataclass(frozen=True, slots=True)
+class ModularSet:
+    """The integers base + coeff * k; (1, 0) says nothing, coeff 0 is the constant base."""
+
+    coeff: int
+    base: int
+
+
+class Analyzer:
+    """Knows facts about variables and answers questions under them."""
+
+    def __init__(self) -> None:
+        self._ctx = Context()
+
+    # ------------------------------------------------------------------------------------------ questions
+
+    def simplify(self, expr: Any) -> Any:
+        """An equal expression in canonical form; the same object where nothing changes."""
+        given = operators.convert(expr)
+        if isinstance(given, (IntImm, tir.FloatImm, tir.AnyDim, tir.StringImm)) or given.dtype.kind == "void":
+            return given
+        found = self._ctx.atoms.emit(canonical(self._ctx, given), given.dtype)
+        return given if found is given or structural_equal(found, given) else found
+
+    def canonical_simplify(self, expr: Any) -> Any:
+        """`simplify` under TVM's other name."""
+        return self.simplify(expr)
+
+    def rewrite_simplify(self, expr: Any) -> Any:
+        """`simplify` under TVM's other name."""
+        return self.simplify(expr)
+
+    def equal(self, a: Any, b: Any) -> bool | None:
+        """True if `a` and `b` are certainly equal, False if they certainly differ, None if undecided."""
+        if isinstance(a, int) and isinstance(b, int):
+            return a == b
+        if isinstance(a, tir.AnyDim) or isinstance(b, tir.AnyDim):
+            return None
+        if a is b:
+            return True
+        gap = self._gap(a, b)
+        number = p.as_constant(gap)
+        if number is None:
+            number = p.as_constant(conditions.is_zero(self._ctx, gap, INT64))
+            if number is None:
+                number = 1 if not self._without_remainders(gap) else None
+            return None if number is None else bool(number)
+        return number == 0
+
+    def can_prove_equal(self, a: Any, b: Any) -> bool:
+        """Whether `a` and `b` are certainly equal."""
+        return self.equal(a, b) is True
+
+    def prove(self, condition: Any) -> bool:
+        """Whether the condition certainly holds."""
+        given = operators.convert(condition)
+        return p.as_constant(canonical(self._ctx, given)) == 1
+
+    def can_prove(self, condition: Any) -> bool:
+        """`prove` under TVM's name."""
+        return self.prove(condition)
+
+    def is_nonnegative(self, expr: Any) -> bool:
+        """Whether `expr >= 0` certainly holds."""
+        return is_nonnegative(self._ctx, self._poly(expr))
+
+    def const_int_bound(self, expr: Any) -> ConstIntBound:
+        """Constant bounds of an integer expression."""
+        low, high = bound(self._ctx, self._poly(expr))
+        return ConstIntBound(
+            NEG_INF if math.isinf(low) else max(int(low), NEG_INF),
+            POS_INF if math.isinf(high) else min(int(high), POS_INF),
+        )
+
+    def modular_set(self, expr: Any) -> ModularSet:
+        """What the expression is modulo something."""
+        return ModularSet(*modular.modular_set(self._ctx, self._poly(expr)))
+
+    def _poly(self, expr: Any) -> Poly:
+        return p.constant(expr) if isinstance(expr, int) else canonical(self._ctx, operators.convert(expr))
+
+    def _gap(self, a: Any, b: Any) -> Poly:
+        return division.recombine(self._ctx, p.subtract(self._poly(a), self._poly(b)))
+
+    def _without_remainders(self, poly: Poly) -> Poly:
+        """Every x % c written as x - c * (x // c): two forms of one value cancel."""
+        for _ in range(8):
+            for monomial in list(poly):
+                index = next((i for i in monomial if self._ctx.atoms[i].kind == "mod"), None)
+                if index is None:
+                    continue
+                numerator, divisor = self._ctx.atoms[index].args
+                if p.as_constant(divisor) == 0:
+                    continue
+                quotient = division.floor_div(self._ctx, numerator, divisor)
+                value = p.subtract(numerator, p.multiply(divisor, quotient))
+                rest = p.without(monomial, (index,))
+                assert rest is not None
+                factor = {rest: poly[monomial]}
+                poly = p.add({m: c for m, c in poly.items() if m != monomial}, p.multiply(factor, value))
+                break
+            else:
+                return poly
+        return poly
+
+    # ---------------------------------------------------------------------------------------------- facts
+
+    def bind(self, var: Var | IterVar, domain: Any, allow_override: bool = True) -> None:
+        """Note that `var` ranges over a `Range` (taken not to be empty) or equals an expression."""
+        given = var.var if isinstance(var, IterVar) else var
+        index = self._atom(given)
+        facts = self._ctx.facts
+        for known in (facts.bounds, facts.lower, facts.upper, facts.definitions, facts.modular):
+            known.pop(index, None)
+        if isinstance(domain, Range):
+            self._bind_range(index, self._poly(domain.min), self._poly(domain.extent))
+        else:
+            facts.definitions[index] = self._poly(domain)
+        self._ctx.forget()
+
+    def _bind_range(self, index: int, begin: Poly, extent: Poly) -> None:
+        facts = self._ctx.facts
+        if p.as_constant(extent) == 1:
+            facts.definitions[index] = begin
+            return
+        last = p.shift(p.add(begin, extent), -1)
+        facts.narrow(index, bound(self._ctx, begin)[0], bound(self._ctx, last)[1])
+        facts.lower[index] = () if p.as_constant(begin) is not None else (begin,)
+        facts.upper[index] = () if p.as_constant(last) is not None else (last,)
+
+    def mark_nonnegative(self, *variables: Var) -> None:
+        """Note that variables are >= 0 (shape variables)."""
+        for var in variables:
+            self._ctx.facts.narrow(self._atom(var), 0, math.inf)
+        self._ctx.forget()
+
+    def mark_positive(self, *variables: Var) -> None:
+        """Note that variables are >= 1."""
+        for var in variables:
+            self._ctx.facts.narrow(self._atom(var), 1, math.inf)
+        self._ctx.forget()
+
+    def _atom(self, var: Var) -> int:
+        return self._ctx.atoms.intern(("var", var), "var", (), var.dtype, lambda: var)
+
+    @contextmanager
+    def constrained(self, condition: Any) -> Iterator[None]:
+        """Inside, `condition` holds."""
+        outer = self._ctx.facts
+        form = canonical(self._ctx, operators.convert(condition))
+        self._ctx.facts = outer.copy()
+        self._assume(form)
+        self._ctx.forget()
+        try:
+            yield
+        finally:
+            self._ctx.facts = outer
+            self._ctx.forget()
+
+    def constraint_scope(self, condition: Any) -> Any:
+        """`constrained` under TVM's name."""
+        return self.constrained(condition)
+
+    def _assume(self, condition: Poly) -> None:
+        if p.as_constant(condition) is not None:
+            return
+        atom = self._ctx.atoms[next(iter(condition))[0]]
+        facts = self._ctx.facts
+        facts.conditions[atom.index] = True
+        match atom.kind:
+            case "and":
+                for part in atom.args:
+                    self._assume(part)
+            case "not":
+                facts.conditions[next(iter(atom.args[0]))[0]] = False
+            case "ge0" if self._is_stable(atom.args[0]):
+                self._assume_nonnegative(atom.args[0])
+            case "eq0" if self._is_stable(atom.args[0]):
+                self._assume_zero(atom.args[0])
+
+    def _is_stable(self, poly: Poly) -> bool:
+        """Whether the value cannot change: nothing is read from memory."""
+        return all(self._ctx.atoms[i].kind != "opaque" for i in p.atoms_of(poly))
+
+    def _assume_nonnegative(self, poly: Poly) -> None:
+        facts = self._ctx.facts
+        facts.constraints = (*facts.constraints, poly)
+        rest, number = p.split_constant(poly)
+        if len(rest) != 1:
+            return
+        ((monomial, coefficient),) = rest.items()
+        if len(monomial) == 1:
+            if coefficient > 0:
+                facts.narrow(monomial[0], -(number // coefficient), math.inf)
+            else:
+                facts.narrow(monomial[0], -math.inf, number // -coefficient)
+
+    def _assume_zero(self, poly: Poly) -> None:
+        self._assume_nonnegative(poly)
+        self._assume_nonnegative(p.scale(poly, -1))
+        rest, number = p.split_constant(poly)
+        for monomial, coefficient in rest.items():
+            if len(monomial) != 1 or abs(coefficient) != 1:
+                continue
+            atom = self._ctx.atoms[monomial[0]]
+            others = p.scale({m: c for m, c in poly.items() if m != monomial}, -coefficient)
+            if atom.kind == "var" and all(atom.index not in m for m in others):
+                self._ctx.facts.definitions[atom.index] = others
+                return
+            if atom.kind == "mod" and len(rest) == 1:
+                self._assume_remainder(atom.args[0], atom.args[1], -coefficient * number)
+
+    def _assume_remainder(self, numerator: Poly, divisor: Poly, base: int) -> None:
+        """numerator % divisor == base, noted for a numerator that is a variable plus a constant."""
+        by = p.as_constant(divisor)
+        inner, offset = p.split_constant(numerator)
+        if by is None or by <= 0 or len(inner) != 1:
+            return
+        ((monomial, coefficient),) = inner.items()
+        if len(monomial) == 1 and coefficient == 1:
+            self._ctx.facts.modular[monomial[0]] = (by, (base - offset) % by)
+
+
+def simplify(expr: PrimExpr) -> PrimExpr:
+    """`Analyzer().simplify` for one expression without facts."""
+    found: PrimExpr = Analyzer().simplify(expr)
+    return found

@@ -1,0 +1,95 @@
+"""Atoms: what polynomials are made of. Variables, quotients, remainders, extrema, conditions, and anything opaque.
+
+Atoms are interned: equal keys give one number, so equality of polynomials is equality of dicts. Each carries the
+expression it stands for, made when it is interned, so that turning a polynomial back into an expression never recurses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.tir import operators
+from baton._src.tir.arith.polynomial import Key, Monomial, Poly, key
+from baton._src.tir.expr import literal
+from baton._src.values.dtype import DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """`kind`: `var`, `div`, `mod`, `min`, `max`, `ge0` (args[0] >= 0), `eq0`, `and`, `or`, `not`, or `opaque`."""
+
+    index: int
+    kind: str
+    args: tuple[Poly, ...]
+    dtype: DataType
+    expr: PrimExpr
+
+
+class AtomTable:
+    """All atoms met, by key and by number."""
+
+    def __init__(self) -> None:
+        self.atoms: list[Atom] = []
+        self._known: dict[Any, int] = {}
+        self._emitted: dict[tuple[Key, DataType], PrimExpr] = {}
+
+    def __getitem__(self, index: int) -> Atom:
+        return self.atoms[index]
+
+    def find(self, identity: Any) -> int | None:
+        """The number of the atom with this key, if it was met."""
+        return self._known.get(identity)
+
+    def intern(
+        self, identity: Any, kind: str, args: tuple[Poly, ...], dtype: DataType, make: Callable[[], PrimExpr]
+    ) -> int:
+        """The number of the atom with this key; `make` gives its expression if it is new."""
+        index = self._known.get(identity)
+        if index is None:
+            expr = make()
+            index = self._known[identity] = len(self.atoms)
+            self.atoms.append(Atom(index, kind, args, dtype, expr))
+        return index
+
+    def emit(self, poly: Poly, dtype: DataType) -> PrimExpr:
+        """The polynomial as an expression: products in order of their atoms, the constant last, no leading minus."""
+        identity = (key(poly), dtype)
+        found = self._emitted.get(identity)
+        if found is None:
+            found = self._emitted[identity] = self._sum(poly, dtype)
+        return found
+
+    def _sum(self, poly: Poly, dtype: DataType) -> PrimExpr:
+        number = poly.get((), 0)
+        terms = sorted((m for m in poly if m), key=_emission_order)
+        if not terms:
+            return literal(number, dtype)
+        positive = [m for m in terms if poly[m] > 0]
+        if not positive and number > 0:
+            total, rest, number = literal(number, dtype), terms, 0
+        else:
+            first = positive[0] if positive else terms[0]
+            total = self._product(first, poly[first], dtype)
+            rest = [m for m in terms if m is not first]
+        for monomial in rest:
+            coefficient = poly[monomial]
+            part = self._product(monomial, abs(coefficient), dtype)
+            total = operators.add(total, part) if coefficient > 0 else operators.subtract(total, part)
+        if number < 0:
+            return operators.subtract(total, literal(-number, dtype))
+        return operators.add(total, literal(number, dtype))
+
+    def _product(self, monomial: Monomial, coefficient: int, dtype: DataType) -> PrimExpr:
+        found: PrimExpr | None = None
+        for index in monomial:
+            factor = operators.cast(dtype, self.atoms[index].expr)
+            found = factor if found is None else operators.multiply(found, factor)
+        assert found is not None
+        return operators.multiply(found, literal(coefficient, dtype))
+
+
+def _emission_order(monomial: Monomial) -> tuple[int, ...]:
+    return monomial

@@ -1,0 +1,247 @@
+"""Quotients and remainders, rounding down: (8*i + j) // 8 is i where 0 <= j < 8, and their kin.
+
+Every result is exact for any integers within the known facts; a divisor is taken not to be 0. Quotients and remainders
+by a constant are reduced first: multiples of the divisor leave, the constant term lies in [0, divisor).
+"""
+
+from __future__ import annotations
+
+import math
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.tir import operators
+from baton._src.tir.arith import polynomial as p
+from baton._src.tir.arith.bounds import bound
+from baton._src.tir.arith.facts import Context
+from baton._src.tir.arith.modular import modular_set
+from baton._src.tir.arith.polynomial import Poly
+from baton._src.tir.arith.proofs import is_nonnegative, is_within
+from baton._src.tir.expr import FloorDiv, FloorMod
+from baton._src.values.dtype import INT64, DataType
+
+
+def floor_div(ctx: Context, numerator: Poly, divisor: Poly, dtype: DataType = INT64) -> Poly:
+    """numerator // divisor"""
+    number = p.as_constant(divisor)
+    if number == 0:
+        return _atom(ctx, "div", numerator, divisor, dtype)
+    if number is not None:
+        return _div_constant(ctx, p.scale(numerator, -1) if number < 0 else numerator, abs(number), dtype)
+    numerator, divisor, _ = _cancel(numerator, divisor)
+    if p.as_constant(divisor) is not None:
+        return floor_div(ctx, numerator, divisor, dtype)
+    quotient, rest = p.divide_by(numerator, divisor)
+    if not rest or is_within(ctx, rest, divisor):
+        return quotient
+    if is_within(ctx, p.add(rest, divisor), divisor):
+        return p.shift(quotient, -1)
+    return p.add(quotient, _atom(ctx, "div", rest, divisor, dtype))
+
+
+def floor_mod(ctx: Context, numerator: Poly, divisor: Poly, dtype: DataType = INT64) -> Poly:
+    """numerator % divisor (the sign of the divisor)"""
+    number = p.as_constant(divisor)
+    if number == 0:
+        return _atom(ctx, "mod", numerator, divisor, dtype)
+    if number is not None:
+        if number < 0:
+            return p.scale(_mod_constant(ctx, p.scale(numerator, -1), -number, dtype), -1)
+        return _mod_constant(ctx, numerator, number, dtype)
+    numerator, divisor, factor = _cancel(numerator, divisor)
+    if p.as_constant(divisor) is not None:
+        return p.multiply(floor_mod(ctx, numerator, divisor, dtype), factor)
+    _, rest = p.divide_by(numerator, divisor)
+    if not rest or is_within(ctx, rest, divisor):
+        return p.multiply(rest, factor)
+    if is_within(ctx, p.add(rest, divisor), divisor):
+        return p.multiply(p.add(rest, divisor), factor)
+    return p.multiply(_atom(ctx, "mod", rest, divisor, dtype), factor)
+
+
+def _cancel(numerator: Poly, divisor: Poly) -> tuple[Poly, Poly, Poly]:
+    """Both without their common factor, and the factor: (W*x) // (W*y) is x // y, (W*x) % (W*y) is W * (x % y)."""
+    if not numerator:
+        return numerator, divisor, p.ONE
+    shared = p.common_monomial({**numerator, **divisor})
+    number = math.gcd(*numerator.values(), *divisor.values())
+    if not shared and number == 1:
+        return numerator, divisor, p.ONE
+
+    def reduce(poly: Poly) -> Poly:
+        found: Poly = {}
+        for monomial, coefficient in poly.items():
+            rest = p.without(monomial, shared)
+            assert rest is not None
+            found[rest] = coefficient // number
+        return found
+
+    return reduce(numerator), reduce(divisor), {shared: number}
+
+
+def _split(numerator: Poly, divisor: int) -> tuple[Poly, Poly]:
+    """(q, r) with numerator == divisor * q + r, r's coefficients below the divisor, its constant in [0, divisor)."""
+    quotient: Poly = {}
+    rest: Poly = {}
+    for monomial, coefficient in numerator.items():
+        if monomial:
+            whole = abs(coefficient) // divisor * (1 if coefficient > 0 else -1)
+        else:
+            whole = coefficient // divisor
+        left = coefficient - whole * divisor
+        if whole:
+            quotient[monomial] = whole
+        if left:
+            rest[monomial] = left
+    return quotient, rest
+
+
+def _div_constant(ctx: Context, numerator: Poly, divisor: int, dtype: DataType) -> Poly:
+    total: Poly = {}
+    while True:
+        quotient, rest = _split(numerator, divisor)
+        total = p.add(total, quotient)
+        if not rest:
+            return total
+        low, high = bound(ctx, rest)
+        if math.isfinite(low) and math.isfinite(high) and low // divisor == high // divisor:
+            return p.shift(total, int(low // divisor))
+        nested = _single_quotient(ctx, rest)
+        if nested is not None:
+            # (a // b + x) // c == (a + b*x) // (b*c)
+            inner, other, by = nested
+            numerator, divisor = p.add(inner, p.scale(other, by)), divisor * by
+            continue
+        part = _coarse_part(ctx, rest, divisor)
+        if part is None:
+            return p.add(total, _atom(ctx, "div", rest, p.constant(divisor), dtype))
+        coarse, _, step = part
+        numerator, divisor = coarse, divisor // step
+
+
+def _mod_constant(ctx: Context, numerator: Poly, divisor: int, dtype: DataType) -> Poly:
+    factor = 1
+    total: Poly = {}
+    while True:
+        _, rest = _split(_open_remainders(ctx, numerator, divisor), divisor)
+        if not rest:
+            return total
+        low, high = bound(ctx, rest)
+        if math.isfinite(low) and math.isfinite(high) and low // divisor == high // divisor:
+            return p.add(total, p.shift(rest, -int(low // divisor) * divisor), factor)
+        coefficient, base = modular_set(ctx, rest)
+        if coefficient % divisor == 0:
+            return p.shift(total, factor * (base % divisor))
+        part = _coarse_part(ctx, rest, divisor)
+        if part is None:
+            return p.add(total, _atom(ctx, "mod", rest, p.constant(divisor), dtype), factor)
+        coarse, fine, step = part
+        total = p.add(total, fine, factor)
+        numerator, divisor, factor = coarse, divisor // step, factor * step
+
+
+def _open_remainders(ctx: Context, poly: Poly, divisor: int) -> Poly:
+    """(a % b) -> a inside a remainder by a divisor of b."""
+    changed = True
+    while changed:
+        changed = False
+        for monomial, coefficient in poly.items():
+            if len(monomial) != 1:
+                continue
+            atom = ctx.atoms[monomial[0]]
+            by = p.as_constant(atom.args[1]) if atom.kind == "mod" else None
+            if by is not None and by != 0 and (by * coefficient) % divisor == 0:
+                poly = p.add({m: c for m, c in poly.items() if m != monomial}, atom.args[0], coefficient)
+                changed = True
+                break
+    return poly
+
+
+def _single_quotient(ctx: Context, rest: Poly) -> tuple[Poly, Poly, int] | None:
+    """(a, others, b) if the only quotient among the terms is a // b, with b > 0 a number and coefficient 1."""
+    found: tuple[Poly, Poly, int] | None = None
+    for monomial, coefficient in rest.items():
+        if len(monomial) != 1 or ctx.atoms[monomial[0]].kind != "div":
+            continue
+        inner, by_poly = ctx.atoms[monomial[0]].args
+        by = p.as_constant(by_poly)
+        if found is not None or coefficient != 1 or by is None or by <= 0:
+            return None
+        found = inner, {m: c for m, c in rest.items() if m != monomial}, by
+    return found
+
+
+def _coarse_part(ctx: Context, rest: Poly, divisor: int) -> tuple[Poly, Poly, int] | None:
+    """(coarse, fine, g) with rest == g * coarse + fine, 0 <= fine < g, g > 1 a divisor of the divisor."""
+    steps = {math.gcd(divisor, c) for m, c in rest.items() if m} - {1}
+    for step in sorted(steps, reverse=True):
+        fine = {m: c for m, c in rest.items() if c % step or not m}
+        low, high = bound(ctx, fine)
+        if math.isfinite(low) and math.isfinite(high) and low // step == high // step:
+            offset = int(low // step)
+            coarse = {m: c // step for m, c in rest.items() if m and c % step == 0}
+            return p.shift(coarse, offset), p.shift(fine, -offset * step), step
+    return None
+
+
+def _atom(ctx: Context, kind: str, numerator: Poly, divisor: Poly, dtype: DataType) -> Poly:
+    def make() -> PrimExpr:
+        a, b = ctx.atoms.emit(numerator, dtype), ctx.atoms.emit(divisor, dtype)
+        if operators.is_const(b, 0):
+            return FloorDiv(a, b) if kind == "div" else FloorMod(a, b)
+        return operators.floordiv(a, b) if kind == "div" else operators.floormod(a, b)
+
+    return p.atom(ctx.atoms.intern((kind, p.key(numerator), p.key(divisor)), kind, (numerator, divisor), dtype, make))
+
+
+def recombine(ctx: Context, poly: Poly, dtype: DataType = INT64) -> Poly:
+    """Quotients and remainders that belong together joined: x//c*c + x%c is x; x%4 + x//4%2*4 is x%8."""
+    for monomial in list(poly):
+        if monomial not in poly:
+            continue
+        for position, index in enumerate(monomial):
+            kind = ctx.atoms[index].kind
+            if kind in ("mod", "div"):
+                factor = {monomial[:position] + monomial[position + 1 :]: poly[monomial]}
+                join = _join if kind == "mod" else _join_exact
+                poly = join(ctx, poly, index, factor, dtype)
+                break
+    return poly
+
+
+def _join_exact(ctx: Context, poly: Poly, index: int, factor: Poly, dtype: DataType) -> Poly:
+    """x//c*c is x - b where x is known to be b modulo c."""
+    numerator, by = ctx.atoms[index].args
+    divisor = p.as_constant(by)
+    if not divisor or not ctx.facts.modular or any(c % divisor for c in factor.values()):
+        return poly
+    coefficient, base = modular_set(ctx, numerator)
+    if coefficient % divisor:
+        return poly
+    exact = p.multiply(p.divide_exactly(factor, divisor), p.shift(numerator, -(base % divisor)))
+    return p.add(p.subtract(poly, p.multiply(factor, p.atom(index))), exact)
+
+
+def _join(ctx: Context, poly: Poly, index: int, factor: Poly, dtype: DataType) -> Poly:
+    numerator, divisor = ctx.atoms[index].args
+    if p.as_constant(divisor) == 0:
+        return poly
+    remainder = p.multiply(factor, p.atom(index))
+    partner = p.multiply(p.multiply(factor, divisor), floor_div(ctx, numerator, divisor, dtype))
+    joined = p.add(p.subtract(p.subtract(poly, remainder), partner), p.multiply(factor, numerator))
+    if len(joined) < len(poly):
+        return joined
+    inner = _single_quotient(ctx, numerator)
+    outer = p.as_constant(divisor)
+    number = p.as_constant(factor)
+    if inner is None or inner[1] or outer is None or number is None or number % inner[2]:
+        return poly
+    x, _, by = inner
+    low = p.scale(floor_mod(ctx, x, p.constant(by), dtype), number // by)
+    whole = p.scale(floor_mod(ctx, x, p.constant(by * outer), dtype), number // by)
+    joined = p.add(p.subtract(p.subtract(poly, remainder), low), whole)
+    return joined if len(joined) < len(poly) else poly
+
+
+def truncation_is_floor(ctx: Context, numerator: Poly, divisor: Poly) -> bool:
+    """Whether dividing toward zero and rounding down agree: neither operand is negative."""
+    return is_nonnegative(ctx, numerator) and is_nonnegative(ctx, divisor)
