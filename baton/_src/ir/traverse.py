@@ -2,7 +2,8 @@
 
 Everything is derived from `Node.specs`: a child is a node in a field that is no note, directly or inside a tuple, a
 dict (keys and values) or an attribute record. `notes=True` walks notes that hold nodes as well (the struct info of
-Relax variables, where shape variables live; Relay's checked types).
+Relax variables, where shape variables live; Relay's checked types) except those of GlobalVars, which belong to the
+function they name.
 
     children(call)                       # one level
     post_order(function)                 # the DAG, each node once, children first
@@ -20,6 +21,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, TypeVar
 
 from baton._src.ir.attrs import Attrs
+from baton._src.ir.expr import GlobalVar
 from baton._src.ir.node import Node, Role
 
 Rule = Callable[[Any], Node | None]
@@ -43,7 +45,7 @@ def _plan(cls: type[Node], notes: bool) -> tuple[str, ...]:
             for s in cls.specs
             if annotations.get(s.name) not in _NO_NODES
             and s.name not in ("span", "definition")
-            and (notes or s.role is not Role.NOTE)
+            and (s.role is not Role.NOTE or (notes and cls is not GlobalVar))
         )
         _plans[(cls, notes)] = found
     return found
