@@ -13,7 +13,7 @@ from baton._src.support.diagnostics import fail
 
 @node
 class IRModule(Node):
-    """The unit of compilation. `with_function` and `with_functions` give new modules; that is what the compiler uses.
+    """The unit of compilation. `with_function` and `with_functions` give modules; that is what the compiler uses.
 
     TVM's mutating spellings (`mod["main"] = f`, `update_func`, `update`) change the module in place; they are for users'
     scripts, and no pass uses them.

@@ -78,10 +78,10 @@ class OpCall(Generic[A]):
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """An operand: `kind` is `tensor`, `tensors` (a tuple of them), `shape` (a Relax shape value), `prim` (a host scalar),
-    `prims` (a tuple of them), or `object`. `relay_name` is Relay's name for it, where that differs ("lhs" for "x1").
+    """An operand: `kind` is `tensor`, `tensors` (a tuple of them), `shape` (a Relax shape value), `prim` (a host
+    scalar), `prims` (a tuple of them), or `object`. `relay_name` is Relay's name for it, where that differs ("lhs" for "x1").
 
-    `default` is what builders put where a `prim` or `prims` is left out (None and `optional`: the call has no such argument).
+    `default` is what builders put where a `prim` is left out (None and `optional`: the call has no such argument).
     `languages` leaves an operand out of one language's calls (Relay's reshape takes its target as an attribute).
     """
 
@@ -100,20 +100,20 @@ class Input:
 
 Infer = Callable[[OpCall[Any]], Info]
 Compute = Callable[..., Any]
-"""`compute(inputs, attrs, out) -> te.Tensor | tuple of them`: inputs are te.Tensors (tuples of them for `tensors`, tuples
-of dims for `shape`, scalars for `prim`), `out` is what `infer` said (all dims known or symbolic, dtype known)."""
+"""`compute(inputs, attrs, out) -> te.Tensor | tuple of them`: inputs are te.Tensors (tuples of them for
+`tensors`, tuples of dims for `shape`, scalars for `prim`), `out` is what `infer` said (all dims known or symbolic, dtype known)."""
 Reference = Callable[..., Any]
 """`reference(inputs, attrs) -> ndarray | tuple of them`: the meaning, over NumPy arrays (tuples of ints for shapes)."""
 Decompose = Callable[..., Any]
-"""`decompose(builder, args, attrs, out) -> expression`: the call in terms of other operators; `builder` is the op namespace
-of Relax (`builder.op("matmul", a, b, **attrs)`) and keeps names and spans."""
+"""`decompose(builder, args, attrs, out) -> expression`: the call in terms of other operators; `builder` is the op
+namespace of Relax (`builder.op("matmul", a, b, **attrs)`) and keeps names and spans."""
 Gradient = Callable[..., Any]
 """`gradient(builder, args, attrs, out, grad) -> one gradient expression an argument`."""
 
 
 @dataclass(frozen=True)
 class OpDef(Generic[A]):
-    """An operator. `name` is neutral ("nn.conv2d"); Relax calls it `relax.<name>`, Relay `relay_name` (default: `name`)."""
+    """An operator. `name` is neutral ("nn.conv2d"); Relax calls it `relax.<name>`, Relay `relay_name`."""
 
     name: str
     attrs: type[A] = NoAttrs  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""Types of Relay (and the erased view of Relax's StructInfo). Names and fields follow `tvm.ir` / `tvm.relay.ty` v0.19."""
+"""Types of Relay (and the erased view of Relax's StructInfo). Names and fields follow `tvm.ir` v0.19."""
 
 from __future__ import annotations
 

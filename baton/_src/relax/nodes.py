@@ -1,4 +1,4 @@
-"""The expressions of Relax (seed 001, Grammar). Names and fields follow `tvm.relax` v0.19; struct info is in `struct_info`."""
+"""The expressions of Relax (seed 001, Grammar). Names and fields follow `tvm.relax` v0.19."""
 
 from __future__ import annotations
 
@@ -261,7 +261,7 @@ class SeqExpr(Expr):
 
 @node
 class Function(Expr):
-    """A function or closure. `attrs["global_symbol"]` makes it public; `attrs["relax.force_pure"]` vouches for purity."""
+    """A function or closure. `attrs["global_symbol"]` makes it public, `attrs["relax.force_pure"]` vouches for purity."""
 
     params: tuple[Var, ...] = binder()
     body: Any = part(kw_only=True)

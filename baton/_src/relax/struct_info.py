@@ -1,4 +1,4 @@
-"""StructInfo: what is known of a Relax value (seed 001, Survey of StructInfo). Names and fields follow `tvm.relax` v0.19."""
+"""StructInfo: what is known of a Relax value (seed 001, Survey of StructInfo). Names as in `tvm.relax` v0.19."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class ShapeStructInfo(StructInfo):
 
 @node
 class TensorStructInfo(StructInfo):
-    """A tensor. `shape` is a `ShapeExpr`, a variable holding a shape, or None (unknown); VOID dtype and ndim -1: unknown."""
+    """A tensor. `shape` is a `ShapeExpr`, a variable holding a shape, or None (unknown), as VOID dtype and ndim -1 are."""
 
     shape: Any = match_part(kw_only=True, default=None)
     dtype: DataType = part(kw_only=True, default=VOID)

@@ -14,29 +14,53 @@ from typing import Any
 
 
 def attach(
-    package: str, names: Mapping[str, str], before: Callable[[], None] | None = None
+    package: str,
+    table: Mapping[str, str],
+    before: Callable[[], None] | None = None,
+    more: Callable[[], Mapping[str, Any]] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """`(__getattr__, __dir__, __all__)` for the module `package`; `before` runs once, before anything is resolved."""
+    """`(__getattr__, __dir__, __all__)` for the module `package`.
+
+    `before` runs once, before anything is resolved; `more` gives further names (operators' builders) on first need.
+    """
     pending = [before] if before is not None else []
+    further: dict[str, Any] = {}
+
+    def extend() -> None:
+        if more is not None and not further:
+            further.update(more())
 
     def resolve(name: str) -> Any:
-        target = names.get(name)
-        if target is None:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
         while pending:
             pending.pop()()
-        module_name, _, attribute = target.partition(":")
-        found: Any = importlib.import_module(module_name)
-        for part in attribute.split(".") if attribute else ():
-            found = getattr(found, part)
+        if name not in table:
+            if not name.startswith("_"):
+                extend()
+            if name not in further:
+                raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            found = further[name]
+        else:
+            found = _load(table[name])
         setattr(sys.modules[package], name, found)
         return found
 
-    return resolve, lambda: sorted({*names, *vars(sys.modules[package])}), sorted(names)
+    def listing() -> list[str]:
+        extend()
+        return sorted({*table, *further, *vars(sys.modules[package])})
+
+    return resolve, listing, sorted(table)
+
+
+def _load(target: str) -> Any:
+    module_name, _, attribute = target.partition(":")
+    found: Any = importlib.import_module(module_name)
+    for part in attribute.split(".") if attribute else ():
+        found = getattr(found, part)
+    return found
 
 
 def names(module: str, listed: str) -> dict[str, str]:
-    """Table rows for several attributes of one module: `names("relay.nodes", "Call Let")`, relative to the implementation."""
+    """Table rows for attributes of one module of the implementation: `names("relay.nodes", "Call Let")`."""
     return {name: f"baton._src.{module}:{name}" for name in listed.split()}
 
 
