@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.runtime.builtins.scope import Machine
+from baton._src.runtime.constants import Data
+from baton._src.support.diagnostics import fail
 from baton._src.values.tensor import NDArray
 
 
@@ -33,4 +36,30 @@ def nonzero(data: NDArray) -> NDArray:
     return NDArray(np.ascontiguousarray(found))
 
 
-TABLE: Mapping[str, Callable[..., Any]] = {"relax.run.unique": unique, "relax.run.nonzero": nonzero}
+BY_OPERATOR: Mapping[str, Callable[..., Any]] = {
+    "unique": lambda attrs, data, *options: unique(data, *options),
+    "nonzero": lambda attrs, data: nonzero(data),
+}
+"""What needs no compiler even where the operator was left to run time."""
+
+
+def call_operator(machine: Machine, name: str, attrs: Data, *args: Any) -> Any:
+    """An operator whose types were unknown when compiling: compiled now (by what the builder attached), or NumPy's."""
+    compile_and_run = machine.executable.attached.get("call_operator")
+    if compile_and_run is not None:
+        return compile_and_run(name, dict(attrs.content), args)
+    known = BY_OPERATOR.get(name)
+    if known is None:
+        raise fail(
+            "operator-needs-compiler",
+            f"{name} has to be compiled for the values it gets now, and no compiler is attached to this executable",
+            help="load the model with baton.load instead of the bare runtime",
+        )
+    return known(attrs.content, *args)
+
+
+TABLE: Mapping[str, Callable[..., Any]] = {
+    "relax.run.unique": unique,
+    "relax.run.nonzero": nonzero,
+    "vm.builtin.call_operator": call_operator,
+}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from baton._src.runtime.function_entry import FunctionEntry
@@ -14,6 +12,7 @@ class Machine(Protocol):
     """The part of `VirtualMachine` that builtins use."""
 
     functions: FunctionTable
+    executable: Any
 
     def invoke(self, function: int, args: tuple[Any, ...]) -> Any:
         """Run function number `function`."""
@@ -24,12 +23,3 @@ class Machine(Protocol):
         ...
 
     def function_entry(self, function: int) -> FunctionEntry: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Builtin:
-    """A function of the machine. Those that need the machine itself take it as their first argument."""
-
-    name: str
-    function: Callable[..., Any]
-    doc: str

@@ -104,6 +104,13 @@ def store_slots(heap: list[Any], first: int, *values: Any) -> tuple[()]:
     return ()
 
 
+def shape_member(value: Any, index: int) -> int:
+    """One dim of a shape."""
+    if not isinstance(value, ShapeTuple) or not 0 <= index < len(value):
+        raise mismatch("shape", f"a shape of more than {index} dims", describe(value))
+    return value[index]
+
+
 def shape_of(value: Any) -> ShapeTuple:
     """The shape of a tensor."""
     if not isinstance(value, NDArray):
@@ -135,6 +142,7 @@ TABLE: Mapping[str, Callable[..., Any]] = {
     "vm.builtin.eval_prim": eval_prim,
     "vm.builtin.load_slot": load_slot,
     "vm.builtin.store_slots": store_slots,
+    "vm.builtin.shape_member": shape_member,
     "vm.builtin.shape_of": shape_of,
     "vm.builtin.tensor_to_shape": tensor_to_shape,
     "vm.builtin.shape_to_tensor": shape_to_tensor,

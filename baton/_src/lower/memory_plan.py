@@ -1,0 +1,172 @@
+"""Where intermediates live: one arena, memory reused as soon as a value is dead.
+
+Values of constant size are packed by best fit: each takes the smallest gap that is free over its lifetime. Values of
+symbolic size share *slots*: a slot is reused by values that provably fit into it (shape variables count as >= 0). The
+symbolic slots lie behind the constant part. Both take n log n steps, plus a scan of the free gaps.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.lower.size_polynomial import Polynomial, rounded_up, to_polynomial
+from baton._src.tir.expr import literal
+from baton._src.tir.operators import add
+from baton._src.values.dtype import INT64
+
+ALIGNMENT = 64
+"""Every value starts at a multiple of this many bytes: a cache line, and the widest vector."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetime:
+    """A value: how many bytes (an int or an int64 expression), and the first and last step that need it."""
+
+    name: str
+    size: int | PrimExpr
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """`offsets[i]` is where value i starts, in bytes; `total` is the arena's size."""
+
+    offsets: tuple[int | PrimExpr, ...]
+    total: int | PrimExpr
+    values: tuple[Lifetime, ...]
+
+    @property
+    def unshared(self) -> int:
+        """What the values of constant size would take if none shared memory."""
+        return sum(_aligned(v.size) for v in self.values if isinstance(v.size, int))
+
+
+def plan_memory(values: Sequence[Lifetime]) -> MemoryPlan:
+    """Offsets such that values whose lifetimes overlap do not share memory. `values` come ordered by `first`."""
+    offsets: list[int | PrimExpr] = [0] * len(values)
+    fixed = [i for i, v in enumerate(values) if isinstance(v.size, int)]
+    total = _place_fixed(values, fixed, offsets)
+    symbolic = [i for i, v in enumerate(values) if not isinstance(v.size, int)]
+    size = _place_symbolic(values, symbolic, offsets, total)
+    return MemoryPlan(tuple(offsets), size, tuple(values))
+
+
+def _aligned(size: int | PrimExpr) -> int:
+    assert isinstance(size, int)
+    return (size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+
+
+def _place_fixed(values: Sequence[Lifetime], chosen: Sequence[int], offsets: list[int | PrimExpr]) -> int:
+    """Best fit with coalescing of neighbouring gaps; returns the bytes used."""
+    gaps = _Gaps()
+    dying: list[tuple[int, int, int]] = []
+    """(last step, offset, size) of living values, by last step."""
+    for index in chosen:
+        value = values[index]
+        expired = bisect_left(dying, (value.first, -1, -1))
+        for _, start, size in dying[:expired]:
+            gaps.release(start, size)
+        del dying[:expired]
+        size = _aligned(value.size)
+        if size == 0:
+            continue
+        offsets[index] = start = gaps.take(size)
+        insort(dying, (value.last, start, size))
+    return gaps.end
+
+
+class _Gaps:
+    """Free ranges below `end`, sorted by start; no two touch."""
+
+    def __init__(self) -> None:
+        self.end = 0
+        self._starts: list[int] = []
+        self._sizes: dict[int, int] = {}
+
+    def take(self, size: int) -> int:
+        """The start of the smallest gap of at least `size` bytes, or of new memory at the end."""
+        fitting = [(self._sizes[s], s) for s in self._starts if self._sizes[s] >= size]
+        if fitting:
+            have, start = min(fitting)
+            self._remove(start)
+            if have > size:
+                self._insert(start + size, have - size)
+            return start
+        last = self._starts[-1] if self._starts else -1
+        if last >= 0 and last + self._sizes[last] == self.end:
+            self._remove(last)
+            self.end = last + size
+            return last
+        start, self.end = self.end, self.end + size
+        return start
+
+    def release(self, start: int, size: int) -> None:
+        """Give a range back, joined with the gaps that touch it."""
+        after = start + size
+        if after in self._sizes:
+            size += self._remove(after)
+        position = bisect_left(self._starts, start)
+        if position:
+            before = self._starts[position - 1]
+            if before + self._sizes[before] == start:
+                size += self._remove(before)
+                start = before
+        self._insert(start, size)
+
+    def _insert(self, start: int, size: int) -> None:
+        insort(self._starts, start)
+        self._sizes[start] = size
+
+    def _remove(self, start: int) -> int:
+        del self._starts[bisect_left(self._starts, start)]
+        return self._sizes.pop(start)
+
+
+@dataclass
+class _Slot:
+    """Memory for values of symbolic size, one after the other; `size` is the largest of them."""
+
+    size: Polynomial
+    free_from: int
+    members: list[int]
+
+
+def _place_symbolic(
+    values: Sequence[Lifetime], chosen: Sequence[int], offsets: list[int | PrimExpr], start: int
+) -> int | PrimExpr:
+    """Each value takes the free slot that fits best, grows one that it provably exceeds, or opens a new one."""
+    slots: list[_Slot] = []
+    for index in chosen:
+        value = values[index]
+        size = to_polynomial(value.size)
+        found = _best_slot([s for s in slots if s.free_from <= value.first], size)
+        if found is None:
+            found = _Slot(size, 0, [])
+            slots.append(found)
+        elif size.covers(found.size):
+            found.size = size
+        found.free_from = value.last + 1
+        found.members.append(index)
+    position: PrimExpr = literal(start, INT64)
+    for slot in slots:
+        for index in slot.members:
+            offsets[index] = position
+        position = add(position, rounded_up(slot.size, ALIGNMENT))
+    return position if slots else start
+
+
+def _best_slot(free: Sequence[_Slot], size: Polynomial) -> _Slot | None:
+    """The tightest slot that covers `size`; else the largest one that `size` covers."""
+    best: _Slot | None = None
+    for slot in free:
+        if slot.size.covers(size) and (best is None or best.size.covers(slot.size)):
+            best = slot
+    if best is None:
+        for slot in free:
+            if size.covers(slot.size) and (best is None or slot.size.covers(best.size)):
+                best = slot
+    return best

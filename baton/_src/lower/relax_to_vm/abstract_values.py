@@ -1,0 +1,79 @@
+"""What a variable stands for while its function is being lowered: a register, or something known when compiling.
+
+Tuples, projections and copies cost nothing this way; what a kernel will compute is *pending* until its run of kernels
+is emitted as one native call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.relax.nodes import Constant, DataTypeImm, ExternFunc, GlobalVar, PrimValue, ShapeExpr, StringImm
+from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.tir.prim_func import PrimFunc
+
+
+@dataclass(eq=False, slots=True)
+class InRegister:
+    """A value at run time. `info` is what is known of it, if it is a tensor."""
+
+    register: int
+    info: Any = None
+
+
+@dataclass(eq=False, slots=True)
+class Fields:
+    """A tuple whose fields are known separately; made at run time only where needed as a whole."""
+
+    fields: tuple[Value, ...]
+    register: int | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Literal:
+    """Something immutable that is written down: made where needed."""
+
+    expr: Constant | ShapeExpr | PrimValue | StringImm | DataTypeImm | GlobalVar | ExternFunc
+
+
+@dataclass(eq=False, slots=True)
+class Pending:
+    """Output `index` of a kernel call that is not emitted yet; `emitted` takes its place afterwards."""
+
+    node: KernelCall
+    index: int
+    emitted: InRegister | None = None
+
+    @property
+    def info(self) -> TensorStructInfo:
+        return self.node.outputs[self.index]
+
+
+Value = InRegister | Fields | Literal | Pending
+
+
+@dataclass(eq=False, slots=True)
+class KernelCall:
+    """A `call_tir` (or `call_tir_inplace`) whose tensors all have known dtype and dims.
+
+    `inplace[k]` is the argument that output k is written into, -1 for fresh memory.
+    """
+
+    kernel: GlobalVar
+    function: PrimFunc
+    name: str
+    args: tuple[Value, ...]
+    arg_infos: tuple[TensorStructInfo, ...]
+    scalars: tuple[PrimExpr, ...]
+    outputs: tuple[TensorStructInfo, ...]
+    inplace: tuple[int, ...]
+    results: tuple[Pending, ...] = field(default=())
+
+
+def resolve(value: Value) -> Value:
+    """`value`, or the register it was emitted to meanwhile."""
+    if isinstance(value, Pending) and value.emitted is not None:
+        return value.emitted
+    return value

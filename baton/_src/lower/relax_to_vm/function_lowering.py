@@ -1,0 +1,414 @@
+"""One Relax function (normal form, no nested functions) to bytecode and native entries.
+
+Bindings are taken in order. Kernel calls wait (as `Pending`) until something that is no kernel call needs a result,
+or the sequence ends; then the waiting run becomes one native call. In bytecode mode each kernel call is emitted by
+itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from baton._src.ir.expr import Op
+from baton._src.ir.traverse import post_order
+from baton._src.lower.relax_to_vm.abstract_values import (
+    Fields,
+    InRegister,
+    KernelCall,
+    Literal,
+    Pending,
+    Value,
+    resolve,
+)
+from baton._src.lower.relax_to_vm.dims import to_dim_expr
+from baton._src.lower.relax_to_vm.function_scope import FunctionScope
+from baton._src.lower.relax_to_vm.infos import to_value_info
+from baton._src.lower.relax_to_vm.kernel_calls import as_kernel_call
+from baton._src.lower.relax_to_vm.native_entry import EntryBuilder, live_calls
+from baton._src.lower.relax_to_vm.operator_calls import HANDLERS, emit_kernel_call, emit_operator
+from baton._src.lower.relax_to_vm.program import Program
+from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
+from baton._src.relax.nodes import (
+    Binding,
+    Call,
+    Constant,
+    DataTypeImm,
+    ExternFunc,
+    Function,
+    GlobalVar,
+    If,
+    MatchCast,
+    PrimValue,
+    SeqExpr,
+    ShapeExpr,
+    StringImm,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
+from baton._src.relax.struct_info import ObjectStructInfo, TupleStructInfo
+from baton._src.runtime.bytecode import Goto, Operand
+from baton._src.runtime.bytecode import If as Branch
+from baton._src.runtime.constants import Data
+from baton._src.runtime.value_info import ObjectValue, TupleValue
+from baton._src.support.diagnostics import InternalError
+from baton._src.support.trampoline import Task, run
+from baton._src.tir.prim_func import PrimFunc
+
+Leaf = Constant | ShapeExpr | PrimValue | StringImm | DataTypeImm | GlobalVar | ExternFunc
+
+
+class FunctionLowering:
+    """Emits one function into the program's builder."""
+
+    def __init__(self, program: Program, name: str, function: Function) -> None:
+        self.program = program
+        self.name = name
+        self.function = function
+        self.scope = FunctionScope(program.builder, function)
+        self.env: dict[Var, Value] = {}
+        self.waiting: list[KernelCall] = []
+        self.bound: list[Var] = []
+        self.native_only = _native_only(function)
+        self.entries = 0
+
+    # ---------------------------------------------------------------------------------------- the whole
+
+    def emit(self) -> None:
+        """The body, between the signature's checks and `Ret`. The caller has opened the builder's function."""
+        for number, param in enumerate(self.function.params):
+            self.env[param] = InRegister(number, param.struct_info_)
+        self.scope.open_heap()
+        self._check_arguments()
+        result = run(self._sequence(self.function.body))
+        register = self.register(result)
+        register = self._check_result(register)
+        self.program.builder.emit_ret(self.program.builder.r(register))
+
+    def _check_arguments(self) -> None:
+        params = self.function.params
+        infos = TupleValue(tuple(to_value_info(p.struct_info_, self.scope.slots) for p in params))
+        if all(isinstance(i, ObjectValue) for i in infos.fields):
+            return
+        facts = Data([self.name, [p.name_hint for p in params], self.scope.slot_names])
+        arguments = [self.program.builder.r(i) for i in range(len(params))]
+        self.scope.call("vm.builtin.check_signature", [self.scope.heap(), infos, facts, *arguments])
+
+    def _check_result(self, register: int) -> int:
+        """The return annotation, unless what is known of the body proves it."""
+        wanted = self.function.ret_struct_info
+        if wanted is None or isinstance(wanted, ObjectStructInfo):
+            return register
+        known = self.function.body.struct_info_
+        if known is not None and not self.program.checks_everything:
+            if struct_info_base_check(wanted, known, self.program.prover) is BaseCheckResult.Pass:
+                return register
+        return self._cast(register, wanted, f"{self.name}: result")
+
+    def _cast(self, register: int, info: Any, place: str) -> int:
+        holders: list[Var] = []
+        wanted = to_value_info(info, self.scope.slots, holders)
+        facts = Data([place, self.scope.slot_names])
+        shapes = [self.operand(self.env[h]) for h in holders]
+        value = self.program.builder.r(register)
+        return self.scope.call_into("vm.builtin.match_cast", [self.scope.heap(), wanted, facts, value, *shapes])
+
+    # ---------------------------------------------------------------------------------------- sequences
+
+    def _sequence(self, seq: Any) -> Task[Value]:
+        """The value of a SeqExpr (or of a leaf); what waits is emitted before it is left."""
+        if not isinstance(seq, SeqExpr):
+            value = self.value(seq)
+            self._flush(lambda var: False, [value])
+            return value
+        bindings = [b for block in seq.blocks for b in block.bindings]
+        last_use = _last_uses(bindings, seq.body)
+        for number, binding in enumerate(bindings):
+            value = binding.value  # type: ignore[attr-defined]
+            call = as_kernel_call(value, self.program.module, self.value) if isinstance(value, Call) else None
+            if call is not None:
+                self._wait(binding.var, call)
+            elif self._is_free(binding):
+                self.env[binding.var] = self.value(value)
+                self.bound.append(binding.var)
+            else:
+                position = number
+                self._flush(lambda var: last_use.get(var, -1) >= position, [])  # noqa: B023
+                self.env[binding.var] = yield self._barrier(binding)
+        result = self.value(seq.body)
+        self._flush(lambda var: False, [result])
+        return resolve(result)
+
+    def _is_free(self, binding: Binding) -> bool:
+        """Whether the binding only gives a name to something that needs no instruction."""
+        if isinstance(binding, MatchCast):
+            return self._is_proven(self.value(binding.value), binding.struct_info)
+        value = binding.value  # type: ignore[attr-defined]
+        if isinstance(value, Constant):
+            return binding.var in self.native_only
+        return isinstance(
+            value, (Var, Tuple, TupleGetItem, ShapeExpr, PrimValue, StringImm, DataTypeImm, GlobalVar, ExternFunc)
+        )
+
+    def _wait(self, var: Var, call: KernelCall) -> None:
+        call.results = tuple(Pending(call, i) for i in range(len(call.outputs)))
+        is_tuple = isinstance(var.struct_info_, TupleStructInfo) or len(call.results) != 1
+        self.env[var] = Fields(tuple(call.results)) if is_tuple else call.results[0]
+        self.waiting.append(call)
+        self.bound.append(var)
+        if not self.program.compiled:
+            self.waiting.pop()
+            emit_kernel_call(self, call)
+
+    def _barrier(self, binding: Binding) -> Task[Value]:
+        """A binding that needs instructions of its own; nothing waits any more."""
+        match binding:
+            case MatchCast(var=var, value=value, struct_info=info):
+                return self._match_cast(var, self.value(value), info)
+            case VarBinding(var=var, value=If() as branch):
+                merged: Value = yield self._branch(branch, var)
+                return merged
+            case VarBinding(var=var, value=Constant() as constant):
+                return InRegister(self.fresh(constant), var.struct_info_)
+            case VarBinding(var=var, value=Call() as call):
+                return InRegister(self._call(call), var.struct_info_)
+            case _:
+                pass
+        raise InternalError(f"lowering {self.name}: {type(binding).__name__} of {binding!r} is not in normal form")
+
+    # ------------------------------------------------------------------------------------ control flow
+
+    def _branch(self, branch: If, var: Var) -> Task[Value]:
+        """Both branches leave their value in one register; what either defines is forgotten afterwards."""
+        builder = self.program.builder
+        condition = self.operand(self.value(branch.cond))
+        merged = self.scope.new_register()
+        test = builder.position
+        builder.emit_if(condition, 1)
+        yield self._arm(branch.true_branch, merged)
+        leave = builder.position
+        builder.emit_goto(1)
+        builder.patch(test, Branch(condition.value, builder.position - test))
+        yield self._arm(branch.false_branch, merged)
+        builder.patch(leave, Goto(builder.position - leave))
+        return InRegister(merged, var.struct_info_)
+
+    def _arm(self, body: Any, merged: int) -> Task[None]:
+        outer = self.env
+        self.env = _Overlay(outer)
+        value = yield self._sequence(body)
+        self.scope.copy(self.register(value), merged)
+        self.env = outer
+
+    def _is_proven(self, value: Value, info: Any) -> bool:
+        """Whether a cast to `info` certainly succeeds and binds nothing."""
+        known = value.info if isinstance(value, (InRegister, Pending)) else None
+        if known is None or self.program.checks_everything or self.scope.binds(info):
+            return False
+        return struct_info_base_check(info, known, self.program.prover) is BaseCheckResult.Pass
+
+    def _match_cast(self, var: Var, value: Value, info: Any) -> Value:
+        register = self._cast(self.register(value), info, f"{self.name}: match_cast to {var.name_hint}")
+        self.scope.bind(info)
+        return InRegister(register, info)
+
+    # ------------------------------------------------------------------------------------------- calls
+
+    def _call(self, call: Call) -> int:
+        callee = call.op
+        if isinstance(callee, Op):
+            handler = HANDLERS.get(callee.name)
+            return handler(self, call) if handler is not None else emit_operator(self, call)
+        args = [self.operand(self.value(a)) for a in call.args]
+        if isinstance(callee, GlobalVar):
+            self.program.demand(callee)
+            return self.scope.call_into(callee.name_hint, args)
+        if isinstance(callee, ExternFunc):
+            return self.scope.call_into(self.program.extern_name(callee.global_symbol), args)
+        function = self.operand(self.value(callee))
+        return self.scope.call_into("vm.builtin.invoke_closure", [self.program.builder.vm_state(), function, *args])
+
+    # ------------------------------------------------------------------------------------------ values
+
+    def value(self, expr: Any) -> Value:
+        """What a leaf (or tuple of leaves) stands for."""
+        if isinstance(expr, Var):
+            found = self.env.get(expr)
+            if found is None:
+                raise InternalError(f"lowering {self.name}: {expr.name_hint} is used before it is bound")
+            return resolve(found)
+        if isinstance(expr, Tuple):
+            return Fields(tuple(self.value(f) for f in expr.fields))
+        if isinstance(expr, TupleGetItem):
+            source = self.value(expr.tuple_value)
+            if isinstance(source, Fields):
+                return source.fields[expr.index]
+            args = [self.operand(source), self.program.builder.imm(expr.index)]
+            return InRegister(self.scope.call_into("vm.builtin.tuple_getitem", args), expr.struct_info_)
+        if isinstance(expr, PrimFunc):
+            raise InternalError(f"lowering {self.name}: a PrimFunc stands inside an expression")
+        if isinstance(expr, Leaf):
+            return Literal(expr)
+        raise InternalError(f"lowering {self.name}: {type(expr).__name__} where a leaf belongs (not in normal form)")
+
+    def operand(self, value: Value) -> Operand:
+        """The value as an argument of an instruction; constants are evaluated (copied) anew."""
+        found = resolve(value)
+        if isinstance(found, Literal):
+            known = self.scope.literal_operand(found.expr, self.program)
+            if known is not None:
+                return known
+        return self.program.builder.r(self.register(found))
+
+    def register(self, value: Value) -> int:
+        """The register that holds the value, made if need be."""
+        found = resolve(value)
+        match found:
+            case InRegister(register=register):
+                return register
+            case Pending():
+                raise InternalError(f"lowering {self.name}: {found.node.name} is used before it is emitted")
+            case Fields(fields=fields):
+                return self.scope.call_into("vm.builtin.make_tuple", [self.operand(f) for f in fields])
+            case Literal(expr=Constant() as constant):
+                return self.fresh(constant)
+            case Literal(expr=ShapeExpr(values=values)):
+                dims = Data([to_dim_expr(v, self.scope.slots) for v in values])
+                return self.scope.call_into("vm.builtin.eval_shape", [self.scope.heap(), dims])
+            case Literal(expr=PrimValue(value=prim)):
+                return self.scope.prim(prim)
+            case Literal(expr=expr):
+                operand = self.scope.literal_operand(expr, self.program)
+                if operand is None:
+                    raise InternalError(f"lowering {self.name}: {expr!r} cannot be a value")
+                return self.scope.call_into("vm.builtin.identity", [operand])
+
+    def fresh(self, constant: Constant) -> int:
+        """A constant evaluated: a tensor with memory of its own."""
+        return self.scope.call_into("vm.builtin.copy", [self.program.builder.convert_constant(constant.data)])
+
+    # ---------------------------------------------------------------------------------- native entries
+
+    def _flush(self, is_used: Any, results: Sequence[Value]) -> None:
+        """Emit what waits. Results that later code needs: of variables `is_used` says so of, and those in `results`."""
+        bound, self.bound = self.bound, []
+        if not self.waiting:
+            return
+        calls, self.waiting = self.waiting, []
+        wanted: dict[Pending, None] = {}
+        for value in (*results, *[self.env[v] for v in bound if is_used(v)]):
+            wanted.update(dict.fromkeys(_pending_in(value)))
+        live = live_calls(calls, list(wanted))
+        if live:
+            self._emit_native(live, list(wanted))
+
+    def _emit_native(self, calls: Sequence[KernelCall], outputs: Sequence[Pending]) -> None:
+        self.entries += 1
+        name = self.program.unique_name(f"{self.name}.native{self.entries}")
+        builder = EntryBuilder(name, calls, outputs)
+        entry = builder.build()
+        self.program.add_entry(entry)
+        for call in calls:
+            self.program.use_kernel(call.kernel, call.function)
+        args = [self.program.builder.r(v.register) for v in entry.inputs]
+        args += [self.scope.slot(v) for v in entry.scalars]
+        if not outputs:
+            self.scope.call(name, args)
+            return
+        register = self.scope.call_into(name, args)
+        if len(outputs) == 1:
+            outputs[0].emitted = InRegister(register, outputs[0].info)
+            return
+        for index, output in enumerate(outputs):
+            part = [self.program.builder.r(register), self.program.builder.imm(index)]
+            output.emitted = InRegister(self.scope.call_into("vm.builtin.tuple_getitem", part), output.info)
+
+
+class _Overlay(dict[Var, Value]):
+    """The environment of a branch: what it binds does not reach the outside."""
+
+    def __init__(self, outer: dict[Var, Value]) -> None:
+        super().__init__()
+        self.outer = outer
+
+    def __missing__(self, key: Var) -> Value:
+        scope = self.outer
+        found: Value | None
+        while isinstance(scope, _Overlay):
+            found = dict.get(scope, key)
+            if found is not None:
+                return found
+            scope = scope.outer
+        found = dict.get(scope, key)
+        if found is None:
+            raise KeyError(key)
+        return found
+
+    def get(self, key: Var, default: Any = None) -> Any:
+        try:
+            return self[key]
+        except KeyError:
+            return default
+
+
+def _pending_in(value: Value) -> list[Pending]:
+    """The results of waiting calls inside a value."""
+    found: list[Pending] = []
+    work = [value]
+    while work:
+        item = resolve(work.pop())
+        if isinstance(item, Pending):
+            found.append(item)
+        elif isinstance(item, Fields):
+            work.extend(reversed(item.fields))
+    return found
+
+
+def _last_uses(bindings: Sequence[Binding], body: Any) -> dict[Var, int]:
+    """For each variable the number of the last binding that mentions it; the body counts as one more."""
+    found: dict[Var, int] = {}
+    for number, binding in enumerate(bindings):
+        for node in post_order(binding.value, notes=False):  # type: ignore[attr-defined]
+            if isinstance(node, Var):
+                found[node] = number
+    found.update({n: len(bindings) for n in post_order(body) if isinstance(n, Var)})
+    return found
+
+
+def _native_only(function: Function) -> set[Var]:
+    """Variables that only kernels read (through `call_tir`): a constant bound to one needs no copy."""
+    others: set[Var] = set()
+    mentioned: set[Var] = set()
+    for node in post_order(function.body):
+        match node:
+            case Call(op=Op(name="relax.call_tir"), args=(_, Tuple(fields=fields), *_)):
+                mentioned.update(f for f in fields if isinstance(f, Var))
+            case Call(args=args):
+                others.update(_vars_of(args))
+            case VarBinding(value=value):
+                others.update(_vars_of([value]))
+            case MatchCast(value=value):
+                others.update(_vars_of([value]))
+            case SeqExpr(body=body):
+                others.update(_vars_of([body]))
+            case If(cond=cond):
+                others.update(_vars_of([cond]))
+            case _:
+                pass
+    return mentioned - others
+
+
+def _vars_of(exprs: Any) -> list[Var]:
+    found: list[Var] = []
+    work = list(exprs)
+    while work:
+        item = work.pop()
+        if isinstance(item, Var):
+            found.append(item)
+        elif isinstance(item, Tuple):
+            work.extend(item.fields)
+        elif isinstance(item, TupleGetItem):
+            work.append(item.tuple_value)
+    return found

@@ -1,0 +1,122 @@
+"""Registers, the shape heap and its slots, of one function being lowered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.traverse import post_order
+from baton._src.lower.relax_to_vm.dims import to_dim_expr
+from baton._src.lower.relax_to_vm.program import Program
+from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, tir_vars_in_struct_info
+from baton._src.relax.nodes import (
+    Constant,
+    DataTypeImm,
+    Function,
+    GlobalVar,
+    MatchCast,
+    PrimValue,
+    ShapeExpr,
+    StringImm,
+)
+from baton._src.runtime.bytecode import Operand
+from baton._src.runtime.constants import Data
+from baton._src.runtime.exec_builder import ExecBuilder
+from baton._src.tir.expr import FloatImm, IntImm, Var
+from baton._src.values.prim import prim
+from baton._src.values.shape import ShapeTuple
+
+
+class FunctionScope:
+    """Emits the instructions; every call that has a result gets a register of its own."""
+
+    def __init__(self, builder: ExecBuilder, function: Function) -> None:
+        self.builder = builder
+        self._next = len(function.params)
+        self.slots: dict[Var, int] = {}
+        self._bound: set[Var] = set()
+        for param in function.params:
+            if param.struct_info_ is not None:
+                self._declare(tir_vars_in_struct_info(param.struct_info_))
+                self.bind(param.struct_info_)
+        for node in post_order(function.body):
+            if isinstance(node, MatchCast):
+                self._declare(tir_vars_in_struct_info(node.struct_info))
+        self.slot_names = [v.name for v in self.slots]
+        self._heap: Operand | None = None
+
+    def _declare(self, variables: Sequence[Var]) -> None:
+        for var in variables:
+            self.slots.setdefault(var, len(self.slots))
+
+    def bind(self, info: Any) -> None:
+        """Note that the variables in binding positions of `info` have values from here on."""
+        self._bound.update(definable_tir_vars_in_struct_info(info))
+
+    def binds(self, info: Any) -> bool:
+        """Whether a cast to `info` gives values to variables that have none yet."""
+        return any(v not in self._bound for v in tir_vars_in_struct_info(info))
+
+    # ------------------------------------------------------------------------------------- instructions
+
+    def new_register(self) -> int:
+        """A register nobody uses."""
+        self._next += 1
+        return self._next - 1
+
+    def call(self, name: str, args: Sequence[Any]) -> None:
+        """A call for its effect."""
+        self.builder.emit_call(name, args)
+
+    def call_into(self, name: str, args: Sequence[Any]) -> int:
+        """The register of a call's result."""
+        register = self.new_register()
+        self.builder.emit_call(name, args, self.builder.r(register))
+        return register
+
+    def copy(self, source: int, target: int) -> None:
+        """target = source"""
+        self.builder.emit_call("vm.builtin.identity", [self.builder.r(source)], self.builder.r(target))
+
+    def open_heap(self) -> None:
+        """Make the shape heap, if the function has shape variables."""
+        if self.slots:
+            size = self.builder.imm(len(self.slots))
+            self._heap = self.builder.r(self.call_into("vm.builtin.alloc_shape_heap", [size]))
+
+    def heap(self) -> Any:
+        """The shape heap as an argument; an empty one is null."""
+        return self._heap if self._heap is not None else self.builder.convert_constant(None)
+
+    def slot(self, var: Var) -> Operand:
+        """A register with the value of a shape variable."""
+        slot = self.builder.imm(self.slots[var])
+        return self.builder.r(self.call_into("vm.builtin.load_slot", [self.heap(), slot]))
+
+    # --------------------------------------------------------------------------------------- literals
+
+    def prim(self, value: PrimExpr) -> int:
+        """A register with the value of a scalar expression."""
+        expr = to_dim_expr(value, self.slots)
+        known = expr if str(value.dtype) in ("int64", "bool", "float64") else ["cast", str(value.dtype), expr]
+        return self.call_into("vm.builtin.eval_prim", [self.heap(), Data([known])])
+
+    def literal_operand(self, expr: Any, program: Program) -> Operand | None:
+        """The literal as a constant operand, if it can be one."""
+        match expr:
+            case StringImm(value=text):
+                return self.builder.convert_constant(text)
+            case DataTypeImm(value=dtype):
+                return self.builder.convert_constant(dtype)
+            case ShapeExpr(values=values) if all(isinstance(v, IntImm) for v in values):
+                return self.builder.convert_constant(ShapeTuple(v.value for v in values if isinstance(v, IntImm)))
+            case PrimValue(value=IntImm() | FloatImm() as number):
+                return self.builder.convert_constant(prim(number.value, number.dtype))
+            case GlobalVar():
+                program.demand(expr)
+                return self.builder.f(expr.name_hint)
+            case Constant():
+                return None
+            case _:
+                return None

@@ -1,0 +1,99 @@
+"""How the arguments of a `call_tir` become the C arguments of its kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.traverse import substitute
+from baton._src.lower.relax_to_vm.abstract_values import KernelCall
+from baton._src.lower.relax_to_vm.dims import to_dim_expr
+from baton._src.runtime.kernel_function import KernelSignature
+from baton._src.runtime.value_info import PrimScalar, TensorValue
+from baton._src.support.diagnostics import InternalError
+from baton._src.tir.expr import IntImm, Var
+from baton._src.tir.kernel_abi import kernel_abi
+from baton._src.tir.prim_func import PrimFunc
+
+
+@dataclass(frozen=True)
+class CArguments:
+    """In the order of the C signature: entry k >= 0 is tensor k (arguments, then fresh outputs), entry k < 0 is
+    `scalars[-k - 1]`, an expression over the caller's shape variables."""
+
+    order: tuple[int, ...]
+    scalars: tuple[PrimExpr, ...]
+
+
+def passed_dims(call: KernelCall) -> list[tuple[PrimExpr, ...]]:
+    """The dims of the tensors passed: the arguments, then the outputs that get fresh memory."""
+    fresh = [o for o, place in zip(call.outputs, call.inplace) if place < 0]
+    return [tuple(info.shape.values) for info in (*call.arg_infos, *fresh)]
+
+
+def c_arguments(call: KernelCall) -> CArguments:
+    """Match tensors and integers with the kernel's params, and solve its shape variables for the caller's dims."""
+    dims = passed_dims(call)
+    abi = kernel_abi(call.function)
+    solved: dict[Var, PrimExpr] = {}
+    order: list[int] = []
+    scalars: list[PrimExpr] = []
+    trailing = list(call.scalars)
+    tensor = 0
+    for param in abi.params:
+        if param.buffer is not None:
+            if tensor >= len(dims) or len(param.buffer.shape) != len(dims[tensor]):
+                raise _unfit(call, f"tensor {tensor} does not fit {param.buffer.name}")
+            for own, given in zip(param.buffer.shape, dims[tensor]):
+                if isinstance(own, Var):
+                    solved.setdefault(own, given)
+            order.append(tensor)
+            tensor += 1
+        else:
+            if not param.is_shape:
+                if not trailing:
+                    raise _unfit(call, f"nothing is given for {param.var.name}")
+                solved[param.var] = trailing.pop(0)
+            if param.var not in solved:
+                raise _unfit(call, f"shape variable {param.var.name} cannot be read off the tensors")
+            scalars.append(solved[param.var])
+            order.append(-len(scalars))
+    if tensor != len(dims) or trailing:
+        raise _unfit(call, f"{len(dims)} tensors and {len(call.scalars)} integers are given")
+    return CArguments(tuple(order), tuple(scalars))
+
+
+def _unfit(call: KernelCall, why: str) -> InternalError:
+    return InternalError(f"call of kernel {call.kernel.name_hint} does not fit its signature: {why}")
+
+
+def kernel_signature(symbol: str, function: PrimFunc) -> KernelSignature:
+    """What the runtime needs to call the kernel on tensors."""
+    abi = kernel_abi(function)
+    slots: dict[Var, int] = {}
+    for param in abi.params:
+        if param.buffer is None:
+            slots[param.var] = len(slots)
+    params: list[TensorValue | PrimScalar] = []
+    for param in abi.params:
+        if param.buffer is not None:
+            shape = tuple(to_dim_expr(d, slots) for d in param.buffer.shape)
+            params.append(TensorValue(str(param.buffer.dtype), len(shape), shape))
+        elif not param.is_shape:
+            params.append(PrimScalar(str(param.dtype), ["v", slots[param.var]]))
+    names = [p.buffer.name if p.buffer is not None else p.var.name for p in abi.params if not p.is_shape]
+    trailing = tuple(slots[p.var] for p in abi.params if p.is_shape)
+    return KernelSignature(symbol, tuple(params), tuple(v.name for v in slots), trailing, tuple(names))
+
+
+def known_dims(dims: Sequence[PrimExpr]) -> tuple[int, ...] | None:
+    """The dims as ints, if they all are."""
+    values = [d.value for d in dims if isinstance(d, IntImm)]
+    return tuple(values) if len(values) == len(dims) else None
+
+
+def in_terms_of(expr: PrimExpr, values: dict[Var, PrimExpr]) -> PrimExpr:
+    """`expr` with its variables replaced."""
+    found: PrimExpr = substitute(expr, values) if values else expr
+    return found

@@ -1,0 +1,47 @@
+"""Which calls can be part of a native entry: destination-passing kernel calls over tensors of known dtype and dims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from baton._src.ir.expr import Op
+from baton._src.ir.module import IRModule
+from baton._src.lower.relax_to_vm.abstract_values import KernelCall, Literal, Value
+from baton._src.relax.nodes import Call, Constant, GlobalVar, ShapeExpr, Tuple
+from baton._src.relax.special.calls import output_infos
+from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.tir.prim_func import PrimFunc
+
+NAMES = ("relax.call_tir", "relax.call_tir_inplace", "relax.call_tir_with_grad")
+
+
+def as_kernel_call(call: Call, module: IRModule, value_of: Callable[[Any], Value]) -> KernelCall | None:
+    """The call as one kernel call, or None: then the machine calls the kernel with tensors made at run time."""
+    if not isinstance(call.op, Op) or call.op.name not in NAMES:
+        return None
+    kernel, packed, *rest = call.args
+    if not isinstance(kernel, GlobalVar) or not isinstance(packed, Tuple):
+        return None
+    function = module.functions.get(kernel)
+    ints = rest[0] if rest else None
+    infos = tuple(f.struct_info_ for f in packed.fields)
+    outputs = output_infos(call)
+    if not isinstance(function, PrimFunc) or not (ints is None or isinstance(ints, ShapeExpr)):
+        return None
+    if not all(_is_known(i) for i in (*infos, *outputs)):
+        return None
+    inplace = tuple(call.attrs.inplace_indices) if call.op.name == NAMES[1] else (-1,) * len(outputs)
+    values = tuple(value_of(f) for f in packed.fields)
+    if any(i >= 0 and _is_constant(values[i]) for i in inplace):
+        return None
+    scalars = () if ints is None else ints.values
+    return KernelCall(kernel, function, kernel.name_hint, values, infos, scalars, outputs, inplace)
+
+
+def _is_known(info: Any) -> bool:
+    return isinstance(info, TensorStructInfo) and isinstance(info.shape, ShapeExpr) and not info.dtype.is_void
+
+
+def _is_constant(value: Value) -> bool:
+    return isinstance(value, Literal) and isinstance(value.expr, Constant)

@@ -1,0 +1,264 @@
+"""A run of kernel calls as one native entry: its plan for the runtime, and the TIR function that calls the kernels.
+
+The entry takes the address of a table of words (see `runtime.native_plan`):
+
+    call kernel_a(words[0], words[2] + 0,  ...)      # input 0 -> arena
+    call kernel_b(words[2] + 0, words[1], ...)       # arena -> output 0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.lower.memory_plan import Lifetime, MemoryPlan, plan_memory
+from baton._src.lower.relax_to_vm.abstract_values import InRegister, KernelCall, Literal, Pending, Value, resolve
+from baton._src.lower.relax_to_vm.dims import to_dim_expr
+from baton._src.lower.relax_to_vm.kernel_arguments import c_arguments, in_terms_of, known_dims
+from baton._src.relax.check.variables import prim_vars
+from baton._src.relax.nodes import Constant
+from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.runtime.dim_expr import DimExpr
+from baton._src.runtime.native_plan import NativeInput, NativeOutput, NativePlan, Place, Step
+from baton._src.runtime.value_info import TensorValue
+from baton._src.support.diagnostics import InternalError
+from baton._src.tir.buffer import decl_buffer
+from baton._src.tir.expr import BufferLoad, Call, Cast, IntImm, Var, literal
+from baton._src.tir.operators import multiply
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.scalar_functions import ptr_add
+from baton._src.tir.stmt import Evaluate, SeqStmt, Stmt
+from baton._src.values.dtype import HANDLE, INT64
+
+
+@dataclass(frozen=True)
+class Entry:
+    """`plan` for the runtime (its `constants` still refer to `constants` here), `function` for code generation.
+
+    `inputs` are the registers to pass, `scalars` the shape variables to pass after them.
+    """
+
+    plan: NativePlan
+    function: PrimFunc
+    inputs: tuple[InRegister, ...]
+    scalars: tuple[Var, ...]
+    constants: tuple[Constant, ...]
+    memory: MemoryPlan
+
+
+def live_calls(calls: Sequence[KernelCall], outputs: Sequence[Pending]) -> list[KernelCall]:
+    """The calls that the outputs depend on (and those that write into memory of others), in order."""
+    needed = {p.node for p in outputs} | {c for c in calls if any(i >= 0 for i in c.inplace)}
+    for call in reversed(calls):
+        if call in needed:
+            needed.update(a.node for a in call.args if isinstance(a, Pending) and a.emitted is None)
+    return [c for c in calls if c in needed]
+
+
+class EntryBuilder:
+    """Collects what one entry needs. `inputs` may be given beforehand, in an order of the caller's."""
+
+    def __init__(
+        self,
+        name: str,
+        calls: Sequence[KernelCall],
+        outputs: Sequence[Pending],
+        inputs: Sequence[tuple[str, InRegister]] = (),
+    ) -> None:
+        self.name = name
+        self.calls = calls
+        self.outputs = list(outputs)
+        self.inputs: dict[int, tuple[str, InRegister]] = {v.register: (n, v) for n, v in inputs}
+        self.constants: dict[int, Constant] = {}
+        for call in calls:
+            for arg in map(resolve, call.args):
+                if isinstance(arg, InRegister) and arg.register not in self.inputs:
+                    self.inputs[arg.register] = (f"arg{len(self.inputs)}", arg)
+                elif isinstance(arg, Literal) and isinstance(arg.expr, Constant):
+                    self.constants.setdefault(id(arg.expr.data), arg.expr)
+        self.roots = self._find_roots()
+
+    def build(self) -> Entry:
+        """Plan the memory, then write the plan and the function."""
+        memory, arena = self._plan()
+        scalars, variables = self._variables()
+        slots = {v: i for i, v in enumerate((*scalars, *variables))}
+        words = _Words(self, slots, memory.total != 0)
+        places = self._places(memory, arena)
+        steps: list[Step] = []
+        body: list[Stmt] = []
+        for call in self.calls:
+            c_args = c_arguments(call)
+            tensors = [self._place_of(v, places) for v in self._tensors(call)]
+            operands = [
+                words.address(*tensors[k]) if k >= 0 else words.integer(c_args.scalars[-k - 1]) for k in c_args.order
+            ]
+            body.append(Evaluate(Call("void", call.kernel, operands)))
+            steps.append(self._step(call, tensors, c_args.scalars, c_args.order, slots))
+        plan = NativePlan(
+            self.name,
+            self.name,
+            tuple(NativeInput(n, _tensor_value(v.info, slots)) for n, v in self.inputs.values()),
+            tuple(NativeOutput(str(p.info.dtype), _dims(p.info, slots)) for p in self.outputs),
+            0 if len(self.outputs) == 1 else ["tuple", list(range(len(self.outputs)))],
+            tuple(v.name for v in slots),
+            len(scalars),
+            tuple(range(len(self.constants))),
+            to_dim_expr(memory.total, slots) if isinstance(memory.total, PrimExpr) else memory.total,
+            tuple(steps),
+        )
+        function = PrimFunc([words.table], SeqStmt(tuple(body)), attrs={"global_symbol": self.name})
+        registers = tuple(v for _, v in self.inputs.values())
+        return Entry(plan, function, registers, scalars, tuple(self.constants.values()), memory)
+
+    # -------------------------------------------------------------------------------------------- memory
+
+    def _find_roots(self) -> dict[Pending, Value]:
+        """What each result lives in: itself, or the argument its kernel writes into."""
+        roots: dict[Pending, Value] = {}
+        for call in self.calls:
+            for result, place in zip(call.results, call.inplace):
+                target = resolve(call.args[place]) if place >= 0 else result
+                roots[result] = roots.get(target, target) if isinstance(target, Pending) else target
+        return roots
+
+    def _root(self, value: Value) -> Value:
+        found = resolve(value)
+        return self.roots.get(found, found) if isinstance(found, Pending) else found
+
+    def _tensors(self, call: KernelCall) -> list[Value]:
+        """What is passed: the arguments, then the outputs with fresh memory."""
+        fresh = [r for r, place in zip(call.results, call.inplace) if place < 0]
+        return [resolve(a) for a in call.args] + list(fresh)
+
+    def _plan(self) -> tuple[MemoryPlan, dict[Value, int]]:
+        """Lifetimes of what lives in the arena, and which number each has in the plan."""
+        kept = {self._root(o) for o in self.outputs}
+        first: dict[Value, int] = {}
+        last: dict[Value, int] = {}
+        for number, call in enumerate(self.calls):
+            for value in self._tensors(call):
+                root = self._root(value)
+                if isinstance(root, Pending) and root not in kept:
+                    first.setdefault(root, number)
+                    last[root] = number
+        chosen = [v for v in first if isinstance(v, Pending)]
+        lifetimes = [Lifetime(v.node.name, _bytes(v.info), first[v], last[v]) for v in chosen]
+        return plan_memory(lifetimes), {v: i for i, v in enumerate(chosen)}
+
+    def _places(self, memory: MemoryPlan, arena: dict[Value, int]) -> dict[Value, tuple[str, int | PrimExpr]]:
+        places: dict[Value, tuple[str, int | PrimExpr]] = {
+            value: ("arena", memory.offsets[number]) for value, number in arena.items()
+        }
+        for index, output in enumerate(self.outputs):
+            places.setdefault(self._root(output), ("output", index))
+        for index, (_, value) in enumerate(self.inputs.values()):
+            places[value] = ("input", index)
+        return places
+
+    def _place_of(self, value: Value, places: dict[Value, tuple[str, int | PrimExpr]]) -> tuple[str, int | PrimExpr]:
+        root = self._root(value)
+        if isinstance(root, Literal) and isinstance(root.expr, Constant):
+            return "constant", list(self.constants).index(id(root.expr.data))
+        if isinstance(root, InRegister):
+            return "input", list(self.inputs).index(root.register)
+        return places[root]
+
+    # ----------------------------------------------------------------------------------------- variables
+
+    def _variables(self) -> tuple[tuple[Var, ...], tuple[Var, ...]]:
+        """The shape variables used: those the caller has to pass, and those the inputs' shapes show."""
+        shown: dict[Var, None] = {}
+        used: dict[Var, None] = {}
+        for _, value in self.inputs.values():
+            for dim in value.info.shape.values:
+                used.update(dict.fromkeys(prim_vars(dim)))
+                if isinstance(dim, Var):
+                    shown[dim] = None
+        for call in self.calls:
+            dims = [d for info in (*call.arg_infos, *call.outputs) for d in info.shape.values]
+            for dim in (*dims, *call.scalars):
+                used.update(dict.fromkeys(prim_vars(dim)))
+        return tuple(v for v in used if v not in shown), tuple(shown)
+
+    def _step(
+        self,
+        call: KernelCall,
+        tensors: Sequence[tuple[str, int | PrimExpr]],
+        scalars: Sequence[PrimExpr],
+        order: tuple[int, ...],
+        slots: dict[Var, int],
+    ) -> Step:
+        fresh = [o for o, place in zip(call.outputs, call.inplace) if place < 0]
+        infos = [*call.arg_infos, *fresh]
+        places = tuple(
+            Place(space, _offset(at, slots), str(info.dtype), _dims(info, slots))
+            for (space, at), info in zip(tensors, infos)
+        )
+        numbers = tuple(to_dim_expr(s, slots) for s in scalars)
+        count = len(call.args)
+        writes = (*[i for i in call.inplace if i >= 0], *range(count, count + len(fresh)))
+        return Step(call.kernel.name_hint, call.name, places, numbers, order, writes)
+
+
+class _Words:
+    """The entry's argument table: expressions for the addresses and integers in it."""
+
+    def __init__(self, builder: EntryBuilder, slots: dict[Var, int], has_arena: bool) -> None:
+        pointers = len(builder.inputs) + len(builder.outputs) + len(builder.constants) + has_arena
+        self.table = Var("words", HANDLE)
+        self._pointers = decl_buffer((max(pointers, 1),), HANDLE, "pointers", data=self.table)
+        self._integers = decl_buffer((pointers + max(len(slots), 1),), INT64, "integers", data=self.table)
+        self._starts = {
+            "input": 0,
+            "output": len(builder.inputs),
+            "constant": len(builder.inputs) + len(builder.outputs),
+            "arena": len(builder.inputs) + len(builder.outputs) + len(builder.constants),
+        }
+        self._values = {v: self._load(v, pointers + i) for v, i in slots.items()}
+
+    def _load(self, var: Var, index: int) -> PrimExpr:
+        word = BufferLoad(self._integers, (literal(index, INT64),))
+        return word if var.dtype == INT64 else Cast(var.dtype, word)
+
+    def address(self, space: str, at: int | PrimExpr) -> PrimExpr:
+        """The address of a tensor."""
+        if space != "arena":
+            if not isinstance(at, int):
+                raise InternalError(f"place {space} has no number")
+            return BufferLoad(self._pointers, (literal(self._starts[space] + at, INT64),))
+        base = BufferLoad(self._pointers, (literal(self._starts["arena"], INT64),))
+        offset = literal(at, INT64) if isinstance(at, int) else in_terms_of(at, self._values)
+        if isinstance(offset, IntImm) and offset.value == 0:
+            return base
+        return ptr_add(base, offset)
+
+    def integer(self, expr: PrimExpr) -> PrimExpr:
+        """A scalar argument."""
+        return in_terms_of(expr, self._values)
+
+
+def _tensor_value(info: TensorStructInfo, slots: dict[Var, int]) -> TensorValue:
+    return TensorValue(str(info.dtype), info.ndim, _dims(info, slots))
+
+
+def _dims(info: TensorStructInfo, slots: dict[Var, int]) -> tuple[DimExpr, ...]:
+    return tuple(to_dim_expr(d, slots) for d in info.shape.values)
+
+
+def _offset(at: int | PrimExpr, slots: dict[Var, int]) -> DimExpr:
+    return at if isinstance(at, int) else to_dim_expr(at, slots)
+
+
+def _bytes(info: TensorStructInfo) -> int | PrimExpr:
+    dims = known_dims(info.shape.values)
+    if dims is not None:
+        total = info.dtype.itemsize
+        for dim in dims:
+            total *= dim
+        return total
+    size: PrimExpr = literal(info.dtype.itemsize, INT64)
+    for dim in info.shape.values:
+        size = multiply(size, dim if dim.dtype == INT64 else Cast(INT64, dim))
+    return size

@@ -1,0 +1,241 @@
+"""Calls of operators that are instructions of their own: the special ones, and what is left to run-time compilation.
+
+One table, operator name -> how it is emitted; a handler returns the register of the result.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from baton._src.ir.op_def import OpDef
+from baton._src.lower.relax_to_vm.abstract_values import Fields, InRegister, KernelCall, Literal
+from baton._src.relax.nodes import Call, Constant, ExternFunc, GlobalVar, Tuple
+from baton._src.relax.special.calls import output_infos
+from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.runtime.bytecode import Operand
+from baton._src.runtime.constants import Data
+from baton._src.support.diagnostics import InternalError, fail
+from baton._src.values.dtype import DataType
+
+if TYPE_CHECKING:
+    from baton._src.lower.relax_to_vm.function_lowering import FunctionLowering
+
+Handler = Callable[["FunctionLowering", Call], int]
+
+
+def _operands(low: FunctionLowering, exprs: Sequence[Any]) -> list[Operand]:
+    return [low.operand(low.value(e)) for e in exprs]
+
+
+def _packed_fields(low: FunctionLowering, packed: Any) -> list[Operand]:
+    """The values inside an argument tuple."""
+    value = low.value(packed)
+    if isinstance(value, Fields):
+        return [low.operand(f) for f in value.fields]
+    info = packed.struct_info_
+    register = low.operand(value)
+    count = len(info.fields)
+    builder = low.program.builder
+    get = "vm.builtin.tuple_getitem"
+    return [builder.r(low.scope.call_into(get, [register, builder.imm(i)])) for i in range(count)]
+
+
+def builtin(name: str) -> Handler:
+    """The operator is a builtin of its arguments."""
+    return lambda low, call: low.scope.call_into(name, _operands(low, call.args))
+
+
+def _first_argument(low: FunctionLowering, call: Call) -> int:
+    return low.register(low.value(call.args[0]))
+
+
+def _unit(low: FunctionLowering, call: Call) -> int:
+    """Nothing to do: memory goes when its last reference does."""
+    return low.scope.call_into("vm.builtin.make_tuple", [])
+
+
+def call_function(low: FunctionLowering, callee: Any, args: Sequence[Operand]) -> int:
+    """A call of a global function, a packed function by name, or a function value."""
+    if isinstance(callee, GlobalVar):
+        low.program.demand(callee)
+        return low.scope.call_into(callee.name_hint, args)
+    if isinstance(callee, ExternFunc):
+        return low.scope.call_into(low.program.extern_name(callee.global_symbol), args)
+    function = low.operand(low.value(callee))
+    return low.scope.call_into("vm.builtin.invoke_closure", [low.program.builder.vm_state(), function, *args])
+
+
+def _call_packed(low: FunctionLowering, call: Call) -> int:
+    return call_function(low, call.args[0], _operands(low, call.args[1:]))
+
+
+def _call_closure(low: FunctionLowering, call: Call) -> int:
+    return call_function(low, call.args[0], _packed_fields(low, call.args[1]))
+
+
+def _call_with_context(low: FunctionLowering, call: Call) -> int:
+    args = [low.program.builder.vm_state(), *_packed_fields(low, call.args[1])]
+    return call_function(low, call.args[0], args)
+
+
+def _make_closure(low: FunctionLowering, call: Call) -> int:
+    function = low.operand(low.value(call.args[0]))
+    captured = _packed_fields(low, call.args[1])
+    return low.scope.call_into("vm.builtin.make_closure", [low.program.builder.vm_state(), function, *captured])
+
+
+def _null(low: FunctionLowering, call: Call) -> int:
+    return low.scope.call_into("vm.builtin.null_value", [])
+
+
+def new_tensor(low: FunctionLowering, info: TensorStructInfo) -> int:
+    """The register of a fresh tensor described by `info`."""
+    shape = low.operand(low.value(info.shape))
+    return low.scope.call_into("vm.builtin.new_tensor", [shape, DataType(info.dtype)])
+
+
+def _call_destination(low: FunctionLowering, call: Call) -> int:
+    """call_tir and call_dps_packed: allocate the outputs, call, give them back."""
+    args = _packed_fields(low, call.args[1])
+    outputs = [low.program.builder.r(new_tensor(low, info)) for info in output_infos(call)]
+    trailing = _integers(low, call.args[2]) if len(call.args) > 2 else []
+    call_function(low, call.args[0], [*args, *outputs, *trailing])
+    return _gathered(low, call, outputs)
+
+
+def _integers(low: FunctionLowering, shape: Any) -> list[Operand]:
+    whole = low.operand(low.value(shape))
+    count = shape.struct_info_.ndim
+    builder = low.program.builder
+    return [builder.r(low.scope.call_into("vm.builtin.shape_member", [whole, builder.imm(i)])) for i in range(count)]
+
+
+def _gathered(low: FunctionLowering, call: Call, outputs: Sequence[Operand]) -> int:
+    if isinstance(call.sinfo_args[0], TensorStructInfo):
+        return outputs[0].value
+    return low.scope.call_into("vm.builtin.make_tuple", outputs)
+
+
+def _call_inplace(low: FunctionLowering, call: Call) -> int:
+    """call_tir_inplace: some outputs are arguments, the others fresh."""
+    args = _packed_fields(low, call.args[1])
+    fresh: list[Operand] = []
+    outputs: list[Operand] = []
+    for info, place in zip(output_infos(call), call.attrs.inplace_indices):
+        outputs.append(args[place] if place >= 0 else low.program.builder.r(new_tensor(low, info)))
+        if place < 0:
+            fresh.append(outputs[-1])
+    trailing = _integers(low, call.args[2]) if len(call.args) > 2 else []
+    call_function(low, call.args[0], [*args, *fresh, *trailing])
+    return _gathered(low, call, outputs)
+
+
+def emit_kernel_call(low: FunctionLowering, call: KernelCall) -> None:
+    """One kernel call by itself (bytecode mode): its results are in registers afterwards."""
+    low.program.demand(call.kernel)
+    builder = low.program.builder
+    args: list[Operand] = []
+    for value in call.args:
+        constant = value.expr if isinstance(value, Literal) else None
+        is_constant = isinstance(constant, Constant)
+        args.append(builder.convert_constant(constant.data) if is_constant else low.operand(value))  # type: ignore[union-attr]
+    fresh: list[Operand] = []
+    for result, place in zip(call.results, call.inplace):
+        register = args[place].value if place >= 0 else new_tensor(low, result.info)
+        if place < 0:
+            fresh.append(builder.r(register))
+        result.emitted = InRegister(register, result.info)
+    numbers = [builder.r(low.scope.prim(s)) for s in call.scalars]
+    low.scope.call(call.kernel.name_hint, [*args, *fresh, *numbers])
+
+
+def _alloc_tensor(low: FunctionLowering, call: Call) -> int:
+    shape, dtype = _operands(low, call.args[:2])
+    return low.scope.call_into("vm.builtin.new_tensor", [shape, dtype])
+
+
+def _vm_alloc_storage(low: FunctionLowering, call: Call) -> int:
+    return low.scope.call_into("vm.builtin.alloc_storage", _operands(low, call.args))
+
+
+def _memory_alloc_storage(low: FunctionLowering, call: Call) -> int:
+    size, device, scope, dtype = _operands(low, call.args)
+    return low.scope.call_into("vm.builtin.alloc_storage", [size, device, dtype, scope])
+
+
+def _call_tir_dyn(low: FunctionLowering, call: Call) -> int:
+    """vm.call_tir_dyn(kernel, (tensors..., shape)): the members of a trailing shape are the trailing integers."""
+    packed = call.args[1]
+    fields = list(packed.fields) if isinstance(packed, Tuple) else []
+    if not fields:
+        raise InternalError("vm.call_tir_dyn: the arguments must be an in-line tuple")
+    return call_function(low, call.args[0], [*_operands(low, fields[:-1]), *_integers(low, fields[-1])])
+
+
+def emit_operator(low: FunctionLowering, call: Call) -> int:
+    """An operator that no pass could lower (its rank or dtype is unknown): compiled and called at run time."""
+    definition = call.op.definition
+    if not isinstance(definition, OpDef):
+        raise fail("lower-operator", f"{call.op.name} cannot be run", span=call.span)
+    attrs = call.attrs
+    content = {f.name: plain(getattr(attrs, f.name)) for f in dataclasses.fields(attrs)} if attrs is not None else {}
+    args = _operands(low, call.args)
+    machine = low.program.builder.vm_state()
+    return low.scope.call_into("vm.builtin.call_operator", [machine, definition.name, Data(content), *args])
+
+
+def plain(content: Any) -> Any:
+    """An attribute's content as JSON data."""
+    if isinstance(content, (tuple, list)):
+        return [plain(c) for c in content]
+    if content is None or isinstance(content, (bool, int, float, str)):
+        return str(content) if isinstance(content, DataType) else content
+    value = getattr(content, "value", None)
+    if isinstance(value, (bool, int, float, str)):
+        return value
+    raise fail("lower-operator", f"an attribute holds {type(content).__name__}, which cannot be stored")
+
+
+HANDLERS: dict[str, Handler] = {
+    "relax.call_tir": _call_destination,
+    "relax.call_tir_with_grad": _call_destination,
+    "relax.call_dps_packed": _call_destination,
+    "relax.call_tir_inplace": _call_inplace,
+    "relax.call_pure_packed": _call_packed,
+    "relax.call_inplace_packed": _call_packed,
+    "relax.call_builtin_with_ctx": _call_with_context,
+    "relax.invoke_closure": _call_closure,
+    "relax.invoke_pure_closure": _call_closure,
+    "relax.make_closure": _make_closure,
+    "relax.null_value": _null,
+    "relax.print": builtin("relax.run.print"),
+    "relax.assert_op": builtin("relax.run.assert_op"),
+    "relax.shape_of": builtin("vm.builtin.shape_of"),
+    "relax.tensor_to_shape": builtin("vm.builtin.tensor_to_shape"),
+    "relax.shape_to_tensor": builtin("vm.builtin.shape_to_tensor"),
+    "relax.builtin.alloc_tensor": _alloc_tensor,
+    "relax.builtin.stop_lift_params": _first_argument,
+    "relax.hint_on_device": _first_argument,
+    "relax.to_vdevice": builtin("vm.builtin.to_device"),
+    "relax.memory.alloc_storage": _memory_alloc_storage,
+    "relax.memory.alloc_tensor": builtin("vm.builtin.alloc_tensor"),
+    "relax.memory.kill_storage": _unit,
+    "relax.memory.kill_tensor": _unit,
+    "relax.memory.view": builtin("vm.builtin.view"),
+    "relax.memory.ensure_zero_offset": builtin("vm.builtin.ensure_zero_offset"),
+    "relax.vm.alloc_storage": _vm_alloc_storage,
+    "relax.vm.alloc_tensor": builtin("vm.builtin.alloc_tensor"),
+    "relax.vm.kill_object": _unit,
+    "relax.vm.call_tir_dyn": _call_tir_dyn,
+    "relax.inspect.tensor_ndim": builtin("vm.builtin.tensor_ndim"),
+    "relax.inspect.tensor_dtype_code": builtin("vm.builtin.tensor_dtype_code"),
+    "relax.inspect.tensor_dtype_bits": builtin("vm.builtin.tensor_dtype_bits"),
+    "relax.inspect.tensor_dtype_lanes": builtin("vm.builtin.tensor_dtype_lanes"),
+    "relax.inspect.tensor_shape_i": builtin("vm.builtin.tensor_shape_i"),
+    "relax.inspect.tensor_stride_i": builtin("vm.builtin.tensor_stride_i"),
+    "relax.inspect.tensor_byte_offset": builtin("vm.builtin.tensor_byte_offset"),
+    "relax.inspect.tensor_elem_offset": builtin("vm.builtin.tensor_elem_offset"),
+}
+"""Special operators by name."""

@@ -1,0 +1,83 @@
+"""What lowering a module collects: bytecode, native entries, the kernels they call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from baton._src.ir.expr import GlobalVar
+from baton._src.ir.module import IRModule
+from baton._src.ir.op_def import DimProver
+from baton._src.lower.memory_plan import MemoryPlan
+from baton._src.lower.relax_to_vm.native_entry import Entry
+from baton._src.relax.nodes import Function
+from baton._src.runtime.exec_builder import ExecBuilder
+from baton._src.runtime.function_entry import FunctionEntry
+from baton._src.runtime.native_plan import NativePlan
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.prim_func import PrimFunc
+
+
+@dataclass
+class Program:
+    """`compiled`: runs of kernel calls become native entries; otherwise every call is an instruction of its own.
+
+    `checks_everything`: emit also the checks that are proved statically.
+    """
+
+    module: IRModule
+    compiled: bool = True
+    checks_everything: bool = False
+    builder: ExecBuilder = field(default_factory=ExecBuilder)
+    prover: DimProver = field(default_factory=Analyzer)
+    natives: dict[str, NativePlan] = field(default_factory=dict)
+    entries: dict[str, PrimFunc] = field(default_factory=dict)
+    memory: dict[str, MemoryPlan] = field(default_factory=dict)
+    kernels: dict[GlobalVar, PrimFunc] = field(default_factory=dict)
+    """Kernels that are called; those called by the machine itself are in `machine_kernels` as well."""
+    machine_kernels: dict[GlobalVar, PrimFunc] = field(default_factory=dict)
+    _names: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._names.update(v.name_hint for v in self.module.functions)
+        self._symbols = {
+            str(f.attrs["global_symbol"]): v
+            for v, f in self.module.functions.items()
+            if isinstance(f, (Function, PrimFunc)) and "global_symbol" in f.attrs
+        }
+
+    def unique_name(self, wish: str) -> str:
+        """`wish`, or with a number behind it if it is taken."""
+        name, count = wish, 1
+        while name in self._names:
+            count += 1
+            name = f"{wish}_{count}"
+        self._names.add(name)
+        return name
+
+    def demand(self, var: GlobalVar) -> None:
+        """Note that the machine itself calls `var`; for a kernel that needs a signature and a place in the table."""
+        function = self.module.functions.get(var)
+        if isinstance(function, PrimFunc) and var not in self.machine_kernels:
+            self.kernels[var] = self.machine_kernels[var] = function
+            self.builder.add_function(FunctionEntry("kernel", var.name_hint))
+
+    def extern_name(self, symbol: str) -> str:
+        """The function an ExternFunc names: one of the module with that global symbol, else a packed function."""
+        var = self._symbols.get(symbol)
+        if var is None:
+            return symbol
+        self.demand(var)
+        return var.name_hint
+
+    def add_entry(self, entry: Entry, public: bool = False) -> None:
+        """Take a native entry into the program, its constants into the table of constants."""
+        numbers = tuple(self.builder.constant_index(c.data) for c in entry.constants)
+        plan = replace(entry.plan, constants=numbers)
+        self.natives[plan.name] = plan
+        self.entries[plan.symbol] = entry.function
+        self.memory[plan.name] = entry.memory
+        self.builder.add_function(FunctionEntry("native", plan.name, tuple(i.name for i in plan.inputs), public=public))
+
+    def use_kernel(self, var: GlobalVar, function: PrimFunc) -> None:
+        """Note that a native entry calls the kernel."""
+        self.kernels[var] = function

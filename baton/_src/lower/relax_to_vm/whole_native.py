@@ -1,0 +1,158 @@
+"""Functions that are one native entry from argument to result: no bytecode between the caller and the kernels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from baton._src.lower.relax_to_vm.abstract_values import (
+    Fields,
+    InRegister,
+    KernelCall,
+    Literal,
+    Pending,
+    Value,
+    resolve,
+)
+from baton._src.lower.relax_to_vm.kernel_calls import as_kernel_call
+from baton._src.lower.relax_to_vm.native_entry import EntryBuilder, live_calls
+from baton._src.lower.relax_to_vm.program import Program
+from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
+from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, tir_vars_in_struct_info
+from baton._src.relax.nodes import Call, Constant, Function, SeqExpr, ShapeExpr, Tuple, TupleGetItem, Var, VarBinding
+from baton._src.relax.struct_info import ObjectStructInfo, TensorStructInfo, TupleStructInfo
+from baton._src.support.diagnostics import InternalError
+
+
+def as_whole_native(program: Program, name: str, function: Function, public: bool) -> bool:
+    """Add `function` as a native function, if it can be one; says whether it was."""
+    found = _collect(program, function)
+    if found is None:
+        return False
+    calls, result, params = found
+    outputs = _outputs(result)
+    live = live_calls(calls, outputs)
+    if not live:
+        return False
+    builder = EntryBuilder(name, live, outputs, params)
+    constants = [c for c in _constants(result) if id(c.data) not in builder.constants]
+    builder.constants.update({id(c.data): c for c in constants})
+    entry = builder.build()
+    if entry.scalars or len(entry.inputs) != len(params):
+        return False
+    places = {p: i for i, p in enumerate(outputs)}
+    shown = _result(result, places, [v for _, v in params], list(builder.constants))
+    for call in live:
+        program.use_kernel(call.kernel, call.function)
+    program.add_entry(replace(entry, plan=replace(entry.plan, result=shown)), public)
+    return True
+
+
+Collected = tuple[list[KernelCall], Value, list[tuple[str, InRegister]]]
+
+
+def _collect(program: Program, function: Function) -> Collected | None:
+    """All calls, the result and the parameters; None if anything else than kernel calls and names is inside."""
+    if not isinstance(function.body, SeqExpr) or not _parameters_fit(function) or not _result_fits(program, function):
+        return None
+    env: dict[Var, Value] = {p: InRegister(i, p.struct_info_) for i, p in enumerate(function.params)}
+    params = [(p.name_hint, env[p]) for p in function.params]
+
+    def value(expr: Any) -> Value:
+        match expr:
+            case Var():
+                return env[expr]
+            case Tuple(fields=fields):
+                return Fields(tuple(value(f) for f in fields))
+            case TupleGetItem(tuple_value=source, index=index):
+                whole = value(source)
+                if isinstance(whole, Fields):
+                    return whole.fields[index]
+            case Constant() | ShapeExpr():
+                return Literal(expr)
+            case _:
+                pass
+        raise KeyError(expr)
+
+    calls: list[KernelCall] = []
+    try:
+        for binding in (b for block in function.body.blocks for b in block.bindings):
+            if not isinstance(binding, VarBinding):
+                return None
+            if not isinstance(binding.value, Call):
+                env[binding.var] = value(binding.value)
+                continue
+            call = as_kernel_call(binding.value, program.module, value)
+            if call is None:
+                return None
+            call.results = tuple(Pending(call, i) for i in range(len(call.outputs)))
+            is_tuple = isinstance(binding.var.struct_info_, TupleStructInfo)
+            env[binding.var] = Fields(tuple(call.results)) if is_tuple else call.results[0]
+            calls.append(call)
+        result = value(function.body.body)
+    except KeyError:
+        return None
+    if not _only_tensors(result):
+        return None
+    return calls, result, params  # type: ignore[return-value]
+
+
+def _parameters_fit(function: Function) -> bool:
+    """Tensors of known dtype and dims whose shape variables can all be read off the arguments."""
+    bindable: set[Any] = set()
+    used: set[Any] = set()
+    for param in function.params:
+        info = param.struct_info_
+        if not isinstance(info, TensorStructInfo) or not isinstance(info.shape, ShapeExpr) or info.dtype.is_void:
+            return False
+        bindable.update(definable_tir_vars_in_struct_info(info))
+        used.update(tir_vars_in_struct_info(info))
+    return used <= bindable
+
+
+def _result_fits(program: Program, function: Function) -> bool:
+    wanted, known = function.ret_struct_info, function.body.struct_info_
+    if wanted is None or isinstance(wanted, ObjectStructInfo):
+        return True
+    return known is not None and struct_info_base_check(wanted, known, program.prover) is BaseCheckResult.Pass
+
+
+def _only_tensors(result: Value) -> bool:
+    others = (v for v in _leaves(result) if isinstance(v, Literal) and not isinstance(v.expr, Constant))
+    return next(others, None) is None
+
+
+def _leaves(result: Value) -> list[Value]:
+    found: list[Value] = []
+    work = [result]
+    while work:
+        item = resolve(work.pop())
+        if isinstance(item, Fields):
+            work.extend(reversed(item.fields))
+        else:
+            found.append(item)
+    return found
+
+
+def _outputs(result: Value) -> list[Pending]:
+    """Results computed by kernels; one written into an argument's memory counts too."""
+    return list(dict.fromkeys(v for v in _leaves(result) if isinstance(v, Pending)))
+
+
+def _constants(result: Value) -> list[Constant]:
+    return [v.expr for v in _leaves(result) if isinstance(v, Literal) and isinstance(v.expr, Constant)]
+
+
+def _result(value: Value, outputs: dict[Pending, int], params: list[InRegister], constants: list[int]) -> Any:
+    """The plan's description of the returned value."""
+    match value:
+        case Pending():
+            return outputs[value]
+        case InRegister():
+            return ["input", params.index(value)]
+        case Fields(fields=fields):
+            return ["tuple", [_result(f, outputs, params, constants) for f in fields]]
+        case Literal(expr=Constant() as constant):
+            return ["const", constants.index(id(constant.data))]
+        case _:
+            raise InternalError(f"{value!r} cannot be the result of a native function")

@@ -1,0 +1,96 @@
+"""Sizes as polynomials over shape variables, so that two symbolic sizes can be compared.
+
+    768 * n * s * 4   covers   64 * s * n      (every coefficient is at least as large; variables are >= 0)
+
+What is no sum of products (a division, a minimum) counts as a variable of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.traverse import post_order
+from baton._src.tir.expr import Add, Cast, IntImm, Mul, Sub, Var, literal
+from baton._src.tir.operators import add, floordiv, multiply
+from baton._src.values.dtype import INT64
+
+Monomial = tuple[PrimExpr, ...]
+"""Atoms in the order of their identities; an atom may occur several times. () is the constant term."""
+
+
+@dataclass(frozen=True)
+class Polynomial:
+    """Coefficients by monomial; none is zero."""
+
+    terms: Mapping[Monomial, int]
+
+    def covers(self, other: Polynomial) -> bool:
+        """Whether this is provably >= `other`: no coefficient of the difference is negative."""
+        return all(self.terms.get(m, 0) >= c for m, c in other.terms.items()) and all(
+            c >= 0 or other.terms.get(m, 0) <= c for m, c in self.terms.items()
+        )
+
+    def to_expr(self) -> PrimExpr:
+        """The polynomial as an int64 expression."""
+        total: PrimExpr = literal(0, INT64)
+        for monomial, coefficient in self.terms.items():
+            product: PrimExpr = literal(coefficient, INT64)
+            for atom in monomial:
+                product = multiply(atom if atom.dtype == INT64 else Cast(INT64, atom), product)
+            total = add(total, product)
+        return total
+
+
+def rounded_up(size: Polynomial, multiple: int) -> PrimExpr:
+    """The size, rounded up to a multiple."""
+    exact = size.to_expr()
+    if all(c % multiple == 0 for c in size.terms.values()):
+        return exact
+    return multiply(floordiv(add(exact, multiple - 1), multiple), multiple)
+
+
+def to_polynomial(expr: int | PrimExpr) -> Polynomial:
+    """`expr` as a polynomial. Atoms are variables and whatever else occurs, by identity."""
+    if isinstance(expr, int):
+        return Polynomial(_clean({(): expr}))
+    found: dict[Any, dict[Monomial, int]] = {}
+    for node in post_order(expr):
+        match node:
+            case IntImm(value=value):
+                found[node] = _clean({(): value})
+            case Add(a, b):
+                found[node] = _sum(found[a], found[b], 1)
+            case Sub(a, b):
+                found[node] = _sum(found[a], found[b], -1)
+            case Mul(a, b):
+                found[node] = _product(found[a], found[b])
+            case Cast(value=value) if isinstance(value, Var) and node.dtype == INT64:
+                found[node] = found[value]
+            case PrimExpr():
+                found[node] = {(node,): 1}
+            case _:
+                pass
+    return Polynomial(found[expr])
+
+
+def _clean(terms: dict[Monomial, int]) -> dict[Monomial, int]:
+    return {m: c for m, c in terms.items() if c}
+
+
+def _sum(a: Mapping[Monomial, int], b: Mapping[Monomial, int], sign: int) -> dict[Monomial, int]:
+    total = dict(a)
+    for monomial, coefficient in b.items():
+        total[monomial] = total.get(monomial, 0) + sign * coefficient
+    return _clean(total)
+
+
+def _product(a: Mapping[Monomial, int], b: Mapping[Monomial, int]) -> dict[Monomial, int]:
+    total: dict[Monomial, int] = {}
+    for left, x in a.items():
+        for right, y in b.items():
+            monomial = tuple(sorted((*left, *right), key=id))
+            total[monomial] = total.get(monomial, 0) + x * y
+    return _clean(total)
