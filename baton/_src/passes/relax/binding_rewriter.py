@@ -76,6 +76,15 @@ class BindingRewriter:
         """After the body: `function` with its new body."""
         return function
 
+    def enter_sequence(self, seq: SeqExpr) -> None:
+        """Before the blocks of a body or branch."""
+
+    def leave_sequence(self, seq: SeqExpr) -> None:
+        """After them, `seq` being the old one; outer variables are in scope again."""
+
+    def enter_block(self, block: BindingBlock) -> None:
+        """Before the bindings of a block."""
+
     def leave_block(self, block: BindingBlock, bindings: list[Binding]) -> Sequence[BindingBlock]:
         """The blocks that `block` becomes, its bindings being `bindings` now. An empty one is dropped."""
         if len(bindings) == len(block.bindings) and all(a is b for a, b in zip(bindings, block.bindings)):
@@ -132,14 +141,17 @@ class BindingRewriter:
             return self._use(seq)
         outer, outer_block = self._made, self.block
         blocks: list[BindingBlock] = []
+        self.enter_sequence(seq)
         for block in seq.blocks:
             self._made, self.block = [], block
+            self.enter_block(block)
             for binding in block.bindings:
                 part = self._binding_with_parts(binding)
                 self.visit_binding(part if isinstance(part, Binding) else (yield part))
             blocks.extend(self.leave_block(block, self._made))
         self._made, self.block = outer, outer_block
         body = self._use(seq.body)
+        self.leave_sequence(seq)
         if len(blocks) == len(seq.blocks) and all(a is b for a, b in zip(blocks, seq.blocks)):
             return seq if body is seq.body else seq.with_fields(body=body, struct_info_=body.struct_info_)
         return seq.with_fields(blocks=tuple(blocks), body=body, struct_info_=body.struct_info_)

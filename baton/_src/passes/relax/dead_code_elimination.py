@@ -1,0 +1,112 @@
+"""DeadCodeElimination: bindings nobody needs and functions nobody reaches disappear.
+
+    lv = R.exp(x)       # unused                  gv = R.add(x, y)
+    gv = R.add(x, y)                      ->      return gv
+    return gv
+
+Kept: what has effects, match_casts (they check, and define shape variables), public functions (`global_symbol`) and
+`entry_functions`, and what these need. A module without any of those keeps all its functions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.analysis.call_graph import call_graph, reachable
+from baton._src.analysis.purity import find_impure_call
+from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import children
+from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.relax.nodes import Binding, Function, MatchCast, SeqExpr, Var, VarBinding
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import Pass
+
+
+@dataclass(frozen=True)
+class DeadCodeElimination(Pass):
+    """See the module."""
+
+    opt_level = 1
+    entry_functions: tuple[str, ...] = ()
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        changed = {}
+        for var, function in module.functions.items():
+            if isinstance(function, Function):
+                swept = remove_all_unused(function)
+                if swept is not function:
+                    changed[var] = swept
+        if changed:
+            module = module.with_functions({**module.functions, **changed})
+        return remove_unreachable(module, self.entry_functions)
+
+
+def remove_unreachable(module: IRModule, entry_functions: tuple[str, ...] = ()) -> IRModule:
+    """The module without functions that no public or entry function reaches."""
+    entries = [
+        var
+        for var, function in module.functions.items()
+        if var.name_hint in entry_functions or "global_symbol" in (function.attrs or {})
+    ]
+    if not entries:
+        return module
+    needed = reachable(call_graph(module), entries)
+    if len(needed) == len(module.functions):
+        return module
+    return module.with_functions({v: f for v, f in module.functions.items() if v in needed})
+
+
+def remove_all_unused(function: Function) -> Function:
+    """The function without bindings whose variables are not needed; the same object if all are."""
+    return _Sweeper(_live_variables(function)).function(function)
+
+
+class _Sweeper(BindingRewriter):
+    def __init__(self, live: set[Var]) -> None:
+        super().__init__()
+        self.live = live
+
+    def visit_binding(self, binding: Binding) -> None:
+        if binding.var in self.live:
+            self.keep(binding)
+
+
+def _live_variables(function: Function) -> set[Var]:
+    """The variables whose bindings must stay: from results and effects backwards."""
+    live: set[Var] = set()
+    bindings: dict[Var, Binding] = {}
+    todo: list[Any] = [function.body]
+    seen: set[Any] = set()
+    while todo:
+        item = todo.pop()
+        if isinstance(item, Var):
+            binding = bindings.get(item)
+            if item not in live:
+                live.add(item)
+                if binding is not None:
+                    todo.append(_value(binding))
+        elif item not in seen:
+            seen.add(item)
+            if isinstance(item, SeqExpr):
+                _enter(item, bindings, live, todo)
+                todo.append(item.body)
+            else:
+                todo.extend(children(item))
+    return live
+
+
+def _enter(seq: SeqExpr, bindings: dict[Var, Binding], live: set[Var], todo: list[Any]) -> None:
+    """The bindings of a sequence that is needed: those with effects, and those wanted already, are needed in turn."""
+    for block in seq.blocks:
+        for binding in block.bindings:
+            bindings[binding.var] = binding
+            must = isinstance(binding, MatchCast) or find_impure_call(_value(binding)) is not None
+            if must or binding.var in live:
+                live.add(binding.var)
+                todo.append(_value(binding))
+
+
+def _value(binding: Binding) -> Any:
+    assert isinstance(binding, (VarBinding, MatchCast))
+    return binding.value

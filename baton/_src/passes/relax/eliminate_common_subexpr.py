@@ -1,0 +1,144 @@
+"""EliminateCommonSubexpr: of equal pure bindings, one is kept.
+
+    lv = R.add(x, y)
+    lv1 = R.add(x, y)        ->      lv = R.add(x, y)
+    gv = R.multiply(lv, lv1)         gv = R.multiply(lv, lv)
+
+Equal means: the same operator or function, equal attributes, the same operands in order. A binding serves the rest of
+its scope and the scopes inside. Calls with effects and allocations are left alone, and results that are known to
+differing extent. With `call_only` tuples and projections are left alone, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.analysis.purity import allocates, is_impure_call
+from baton._src.ir.expr import Op
+from baton._src.ir.module import IRModule
+from baton._src.ir.structural import structural_equal
+from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.relax.nodes import (
+    Binding,
+    BindingBlock,
+    Call,
+    Constant,
+    DataflowVar,
+    DataTypeImm,
+    Function,
+    PrimValue,
+    SeqExpr,
+    ShapeExpr,
+    StringImm,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
+from baton._src.tir.expr import FloatImm, IntImm
+from baton._src.tir.expr import Var as TirVar
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import FunctionPass
+
+
+@dataclass(frozen=True)
+class EliminateCommonSubexpr(FunctionPass):
+    """See the module."""
+
+    opt_level = 1
+    function_class = Function
+    call_only: bool = False
+
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
+        return _Merger(self.call_only).function(function)
+
+
+class _Merger(BindingRewriter):
+    def __init__(self, call_only: bool) -> None:
+        super().__init__()
+        self.call_only = call_only
+        self.scopes: list[dict[Any, list[tuple[Any, Var]]]] = []
+        """What is bound by key, outer scopes first: one for each sequence, and one for the block at work in it."""
+
+    def enter_sequence(self, seq: SeqExpr) -> None:
+        self.scopes.append({})
+
+    def leave_sequence(self, seq: SeqExpr) -> None:
+        self.scopes.pop()
+
+    def enter_block(self, block: BindingBlock) -> None:
+        self.scopes.append({})
+
+    def leave_block(self, block: BindingBlock, bindings: list[Binding]) -> Any:
+        for key, found in self.scopes.pop().items():
+            lasting = [entry for entry in found if not isinstance(entry[1], DataflowVar)]
+            self.scopes[-1].setdefault(key, []).extend(lasting)
+        return super().leave_block(block, bindings)
+
+    def visit_binding(self, binding: Binding) -> None:
+        if not isinstance(binding, VarBinding) or not self._may_merge(binding.value):
+            self.keep(binding)
+            return
+        key = _key(binding.value)
+        var = binding.var
+        for value, earlier in (entry for scope in self.scopes for entry in scope.get(key, ())):
+            if _same_value(value, binding.value) and _same_info(earlier, var):
+                if isinstance(earlier, DataflowVar) and not isinstance(var, DataflowVar):
+                    self.keep(VarBinding(var, earlier, binding.span))  # an output of the block needs its own variable
+                else:
+                    self.replace(var, earlier)
+                return
+        self.scopes[-1].setdefault(key, []).append((binding.value, var))
+        self.keep(binding)
+
+    def _may_merge(self, value: Any) -> bool:
+        if isinstance(value, Call):
+            return not is_impure_call(value) and not allocates(value)
+        return not self.call_only and isinstance(value, (Tuple, TupleGetItem)) and not _is_unit(value)
+
+
+def _is_unit(value: Any) -> bool:
+    return isinstance(value, Tuple) and not value.fields
+
+
+def _same_info(a: Var, b: Var) -> bool:
+    return a.struct_info_ is b.struct_info_ or structural_equal(a.struct_info_, b.struct_info_)
+
+
+def _same_value(a: Any, b: Any) -> bool:
+    """Whether two right sides with one key mean the same (free variables are equal only to themselves)."""
+    return a is b or structural_equal(a, b)
+
+
+def _key(value: Any) -> Any:
+    """Equal for equal right sides, cheap to make: operands by identity, literals by content."""
+    if isinstance(value, Call):
+        callee = value.op.name if isinstance(value.op, Op) else id(value.op)
+        return (callee, len(value.sinfo_args), *(_operand_key(a) for a in value.args))
+    if isinstance(value, TupleGetItem):
+        return ("item", value.index, _operand_key(value.tuple_value))
+    return _operand_key(value)
+
+
+def _operand_key(operand: Any) -> Any:
+    match operand:
+        case Tuple(fields=fields):
+            return ("tuple", *(_operand_key(f) for f in fields))
+        case ShapeExpr(values=values):
+            return ("shape", *(_dim_key(v) for v in values))
+        case PrimValue(value=value):
+            return ("prim", _dim_key(value))
+        case StringImm(value=value) | DataTypeImm(value=value):
+            return ("text", str(value))
+        case Constant(data=data):
+            return ("const", str(data.dtype), data.shape, data.data.tobytes() if data.ndim == 0 else id(data))
+        case _:
+            return id(operand)
+
+
+def _dim_key(dim: Any) -> Any:
+    """Variables by identity, numbers by value; of computed dims `_same_value` decides."""
+    if isinstance(dim, (IntImm, FloatImm)):
+        return dim.value
+    return id(dim) if isinstance(dim, TirVar) else "computed"
