@@ -1,0 +1,266 @@
+"""The rule that always applies: stages fused row by row, inner loops vectorised, outer loops shared between threads.
+
+    softmax: max, exp, sum, divide over (n, k)   ->   for n in parallel: all four over k, exp in a buffer of one row
+
+Stages belong together while each reads what the others wrote only at its own leading indices (the row). Elementwise
+stages merge their trailing axes into one long vector loop; reductions go to `vector_reduce`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.target import Target
+from baton._src.ir.traverse import rewrite
+from baton._src.lower.kernel_schedules.affine import merge_trailing, same
+from baton._src.lower.kernel_schedules.inline import expression_cost, inline_elementwise
+from baton._src.lower.kernel_schedules.loops import (
+    PARALLEL,
+    VECTORIZED,
+    WORTH_A_THREAD,
+    allocated,
+    i64,
+    index_var,
+    loop,
+    nest,
+    parallel_rows,
+    product,
+)
+from baton._src.lower.kernel_schedules.stages import Axis, Declined, Kernel, Opaque, Stage, read_kernel
+from baton._src.lower.kernel_schedules.vector_reduce import along_reduction, reduction
+from baton._src.passes.tir.flatten_buffers import as_int64
+from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer, constant_shape
+from baton._src.tir.prim_func import PrimFunc
+
+ROW_BYTES = 1 << 15
+"""A row buffer is kept on the stack up to this size; larger or symbolic ones are ordinary buffers of all rows."""
+CHUNK = 4096
+"""Elements a thread takes at a time from a flat loop."""
+
+
+def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
+    """The rule; declines only bodies that are no list of stages (they run as they stand)."""
+    kernel = read_kernel(func)
+    if isinstance(kernel, Declined):
+        return kernel
+    kernel = inline_elementwise(kernel)
+    return kernel.rebuilt(emit_stages(kernel, kernel.stages, target))
+
+
+def emit_stages(kernel: Kernel, stages: Any, target: Target) -> st.Stmt:
+    """Statements for a list of stages."""
+    parts = [_emit(group, kernel, target) for group in _groups(stages)]
+    if not parts:
+        return st.Evaluate(tir.IntImm("int32", 0))
+    return parts[0] if len(parts) == 1 else st.SeqStmt(tuple(parts))
+
+
+# ------------------------------------------------------------------------------------------------- grouping
+
+
+@dataclass
+class Group:
+    """Stages computed in one loop over their `depth` leading axes."""
+
+    depth: int
+    stages: list[Stage] = field(default_factory=list)
+    opaque: Opaque | None = None
+
+
+def _groups(stages: Any) -> list[Group]:
+    groups: list[Group] = []
+    for stage in stages:
+        if isinstance(stage, Opaque):
+            groups.append(Group(0, opaque=stage))
+            continue
+        if groups and groups[-1].opaque is None:
+            depth = _joint_depth(groups[-1], stage)
+            if depth > 0:
+                groups[-1].depth = depth
+                groups[-1].stages.append(stage)
+                continue
+        groups.append(Group(_own_depth(stage), [stage]))
+    return groups
+
+
+def _own_depth(stage: Stage) -> int:
+    """How many leading axes may be the row: all, unless the last spatial axis is the one to vectorise."""
+    if stage.reduce and not along_reduction(merge_trailing(stage)):
+        return max(0, len(stage.spatial) - 1)
+    return len(stage.spatial)
+
+
+def _joint_depth(group: Group, stage: Stage) -> int:
+    """The number of leading axes that `stage` can share with the group; 0: keep apart."""
+    written = {s.buffer for s in group.stages}
+    if not (written & stage.reads) or any(stage.buffer in s.reads | {s.buffer} for s in group.stages):
+        return 0
+    if not any(s.reduce for s in (*group.stages, stage)):
+        return 0
+    depth = min(group.depth, _own_depth(stage))
+    first = group.stages[0]
+    while depth > 0 and not all(same(a.extent, b.extent) for a, b in zip(first.spatial[:depth], stage.spatial[:depth])):
+        depth -= 1
+    for load in stage.loads:
+        if load.buffer in written:
+            while depth > 0 and not all(i is a.var for i, a in zip(load.indices[:depth], stage.spatial)):
+                depth -= 1
+    return depth
+
+
+# ------------------------------------------------------------------------------------------------- emission
+
+
+def _emit(group: Group, kernel: Kernel, target: Target) -> st.Stmt:
+    if group.opaque is not None:
+        return group.opaque.stmt
+    if len(group.stages) == 1:
+        stage = group.stages[0]
+        return _single_reduction(stage, target) if stage.reduce else elementwise(stage, target)
+    return _rows(group, kernel, target)
+
+
+def elementwise(stage: Stage, target: Target) -> st.Stmt:
+    """An elementwise stage of its own."""
+    stage = merge_trailing(stage)
+    work = expression_cost(stage.value) + len(stage.loads) + 1
+    store = st.BufferStore(stage.buffer, stage.value, stage.indices)
+    if not stage.spatial:
+        return store
+    last = stage.spatial[-1]
+    if len(stage.spatial) == 1:
+        return _flat(last, store, work, target)
+    inner = loop(last.var, last.extent, store, VECTORIZED)
+    row_work = ops.multiply(as_int64(last.extent), i64(max(1, work // 4)))
+    return parallel_rows(stage.spatial[:-1], row_work, inner, target.num_cores)
+
+
+def _flat(axis: Axis, store: st.Stmt, work: int, target: Target) -> st.Stmt:
+    """One long loop, in chunks for the threads."""
+    size = axis.size
+    cost = max(1, work // 4)
+    if target.num_cores <= 1 or (size is not None and size * cost < 2 * WORTH_A_THREAD):
+        return loop(axis.var, axis.extent, store, VECTORIZED)
+    chunk, lane = index_var("chunk"), index_var("i")
+    start = ops.multiply(chunk, i64(CHUNK))
+    count = ops.floordiv(ops.add(as_int64(axis.extent), i64(CHUNK - 1)), i64(CHUNK))
+    body = substitute_and_fold(store, {axis.var: ops.cast(axis.var.dtype, ops.add(start, lane))})
+    if size is not None and size % CHUNK == 0:
+        here: PrimExpr = i64(CHUNK)
+    else:
+        here = ops.min(i64(CHUNK), ops.subtract(as_int64(axis.extent), start))
+    grain = max(1, WORTH_A_THREAD // (CHUNK * cost))
+    return loop(chunk, count, loop(lane, here, body, VECTORIZED), PARALLEL, grain=grain)
+
+
+def _single_reduction(stage: Stage, target: Target) -> st.Stmt:
+    depth = _own_depth(stage)
+    body = reduction(_below(stage, depth), target)
+    return parallel_rows(stage.spatial[:depth], _stage_work(stage, depth), body, target.num_cores)
+
+
+def _below(stage: Stage, depth: int) -> Stage:
+    """The stage with its first `depth` axes taken as given: its buffer is seen as the row's part."""
+    if depth == 0:
+        return stage
+    row = tuple(a.var for a in stage.spatial[:depth])
+    return replace(stage, spatial=stage.spatial[depth:], buffer=row_view(stage.buffer, row))
+
+
+def row_view(buffer: Buffer, row: tuple[PrimExpr, ...]) -> Buffer:
+    """A buffer seen from one row: the leading indices become an offset."""
+    offset: PrimExpr = i64(0) if buffer.elem_offset is None else as_int64(buffer.elem_offset)
+    for place, index in enumerate(row):
+        offset = ops.add(offset, ops.multiply(as_int64(index), product(buffer.shape[place + 1 :])))
+    shape = buffer.shape[len(row) :] or (i64(1),)
+    return Buffer(buffer.data, buffer.dtype, shape, (), offset, buffer.name)
+
+
+def _rows(group: Group, kernel: Kernel, target: Target) -> st.Stmt:
+    """All stages of a group for one row after the other."""
+    depth = group.depth
+    first = group.stages[0]
+    rows = first.spatial[:depth]
+    inside = _private_buffers(group, kernel)
+    small: dict[Buffer, Buffer] = {}
+    for buffer in inside:
+        shape = buffer.shape[depth:] or (i64(1),)
+        small[buffer] = Buffer(_fresh_pointer(buffer), buffer.dtype, shape, name=buffer.name)
+    parts: list[st.Stmt] = []
+    work: PrimExpr = i64(0)
+    for stage in group.stages:
+        moved = _on_row(stage, rows, depth, small)
+        parts.append(_row_part(moved, target))
+        work = ops.add(work, _stage_work(stage, depth))
+    body: st.Stmt = st.SeqStmt(tuple(parts))
+    for buffer in small.values():
+        body = allocated(buffer, body)
+    return parallel_rows(rows, work, body, target.num_cores)
+
+
+def _row_part(stage: Stage, target: Target) -> st.Stmt:
+    if stage.reduce:
+        return reduction(stage, target)
+    merged = merge_trailing(stage)
+    indices = merged.indices or (i64(0),)
+    store = st.BufferStore(merged.buffer, merged.value, indices)
+    if not merged.spatial:
+        return store
+    last = merged.spatial[-1]
+    return nest(merged.spatial[:-1], loop(last.var, last.extent, store, VECTORIZED))
+
+
+def _fresh_pointer(buffer: Buffer) -> tir.Var:
+    return tir.Var(buffer.name, "handle", pointee=buffer.dtype, scope="local")
+
+
+def _private_buffers(group: Group, kernel: Kernel) -> list[Buffer]:
+    """Buffers that only this group uses, whose row is small."""
+    outside: set[Buffer] = set()
+    for stage in kernel.stages:
+        if stage not in group.stages:
+            outside |= stage.reads | stage.writes
+    local = set(kernel.local)
+    found = []
+    for stage in group.stages:
+        buffer = stage.buffer
+        row = constant_shape(Buffer(buffer.data, buffer.dtype, buffer.shape[group.depth :]))
+        if buffer in local and buffer not in outside and row is not None:
+            count = 1
+            for size in row:
+                count *= size
+            if count * buffer.dtype.itemsize <= ROW_BYTES:
+                found.append(buffer)
+    return list(dict.fromkeys(found))
+
+
+def _on_row(stage: Stage, rows: tuple[Axis, ...], depth: int, small: dict[Buffer, Buffer]) -> Stage:
+    """The stage with the group's row variables, its own buffers narrowed to the row."""
+    bound = {own.var: row.var for own, row in zip(stage.spatial[:depth], rows) if own.var is not row.var}
+    value = substitute_and_fold(stage.value, bound) if bound else stage.value
+
+    def rule(node: Any) -> Any:
+        if isinstance(node, tir.BufferLoad) and node.buffer in small:
+            return tir.BufferLoad(small[node.buffer], node.indices[depth:] or (i64(0),))
+        return None
+
+    value = rewrite(value, rule)
+    if stage.buffer in small:
+        buffer = small[stage.buffer]
+    else:
+        buffer = row_view(stage.buffer, tuple(row.var for row in rows))
+    rest = stage.spatial[depth:]
+    return replace(stage, buffer=buffer, spatial=rest, value=value)
+
+
+def _stage_work(stage: Stage, depth: int) -> PrimExpr:
+    """About how many instructions one row takes, in units of a quarter vector."""
+    inner = product([a.extent for a in (*stage.spatial[depth:], *stage.reduce)])
+    each = max(1, (expression_cost(stage.value) + len(stage.loads)) // 4)
+    return ops.multiply(inner, i64(each))

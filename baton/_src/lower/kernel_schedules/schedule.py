@@ -1,0 +1,55 @@
+"""`schedule(func, target)`: the first rule that accepts decides how a kernel is computed.
+
+A rule is a module with `apply(func, target) -> PrimFunc | Declined`. The order is from special to general; `rows`
+always applies to what it can read, and a body that nothing can read runs as it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules import rows
+from baton._src.lower.kernel_schedules.stages import Declined
+from baton._src.tir.prim_func import PrimFunc
+
+Apply = Callable[[PrimFunc, Target], PrimFunc | Declined]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule by name."""
+
+    name: str
+    apply: Apply
+
+
+RULES: tuple[Rule, ...] = (Rule("rows", rows.apply),)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What became of a kernel: the function, the rule that made it, and why earlier rules declined."""
+
+    func: PrimFunc
+    rule: str
+    declined: tuple[tuple[str, str], ...]
+
+
+def decide(func: PrimFunc, target: Target) -> Decision:
+    """Schedule `func` and say how."""
+    if func.attrs.get("tir.is_scheduled"):
+        return Decision(func, "none: already scheduled", ())
+    declined: list[tuple[str, str]] = []
+    for rule in RULES:
+        found = rule.apply(func, target)
+        if not isinstance(found, Declined):
+            return Decision(found, rule.name, tuple(declined))
+        declined.append((rule.name, found.reason))
+    return Decision(func, "none: as it stands", tuple(declined))
+
+
+def schedule(func: PrimFunc, target: Target) -> PrimFunc:
+    """`func`, scheduled for `target`."""
+    return decide(func, target).func

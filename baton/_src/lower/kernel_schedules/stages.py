@@ -1,0 +1,241 @@
+"""A kernel as schedule rules see it: stages in order, each one store per point of its axes.
+
+`read_kernel(func)` recognises what `te.create_prim_func` and fusion produce: a root block with one loop nest per
+computation. What it does not recognise (scatter, sort, tuple reductions) becomes an `Opaque` stage that stays as it
+is. Rules build plain loops from stages; the values are expressions over the axes' variables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.structural import structural_equal
+from baton._src.ir.traverse import post_order
+from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer
+from baton._src.tir.prim_func import PrimFunc
+
+COMBINERS = (tir.Add, tir.Mul, tir.Max, tir.Min)
+"""Associative and commutative updates: the order of the terms is free."""
+
+
+@dataclass(frozen=True, eq=False)
+class Declined:
+    """Why a rule does not apply."""
+
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """A variable over [0, extent)."""
+
+    var: tir.Var
+    extent: PrimExpr
+
+    @property
+    def size(self) -> int | None:
+        """The extent as a number, if it is one."""
+        return self.extent.value if isinstance(self.extent, tir.IntImm) else None
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """`buffer[spatial] = value`, or with reduced axes: `buffer[spatial] = init; buffer[spatial] op= value`.
+
+    Spatial axes are the buffer's indices, in its order.
+    """
+
+    buffer: Buffer
+    spatial: tuple[Axis, ...]
+    value: PrimExpr
+    reduce: tuple[Axis, ...] = ()
+    combiner: type[tir.BinaryOp] | None = None
+    init: PrimExpr | None = None
+
+    @property
+    def loads(self) -> list[tir.BufferLoad]:
+        """Every load of the value."""
+        return [n for n in post_order(self.value) if isinstance(n, tir.BufferLoad)]
+
+    @property
+    def reads(self) -> set[Buffer]:
+        """The buffers the value loads from."""
+        return {load.buffer for load in self.loads}
+
+    @property
+    def writes(self) -> set[Buffer]:
+        return {self.buffer}
+
+    @property
+    def indices(self) -> tuple[PrimExpr, ...]:
+        return tuple(axis.var for axis in self.spatial)
+
+    def renamed(self) -> Stage:
+        """The same with fresh variables."""
+        fresh = {a.var: tir.Var(a.var.name, a.var.dtype) for a in (*self.spatial, *self.reduce)}
+        return replace(
+            self,
+            spatial=tuple(Axis(fresh[a.var], a.extent) for a in self.spatial),
+            reduce=tuple(Axis(fresh[a.var], a.extent) for a in self.reduce),
+            value=substitute_and_fold(self.value, fresh),
+        )
+
+    def at(self, indices: tuple[PrimExpr, ...]) -> PrimExpr:
+        """The value of an elementwise stage at other indices."""
+        found: PrimExpr = substitute_and_fold(self.value, dict(zip((a.var for a in self.spatial), indices)))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Opaque:
+    """A statement that is left as it is."""
+
+    stmt: st.Stmt
+    reads: set[Buffer]
+    writes: set[Buffer]
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """A PrimFunc taken apart; `local` are the buffers it allocates."""
+
+    func: PrimFunc
+    stages: tuple[Stage | Opaque, ...]
+    local: tuple[Buffer, ...]
+
+    def rebuilt(self, body: st.Stmt, local: tuple[Buffer, ...] | None = None) -> PrimFunc:
+        """The PrimFunc with another body, under a root block that allocates `local` (default: what the body uses)."""
+        if local is None:
+            inside = {n.buffer_var for n in post_order(body) if isinstance(n, st.Allocate)}
+            used = buffers_used(body)
+            local = tuple(b for b in self.local if b in used and b.data not in inside)
+        root = st.Block((), (), (), "root", body, alloc_buffers=local)
+        done = st.BlockRealize((), tir.IntImm("bool", 1), root)
+        return self.func.with_fields(body=done).with_attr("tir.is_scheduled", True)
+
+
+def buffers_used(body: Any) -> set[Buffer]:
+    """Every buffer loaded from or stored to."""
+    return {n.buffer for n in post_order(body) if isinstance(n, (tir.BufferLoad, st.BufferStore))}
+
+
+def read_kernel(func: PrimFunc) -> Kernel | Declined:
+    """The stages of `func`."""
+    root = func.body
+    if not isinstance(root, st.BlockRealize) or root.block.iter_vars or root.block.match_buffers:
+        return Declined("the body is no root block")
+    body = root.block.body
+    parts = _flat(body)
+    stages = tuple(_read_stage(part) or _opaque(part) for part in parts)
+    return Kernel(func, stages, root.block.alloc_buffers)
+
+
+def _flat(body: st.Stmt) -> list[st.Stmt]:
+    """Statements in order, nested sequences opened."""
+    found: list[st.Stmt] = []
+    stack = [body]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, st.SeqStmt):
+            stack += reversed(item.seq)
+        else:
+            found.append(item)
+    return found
+
+
+def _opaque(stmt: st.Stmt) -> Opaque:
+    reads = {n.buffer for n in post_order(stmt) if isinstance(n, tir.BufferLoad)}
+    writes = {n.buffer for n in post_order(stmt) if isinstance(n, st.BufferStore)}
+    pointers = {n for n in post_order(stmt) if isinstance(n, Buffer)}
+    # Whatever is mentioned at all (address_of, access_ptr, opaque calls) may be read and written.
+    mentioned = pointers if any(isinstance(n, tir.Call) and not _is_plain(n) for n in post_order(stmt)) else set()
+    return Opaque(stmt, reads | mentioned, writes | mentioned)
+
+
+def _is_plain(call: tir.Call) -> bool:
+    return getattr(call.op, "name", "") not in ("tir.address_of", "tir.tvm_access_ptr", "tir.call_extern", "")
+
+
+def _read_stage(stmt: st.Stmt) -> Stage | None:
+    loops: list[st.For] = []
+    item = stmt
+    while isinstance(item, st.For):
+        if item.kind is not st.ForKind.SERIAL or not _is_zero(item.min) or item.annotations:
+            return None
+        loops.append(item)
+        item = item.body
+    if not isinstance(item, st.BlockRealize) or not _is_zero(ops.subtract(1, ops.cast("int32", item.predicate))):
+        return None
+    block = item.block
+    if block.alloc_buffers or block.match_buffers or len(block.iter_vars) != len(loops):
+        return None
+    by_var = {loop.loop_var: loop for loop in loops}
+    axes: dict[tir.Var, tuple[Axis, str]] = {}
+    for iter_var, value in zip(block.iter_vars, item.iter_values):
+        loop = by_var.pop(value, None) if isinstance(value, tir.Var) else None
+        if loop is None or iter_var.dom is None or not _is_zero(iter_var.dom.min):
+            return None
+        axes[iter_var.var] = (Axis(iter_var.var, iter_var.dom.extent), iter_var.iter_type)
+    return _read_store(block, axes)
+
+
+def _read_store(block: st.Block, axes: dict[tir.Var, tuple[Axis, str]]) -> Stage | None:
+    store = block.body
+    if not isinstance(store, st.BufferStore):
+        return None
+    # A dim of extent 1 may be indexed by 0 instead of by an axis; other indices are distinct axes.
+    spatial: list[Axis] = []
+    for index, dim in zip(store.indices, store.buffer.shape):
+        if isinstance(index, tir.Var) and index in axes and axes[index][1] == "spatial":
+            spatial.append(axes[index][0])
+        else:
+            return None
+        del dim
+    if len({a.var for a in spatial}) != len(spatial):
+        return None
+    reduce = tuple(axis for axis, kind in axes.values() if kind == "reduce")
+    if len(spatial) + len(reduce) != len(axes):
+        return None
+    if not reduce:
+        if block.init is not None or any(_loads(store.value, store.buffer)):
+            return None
+        return Stage(store.buffer, tuple(spatial), store.value)
+    return _read_reduction(block, store, tuple(spatial), reduce)
+
+
+def _read_reduction(
+    block: st.Block, store: st.BufferStore, spatial: tuple[Axis, ...], reduce: tuple[Axis, ...]
+) -> Stage | None:
+    update, init = store.value, block.init
+    if not isinstance(init, st.BufferStore) or init.buffer is not store.buffer or not isinstance(update, COMBINERS):
+        return None
+    if not all(a is b for a, b in zip(init.indices, store.indices)):
+        return None
+    first, second = update.a, update.b
+    if not _is_self(first, store):
+        first, second = second, first
+    if not _is_self(first, store) or any(_loads(second, store.buffer)):
+        return None
+    return Stage(store.buffer, spatial, second, reduce, type(update), init.value)
+
+
+def _is_self(expr: PrimExpr, store: st.BufferStore) -> bool:
+    return (
+        isinstance(expr, tir.BufferLoad)
+        and expr.buffer is store.buffer
+        and all(a is b or structural_equal(a, b) for a, b in zip(expr.indices, store.indices))
+    )
+
+
+def _loads(expr: PrimExpr, buffer: Buffer) -> list[tir.BufferLoad]:
+    return [n for n in post_order(expr) if isinstance(n, tir.BufferLoad) and n.buffer is buffer]
+
+
+def _is_zero(expr: PrimExpr) -> bool:
+    return isinstance(expr, tir.IntImm) and expr.value == 0
