@@ -14,7 +14,7 @@ from typing import Any
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.tensor_info import OBJECT, Dim, Info, PrimInfo, TensorInfo, TupleInfo
 from baton._src.ir.types import PrimType, TensorType, TupleType, Type
-from baton._src.support.diagnostics import InternalError
+from baton._src.support.diagnostics import InternalError, fail
 from baton._src.tir.expr import AnyDim, IntImm
 from baton._src.values.dtype import INT32, INT64, VOID, DataType
 
@@ -51,8 +51,10 @@ def from_info(info: Info) -> Type:
     """The Relay type of a value of which `info` is known; unknown parts of tensors must be known by now."""
     match info:
         case TensorInfo():
-            if info.shape is None or info.dtype.is_void:
-                raise InternalError(f"an operator's shape rule left its result open: {info}")
+            if info.dtype.is_void:
+                raise InternalError(f"an operator's shape rule left the dtype of its result open: {info}")
+            if info.shape is None:
+                return TensorType(_unknown_dims(info.ndim), info.dtype)
             return TensorType(tuple(type_dim(d) for d in info.shape), info.dtype)
         case TupleInfo():
             return TupleType(tuple(from_info(f) for f in info.fields))
@@ -60,6 +62,13 @@ def from_info(info: Info) -> Type:
             return TensorType((), info.dtype)
         case _:
             raise InternalError(f"an operator's shape rule gave {info}, which is no Relay type")
+
+
+def _unknown_dims(ndim: int) -> tuple[PrimExpr, ...]:
+    if ndim < 0:
+        help = "Relay's types have a rank: give the shape argument as a constant, or annotate its length"
+        raise fail("op-shape", "the rank of this operator's result cannot be known when compiling", help=help)
+    return tuple(AnyDim() for _ in range(ndim))
 
 
 def type_dim(dim: Dim) -> PrimExpr:

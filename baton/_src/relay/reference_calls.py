@@ -1,8 +1,4 @@
-"""A Relay operator call evaluated by `OpDef.reference`: tensors to NumPy arrays and back.
-
-Where Relay gives as an attribute what the neutral signature has as an operand (reshape's target), the operator's own
-`relay_to_relax` moves it.
-"""
+"""A Relay operator call evaluated by `OpDef.reference`: tensors to NumPy arrays and back."""
 
 from __future__ import annotations
 
@@ -29,8 +25,6 @@ def call_reference(op: Op, args: Sequence[Any], node: Any) -> Any:
     if attrs is None:
         attrs = definition.attrs() if definition.attrs is not None else NO_ATTRS
     inputs = [to_numpy(a) for a in args]
-    if definition.relay_to_relax is not None:
-        inputs, attrs = definition.relay_to_relax(inputs, attrs)
     return _from_numpy(definition.reference(inputs, attrs))
 
 

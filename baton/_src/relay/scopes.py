@@ -51,11 +51,20 @@ class Scopes:
         self.uses: dict[Any, int] = {root: 1}
         self.lifted: set[Any] = set()
         """Nodes whose scope moved up because uses in different scopes share them (operators and the like excepted)."""
+        self.let_names: dict[Any, list[Var]] = {}
+        """Function literals by the let variables that name them."""
+        self._used_from: dict[Any, list[Scope]] = {}
         for node in reversed(walk(root)):
             self._spread(node, self.of[node])
 
+    def used_from(self, node: Any) -> list[Scope]:
+        """The scopes a node is used in."""
+        return self._used_from.get(node, [])
+
     def _spread(self, node: Any, here: Scope) -> None:
         of, uses = self.of, self.uses
+        if isinstance(node, Let) and isinstance(node.value, Function):
+            self.let_names.setdefault(node.value, []).append(node.var)
         for position, part, opens in _edges(node):
             scope = here
             if opens:
@@ -65,8 +74,11 @@ class Scopes:
             if known is None:
                 of[part] = scope
                 uses[part] = 1
+                self._used_from[part] = [scope]
             else:
                 uses[part] += 1
+                if self._used_from.setdefault(part, [scope])[-1] is not scope:
+                    self._used_from[part].append(scope)
                 common = known.common(scope) if known is not scope else known
                 if common is not known or common is not scope:
                     of[part] = common

@@ -1,6 +1,6 @@
 """Attributes (`axis=1, layout="NCHW"`), literals, and the metadata section.
 
-    value := number | True | False | "text" | None | nullptr | [v, ...] | (v, ...) | meta[Key][i] | ?
+value := number | True | False | "text" | None | nullptr | [v, ...] | (v, ...) | meta[Key][i] | ?
 """
 
 from __future__ import annotations

@@ -92,5 +92,3 @@ def _warn(elaboration: Elaboration) -> None:
         span = match.clauses[index].lhs.span or match.span
         message = "this clause can never run: those before it cover every case"
         warnings.warn(Diagnostic("relay-unreachable", message, span, severity=Severity.WARNING).render())
-
-

@@ -108,7 +108,9 @@ class Printer:
         lines = [f"type {data.header.name_hint}{self._type_params(data.type_vars)} {{"]
         for constructor in data.constructors:
             fields = ", ".join(self.type(t) for t in constructor.inputs)
-            lines.append(f"{INDENT}{constructor.name_hint}({fields})," if fields else f"{INDENT}{constructor.name_hint},")
+            lines.append(
+                f"{INDENT}{constructor.name_hint}({fields})," if fields else f"{INDENT}{constructor.name_hint},"
+            )
         return "\n".join([*lines, "}"])
 
     def _type_params(self, params: tuple[Any, ...]) -> str:
@@ -313,4 +315,6 @@ def _is_inline(node: Any, texts: dict[Any, str]) -> bool:
     if isinstance(node, TupleGetItem):
         return texts[node.tuple_value].startswith("%")
     simple = all(len(texts[f]) < 80 and "(" not in texts[f] for f in node.fields) if isinstance(node, Tuple) else False
-    return simple or (isinstance(node, Call) and isinstance(node.op, Constructor) and not node.args and not node.type_args)
+    return simple or (
+        isinstance(node, Call) and isinstance(node.op, Constructor) and not node.args and not node.type_args
+    )

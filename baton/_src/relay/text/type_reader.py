@@ -1,7 +1,7 @@
 """Types as both notations write them.
 
-    (T, U)   fn (T) -> U   fn<a, b>(a) -> b   fun<a : Shape>(...)   Tensor[(d, ...), dtype]   Tensor[s, bt]
-    float32 (a scalar)   Name   Name[T, ...]   ref(T)   _
+(T, U)   fn (T) -> U   fn<a, b>(a) -> b   fun<a : Shape>(...)   Tensor[(d, ...), dtype]   Tensor[s, bt]
+float32 (a scalar)   Name   Name[T, ...]   ref(T)   _
 """
 
 from __future__ import annotations

@@ -28,7 +28,9 @@ class UniqueNames:
         found = self.given.get(variable)
         if found is None:
             hint = str(variable.name_hint)
-            found = self._unused(hint if _WORD.match(hint) else _readable(hint), isinstance(variable, (TypeVar, DimVar)))
+            found = self._unused(
+                hint if _WORD.match(hint) else _readable(hint), isinstance(variable, (TypeVar, DimVar))
+            )
             self.given[variable] = found
         return found
 

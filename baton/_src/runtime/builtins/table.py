@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from baton._src.runtime.builtins import checks, data_dependent, functions, memory, shapes, structures
+from baton._src.runtime.builtins import checks, data_dependent, functions, memory, relay, shapes, structures
 
 BUILTINS: Mapping[str, Callable[..., Any]] = {
     **checks.TABLE,
@@ -13,6 +13,7 @@ BUILTINS: Mapping[str, Callable[..., Any]] = {
     **functions.TABLE,
     **functions.MACHINE_TABLE,
     **memory.TABLE,
+    **relay.TABLE,
     **shapes.TABLE,
     **structures.TABLE,
 }

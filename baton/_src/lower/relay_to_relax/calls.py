@@ -1,0 +1,120 @@
+"""Calls: of operators, of functions known and unknown, of constructors; and of the builtins ADTs and references need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op, PrimExpr
+from baton._src.ir.types import Constructor, FuncType
+from baton._src.lower.relay_to_relax.types import OBJECT
+from baton._src.relax import nodes as rx
+from baton._src.relax.special_ops import special_op
+from baton._src.relax.struct_info import StructInfo
+from baton._src.relay.nodes import Call, Function, Var
+from baton._src.support.diagnostics import fail
+
+if TYPE_CHECKING:
+    from baton._src.lower.relay_to_relax.scope_lowering import Bindings, ScopeLowering
+
+
+class Calls:
+    """Calls of one function being lowered."""
+
+    def __init__(self, owner: ScopeLowering) -> None:
+        self._owner = owner
+
+    def callee_parts(self, node: Call) -> list[Any]:
+        """What has to be bound before the call for the sake of its callee."""
+        op = node.op
+        if isinstance(op, (Op, Constructor, GlobalVar)) or op in self._owner.values:
+            return []
+        return [op]
+
+    def lower(self, node: Call, bindings: Bindings) -> Any:
+        """The leaf that holds the value of the call."""
+        owner = self._owner
+        args = [owner.values[a] for a in node.args]
+        match node.op:
+            case Op():
+                return owner.emit(bindings, self.operator(node, node.op, args), node)
+            case Constructor():
+                return self.construct(bindings, node.op, args, node)
+            case GlobalVar():
+                scheme = owner.schemes[node.op.name_hint]
+                made = rx.Call(owner.globals[node.op.name_hint], args, span=node.span)
+                return self._cast_result(bindings, made, scheme, node)
+        known = owner.functions.get(node.op)
+        if known is not None:
+            return self._cast_result(bindings, rx.Call(owner.values[node.op], args, span=node.span), known, node)
+        return self._invoke(bindings, node, args)
+
+    def _cast_result(self, bindings: Bindings, made: rx.Call, scheme: FuncType, node: Call) -> Any:
+        """The result of a polymorphic function is an object; here its type is known."""
+        owner = self._owner
+        have, want = owner.types.known(scheme.ret_type), owner.types.known(node.checked_type)
+        return owner.cast(bindings, owner.emit(bindings, made, node), have, want, node)
+
+    def _invoke(self, bindings: Bindings, node: Call, args: Sequence[Any]) -> Any:
+        """A call of a value that is only known to be a function."""
+        owner = self._owner
+        op = special_op("invoke_pure_closure" if owner.pure else "invoke_closure")
+        info = owner.types.known(node.checked_type)
+        made = rx.Call(op, (owner.values[node.op], rx.Tuple(args)), None, (info,), node.span)
+        return owner.emit(bindings, made, node)
+
+    def operator(self, node: Any, op: Op, args: Sequence[Any]) -> rx.Call:
+        """The same operator in Relax."""
+        definition = op.definition
+        if definition is None:
+            raise fail("relay-operator", f"{op.name} has no definition", span=node.span)
+        attrs = node.attrs if getattr(node, "attrs", None) is not None else definition.attrs()
+        given: Sequence[Any] = args
+        if definition.relay_to_relax is not None:
+            given, attrs = definition.relay_to_relax(list(args), attrs)
+        return rx.Call(definition.relax_op, [as_relax(a) for a in given], attrs, span=node.span)
+
+    def construct(self, bindings: Bindings, constructor: Constructor, args: Sequence[Any], node: Any) -> Any:
+        """A tagged tuple."""
+        header = [rx.PrimValue(constructor.tag), rx.StringImm(constructor.name_hint)]
+        return self.builtin(bindings, "make_adt", [*header, *args], OBJECT, node)
+
+    def builtin(
+        self, bindings: Bindings, name: str, args: Sequence[Any], info: StructInfo | None, origin: Any
+    ) -> rx.Var:
+        """A call of `vm.builtin.<name>`; pure ones may be moved, those on references may not."""
+        owner = self._owner
+        callee = rx.ExternFunc(f"vm.builtin.{name}")
+        said = (info if info is not None else OBJECT,)
+        if name.startswith("ref_"):
+            made = rx.Call(callee, args, None, said, getattr(origin, "span", None))
+        else:
+            packed = (callee, *args)
+            made = rx.Call(special_op("call_pure_packed"), packed, None, said, getattr(origin, "span", None))
+        return owner.emit(bindings, made, origin)
+
+    def as_function(self, node: Any) -> Function:
+        """An operator or a constructor used as a value: the function that calls it."""
+        type_ = node.checked_type_ if isinstance(node, Constructor) else None
+        inputs = node.inputs if isinstance(node, Constructor) else node.definition.inputs
+        params = [Var(f"a{i}") for i in range(len(inputs))]
+        made = Function(params, Call(node, params))
+        if type_ is None:
+            message = f"the operator {node.name} is used as a value"
+            raise fail("relay-operator-value", message, help="wrap it: fn(%x) { op(%x) }; EtaExpand does that")
+        return made
+
+
+def as_relax(argument: Any) -> Any:
+    """What an operator's adapter gives as an argument: expressions as they are, dims as shapes, numbers as prims."""
+    if isinstance(argument, GraphExpr):
+        return argument
+    if isinstance(argument, PrimExpr):
+        return rx.PrimValue(argument)
+    if isinstance(argument, (tuple, list)):
+        return (
+            rx.Tuple([as_relax(a) for a in argument])
+            if any(isinstance(a, GraphExpr) for a in argument)
+            else (rx.ShapeExpr(argument))
+        )
+    return rx.PrimValue(argument)

@@ -1,0 +1,65 @@
+"""A typed Relay module as a Relax module: the compiler's own lowering, and `relax.from_relay`.
+
+Every Relay function becomes a Relax function of the same name; functions of Relax and TIR in the module stay. Types are
+inferred first. The result is normalised and carries StructInfo throughout.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.module import IRModule
+from baton._src.ir.node import set_note
+from baton._src.ir.types import FuncType
+from baton._src.lower.relay_to_relax.scope_lowering import ScopeLowering
+from baton._src.lower.relay_to_relax.types import TypeLowering
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relay.check.infer_type import infer_type
+from baton._src.relay.check.show import show_type
+from baton._src.relay.expressions import walk
+from baton._src.relay.nodes import Function, RefCreate, RefRead, RefWrite
+from baton._src.support.diagnostics import fail
+from baton._src.support.trampoline import run
+
+
+def lower(module: IRModule) -> IRModule:
+    """The Relax module that computes the same. `DiagnosticError` if a type is wrong or an entry is polymorphic."""
+    typed = infer_type(module)
+    functions = {v: f for v, f in typed.functions.items() if isinstance(f, Function)}
+    pure = not any(_has_effects(f) for f in functions.values())
+    types = TypeLowering()
+    names = {v.name_hint: GlobalVar(v.name_hint, span=v.span) for v in functions}
+    schemes: dict[str, FuncType] = {v.name_hint: f.checked_type for v, f in functions.items()}
+    others = {v: f for v, f in typed.functions.items() if not isinstance(f, Function)}
+    builder = BlockBuilder(IRModule(others, None, typed.attrs, typed.global_infos))
+    for var in functions:
+        _check_entry(var, schemes[var.name_hint])
+        set_note(names[var.name_hint], "struct_info_", types.function(schemes[var.name_hint], pure))
+    for var, function in functions.items():
+        lowering = ScopeLowering(function, types, names, schemes, pure, typed.type_definitions)
+        made = run(lowering.function(function, schemes[var.name_hint]))
+        named = made.with_attr("global_symbol", var.name_hint)
+        builder.update_func(names[var.name_hint], builder.normalize(named))
+    return builder.get()
+
+
+def _has_effects(function: Function) -> bool:
+    """Whether references or operators with state occur: then order matters everywhere."""
+    for node in walk(function):
+        if isinstance(node, (RefCreate, RefRead, RefWrite)):
+            return True
+        if (
+            isinstance(node, Op)
+            and node.definition is not None
+            and (node.definition.stateful or not node.definition.pure)
+        ):
+            return True
+    return False
+
+
+def _check_entry(var: GlobalVar, type_: Any) -> None:
+    """`main` is run as it stands, so its types must be particular ones."""
+    if var.name_hint == "main" and isinstance(type_, FuncType) and type_.type_params:
+        message = f"@main is polymorphic, so it cannot be compiled as an entry: its type is {show_type(type_)}"
+        raise fail("relay-infer", message, span=var.span, help="annotate the parameters of @main")

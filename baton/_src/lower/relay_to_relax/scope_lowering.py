@@ -1,0 +1,252 @@
+"""Expressions of one Relay function as Relax bindings, in evaluation order.
+
+Each scope (a function's body, a branch, a clause) becomes a SeqExpr. A node used in several scopes is bound in the
+smallest one around its uses, before the first if, match or closure that needs it (`relay.scopes`). Nested scopes are
+tasks and each scope is walked with a stack of its own, so programs may be as deep and long as memory allows.
+
+    fn (%x) { let %y = exp(%x); if (%c) { add(%y, %x) } else { %y } }
+        lv = relax.exp(x);  gv = If(c, {lv1 = relax.add(lv, x); lv1}, {lv});  gv
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.node import set_note
+from baton._src.ir.types import Constructor, FuncType, GlobalTypeVar, TypeData, TypeVar
+from baton._src.lower.relay_to_relax.calls import Calls
+from baton._src.lower.relay_to_relax.match_lowering import MatchLowering
+from baton._src.lower.relay_to_relax.types import TypeLowering, says_more
+from baton._src.relax import nodes as rx
+from baton._src.relax.struct_info import StructInfo
+from baton._src.relay.expressions import parts
+from baton._src.relay.nodes import (
+    Call,
+    Constant,
+    Function,
+    If,
+    Let,
+    Match,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    TempExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from baton._src.relay.scopes import Scope, Scopes
+from baton._src.support.diagnostics import fail
+from baton._src.support.trampoline import Task
+
+Bindings = list[rx.Binding]
+
+
+class ScopeLowering:
+    """Lowers the body of one function. `values` maps each Relay node done to the Relax leaf that holds its value."""
+
+    def __init__(
+        self,
+        root: Function,
+        types: TypeLowering,
+        globals_: Mapping[str, GlobalVar],
+        schemes: Mapping[str, FuncType],
+        pure: bool,
+        definitions: Mapping[GlobalTypeVar, TypeData],
+    ) -> None:
+        self.root = root
+        self.types = types
+        self.globals = globals_
+        self.schemes = schemes
+        self.pure = pure
+        self._definitions = definitions
+        self.scopes = Scopes(root)
+        self.values: dict[Any, Any] = {}
+        self.functions: dict[Any, FuncType] = {}
+        """Variables and nodes known to hold a function literal: they are called directly."""
+        self.calls = Calls(self)
+        self.matches = MatchLowering(self)
+        self._names: dict[str, int] = {}
+        self._needs = self._needed_outside()
+
+    def _needed_outside(self) -> dict[Any, list[Any]]:
+        """For each node that opens scopes: the nodes of outer scopes that are needed inside, in order."""
+        needs: dict[Any, dict[Any, None]] = {}
+        for node in self.scopes.lifted:
+            if isinstance(node, Constant):
+                continue
+            home = self.scopes.of[node]
+            for inner in self.scopes.used_from(node):
+                here: Scope = inner
+                while here.parent is not home and here.parent is not None:
+                    here = here.parent
+                if here is not home:
+                    needs.setdefault(here.owner, {})[node] = None
+        return {owner: list(found) for owner, found in needs.items()}
+
+    def type_vars(self, constructor: Constructor) -> tuple[TypeVar, ...]:
+        """The type parameters of the ADT a constructor belongs to."""
+        return self._definitions[constructor.belong_to].type_vars
+
+    # ---- scopes
+
+    def body(self, root: Any, bindings: Bindings) -> Task[rx.SeqExpr]:
+        """The scope whose value is `root`, as a SeqExpr; `bindings` has what comes first."""
+        result = yield self.into(root, bindings)
+        blocks = [rx.BindingBlock(bindings)] if bindings else []
+        return rx.SeqExpr(blocks, result)
+
+    def into(self, root: Any, bindings: Bindings) -> Task[Any]:
+        """The leaf that holds the value of `root`, bound (with what it needs) at the end of `bindings`."""
+        values = self.values
+        stack: list[tuple[str, Any]] = [("visit", root)]
+        while stack:
+            action, node = stack.pop()
+            if action == "visit":
+                if node not in values:
+                    self._visit(node, stack)
+            elif action == "bind":
+                self._bind_let(node)
+                stack += [("alias", node), ("visit", node.body)]
+            elif action == "alias":
+                values[node] = values[node.body]
+            elif action == "inline":
+                self._enter_inline(node)
+                stack += [("result", node), ("visit", node.op.body)]
+            elif action == "result":
+                values[node] = values[node.op.body]
+            elif node not in values:
+                found = yield self._lower(node, bindings)
+                values[node] = found
+        return values[root]
+
+    def _visit(self, node: Any, stack: list[tuple[str, Any]]) -> None:
+        match node:
+            case Constant():
+                self.values[node] = rx.Constant(node.data)
+            case Var():
+                raise fail("relay-unbound", f"%{node.name_hint} is not bound here", span=node.span)
+            case Let():
+                stack += [("bind", node), ("visit", node.value)]
+            case Call() if isinstance(node.op, Function) and not self.scopes.shared(node.op):
+                stack.append(("inline", node))
+                stack.extend(("visit", a) for a in reversed(node.args))
+            case _:
+                stack.append(("lower", node))
+                stack.extend(("visit", p) for p in reversed(self._below(node)))
+
+    def _below(self, node: Any) -> list[Any]:
+        """What has to be bound before `node`, in order."""
+        needed = self._needs.get(node, [])
+        match node:
+            case If():
+                return [node.cond, *needed]
+            case Match():
+                return [node.data, *needed]
+            case Function():
+                return needed
+            case Call():
+                return [*self.calls.callee_parts(node), *node.args]
+            case _:
+                return list(parts(node))
+
+    def _bind_let(self, node: Let) -> None:
+        self.values[node.var] = self.values[node.value]
+        known = self.functions.get(node.value)
+        if known is not None:
+            self.functions[node.var] = known
+
+    def _enter_inline(self, node: Call) -> None:
+        """A function literal called on the spot: its parameters are the arguments."""
+        for param, arg in zip(node.op.params, node.args):
+            self.values[param] = self.values[arg]
+            if arg in self.functions:
+                self.functions[param] = self.functions[arg]
+
+    # ---- bindings
+
+    def emit(self, bindings: Bindings, value: Any, origin: Any, hint: str = "lv") -> rx.Var:
+        """Bind `value` to a new variable."""
+        span = getattr(origin, "span", None)
+        var = rx.Var(self.fresh(hint), span=span)
+        bindings.append(rx.VarBinding(var, value, span))
+        return var
+
+    def fresh(self, hint: str) -> str:
+        """`lv`, `lv1`, `lv2`, ...: names within the function."""
+        count = self._names.get(hint, 0)
+        self._names[hint] = count + 1
+        return f"{hint}{count}" if count else hint
+
+    def cast(self, bindings: Bindings, value: Any, have: StructInfo, want: StructInfo, origin: Any) -> Any:
+        """`value`, declared as `have`, as a `want`: a checked cast where types alone cannot say it."""
+        if not says_more(have, want):
+            return value
+        var = rx.Var(self.fresh("lv"), want, getattr(origin, "span", None))
+        bindings.append(rx.MatchCast(var, value, want, getattr(origin, "span", None)))
+        return var
+
+    def _lower(self, node: Any, bindings: Bindings) -> Task[Any]:
+        values = self.values
+        match node:
+            case Call():
+                return self.calls.lower(node, bindings)
+            case Tuple():
+                return self.emit(bindings, rx.Tuple([values[f] for f in node.fields]), node)
+            case TupleGetItem():
+                found = self.emit(bindings, rx.TupleGetItem(values[node.tuple_value], node.index), node)
+                return found
+            case If():
+                return (yield self._if(node, bindings))
+            case Match():
+                return (yield self.matches.lower(node, bindings))
+            case Function():
+                return (yield self._closure(node, bindings, None))
+            case GlobalVar():
+                return self.globals[node.name_hint]
+            case Op() | Constructor():
+                return (yield self._closure(self.calls.as_function(node), bindings, None))
+            case RefCreate():
+                return self.calls.builtin(bindings, "ref_create", [values[node.value]], None, node)
+            case RefRead():
+                info = self.types.known(node.checked_type)
+                return self.calls.builtin(bindings, "ref_read", [values[node.ref]], info, node)
+            case RefWrite():
+                args = [values[node.ref], values[node.value]]
+                return self.calls.builtin(bindings, "ref_write", args, self.types.known(node.checked_type), node)
+            case TempExpr():
+                raise fail("RELAY-TEMP-1", f"a {type(node).__name__} cannot be compiled: its pass left it behind")
+            case _:
+                raise fail("relay-node", f"a {type(node).__name__} is not a Relay expression")
+
+    def _if(self, node: If, bindings: Bindings) -> Task[Any]:
+        chosen = yield self.body(node.true_branch, [])
+        other = yield self.body(node.false_branch, [])
+        return self.emit(bindings, rx.If(self.values[node.cond], chosen, other), node, "gv")
+
+    def _closure(self, node: Function, bindings: Bindings, var: rx.Var | None) -> Task[Any]:
+        """A function literal; it may mention the variable it is bound to."""
+        type_ = node.checked_type
+        name = var or rx.Var(self.fresh("func"), span=node.span)
+        set_note(name, "struct_info_", self.types.function(type_, self.pure))
+        self.functions[node] = type_
+        for owner in self.scopes.let_names.get(node, ()):
+            self.values[owner] = name
+            self.functions[owner] = type_
+        function = yield self.function(node, type_)
+        bindings.append(rx.VarBinding(name, function, node.span))
+        return name
+
+    def function(self, node: Function, type_: FuncType) -> Task[rx.Function]:
+        """A function (literal or global) with its parameters."""
+        params = []
+        for param, declared in zip(node.params, type_.arg_types):
+            made = rx.Var(param.name_hint, self.types.param(declared), param.span)
+            self.values[param] = made
+            params.append(made)
+        body = yield self.body(node.body, [])
+        result = self.types.known(type_.ret_type)
+        attrs = {k: v for k, v in node.attrs.items() if isinstance(v, (str, int, float, tuple))}
+        return rx.Function(params, body, result, self.pure, attrs, node.span)
