@@ -7,6 +7,7 @@ A call names a neutral operator of the catalogue and its attributes; its result 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,18 +15,33 @@ import numpy as np
 from baton._src.frontends.onnx.value import SMALL, Value
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.op_def import NotApplicable, OpCall, OpDef
-from baton._src.ir.tensor_info import Dim, Info, ShapeInfo, TensorInfo, TupleInfo
+from baton._src.ir.tensor_info import Dim, Info, PrimInfo, ShapeInfo, TensorInfo, TupleInfo
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.support.diagnostics import fail
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.values.dtype import INT64, DataType
+from baton._src.values.dtype import BOOL, INT64, DataType
 from baton._src.values.tensor import AnyArray
 
 FOLD_LIMIT = 1 << 22
 """Calls on constants are computed while importing if the operands have at most this many elements together."""
 
-Operand = Value | Sequence[Any] | None
-"""A tensor; a tuple of tensors; a shape (a sequence of dims); None for an absent optional operand."""
+
+@dataclass(frozen=True, slots=True)
+class Scalars:
+    """A host scalar, or a tuple of them, for an operand named `name`."""
+
+    name: str
+    values: Any
+
+    @property
+    def info(self) -> Info:
+        if isinstance(self.values, (tuple, list)):
+            return TupleInfo(tuple(_prim(v) for v in self.values))
+        return _prim(self.values)
+
+
+Operand = Value | Scalars | Sequence[Any] | None
+"""A tensor; host scalars; a tuple of tensors; a shape (a sequence of dims); None for an absent optional operand."""
 
 
 class Language(Protocol):
@@ -42,7 +58,7 @@ class Language(Protocol):
     def constant(self, array: AnyArray) -> Any: ...
 
     def call(self, definition: OpDef[Any], args: list[Any], attrs: Any, count: int, hint: str) -> Sequence[Any]:
-        """Emit a call; one expression a result. `args` hold expressions, tuples of them, and `ShapeInfo`s."""
+        """Emit a call; one expression a result. `args` hold expressions, tuples of them, `ShapeInfo`s and `Scalars`."""
         ...
 
     def shape_tensor(self, dims: Sequence[Dim]) -> Any:
@@ -175,12 +191,18 @@ class GraphBuilder:
         return self.call_many(op, *operands, **attributes)[0]
 
     def call_many(self, op: str, *operands: Operand, **attributes: Any) -> tuple[Value, ...]:
-        """A call; one value a result. `op` is a neutral name of the catalogue."""
+        """A call; one value a result. `op` is a neutral name of the catalogue.
+
+        `attributes` may name operands too that are host scalars (the bounds of a clip, the corners of a slice).
+        """
         definition = CATALOGUE.get(op)
-        attrs = definition.attrs(**attributes)
         given = list(operands)
         while given and given[-1] is None:
             given.pop()
+        for operand in definition.inputs[len(given) :]:
+            if operand.name in attributes:
+                given.append(Scalars(operand.name, attributes.pop(operand.name)))
+        attrs = definition.attrs(**attributes)
         infos = tuple(self._info(o) for o in given)
         values = tuple(_known(o) for o in given)
         out = definition.infer(OpCall(definition, infos, attrs, self.prover, values))
@@ -193,7 +215,7 @@ class GraphBuilder:
         return tuple(Value(_tensor(info), expr=e) for info, e in zip(fields, exprs, strict=True))
 
     def _info(self, operand: Operand) -> Info:
-        if isinstance(operand, Value):
+        if isinstance(operand, (Value, Scalars)):
             return operand.info
         if operand is None:
             raise fail("onnx-operand", f"{self.hint}: an operand in the middle is missing")
@@ -204,6 +226,8 @@ class GraphBuilder:
     def _argument(self, operand: Operand) -> Any:
         if isinstance(operand, Value):
             return self.expr(operand)
+        if isinstance(operand, Scalars):
+            return operand
         assert operand is not None
         if operand and isinstance(operand[0], Value):
             return tuple(self.expr(o) for o in operand)
@@ -265,9 +289,25 @@ def _tensor(info: Info) -> TensorInfo:
     return info if isinstance(info, TensorInfo) else TensorInfo()
 
 
+def _prim(value: Any) -> PrimInfo:
+    """A number or expression as an operator sees it: int64, float64 or bool."""
+    number = _as_int(value) if isinstance(value, PrimExpr) else value
+    if isinstance(number, PrimExpr):
+        return PrimInfo(number.dtype, number)
+    if isinstance(number, (bool, np.bool_)):
+        return PrimInfo(BOOL, int(number))
+    if isinstance(number, (int, np.integer)):
+        return PrimInfo(INT64, int(number))
+    return PrimInfo(DataType("float64"), float(number))
+
+
 def _constant(operand: Operand) -> Any:
     if isinstance(operand, Value):
         return operand.array
+    if isinstance(operand, Scalars):
+        values = operand.values
+        parts = values if isinstance(values, (tuple, list)) else [values]
+        return None if any(isinstance(_prim(v).value, PrimExpr) for v in parts) else values
     if operand is None:
         return None
     if operand and isinstance(operand[0], Value):
@@ -286,4 +326,4 @@ def _known(operand: Operand) -> Any:
 def _size(known: Any) -> int:
     if isinstance(known, np.ndarray):
         return known.size
-    return sum(_size(k) for k in known) if isinstance(known, list) else len(known)
+    return sum(_size(k) for k in known) if isinstance(known, list) else 1

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
+from baton._src.frontends.onnx.graph import Scalars
 from baton._src.frontends.onnx.importer import Importer
 from baton._src.frontends.onnx.reader import read_model
 from baton._src.frontends.onnx.value import Value
@@ -19,6 +20,7 @@ from baton._src.relax.nodes import (
     Constant,
     Function,
     If,
+    PrimValue,
     SeqExpr,
     ShapeExpr,
     Tuple,
@@ -137,6 +139,12 @@ def _tensor_info(expr: Any) -> TensorInfo:
 def _argument(arg: Any) -> Any:
     if isinstance(arg, ShapeInfo):
         return ShapeExpr(arg.values or ())
+    if isinstance(arg, Scalars):
+        return (
+            Tuple([PrimValue(v) for v in arg.values])
+            if isinstance(arg.values, (tuple, list))
+            else PrimValue(arg.values)
+        )
     return Tuple(arg) if isinstance(arg, tuple) else arg
 
 

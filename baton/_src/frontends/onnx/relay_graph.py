@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from baton._src.frontends.onnx.graph import GraphBuilder
+from baton._src.frontends.onnx.graph import GraphBuilder, Scalars
 from baton._src.frontends.onnx.importer import Importer
 from baton._src.frontends.onnx.reader import read_model
 from baton._src.frontends.onnx.value import Value
@@ -20,8 +20,10 @@ from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import AnyDim
 from baton._src.values.tensor import AnyArray, NDArray, array
 
-SHAPE_ATTRIBUTES = {"reshape": "newshape", "broadcast_to": "shape"}
-"""Where Relay has an attribute for what is an operand in the neutral form."""
+ATTRIBUTES = {
+    ("reshape", ""): "newshape", ("broadcast_to", ""): "shape", ("clip", "min"): "a_min", ("clip", "max"): "a_max",
+}  # fmt: skip
+"""What Relay calls the attribute that is an operand (of this name; a shape has none) in the neutral form."""
 
 
 class RelayGraph:
@@ -85,7 +87,10 @@ def _relay_arguments(definition: OpDef[Any], args: list[Any], attrs: Any) -> tup
     kept = []
     for arg in args:
         if isinstance(arg, ShapeInfo):
-            attrs = attrs.with_attrs(**{SHAPE_ATTRIBUTES[definition.name]: tuple(arg.values or ())})
+            attrs = attrs.with_attrs(**{ATTRIBUTES[definition.name, ""]: tuple(arg.values or ())})
+        elif isinstance(arg, Scalars):
+            name = ATTRIBUTES.get((definition.name, arg.name), arg.name)
+            attrs = attrs.with_attrs(**{name: arg.values})
         else:
             kept.append(Tuple(arg) if isinstance(arg, tuple) else arg)
     return kept, attrs if attrs.names else None
