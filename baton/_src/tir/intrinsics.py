@@ -7,7 +7,7 @@ effect. `INTRINSICS["tir.exp"]` is the interned `Op` whose `definition` is the r
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 
 from baton._src.ir.expr import Op
 from baton._src.support.diagnostics import fail
+from baton._src.values.dtype import BOOL, DataType
 
 NumPyFunction = Callable[..., Any]
 
@@ -223,6 +224,46 @@ _ROWS = (
 
 INTRINSICS: dict[str, Op] = {row.name: Op(row.name, definition=row) for row in _ROWS}
 """Every intrinsic by its full name, as the `Op` that calls refer to."""
+
+
+_GIVEN_DTYPES: dict[str, str] = {
+    "tir.clz": "int32",
+    "tir.assume": "bool",
+    "tir.undef": "int32",
+    "tir.isnullptr": "bool",
+    "tir.address_of": "handle",
+    "tir.ptr_add": "handle",
+    "tir.tvm_access_ptr": "handle",
+    "tir.prefetch": "void",
+    "tir.break_loop": "void",
+    "tir.continue_loop": "void",
+    "tir.vscale": "int32",
+    "tir.tvm_call_packed": "int32",
+    "tir.tvm_call_cpacked": "int32",
+    "tir.tvm_stack_alloca": "handle",
+    "tir.tvm_stack_make_shape": "handle",
+    "tir.tvm_stack_make_array": "handle",
+    "tir.tvm_storage_sync": "int32",
+    "tir.tvm_struct_set": "int32",
+}
+LEADING_DTYPE = frozenset(
+    row.name for row in _ROWS if row.result is Result.GIVEN and row.name not in _GIVEN_DTYPES and row.name != "tir.ret"
+)
+"""Intrinsics whose calls are written with their dtype in front: `T.call_extern("int32", "f", x)`."""
+
+
+def result_dtype(row: Intrinsic, args: Sequence[Any]) -> DataType | None:
+    """The dtype of a call with these operands, or None where the call has to state it."""
+    if row.result is Result.GIVEN:
+        if row.name == "tir.ret":
+            first: DataType = args[0].dtype
+            return first
+        known = _GIVEN_DTYPES.get(row.name)
+        return None if known is None else DataType(known)
+    if len(args) < 1 + (row.result is Result.SECOND):
+        return None
+    dtype: DataType = args[1 if row.result is Result.SECOND else 0].dtype
+    return BOOL.with_lanes(dtype.lanes) if row.result is Result.BOOL else dtype
 
 
 def intrinsic(name: str) -> Op:

@@ -12,7 +12,7 @@ from baton._src.ir.expr import Op, PrimExpr
 from baton._src.support.diagnostics import fail
 from baton._src.tir import operators
 from baton._src.tir.expr import BufferLoad, Call, IntImm, Select, StringImm, Var, literal
-from baton._src.tir.intrinsics import Operands, Result, definition, intrinsic
+from baton._src.tir.intrinsics import Operands, definition, intrinsic, result_dtype
 from baton._src.values.dtype import BOOL, HANDLE, VOID, DataType
 
 
@@ -28,11 +28,10 @@ def call(name: str, *operands: Any, dtype: object = None) -> PrimExpr:
         _check_operand(row.name, row.operands, arg)
     if dtype is not None:
         return Call(dtype, op, args)
-    if row.result is Result.BOOL:
-        return Call(BOOL.with_lanes(args[0].dtype.lanes), op, args)
-    if row.result is Result.GIVEN:
+    known = result_dtype(row, args)
+    if known is None:
         raise fail("tir-intrinsic", f"a call of {row.name} has to state its dtype")
-    return Call(args[1 if row.result is Result.SECOND else 0].dtype, op, args)
+    return Call(known, op, args)
 
 
 def _check_operand(name: str, kind: Operands, arg: PrimExpr) -> None:

@@ -1,0 +1,4 @@
+"""TIR as TVMScript (style of v0.19).
+
+`printer` writes it, with `names`, `expressions`, `buffers` and `blocks`; `parser` reads it back from a Python syntax tree.
+"""

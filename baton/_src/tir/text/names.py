@@ -1,0 +1,44 @@
+"""Names of variables and buffers in printed text: identifiers near the hints, each given once."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from typing import Any
+
+_RESERVED = frozenset({"T", "R", "I", "cls", "tvm", "range", "_", *keyword.kwlist})
+
+
+class Names:
+    """Gives each variable or buffer (by identity) a name nothing else has."""
+
+    def __init__(self) -> None:
+        self._names: dict[Any, str] = {}
+        self._taken: dict[str, int] = dict.fromkeys(_RESERVED, 1)
+
+    def of(self, owner: Any) -> str:
+        """The name of a variable or buffer, made near its hint when first asked for."""
+        name = self._names.get(owner)
+        if name is None:
+            name = self._names[owner] = self._free(owner.name)
+        return name
+
+    def knows(self, owner: Any) -> bool:
+        """Whether it has a name already."""
+        return owner in self._names
+
+    def set(self, owner: Any, text: str) -> None:
+        """Spell it as `text` (`A.data` for the pointer of a buffer)."""
+        self._names.setdefault(owner, text)
+
+    def _free(self, hint: str) -> str:
+        base = re.sub(r"\W", "_", hint) or "v"
+        base = f"v{base}" if base[0].isdigit() else base
+        count = self._taken.get(base, 0)
+        name = f"{base}_{count}" if count else base
+        while name in self._taken:
+            count += 1
+            name = f"{base}_{count}"
+        self._taken[base] = count + 1
+        self._taken.setdefault(name, 1)
+        return name
