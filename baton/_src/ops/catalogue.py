@@ -13,7 +13,9 @@ from typing import Any
 
 from baton._src.ir.expr import Op
 from baton._src.ir.op_def import OpDef
+from baton._src.ops.elementwise.activations import ACTIVATIONS
 from baton._src.ops.elementwise.binary import BINARY
+from baton._src.ops.elementwise.choice import CHOICES
 from baton._src.ops.elementwise.unary import UNARY
 from baton._src.ops.linalg.dense import BATCH_MATMUL, DENSE, RELAY_MATMUL
 from baton._src.ops.linalg.matmul import MATMUL
@@ -24,11 +26,16 @@ from baton._src.ops.nn.convolution_transpose import CONV1D_TRANSPOSE, CONV2D_TRA
 from baton._src.ops.nn.pooling import POOLING
 from baton._src.ops.nn.softmax import FAST_SOFTMAX, LOG_SOFTMAX, SOFTMAX
 from baton._src.ops.reduce.folds import FOLDS
+from baton._src.ops.shape.axes_moved import MOVED
+from baton._src.ops.shape.creation import CREATIONS
+from baton._src.ops.shape.joining import JOINS
+from baton._src.ops.shape.reshape import RESHAPES
 from baton._src.support.diagnostics import DiagnosticError, fail
 
-ELEMENTWISE: tuple[OpDef[Any], ...] = (*UNARY, *BINARY)
+ELEMENTWISE: tuple[OpDef[Any], ...] = (*UNARY, *BINARY, *CHOICES, *ACTIVATIONS)
 REDUCE: tuple[OpDef[Any], ...] = FOLDS
 LINALG: tuple[OpDef[Any], ...] = (MATMUL, DENSE, RELAY_MATMUL, BATCH_MATMUL)
+SHAPE: tuple[OpDef[Any], ...] = (*RESHAPES, *MOVED, *CREATIONS, *JOINS)
 NN: tuple[OpDef[Any], ...] = (
     SOFTMAX,
     LOG_SOFTMAX,
@@ -113,4 +120,4 @@ def unknown_op(name: str, known: Iterable[str], language: str = "") -> Diagnosti
     return fail("op-unknown", f"there is no {language}operator named {name!r}", help=wanted)
 
 
-CATALOGUE = Catalogue((*ELEMENTWISE, *REDUCE, *LINALG, *NN))
+CATALOGUE = Catalogue((*ELEMENTWISE, *REDUCE, *LINALG, *SHAPE, *NN))

@@ -1,0 +1,219 @@
+"""Activation functions: one operand, floats (relu: any number), shape and dtype kept. Rows become OpDefs.
+
+relu max(x, 0); gelu x * (1 + erf(x / √2)) / 2; gelu_tanh its tanh approximation; silu x * sigmoid(x);
+leakyrelu x or alpha * x; softplus log(1 + e^(beta x)) / beta, linear above threshold / beta; selu, elu, hard_sigmoid,
+hard_swish, mish as in ONNX. Source: facts relax-ops-passes-vm §1 (nn), relay-language §6 levels 1 and 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, NoAttrs, attr, attrs
+from baton._src.ir.op_def import Fusion, Gradient, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info
+from baton._src.ops import kernel_words as k
+from baton._src.ops.elementwise.special_functions import erf, softplus
+from baton._src.ops.precision import computed_wide
+from baton._src.ops.samples import Arr, Sample
+
+_RELAY_HAS_NOT = NotApplicable("Relay composes it of other operators")
+
+
+@attrs
+class LeakyReluAttrs(Attrs):
+    """The slope."""
+
+    alpha: float = attr(0.01, "slope for negative numbers")
+
+
+@attrs
+class RelayLeakyReluAttrs(Attrs):
+    """The slope."""
+
+    alpha: float = attr(0.1, "slope for negative numbers")
+
+
+@attrs
+class SoftplusAttrs(Attrs):
+    """Sharpness, and where it is taken for linear."""
+
+    beta: float = attr(1.0, "sharpness")
+    threshold: float = attr(20.0, "linear where beta * x is above")
+
+
+def _c(value: float, x: Any) -> Any:
+    return k.const(value, x.dtype)
+
+
+def _relu(x: Any, a: Any) -> Any:
+    return k.maximum(x, _c(0, x))
+
+
+def _gelu(x: Any, a: Any) -> Any:
+    return x * (_c(0.5, x) + k.erf(x * _c(math.sqrt(0.5), x)) * _c(0.5, x))
+
+
+_TANH_SCALE = math.sqrt(2 / math.pi)
+
+
+def _gelu_tanh(x: Any, a: Any) -> Any:
+    inner = _c(_TANH_SCALE, x) * x * (_c(1, x) + _c(0.044715, x) * x * x)
+    return _c(0.5, x) * x * (_c(1, x) + k.tanh(inner))
+
+
+def _np_gelu_tanh(x: Any, a: Any) -> Any:
+    return x * (1 + np.tanh(x.dtype.type(_TANH_SCALE) * x * (1 + x.dtype.type(0.044715) * x * x))) / 2
+
+
+def _leaky(x: Any, a: Any) -> Any:
+    return k.select(x > _c(0, x), x, x * _c(a.alpha, x))
+
+
+def _softplus(x: Any, a: Any) -> Any:
+    scaled = x * _c(a.beta, x)
+    bent = k.maximum(scaled, _c(0, x)) + k.call("log1p", k.exp(_c(-1, x) * k.fabs(scaled)))
+    return k.select(scaled > _c(a.threshold, x), x, bent / _c(a.beta, x))
+
+
+_SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
+
+
+def _selu(x: Any, a: Any) -> Any:
+    low = _c(_SELU_ALPHA, x) * (k.exp(k.minimum(x, _c(0, x))) - _c(1, x))
+    return _c(_SELU_SCALE, x) * k.select(x > _c(0, x), x, low)
+
+
+def _np_selu(x: Any, a: Any) -> Any:
+    return np.where(x > 0, x, _SELU_ALPHA * np.expm1(np.minimum(x, 0))) * _SELU_SCALE
+
+
+@dataclass(frozen=True)
+class Row:
+    """One activation. `slope(b, x, y, attrs)` builds dy/dx."""
+
+    name: str
+    scalar: Callable[[Any, Any], Any]
+    numpy: Callable[[Any, Any], Any]
+    record: type[Attrs] = NoAttrs
+    relay_name: str | NotApplicable = _RELAY_HAS_NOT
+    in_relax: bool = True
+    slope: Callable[[Any, Any, Any, Any], Any] | None = None
+    floats_only: bool = True
+
+
+def _step(b: Any, x: Any, low: float) -> Any:
+    """1 where x > 0, else `low`."""
+    zero = b.full_like(x, 0)
+    return b.op("where", b.op("greater", x, zero), b.full_like(x, 1), b.full_like(x, low))
+
+
+def _gelu_slope(b: Any, x: Any, y: Any, a: Any) -> Any:
+    half = b.full_like(x, 0.5)
+    cdf = b.op("add", half, b.op("multiply", half, b.op("erf", b.op("multiply", x, b.full_like(x, math.sqrt(0.5))))))
+    pdf = b.op("exp", b.op("multiply", b.op("multiply", x, x), b.full_like(x, -0.5)))
+    return b.op("add", cdf, b.op("multiply", x, b.op("multiply", pdf, b.full_like(x, 1 / math.sqrt(2 * math.pi)))))
+
+
+def _silu_slope(b: Any, x: Any, y: Any, a: Any) -> Any:
+    s = b.op("sigmoid", x)
+    return b.op("add", s, b.op("multiply", y, b.op("subtract", b.full_like(x, 1), s)))
+
+
+ROWS = (
+    Row(
+        "nn.relu",
+        _relu,
+        lambda x, a: np.maximum(x, x.dtype.type(0)),
+        relay_name="nn.relu",
+        slope=lambda b, x, y, a: _step(b, x, 0),
+        floats_only=False,
+    ),
+    Row("nn.gelu", _gelu, lambda x, a: x * (1 + erf(x / x.dtype.type(math.sqrt(2)))) / 2, slope=_gelu_slope),
+    Row("nn.gelu_tanh", _gelu_tanh, _np_gelu_tanh),
+    Row("nn.silu", lambda x, a: x * k.sigmoid(x), lambda x, a: x / (1 + np.exp(-x)), slope=_silu_slope),
+    Row(
+        "nn.leakyrelu",
+        _leaky,
+        lambda x, a: np.where(x > 0, x, x * x.dtype.type(a.alpha)),
+        LeakyReluAttrs,
+        slope=lambda b, x, y, a: _step(b, x, a.alpha),
+    ),
+    Row(
+        "nn.leaky_relu",
+        _leaky,
+        lambda x, a: np.where(x > 0, x, x * x.dtype.type(a.alpha)),
+        RelayLeakyReluAttrs,
+        "nn.leaky_relu",
+        in_relax=False,
+        slope=lambda b, x, y, a: _step(b, x, a.alpha),
+    ),
+    Row(
+        "nn.softplus",
+        _softplus,
+        lambda x, a: np.where(x * a.beta > a.threshold, x, softplus(x * x.dtype.type(a.beta)) / a.beta),
+        SoftplusAttrs,
+        slope=lambda b, x, y, a: b.op("sigmoid", b.op("multiply", x, b.full_like(x, a.beta))),
+    ),
+    Row("nn.selu", _selu, _np_selu),
+)
+
+
+def infer(call: OpCall[Any]) -> Info:
+    """The operand itself; floats only."""
+    x = call.tensor(0)
+    if not x.dtype.is_void and not x.dtype.is_float:
+        call.fail(f"takes floating-point elements, got {x.dtype}", code="op-dtype", help="astype first")
+    return x
+
+
+def _infer_any(call: OpCall[Any]) -> Info:
+    return call.tensor(0)
+
+
+def _define(row: Row) -> OpDef[Any]:
+    def compute(inputs: Any, attributes: Any, out: Any) -> Any:
+        return k.elementwise(lambda x: row.scalar(x, attributes), inputs, out, row.name.replace("nn.", ""))
+
+    def reference(inputs: Any, attributes: Any) -> Any:
+        return computed_wide(lambda x: row.numpy(x, attributes), inputs[0])
+
+    def samples() -> tuple[Sample, ...]:
+        dtypes = ("float32", "float16", "bfloat16") + (() if row.floats_only else ("int32",))
+        return tuple(
+            Sample((Arr(("n", 5), d, -3, 3),), row.record(), rtol=2e-2 if "16" in d else 1e-4, atol=1e-5) for d in dtypes
+        )
+
+    return OpDef(
+        row.name,
+        row.record,
+        inputs=(Input("data"),),
+        infer=infer if row.floats_only else _infer_any,
+        compute=compute,
+        reference=reference,
+        fusion=Fusion.ELEMWISE,
+        gradient=_gradient(row),
+        relay_name=row.relay_name,
+        in_relax=row.in_relax,
+        samples=samples,
+        summary=f"The activation {row.name.removeprefix('nn.')}.",
+    )
+
+
+def _gradient(row: Row) -> Gradient | NotApplicable:
+    slope = row.slope
+    if slope is None:
+        return NotApplicable("not yet")
+
+    def gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
+        return [b.op("multiply", grad, slope(b, args[0], out, attributes))]
+
+    return gradient
+
+
+ACTIVATIONS: tuple[OpDef[Any], ...] = tuple(_define(row) for row in ROWS)

@@ -1,0 +1,219 @@
+"""Operators that move, add or drop axes: permute_dims (Relay: transpose), expand_dims, squeeze.
+
+`permute_dims`: result axis i is operand axis axes[i]; None reverses. `expand_dims`: unit axes where the *result* has them.
+`squeeze`: drops unit axes (all of them if none is named); naming an axis that is not 1 is an error.
+Source: facts relax-ops-passes-vm §1, relay-language §6 levels 1 and 3.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.axes import as_axes, from_front, normal_axes
+from baton._src.ops.dims import show_shape
+from baton._src.ops.samples import Arr, Sample
+
+
+@attrs
+class PermuteAttrs(Attrs):
+    """The order."""
+
+    axes: Any = attr(None, "operand axis for each result axis; None reverses")
+
+    def __post_init__(self) -> None:
+        set_attr(self, "axes", as_axes(self.axes) or None if self.axes is not None else None)
+
+
+def infer_permute(call: OpCall[PermuteAttrs]) -> Info:
+    """The dims in their new order."""
+    x, axes = call.tensor(0), call.attrs.axes
+    if x.ndim < 0:
+        return TensorInfo(None, x.dtype, -1 if axes is None else len(axes), x.vdevice)
+    order = tuple(range(x.ndim))[::-1] if axes is None else normal_axes(call, axes, x.ndim, "axes")
+    if len(order) != x.ndim:
+        call.fail(f"axes {axes} must name all {x.ndim} axes of {show_shape(x.shape, x.ndim)}", code="op-axis")
+    if x.shape is None:
+        return TensorInfo(None, x.dtype, x.ndim, x.vdevice)
+    return TensorInfo(tuple(x.shape[a] for a in order), x.dtype, vdevice=x.vdevice)
+
+
+def _order(axes: Any, ndim: int) -> tuple[int, ...]:
+    return tuple(range(ndim))[::-1] if axes is None else tuple(from_front(a, ndim) for a in axes)
+
+
+def compute_permute(inputs: Any, attributes: PermuteAttrs, out: Any) -> Any:
+    """Indices in the operand's order."""
+    (x,) = inputs
+    order = _order(attributes.axes, x.ndim)
+    return k.compute(out.shape, lambda *i: x(*(i[order.index(a)] for a in range(x.ndim))), "transpose")
+
+
+def gradient_permute(b: Any, args: Any, attributes: PermuteAttrs, out: Any, grad: Any) -> list[Any]:
+    """The inverse order."""
+    if attributes.axes is None:
+        return [b.op("permute_dims", grad)]
+    order = _order(attributes.axes, len(attributes.axes))
+    return [b.op("permute_dims", grad, axes=tuple(order.index(a) for a in range(len(order))))]
+
+
+PERMUTE_DIMS = OpDef(
+    "permute_dims",
+    PermuteAttrs,
+    inputs=(Input("x", relay_name="data"),),
+    infer=infer_permute,
+    compute=compute_permute,
+    reference=lambda inputs, a: np.ascontiguousarray(np.transpose(inputs[0], a.axes)).reshape(
+        np.transpose(inputs[0], a.axes).shape
+    ),
+    gradient=gradient_permute,
+    fusion=Fusion.INJECTIVE,
+    relay_name="transpose",
+    samples=lambda: (
+        Sample((Arr(("n", 4)),), PermuteAttrs()),
+        Sample((Arr(("n", 3, "m")),), PermuteAttrs(axes=(1, -1, 0))),
+        Sample((Arr((2,)),), PermuteAttrs(axes=(0,))),
+        Sample((Arr((2, 3), "int8", -9, 9),), PermuteAttrs()),
+    ),
+    summary="The axes in another order.",
+)
+
+
+@attrs
+class ExpandDimsAttrs(Attrs):
+    """Where unit axes go."""
+
+    axis: Any = attr(doc="positions of the new axes in the result")
+    num_newaxis: int = attr(1, "how many axes go there", relay_only=True)
+
+    def __post_init__(self) -> None:
+        set_attr(self, "axis", as_axes(self.axis) if not isinstance(self.axis, int) else int(self.axis))
+
+
+def new_axes(attributes: ExpandDimsAttrs, ndim: int) -> tuple[int, ...]:
+    """Positions in the result, not yet checked. Relay's single axis counts from the operand's end plus one."""
+    axis = attributes.axis
+    if isinstance(axis, int):
+        if attributes.num_newaxis == 1:
+            return (axis,)
+        first = axis if axis >= 0 else axis + ndim + 1
+        return tuple(range(first, first + attributes.num_newaxis))
+    return tuple(axis)
+
+
+def infer_expand(call: OpCall[ExpandDimsAttrs]) -> Info:
+    """The operand's dims with ones between them."""
+    x = call.tensor(0)
+    if x.ndim < 0:
+        return TensorInfo(None, x.dtype, -1, x.vdevice)
+    axes = new_axes(call.attrs, x.ndim)
+    rank = x.ndim + len(axes)
+    places = set(normal_axes(call, axes, rank))
+    if x.shape is None:
+        return TensorInfo(None, x.dtype, rank, x.vdevice)
+    kept = iter(x.shape)
+    return TensorInfo(tuple(1 if i in places else next(kept) for i in range(rank)), x.dtype, vdevice=x.vdevice)
+
+
+def compute_expand(inputs: Any, attributes: ExpandDimsAttrs, out: Any) -> Any:
+    """New axes are not read."""
+    x = inputs[0]
+    rank = len(out.shape)
+    places = {from_front(a, rank) for a in new_axes(attributes, x.ndim)}
+    return k.compute(out.shape, lambda *i: x(*(i[a] for a in range(rank) if a not in places)), "expand_dims")
+
+
+def reference_expand(inputs: Any, attributes: ExpandDimsAttrs) -> Any:
+    """`numpy.expand_dims`."""
+    return np.expand_dims(inputs[0], new_axes(attributes, np.ndim(inputs[0])))
+
+
+EXPAND_DIMS = OpDef(
+    "expand_dims",
+    ExpandDimsAttrs,
+    inputs=(Input("x", relay_name="data"),),
+    infer=infer_expand,
+    compute=compute_expand,
+    reference=reference_expand,
+    gradient=lambda b, args, a, out, grad: [b.op("squeeze", grad, axis=new_axes(a, args[0].struct_info.ndim))],
+    fusion=Fusion.BROADCAST,
+    samples=lambda: (
+        Sample((Arr(("n", 4)),), ExpandDimsAttrs(axis=1)),
+        Sample((Arr(("n", 4)),), ExpandDimsAttrs(axis=(0, -1))),
+        Sample((Arr(()),), ExpandDimsAttrs(axis=0)),
+        Sample((Arr((2, 3)),), ExpandDimsAttrs(axis=-1, num_newaxis=2)),
+    ),
+    summary="Axes of extent 1 put in.",
+)
+
+
+@attrs
+class SqueezeAttrs(Attrs):
+    """Which axes go."""
+
+    axis: Any = attr(None, "the unit axes to drop; None: all of them")
+
+    def __post_init__(self) -> None:
+        set_attr(self, "axis", as_axes(self.axis))
+
+
+def infer_squeeze(call: OpCall[SqueezeAttrs]) -> Info:
+    """The dims that stay."""
+    x, axis = call.tensor(0), call.attrs.axis
+    if x.ndim < 0:
+        return TensorInfo(None, x.dtype, -1, x.vdevice)
+    if axis is not None:
+        gone = normal_axes(call, axis, x.ndim)
+        if x.shape is None:
+            return TensorInfo(None, x.dtype, x.ndim - len(gone), x.vdevice)
+        for a in gone:
+            dim = x.shape[a]
+            if isinstance(dim, int) and dim != 1:
+                call.fail(f"axis {a} of {show_shape(x.shape)} has extent {dim}, only extent 1 can be squeezed")
+        return TensorInfo(tuple(d for i, d in enumerate(x.shape) if i not in gone), x.dtype, vdevice=x.vdevice)
+    if x.shape is None or any(not isinstance(d, int) for d in x.shape):
+        return TensorInfo(() if x.ndim == 0 else None, x.dtype, 0 if x.ndim == 0 else -1, x.vdevice)
+    return TensorInfo(tuple(d for d in x.shape if d != 1), x.dtype, vdevice=x.vdevice)
+
+
+def _gone(attributes: SqueezeAttrs, shape: Any) -> tuple[int, ...]:
+    if attributes.axis is None:
+        return tuple(i for i, d in enumerate(shape) if k.is_one(d))
+    return tuple(from_front(a, len(shape)) for a in attributes.axis)
+
+
+def compute_squeeze(inputs: Any, attributes: SqueezeAttrs, out: Any) -> Any:
+    """Dropped axes are read at 0."""
+    x = inputs[0]
+    gone = _gone(attributes, x.shape)
+
+    def body(*indices: Any) -> Any:
+        kept = iter(indices)
+        return x(*(k.index(0) if a in gone else next(kept) for a in range(x.ndim)))
+
+    return k.compute(out.shape, body, "squeeze")
+
+
+SQUEEZE = OpDef(
+    "squeeze",
+    SqueezeAttrs,
+    inputs=(Input("x", relay_name="data"),),
+    infer=infer_squeeze,
+    compute=compute_squeeze,
+    reference=lambda inputs, a: np.squeeze(inputs[0], _gone(a, inputs[0].shape)),
+    gradient=lambda b, args, a, out, grad: [b.op("reshape", grad, b.shape_of(args[0]))],
+    fusion=Fusion.INJECTIVE,
+    samples=lambda: (
+        Sample((Arr((1, "n", 1)),), SqueezeAttrs(axis=(0, -1))),
+        Sample((Arr((1, 3, 1)),), SqueezeAttrs()),
+        Sample((Arr((2, 3)),), SqueezeAttrs()),
+    ),
+    summary="Axes of extent 1 taken out.",
+)
+
+MOVED = (PERMUTE_DIMS, EXPAND_DIMS, SQUEEZE)

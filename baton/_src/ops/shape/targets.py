@@ -1,0 +1,49 @@
+"""The target shape of an operator: an argument in Relax, an attribute in Relay, a tensor in Relay's `dyn` operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.ir.op_def import OpCall
+from baton._src.ir.tensor_info import Dim, PrimInfo, ShapeInfo, TensorInfo, TupleInfo
+from baton._src.ops.dims import as_dims
+from baton._src.tir.expr import AnyDim
+
+
+def target_dims(call: OpCall[Any], position: int, attribute: str) -> tuple[Dim, ...] | None:
+    """The dims asked for; None if they are not known. `call.args[position]` may be absent: then the attribute says."""
+    if position < len(call.args):
+        return _from_argument(call, position)
+    found = getattr(call.attrs, attribute, None)
+    if found is None:
+        call.fail(f"needs a target shape: an argument, or the attribute {attribute}", code="op-argument")
+    return as_dims(found)
+
+
+def _from_argument(call: OpCall[Any], position: int) -> tuple[Dim, ...] | None:
+    found = call.args[position]
+    if isinstance(found, ShapeInfo):
+        return found.values
+    if isinstance(found, TupleInfo) and all(isinstance(f, PrimInfo) for f in found.fields):
+        values = [f.value for f in found.fields if isinstance(f, PrimInfo)]
+        return None if any(v is None for v in values) else as_dims(values)
+    if isinstance(found, TensorInfo):
+        value = call.values[position] if position < len(call.values) else None
+        if value is not None:
+            return as_dims(value)
+        if found.shape is not None and len(found.shape) == 1 and isinstance(found.shape[0], int):
+            return tuple(AnyDim() for _ in range(found.shape[0]))
+        return None
+    call.fail(f"argument {position} must be a shape, got {found}", code="op-argument")
+
+
+def target_rank(call: OpCall[Any], position: int) -> int:
+    """How many dims a target of unknown dims has; -1 if unknown."""
+    found = call.args[position] if position < len(call.args) else None
+    return found.ndim if isinstance(found, ShapeInfo) else -1
+
+
+def target_numbers(inputs: Any, position: int, attribute: Any) -> tuple[int, ...]:
+    """The same for references: a tuple of ints, an array (`dyn`), or the attribute."""
+    found: Any = inputs[position] if position < len(inputs) else attribute
+    return tuple(int(v) for v in found)
