@@ -76,7 +76,7 @@ class Interpreter:
     """Evaluates expressions over a module's functions. `evaluate(expr)` gives a value; functions are callable."""
 
     def __init__(self, module: IRModule | None = None) -> None:
-        self.module = module or IRModule()
+        self.module = module if module is not None else IRModule()
         self._globals: dict[str, FunctionValue] = {}
         self._todo: list[tuple[Callable[..., None], Any, Any]] = []
         self._values: list[Any] = []

@@ -76,7 +76,7 @@ class ModuleReader:
         self._types = TypeReader(self._cursor)
         self._names = Names(self._cursor, catalogue, relations)
         self.elaboration = Elaboration()
-        self._base = module or IRModule()
+        self._base = module if module is not None else IRModule()
         self._functions: dict[GlobalVar, Function] = {}
         self._definitions: dict[GlobalTypeVar, TypeData] = {}
         self._import(self._base)

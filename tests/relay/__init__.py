@@ -1,0 +1,1 @@
+"""Relay's type inference, text, interpreter and analyses."""
