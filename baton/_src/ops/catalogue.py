@@ -1,8 +1,8 @@
 """The catalogue: every operator there is, in explicit tuples. Read-only; users' operators go into an overlay.
 
-    CATALOGUE.get("nn.conv2d")     the OpDef, by its neutral name
-    CATALOGUE.relax("nn.conv2d")   the Op that Relax calls name (also by "relax.nn.conv2d")
-    CATALOGUE.relay("nn.conv2d")   the Op that Relay calls name
+CATALOGUE.get("nn.conv2d")     the OpDef, by its neutral name
+CATALOGUE.relax("nn.conv2d")   the Op that Relax calls name (also by "relax.nn.conv2d")
+CATALOGUE.relay("nn.conv2d")   the Op that Relay calls name
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ from baton._src.ops.nn.adaptive_pooling import ADAPTIVE_POOLING
 from baton._src.ops.nn.batch_norm import BATCH_NORM
 from baton._src.ops.nn.convolution import CONV1D, CONV2D, CONV3D
 from baton._src.ops.nn.convolution_transpose import CONV1D_TRANSPOSE, CONV2D_TRANSPOSE, CONV3D_TRANSPOSE
+from baton._src.ops.nn.normalization import NORMALIZATIONS
 from baton._src.ops.nn.pooling import POOLING
 from baton._src.ops.nn.softmax import FAST_SOFTMAX, LOG_SOFTMAX, SOFTMAX
 from baton._src.ops.reduce.folds import FOLDS
 from baton._src.ops.shape.axes_moved import MOVED
 from baton._src.ops.shape.creation import CREATIONS
+from baton._src.ops.shape.expansion import EXPANSIONS
 from baton._src.ops.shape.joining import JOINS
 from baton._src.ops.shape.reshape import RESHAPES
 from baton._src.support.diagnostics import DiagnosticError, fail
@@ -35,7 +37,7 @@ from baton._src.support.diagnostics import DiagnosticError, fail
 ELEMENTWISE: tuple[OpDef[Any], ...] = (*UNARY, *BINARY, *CHOICES, *ACTIVATIONS)
 REDUCE: tuple[OpDef[Any], ...] = FOLDS
 LINALG: tuple[OpDef[Any], ...] = (MATMUL, DENSE, RELAY_MATMUL, BATCH_MATMUL)
-SHAPE: tuple[OpDef[Any], ...] = (*RESHAPES, *MOVED, *CREATIONS, *JOINS)
+SHAPE: tuple[OpDef[Any], ...] = (*RESHAPES, *MOVED, *CREATIONS, *JOINS, *EXPANSIONS)
 NN: tuple[OpDef[Any], ...] = (
     SOFTMAX,
     LOG_SOFTMAX,
@@ -49,6 +51,7 @@ NN: tuple[OpDef[Any], ...] = (
     CONV3D_TRANSPOSE,
     *POOLING,
     *ADAPTIVE_POOLING,
+    *NORMALIZATIONS,
 )
 
 

@@ -133,7 +133,9 @@ def highest(dtype: DataType) -> Scalar:
 # ----------------------------------------------------------------------------------------- computations
 
 
-def compute(shape: Sequence[Dim], body: Callable[..., Any], name: str = "compute", tag: str = "", **attrs: Any) -> Tensor:
+def compute(
+    shape: Sequence[Dim], body: Callable[..., Any], name: str = "compute", tag: str = "", **attrs: Any
+) -> Tensor:
     """The tensor of `shape` whose elements are `body(*indices)`."""
     found: Tensor = computation.compute(dims(shape), body, name, tag, attrs)
     return found

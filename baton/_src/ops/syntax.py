@@ -36,4 +36,6 @@ def call_global(callee: GlobalVar, args: tuple[Any, ...]) -> Any:
         return relay.Call(callee, [a.astuple() if isinstance(a, TupleWrapper) else a for a in args])
     if all(isinstance(a, GraphExpr) for a in args):
         return relax.Call(callee, args)
-    raise fail("op-argument", f"the arguments of {callee.name_hint} must be expressions of Relay or Relax, got {args!r}")
+    raise fail(
+        "op-argument", f"the arguments of {callee.name_hint} must be expressions of Relay or Relax, got {args!r}"
+    )

@@ -58,7 +58,13 @@ def window_extent(
 
 
 def padded(
-    x: k.Tensor, order: AxisOrder, letters: str, begins: Sequence[int], ends: Sequence[int], fill: Any, name: str = "pad_temp"
+    x: k.Tensor,
+    order: AxisOrder,
+    letters: str,
+    begins: Sequence[int],
+    ends: Sequence[int],
+    fill: Any,
+    name: str = "pad_temp",
 ) -> k.Tensor:
     """`x` with a border of `fill` around its spatial axes; `x` itself if there is none."""
     if not any(begins) and not any(ends):
@@ -76,6 +82,8 @@ def padded(
             if end:
                 inside.append(indices[axis] < k.index(x.shape[axis]) + begin)
         value = x(*where)
-        return k.if_then_else(k.all_of(inside), value, k.const(fill, x.dtype) if not isinstance(fill, k.PrimExpr) else fill)
+        return k.if_then_else(
+            k.all_of(inside), value, k.const(fill, x.dtype) if not isinstance(fill, k.PrimExpr) else fill
+        )
 
     return k.compute(shape, body, name)

@@ -186,7 +186,8 @@ def _define(row: Row) -> OpDef[Any]:
     def samples() -> tuple[Sample, ...]:
         dtypes = ("float32", "float16", "bfloat16") + (() if row.floats_only else ("int32",))
         return tuple(
-            Sample((Arr(("n", 5), d, -3, 3),), row.record(), rtol=2e-2 if "16" in d else 1e-4, atol=1e-5) for d in dtypes
+            Sample((Arr(("n", 5), d, -3, 3),), row.record(), rtol=2e-2 if "16" in d else 1e-4, atol=1e-5)
+            for d in dtypes
         )
 
     return OpDef(

@@ -193,7 +193,11 @@ def gradient_where(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
 
 WHERE = OpDef(
     "where",
-    inputs=(Input("condition"), Input("x1", "taken where it holds", relay_name="x"), Input("x2", "otherwise", relay_name="y")),
+    inputs=(
+        Input("condition"),
+        Input("x1", "taken where it holds", relay_name="x"),
+        Input("x2", "otherwise", relay_name="y"),
+    ),
     infer=infer_where,
     compute=lambda inputs, a, out: k.elementwise(_where, inputs, out, "where"),
     reference=lambda inputs, a: np.where(np.asarray(inputs[0]) != 0, inputs[1], inputs[2]).astype(inputs[1].dtype),

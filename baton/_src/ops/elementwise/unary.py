@@ -150,7 +150,11 @@ def _define(row: Row) -> OpDef[Any]:
 
     def samples() -> tuple[Sample, ...]:
         low, high = row.domain
-        kinds = {"float": ("float32", "float64", "float16", "bfloat16"), "bool": ("bool",), "int": ("int32", "uint8", "bool")}
+        kinds = {
+            "float": ("float32", "float64", "float16", "bfloat16"),
+            "bool": ("bool",),
+            "int": ("int32", "uint8", "bool"),
+        }
         dtypes = kinds[row.operands] + (("int32",) if row.operands == "float" and not row.float_only else ())
         small = [Sample((Arr(("n", 4), d, low, high),), rtol=2e-2 if "16" in d else 2e-5) for d in dtypes]
         return (*small, *each((Arr((), dtypes[0], low, high),), rtol=2e-5))

@@ -30,7 +30,11 @@ def product_dtype(call: OpCall[Any], a: TensorInfo, b: TensorInfo, out_dtype: ob
 
 
 def matmul_info(
-    call: OpCall[Any], a: TensorInfo, b: TensorInfo, transposed: tuple[bool, bool] = (False, False), out_dtype: object = ""
+    call: OpCall[Any],
+    a: TensorInfo,
+    b: TensorInfo,
+    transposed: tuple[bool, bool] = (False, False),
+    out_dtype: object = "",
 ) -> TensorInfo:
     """The result of multiplying the last two axes, each swapped first where `transposed` says so."""
     dtype = product_dtype(call, a, b, out_dtype)
@@ -110,7 +114,9 @@ def _batch(x: k.Tensor, batch: Sequence[Any], is_vector: bool) -> list[Any]:
     return [k.index(0) if k.is_one(d) else i for d, i in zip(x.shape[:own], taken)]
 
 
-def product_reference(a: AnyArray, b: AnyArray, dtype: DataType, transposed: tuple[bool, bool] = (False, False)) -> AnyArray:
+def product_reference(
+    a: AnyArray, b: AnyArray, dtype: DataType, transposed: tuple[bool, bool] = (False, False)
+) -> AnyArray:
     """The product over NumPy, summed in the computing dtype, rounded once."""
     kept = computing_dtype(dtype).numpy
     left, right = a.astype(kept), b.astype(kept)

@@ -201,9 +201,7 @@ def _reference(inputs: Any, a: Any, fold: Any) -> Any:
         sizes = [x_ if s is None else s for x_, s in zip(canonical.shape[2:], a.output_size or canonical.shape[2:])]
         result = np.zeros((*canonical.shape[:2], *sizes), canonical.dtype)
         for at in itertools.product(*(range(s) for s in sizes)):
-            cut = [
-                slice(i * e // s, -(-(i + 1) * e // s)) for i, e, s in zip(at, canonical.shape[2:], sizes)
-            ]
+            cut = [slice(i * e // s, -(-(i + 1) * e // s)) for i, e, s in zip(at, canonical.shape[2:], sizes)]
             window = canonical[(slice(None), slice(None), *cut)].reshape(*canonical.shape[:2], -1)
             result[(slice(None), slice(None), *at)] = fold(window, axis=-1)
         return from_canonical(result, out, letters)

@@ -241,9 +241,18 @@ def _samples(record: Any, spatial: int) -> tuple[Sample, ...]:
     names = {1: ("W", "NWC", "WIO"), 2: ("HW", "NHWC", "HWIO"), 3: ("DHW", "NDHWC", "DHWIO")}[spatial]
     plain = (
         Sample((Arr(("n", 4, *s, 7)), Arr((2, 4, *kernel))), record(strides=1, padding=1), rtol=1e-4, atol=1e-4),
-        Sample((Arr((1, 4, *s, "w")), Arr((6, 2, *kernel))), record(strides=2, padding=1, groups=2), rtol=1e-4, atol=1e-4),
-        Sample((Arr((1, *s, 7, 4)), Arr((*kernel, 4, 2))), record(data_layout=names[1], kernel_layout=names[2]), rtol=1e-4, atol=1e-4),
-        Sample((Arr((1, 4, *s, 7)), Arr((4, 1, *kernel))), record(groups=4, dilation=2, padding=2), rtol=1e-4, atol=1e-4),
+        Sample(
+            (Arr((1, 4, *s, "w")), Arr((6, 2, *kernel))), record(strides=2, padding=1, groups=2), rtol=1e-4, atol=1e-4
+        ),
+        Sample(
+            (Arr((1, *s, 7, 4)), Arr((*kernel, 4, 2))),
+            record(data_layout=names[1], kernel_layout=names[2]),
+            rtol=1e-4,
+            atol=1e-4,
+        ),
+        Sample(
+            (Arr((1, 4, *s, 7)), Arr((4, 1, *kernel))), record(groups=4, dilation=2, padding=2), rtol=1e-4, atol=1e-4
+        ),
     )
     if spatial != 2:
         return plain

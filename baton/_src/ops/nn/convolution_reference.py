@@ -64,9 +64,7 @@ def convolve_valid(images: AnyArray, taps: AnyArray, strides: Any, dilation: Any
     kernels = taps.reshape(groups, o // groups, *taps.shape[1:])
     result = np.zeros((n, groups, o // groups, *extents), images.dtype)
     for tap in itertools.product(*(range(e) for e in taps.shape[2:])):
-        view = tuple(
-            slice(t * d, t * d + (e - 1) * s + 1, s) for t, d, e, s in zip(tap, dilation, extents, strides)
-        )
+        view = tuple(slice(t * d, t * d + (e - 1) * s + 1, s) for t, d, e, s in zip(tap, dilation, extents, strides))
         window = grouped[(slice(None), slice(None), slice(None), *view)]
         result += np.einsum("ngi...,goi->ngo...", window, kernels[(slice(None), slice(None), slice(None), *tap)])
     return result.reshape(n, o, *extents)
@@ -92,8 +90,7 @@ def convolve_transposed(x: AnyArray, w: AnyArray, a: Any, orders: tuple[AxisOrde
     result = np.zeros((n, a.groups, each, *full), kept)
     for tap in itertools.product(*(range(e) for e in taps.shape[2:])):
         view = tuple(
-            slice(t * d, t * d + (e - 1) * s + 1, s)
-            for t, d, e, s in zip(tap, a.dilation, images.shape[2:], a.strides)
+            slice(t * d, t * d + (e - 1) * s + 1, s) for t, d, e, s in zip(tap, a.dilation, images.shape[2:], a.strides)
         )
         spread = np.einsum("ngi...,gio->ngo...", grouped, kernels[(slice(None), slice(None), slice(None), *tap)])
         result[(slice(None), slice(None), slice(None), *view)] += spread

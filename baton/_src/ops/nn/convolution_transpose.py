@@ -29,7 +29,9 @@ from baton._src.ops.windows import SPATIAL, per_axis
 class ConvTransposeAttrs(ConvAttrs):
     """The geometry of the convolution whose adjoint this is."""
 
-    output_padding: Any = attr(0, "extra extent at the end, telling apart inputs that a strided convolution maps together")
+    output_padding: Any = attr(
+        0, "extra extent at the end, telling apart inputs that a strided convolution maps together"
+    )
 
     def __post_init__(self) -> None:
         ConvAttrs.__post_init__(self)
@@ -111,9 +113,7 @@ def _spread(x: k.Tensor, data: AxisOrder, a: Any, kernel: Sequence[Any]) -> k.Te
         begin = reach - a.padding[i]
         end = reach - a.padding[i + a.spatial] + a.output_padding[i]
         plan[data.position(letter)] = (a.strides[i], begin, end)
-    shape = [
-        d if i not in plan else (d - 1) * plan[i][0] + 1 + plan[i][1] + plan[i][2] for i, d in enumerate(x.shape)
-    ]
+    shape = [d if i not in plan else (d - 1) * plan[i][0] + 1 + plan[i][1] + plan[i][2] for i, d in enumerate(x.shape)]
 
     def body(*indices: Any) -> Any:
         where = list(indices)
@@ -171,7 +171,9 @@ def _samples(record: Any, spatial: int) -> tuple[Sample, ...]:
     return (
         Sample((Arr(("n", 4, *s, 5)), Arr((4, 2, *kernel))), record(), rtol=1e-4, atol=1e-4),
         Sample((Arr((1, 4, *s, "w")), Arr((4, 3, *kernel))), strided, rtol=1e-4, atol=1e-4),
-        Sample((Arr((1, 4, *s, 5)), Arr((4, 2, *kernel))), record(groups=2, dilation=2, padding=2), rtol=1e-4, atol=1e-4),
+        Sample(
+            (Arr((1, 4, *s, 5)), Arr((4, 2, *kernel))), record(groups=2, dilation=2, padding=2), rtol=1e-4, atol=1e-4
+        ),
     )
 
 

@@ -88,7 +88,12 @@ def infer_fold(call: OpCall[Any]) -> Info:
 
 
 def fold_compute(
-    x: k.Tensor, axes: tuple[int, ...], keepdims: bool, fold: Callable[[Any, Any], Any], name: str, element: Any = k.wide
+    x: k.Tensor,
+    axes: tuple[int, ...],
+    keepdims: bool,
+    fold: Callable[[Any, Any], Any],
+    name: str,
+    element: Any = k.wide,
 ) -> k.Tensor:
     """`fold` of `element(x[...])` over `axes`; the result is in the computing dtype."""
     shape = [d for i, d in enumerate(x.shape) if i not in axes] if not keepdims else []
@@ -136,7 +141,9 @@ def _define(row: Row) -> OpDef[Any]:
         folded = fold_compute(x, axes, attributes.keepdims, row.fold, row.name)
         if row.divides:
             count = count_of(x, axes, folded.dtype)
-            return k.compute(folded.shape, lambda *i: k.cast(out.dtype, k.tir.Div(folded(*i), count)), f"{row.name}_div")
+            return k.compute(
+                folded.shape, lambda *i: k.cast(out.dtype, k.tir.Div(folded(*i), count)), f"{row.name}_div"
+            )
         return narrowed(folded, out)
 
     def reference(inputs: Any, attributes: Any) -> Any:

@@ -344,9 +344,11 @@ def _extent(call: OpCall[Any], start: Any, stop: Any, step: Any) -> Dim:
         return _count(*numbers)
     math_ = DimMath(call.prover)
     if isinstance(numbers[2], int) and numbers[2] > 0:
-        return math_.maximum(math_.ceil_divide(math_.subtract(numbers[1], numbers[0]), numbers[2]), 0) if (
-            numbers[0] != 0 or not isinstance(numbers[1], tir.Var)
-        ) else math_.ceil_divide(numbers[1], numbers[2])
+        return (
+            math_.maximum(math_.ceil_divide(math_.subtract(numbers[1], numbers[0]), numbers[2]), 0)
+            if (numbers[0] != 0 or not isinstance(numbers[1], tir.Var))
+            else math_.ceil_divide(numbers[1], numbers[2])
+        )
     return call.fail("a symbolic arange needs a positive integer step")
 
 
@@ -388,7 +390,9 @@ def relax_arange(make: Any, start: Any, end: Any = None, step: Any = 1, dtype: A
 def relay_arange(make: Any, start: Any, stop: Any = None, step: Any = None, dtype: Any = "float32") -> Any:
     """One bound is the end; bounds are scalar tensors."""
     first, last = (0, start) if stop is None else (start, stop)
-    bounds = [v if isinstance(v, GraphExpr) else make.const(v, dtype) for v in (first, last, 1 if step is None else step)]
+    bounds = [
+        v if isinstance(v, GraphExpr) else make.const(v, dtype) for v in (first, last, 1 if step is None else step)
+    ]
     return make(*bounds, dtype=dtype)
 
 

@@ -79,9 +79,7 @@ def _plain(target: Sequence[Dim]) -> tuple[list[Dim], int | None]:
     return list(target), gap
 
 
-def _quotient(
-    call: OpCall[Any], math: DimMath, total: Dim, known: Dim, x: TensorInfo, target: Sequence[Dim]
-) -> Dim:
+def _quotient(call: OpCall[Any], math: DimMath, total: Dim, known: Dim, x: TensorInfo, target: Sequence[Dim]) -> Dim:
     """The dim that -1 stands for."""
     if is_any(total) or is_any(known):
         return AnyDim()

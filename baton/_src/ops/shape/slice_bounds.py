@@ -1,0 +1,97 @@
+"""What a slice takes: bounds counted from either end, clipped to the axis, and how many elements lie between them.
+
+As NumPy's: a negative bound counts from the end; with a negative stride elements are taken backwards. A symbolic bound counts
+from the front (a dim cannot be negative). `inbound`: bounds are promised to lie on the axis, so nothing is clipped.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.ir.traverse import post_order
+from baton._src.ir.tensor_info import Dim
+from baton._src.ops.dims import DimMath, is_any
+from baton._src.tir import expr as tir
+
+FAR = 2**31 - 1
+"""Bounds at least this far out mean "to the end", whatever the extent."""
+
+
+def bounds(math: DimMath, begin: Any, end: Any, stride: int, dim: Dim, inbound: bool) -> tuple[Dim, Dim]:
+    """The first index, and the index to stop before (-1 when going backwards to the start). None is the default bound."""
+    forward = stride > 0
+    if inbound:
+        start = _default_begin(math, dim, forward) if begin is None else _from_front(math, begin, dim)
+        stop = _default_end(dim, forward) if end is None else _from_front(math, end, dim)
+        return start, stop
+    start = _default_begin(math, dim, forward) if begin is None else _clip(math, begin, dim, forward)
+    stop = _default_end(dim, forward) if end is None else _clip(math, end, dim, forward)
+    return start, stop
+
+
+def length(math: DimMath, start: Dim, stop: Dim, stride: int, inbound: bool) -> Dim:
+    """How many elements there are from `start` to `stop`."""
+    span = math.subtract(stop, start) if stride > 0 else math.subtract(start, stop)
+    if isinstance(span, int):
+        span = max(span, 0)
+    elif not inbound and not is_any(span) and not is_non_negative(span):
+        span = math.maximum(span, 0)
+    return math.ceil_divide(span, abs(stride))
+
+
+def _default_begin(math: DimMath, dim: Dim, forward: bool) -> Dim:
+    return 0 if forward else math.subtract(dim, 1)
+
+
+def _default_end(dim: Dim, forward: bool) -> Dim:
+    return dim if forward else -1
+
+
+def _from_front(math: DimMath, bound: Any, dim: Dim) -> Dim:
+    return math.add(dim, bound) if isinstance(bound, int) and bound < 0 else math.normal(bound)
+
+
+def _clip(math: DimMath, bound: Any, dim: Dim, forward: bool) -> Dim:
+    """`bound` from the front, in [0, dim] (in [-1, dim - 1] going backwards)."""
+    low, high = (0, dim) if forward else (-1, math.subtract(dim, 1))
+    if isinstance(bound, int):
+        if bound >= FAR:
+            return high
+        if bound <= -FAR:
+            return low
+        if bound < 0:
+            moved = math.add(dim, bound)
+            return max(moved, low) if isinstance(moved, int) else math.maximum(moved, low)
+        if bound == 0 and forward:
+            return 0
+    bound = math.normal(bound)
+    if is_any(bound) or is_any(dim):
+        return tir.AnyDim()
+    if math.equal(bound, high):
+        return high
+    clipped = math.minimum(bound, high)
+    if isinstance(bound, int) or is_non_negative(bound):
+        return clipped
+    return math.maximum(clipped, low)
+
+
+def is_non_negative(value: Any) -> bool:
+    """Whether `value` is certainly >= 0, dims being so: sums, products, quotients and extrema of dims and numbers."""
+    if isinstance(value, int):
+        return value >= 0
+    known: dict[Any, bool] = {}
+    for node in post_order(value):
+        match node:
+            case tir.Var():
+                known[node] = True
+            case tir.IntImm():
+                known[node] = node.value >= 0
+            case tir.Add() | tir.Mul() | tir.FloorDiv() | tir.Min() | tir.Div():
+                known[node] = known.get(node.a, False) and known.get(node.b, False)
+            case tir.Max():
+                known[node] = known.get(node.a, False) or known.get(node.b, False)
+            case tir.FloorMod():
+                known[node] = known.get(node.b, False)
+            case tir.Cast():
+                known[node] = known.get(node.value, False)
+    return known.get(value, False)
