@@ -129,7 +129,8 @@ def signature(definition: OpDef[Any], language: str) -> inspect.Signature:
         default = operand.default if operand.optional or operand.default is not None else REQUIRED
         parameters.append(inspect.Parameter(operand.named(language), kind, default=default))
     for field in dataclasses.fields(definition.attrs):  # type: ignore[arg-type]
-        if language in field.metadata.get("languages", ("relay", "relax")):
+        taken = any(parameter.name == field.name for parameter in parameters)
+        if not taken and language in field.metadata.get("languages", ("relay", "relax")):
             missing = field.default is dataclasses.MISSING
             parameters.append(inspect.Parameter(field.name, kind, default=REQUIRED if missing else field.default))
     seen_default = False
