@@ -1,0 +1,31 @@
+"""Facts about a module that its functions refer to: virtual devices (`IRModule.global_infos["vdevice"]`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class VDevice:
+    """A place tensors can live: a target (by its text), a number among those of that target, and a kind of memory."""
+
+    target: str = "llvm"
+    vdevice_id: int = 0
+    memory_scope: str = "global"
+
+    def script(self) -> str:
+        """How TVMScript defines it."""
+        return f'I.vdevice("{self.target}", {self.vdevice_id}, "{self.memory_scope}")'
+
+    def reference(self) -> str:
+        """How annotations name it."""
+        return f"{self.target}:{self.vdevice_id}:{self.memory_scope}"
+
+
+@dataclass(frozen=True, slots=True)
+class DummyGlobalInfo:
+    """A global info without contents (`I.dummy_global_info()`)."""
+
+    def script(self) -> str:
+        """How TVMScript defines it."""
+        return "I.dummy_global_info()"

@@ -1,0 +1,114 @@
+"""How calls are spelled in TVMScript: `R.add(x, y)`, `R.call_tir(cls.k, (x,), out_sinfo=...)`, `f(x)`, `cls.f(x)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from baton._src.ir.expr import GlobalVar, Op
+from baton._src.relax.nodes import Call, ExternFunc, StringImm
+from baton._src.relax.struct_info import StructInfo, TupleStructInfo
+from baton._src.relax.text.values import attr_arguments, quoted
+
+
+class Parts(Protocol):
+    """What printing a call needs of the printer."""
+
+    def atom(self, expr: Any) -> str: ...
+    def info(self, info: StructInfo) -> str: ...
+    def value(self, value: Any) -> str: ...
+
+
+def call_text(call: Call, callee: str, args: list[str], parts: Parts) -> str:
+    """A call whose callee and arguments are printed already."""
+    if isinstance(call.op, Op):
+        name = str(call.op.name)
+        special = _SPECIAL.get(name)
+        if special is not None:
+            return special(call, args, parts)
+        return _plain(f"R.{name.removeprefix('relax.')}", call, args, parts)
+    if isinstance(call.op, ExternFunc):
+        return _plain("R.call_packed", call, [quoted(call.op.global_symbol), *args], parts)
+    return _plain(callee, call, args, parts)
+
+
+def _plain(callee: str, call: Call, args: list[str], parts: Parts) -> str:
+    attrs = _attributes(call, parts)
+    said = [f"sinfo_args={_infos(call, parts)}"] if call.sinfo_args else []
+    return f"{callee}({', '.join([*args, *attrs, *said])})"
+
+
+def _attributes(call: Call, parts: Parts) -> list[str]:
+    attrs = call.attrs
+    if attrs is None:
+        return []
+    if isinstance(attrs, dict):
+        return [f"{name}={parts.value(value)}" for name, value in attrs.items()]
+    return attr_arguments(attrs, parts.value)
+
+
+def _infos(call: Call, parts: Parts) -> str:
+    said = [parts.info(i) for i in call.sinfo_args]
+    return f"({said[0]},)" if len(said) == 1 else f"({', '.join(said)})"
+
+
+def _out_sinfo(call: Call, parts: Parts) -> list[str]:
+    if len(call.sinfo_args) != 1:
+        return [f"sinfo_args={_infos(call, parts)}"] if call.sinfo_args else []
+    said = call.sinfo_args[0]
+    if isinstance(said, TupleStructInfo):
+        return [f"out_sinfo=[{', '.join(parts.info(f) for f in said.fields)}]"]
+    return [f"out_sinfo={parts.info(said)}"]
+
+
+def _call_tir(call: Call, args: list[str], parts: Parts) -> str:
+    name = str(call.op.name).removeprefix("relax.")
+    ints = [f"tir_vars={args[2]}"] if len(args) > 2 else []
+    found = [*args[:2], *_out_sinfo(call, parts), *_attributes(call, parts), *ints]
+    return f"R.{name}({', '.join(found)})"
+
+
+def _call_dps_packed(call: Call, args: list[str], parts: Parts) -> str:
+    return f"R.call_dps_packed({', '.join([_packed(call, args), args[1], *_out_sinfo(call, parts)])})"
+
+
+def _packed(call: Call, args: list[str]) -> str:
+    callee = call.args[0]
+    return quoted(callee.global_symbol) if isinstance(callee, ExternFunc) else args[0]
+
+
+def _packed_call(call: Call, args: list[str], parts: Parts) -> str:
+    name = str(call.op.name).removeprefix("relax.")
+    return _plain(f"R.{name}", call, [_packed(call, args), *args[1:]], parts)
+
+
+def _print(call: Call, args: list[str], parts: Parts) -> str:
+    return f"R.print({', '.join([*args[1:], *_format(call, 0)])})"
+
+
+def _assert(call: Call, args: list[str], parts: Parts) -> str:
+    rest = _format(call, 1) if len(call.args) > 1 else []
+    return f"R.assert_op({', '.join([args[0], *args[2:], *rest])})"
+
+
+def _format(call: Call, position: int) -> list[str]:
+    text = call.args[position]
+    return [f"format={quoted(text.value)}"] if isinstance(text, StringImm) else []
+
+
+_SPECIAL: dict[str, Callable[[Call, list[str], Parts], str]] = {
+    "relax.call_tir": _call_tir,
+    "relax.call_tir_inplace": _call_tir,
+    "relax.call_tir_with_grad": _call_tir,
+    "relax.call_dps_packed": _call_dps_packed,
+    "relax.call_pure_packed": _packed_call,
+    "relax.call_inplace_packed": _packed_call,
+    "relax.call_builtin_with_ctx": _packed_call,
+    "relax.print": _print,
+    "relax.assert_op": _assert,
+}
+
+
+def global_text(var: GlobalVar) -> str:
+    """A function of the module."""
+    return f"cls.{var.name_hint}"

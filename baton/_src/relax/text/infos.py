@@ -1,0 +1,113 @@
+"""StructInfo as TVMScript annotations: `R.Tensor((n, 4), dtype="float32")`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.relax.check.variables import prim_vars
+from baton._src.relax.derive_funcs import empty_derive
+from baton._src.relax.nodes import ShapeExpr
+from baton._src.relax.struct_info import (
+    FuncStructInfo,
+    PrimStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
+from baton._src.relax.text.scalars import NameOf, scalar_text
+from baton._src.support.trampoline import Task, run
+from baton._src.tir.expr import Var as TirVar
+
+
+class InfoText:
+    """Prints StructInfo. `quoted` says which shape variables are written inside strings (those a signature brings in)."""
+
+    def __init__(self, name_of: NameOf, holder_name: Callable[[Any], str], vdevice_text: Callable[[Any], str]) -> None:
+        self.name_of = name_of
+        self.holder_name = holder_name
+        self.vdevice_text = vdevice_text
+        self.quoted: frozenset[TirVar] = frozenset()
+
+    def text(self, info: StructInfo) -> str:
+        """`info` as an annotation."""
+        if isinstance(info, (TupleStructInfo, FuncStructInfo)):
+            return run(self._nested(info))
+        return self._leaf(info)
+
+    def dim(self, dim: PrimExpr) -> str:
+        """A dim; in quotes if it mentions a quoted variable."""
+        text = scalar_text(dim, self.name_of)
+        if self.quoted and not self.quoted.isdisjoint(prim_vars(dim)):
+            return f'"{text}"'
+        return text
+
+    def _nested(self, info: StructInfo) -> Task[str]:
+        if isinstance(info, TupleStructInfo):
+            fields: list[str] = []
+            for part in info.fields:
+                fields.append((yield self._nested(part)))
+            return f"R.Tuple({', '.join(fields)})" if fields else "R.Tuple"
+        if isinstance(info, FuncStructInfo):
+            return (yield self._function(info))
+        return self._leaf(info)
+
+    def _function(self, info: FuncStructInfo) -> Task[str]:
+        if info.params is None:
+            purity = ", purity=True" if info.purity else ""
+            if info.derive_func is empty_derive:
+                return f"R.Callable({purity[2:]})" if purity else "R.Callable"
+            if info.derive_func is not None:
+                return f'R.Callable(derive_func="{derive_name(info.derive_func)}"{purity})'
+            ret = yield self._nested(info.ret)
+            return f"R.Callable(ret={ret}{purity})"
+        params: list[str] = []
+        for part in info.params:
+            params.append((yield self._nested(part)))
+        ret = yield self._nested(info.ret)
+        one = f"({params[0]},)" if len(params) == 1 else f"({', '.join(params)})"
+        return f"R.Callable({one}, {ret}, {info.purity})"
+
+    def _leaf(self, info: StructInfo) -> str:
+        match info:
+            case TensorStructInfo():
+                return self._tensor(info)
+            case ShapeStructInfo():
+                return self._shape(info)
+            case PrimStructInfo(value=None):
+                return f'R.Prim("{info.dtype}")'
+            case PrimStructInfo(value=PrimExpr() as value):
+                return f"R.Prim(value={self.dim(value)})"
+            case _:
+                return "R.Object"
+
+    def _tensor(self, info: TensorStructInfo) -> str:
+        parts: list[str] = []
+        if isinstance(info.shape, ShapeExpr):
+            parts.append(shape_tuple([self.dim(d) for d in info.shape.values]))
+        elif info.shape is not None:
+            parts.append(self.holder_name(info.shape))
+        if not info.dtype.is_void:
+            parts.append(f'dtype="{info.dtype}"')
+        if info.shape is None and info.ndim != -1:
+            parts.append(f"ndim={info.ndim}")
+        if info.vdevice is not None:
+            parts.append(f"vdevice={self.vdevice_text(info.vdevice)}")
+        return f"R.Tensor({', '.join(parts)})" if parts else "R.Tensor"
+
+    def _shape(self, info: ShapeStructInfo) -> str:
+        if info.values is not None:
+            return f"R.Shape([{', '.join(self.dim(d) for d in info.values)}])"
+        return "R.Shape" if info.ndim == -1 else f"R.Shape(ndim={info.ndim})"
+
+
+def shape_tuple(dims: list[str]) -> str:
+    """Dims as a Python tuple."""
+    return f"({dims[0]},)" if len(dims) == 1 else f"({', '.join(dims)})"
+
+
+def derive_name(function: Any) -> str:
+    """How a derive_func is named in text."""
+    return str(getattr(function, "__name__", type(function).__name__))

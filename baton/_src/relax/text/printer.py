@@ -1,0 +1,409 @@
+"""Relax programs as TVMScript (style of v0.19). `script.from_source` reads them back, structurally equal.
+
+    script(module)             # the text of a module, function, binding or expression
+    script(module, show_meta=True)   # with the contents of large constants, so that it reads back
+
+Every binding is annotated; small scalars are written as numbers, other constants live in the metadata section. Linear in
+the size of the program, without recursion.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from baton._src.ir.expr import GlobalVar, Op, PrimExpr
+from baton._src.ir.global_info import VDevice
+from baton._src.ir.module import IRModule
+from baton._src.ir.node import Node
+from baton._src.relax.check.variables import (
+    definable_tir_vars_in_struct_info,
+    tir_vars_in_struct_info,
+)
+from baton._src.relax.nodes import (
+    Binding,
+    BindingBlock,
+    Call,
+    Constant,
+    DataflowBlock,
+    DataflowVar,
+    DataTypeImm,
+    ExternFunc,
+    Function,
+    If,
+    MatchCast,
+    PrimValue,
+    SeqExpr,
+    ShapeExpr,
+    StringImm,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
+from baton._src.relax.struct_info import StructInfo
+from baton._src.relax.text.calls import call_text, global_text
+from baton._src.relax.text.infos import InfoText
+from baton._src.relax.text.metadata import Metadata
+from baton._src.relax.text.names import Names, identifier
+from baton._src.relax.text.scalars import scalar_text
+from baton._src.relax.text.values import quoted, value_text
+from baton._src.support.trampoline import Task, run
+from baton._src.tir.expr import FloatImm, IntImm
+from baton._src.tir.expr import Var as TirVar
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.text.printer import prim_func_lines
+from baton._src.values.tensor import NDArray
+
+_INDENT = "    "
+_HEADER = {
+    "I": "# from tvm.script import ir as I",
+    "T": "# from tvm.script import tir as T",
+    "R": "# from tvm.script import relax as R",
+}
+
+
+def script(node: Any, *, show_meta: bool = False, module_name: str = "Module") -> str:
+    """The text of a module, function, binding, block, StructInfo or expression."""
+    return Printer(show_meta).text(node, module_name)
+
+
+def node_text(node: Node) -> str:
+    """What `repr` shows of a Relax node: an expression on its own line, statements where it has bindings."""
+    return Printer(False).text(node, "Module", header=False)
+
+
+class Printer:
+    """The state of printing one text."""
+
+    def __init__(self, show_meta: bool) -> None:
+        self.show_meta = show_meta
+        self.lines: list[str] = []
+        self.indent = ""
+        self.names = Names()
+        self.metadata = Metadata()
+        self.infos = InfoText(self._scalar_name, lambda v: self.names.of(v, v.name_hint), self._vdevice)
+        self.declared: set[TirVar] = set()
+
+    def text(self, node: Any, module_name: str, header: bool = True) -> str:
+        """Print `node` as a whole text."""
+        uses: list[str] = []
+        match node:
+            case IRModule():
+                uses = self._module(node, module_name)
+            case PrimFunc():
+                self.lines += prim_func_lines(node, _global_name(node, "main"))
+                uses = ["T"]
+            case Function():
+                run(self._function(node, _global_name(node, "main"), local=False))
+                uses = ["T", "R"] if any("T." in line for line in self.lines) else ["R"]
+            case BindingBlock():
+                run(self._block(node))
+            case Binding():
+                run(self._binding(node))
+            case SeqExpr():
+                run(self._body(node, None))
+            case StructInfo():
+                return self.infos.text(node)
+            case PrimExpr():
+                return scalar_text(node, self._scalar_name)
+            case _:
+                self.lines.append(run(self._value(node)))
+        return "\n".join([*self._preamble(uses if header else []), *self.lines])
+
+    def _preamble(self, uses: list[str]) -> list[str]:
+        found = [_HEADER[name] for name in uses]
+        if not self.metadata.is_empty and (uses or self.show_meta):
+            if self.show_meta:
+                found += ["", self.metadata.section()]
+            else:
+                found += ["", "# Metadata omitted. Use show_meta=True in script() method to show it."]
+        return [*found, ""] if found else []
+
+    def _line(self, text: str) -> None:
+        self.lines.append(self.indent + text)
+
+    # -------------------------------------------------------------------------------------------------- modules
+
+    def _module(self, module: IRModule, name: str) -> list[str]:
+        self._line("@I.ir_module")
+        self._line(f"class {name}:")
+        self.indent = _INDENT
+        start = len(self.lines)
+        if module.attrs:
+            self._line(f"I.module_attrs({self.value(dict(module.attrs))})")
+        if module.global_infos:
+            entries = ", ".join(
+                f"{quoted(key)}: [{', '.join(_global_info(i) for i in infos)}]"
+                for key, infos in module.global_infos.items()
+            )
+            self._line(f"I.module_global_infos({{{entries}}})")
+        kinds: set[str] = set()
+        for var, function in sorted(module.functions.items(), key=lambda item: item[0].name_hint):
+            if len(self.lines) > start:
+                self.lines.append("")
+            kinds.add("R" if isinstance(function, Function) else "T")
+            self._module_function(var, function)
+        if len(self.lines) == start:
+            self._line("pass")
+        scalars = any("T." in line for line in self.lines)
+        return ["I", *(["T"] if "T" in kinds or scalars else []), *(["R"] if "R" in kinds else [])]
+
+    def _module_function(self, var: GlobalVar, function: Any) -> None:
+        if isinstance(function, PrimFunc):
+            self.lines += [self.indent + line if line else "" for line in prim_func_lines(function, var.name_hint)]
+            return
+        self.names = Names()
+        self.declared = set()
+        run(self._function(function, var.name_hint, local=False))
+
+    @staticmethod
+    def _vdevice(device: Any) -> str:
+        return quoted(device.reference() if isinstance(device, VDevice) else str(device))
+
+    # ------------------------------------------------------------------------------------------------ functions
+
+    def _function(self, function: Function, name: str, *, local: bool) -> Task[None]:
+        self._line(_decorator(function, local))
+        known = set(self.declared)
+        new: dict[TirVar, None] = {}
+        for param in function.params:
+            if param.struct_info_ is not None:
+                new.update((v, None) for v in tir_vars_in_struct_info(param.struct_info_) if v not in known)
+        for var in new:
+            self.names.of(var, var.name)
+        self.infos.quoted, outer = frozenset(new), self.infos.quoted
+        params = [self._param(p) for p in function.params]
+        ret = f" -> {self.infos.text(function.ret_struct_info)}" if function.ret_struct_info is not None else ""
+        self.infos.quoted = outer
+        self._line(f"def {name}({', '.join(params)}){ret}:")
+        self.indent += _INDENT
+        self._function_attrs(function, name, local)
+        for var in new:
+            self._declare(var)
+        yield self._body(function.body, None)
+        self.indent = self.indent[: -len(_INDENT)]
+        self.declared = known
+
+    def _param(self, param: Var) -> str:
+        name = self.names.of(param, param.name_hint)
+        return name if param.struct_info_ is None else f"{name}: {self.infos.text(param.struct_info_)}"
+
+    def _function_attrs(self, function: Function, name: str, local: bool) -> None:
+        shown = {k: v for k, v in function.attrs.items() if k != "global_symbol" or v != name or local}
+        if shown:
+            self._line(f"R.func_attr({self.value(shown)})")
+
+    def _declare(self, var: TirVar) -> None:
+        self.declared.add(var)
+        self._line(f"{self.names.of(var, var.name)} = T.{var.dtype}()")
+
+    def _scalar_name(self, var: TirVar) -> str:
+        return self.names.of(var, var.name)
+
+    # ------------------------------------------------------------------------------------------- blocks and bodies
+
+    def _body(self, body: Any, result: str | None) -> Task[None]:
+        """The statements of a SeqExpr; it ends in `return`, or in an assignment to `result` (branches)."""
+        blocks = body.blocks if isinstance(body, SeqExpr) else ()
+        value = body.body if isinstance(body, SeqExpr) else body
+        last = blocks[-1].bindings[-1] if blocks and blocks[-1].bindings else None
+        merged = (
+            result is not None
+            and isinstance(last, VarBinding)
+            and not isinstance(blocks[-1], DataflowBlock)
+            and last.var is value
+            and not _is_leaf(last.value)
+            and not isinstance(last.value, Function)
+        )
+        for position, block in enumerate(blocks):
+            yield self._block(block, drop_last=merged and position == len(blocks) - 1)
+        if merged and last is not None and result is not None:
+            if isinstance(last.value, If):
+                self.names.bind(last.var, result)
+                yield self._binding(last)
+                return
+            text = yield self._value(last.value)
+            self._line(f"{result}{self._annotation(last.var)} = {text}")
+            self.names.bind(last.var, result)
+            return
+        text = yield self._value(value)
+        if result is None:
+            self._line(f"return {text}")
+        else:
+            info = value.struct_info_
+            self._line(f"{result}{'' if info is None else f': {self.infos.text(info)}'} = {text}")
+
+    def _annotation(self, var: Var) -> str:
+        return "" if var.struct_info_ is None else f": {self.infos.text(var.struct_info_)}"
+
+    def _block(self, block: BindingBlock, drop_last: bool = False) -> Task[None]:
+        bindings = block.bindings[:-1] if drop_last else block.bindings
+        if not isinstance(block, DataflowBlock):
+            for binding in bindings:
+                yield self._binding(binding)
+            return
+        self._line("with R.dataflow():")
+        self.indent += _INDENT
+        for binding in bindings:
+            yield self._binding(binding)
+        outputs = [b.var for b in bindings if b.var is not None and not isinstance(b.var, DataflowVar)]
+        self._line(f"R.output({', '.join(self.names.of(v, v.name_hint) for v in outputs)})")
+        self.indent = self.indent[: -len(_INDENT)]
+
+    def _binding(self, binding: Binding) -> Task[None]:
+        if isinstance(binding, MatchCast):
+            yield self._match_cast(binding)
+            return
+        assert isinstance(binding, VarBinding)
+        var, value = binding.var, binding.value
+        if isinstance(value, Function):
+            yield self._function(value, self.names.of(var, var.name_hint), local=True)
+            return
+        if isinstance(value, If):
+            cond = yield self._value(value.cond)
+            name = self.names.of(var, var.name_hint)
+            for keyword, branch in ((f"if {cond}:", value.true_branch), ("else:", value.false_branch)):
+                self._line(keyword)
+                self.indent += _INDENT
+                known = set(self.declared)
+                yield self._body(branch, name)
+                self.declared = known
+                self.indent = self.indent[: -len(_INDENT)]
+            return
+        text = yield self._value(value)
+        self._line(f"{self.names.of(var, var.name_hint)}{self._annotation(var)} = {text}")
+
+    def _match_cast(self, binding: MatchCast) -> Task[None]:
+        for var in definable_tir_vars_in_struct_info(binding.struct_info):
+            if var not in self.declared:
+                self._declare(var)
+        text = yield self._value(binding.value)
+        cast = f"R.match_cast({text}, {self.infos.text(binding.struct_info)})"
+        if binding.var is None:
+            self._line(cast)
+        else:
+            name = self.names.of(binding.var, binding.var.name_hint)
+            self._line(f"{name}{self._annotation(binding.var)} = {cast}")
+
+    # ----------------------------------------------------------------------------------------------- expressions
+
+    def _value(self, expr: Any) -> Task[str]:
+        match expr:
+            case Call():
+                callee = "" if isinstance(expr.op, (Op, ExternFunc)) else (yield self._value(expr.op))
+                args: list[str] = []
+                for arg in expr.args:
+                    args.append((yield self._value(arg)) if not _is_simple(arg) else self.atom(arg))
+                return call_text(expr, callee, args, self)
+            case Tuple():
+                fields: list[str] = []
+                for field in expr.fields:
+                    fields.append((yield self._value(field)) if not _is_simple(field) else self.atom(field))
+                return _tuple_text(fields)
+            case TupleGetItem():
+                whole = yield self._value(expr.tuple_value)
+                return f"{whole}[{expr.index}]"
+            case SeqExpr():
+                for block in expr.blocks:
+                    yield self._block(block)
+                return (yield self._value(expr.body))
+            case Function():
+                name = self.names.free("func")
+                yield self._function(expr, name, local=True)
+                return name
+            case If():
+                result = Var("gv")
+                yield self._binding(VarBinding(result, expr))
+                return self.names.of(result, "gv")
+            case _:
+                return self.atom(expr)
+
+    def atom(self, expr: Any) -> str:
+        """An expression without parts."""
+        match expr:
+            case Var():
+                return self.names.of(expr, expr.name_hint)
+            case GlobalVar():
+                return global_text(expr)
+            case Constant():
+                return self._constant(expr)
+            case ShapeExpr():
+                return f"R.shape([{', '.join(scalar_text(v, self._scalar_name) for v in expr.values)}])"
+            case PrimValue():
+                return f"R.prim_value({self._prim(expr.value)})"
+            case StringImm():
+                return f"R.str({quoted(expr.value)})"
+            case DataTypeImm():
+                return f'R.dtype("{expr.value}")'
+            case ExternFunc():
+                return f"R.ExternFunc({quoted(expr.global_symbol)})"
+            case Op():
+                return f'R.op("{expr.name}")'
+            case _:
+                return f"<{type(expr).__name__}>"
+
+    def _prim(self, value: PrimExpr) -> str:
+        if isinstance(value, IntImm) and value.dtype.is_bool:
+            return repr(bool(value.value))
+        if isinstance(value, FloatImm) and value.dtype == "float64" and math.isfinite(value.value):
+            return repr(value.value)
+        return scalar_text(value, self._scalar_name)
+
+    def _constant(self, expr: Constant) -> str:
+        data = expr.data
+        if data.ndim == 0 and data.device.device_type == 1:
+            text = _number_text(data)
+            if text is not None:
+                return f'R.const({text}, "{data.dtype}")'
+        return self.metadata.reference(data)
+
+    def info(self, info: StructInfo) -> str:
+        """A StructInfo inside an expression."""
+        return self.infos.text(info)
+
+    def value(self, value: Any) -> str:
+        """An attribute."""
+        return value_text(value, lambda s: scalar_text(s, self._scalar_name), self.metadata.reference)
+
+
+def _number_text(data: NDArray) -> str | None:
+    """A rank-0 tensor as a number, or None where that would not read back exactly."""
+    dtype = data.dtype
+    if dtype.is_bool:
+        return repr(bool(data.data))
+    if dtype.is_int:
+        return repr(int(data.data))
+    number = float(data.data)
+    return repr(number) if math.isfinite(number) and not (number == 0 and math.copysign(1, number) < 0) else None
+
+
+def _tuple_text(fields: list[str]) -> str:
+    if not fields:
+        return "R.tuple()"
+    return f"({fields[0]},)" if len(fields) == 1 else f"({', '.join(fields)})"
+
+
+def _is_leaf(expr: Any) -> bool:
+    atoms = (Var, GlobalVar, Tuple, Constant, ShapeExpr, PrimValue, StringImm, DataTypeImm, ExternFunc)
+    return isinstance(expr, atoms)
+
+
+def _is_simple(expr: Any) -> bool:
+    return isinstance(expr, (Var, GlobalVar, Constant, ShapeExpr, PrimValue))
+
+
+def _decorator(function: Function, local: bool) -> str:
+    options = [] if function.is_pure else ["pure=False"]
+    if not local and "global_symbol" not in function.attrs:
+        options.append("private=True")
+    return f"@R.function({', '.join(options)})" if options else "@R.function"
+
+
+def _global_name(function: Any, default: str) -> str:
+    return identifier(str(function.attrs.get("global_symbol", default)))
+
+
+def _global_info(info: Any) -> str:
+    text = getattr(info, "script", None)
+    return str(text()) if callable(text) else quoted(str(info))

@@ -1,0 +1,61 @@
+"""Python values (attributes of calls, functions and modules) as literals that read back to the same."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs
+from baton._src.ir.expr import PrimExpr
+from baton._src.values.dtype import DataType
+from baton._src.values.tensor import NDArray
+
+
+def value_text(value: Any, scalar: Callable[[PrimExpr], str], tensor: Callable[[NDArray], str]) -> str:
+    """`value` as an expression; `scalar` and `tensor` print what they hold."""
+    if value is None or isinstance(value, bool):
+        return repr(value)
+    if isinstance(value, str):
+        return quoted(str(value))
+    if isinstance(value, (int, np.integer)):
+        return repr(int(value))
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else f'float("{value!r}")'
+    if isinstance(value, (tuple, list)):
+        parts = [value_text(v, scalar, tensor) for v in value]
+        if isinstance(value, list):
+            return f"[{', '.join(parts)}]"
+        return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+    if isinstance(value, dict):
+        inner = ", ".join(f"{value_text(k, scalar, tensor)}: {value_text(v, scalar, tensor)}" for k, v in value.items())
+        return "{" + inner + "}"
+    if isinstance(value, PrimExpr):
+        return scalar(value)
+    if isinstance(value, NDArray):
+        return tensor(value)
+    if isinstance(value, DataType):
+        return quoted(str(value))
+    return repr(value)
+
+
+def quoted(text: str) -> str:
+    """A string literal in double quotes, as TVMScript writes them."""
+    body = text.encode("unicode_escape").decode("ascii").replace('"', '\\"')
+    return f'"{body}"'
+
+
+def attr_arguments(record: Attrs | None, text: Callable[[Any], str]) -> list[str]:
+    """The attributes of a call that differ from their defaults, as keyword arguments; sequences as lists."""
+    if record is None:
+        return []
+    found: list[str] = []
+    fields = getattr(type(record), "__dataclass_fields__", {})
+    for name, value in record.items():
+        default = fields[name].default
+        if value is default or (type(value) is type(default) and value == default):
+            continue
+        found.append(f"{name}={text(list(value) if isinstance(value, tuple) else value)}")
+    return found

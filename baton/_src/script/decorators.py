@@ -1,0 +1,56 @@
+"""`@I.ir_module`, `@R.function`, `@R.macro`, `@T.prim_func` on Python classes and functions.
+
+A decorated function inside a class is left alone: the class's own decorator reads all of it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from types import FrameType
+from typing import Any
+
+from baton._src.script.entrance import read_object
+from baton._src.script.options import Decorator, Options
+
+_THIS = (__file__, Decorator.__call__.__code__.co_filename)
+
+
+def _apply(subject: Any, options: Options) -> Any:
+    if not inspect.isclass(subject) and _is_in_class(subject):
+        return subject
+    found = read_object(subject, options, _captured(subject))
+    return found
+
+
+def _is_in_class(function: Any) -> bool:
+    outer = getattr(function, "__qualname__", "").rpartition(".")[0]
+    return bool(outer) and not outer.endswith("<locals>")
+
+
+def _captured(subject: Any) -> dict[str, Any]:
+    """The Python variables a definition can see: its module's, those of the functions around it, its closure."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_code.co_filename in _THIS:
+        frame = frame.f_back
+    found: dict[str, Any] = {}
+    if frame is not None:
+        found.update(frame.f_globals)
+        chain: list[FrameType] = []
+        outer: FrameType | None = frame
+        while outer is not None and outer.f_globals is frame.f_globals:
+            chain.append(outer)
+            outer = outer.f_back
+        for part in reversed(chain):
+            found.update(part.f_locals)
+    functions = vars(subject).values() if inspect.isclass(subject) else [subject]
+    for function in functions:
+        if inspect.isfunction(function):
+            found.update(inspect.getclosurevars(function).nonlocals)
+    return found
+
+
+FUNCTION = Decorator("R.function", ("pure", "private", "check_well_formed"), _apply)
+MACRO = Decorator("R.macro", ("hygienic",), _apply)
+PRIM_FUNC = Decorator("T.prim_func", ("private", "check_well_formed"), _apply)
+IR_MODULE = Decorator("I.ir_module", ("check_well_formed",), _apply)

@@ -1,0 +1,130 @@
+"""What names mean in a script: the roots `I`, `R`, `T`, variables of the program, captured Python variables.
+
+Only objects reached from the roots (and, under a decorator, from captured variables) are ever called, so reading a text
+runs nothing of it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import difflib
+import types
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from baton._src.support.diagnostics import fail
+
+_PLAIN = ("float", "int", "bool", "str", "len", "range", "tuple", "list", "min", "max", "abs", "sum")
+SAFE_BUILTINS: Mapping[str, Any] = {name: getattr(builtins, name) for name in _PLAIN} | {
+    "True": True,
+    "False": False,
+    "None": None,
+}
+MISSING = object()
+
+
+class ScriptNamespace:
+    """Names by attribute, nested: what `R`, `T` and `I` stand for in a text."""
+
+    def __init__(self, entries: Mapping[str, Any], title: str = "") -> None:
+        self._entries: dict[str, Any] = {}
+        self._title = title
+        for dotted, value in entries.items():
+            self._put(dotted, value)
+
+    def _put(self, dotted: str, value: Any) -> None:
+        head, _, rest = dotted.partition(".")
+        if not rest:
+            present = self._entries.get(head)
+            if not isinstance(present, ScriptNamespace):
+                self._entries[head] = value
+            return
+        inner = self._entries.get(head)
+        if not isinstance(inner, ScriptNamespace):
+            inner = self._entries[head] = ScriptNamespace({}, f"{self._title}.{head}")
+        inner._put(rest, value)
+
+    def __getattr__(self, name: str) -> Any:
+        found = self.__dict__.get("_entries", {}).get(name, MISSING)
+        if found is MISSING:
+            raise AttributeError(f"{self.__dict__.get('_title', '')} has no {name!r}")
+        return found
+
+    def __dir__(self) -> list[str]:
+        return sorted(self._entries)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+
+class Environment:
+    """Names in nested scopes over fixed roots.
+
+    `captured`: Python variables of the place a decorator stands in; None for text, which may use the roots only.
+    """
+
+    def __init__(self, roots: Mapping[str, Any], captured: Mapping[str, Any] | None = None) -> None:
+        self.roots = roots
+        self.captured = captured
+        self.scopes: list[dict[str, Any]] = [{}]
+        self.ended: dict[str, Any] = {}
+        """Names whose scope is over: they still resolve, so that the checker can say where they were used wrongly."""
+        self.failed: set[str] = set()
+        """Names whose definition was wrong: uses of them are not complained about."""
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the text is Python that is running anyway, so that captured things may be called."""
+        return self.captured is not None
+
+    def get(self, name: str) -> Any:
+        """What `name` means, or `MISSING`."""
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
+        for table in (self.captured or {}, self.roots, SAFE_BUILTINS, self.ended):
+            if name in table:
+                return table[name]
+        return getattr(builtins, name, MISSING) if self.is_trusted else MISSING
+
+    def define(self, name: str, value: Any) -> None:
+        """Bind `name` in the innermost scope."""
+        self.failed.discard(name)
+        self.scopes[-1][name] = value
+
+    def is_local(self, name: str) -> bool:
+        """Whether the program itself binds `name`."""
+        return any(name in scope for scope in self.scopes)
+
+    @contextmanager
+    def scope(self) -> Iterator[dict[str, Any]]:
+        """An inner scope; its names end with it."""
+        inner: dict[str, Any] = {}
+        self.scopes.append(inner)
+        try:
+            yield inner
+        finally:
+            self.scopes.pop()
+            self.ended.update(inner)
+
+    def attribute(self, owner: Any, name: str) -> Any:
+        """`owner.name`; text may look only into the roots and what they hold."""
+        if name.startswith("_") and not self.is_trusted:
+            raise fail("script-name", f"{name!r} cannot be used in a text")
+        if not self.is_trusted and not isinstance(owner, (ScriptNamespace, types.ModuleType)):
+            raise fail("script-name", f"attribute {name!r} of {owner!r} cannot be used in a text")
+        try:
+            return getattr(owner, name)
+        except AttributeError:
+            known = [n for n in dir(owner) if not n.startswith("_")]
+            raise fail("script-name", f"{_title(owner)} has no {name!r}", help=_near(name, known)) from None
+
+
+def _title(owner: Any) -> str:
+    return getattr(owner, "_title", "") or getattr(owner, "__name__", "") or repr(owner)
+
+
+def _near(name: str, known: list[str]) -> str | None:
+    found = difflib.get_close_matches(name, known, n=3)
+    return f"did you mean {' or '.join(found)}?" if found else None

@@ -1,0 +1,327 @@
+"""The value of an expression of the script: Relax expressions, scalars, annotations, Python values.
+
+Nesting may be deep (let-chains written as one expression), so evaluation runs as tasks, not on the Python stack.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op, PrimExpr
+from baton._src.relax.nodes import Call, Constant, Expr, ExternFunc, Function, TupleGetItem, Var
+from baton._src.relax.special_builders import as_expr, call_packed, const
+from baton._src.relax.struct_info import StructInfo
+from baton._src.script.environment import MISSING, Environment
+from baton._src.script.infos import InfoKind, Pending, Scalars, resolve
+from baton._src.script.markers import Marker
+from baton._src.script.read_source import ScriptSource
+from baton._src.support.diagnostics import Diagnostic, DiagnosticError, InternalError
+from baton._src.support.spans import Span
+from baton._src.support.trampoline import Task, run
+from baton._src.tir.expr import And, Not, Or
+from baton._src.values.tensor import NDArray
+
+_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+}
+_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+_MAX_POWER = 4096
+"""Python numbers may be computed in a text, but not without bound."""
+
+
+class Poisoned(Exception):
+    """An expression uses a name whose definition was wrong already; nothing more is to be said."""
+
+
+class ModuleRef:
+    """`cls` or the module class's name: `cls.f` is a function of the module."""
+
+    def __init__(self, name: str, functions: dict[str, GlobalVar]) -> None:
+        self.name = name
+        self.functions = functions
+
+
+class Evaluator:
+    """Gives expressions their values. `scalars` resolves what annotations name; `inline` expands a macro call."""
+
+    def __init__(self, source: ScriptSource, environment: Environment, scalars: Scalars) -> None:
+        self.source = source
+        self.environment = environment
+        self.scalars = scalars
+        self.inline: Callable[[Any, list[Any], dict[str, Any], Span | None], Any] | None = None
+
+    # ----------------------------------------------------------------------------------------------- entrances
+
+    def value(self, node: ast.expr) -> Any:
+        """What `node` is worth."""
+        return run(self._value(node))
+
+    def expr(self, node: ast.expr) -> Any:
+        """`node` as a Relax expression: numbers become constants, Python sequences tuples, scalars prim values."""
+        return self.as_relax(self.value(node), node)
+
+    def info(self, node: ast.expr) -> StructInfo:
+        """`node` as an annotation."""
+        said = self.value(node)
+        return self._at(node, lambda: resolve(said, self.scalars))
+
+    def as_relax(self, value: Any, node: ast.AST) -> Any:
+        """A value as a Relax expression, or a diagnostic at `node`."""
+        if isinstance(value, GraphExpr):
+            if isinstance(value, Op):
+                raise self.error("RELAX-WF-9", f"operator {value.name} is used as a value", node)
+            return value
+        if isinstance(value, (bool, int, float, np.generic, np.ndarray)):
+            return self._spanned(self._at(node, lambda: const(value)), node)
+        if isinstance(value, NDArray):
+            return self._spanned(Constant(value), node)
+        if isinstance(value, (tuple, list)):
+            return self._spanned(as_expr(tuple(self.as_relax(v, node) for v in value)), node)
+        if isinstance(value, (PrimExpr, str)):
+            return self._spanned(as_expr(value), node)
+        raise self.error("script-value", f"{_described(value)} is no Relax expression", node)
+
+    def error(self, code: str, message: str, node: ast.AST, help: str | None = None) -> DiagnosticError:
+        """A diagnostic at `node`."""
+        return DiagnosticError(Diagnostic(code, message, span=self.source.span(node), help=help))
+
+    def _at(self, node: ast.AST, action: Callable[[], Any]) -> Any:
+        """Run `action`; what goes wrong is reported at `node`."""
+        try:
+            return action()
+        except DiagnosticError as error:
+            span = self.source.span(node)
+            raise DiagnosticError([d.at(span) for d in error.diagnostics]) from None
+        except (InternalError, Poisoned):
+            raise
+        except RecursionError:
+            raise self.error("script-value", "the value is nested too deeply", node) from None
+        except Exception as error:
+            raise self.error("script-value", f"{type(error).__name__}: {error}", node) from None
+
+    def _spanned(self, expr: Any, node: ast.AST) -> Any:
+        """`expr` with its place, where it has none yet."""
+        return expr.with_fields(span=self.source.span(node)) if expr.span is None else expr
+
+    # --------------------------------------------------------------------------------------------------- rules
+
+    def _value(self, node: ast.expr) -> Task[Any]:
+        match node:
+            case ast.Constant(value=value):
+                return value
+            case ast.Name():
+                return self._name(node)
+            case ast.Attribute():
+                owner = yield self._value(node.value)
+                return self._attribute(owner, node)
+            case ast.Call():
+                return (yield self._call(node))
+            case ast.Tuple() | ast.List():
+                items: list[Any] = []
+                for element in node.elts:
+                    if isinstance(element, ast.Starred):
+                        items.extend((yield self._value(element.value)))
+                    else:
+                        items.append((yield self._value(element)))
+                return tuple(items) if isinstance(node, ast.Tuple) else items
+            case ast.Dict():
+                return (yield self._dict(node))
+            case ast.BinOp():
+                left = yield self._value(node.left)
+                right = yield self._value(node.right)
+                return self._binary(node, left, right)
+            case ast.UnaryOp():
+                operand = yield self._value(node.operand)
+                return self._unary(node, operand)
+            case ast.Compare():
+                left = yield self._value(node.left)
+                right = yield self._value(node.comparators[0])
+                return self._compare(node, left, right)
+            case ast.BoolOp():
+                parts: list[Any] = []
+                for part in node.values:
+                    parts.append((yield self._value(part)))
+                return self._logical(node, parts)
+            case ast.Subscript():
+                owner = yield self._value(node.value)
+                index = yield self._value(node.slice)
+                return self._item(node, owner, index)
+            case _:
+                what = type(node).__name__
+                raise self.error("script-syntax", f"{what} expressions have no meaning in a script function", node)
+
+    def _name(self, node: ast.Name) -> Any:
+        name = node.id
+        if name in self.environment.failed and not self.environment.is_local(name):
+            raise Poisoned(name)
+        found = self.environment.get(name)
+        if found is MISSING:
+            raise self.error("script-name", f"name {name!r} is not defined", node)
+        if isinstance(found, Expr) and isinstance(found, (Var, Constant)):
+            return found
+        return found
+
+    def _attribute(self, owner: Any, node: ast.Attribute) -> Any:
+        if isinstance(owner, ModuleRef):
+            found = owner.functions.get(node.attr)
+            if found is None:
+                known = ", ".join(sorted(owner.functions)) or "none"
+                raise self.error(
+                    "script-name", f"the module has no function {node.attr!r}", node, help=f"it has: {known}"
+                )
+            return found
+        return self._at(node, lambda: self.environment.attribute(owner, node.attr))
+
+    def _dict(self, node: ast.Dict) -> Task[dict[Any, Any]]:
+        found: dict[Any, Any] = {}
+        for key, value in zip(node.keys, node.values):
+            if key is None:
+                raise self.error("script-syntax", "** has no meaning here", node)
+            name = yield self._value(key)
+            content = yield self._value(value)
+            if not isinstance(name, (str, int)):
+                raise self.error("script-value", f"{name!r} cannot be a key", key)
+            found[name] = content
+        return found
+
+    def _binary(self, node: ast.BinOp, left: Any, right: Any) -> Any:
+        action = _BINARY.get(type(node.op))
+        if action is None:
+            raise self.error("script-syntax", f"operator {type(node.op).__name__} has no meaning here", node)
+        if not isinstance(left, (GraphExpr, PrimExpr)) and not isinstance(right, (GraphExpr, PrimExpr)):
+            self._bounded(node, left, right)
+        return self._placed(self._at(node, lambda: action(left, right)), node)
+
+    def _bounded(self, node: ast.BinOp, left: Any, right: Any) -> None:
+        """Python values are computed on the spot: refuse what would take unbounded time or memory."""
+        big = isinstance(node.op, (ast.Pow, ast.LShift)) and isinstance(right, int) and abs(right) > _MAX_POWER
+        sequence = isinstance(node.op, ast.Mult) and any(isinstance(v, (str, list, tuple)) for v in (left, right))
+        count = max((v for v in (left, right) if isinstance(v, int)), default=0)
+        if not self.environment.is_trusted and (big or (sequence and count > _MAX_POWER)):
+            raise self.error("script-value", "the value is too large", node)
+
+    def _unary(self, node: ast.UnaryOp, operand: Any) -> Any:
+        if isinstance(node.op, ast.Not):
+            if isinstance(operand, PrimExpr):
+                return Not(operand)
+            if isinstance(operand, GraphExpr):
+                raise self.error("script-syntax", "`not` has no meaning on tensors", node, help="use R.logical_not")
+            return not operand
+        action = {ast.USub: operator.neg, ast.Invert: operator.invert, ast.UAdd: operator.pos}[type(node.op)]
+        return self._placed(self._at(node, lambda: action(operand)), node)
+
+    def _compare(self, node: ast.Compare, left: Any, right: Any) -> Any:
+        action = _COMPARE.get(type(node.ops[0]))
+        if action is None or len(node.ops) > 1:
+            raise self.error("script-syntax", "this comparison has no meaning in a script function", node)
+        if isinstance(node.ops[0], (ast.Eq, ast.NotEq)) and (isinstance(left, Expr) or isinstance(right, Expr)):
+            name = "equal" if isinstance(node.ops[0], ast.Eq) else "not_equal"
+            return self._placed(self._at(node, lambda: Expr.build(name, left, right)), node)
+        return self._placed(self._at(node, lambda: action(left, right)), node)
+
+    def _logical(self, node: ast.BoolOp, parts: list[Any]) -> Any:
+        if any(isinstance(p, GraphExpr) for p in parts):
+            name = "R.logical_and" if isinstance(node.op, ast.And) else "R.logical_or"
+            raise self.error("script-syntax", "`and` and `or` have no meaning on tensors", node, help=f"use {name}")
+        if any(isinstance(p, PrimExpr) for p in parts):
+            combine = And if isinstance(node.op, ast.And) else Or
+            found = parts[0]
+            for part in parts[1:]:
+                found = combine(found, part)
+            return found
+        return all(parts) if isinstance(node.op, ast.And) else any(parts)
+
+    def _item(self, node: ast.Subscript, owner: Any, index: Any) -> Any:
+        if isinstance(owner, GraphExpr):
+            if isinstance(index, bool) or not isinstance(index, int):
+                raise self.error(
+                    "script-value", f"an item is taken by a number, got {index!r}", node.slice,
+                    help="tensors are sliced with R.strided_slice or R.take",
+                )  # fmt: skip
+            return TupleGetItem(owner, index, self.source.span(node))
+        if isinstance(owner, (tuple, list)) and any(isinstance(v, GraphExpr) for v in owner):
+            return TupleGetItem(self.as_relax(owner, node.value), int(index), self.source.span(node))
+        return self._at(node, lambda: owner[index])
+
+    # --------------------------------------------------------------------------------------------------- calls
+
+    def _call(self, node: ast.Call) -> Task[Any]:
+        function = yield self._value(node.func)
+        args: list[Any] = []
+        for arg in node.args:
+            if isinstance(arg, ast.Starred):
+                args.extend((yield self._value(arg.value)))
+            else:
+                args.append((yield self._value(arg)))
+        kwargs: dict[str, Any] = {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                raise self.error("script-syntax", "** has no meaning in a call here", node)
+            kwargs[keyword.arg] = yield self._value(keyword.value)
+        return self._apply(node, function, args, kwargs)
+
+    def _apply(self, node: ast.Call, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        if isinstance(function, Marker):
+            raise self.error("script-context", f"{function!r} cannot stand here", node, help=function.__doc__)
+        if isinstance(function, InfoKind):
+            return self._at(node, lambda: function(*args, **kwargs))
+        if isinstance(function, (Expr, GlobalVar)):
+            return self._relax_call(node, function, args, kwargs)
+        if getattr(function, "is_script_macro", False) and self.inline is not None:
+            inline = self.inline
+            return inline(function, args, kwargs, self.source.span(node))
+        if not callable(function):
+            raise self.error("script-value", f"{_described(function)} cannot be called", node.func)
+        found = [self._finished(a, node) for a in args]
+        named = {k: self._finished(v, node) for k, v in kwargs.items()}
+        return self._placed(self._at(node, lambda: function(*found, **named)), node)
+
+    def _relax_call(self, node: ast.Call, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        found = [self.as_relax(a, node.args[i] if i < len(node.args) else node) for i, a in enumerate(args)]
+        named = {k: self._finished(v, node) for k, v in kwargs.items()}
+        if isinstance(function, (ExternFunc, Var, GlobalVar, Call, Function, TupleGetItem)):
+            return self._placed(self._at(node, lambda: call_packed(function, *found, **named)), node)
+        raise self.error("script-value", f"{_described(function)} cannot be called", node.func)
+
+    def _finished(self, value: Any, node: ast.AST) -> Any:
+        """Annotations among arguments as StructInfo."""
+        if isinstance(value, (Pending, InfoKind)):
+            return self._at(node, lambda: resolve(value, self.scalars))
+        if isinstance(value, (list, tuple)):
+            return type(value)(self._finished(v, node) for v in value)
+        return value
+
+    def _placed(self, value: Any, node: ast.AST) -> Any:
+        """A fresh expression remembers where it was written."""
+        if isinstance(value, Expr) and value.span is None and not isinstance(value, Var):
+            return value.with_fields(span=self.source.span(node))
+        return value
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, (StructInfo, Pending, InfoKind)):
+        return "an annotation"
+    return f"{type(value).__name__} {value!r}" if not callable(value) else f"{getattr(value, '__name__', value)!r}"

@@ -1,0 +1,228 @@
+"""`@R.function`: a function of the script becomes a Relax function, built through a BlockBuilder statement by statement.
+
+Names shadow as in Python, but every assignment makes a new variable; the names of a branch or dataflow block end with it.
+A wrong statement is reported and the rest is read on; uses of what it should have defined are passed over in silence.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.nodes import Function, SeqExpr, Var
+from baton._src.relax.normalize import Frame
+from baton._src.relax.struct_info import FuncStructInfo, ObjectStructInfo, StructInfo
+from baton._src.script.environment import Environment
+from baton._src.script.evaluate import Evaluator, Poisoned
+from baton._src.script.infos import Scalars
+from baton._src.script.options import Options
+from baton._src.script.read_source import ScriptSource
+from baton._src.script.statements import Statements
+from baton._src.support.diagnostics import Diagnostic, DiagnosticError, fail
+from baton._src.tir.expr import Var as TirVar
+from baton._src.values.dtype import INT64, DataType
+
+Named = Callable[[str], Any]
+
+
+class SignatureScalars(Scalars):
+    """Strings in annotations: `"n * 2"` is read as an expression whose names are shape variables of the signature.
+
+    A name that is new becomes a variable, int64 unless the body declares it otherwise (`n = T.int32()`).
+    """
+
+    def __init__(
+        self, source: ScriptSource, environment: Environment, declared: dict[str, DataType], vdevice: Named
+    ) -> None:
+        self.source = source
+        self.environment = environment
+        self.declared = declared
+        self.own: dict[str, TirVar] = {}
+        self.open = False
+        """Whether new names may come in: in a signature, not in the body."""
+        self._vdevice = vdevice
+
+    def dim(self, text: str) -> PrimExpr:
+        try:
+            tree = ast.parse(text.strip(), mode="eval")
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            raise fail("script-annotation", f"{text!r} is no expression of shape variables") from None
+        names = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name)]
+        inner = Environment(self.environment.roots, self.environment.captured)
+        for name in names:
+            found = self._variable(name)
+            if found is not None:
+                inner.define(name, found)
+        value = Evaluator(self.source, inner, self).value(_without_places(tree.body))
+        if not isinstance(value, (PrimExpr, int)) or isinstance(value, bool):
+            raise fail("script-annotation", f"{text!r} is no scalar")
+        return value  # type: ignore[return-value]
+
+    def _variable(self, name: str) -> TirVar | None:
+        if name in self.own:
+            return self.own[name]
+        if not self.open:
+            known = self.environment.get(name)
+            if isinstance(known, TirVar):
+                return known
+            raise fail(
+                "script-annotation",
+                f"shape variable {name!r} is not defined",
+                help=f"only signatures bring in names by strings: write {name} = T.int64() before, and use it bare",
+            )
+        if name in self.environment.roots:
+            return None
+        var = self.own[name] = TirVar(name, self.declared.get(name, INT64))
+        return var
+
+    def vdevice(self, said: Any) -> Any:
+        return self._vdevice(said)
+
+
+def _without_places(node: ast.expr) -> ast.expr:
+    """A tree from inside a string has no place of its own in the file."""
+    for part in ast.walk(node):
+        for name in ("lineno", "col_offset", "end_lineno", "end_col_offset"):
+            if hasattr(part, name):
+                setattr(part, name, None)
+    return node
+
+
+class FunctionReader:
+    """Reads the functions of one text into one builder, collecting what is wrong."""
+
+    def __init__(
+        self, source: ScriptSource, environment: Environment, builder: BlockBuilder, vdevice: Named | None = None
+    ) -> None:
+        self.source = source
+        self.environment = environment
+        self.builder = builder
+        self.problems: list[Diagnostic] = []
+        self.vdevice = vdevice or (lambda said: said)
+
+    # ---------------------------------------------------------------------------------------------- signatures
+
+    def signature(self, node: ast.FunctionDef, options: Options) -> FuncStructInfo:
+        """What is known of a function before its body is read."""
+        scalars = self._scalars(node)
+        params, ret = self._annotations(node, scalars)
+        infos = [info for _, info in params]
+        return FuncStructInfo(infos, ret if ret is not None else ObjectStructInfo(), options.pure)
+
+    def _scalars(self, node: ast.FunctionDef) -> SignatureScalars:
+        return SignatureScalars(self.source, self.environment, declared_scalars(node), self.vdevice)
+
+    def _annotations(
+        self, node: ast.FunctionDef, scalars: SignatureScalars
+    ) -> tuple[list[tuple[ast.arg, StructInfo]], StructInfo | None]:
+        evaluator = Evaluator(self.source, self.environment, scalars)
+        args = node.args
+        odd = [*args.posonlyargs, *args.kwonlyargs, *args.defaults, *args.kw_defaults, args.vararg, args.kwarg]
+        wrong = next((a for a in odd if a is not None), None)
+        if wrong is not None:
+            raise evaluator.error("script-signature", "a Relax function has plain parameters only", wrong)
+        scalars.open = True
+        params: list[tuple[ast.arg, StructInfo]] = []
+        for arg in args.args:
+            if arg.annotation is None:
+                raise evaluator.error(
+                    "script-signature", f"parameter {arg.arg} has no annotation", arg, help="R.Object fits anything"
+                )
+            params.append((arg, evaluator.info(arg.annotation)))
+        ret = None if node.returns is None else evaluator.info(node.returns)
+        scalars.open = False
+        return params, ret
+
+    # ----------------------------------------------------------------------------------------------- functions
+
+    def function(self, node: ast.FunctionDef, options: Options, *, local: bool) -> Function:
+        """Read one function; problems in its body are collected, those in its signature raise."""
+        with self.environment.scope() as names:
+            scalars = self._scalars(node)
+            annotated, ret = self._annotations(node, scalars)
+            params = [Var(arg.arg, info, self.source.span(arg)) for arg, info in annotated]
+            names.update(scalars.own)
+            names.update((arg.arg, var) for (arg, _), var in zip(annotated, params))
+            return self._body(node, tuple(params), ret, options, scalars, local)
+
+    def _body(
+        self,
+        node: ast.FunctionDef,
+        params: tuple[Var, ...],
+        ret: StructInfo | None,
+        options: Options,
+        scalars: SignatureScalars,
+        local: bool,
+    ) -> Function:
+        normalizer = self.builder.normalizer
+        frame = Frame()
+        normalizer.frames.append(frame)
+        try:
+            with normalizer.scope(params):
+                statements = Statements(self, scalars, local)
+                body = statements.function_body(node)
+        finally:
+            normalizer.frames.pop()
+        attrs = dict(statements.attrs)
+        if not local and not options.private:
+            attrs.setdefault("global_symbol", statements.public_name or node.name)
+        seq = SeqExpr(frame.finish(), body, self.source.span(node.body[-1]))
+        return Function(params, seq, ret, options.pure, attrs, self._name_span(node))
+
+    def _name_span(self, node: ast.FunctionDef) -> Any:
+        """The `def name` part: the whole function is too much to underline."""
+        whole = self.source.span(node)
+        if whole is None:
+            return None
+        return type(whole)(whole.source, whole.line, whole.column, whole.line, whole.column + 4 + len(node.name))
+
+    def finish(self, function: Function, span_of: ast.AST) -> Function:
+        """The function in normal form with its StructInfo."""
+        try:
+            return self.builder.normalizer.function(function)
+        except DiagnosticError as error:
+            raise DiagnosticError([d.at(self.source.span(span_of)) for d in error.diagnostics]) from None
+
+    def for_macro(self, source: ScriptSource, environment: Environment) -> FunctionReader:
+        """The same reading, in the text and names of a macro."""
+        inner = FunctionReader(source, environment, self.builder, self.vdevice)
+        inner.problems = self.problems
+        return inner
+
+    def guarded(self, action: Callable[[], None], node: ast.AST, defines: list[str]) -> bool:
+        """Run `action`; a problem is collected (at `node` if it has no place) and the names it defines are poisoned."""
+        try:
+            action()
+        except Poisoned:
+            self._poison(defines)
+            return False
+        except DiagnosticError as error:
+            span = self.source.span(node)
+            self.problems += [d.at(span) for d in error.diagnostics]
+            self._poison(defines)
+            return False
+        return True
+
+    def _poison(self, names: list[str]) -> None:
+        self.environment.failed.update(names)
+        for scope in self.environment.scopes:
+            for name in names:
+                scope.pop(name, None)
+
+
+def declared_scalars(node: ast.FunctionDef) -> dict[str, DataType]:
+    """The shape variables a body declares at its top level, `n = T.int32()`, with their dtypes."""
+    found: dict[str, DataType] = {}
+    for statement in node.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Attribute(attr=kind), args=[])):
+                try:
+                    dtype = DataType(kind)
+                except DiagnosticError:
+                    continue
+                if dtype.is_int:
+                    found.setdefault(name, dtype)
+    return found

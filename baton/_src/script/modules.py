@@ -1,0 +1,225 @@
+"""`@I.ir_module`: a class of functions becomes a module. First all signatures, then all bodies, so order does not matter."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from baton._src.ir.expr import GlobalVar
+from baton._src.ir.global_info import VDevice
+from baton._src.ir.module import IRModule
+from baton._src.ir.node import set_note
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.check.deduce import prim_func_info
+from baton._src.relax.check.well_formed import well_formed
+from baton._src.relax.nodes import Function
+from baton._src.script import markers
+from baton._src.script.environment import Environment
+from baton._src.script.evaluate import Evaluator, ModuleRef, Poisoned
+from baton._src.script.functions import FunctionReader
+from baton._src.script.infos import Scalars
+from baton._src.script.macros import Macro
+from baton._src.script.options import Options, options_of
+from baton._src.script.read_source import ScriptSource
+from baton._src.support.diagnostics import Diagnostic, DiagnosticError, fail
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.text.parser import parse_prim_func
+
+
+class ModuleReader:
+    """Reads one class (or a function by itself) of a text."""
+
+    def __init__(self, source: ScriptSource, environment: Environment) -> None:
+        self.source = source
+        self.environment = environment
+        self.builder = BlockBuilder()
+        self.evaluator = Evaluator(source, environment, Scalars())
+        self.problems: list[Diagnostic] = []
+        self.functions: dict[str, GlobalVar] = {}
+        self.global_infos: dict[str, tuple[Any, ...]] = {}
+        self.attrs: dict[str, Any] = {}
+
+    # ----------------------------------------------------------------------------------------------- entrances
+
+    def module(self, node: ast.ClassDef, check: bool = True) -> IRModule:
+        """The module of a class; `DiagnosticError` with everything that is wrong."""
+        defined: list[tuple[ast.FunctionDef, Options]] = []
+        for statement in node.body:
+            self._collect(statement, defined)
+        reference = ModuleRef(node.name, self.functions)
+        with self.environment.scope() as names:
+            names["cls"] = names[node.name] = reference
+            for function, options in defined:
+                self._declare(function, options)
+            for function, options in defined:
+                self._define(function, options)
+        self._raise_problems()
+        module = self._ordered([f.name for f, _ in defined])
+        if check:
+            self._check(module, {f.name for f, o in defined if not o.check_well_formed})
+        return module
+
+    def relax_function(self, node: ast.FunctionDef, options: Options) -> Function:
+        """A Relax function by itself."""
+        function = self._read(node, options)
+        self._raise_problems()
+        assert function is not None
+        if options.check_well_formed:
+            problems = well_formed(function)
+            if problems:
+                raise DiagnosticError(problems)
+        return function
+
+    def macro(self, node: ast.FunctionDef, options: Options) -> Macro:
+        """A macro."""
+        return Macro(node, self.source, self.environment, options.hygienic)
+
+    # -------------------------------------------------------------------------------------------------- classes
+
+    def _collect(self, statement: ast.stmt, defined: list[tuple[ast.FunctionDef, Options]]) -> None:
+        match statement:
+            case ast.FunctionDef():
+                options = self._options(statement)
+                if options is not None:
+                    if options.decorator.name == "R.macro":
+                        self.environment.define(statement.name, self.macro(statement, options))
+                    else:
+                        defined.append((statement, options))
+            case ast.Expr(value=ast.Constant(value=str())) | ast.Pass():
+                pass
+            case ast.Expr(value=ast.Call() as call):
+                self._guarded(lambda: self._module_call(call), call)
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                self._guarded(lambda: self.environment.define(name, self.evaluator.value(value)), statement)
+            case _:
+                self._problem(
+                    "script-syntax", "a module holds functions, I.module_attrs and I.module_global_infos", statement
+                )
+
+    def _module_call(self, call: ast.Call) -> None:
+        function = self.evaluator.value(call.func)
+        if function is not markers.MODULE_ATTRS and function is not markers.MODULE_GLOBAL_INFOS:
+            raise self.evaluator.error("script-syntax", "this call has no meaning in a module", call)
+        said = self.evaluator.value(call.args[0]) if len(call.args) == 1 else None
+        if not isinstance(said, dict):
+            raise self.evaluator.error("script-value", f"{function!r} takes one dict", call)
+        if function is markers.MODULE_ATTRS:
+            self.attrs.update(said)
+        else:
+            self.global_infos.update({str(k): tuple(v) for k, v in said.items()})
+
+    def _options(self, node: ast.FunctionDef) -> Options | None:
+        found: list[Options] = []
+
+        def look() -> None:
+            for decorator in node.decorator_list:
+                options = options_of(self.evaluator.value(decorator))
+                if options is None:
+                    raise self.evaluator.error("script-decorator", "this decorator has no meaning here", decorator)
+                found.append(options)
+            if len(found) != 1:
+                raise self.evaluator.error(
+                    "script-decorator", f"function {node.name} needs one decorator, @R.function or @T.prim_func", node
+                )
+
+        return found[0] if self._guarded(look, node) else None
+
+    def _declare(self, node: ast.FunctionDef, options: Options) -> None:
+        """Make the function known by name, with its signature."""
+        if node.name in self.functions:
+            self._problem("script-name", f"the module has two functions named {node.name}", node)
+            return
+        var = self.functions[node.name] = GlobalVar(node.name)
+        if options.decorator.name == "T.prim_func":
+            self._guarded(lambda: self._prim_func(var, node, options), node)
+        else:
+            reader = self._reader()
+            self._guarded(lambda: set_note(var, "struct_info_", reader.signature(node, options)), node)
+
+    def _prim_func(self, var: GlobalVar, node: ast.FunctionDef, options: Options) -> None:
+        function = read_prim_func(node, self.source, self.environment, options)
+        self.builder.context.functions[var] = function
+        set_note(var, "struct_info_", prim_func_info(function))
+
+    def _define(self, node: ast.FunctionDef, options: Options) -> None:
+        var = self.functions.get(node.name)
+        if options.decorator.name == "T.prim_func" or var is None or var.struct_info_ is None:
+            return
+        function = self._read(node, options)
+        if function is not None:
+            self.builder.context.functions[var] = function
+
+    def _read(self, node: ast.FunctionDef, options: Options) -> Function | None:
+        reader = self._reader()
+        found: list[Function] = []
+
+        def read() -> None:
+            function = reader.function(node, options, local=False)
+            if not reader.problems:
+                found.append(reader.finish(function, node))
+
+        self._guarded(read, node)
+        self.problems += reader.problems
+        return found[0] if found else None
+
+    def _reader(self) -> FunctionReader:
+        self.environment.failed.clear()
+        self.environment.ended.clear()
+        return FunctionReader(self.source, self.environment, self.builder, self._vdevice)
+
+    def _vdevice(self, said: Any) -> Any:
+        """`"llvm:0:global"`, `"llvm"` or a number: one of the module's virtual devices."""
+        if said is None or isinstance(said, VDevice):
+            return said
+        devices = [d for d in self.global_infos.get("vdevice", ()) if isinstance(d, VDevice)]
+        if isinstance(said, int) and 0 <= said < len(devices):
+            return devices[said]
+        if isinstance(said, str):
+            kind, _, rest = said.partition(":")
+            number, _, scope = rest.partition(":")
+            for device in devices:
+                fits = device.target == kind and device.memory_scope == (scope or device.memory_scope)
+                if fits and (not number or str(device.vdevice_id) == number):
+                    return device
+        known = ", ".join(d.reference() for d in devices) or "none"
+        raise fail("script-annotation", f"the module has no virtual device {said!r}", help=f"it has: {known}")
+
+    def _ordered(self, names: list[str]) -> IRModule:
+        functions = {self.functions[n]: self.builder.context.functions[self.functions[n]] for n in names}
+        return IRModule(functions, None, self.attrs, self.global_infos)
+
+    def _check(self, module: IRModule, unchecked: set[str]) -> None:
+        problems = well_formed(module)
+        crumbs = {f"in function {name}" for name in unchecked}
+        problems = [p for p in problems if not crumbs.intersection(p.breadcrumbs)]
+        if problems:
+            raise DiagnosticError(problems)
+
+    # ------------------------------------------------------------------------------------------------- problems
+
+    def _guarded(self, action: Any, node: ast.AST) -> bool:
+        try:
+            action()
+        except Poisoned:
+            return False
+        except DiagnosticError as error:
+            span = self.source.span(node)
+            self.problems += [d.at(span) for d in error.diagnostics]
+            return False
+        return True
+
+    def _problem(self, code: str, message: str, node: ast.AST) -> None:
+        self.problems += self.evaluator.error(code, message, node).diagnostics
+
+    def _raise_problems(self) -> None:
+        if self.problems:
+            raise DiagnosticError(self.problems)
+
+
+def read_prim_func(node: ast.FunctionDef, source: ScriptSource, environment: Environment, options: Options) -> PrimFunc:
+    """A TIR function; public under its own name unless `private` or named otherwise."""
+    names: dict[str, Any] = {**environment.roots, **(environment.captured or {})}
+    function = parse_prim_func(node, source, names)
+    if not options.private and "global_symbol" not in function.attrs:
+        function = function.with_attr("global_symbol", node.name)
+    return function

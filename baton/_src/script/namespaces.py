@@ -1,0 +1,52 @@
+"""What `I`, `R` and `T` hold. The operators of `R` and the words of `T` are given by the layers that have them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from baton._src.ir.global_info import DummyGlobalInfo, VDevice
+from baton._src.relax.special_builders import SPECIAL_BUILDERS
+from baton._src.script.decorators import FUNCTION, IR_MODULE, MACRO, PRIM_FUNC
+from baton._src.script.environment import ScriptNamespace
+from baton._src.script.infos import INFO_KINDS
+from baton._src.script.markers import MODULE_MARKERS, RELAX_MARKERS
+
+
+def vdevice(target: Any = "llvm", vdevice_id: int = 0, memory_scope: str = "global") -> VDevice:
+    """A virtual device of the module (`I.vdevice`)."""
+    return VDevice(str(target), int(vdevice_id), memory_scope)
+
+
+def ir_entries() -> dict[str, Any]:
+    """What `I` holds."""
+    return {"ir_module": IR_MODULE, "vdevice": vdevice, "dummy_global_info": DummyGlobalInfo, **MODULE_MARKERS}
+
+
+def relax_entries(operators: Any) -> dict[str, Any]:
+    """What `R` holds, by dotted name. `operators` are the builders of the catalogue: nested mappings of functions."""
+    return {
+        **dict(_flat(operators)),
+        **SPECIAL_BUILDERS,
+        **RELAX_MARKERS,
+        **INFO_KINDS,
+        "function": FUNCTION,
+        "macro": MACRO,
+    }
+
+
+def script_roots(operators: Any, scalars: Mapping[str, Any]) -> dict[str, ScriptNamespace]:
+    """The roots of a text: `operators` as for `relax_entries`, `scalars` are the words of `T`."""
+    return {
+        "I": ScriptNamespace(ir_entries(), "I"),
+        "R": ScriptNamespace(relax_entries(operators), "R"),
+        "T": ScriptNamespace({**scalars, "prim_func": PRIM_FUNC}, "T"),
+    }
+
+
+def _flat(operators: Any, prefix: str = "") -> Iterator[tuple[str, Callable[..., Any]]]:
+    for name, value in operators.items():
+        if callable(getattr(value, "items", None)):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value

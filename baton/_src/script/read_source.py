@@ -1,0 +1,91 @@
+"""Text to syntax trees, and places in a tree to spans in the file it came from."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.support.diagnostics import Diagnostic, DiagnosticError, fail
+from baton._src.support.spans import Source, Span
+
+MAX_DEPTH = 20_000
+"""Nesting of brackets beyond which a text is refused: Python's own parser would exhaust its stack on it."""
+
+
+@dataclass(frozen=True)
+class ScriptSource:
+    """A piece of program text: its tree, and what it takes to point into it."""
+
+    tree: ast.Module
+    source: Source
+    indent: int = 0
+    """Columns that were cut off the front of each line before parsing."""
+    lines: tuple[str, ...] = ()
+
+    def span(self, node: Any) -> Span | None:
+        """Where a node of the tree was written."""
+        if getattr(node, "lineno", None) is None:
+            return None
+        first = self.source.first_line - 1
+        end_line = node.end_lineno or node.lineno
+        end_column = node.end_col_offset if node.end_col_offset is not None else node.col_offset + 1
+        return Span(
+            self.source,
+            node.lineno + first,
+            self._column(node.lineno, node.col_offset),
+            end_line + first,
+            self._column(end_line, end_column),
+        )
+
+    def _column(self, line: int, offset: int) -> int:
+        """A byte offset in a line of the tree as a column of the file, from 1."""
+        text = self.lines[line - 1] if line <= len(self.lines) else ""
+        if not text.isascii():
+            offset = len(text.encode()[:offset].decode(errors="ignore"))
+        return offset + self.indent + 1
+
+
+def parse_text(text: str, name: str = "<string>") -> ScriptSource:
+    """The tree of a text; `DiagnosticError` (`script-syntax`) where it is no Python syntax."""
+    return _parse(textwrap.dedent(text), Source(name, text), _indent_of(text))
+
+
+def source_of(subject: Any) -> ScriptSource:
+    """The text a class or function was defined by."""
+    try:
+        lines, first = inspect.getsourcelines(subject)
+        name = inspect.getsourcefile(subject) or "<unknown>"
+    except (OSError, TypeError):
+        raise fail(
+            "script-source",
+            f"the source text of {getattr(subject, '__name__', subject)!r} is not available",
+            help="define it in a file, or use from_source on its text",
+        ) from None
+    text = "".join(lines)
+    return _parse(textwrap.dedent(text), Source(name, text, max(first, 1)), _indent_of(text))
+
+
+def _indent_of(text: str) -> int:
+    dedented = textwrap.dedent(text)
+    for before, after in zip(text.split("\n"), dedented.split("\n")):
+        if after.strip():
+            return len(before) - len(after)
+    return 0
+
+
+def _parse(text: str, source: Source, indent: int) -> ScriptSource:
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as error:
+        line = error.lineno or 1
+        column = (error.offset or 1) + indent
+        end = (error.end_offset + indent) if error.end_offset and error.end_lineno == error.lineno else column + 1
+        number = line + source.first_line - 1
+        span = Span(source, number, column, number, max(end, column + 1))
+        raise DiagnosticError(Diagnostic("script-syntax", error.msg or "invalid syntax", span=span)) from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise fail("script-syntax", f"the text cannot be parsed: {error}") from None
+    return ScriptSource(tree, source, indent, tuple(text.split("\n")))

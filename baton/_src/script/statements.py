@@ -1,0 +1,524 @@
+"""The statements of a Relax function: assignments, branches, dataflow blocks, return."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from baton._src.ir.expr import GlobalVar, GraphExpr
+from baton._src.relax.nodes import (
+    Binding,
+    Constant,
+    DataflowVar,
+    DataTypeImm,
+    ExternFunc,
+    If,
+    MatchCast,
+    PrimValue,
+    SeqExpr,
+    ShapeExpr,
+    StringImm,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
+from baton._src.relax.normalize import Frame
+from baton._src.relax.struct_info import FuncStructInfo, StructInfo, TupleStructInfo
+from baton._src.script import markers
+from baton._src.script.evaluate import Evaluator
+from baton._src.script.infos import Scalars
+from baton._src.script.macros import Macro, bind_arguments
+from baton._src.script.options import Options, options_of
+from baton._src.support.spans import Span
+from baton._src.tir.expr import Var as TirVar
+
+if TYPE_CHECKING:
+    from baton._src.script.functions import FunctionReader
+
+_LEAVES = (Var, GlobalVar, Tuple, Constant, ShapeExpr, PrimValue, StringImm, DataTypeImm, ExternFunc)
+
+
+class Statements:
+    """Reads the statements of one function into the builder's current frame."""
+
+    def __init__(self, reader: FunctionReader, scalars: Scalars, local: bool) -> None:
+        self.reader = reader
+        self.source = reader.source
+        self.environment = reader.environment
+        self.normalizer = reader.builder.normalizer
+        self.builder = reader.builder
+        self.evaluator = Evaluator(reader.source, reader.environment, scalars)
+        self.evaluator.inline = self._inline
+        self.local = local
+        self.attrs: dict[str, Any] = {}
+        self.public_name: str | None = None
+        self.outputs: dict[str, int] | None = None
+        """Inside a dataflow block: the names that leave it, with the number of assignments to them still to come."""
+
+    # -------------------------------------------------------------------------------------------------- bodies
+
+    def function_body(self, node: ast.FunctionDef) -> Any:
+        """All statements; the leaf the function returns."""
+        result: Any = Tuple([])
+        returned = False
+        for statement in node.body:
+            if returned:
+                self._problem("script-return", "a statement after return is never reached", statement)
+                break
+            if isinstance(statement, ast.Return):
+                returned = True
+                found: list[Any] = []
+                self.reader.guarded(lambda s=statement, f=found: f.append(self._returned(s)), statement, [])  # type: ignore[misc]
+                result = found[0] if found else result
+            elif self._ret_value(statement):
+                returned = True
+                call = statement.value  # type: ignore[attr-defined]
+                found = []
+                self.reader.guarded(
+                    lambda c=call, f=found: f.append(self._leaf(self.evaluator.expr(c.args[0]))),
+                    statement,
+                    [],  # type: ignore[misc]
+                )
+                result = found[0] if found else result
+            else:
+                self._statement(statement)
+        if not returned and not self.reader.problems:
+            self._problem("script-return", f"function {node.name} does not return anything", node.body[-1])
+        return result
+
+    def _returned(self, node: ast.Return) -> Any:
+        if node.value is None:
+            return Tuple([])
+        return self._leaf(self.evaluator.expr(node.value))
+
+    def _ret_value(self, statement: ast.stmt) -> bool:
+        """Whether a statement is `R.func_ret_value(x)`."""
+        return self._marker_call(statement, markers.FUNC_RET) is not None
+
+    def _leaf(self, expr: Any) -> Any:
+        return self.normalizer.atom(expr)
+
+    def _problem(self, code: str, message: str, node: ast.AST, help: str | None = None) -> None:
+        self.reader.problems += self.evaluator.error(code, message, node, help).diagnostics
+
+    # ---------------------------------------------------------------------------------------------- statements
+
+    def _statement(self, node: ast.stmt) -> None:
+        self.reader.guarded(lambda: self._run(node), node, _targets(node))
+
+    def _run(self, node: ast.stmt) -> None:
+        match node:
+            case ast.Assign(targets=[target]):
+                self._assign(target, node.value, None, node)
+            case ast.AnnAssign(value=ast.expr() as value):
+                self._assign(node.target, value, node.annotation, node)
+            case ast.Expr():
+                self._expression(node)
+            case ast.If():
+                self._conditional(node)
+            case ast.With():
+                self._with(node)
+            case ast.FunctionDef():
+                self._local_function(node)
+            case ast.Return():
+                raise self._error(
+                    "script-return", "return can only be the last statement of a function", node,
+                    help="let both branches assign the result to one name, and return that",
+                )  # fmt: skip
+            case ast.Pass():
+                pass
+            case _:
+                what = _KIND.get(type(node), type(node).__name__)
+                raise self._error("script-syntax", f"{what} has no meaning in a Relax function", node)
+
+    def _error(self, code: str, message: str, node: ast.AST, help: str | None = None) -> Exception:
+        return self.evaluator.error(code, message, node, help)
+
+    def _marker_call(self, node: ast.AST, *wanted: markers.Marker) -> ast.Call | None:
+        """The call, if `node` is (a statement of) a call of one of the markers."""
+        call = node.value if isinstance(node, ast.Expr) else node
+        if not isinstance(call, ast.Call) or not isinstance(call.func, (ast.Name, ast.Attribute)):
+            return None
+        root: ast.expr = call.func
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if not isinstance(root, ast.Name) or root.id in self.environment.failed:
+            return None
+        function = self.environment.get(root.id)
+        if isinstance(call.func, ast.Attribute):
+            if isinstance(function, (Var, GraphExpr)):
+                return None
+            function = getattr(function, call.func.attr, None) if root is call.func.value else None
+        return call if any(function is m for m in wanted) else None
+
+    # --------------------------------------------------------------------------------------------- assignments
+
+    def _assign(self, target: ast.expr, value: ast.expr, annotation: ast.expr | None, node: ast.stmt) -> None:
+        if isinstance(target, (ast.Tuple, ast.List)):
+            self._unpack(target, value, node)
+            return
+        if not isinstance(target, ast.Name):
+            raise self._error("script-syntax", "only names can be assigned to", target)
+        cast = self._marker_call(value, markers.MATCH_CAST)
+        if cast is not None:
+            self._match_cast(cast, target, annotation, node)
+            return
+        found = self._value(value)
+        if isinstance(found, TirVar) and annotation is None and not self._is_known(found):
+            self._declare(target, found, value)
+            return
+        if not _is_program_value(found) and annotation is None:
+            self.environment.define(target.id, found)
+            return
+        info = None if annotation is None else self.evaluator.info(annotation)
+        self._define(target, self.evaluator.as_relax(found, value), info)
+
+    def _value(self, node: ast.expr) -> Any:
+        """An expression, looking through R.emit and R.emit_te."""
+        call = self._marker_call(node, markers.EMIT, markers.EMIT_TE)
+        if call is None:
+            return self.evaluator.value(node)
+        if self._marker_call(node, markers.EMIT) is not None:
+            return self.evaluator.value(call.args[0])
+        function, *args = [self.evaluator.value(a) for a in call.args]
+        kwargs = {k.arg: self.evaluator.value(k.value) for k in call.keywords if k.arg is not None}
+        return self.builder.call_te(function, *args, **kwargs)
+
+    def _is_known(self, var: TirVar) -> bool:
+        return any(v is var for scope in self.environment.scopes for v in scope.values())
+
+    def _declare(self, target: ast.Name, fresh: TirVar, value: ast.expr) -> None:
+        """`n = T.int64()`: the signature's n if there is one, else a new shape variable."""
+        if fresh.name not in ("", "v", target.id):
+            raise self._error(
+                "script-name", f"shape variable {fresh.name!r} is assigned to another name, {target.id!r}", value
+            )
+        known = self.environment.get(target.id)
+        if isinstance(known, TirVar) and known.dtype == fresh.dtype and self.environment.is_local(target.id):
+            return
+        self.environment.define(target.id, TirVar(target.id, fresh.dtype, self.source.span(target)))
+
+    def _define(self, target: ast.Name, expr: Any, info: StructInfo | None) -> Var:
+        """Bind a name to a new variable holding `expr`."""
+        value = self.normalizer.expression(expr)
+        var = self._variable(target.id, info, self.source.span(target))
+        self.normalizer.add_binding(VarBinding(var, value, self.source.span(target)))
+        self.environment.define(target.id, var)
+        return var
+
+    def _variable(self, name: str, info: StructInfo | None, span: Span | None) -> Var:
+        """A DataflowVar, unless the name leaves the dataflow block by this, its last, assignment."""
+        if not self.normalizer.frame.dataflow:
+            return Var(name, info, span)
+        if self.outputs is not None and name in self.outputs:
+            self.outputs[name] -= 1
+            if self.outputs[name] == 0:
+                return Var(name, info, span)
+        return DataflowVar(name, info, span)
+
+    def _unpack(self, target: ast.Tuple | ast.List, value: ast.expr, node: ast.stmt) -> None:
+        found = self._value(value)
+        names = target.elts
+        if isinstance(found, (tuple, list)) and len(found) == len(names):
+            for name, item in zip(names, found):
+                self._unpack_one(name, self.evaluator.as_relax(item, value))
+            return
+        whole = self._leaf(self.evaluator.as_relax(found, value))
+        info = whole.struct_info
+        if not isinstance(info, TupleStructInfo):
+            raise self._error("script-value", f"a value that is no tuple is unpacked: {info!r}", value)
+        if len(info.fields) != len(names):
+            raise self._error(
+                "script-value", f"a tuple of {len(info.fields)} fields is unpacked into {len(names)} names", target
+            )
+        for index, name in enumerate(names):
+            self._unpack_one(name, TupleGetItem(whole, index, self.source.span(value)))
+
+    def _unpack_one(self, name: ast.expr, item: Any) -> None:
+        if not isinstance(name, ast.Name):
+            raise self._error("script-syntax", "only names can be assigned to", name)
+        self._define(name, item, None)
+
+    def _match_cast(self, call: ast.Call, target: ast.Name | None, annotation: ast.expr | None, node: ast.stmt) -> None:
+        given = {k.arg: k.value for k in call.keywords}
+        value = call.args[0] if call.args else given.get("value")
+        said = call.args[1] if len(call.args) > 1 else given.get("struct_info")
+        if value is None or said is None or len(call.args) + len(given) != 2:
+            raise self._error("script-value", "R.match_cast takes a value and an annotation", call)
+        found = self.normalizer.expression(self.evaluator.expr(value))
+        info = self.evaluator.info(said)
+        var = None
+        if target is not None:
+            declared = None if annotation is None else self.evaluator.info(annotation)
+            var = self._variable(target.id, declared, self.source.span(target))
+        self.normalizer.add_binding(MatchCast(var, found, info, self.source.span(call)))  # type: ignore[arg-type]
+        if target is not None:
+            self.environment.define(target.id, var)
+
+    # ----------------------------------------------------------------------------------- expressions as statements
+
+    def _expression(self, node: ast.Expr) -> None:
+        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            return  # a docstring
+        if self._special_statement(node):
+            return
+        found = self._value(node.value)
+        if found is None:
+            return
+        if isinstance(found, Binding):
+            self.builder.emit_normalized(found)
+            return
+        expr = self.normalizer.expression(self.evaluator.as_relax(found, node.value))
+        info = expr.struct_info
+        if not (isinstance(info, TupleStructInfo) and not info.fields):
+            raise self._error(
+                "script-value", f"the value of this statement is dropped: {info!r}", node,
+                help="assign it to a name; `_ = ...` drops it on purpose",
+            )  # fmt: skip
+        var = self._variable("_", None, self.source.span(node))
+        self.normalizer.add_binding(VarBinding(var, expr, self.source.span(node)))
+
+    def _special_statement(self, node: ast.Expr) -> bool:
+        cast = self._marker_call(node, markers.MATCH_CAST)
+        if cast is not None:
+            self._match_cast(cast, None, None, node)
+            return True
+        attr = self._marker_call(node, markers.FUNC_ATTR)
+        if attr is not None:
+            said = self.evaluator.value(attr.args[0]) if attr.args else None
+            if not isinstance(said, dict):
+                raise self._error("script-value", "R.func_attr takes a dict of attributes", attr)
+            self.attrs.update(said)
+            return True
+        name = self._marker_call(node, markers.FUNC_NAME)
+        if name is not None:
+            self.public_name = str(self.evaluator.value(name.args[0]))
+            return True
+        if self._marker_call(node, markers.OUTPUT) is not None:
+            raise self._error("script-dataflow", "R.output can only be the last statement of a dataflow block", node)
+        binding = self._marker_call(node, markers.EMIT_VAR_BINDING)
+        if binding is not None:
+            self.builder.emit_normalized(self.evaluator.value(binding.args[0]))
+            return True
+        return False
+
+    # ------------------------------------------------------------------------------------------------ branches
+
+    def _conditional(self, node: ast.If) -> None:
+        if not node.orelse:
+            raise self._error("script-syntax", "an if needs an else branch", node, help="both branches give a value")
+        cond = self._leaf(self.evaluator.expr(node.test))
+        result = _common_result(node)
+        then = self._branch(node.body, result)
+        other = self._branch(node.orelse, result)
+        span = self.source.span(node.test)
+        value = self.normalizer.expression(If(cond, then, other, span))
+        name = result or "_"
+        var = self._variable(name, None, span)
+        self.normalizer.add_binding(VarBinding(var, value, span))
+        if result is not None:
+            self.environment.define(result, var)
+
+    def _branch(self, body: list[ast.stmt], result: str | None) -> SeqExpr:
+        """One branch as a SeqExpr; it gives what its last statement assigns to `result`, or unit."""
+        frame = Frame()
+        self.normalizer.frames.append(frame)
+        try:
+            with self.normalizer.scope(), self.environment.scope():
+                for statement in body[:-1] if result is not None else body:
+                    self._statement(statement)
+                leaf: Any = Tuple([]) if result is None else self._branch_result(body[-1], result)
+        finally:
+            self.normalizer.frames.pop()
+        return SeqExpr(frame.finish(), leaf)
+
+    def _branch_result(self, node: ast.stmt, result: str) -> Any:
+        """The last statement of a branch. `y = leaf` makes no binding: the leaf is the branch's value."""
+        match node:
+            case (
+                ast.Assign(targets=[ast.Name()], value=value)
+                | ast.AnnAssign(target=ast.Name(), value=ast.expr() as value)
+            ):
+                if self._marker_call(value, markers.MATCH_CAST) is None:
+                    expr = self.evaluator.as_relax(self._value(value), value)
+                    if isinstance(expr, _LEAVES):
+                        return self._leaf(expr)
+        self._run(node)
+        return self.environment.get(result)
+
+    # ----------------------------------------------------------------------------------------- dataflow blocks
+
+    def _with(self, node: ast.With) -> None:
+        item = node.items[0]
+        if len(node.items) != 1 or self._marker_call(item.context_expr, markers.DATAFLOW) is None:
+            raise self._error("script-syntax", "only `with R.dataflow():` has a meaning here", node)
+        frame = self.normalizer.frame
+        if frame.dataflow:
+            raise self._error("script-dataflow", "a dataflow block stands inside another one", node)
+        outputs, body = self._dataflow_outputs(node)
+        self.outputs = {name: sum(_targets(s).count(name) for s in body) for name in outputs}
+        frame.dataflow = True
+        try:
+            with self.environment.scope() as inner:
+                for statement in body:
+                    self._statement(statement)
+        finally:
+            frame.dataflow = False
+            self.outputs = None
+        for name, span_of in outputs.items():
+            found = inner.get(name)
+            if found is not None:
+                self.environment.define(name, found)
+            elif name not in self.environment.failed:
+                self._problem("script-dataflow", f"{name} is output but not assigned in the dataflow block", span_of)
+        self._keep_scalars(inner)
+
+    def _keep_scalars(self, inner: dict[str, Any]) -> None:
+        """Shape variables and Python values declared in a dataflow block are not variables of it."""
+        for name, value in inner.items():
+            if not isinstance(value, Var) and not self.environment.is_local(name):
+                self.environment.define(name, value)
+
+    def _dataflow_outputs(self, node: ast.With) -> tuple[dict[str, ast.AST], list[ast.stmt]]:
+        """The names of R.output, the last statement, and the statements before it."""
+        calls = [(i, c) for i, s in enumerate(node.body) if (c := self._marker_call(s, markers.OUTPUT)) is not None]
+        if not calls:
+            return {}, node.body
+        if len(calls) > 1:
+            raise self._error("script-dataflow", "a dataflow block has one R.output", node.body[calls[1][0]])
+        position, call = calls[0]
+        if position != len(node.body) - 1:
+            raise self._error("script-dataflow", "R.output is the last statement of a dataflow block", call)
+        names: dict[str, ast.AST] = {}
+        for arg in call.args:
+            if not isinstance(arg, ast.Name):
+                raise self._error("script-dataflow", "R.output lists names of the block", arg)
+            names[arg.id] = arg
+        return names, node.body[:-1]
+
+    # --------------------------------------------------------------------------------------------- local functions
+
+    def _local_function(self, node: ast.FunctionDef) -> None:
+        options = self._options(node)
+        span = self.source.span(node)
+        # Inside a dataflow block a function is bound like any value; its name can be used in its own body.
+        var = self._variable(node.name, None, span)
+        if _mentions(node, node.name):
+            var_info: FuncStructInfo = self.reader.signature(node, options)
+            if node.returns is not None:
+                var = type(var)(node.name, var_info, span)
+            else:
+                raise self._error(
+                    "RELAX-WF-8", f"local function {node.name} is recursive and has no return annotation", node,
+                    help="annotate its result: def f(...) -> R.Tensor(...)",
+                )  # fmt: skip
+        outer_outputs, self.outputs = self.outputs, None
+        with self.environment.scope() as names:
+            names[node.name] = var
+            function = self.reader.function(node, options, local=True)
+        self.outputs = outer_outputs
+        value = self.reader.finish(function, node)
+        self.normalizer.add_binding(VarBinding(var, value, value.span))
+        self.environment.define(node.name, var)
+
+    def _options(self, node: ast.FunctionDef) -> Options:
+        found = [options_of(self.evaluator.value(d)) for d in node.decorator_list]
+        mine = [o for o in found if o is not None and o.decorator.name == "R.function"]
+        if len(mine) != 1 or len(found) != 1:
+            raise self._error("script-decorator", f"inner function {node.name} needs the decorator @R.function", node)
+        return mine[0]
+
+    # ------------------------------------------------------------------------------------------------- macros
+
+    def _inline(self, macro: Macro, args: list[Any], kwargs: dict[str, Any], span: Span | None) -> Any:
+        """Expand a macro: its statements are read here, with its parameters standing for the arguments."""
+        names = bind_arguments(macro, args, kwargs, span)
+        environment = macro.environment(self.environment)
+        inner = Statements.__new__(Statements)
+        inner.__dict__.update(self.__dict__)
+        inner.source, inner.environment = macro.source, environment
+        inner.reader = self.reader.for_macro(macro.source, environment)
+        inner.evaluator = Evaluator(macro.source, environment, self.evaluator.scalars)
+        inner.evaluator.inline = inner._inline
+        with environment.scope() as scope:
+            scope.update(names)
+            for statement in macro.node.body:
+                if isinstance(statement, ast.Return):
+                    return None if statement.value is None else inner.evaluator.value(statement.value)
+                inner._run(statement)
+        return None
+
+
+def _targets(node: ast.stmt) -> list[str]:
+    """The names a statement assigns."""
+    match node:
+        case ast.Assign():
+            found = [n for t in node.targets for n in ast.walk(t)]
+            return [n.id for n in found if isinstance(n, ast.Name)]
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            return [name]
+        case ast.FunctionDef():
+            return [node.name]
+        case ast.If():
+            result = _common_result(node)
+            return [] if result is None else [result]
+        case ast.With():
+            return [n for s in node.body for n in _targets(s)]
+        case _:
+            return []
+
+
+def _common_result(node: ast.If) -> str | None:
+    """The name that the last statements of both branches assign, if it is one and the same."""
+    if not node.orelse:
+        return None
+    ends = [_last_target(node.body[-1]), _last_target(node.orelse[-1])]
+    return ends[0] if ends[0] == ends[1] else None
+
+
+def _last_target(node: ast.stmt) -> str | None:
+    while isinstance(node, ast.If):
+        # `elif` chains nest in the else branch: the name must be that of every branch.
+        if not node.orelse or _last_simple(node.body[-1]) is None:
+            return _common_result(node)
+        first = _last_simple(node.body[-1])
+        node, expected = node.orelse[-1], first
+        if not isinstance(node, ast.If):
+            return expected if _last_simple(node) == expected else None
+    return _last_simple(node)
+
+
+def _last_simple(node: ast.stmt) -> str | None:
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+            return name
+        case ast.FunctionDef(name=name):
+            return name
+        case _:
+            return None
+
+
+def _mentions(node: ast.FunctionDef, name: str) -> bool:
+    return any(isinstance(n, ast.Name) and n.id == name for s in node.body for n in ast.walk(s))
+
+
+def _is_program_value(value: Any) -> bool:
+    """Whether an assigned value becomes a binding; strings, annotations, functions and scalars stay Python's."""
+    if isinstance(value, (GraphExpr, bool, int, float)) or hasattr(value, "__array__"):
+        return True
+    return (isinstance(value, (tuple, list)) and any(_is_program_value(v) for v in value)) or value == ()
+
+
+_KIND = {
+    ast.For: "a for loop",
+    ast.While: "a while loop",
+    ast.AugAssign: "an augmented assignment",
+    ast.Try: "try",
+    ast.Import: "an import",
+    ast.ImportFrom: "an import",
+    ast.ClassDef: "a class",
+    ast.Assert: "assert",
+    ast.Raise: "raise",
+    ast.Delete: "del",
+}
