@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.module import IRModule
-from baton._src.ir.structural import structural_equal
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
-from baton._src.relax.check.variables import tir_vars_in_struct_info
+from baton._src.passes.relax.same_info import same_info
 from baton._src.relax.nodes import (
     Binding,
     BindingBlock,
@@ -70,7 +69,7 @@ class _Canonicalizer(BindingRewriter):
             source = binding.value if isinstance(binding, VarBinding) else None
             output = not isinstance(binding.var, DataflowVar)
             if output and isinstance(source, DataflowVar) and source in own and source not in self.promoted:
-                if _same_info(source.struct_info_, binding.var.struct_info_):
+                if same_info(source.struct_info_, binding.var.struct_info_):
                     self.promoted[source] = binding.var
 
     def visit_binding(self, binding: Binding) -> None:
@@ -82,7 +81,7 @@ class _Canonicalizer(BindingRewriter):
         if value is var:
             return  # the output has taken its source's place
         promoted = self.promoted.get(var)
-        if isinstance(value, _LEAVES) and _same_info(var.struct_info_, value.struct_info_):
+        if isinstance(value, _LEAVES) and same_info(var.struct_info_, value.struct_info_):
             if promoted is None and self._may_stand_for(var, value):
                 self.replace(var, value)
                 return
@@ -93,8 +92,8 @@ class _Canonicalizer(BindingRewriter):
 
     def _visit_cast(self, binding: MatchCast) -> None:
         value = binding.value
-        exact = isinstance(value, _LEAVES) and _same_info(value.struct_info_, binding.struct_info)
-        if exact and _same_info(value.struct_info_, binding.var.struct_info_):
+        exact = isinstance(value, _LEAVES) and same_info(value.struct_info_, binding.struct_info)
+        if exact and same_info(value.struct_info_, binding.var.struct_info_):
             if self._may_stand_for(binding.var, value):
                 self.replace(binding.var, value)
             else:
@@ -124,17 +123,3 @@ class _Canonicalizer(BindingRewriter):
         info = whole.struct_info_
         complete = isinstance(info, TupleStructInfo) and len(info.fields) == len(parts)
         return whole if complete and all(p.tuple_value is whole for p in parts) else value
-
-
-def _same_info(a: Any, b: Any) -> bool:
-    """Whether two StructInfos say the same, shape variables being themselves."""
-    return a is b or (a is not None and b is not None and _exactly(a, b))
-
-
-def _exactly(a: Any, b: Any) -> bool:
-    # structural_equal pairs shape variables up; as equal things they must be themselves here.
-    return structural_equal(a, b) and _symbols(a) == _symbols(b)
-
-
-def _symbols(info: Any) -> list[int]:
-    return [id(v) for v in tir_vars_in_struct_info(info)]

@@ -19,6 +19,7 @@ from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.same_info import same_info
 from baton._src.relax.nodes import (
     Binding,
     BindingBlock,
@@ -83,7 +84,7 @@ class _Merger(BindingRewriter):
         key = _key(binding.value)
         var = binding.var
         for value, earlier in (entry for scope in self.scopes for entry in scope.get(key, ())):
-            if _same_value(value, binding.value) and _same_info(earlier, var):
+            if _same_value(value, binding.value) and same_info(earlier.struct_info_, var.struct_info_):
                 if isinstance(earlier, DataflowVar) and not isinstance(var, DataflowVar):
                     self.keep(VarBinding(var, earlier, binding.span))  # an output of the block needs its own variable
                 else:
@@ -102,13 +103,12 @@ def _is_unit(value: Any) -> bool:
     return isinstance(value, Tuple) and not value.fields
 
 
-def _same_info(a: Var, b: Var) -> bool:
-    return a.struct_info_ is b.struct_info_ or structural_equal(a.struct_info_, b.struct_info_)
-
-
 def _same_value(a: Any, b: Any) -> bool:
     """Whether two right sides with one key mean the same (free variables are equal only to themselves)."""
-    return a is b or structural_equal(a, b)
+    if a is b:
+        return True
+    said = zip(getattr(a, "sinfo_args", ()), getattr(b, "sinfo_args", ()))
+    return structural_equal(a, b) and all(same_info(x, y) for x, y in said)
 
 
 def _key(value: Any) -> Any:

@@ -6,8 +6,8 @@
 Equal kernels are made once. A kernel carries the operator's fusion class as `op_pattern`.
 
 What is left alone: operators whose operands' or result's rank, dims or dtype are unknown (the run-time path compiles
-them on first use), operators that are no tensor computations, and special operators such as call_tir. An operator
-without a kernel (`compute=NotApplicable`) becomes a packed call of its NumPy reference, `baton.op.<name>`.
+them on first use), operators without a kernel (`compute=NotApplicable`; the run-time path calls their NumPy meaning),
+and special operators such as call_tir.
 """
 
 from __future__ import annotations

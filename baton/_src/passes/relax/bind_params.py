@@ -1,0 +1,150 @@
+"""BindParams and BindSymbolicVars: parameters become constants, shape variables become numbers or expressions.
+
+    BindParams("main", {"w": array})(module)         main(x, w)  ->  main(x), with R.const(array) for w
+    BindSymbolicVars({"n": 3})(module)               R.Tensor(("n", 4))  ->  R.Tensor((3, 4))
+
+Binding a parameter also fixes the shape variables that stand alone in its annotation. Source: facts passes-vm §2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from baton._src.analysis.variables import defined_symbolic_vars
+from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import substitute
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.check.deduce import constant_info, function_info
+from baton._src.relax.nodes import Constant, Function, ShapeExpr, Var, as_dim
+from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.diagnostics import fail
+from baton._src.tir.expr import IntImm
+from baton._src.tir.expr import Var as TirVar
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import Pass
+
+
+@dataclass(frozen=True)
+class BindParams(Pass):
+    """Bind parameters of the function `func_name`: by name or variable, arrays or constants.
+
+    Errors: `pass-parameter` for a name that no parameter (or more than one) has, `pass-shape` for an array that does
+    not fit the annotation.
+    """
+
+    func_name: str
+    params: Mapping[Any, Any] = field(default_factory=dict)
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        var = module.get_global_var(self.func_name)
+        function = module.functions[var]
+        if not isinstance(function, Function):
+            raise fail("pass-parameter", f"{self.func_name} is a {type(function).__name__}, not a Relax function")
+        return module.with_function(var, _renormalized(module, bind_params(function, self.params)))
+
+
+@dataclass(frozen=True)
+class BindSymbolicVars(Pass):
+    """Replace shape variables, given by name or as variables, in `func_name` or in every function.
+
+    Error `pass-parameter`: a name or variable that (in the function, or in any) defines no shape.
+    """
+
+    binding_map: Mapping[Any, Any] = field(default_factory=dict)
+    func_name: str | None = None
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        chosen = [module.get_global_var(self.func_name)] if self.func_name else list(module.functions)
+        functions = {v: module.functions[v] for v in chosen if isinstance(module.functions[v], Function)}
+        used: set[Any] = set()
+        changed = {}
+        for var, function in functions.items():
+            found = _chosen_symbols(function, self.binding_map, used)
+            if found:
+                changed[var] = _renormalized(module, bind_symbolic_vars(function, found))
+        missing = [key for key in self.binding_map if key not in used]
+        if missing:
+            where = f"the function {self.func_name}" if self.func_name else "the module"
+            raise fail("pass-parameter", f"{where} has no shape variable {_shown(missing[0])}")
+        return module.with_functions({**module.functions, **changed}) if changed else module
+
+
+def bind_params(function: Function, params: Mapping[Any, Any]) -> Function:
+    """`function` without the parameters bound, their uses replaced by constants."""
+    replaced: dict[Any, Any] = {}
+    symbols: dict[Any, Any] = {}
+    for key, value in params.items():
+        param = _parameter(function, key)
+        constant = value if isinstance(value, Constant) else Constant(value)
+        if constant.struct_info_ is None:
+            constant = Constant(constant.data, constant_info(constant))
+        _match(param, constant, symbols)
+        replaced[param] = constant
+    kept = [p for p in function.params if p not in replaced]
+    changes: dict[str, Any] = {"params": tuple(kept), "struct_info_": None}
+    count = function.attrs.get("num_input")
+    if count is not None:
+        bound = sum(p in replaced for p in function.params[: int(count)])
+        changes["attrs"] = {**function.attrs, "num_input": int(count) - bound}
+    found = function.with_fields(**changes)
+    found = found.with_fields(body=substitute(function.body, replaced, notes=False))
+    return bind_symbolic_vars(found, symbols) if symbols else found
+
+
+def bind_symbolic_vars(function: Function, values: Mapping[TirVar, Any]) -> Function:
+    """`function` with shape variables replaced in annotations and expressions."""
+    found: Function = substitute(function, {v: as_dim(d) for v, d in values.items()})
+    return found.with_fields(struct_info_=None)
+
+
+def _renormalized(module: IRModule, function: Function) -> Function:
+    """The function with its StructInfo worked out anew where it changed."""
+    found: Function = BlockBuilder(module).normalize(function)
+    return found if found.struct_info_ is not None else found.with_fields(struct_info_=function_info(found))
+
+
+def _parameter(function: Function, key: Any) -> Var:
+    found = [p for p in function.params if p is key or (isinstance(key, str) and p.name_hint == key)]
+    if len(found) != 1:
+        known = ", ".join(p.name_hint for p in function.params)
+        problem = "has no parameter" if not found else "has several parameters"
+        raise fail("pass-parameter", f"the function {problem} {_shown(key)}", help=f"its parameters: {known}")
+    return found[0]
+
+
+def _match(param: Var, constant: Constant, symbols: dict[Any, Any]) -> None:
+    """Check a constant against a parameter's annotation and note the shape variables it fixes."""
+    info = param.struct_info_
+    if not isinstance(info, TensorStructInfo):
+        return
+    shape = constant.data.shape
+    dims = info.shape.values if isinstance(info.shape, ShapeExpr) else None
+    fits = info.dtype.is_void or info.dtype == constant.data.dtype
+    fits = fits and info.ndim in (-1, len(shape))
+    for dim, size in zip(dims or (), shape):
+        if isinstance(dim, TirVar):
+            fits = fits and symbols.setdefault(dim, size) == size
+        elif isinstance(dim, IntImm):
+            fits = fits and dim.value == size
+    if not fits:
+        raise fail(
+            "pass-shape",
+            f"a constant of shape {shape} and dtype {constant.data.dtype} does not fit the parameter "
+            f"{param.name_hint}, which is {info!r}",
+        )
+
+
+def _chosen_symbols(function: Function, binding_map: Mapping[Any, Any], used: set[Any]) -> dict[TirVar, Any]:
+    found: dict[TirVar, Any] = {}
+    for symbol in defined_symbolic_vars(function):
+        for key, value in binding_map.items():
+            if key is symbol or (isinstance(key, str) and key == symbol.name):
+                found[symbol] = value
+                used.add(key)
+    return found
+
+
+def _shown(key: Any) -> str:
+    return repr(key) if isinstance(key, str) else repr(getattr(key, "name_hint", key))

@@ -1,0 +1,173 @@
+"""LambdaLift: functions inside functions become functions of the module.
+
+    def outer(y):                              def outer(y):
+        def inner(x): return R.add(x, y)           inner = R.make_closure(cls.outer_inner, (y,))
+        return inner(y)                ->          return R.invoke_pure_closure(inner, (y,), sinfo_args=...)
+
+                                               def outer_inner(x, y): return R.add(x, y)
+
+What an inner function captures becomes trailing parameters; shape variables that no parameter shows are captured as a
+shape. A function that captures nothing is replaced by its new name. Where a closure is used as a value, a match_cast
+gives it back its type. Recursion stays: a lifted function calls itself by its new name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.analysis.variables import free_symbolic_vars, free_vars
+from baton._src.ir.expr import GlobalVar
+from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import post_order, rewrite, substitute
+from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.check.deduce import function_info
+from baton._src.relax.check.variables import definable_tir_vars_in_struct_info
+from baton._src.relax.nodes import (
+    Binding,
+    BindingBlock,
+    Call,
+    DataflowVar,
+    Function,
+    MatchCast,
+    SeqExpr,
+    ShapeExpr,
+    Tuple,
+    Var,
+    VarBinding,
+)
+from baton._src.relax.special_ops import special_op
+from baton._src.relax.struct_info import FuncStructInfo, ObjectStructInfo, ShapeStructInfo
+from baton._src.tir.expr import Var as TirVar
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import Pass
+
+
+@dataclass(frozen=True)
+class LambdaLift(Pass):
+    """See the module."""
+
+    opt_level = 1
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        lifter = _Lifter(module)
+        changed = {}
+        for var, function in module.functions.items():
+            if isinstance(function, Function):
+                lifter.outer_name = var.name_hint
+                changed[var] = lifter.function(function)
+        if not lifter.lifted:
+            return module
+        return module.with_functions({**module.functions, **changed, **lifter.lifted})
+
+
+class _Lifter(BindingRewriter):
+    def __init__(self, module: IRModule) -> None:
+        super().__init__(module)
+        self.builder = BlockBuilder(module)
+        self.outer_name = ""
+        self.lifted: dict[GlobalVar, Function] = {}
+        self.closures: dict[Var, Var] = {}
+        """Variables of lifted functions that capture something, and the closures that stand for them."""
+
+    def visit_binding(self, binding: Binding) -> None:
+        if isinstance(binding, VarBinding) and isinstance(binding.value, Function):
+            self._lift(binding.var, binding.value)
+        elif isinstance(binding, VarBinding) and isinstance(binding.value, Call) and binding.value.op in self.closures:
+            self.keep(VarBinding(binding.var, self._invoke(binding.value), binding.span))
+        else:
+            super().visit_binding(binding)
+
+    def _lift(self, var: Var, function: Function) -> None:
+        name = GlobalVar(self.builder.get_unique_name(f"{self.outer_name}_{var.name_hint}"))
+        captured = [v for v in free_vars(function) if v is not var]
+        symbols = _unshown(function, captured)
+        arguments: list[Any] = [*captured, *((ShapeExpr(symbols),) if symbols else ())]
+        self.lifted[name] = lifted = _with_captures(name, var, function, captured, symbols)
+        self.builder.update_func(name, lifted)
+        self.context.functions[name] = lifted
+        if not arguments:
+            self.replace(var, name)
+            return
+        closure = self.normalized(Call(special_op("make_closure"), [name, Tuple(arguments)]))
+        kind = DataflowVar if isinstance(var, DataflowVar) else Var
+        held = kind(var.name_hint, ObjectStructInfo())
+        self.keep(VarBinding(held, closure))
+        self.closures[var] = held
+        info = var.struct_info_ if isinstance(var.struct_info_, FuncStructInfo) else function_info(function)
+        self.keep(MatchCast(var, held, info))
+
+    def _invoke(self, call: Call) -> Call:
+        """A call of a closure as an operator call."""
+        closure = self.closures[call.op]
+        info = call.op.struct_info_
+        pure = isinstance(info, FuncStructInfo) and info.purity
+        op = special_op("invoke_pure_closure" if pure else "invoke_closure")
+        found: Call = self.normalized(Call(op, [closure, Tuple(call.args)], None, (call.struct_info,), call.span))
+        return found
+
+    def leave_function(self, function: Function) -> Function:
+        return _without_unused_casts(function, set(self.closures)) if self.closures else function
+
+
+def _unshown(function: Function, captured: list[Var]) -> list[TirVar]:
+    """The shape variables that the function has from outside and that no captured variable brings along."""
+    shown = {v for c in captured for v in definable_tir_vars_in_struct_info(c.struct_info)}
+    return [v for v in free_symbolic_vars(function) if v not in shown]
+
+
+def _with_captures(
+    name: GlobalVar, var: Var, function: Function, captured: list[Var], symbols: list[TirVar]
+) -> Function:
+    """The lifted function: captures are parameters, and it calls itself by its global name."""
+    own = [Var(c.name_hint, c.struct_info) for c in captured]
+    extra = [*own, *((Var("s", ShapeStructInfo(symbols)),) if symbols else ())]
+    passed: list[Any] = [*own, *((ShapeExpr(symbols),) if symbols else ())]
+
+    def call_itself(node: Any) -> Any:
+        if isinstance(node, Call) and node.op is var:
+            return node.with_fields(op=name, args=(*node.args, *passed))
+        return None
+
+    body = substitute(function.body, dict(zip(captured, own)), notes=False)
+    body = rewrite(body, call_itself)
+    if any(n is var for n in post_order(body)):  # it also passes itself on
+        value: Any = name
+        if passed:
+            made = Call(special_op("make_closure"), [name, Tuple(passed)])
+            made = made.with_fields(struct_info_=ObjectStructInfo())
+            held = Var(var.name_hint, ObjectStructInfo())
+            itself = Var(var.name_hint, function_info(function))
+            start = BindingBlock([VarBinding(held, made), MatchCast(itself, held, function_info(function))])
+            body = body.with_fields(blocks=(start, *body.blocks))
+            value = itself
+        body = substitute(body, {var: value}, notes=False)
+    attrs = {k: v for k, v in function.attrs.items() if k != "global_symbol"}
+    lifted = function.with_fields(params=(*function.params, *extra), body=body, attrs=attrs, struct_info_=None)
+    known = {n for n in post_order(lifted, notes=True) if isinstance(n, TirVar)}
+    fresh: Function = substitute(lifted, {v: v.copy() for v in known})
+    return fresh.with_fields(struct_info_=function_info(fresh))
+
+
+def _without_unused_casts(function: Function, casts: set[Var]) -> Function:
+    """The function without the typed views of closures that are only called."""
+    used: set[Any] = set()
+    for node in post_order(function):
+        if isinstance(node, Binding):
+            value = node.value if isinstance(node, (VarBinding, MatchCast)) else None
+            used.update(n for n in post_order(value) if isinstance(n, Var))
+        elif isinstance(node, SeqExpr):
+            used.update(n for n in post_order(node.body) if isinstance(n, Var))
+    unused = casts - used
+    return _Dropper(unused).function(function) if unused else function
+
+
+class _Dropper(BindingRewriter):
+    def __init__(self, dropped: set[Var]) -> None:
+        super().__init__()
+        self.dropped = dropped
+
+    def visit_binding(self, binding: Binding) -> None:
+        if binding.var not in self.dropped:
+            self.keep(binding)

@@ -1,0 +1,95 @@
+"""RewriteDataflowReshape: kernels that only reshape become views of their input.
+
+    lv = R.call_tir(cls.reshape, (x,), out_sinfo=R.Tensor((2, 6), "float32"))
+    ->
+    lv = R.reshape(x, R.shape([2, 6]))
+
+A kernel reshapes if it has one input, one output and each output element is the input element of the same row-major
+position (`has_reshape_pattern`). Only inside dataflow blocks, and only for values used in their block: a result that
+leaves it would share memory with another value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.module import IRModule
+from baton._src.ops.catalogue import CATALOGUE
+from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.shared.kernel_stages import kernel_stages
+from baton._src.relax.nodes import Call, DataflowVar, Function, ShapeExpr, Tuple, VarBinding
+from baton._src.relax.special_ops import special_op
+from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.buffer import Buffer
+from baton._src.tir.expr import BufferLoad, IntImm
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import FunctionPass
+
+
+@dataclass(frozen=True)
+class RewriteDataflowReshape(FunctionPass):
+    """See the module."""
+
+    function_class = Function
+
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
+        return _Rewriter(module).function(function)
+
+
+class _Rewriter(BindingRewriter):
+    def __init__(self, module: IRModule) -> None:
+        super().__init__(module)
+        self.call_tir = special_op("call_tir")
+        self.known: dict[Any, bool] = {}
+
+    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+        if not self.in_dataflow or not isinstance(binding.var, DataflowVar):
+            return value
+        if not isinstance(value, Call) or value.op is not self.call_tir or not isinstance(value.args[1], Tuple):
+            return value
+        args, info = value.args[1].fields, value.sinfo_args[0]
+        if len(args) != 1 or not isinstance(info, TensorStructInfo) or not self._reshapes(value.args[0]):
+            return value
+        given = args[0].struct_info
+        if not isinstance(given, TensorStructInfo) or given.dtype != info.dtype:
+            return value
+        assert isinstance(info.shape, ShapeExpr)
+        reshape = Call(CATALOGUE.relax("reshape"), [args[0], info.shape], span=value.span)
+        return self.normalized(reshape)
+
+    def _reshapes(self, var: Any) -> bool:
+        if var not in self.known:
+            kernel = self.context.functions.get(var)
+            self.known[var] = isinstance(kernel, PrimFunc) and has_reshape_pattern(kernel)
+        return self.known[var]
+
+
+def has_reshape_pattern(kernel: PrimFunc) -> bool:
+    """Whether the kernel copies its one input to its one output, element by element in row-major order."""
+    buffers = [kernel.buffer_map[p] for p in kernel.params if p in kernel.buffer_map]
+    stages = kernel_stages(kernel)
+    if len(buffers) != 2 or len(stages) != 1 or buffers[0].dtype != buffers[1].dtype:
+        return False
+    stage = stages[0]
+    load = stage.value
+    if stage.buffer is not buffers[1] or not stage.covers_buffer:
+        return False
+    if not isinstance(load, BufferLoad) or load.buffer is not buffers[0]:
+        return False
+    analyzer = Analyzer()
+    for axis in stage.block.iter_vars:
+        if axis.dom is not None:
+            analyzer.bind(axis.var, axis.dom)
+    return analyzer.equal(_position(load.indices, load.buffer), _position(stage.indices, stage.buffer)) is True
+
+
+def _position(indices: tuple[PrimExpr, ...], buffer: Buffer) -> PrimExpr:
+    """The row-major position of an element."""
+    found: Any = IntImm(indices[0].dtype if indices else "int64", 0)
+    for index, dim in zip(indices, buffer.shape):
+        found = found * dim + index
+    return found  # type: ignore[no-any-return]
