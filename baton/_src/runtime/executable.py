@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from array import array
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from baton._src.runtime.function_entry import FunctionEntry, entry_from_data, en
 from baton._src.runtime.kernel_function import KernelSignature, signature_from_data, signature_to_data
 from baton._src.runtime.native import NativeLibrary, load
 from baton._src.runtime.native_plan import NativePlan, plan_from_data, plan_to_data
+from baton._src.runtime.threads import thread_pool
 from baton._src.runtime.verify import verify_executable
 from baton._src.support.diagnostics import fail
 from baton._src.values.packed_func import PackedFunc
@@ -42,7 +43,10 @@ class Executable:
     @cached_property
     def library(self) -> NativeLibrary | None:
         """The native code, linked when first used; None if there is none."""
-        return load(self.object_code) if self.object_code else None
+        if not self.object_code:
+            return None
+        _start_threads()
+        return load(self.object_code)
 
     @cached_property
     def function_index(self) -> dict[str, int]:
@@ -66,7 +70,8 @@ class Executable:
         """How many functions, constants and instructions there are, and which packed functions are needed."""
         shapes = [f"{tuple(c.shape)} {c.dtype}" for c in self.constants if isinstance(c, NDArray)]
         sizes = (len(self.instructions), len(self.object_code))
-        return statistics(self.functions, shapes, self.kernels, sizes)
+        kernels = {s.kernel: None for p in self.natives.values() for s in p.steps} | dict.fromkeys(self.kernels)
+        return statistics(self.functions, shapes, kernels, sizes)
 
     def as_text(self) -> str:
         """The bytecode, readable."""
@@ -97,6 +102,14 @@ class Executable:
     def jit(self) -> Executable:
         """This executable: it links itself when first used (TVM's spelling)."""
         return self
+
+
+@cache
+def _start_threads() -> None:
+    """Workers for parallel loops, once a process; callers may limit or change their number afterwards."""
+    pool = thread_pool()
+    if pool.num_threads == 1:
+        pool.start()
 
 
 def load_executable(path: str | Path, verify: bool = False) -> Executable:

@@ -81,6 +81,8 @@ class Profile:
     """Time by kernel, collected through `kernel_hook` and `instrument`."""
 
     total: float = 0.0
+    native: frozenset[str] = frozenset()
+    """Functions that are timed kernel by kernel, not as a whole."""
     _found: dict[str, list[Any]] = field(default_factory=dict)
     _begun: list[float] = field(default_factory=list)
 
@@ -94,8 +96,10 @@ class Profile:
         """Time one call of bytecode; native functions are timed kernel by kernel instead."""
         if before:
             self._begun.append(time.perf_counter())
-        else:
-            self._add(name, time.perf_counter() - self._begun.pop(), ())
+            return 0
+        seconds = time.perf_counter() - self._begun.pop()
+        if name not in self.native:
+            self._add(name, seconds, ())
         return 0
 
     def _add(self, name: str, seconds: float, tensors: Sequence[AnyArray]) -> None:

@@ -177,7 +177,7 @@ class VirtualMachine:
         values = self._arguments(func_name, args, {})
         number = self.executable.function_index[func_name]
         self.engine.invoke(number, values)
-        report = Profile()
+        report = Profile(native=frozenset(self.executable.natives))
         engine = Engine(self.executable, self.engine.functions)
         engine.kernel_hook = report.kernel_hook
         engine.instrument = report.instrument

@@ -84,7 +84,8 @@ class EntryBuilder:
         memory, arena = self._plan()
         scalars, variables = self._variables()
         slots = {v: i for i, v in enumerate((*scalars, *variables))}
-        words = _Words(self, slots, memory.total != 0)
+        has_arena = not isinstance(memory.total, int) or memory.total > 0
+        words = _Words(self, slots, has_arena)
         places = self._places(memory, arena)
         steps: list[Step] = []
         body: list[Stmt] = []

@@ -1,0 +1,55 @@
+"""`compile`: from a file, a module or a function to a `Model`; `load`: from an artifact."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from baton._src.driver.model import Model
+from baton._src.driver.operator_compiler import attach_operators
+from baton._src.driver.read_program import read_program
+from baton._src.driver.relax_build import Stages, relax_build
+from baton._src.driver.targets import chosen_target
+from baton._src.driver.wiring import wire
+from baton._src.ir.target import Target
+from baton._src.runtime.executable import load_executable
+from baton._src.transform.context import PassContext
+
+
+def compile(
+    model: Any,
+    num_threads: int | None = None,
+    target: Any = None,
+    opt_level: int = 3,
+    *,
+    params: Mapping[str, Any] | None = None,
+    shapes: Mapping[str, Any] | None = None,
+    exec_mode: str = "compiled",
+    keep_stages: bool = False,
+) -> Model:
+    """Compile a model for this machine.
+
+    `model`: the path of an `.onnx`, a Relay text (`.relay`, `.rly`) or a TVMScript (`.py`) file; an ONNX `ModelProto`; an
+    `IRModule` (Relay or Relax), a `relay.Function` or a `relax.Function`. `params` binds parameters by name; `shapes` gives
+    an ONNX model's inputs the shapes (ints, or names of symbolic dims) that it leaves open. `num_threads`: threads of each
+    call (None: all cores). `keep_stages`: keep the program after every pass, for `Model.stage`.
+
+    Raises `DiagnosticError` for files that cannot be read, programs that are wrong, operators that are not supported.
+    """
+    wire()
+    found = chosen_target(target)
+    stages = Stages(keep=keep_stages)
+    with PassContext(opt_level=opt_level):
+        module, bound = read_program(model, shapes)
+        executable = relax_build(module, found, {**bound, **(params or {})}, exec_mode=exec_mode, stages=stages)
+    return Model(executable, num_threads=num_threads, stages=stages)
+
+
+def load(path: str | Path, num_threads: int | None = None) -> Model:
+    """The model of an artifact that `Model.save` wrote; its weights are mapped into memory, not read.
+
+    Raises `DiagnosticError`: `file-missing`, `executable-corrupt`, `executable-version`, `object-target`.
+    """
+    executable = attach_operators(load_executable(path), Target("llvm"))
+    return Model(executable, num_threads=num_threads)

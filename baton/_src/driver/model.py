@@ -1,0 +1,223 @@
+"""`Model`: a compiled model as a session object. Arrays in, arrays out.
+
+model = baton.compile("model.onnx")
+(probabilities,) = model.run({"image": batch})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from baton._src.driver.memory_report import memory_report
+from baton._src.driver.relax_build import Stages
+from baton._src.driver.signatures import TensorSpec, specs_from_facts
+from baton._src.runtime.executable import Executable
+from baton._src.runtime.native_function import NativeFunction
+from baton._src.runtime.threads import thread_pool
+from baton._src.runtime.timing import Record
+from baton._src.runtime.vm import VirtualMachine
+from baton._src.support.diagnostics import fail
+from baton._src.values.convert import contiguous, from_host
+from baton._src.values.tensor import AnyArray, NDArray
+
+
+@dataclass(frozen=True)
+class KernelFacts:
+    """One kernel: how often a run calls it, and what it does."""
+
+    name: str
+    calls: int
+    summary: str
+
+
+class Model:
+    """A compiled model. Safe to call from several threads at once.
+
+    `inputs` and `outputs` say names, dtypes and shapes (symbolic dims by name); `num_threads` limits the threads of each
+    call (None: as many as there are cores).
+    """
+
+    def __init__(
+        self,
+        executable: Executable,
+        function: str = "main",
+        num_threads: int | None = None,
+        stages: Stages | None = None,
+    ) -> None:
+        executable.entry(function)
+        if num_threads is not None and num_threads < 1:
+            raise fail("api", f"num_threads must be at least 1, got {num_threads}")
+        self.executable = executable
+        self.function = function
+        self.num_threads = num_threads
+        self.inputs: tuple[TensorSpec, ...] = specs_from_facts(executable.facts, function, "inputs")
+        self.outputs: tuple[TensorSpec, ...] = specs_from_facts(executable.facts, function, "outputs")
+        self._machine = VirtualMachine(executable)
+        self._stages = stages or Stages()
+        self._names = tuple(spec.name for spec in self.inputs)
+        self._expected = frozenset(self._names)
+        self._native = self._find_native()
+
+    def _find_native(self) -> NativeFunction | None:
+        """The entry itself, where the model is one native function whose outputs are all it returns."""
+        if self.executable.entry(self.function).kind != "native":
+            return None
+        plan = self.executable.natives[self.function]
+        library = self.executable.library
+        flat = plan.is_single or plan.result == ["tuple", list(range(len(plan.outputs)))]
+        if library is None or not flat:
+            return None
+        return NativeFunction(plan, library.address(plan.symbol), self.executable.constants, library)
+
+    # --------------------------------------------------------------------------------------------- running
+
+    def run(self, feed: Mapping[str, Any], num_threads: int | None = None) -> list[AnyArray]:
+        """The outputs for the inputs given by name: NumPy arrays, or anything NumPy or DLPack can read.
+
+        Raises `DiagnosticError`: `input-missing`, `input-unknown`, `value-mismatch` (wrong dtype or shape).
+        """
+        if len(feed) != len(self._names):
+            self._refuse_names(feed)
+        try:
+            arrays = [feed[name] for name in self._names]
+        except KeyError:
+            self._refuse_names(feed)
+        return self._run(arrays, num_threads)
+
+    def __call__(self, *arrays: Any, num_threads: int | None = None) -> list[AnyArray]:
+        """The outputs for the inputs in order."""
+        if len(arrays) != len(self._names):
+            names = ", ".join(self._names)
+            raise fail("argument-count", f"the model takes {len(self._names)} inputs ({names}); {len(arrays)} given")
+        return self._run(arrays, num_threads)
+
+    def run_arrays(self, arrays: Sequence[AnyArray]) -> list[AnyArray]:
+        """The outputs for NumPy arrays in order: the fastest way in."""
+        return self._run(arrays, None)
+
+    def _run(self, arrays: Sequence[Any], num_threads: int | None) -> list[AnyArray]:
+        wanted = num_threads or self.num_threads
+        if wanted is not None and wanted != thread_pool().num_threads:
+            with self._limited(wanted):
+                return self._evaluate(arrays)
+        return self._evaluate(arrays)
+
+    def _limited(self, threads: int | None) -> AbstractContextManager[None]:
+        return nullcontext() if threads is None else thread_pool().limited(threads)
+
+    def _evaluate(self, arrays: Sequence[Any]) -> list[AnyArray]:
+        native = self._native
+        if native is not None:
+            for array in arrays:
+                if type(array) is not np.ndarray:
+                    return native.run([self._as_array(a, i) for i, a in enumerate(arrays)])
+            return native.run(arrays)
+        values = [NDArray(self._as_array(a, i)) for i, a in enumerate(arrays)]
+        return _flat(self._machine[self.function](*values))
+
+    def _as_array(self, given: Any, index: int) -> AnyArray:
+        if type(given) is np.ndarray:
+            return contiguous(given)
+        value = from_host(given)
+        if isinstance(value, NDArray):
+            return value.data
+        if isinstance(given, (int, float, bool, list, tuple)):
+            return np.asarray(given, self.inputs[index].dtype.numpy)
+        raise fail("value-mismatch", f"input {self._names[index]}: a {type(given).__name__} is no array")
+
+    def _refuse_names(self, feed: Mapping[str, Any]) -> None:
+        unknown = [str(n) for n in feed if n not in self._expected]
+        known = ", ".join(self._names)
+        if unknown:
+            near = get_close_matches(unknown[0], self._names, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"the inputs are: {known}"
+            raise fail("input-unknown", f"the model has no input {unknown[0]!r}", help=hint)
+        missing = [n for n in self._names if n not in feed]
+        raise fail("input-missing", f"input {missing[0]!r} is missing", help=f"the inputs are: {known}")
+
+    # ------------------------------------------------------------------------------------------ looking in
+
+    def profile(self, feed: Mapping[str, Any] | Sequence[Any], num_threads: int | None = None) -> list[Record]:
+        """Time by kernel of one run, the longest first: name, calls, seconds, tensors."""
+        if isinstance(feed, Mapping):
+            if set(feed) != self._expected:
+                self._refuse_names(feed)
+            feed = [feed[name] for name in self._names]
+        arrays = [NDArray(self._as_array(a, i)) for i, a in enumerate(feed)]
+        with self._limited(num_threads or self.num_threads):
+            return self._machine.profile(self.function, *arrays).records
+
+    @property
+    def stages(self) -> list[str]:
+        """The names of the stages whose programs were kept; the last one, `final`, always is."""
+        return [*self._stages.modules, "final", "bytecode"]
+
+    def stage(self, name: str) -> str:
+        """The program at a stage, as text."""
+        if name == "final":
+            return self.executable.ir_text
+        if name == "bytecode":
+            return self.executable.as_text()
+        if name not in self._stages.modules:
+            raise fail("stage-unknown", f"there is no stage {name!r}", help=f"there are: {', '.join(self.stages)}")
+        return repr(self._stages.modules[name])
+
+    @cached_property
+    def kernels(self) -> list[KernelFacts]:
+        """The kernels in order of their first call."""
+        counts: dict[str, int] = {}
+        shapes: dict[str, str] = {}
+        for plan in self.executable.natives.values():
+            for step in plan.steps:
+                counts[step.kernel] = counts.get(step.kernel, 0) + 1
+                shapes.setdefault(step.kernel, _step_text(step, plan.variables))
+        for name in self.executable.kernels:
+            counts.setdefault(name, 0)
+        rules = self._stages.rules
+        return [
+            KernelFacts(n, c, "; ".join(t for t in (shapes.get(n, ""), rules.get(n, "")) if t))
+            for n, c in counts.items()
+        ]
+
+    @property
+    def memory_plan(self) -> str:
+        """Where intermediates live and how long, as text."""
+        return memory_report(self.executable)
+
+    def save(self, path: str | Path) -> None:
+        """Write an artifact that loads without the compiler: `baton.load(path)`."""
+        self.executable.save(path)
+
+    def __repr__(self) -> str:
+        inputs, outputs = (", ".join(map(str, s)) for s in (self.inputs, self.outputs))
+        return f"<Model ({inputs}) -> ({outputs})>"
+
+
+def _step_text(step: Any, variables: Sequence[str]) -> str:
+    from_dim = [f"{p.dtype}[{', '.join(str(d) for d in p.dims)}]" if _static(p.dims) else p.dtype for p in step.tensors]
+    return " ".join(from_dim)
+
+
+def _static(dims: Sequence[Any]) -> bool:
+    return all(isinstance(d, int) for d in dims)
+
+
+def _flat(result: Any) -> list[AnyArray]:
+    """The tensors of a result, tuples opened."""
+    found: list[AnyArray] = []
+    work = [result]
+    while work:
+        item = work.pop()
+        if isinstance(item, tuple) and not isinstance(item, (str,)):
+            work.extend(reversed(item))
+        else:
+            found.append(item.data if isinstance(item, NDArray) else np.asarray(item))
+    return found

@@ -1,0 +1,153 @@
+"""Operators whose rank or dtype was unknown when compiling: compiled when first called, and remembered.
+
+The key is (operator, attributes, shapes and dtypes of the arguments). What cannot be compiled (no kernel, results whose
+shape depends on the data) is answered by the operator's NumPy meaning.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from baton._src.codegen.llvm.module import compile_module
+from baton._src.ir.module import IRModule
+from baton._src.ir.op_def import NotApplicable, OpDef
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.schedule import schedule
+from baton._src.lower.relax_to_vm.kernel_arguments import kernel_signature
+from baton._src.lower.relax_to_vm.lower_module import lower_module
+from baton._src.ops.catalogue import CATALOGUE
+from baton._src.passes.relax.legalize_ops import LegalizeOps
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.nodes import Call, Function, PrimValue, ShapeExpr, StringImm, Tuple, Var
+from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.runtime.executable import Executable
+from baton._src.runtime.vm import VirtualMachine
+from baton._src.support.diagnostics import fail
+from baton._src.values.convert import from_host, to_numpy
+from baton._src.values.packed_func import PackedFunc
+from baton._src.values.prim import prim_dtype
+from baton._src.values.shape import ShapeTuple
+from baton._src.values.tensor import NDArray
+
+_REMEMBERED = 1024
+
+
+class OperatorCompiler:
+    """`compiler(name, attributes, args)` runs one operator on run-time values."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self._known: dict[Any, Callable[..., Any]] = {}
+
+    def __call__(self, name: str, attributes: Mapping[str, Any], args: Sequence[Any]) -> Any:
+        key = (name, repr(sorted(attributes.items())), tuple(_key(a) for a in args))
+        run = self._known.get(key)
+        if run is None:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            run = self._known[key] = self._prepare(name, attributes, args)
+        return run(*args)
+
+    def _prepare(self, name: str, attributes: Mapping[str, Any], args: Sequence[Any]) -> Callable[..., Any]:
+        definition: OpDef[Any] = CATALOGUE.get(name)
+        attrs = definition.attrs(**{k: _frozen(v) for k, v in attributes.items()})
+        module, tensors = self._module(definition, attrs, args)
+        main = module["main"]
+        if isinstance(main, Function) and not _has_operator(main):
+            return self._compiled(module, tensors)
+        return _reference(definition, attrs)
+
+    def _module(self, definition: OpDef[Any], attrs: Any, args: Sequence[Any]) -> tuple[IRModule, list[int]]:
+        """A module whose `main` is the one call, legalised; and which arguments are its tensors."""
+        builder = BlockBuilder()
+        params: list[Var] = []
+        operands = [_as_expr(a, f"x{i}", params) for i, a in enumerate(args)]
+        with builder.function("main", tuple(params)):
+            found = builder.emit(Call(definition.relax_op, operands, attrs))
+            builder.emit_func_output(found)
+        tensors = [i for i, a in enumerate(args) if _holds_tensors(a)]
+        return LegalizeOps()(builder.get()), tensors
+
+    def _compiled(self, module: IRModule, tensors: Sequence[int]) -> Callable[..., Any]:
+        program = lower_module(module)
+        functions = {v.name_hint: schedule(f, self.target) for v, f in program.kernels.items()}
+        code = compile_module({**functions, **program.entries}, self.target)
+        signatures = {v.name_hint: kernel_signature(v.name_hint, f) for v, f in program.machine_kernels.items()}
+        executable = program.builder.get(natives=program.natives, kernels=signatures, object_code=code)
+        run = VirtualMachine(executable)["main"]
+        return lambda *args: run(*[t for i in tensors for t in _tensors(args[i])])
+
+
+def attach_operators(executable: Executable, target: Target) -> Executable:
+    """The executable with run-time compilation of operators."""
+    return dataclasses.replace(
+        executable, attached={"call_operator": PackedFunc(OperatorCompiler(target), "call_operator")}
+    )
+
+
+def _reference(definition: OpDef[Any], attrs: Any) -> Callable[..., Any]:
+    reference = definition.reference
+    if isinstance(reference, NotApplicable):
+        raise fail("operator-reference", f"{definition.name} cannot be run: {reference.why}")
+
+    def run(*args: Any) -> Any:
+        found = reference([_as_reference(a) for a in args], attrs)
+        if isinstance(found, (tuple, list)):
+            return tuple([from_host(np.asarray(f)) for f in found])
+        return from_host(np.asarray(found))
+
+    return run
+
+
+def _as_reference(value: Any) -> Any:
+    if isinstance(value, NDArray):
+        return to_numpy(value)
+    if isinstance(value, ShapeTuple):
+        return tuple(value)
+    return [_as_reference(v) for v in value] if isinstance(value, tuple) else value
+
+
+def _as_expr(value: Any, name: str, params: list[Var]) -> Any:
+    """A run-time value as an argument: tensors become parameters, the rest literals."""
+    if isinstance(value, NDArray):
+        params.append(Var(name, TensorStructInfo(value.shape, value.dtype)))
+        return params[-1]
+    if isinstance(value, ShapeTuple):
+        return ShapeExpr(value)
+    if isinstance(value, tuple):
+        return Tuple([_as_expr(v, f"{name}_{i}", params) for i, v in enumerate(value)])
+    if isinstance(value, str):
+        return StringImm(value)
+    if prim_dtype(value) is not None:
+        return PrimValue(value)
+    raise fail("operator-argument", f"a {type(value).__name__} cannot be an argument of an operator")
+
+
+def _has_operator(function: Function) -> bool:
+    """Whether an operator is left that has no kernel."""
+    calls = [b.value for block in function.body.blocks for b in block.bindings if isinstance(b.value, Call)]
+    return any(isinstance(getattr(c.op, "definition", None), OpDef) for c in calls)
+
+
+def _holds_tensors(value: Any) -> bool:
+    return isinstance(value, NDArray) or (type(value) is tuple and any(_holds_tensors(v) for v in value))
+
+
+def _tensors(value: Any) -> list[NDArray]:
+    if isinstance(value, NDArray):
+        return [value]
+    return [t for v in value for t in _tensors(v)] if type(value) is tuple else []
+
+
+def _key(value: Any) -> Any:
+    if isinstance(value, NDArray):
+        return value.shape, str(value.dtype)
+    return tuple(_key(v) for v in value) if type(value) is tuple else (type(value).__name__, repr(value))
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(_frozen(v) for v in value) if isinstance(value, list) else value

@@ -1,0 +1,54 @@
+"""Parameters bound to constants by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import substitute
+from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
+from baton._src.relax.check.deduce import constant_info
+from baton._src.relax.nodes import Constant, Function, Var
+from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.diagnostics import fail
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.values.convert import from_host
+from baton._src.values.tensor import NDArray
+
+
+def bind_params(module: IRModule, name: str, params: Mapping[Any, Any]) -> IRModule:
+    """`module` with parameters of function `name` replaced by constants; keys are names or the parameters themselves.
+
+    Raises `DiagnosticError`: `params-unknown`, `params-mismatch` (dtype or shape that the parameter does not allow).
+    """
+    var = module.get_global_var(name)
+    function = module.functions[var]
+    if not isinstance(function, Function):
+        raise fail("params-unknown", f"{name} is not a Relax function")
+    by_name = {p.name_hint: p for p in function.params}
+    replaced: dict[Var, Constant] = {}
+    for key, content in params.items():
+        param = key if isinstance(key, Var) else by_name.get(str(key))
+        if param is None:
+            raise fail("params-unknown", f"{name} has no parameter {key!r}", help=f"it has: {', '.join(by_name)}")
+        replaced[param] = _constant(param, content)
+    kept = [p for p in function.params if p not in replaced]
+    bound = substitute(function.body, replaced)
+    return module.with_function(var, function.with_fields(params=tuple(kept), body=bound))
+
+
+def _constant(param: Var, content: Any) -> Constant:
+    value = content.data if isinstance(content, Constant) else from_host(content)
+    if not isinstance(value, NDArray):
+        raise fail("params-mismatch", f"parameter {param.name_hint} needs a tensor, not a {type(content).__name__}")
+    constant = Constant(value)
+    info = constant_info(constant)
+    wanted = param.struct_info_
+    if isinstance(wanted, TensorStructInfo):
+        if struct_info_base_check(wanted, info, Analyzer()) < BaseCheckResult.FailL2:
+            raise fail(
+                "params-mismatch",
+                f"parameter {param.name_hint} needs {wanted!r}, got a tensor of shape {value.shape} and {value.dtype}",
+            )
+    return Constant(value, info)

@@ -1,0 +1,108 @@
+"""From a Relax module to an executable: passes, lowering, scheduling, code generation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from baton._src.codegen.llvm.module import CompileOptions, compile_module
+from baton._src.driver.operator_compiler import attach_operators
+from baton._src.driver.optimize import optimize
+from baton._src.driver.params import bind_params
+from baton._src.driver.signatures import signature_facts
+from baton._src.driver.targets import chosen_target
+from baton._src.ir.module import IRModule
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.schedule import decide
+from baton._src.lower.relax_to_vm.kernel_arguments import kernel_signature
+from baton._src.lower.relax_to_vm.lower_module import lower_module
+from baton._src.lower.relax_to_vm.program import Program
+from baton._src.relax.nodes import Function
+from baton._src.runtime.executable import Executable
+from baton._src.support.diagnostics import fail
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.transform.collector import rarely_collecting
+
+EXEC_MODES = ("compiled", "bytecode")
+
+
+@dataclass
+class Stages:
+    """What `inspect` shows: the module after each step, and what became of each kernel. Texts are made when asked."""
+
+    keep: bool = False
+    modules: dict[str, IRModule] = field(default_factory=dict)
+    program: Program | None = None
+    rules: dict[str, str] = field(default_factory=dict)
+    """Which schedule rule made each kernel."""
+
+    def note(self, name: str, module: IRModule) -> None:
+        """Keep the module under `name`."""
+        if self.keep:
+            self.modules[name] = module
+
+
+def relax_build(
+    mod: IRModule | Function,
+    target: Any = None,
+    params: Mapping[str, Any] | None = None,
+    pipeline: Any = "default_build",
+    exec_mode: str = "compiled",
+    system_lib: bool | None = None,
+    *,
+    stages: Stages | None = None,
+    options: CompileOptions | None = None,
+) -> Executable:
+    """Compile a Relax module (or function, which becomes `main`).
+
+    `params` binds parameters of `main` by name to constants. `pipeline` is a name, a pass, or None for a module that is
+    lowered already. `exec_mode`: "compiled" runs dataflow functions as one native entry; "bytecode" runs every kernel call
+    and check as an instruction of the machine, for looking into a program. `system_lib` is accepted for scripts
+    written for TVM; there is nothing it could change here.
+    """
+    if exec_mode not in EXEC_MODES:
+        raise fail("api", f"unknown exec_mode {exec_mode!r}", help=f"one of {', '.join(EXEC_MODES)}")
+    module = as_module(mod)
+    found = chosen_target(target)
+    noted = stages or Stages()
+    with rarely_collecting():
+        noted.note("input", module)
+        if params:
+            module = bind_params(module, "main", params)
+        module = optimize(module, found, pipeline, noted.note)
+        program = lower_module(module, exec_mode == "compiled")
+        noted.program = program
+        facts = {"target": str(found), "exec_mode": exec_mode, "signatures": signature_facts(module)}
+        text = module_text(module)
+        return attach_operators(emit_program(program, found, options, noted, ir_text=text, facts=facts), found)
+
+
+def module_text(module: IRModule) -> str:
+    """The program as people read it; empty while no printer is bound (`wiring`)."""
+    return repr(module) if type(module).text is not None else ""
+
+
+def as_module(mod: IRModule | Function) -> IRModule:
+    """The module; a function becomes the public `main` of a new one."""
+    if isinstance(mod, IRModule):
+        return mod
+    if isinstance(mod, Function):
+        name = str(mod.attrs.get("global_symbol", "main"))
+        return IRModule({name: mod.with_attr("global_symbol", name)})
+    raise fail("api", f"cannot build a {type(mod).__name__}", help="give an IRModule or a Relax function")
+
+
+def emit_program(
+    program: Program, target: Target, options: CompileOptions | None, stages: Stages, **parts: Any
+) -> Executable:
+    """Schedule and compile the kernels and entries of `program`, and put the executable together."""
+    functions: dict[str, PrimFunc] = {}
+    for var, function in program.kernels.items():
+        decision = decide(function, target)
+        functions[var.name_hint] = decision.func
+        stages.rules[var.name_hint] = decision.rule
+    functions.update(program.entries)
+    code = compile_module(functions, target, options) if functions else b""
+    signatures = {v.name_hint: kernel_signature(v.name_hint, f) for v, f in program.machine_kernels.items()}
+    return program.builder.get(natives=program.natives, kernels=signatures, object_code=code, **parts)

@@ -1,0 +1,70 @@
+"""What the functions of a module take and give, as the executable's facts and as users see it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.ir.module import IRModule
+from baton._src.lower.relax_to_vm.dims import to_dim_expr
+from baton._src.relax.check.variables import prim_vars
+from baton._src.relax.nodes import Function, ShapeExpr
+from baton._src.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
+from baton._src.runtime.dim_expr import format_dim
+from baton._src.tir.expr import IntImm
+from baton._src.values.dtype import DataType
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """One input or output: dims are ints, or the text of a symbolic dim; `shape` is None where the rank is unknown."""
+
+    name: str
+    dtype: DataType
+    shape: tuple[int | str, ...] | None
+
+    def __str__(self) -> str:
+        dims = "?" if self.shape is None else ", ".join(map(str, self.shape))
+        return f"{self.name}: {self.dtype}[{dims}]"
+
+
+def signature_facts(module: IRModule) -> dict[str, Any]:
+    """For every public function: its inputs and outputs as JSON data."""
+    return {
+        var.name_hint: {
+            "inputs": [_spec(p.name_hint, p.struct_info_) for p in function.params],
+            "outputs": _outputs(function),
+        }
+        for var, function in module.functions.items()
+        if isinstance(function, Function) and "global_symbol" in function.attrs
+    }
+
+
+def _outputs(function: Function) -> list[list[Any]]:
+    info = function.ret_struct_info
+    fields = info.fields if isinstance(info, TupleStructInfo) else (info,)
+    names = function.attrs.get("output_names") or [f"output_{i}" for i in range(len(fields))]
+    return [_spec(str(name), field) for name, field in zip(names, fields)]
+
+
+def _spec(name: str, info: StructInfo | None) -> list[Any]:
+    if not isinstance(info, TensorStructInfo):
+        return [name, "void", None]
+    if isinstance(info.shape, ShapeExpr):
+        return [name, str(info.dtype), [_dim(d) for d in info.shape.values]]
+    return [name, str(info.dtype), None if info.ndim < 0 else ["?"] * info.ndim]
+
+
+def _dim(dim: Any) -> int | str:
+    if isinstance(dim, IntImm):
+        return dim.value
+    variables = list(dict.fromkeys(prim_vars(dim)))
+    slots = {v: i for i, v in enumerate(variables)}
+    return format_dim(to_dim_expr(dim, slots), [v.name for v in variables])
+
+
+def specs_from_facts(facts: Mapping[str, Any], function: str, kind: str) -> tuple[TensorSpec, ...]:
+    """The inputs or outputs (`kind`) that an executable notes for a public function."""
+    found: Sequence[Any] = facts.get("signatures", {}).get(function, {}).get(kind, ())
+    return tuple(TensorSpec(n, DataType(d), None if s is None else tuple(s)) for n, d, s in found)

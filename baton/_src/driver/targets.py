@@ -1,0 +1,30 @@
+"""What users say for a target, as a `Target` that code can be made for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from baton._src.ir.target import Target
+from baton._src.support.diagnostics import fail
+
+
+def chosen_target(said: Any = None) -> Target:
+    """A `Target`, a string, a mapping of options, or None for the current target (this machine if there is none).
+
+    TVM's forms for several devices (a dict or list with one CPU target) are accepted. Raises `DiagnosticError` for
+    what cannot be compiled for.
+    """
+    if isinstance(said, (list, tuple)) and len(said) == 1:
+        said = said[0]
+    if isinstance(said, Mapping) and "kind" not in said and len(said) == 1:
+        said = next(iter(said.values()))
+    if said is None:
+        current = Target.current(allow_none=True)
+        target = current if current is not None else Target("llvm")
+    else:
+        target = said if isinstance(said, Target) else Target(said)
+    kind = str(target.kind)
+    if kind != "llvm":
+        raise fail("target-kind", f"cannot compile for {kind}", help='code is made for CPUs: target "llvm"')
+    return target
