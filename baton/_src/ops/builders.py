@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from baton._src.ir.op_def import Input, OpDef
@@ -75,6 +75,16 @@ class Maker:
     def op(self, name: str, *args: Any, **attrs: Any) -> Any:
         """A call of another operator, by its neutral name."""
         return self.call(self.catalogue.get(name), args, attrs)
+
+    def tuple(self, fields: Sequence[Any]) -> Any:
+        """A tuple of expressions."""
+        return relay.Tuple(fields) if self.language == "relay" else relax.Tuple(fields)
+
+    def item(self, value: Any, index: int) -> Any:
+        """One field of a tuple-valued expression."""
+        if isinstance(value, (relay.Tuple, relax.Tuple)):
+            return value.fields[index]
+        return relay.TupleGetItem(value, index) if self.language == "relay" else relax.TupleGetItem(value, index)
 
     def const(self, value: Any, dtype: object = None) -> Any:
         """A literal."""

@@ -155,7 +155,7 @@ def decompose(b: Any, args: Any, a: BatchNormAttrs, out: Any) -> Any:
     after = tuple(range(1, ndim - from_front(a.axis, ndim)))
     if after:
         scale, shift = (b.op("expand_dims", v, axis=after) for v in (scale, shift))
-    return b.tuple(b.op("add", b.op("multiply", x, scale), shift), old_mean, old_var)
+    return b.tuple([b.op("add", b.op("multiply", x, scale), shift), old_mean, old_var])
 
 
 def _blend(b: Any, old: Any, new: Any, momentum: float) -> Any:
