@@ -129,7 +129,7 @@ class _Folder(BindingRewriter):
         for part in infos:
             shape = tuple(_number(d) for d in part.shape.values)
             outputs.append(np.zeros(shape, part.dtype.numpy))
-        run_prim_func(kernel, [*(np.ascontiguousarray(a) for a in inputs), *outputs])
+        run_prim_func(kernel, [*(np.asarray(a, order="C") for a in inputs), *outputs])
         made = tuple(NDArray(o) for o in outputs)
         return made[0] if isinstance(info, TensorStructInfo) else made
 
