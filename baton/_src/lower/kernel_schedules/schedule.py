@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules import rows
+from baton._src.lower.kernel_schedules import matmul, rows
 from baton._src.lower.kernel_schedules.stages import Declined
 from baton._src.tir.prim_func import PrimFunc
 
@@ -25,7 +25,7 @@ class Rule:
     apply: Apply
 
 
-RULES: tuple[Rule, ...] = (Rule("rows", rows.apply),)
+RULES: tuple[Rule, ...] = (Rule("matmul", matmul.apply), Rule("rows", rows.apply))
 
 
 @dataclass(frozen=True)

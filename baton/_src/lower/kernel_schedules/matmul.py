@@ -1,0 +1,381 @@
+"""Products of matrices: register tiles over packed panels.
+
+    C[batch.., i, j] = sum over k of A[batch.., i, k] * B[batch.., k, j]        (any layout; elementwise stages after it)
+
+For each panel of columns B is packed into a buffer of its own, `width` columns side by side for every k, zeros beyond the
+last column; then tiles of rows run down A. One tile holds rows x width sums in registers while k runs (unrolled by 4), and
+writes them out through the elementwise stages that follow. Panels (or blocks of rows, where panels are few) are shared between
+threads. With few rows packing does not pay: B is then read where it lies if its columns are contiguous; otherwise each result
+is a dot product, which is the general rule's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.affine import depends, step
+from baton._src.lower.kernel_schedules.anchors import Anchored, find_anchor, surrounded
+from baton._src.lower.kernel_schedules.inline import inline_elementwise
+from baton._src.lower.kernel_schedules.loops import (
+    PARALLEL,
+    VECTORIZED,
+    WORTH_A_THREAD,
+    allocated,
+    constant,
+    i64,
+    index_var,
+    local_buffer,
+    loop,
+    nest,
+    product,
+    sequence,
+)
+from baton._src.lower.kernel_schedules.rows import emit_stages
+from baton._src.lower.kernel_schedules.stages import Axis, Declined, Kernel, Stage, read_kernel
+from baton._src.lower.kernel_schedules.tiles import Accumulators, TileShape, tile_shape, unrolled_by
+from baton._src.passes.tir.flatten_buffers import as_int64
+from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer
+from baton._src.tir.intrinsics import intrinsic
+from baton._src.tir.prim_func import PrimFunc
+
+FEW_ROWS = 4
+"""Up to this many rows B is not packed."""
+UNROLL_K = 4
+
+
+@dataclass(frozen=True)
+class Product:
+    """The parts of a matrix product: axes by role, and its two factors as expressions over them."""
+
+    anchored: Anchored
+    batch: tuple[Axis, ...]
+    outer: tuple[Axis, ...]
+    """Row axes before the last one (of A and C, not of B)."""
+    rows: Axis
+    columns: Axis
+    k: Axis
+    left: PrimExpr
+    right: PrimExpr
+
+    @property
+    def stage(self) -> Stage:
+        return self.anchored.stage
+
+
+def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
+    """The rule; see the module."""
+    kernel = read_kernel(func)
+    if isinstance(kernel, Declined):
+        return kernel
+    kernel = inline_elementwise(kernel)
+    found = find_anchor(kernel, lambda s: not isinstance(_product(Anchored(s, None)), Declined))
+    if found is None:
+        return Declined("no stage is a product of matrices")
+    matrix = _product(found)
+    if isinstance(matrix, Declined):
+        return matrix
+    body = _emit(matrix, kernel, target)
+    if isinstance(body, Declined):
+        return body
+    return kernel.rebuilt(surrounded(kernel, found, body, target))
+
+
+def _product(anchored: Anchored) -> Product | Declined:
+    stage = anchored.stage
+    if stage.combiner is not tir.Add or len(stage.reduce) != 1 or len(stage.spatial) < 2:
+        return Declined("not a sum over one axis")
+    if not isinstance(stage.value, tir.Mul):
+        return Declined("the terms are no products")
+    k, columns = stage.reduce[0], stage.spatial[-1]
+    left, right = stage.value.a, stage.value.b
+    if depends(left, columns.var):
+        left, right = right, left
+    if depends(left, columns.var) or not (depends(left, k.var) and depends(right, k.var)):
+        return Declined("the factors share the columns")
+    batch = tuple(a for a in stage.spatial[:-1] if depends(right, a.var))
+    free = tuple(a for a in stage.spatial[:-1] if a not in batch)
+    if not free or not depends(right, columns.var) or not all(depends(left, a.var) for a in free if a.size != 1):
+        return Declined("a factor does not vary with the rows or columns")
+    rows = max(free, key=lambda a: (a.size != 1, stage.spatial.index(a)))
+    outer = tuple(a for a in free if a is not rows)
+    if not (_is_simple(left) and _is_simple(right)):
+        return Declined("a factor is computed, not loaded")
+    return Product(anchored, batch, outer, rows, columns, k, left, right)
+
+
+def _is_simple(value: PrimExpr) -> bool:
+    while isinstance(value, tir.Cast):
+        value = value.value
+    return isinstance(value, tir.BufferLoad)
+
+
+def _load_of(value: PrimExpr) -> tir.BufferLoad:
+    while isinstance(value, tir.Cast):
+        value = value.value
+    assert isinstance(value, tir.BufferLoad)
+    return value
+
+
+def _emit(matrix: Product, kernel: Kernel, target: Target) -> st.Stmt | Declined:
+    count = _row_count(matrix)
+    contiguous = step(_load_of(matrix.right), matrix.columns) == 1
+    if count is not None and count <= FEW_ROWS:
+        return _few_rows(matrix, target) if contiguous else Declined("few rows of dot products")
+    packed = _packed(matrix, target)
+    if count is not None:
+        return packed
+    total = product([a.extent for a in (*matrix.outer, matrix.rows)])
+    renamed = [s.renamed() for s in matrix.anchored.stages]
+    small = emit_stages(kernel, renamed, target)
+    return st.IfThenElse(tir.LE(total, i64(FEW_ROWS)), small, packed)
+
+
+def _row_count(matrix: Product) -> int | None:
+    return constant(product([a.extent for a in (*matrix.outer, matrix.rows)]))
+
+
+# --------------------------------------------------------------------------------------------------- packed
+
+
+def _packed(matrix: Product, target: Target) -> st.Stmt:
+    shape = tile_shape(target, matrix.stage.buffer.dtype)
+    width = _width(matrix, shape)
+    panels = ops.floordiv(ops.add(as_int64(matrix.columns.extent), i64(width - 1)), i64(width))
+    panel = index_var("panel")
+    start = ops.multiply(panel, i64(width))
+    packed = local_buffer("packed", (ops.multiply(as_int64(matrix.k.extent), i64(width)),), matrix.stage.buffer.dtype)
+
+    def with_panel(rows: st.Stmt) -> st.Stmt:
+        return allocated(packed, sequence(_pack(matrix, packed, start, width), rows))
+
+    def tiles(first: PrimExpr, count: PrimExpr) -> st.Stmt:
+        return _row_tiles(matrix, shape, width, first, count, start, packed)
+
+    flops = product([a.extent for a in (*matrix.batch, *matrix.outer, matrix.rows, matrix.columns, matrix.k)])
+    enough = constant(panels)
+    threads = target.num_cores
+    work = ops.multiply(product([a.extent for a in (*matrix.outer, matrix.rows, matrix.k)]), i64(max(1, width // 16)))
+    every = as_int64(matrix.rows.extent)
+    size = constant(flops)
+    few_panels = enough is not None and enough < 2 * threads and not (constant(product(_extents(matrix.batch))) or 0) > 2
+    if threads > 1 and few_panels and (size is None or size > 64 * WORTH_A_THREAD):
+        return _row_blocks(matrix, shape, panels, panel, with_panel, tiles)
+    body = with_panel(nest(matrix.outer, tiles(i64(0), every)))
+    return _shared_panels(matrix, panel, panels, body, work, threads)
+
+
+def _extents(axes: tuple[Axis, ...]) -> list[PrimExpr]:
+    return [a.extent for a in axes]
+
+
+def _width(matrix: Product, shape: TileShape) -> int:
+    size = matrix.columns.size
+    if size is not None and size <= shape.lanes * (shape.vectors - 1):
+        return shape.lanes * max(1, -(-size // shape.lanes))
+    return shape.width
+
+
+def _shared_panels(
+    matrix: Product, panel: tir.Var, panels: PrimExpr, body: st.Stmt, work: PrimExpr, threads: int
+) -> st.Stmt:
+    """Loops over batch and panels as one, shared."""
+    batches = product(_extents(matrix.batch))
+    if threads <= 1:
+        return nest(matrix.batch, loop(panel, panels, body))
+    flat = index_var("part")
+    inner: st.Stmt = st.LetStmt(panel, ops.floormod(flat, panels), body)
+    rest = ops.floordiv(flat, panels)
+    for axis in reversed(matrix.batch):
+        wide = as_int64(axis.extent)
+        value = rest if axis is matrix.batch[0] else ops.floormod(rest, wide)
+        inner = st.LetStmt(axis.var, ops.cast(axis.var.dtype, value), inner)
+        rest = ops.floordiv(rest, wide)
+    fixed = constant(work)
+    grain = max(1, WORTH_A_THREAD // max(1, fixed)) if fixed is not None else ops.floordiv(i64(WORTH_A_THREAD), ops.add(work, i64(1)))
+    return loop(flat, ops.multiply(batches, panels), inner, PARALLEL, grain=grain)
+
+
+def _row_blocks(
+    matrix: Product,
+    shape: TileShape,
+    panels: PrimExpr,
+    panel: tir.Var,
+    with_panel: Callable[[st.Stmt], st.Stmt],
+    tiles: Callable[[PrimExpr, PrimExpr], st.Stmt],
+) -> st.Stmt:
+    """Blocks of rows shared between threads, each packing the panels for itself."""
+    block = index_var("block")
+    step_rows = shape.rows * 8
+    every = as_int64(matrix.rows.extent)
+    blocks = ops.floordiv(ops.add(every, i64(step_rows - 1)), i64(step_rows))
+    first = ops.multiply(block, i64(step_rows))
+    count = ops.min(i64(step_rows), ops.subtract(every, first))
+    inner = loop(panel, panels, with_panel(tiles(first, count)))
+    return nest((*matrix.batch, *matrix.outer), loop(block, blocks, inner, PARALLEL, grain=1))
+
+
+def _pack(matrix: Product, buffer: Buffer, start: PrimExpr, width: int) -> st.Stmt:
+    """packed[k, v] = B[k, start + v], zeros beyond the last column; along whichever axis B is contiguous."""
+    k, v = index_var("k"), index_var("v")
+    column = ops.add(start, v)
+    value = _bound(matrix.right, {matrix.k: k, matrix.columns: column})
+    slot = ops.add(ops.multiply(k, i64(width)), v)
+    size = matrix.columns.size
+    whole = size is not None and size % width == 0
+    zero = ops.const(0, buffer.dtype)
+    guarded = value if whole else _where(tir.LT(column, as_int64(matrix.columns.extent)), value, zero)
+    store = st.BufferStore(buffer, guarded, (slot,))
+    if step(_load_of(matrix.right), matrix.k) == 1:
+        return loop(v, width, loop(k, matrix.k.extent, store, VECTORIZED))
+    return loop(k, matrix.k.extent, loop(v, width, store, VECTORIZED))
+
+
+def _where(condition: PrimExpr, value: PrimExpr, other: PrimExpr) -> PrimExpr:
+    return tir.Call(value.dtype, intrinsic("if_then_else"), (condition, value, other))
+
+
+def _bound(value: PrimExpr, places: dict[Axis, PrimExpr]) -> PrimExpr:
+    """`value` with axes at given places."""
+    found: PrimExpr = substitute_and_fold(value, {a.var: ops.cast(a.var.dtype, p) for a, p in places.items()})
+    return found
+
+
+def _row_tiles(
+    matrix: Product,
+    shape: TileShape,
+    width: int,
+    first: PrimExpr,
+    count: PrimExpr,
+    start: PrimExpr,
+    packed: Buffer,
+) -> st.Stmt:
+    """Tiles of `shape.rows` rows, then smaller ones for what is left."""
+    parts: list[st.Stmt] = []
+    size = constant(count)
+    tall = shape.rows * (shape.width // width)
+    done: PrimExpr = first
+    if size is None or size >= tall:
+        tile = index_var("tile")
+        place = ops.add(first, ops.multiply(tile, i64(tall)))
+        full = ops.floordiv(count, i64(tall))
+        parts.append(loop(tile, full, _tile(matrix, tall, width, place, start, packed)))
+        done = ops.add(first, ops.multiply(full, i64(tall)))
+    if size is not None:
+        rest = size % tall
+        if rest:
+            parts.append(_tile(matrix, rest, width, done, start, packed))
+    else:
+        left = ops.subtract(ops.add(first, count), done)
+        fours, ones = index_var("four"), index_var("one")
+        quads = ops.floordiv(left, i64(4))
+        parts.append(loop(fours, quads, _tile(matrix, 4, width, ops.add(done, ops.multiply(fours, i64(4))), start, packed)))
+        last = ops.add(done, ops.multiply(quads, i64(4)))
+        single = _tile(matrix, 1, width, ops.add(last, ones), start, packed)
+        parts.append(loop(ones, ops.floormod(left, i64(4)), single))
+    return sequence(*parts)
+
+
+def _tile(matrix: Product, rows: int, width: int, first: PrimExpr, start: PrimExpr, packed: Buffer) -> st.Stmt:
+    stage = matrix.stage
+    acc = Accumulators.of(rows, width, stage.buffer.dtype)
+    assert stage.init is not None
+    init = stage.init
+
+    def update(k: PrimExpr) -> st.Stmt:
+        def term(row: int, lane: tir.Var) -> PrimExpr:
+            left = _bound(matrix.left, {matrix.k: k, matrix.rows: ops.add(first, i64(row))})
+            right = tir.BufferLoad(packed, (ops.add(ops.multiply(k, i64(width)), lane),))
+            return tir.Add(acc.load(row, lane), tir.Mul(left, right))
+
+        return acc.each(term)
+
+    body = sequence(
+        acc.each(lambda row, lane: init),
+        unrolled_by(UNROLL_K, matrix.k.extent, "k", update),
+        write_out(matrix, acc, first, start),
+    )
+    return allocated(acc.buffer, body)
+
+
+def write_out(matrix: Product, acc: Accumulators, first: PrimExpr, start: PrimExpr) -> st.Stmt:
+    """Store the tile through the epilogue; columns beyond the last are left alone."""
+    size = matrix.columns.size
+    whole = size is not None and size % acc.width == 0
+    parts = []
+    for row in range(acc.rows):
+        lane = index_var("v")
+        places = {matrix.rows: ops.add(first, i64(row)), matrix.columns: ops.add(start, lane)}
+        store = matrix.anchored.store(acc.load(row, lane), {a.var: p for a, p in places.items()})
+        if not whole:
+            store = st.IfThenElse(tir.LT(places[matrix.columns], as_int64(matrix.columns.extent)), store)
+        parts.append(loop(lane, acc.width, store, VECTORIZED))
+    if whole:
+        return sequence(*parts)
+    # Full panels need no mask: two versions.
+    free = []
+    for row in range(acc.rows):
+        lane = index_var("v")
+        places = {matrix.rows: ops.add(first, i64(row)), matrix.columns: ops.add(start, lane)}
+        store = matrix.anchored.store(acc.load(row, lane), {a.var: p for a, p in places.items()})
+        free.append(loop(lane, acc.width, store, VECTORIZED))
+    inside = tir.LE(ops.add(start, i64(acc.width)), as_int64(matrix.columns.extent))
+    return st.IfThenElse(inside, sequence(*free), sequence(*parts))
+
+
+# ------------------------------------------------------------------------------------------------- few rows
+
+
+def _few_rows(matrix: Product, target: Target) -> st.Stmt:
+    """All rows at once; B read where it lies, several vectors of columns side by side."""
+    shape = tile_shape(target, matrix.stage.buffer.dtype)
+    rows = matrix.rows.size
+    assert rows is not None
+    size = matrix.columns.size
+    most = max(1, (shape.rows * shape.vectors) // max(1, rows))
+    width = shape.lanes * min(8, most)
+    if size is not None and size < width:
+        width = shape.lanes * max(1, -(-size // shape.lanes))
+    panels = ops.floordiv(ops.add(as_int64(matrix.columns.extent), i64(width - 1)), i64(width))
+    panel = index_var("panel")
+    start = ops.multiply(panel, i64(width))
+    acc = Accumulators.of(rows, width, matrix.stage.buffer.dtype)
+    full = _strip(matrix, acc, start, masked=False)
+    if size is not None and size % width == 0:
+        body = full
+    else:
+        inside = tir.LE(ops.add(start, i64(width)), as_int64(matrix.columns.extent))
+        body = st.IfThenElse(inside, full, _strip(matrix, acc, start, masked=True))
+    body = nest(matrix.outer, allocated(acc.buffer, body))
+    work = ops.multiply(as_int64(matrix.k.extent), i64(max(1, rows * width // 16)))
+    return _shared_panels(matrix, panel, panels, body, work, target.num_cores)
+
+
+def _strip(matrix: Product, acc: Accumulators, start: PrimExpr, masked: bool) -> st.Stmt:
+    init = matrix.stage.init
+    assert init is not None
+    zero = ops.const(0, acc.buffer.dtype)
+    end = as_int64(matrix.columns.extent)
+
+    def update(k: PrimExpr) -> st.Stmt:
+        def term(row: int, lane: tir.Var) -> PrimExpr:
+            column = ops.add(start, lane)
+            left = _bound(matrix.left, {matrix.k: k, matrix.rows: i64(row)})
+            right = _bound(matrix.right, {matrix.k: k, matrix.columns: column})
+            if masked:
+                right = _where(tir.LT(column, end), right, zero)
+            return tir.Add(acc.load(row, lane), tir.Mul(left, right))
+
+        return acc.each(term)
+
+    return sequence(
+        acc.each(lambda row, lane: init),
+        unrolled_by(UNROLL_K, matrix.k.extent, "k", update),
+        write_out(matrix, acc, i64(0), start),
+    )
