@@ -26,6 +26,7 @@ from baton._src.runtime.timing import Record
 from baton._src.runtime.vm import VirtualMachine
 from baton._src.support.diagnostics import fail
 from baton._src.values.convert import contiguous, from_host
+from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import AnyArray, NDArray
 
 
@@ -41,8 +42,8 @@ class KernelFacts:
 class Model:
     """A compiled model. Safe to call from several threads at once.
 
-    `inputs` and `outputs` say names, dtypes and shapes (symbolic dims by name); `num_threads` limits the threads of each
-    call (None: as many as there are cores).
+    `inputs` and `outputs` say names, dtypes and shapes (symbolic dims by name); `num_threads` limits the
+    threads of each call (None: as many as there are cores).
     """
 
     def __init__(
@@ -216,7 +217,7 @@ def _flat(result: Any) -> list[AnyArray]:
     work = [result]
     while work:
         item = work.pop()
-        if isinstance(item, tuple) and not isinstance(item, (str,)):
+        if isinstance(item, tuple) and not isinstance(item, ShapeTuple):
             work.extend(reversed(item))
         else:
             found.append(item.data if isinstance(item, NDArray) else np.asarray(item))

@@ -13,7 +13,6 @@ from baton._src.ir.expr import GlobalVar
 from baton._src.ops.syntax import build_relax, build_relay, call_global
 from baton._src.relax import nodes as relax
 from baton._src.relay import nodes as relay
-from baton._src.tir import operators as tir_operators
 
 
 @cache
@@ -23,5 +22,4 @@ def wire() -> None:
     for owner, build in owners:
         owner.build = staticmethod(build)
     # A plain function set on the class becomes a method: the callee is its first argument.
-    GlobalVar.call = staticmethod(call_global)  # type: ignore[assignment]
-    assert tir_operators.build
+    GlobalVar.call = staticmethod(call_global)
