@@ -70,19 +70,19 @@ def merge_trailing(stage: Stage) -> Stage:
     """`stage` with as many of its last spatial axes, and of its reduced axes, merged as lie together in every access.
     """
     while len(stage.spatial) > 1:
-        found = _merged(stage, stage.spatial[-2], stage.spatial[-1])
+        found = merge_pair(stage, stage.spatial[-2], stage.spatial[-1])
         if found is None:
             break
         stage = found
     while len(stage.reduce) > 1:
-        found = _merged(stage, stage.reduce[-2], stage.reduce[-1])
+        found = merge_pair(stage, stage.reduce[-2], stage.reduce[-1])
         if found is None:
             break
         stage = found
     return stage
 
 
-def _merged(stage: Stage, outer: Axis, inner: Axis) -> Stage | None:
+def merge_pair(stage: Stage, outer: Axis, inner: Axis) -> Stage | None:
     """The stage over one axis instead of two: accesses see both dims as one."""
     for node in post_order(stage.value, below=_outside_loads):
         if node is outer.var or node is inner.var:
@@ -99,7 +99,7 @@ def _merged(stage: Stage, outer: Axis, inner: Axis) -> Stage | None:
             if place is not None and place >= 0:
                 key = (node.buffer, place)
                 if key not in reshaped:
-                    reshaped[key] = _joined(node.buffer, place)
+                    reshaped[key] = joined(node.buffer, place)
                 indices = (*node.indices[:place], axis.var, *node.indices[place + 2 :])
                 return tir.BufferLoad(reshaped[key], indices)
         return None
@@ -112,10 +112,10 @@ def _merged(stage: Stage, outer: Axis, inner: Axis) -> Stage | None:
         return None
     place = stage.spatial.index(outer)
     spatial = (*stage.spatial[:place], axis, *stage.spatial[place + 2 :])
-    return replace(stage, buffer=_joined(stage.buffer, place), spatial=spatial, value=value)
+    return replace(stage, buffer=joined(stage.buffer, place), spatial=spatial, value=value)
 
 
-def _joined(buffer: Buffer, place: int) -> Buffer:
+def joined(buffer: Buffer, place: int) -> Buffer:
     """The same memory with two neighbouring dims as one."""
     shape = (
         *buffer.shape[:place],
@@ -141,7 +141,7 @@ def _outside_loads(node: Any) -> Any:
     """Children, loads being leaves."""
     if isinstance(node, tir.BufferLoad):
         return ()
-    return [c for c in _children(node)]
+    return _children(node)
 
 
 def _children(node: Any) -> list[Any]:

@@ -36,19 +36,12 @@ class Anchored:
         buffer = self.stage.buffer
 
         def rule(node: object) -> PrimExpr | None:
-            return value if isinstance(node, tir.BufferLoad) and node.buffer is buffer else None
+            return value if isinstance(node, tir.BufferLoad) and node.buffer.data is buffer.data else None
 
         moved = {own.var: at for own, at in zip(self.epilogue.spatial, spatial.values())}
         replaced = rewrite(self.epilogue.value, rule)
         indices = tuple(moved.values())
-        return st.BufferStore(self.epilogue.buffer, _moved(replaced, moved, value), indices)
-
-
-def _moved(expr: PrimExpr, moved: dict[tir.Var, PrimExpr], kept: PrimExpr) -> PrimExpr:
-    """The epilogue's axes replaced; `kept` has none of them (its variables are others)."""
-    del kept
-    found: PrimExpr = substitute_and_fold(expr, moved)
-    return found
+        return st.BufferStore(self.epilogue.buffer, substitute_and_fold(replaced, moved), indices)
 
 
 def find_anchor(kernel: Kernel, wanted: Callable[[Stage], bool]) -> Anchored | None:

@@ -62,7 +62,16 @@ class Product:
     columns: Axis
     k: Axis
     left: PrimExpr
-    right: PrimExpr
+    right: PrimExpr | None
+    """The right factor, if it is loaded as it is needed; else `pack` knows."""
+    pack: Callable[[Buffer, PrimExpr, int], st.Stmt] | None = None
+    """Writes the packed panel of `width` columns from a given one on."""
+    whole: Anchored | None = None
+    """The stages this replaces, as the kernel has them, if they differ from `anchored`."""
+
+    @property
+    def origin(self) -> Anchored:
+        return self.whole or self.anchored
 
     @property
     def stage(self) -> Stage:
@@ -105,18 +114,20 @@ def _product(anchored: Anchored) -> Product | Declined:
         return Declined("a factor does not vary with the rows or columns")
     rows = max(free, key=lambda a: (a.size != 1, stage.spatial.index(a)))
     outer = tuple(a for a in free if a is not rows)
-    if not (_is_simple(left) and _is_simple(right)):
+    if not (is_simple(left) and is_simple(right)):
         return Declined("a factor is computed, not loaded")
     return Product(anchored, batch, outer, rows, columns, k, left, right)
 
 
-def _is_simple(value: PrimExpr) -> bool:
+def is_simple(value: PrimExpr) -> bool:
+    """Whether a factor is one loaded element, possibly converted."""
     while isinstance(value, tir.Cast):
         value = value.value
     return isinstance(value, tir.BufferLoad)
 
 
-def _load_of(value: PrimExpr) -> tir.BufferLoad:
+def load_of(value: PrimExpr) -> tir.BufferLoad:
+    """The load of a simple factor."""
     while isinstance(value, tir.Cast):
         value = value.value
     assert isinstance(value, tir.BufferLoad)
@@ -125,10 +136,11 @@ def _load_of(value: PrimExpr) -> tir.BufferLoad:
 
 def _emit(matrix: Product, kernel: Kernel, target: Target) -> st.Stmt | Declined:
     count = _row_count(matrix)
-    contiguous = step(_load_of(matrix.right), matrix.columns) == 1
+    assert matrix.right is not None
+    contiguous = step(load_of(matrix.right), matrix.columns) == 1
     if count is not None and count <= FEW_ROWS:
         return _few_rows(matrix, target) if contiguous else Declined("few rows of dot products")
-    packed = _packed(matrix, target)
+    packed = packed_product(matrix, target)
     if count is not None:
         return packed
     total = product([a.extent for a in (*matrix.outer, matrix.rows)])
@@ -144,7 +156,8 @@ def _row_count(matrix: Product) -> int | None:
 # --------------------------------------------------------------------------------------------------- packed
 
 
-def _packed(matrix: Product, target: Target) -> st.Stmt:
+def packed_product(matrix: Product, target: Target) -> st.Stmt:
+    """The product over packed panels."""
     shape = tile_shape(target, matrix.stage.buffer.dtype)
     width = _width(matrix, shape)
     panels = ops.floordiv(ops.add(as_int64(matrix.columns.extent), i64(width - 1)), i64(width))
@@ -152,8 +165,10 @@ def _packed(matrix: Product, target: Target) -> st.Stmt:
     start = ops.multiply(panel, i64(width))
     packed = local_buffer("packed", (ops.multiply(as_int64(matrix.k.extent), i64(width)),), matrix.stage.buffer.dtype)
 
+    pack = matrix.pack or (lambda buffer, at, wide: _pack(matrix, buffer, at, wide))
+
     def with_panel(rows: st.Stmt) -> st.Stmt:
-        return allocated(packed, sequence(_pack(matrix, packed, start, width), rows))
+        return allocated(packed, sequence(pack(packed, start, width), rows))
 
     def tiles(first: PrimExpr, count: PrimExpr) -> st.Stmt:
         return _row_tiles(matrix, shape, width, first, count, start, packed)
@@ -223,6 +238,7 @@ def _row_blocks(
 
 def _pack(matrix: Product, buffer: Buffer, start: PrimExpr, width: int) -> st.Stmt:
     """packed[k, v] = B[k, start + v], zeros beyond the last column; along whichever axis B is contiguous."""
+    assert matrix.right is not None
     k, v = index_var("k"), index_var("v")
     column = ops.add(start, v)
     value = _bound(matrix.right, {matrix.k: k, matrix.columns: column})
@@ -232,7 +248,7 @@ def _pack(matrix: Product, buffer: Buffer, start: PrimExpr, width: int) -> st.St
     zero = ops.const(0, buffer.dtype)
     guarded = value if whole else _where(tir.LT(column, as_int64(matrix.columns.extent)), value, zero)
     store = st.BufferStore(buffer, guarded, (slot,))
-    if step(_load_of(matrix.right), matrix.k) == 1:
+    if step(load_of(matrix.right), matrix.k) == 1:
         return loop(v, width, loop(k, matrix.k.extent, store, VECTORIZED))
     return loop(k, matrix.k.extent, loop(v, width, store, VECTORIZED))
 
@@ -360,6 +376,8 @@ def _few_rows(matrix: Product, target: Target) -> st.Stmt:
 def _strip(matrix: Product, acc: Accumulators, start: PrimExpr, masked: bool) -> st.Stmt:
     init = matrix.stage.init
     assert init is not None
+    assert matrix.right is not None
+    source = matrix.right
     zero = ops.const(0, acc.buffer.dtype)
     end = as_int64(matrix.columns.extent)
 
@@ -367,7 +385,7 @@ def _strip(matrix: Product, acc: Accumulators, start: PrimExpr, masked: bool) ->
         def term(row: int, lane: tir.Var) -> PrimExpr:
             column = ops.add(start, lane)
             left = _bound(matrix.left, {matrix.k: k, matrix.rows: i64(row)})
-            right = _bound(matrix.right, {matrix.k: k, matrix.columns: column})
+            right = _bound(source, {matrix.k: k, matrix.columns: column})
             if masked:
                 right = _where(tir.LT(column, end), right, zero)
             return tir.Add(acc.load(row, lane), tir.Mul(left, right))

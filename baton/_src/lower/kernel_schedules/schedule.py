@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules import matmul, rows
+from baton._src.lower.kernel_schedules import conv2d, matmul, rows
 from baton._src.lower.kernel_schedules.stages import Declined
 from baton._src.tir.prim_func import PrimFunc
 
@@ -25,7 +25,11 @@ class Rule:
     apply: Apply
 
 
-RULES: tuple[Rule, ...] = (Rule("matmul", matmul.apply), Rule("rows", rows.apply))
+RULES: tuple[Rule, ...] = (
+    Rule("conv2d", conv2d.apply),
+    Rule("matmul", matmul.apply),
+    Rule("rows", rows.apply),
+)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,163 @@
+"""Convolutions (channels first, any number of spatial axes) as products of matrices, without building the second matrix.
+
+    Y[n, oc, p] = sum over k of W[oc, k] * X'[n, k, p]        p: output points in order;  k: (ic, kh, kw)
+
+Rows are output channels, columns output points. A panel of X' (32 points, every k) is packed from the input just before it is
+used and stays in the second-level cache while the tiles of `matmul` run down the output channels. Packing copies line by line:
+the points of a panel are a few runs of neighbours, so with stride 1 it is vector loads; strides gather. Bias, activation and
+residual are applied when a tile is written out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.affine import depends, joined, merge_pair
+from baton._src.lower.kernel_schedules.anchors import Anchored, find_anchor, surrounded
+from baton._src.lower.kernel_schedules.inline import inline_elementwise
+from baton._src.lower.kernel_schedules.loops import (
+    VECTORIZED,
+    i64,
+    index_var,
+    loop,
+    nest,
+    product,
+    sequence,
+    split_index,
+)
+from baton._src.lower.kernel_schedules.matmul import Product, is_simple, load_of, packed_product
+from baton._src.lower.kernel_schedules.stages import Axis, Declined, Stage, read_kernel
+from baton._src.passes.tir.flatten_buffers import as_int64
+from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer
+from baton._src.tir.prim_func import PrimFunc
+
+
+def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
+    """The rule; see the module."""
+    kernel = read_kernel(func)
+    if isinstance(kernel, Declined):
+        return kernel
+    kernel = inline_elementwise(kernel)
+    found = find_anchor(kernel, lambda s: not isinstance(_roles(s), Declined))
+    if found is None:
+        return Declined("no stage is a convolution with channels first")
+    matrix = _as_product(found)
+    if isinstance(matrix, Declined):
+        return matrix
+    body = packed_product(matrix, target)
+    return kernel.rebuilt(surrounded(kernel, matrix.origin, body, target))
+
+
+def _roles(stage: Stage) -> tuple[Axis, tuple[Axis, ...], PrimExpr, PrimExpr] | Declined:
+    """(output channel, output axes, weight, input) of a convolution."""
+    if stage.combiner is not tir.Add or len(stage.reduce) < 2 or not isinstance(stage.value, tir.Mul):
+        return Declined("not a sum of products over channels and window")
+    for weight, data in ((stage.value.a, stage.value.b), (stage.value.b, stage.value.a)):
+        if not (is_simple(weight) and is_simple(data)):
+            return Declined("a factor is computed, not loaded")
+        indices = load_of(weight).indices
+        window = tuple(a.var for a in stage.reduce)
+        channel = next((a for a in stage.spatial if a.var is indices[0]), None) if indices else None
+        if channel is None or not all(i is v for i, v in zip(indices[1:], window)) or len(indices) != len(window) + 1:
+            continue
+        place = stage.spatial.index(channel)
+        points = stage.spatial[place + 1 :]
+        if not points or depends(data, channel.var) or load_of(weight).buffer.strides:
+            continue
+        if all(depends(data, a.var) or a.size == 1 for a in (*points, *stage.reduce)):
+            return channel, points, weight, data
+    return Declined("no factor is a weight [out, in, window...] over the axes of the sum")
+
+
+def _as_product(anchored: Anchored) -> Product | Declined:
+    stage = anchored.stage
+    roles = _roles(stage)
+    if isinstance(roles, Declined):
+        return roles
+    channel, points, weight, data = roles
+    merged = _merge_points(anchored, points)
+    place = stage.spatial.index(channel)
+    columns = Axis(tir.Var("p", points[-1].var.dtype), product([a.extent for a in points]))
+    k = Axis(tir.Var("k", "int64"), product([a.extent for a in stage.reduce]))
+    flat = load_of(weight).buffer
+    for _ in stage.reduce[1:]:
+        flat = joined(flat, 1)
+    left: PrimExpr = tir.BufferLoad(flat, (channel.var, k.var))
+    if weight.dtype != left.dtype:
+        left = ops.cast(weight.dtype, left)
+    buffer = stage.buffer
+    for _ in points[1:]:
+        buffer = joined(buffer, place + 1)
+    spatial = (*stage.spatial[: place + 1], columns)
+    seen = replace(stage, buffer=buffer, spatial=spatial)
+    batch = stage.spatial[:place]
+
+    def pack(panel: Buffer, start: PrimExpr, width: int) -> st.Stmt:
+        return _pack(stage.reduce, points, data, panel, start, width)
+
+    epilogue = merged.epilogue if merged is not None else None
+    origin = Anchored(stage, anchored.epilogue if merged is not None else None)
+    return Product(Anchored(seen, epilogue), batch, (), channel, columns, k, left, None, pack, origin)
+
+
+def _merge_points(anchored: Anchored, points: tuple[Axis, ...]) -> Anchored | None:
+    """The anchor with its epilogue over one axis of points; None if the epilogue treats them differently."""
+    epilogue = anchored.epilogue
+    if epilogue is None:
+        return anchored
+    for _ in points[1:]:
+        found = merge_pair(epilogue, epilogue.spatial[-2], epilogue.spatial[-1])
+        if found is None:
+            return None
+        epilogue = found
+    return Anchored(anchored.stage, epilogue)
+
+
+def _pack(
+    window: tuple[Axis, ...], points: tuple[Axis, ...], data: PrimExpr, panel: Buffer, start: PrimExpr, width: int
+) -> st.Stmt:
+    """panel[k, v] = the input that output point start + v sees through k; zeros beyond the last point."""
+    last = points[-1]
+    length = as_int64(last.extent)
+    total = product([a.extent for a in points])
+    end = ops.min(ops.add(start, i64(width)), total)
+    # Lines (runs of neighbouring points) that the panel touches.
+    first_line = ops.floordiv(start, length)
+    lines = ops.add(ops.subtract(ops.floordiv(ops.subtract(end, i64(1)), length), first_line), i64(1))
+    line, u = index_var("line"), index_var("u")
+    here = ops.add(first_line, line)
+    line_start = ops.multiply(here, length)
+    begin = ops.max(start, line_start)
+    count = ops.subtract(ops.min(end, ops.add(line_start, length)), begin)
+    fresh = {a.var: tir.Var(a.var.name, a.var.dtype) for a in window}
+    k: PrimExpr = i64(0)
+    for axis in window:
+        k = ops.add(ops.multiply(k, as_int64(axis.extent)), as_int64(fresh[axis.var]))
+    where: dict[tir.Var, PrimExpr] = dict(fresh)
+    for axis, value in zip(points[:-1], split_index(here, [a.extent for a in points[:-1]])):
+        where[axis.var] = ops.cast(axis.var.dtype, value)
+    offset = ops.subtract(begin, line_start)
+    where[last.var] = ops.cast(last.var.dtype, ops.add(offset, u))
+    value = substitute_and_fold(data, where)
+    row = ops.multiply(k, i64(width))
+    slot = ops.add(ops.add(row, ops.subtract(begin, start)), u)
+    axes = [Axis(fresh[a.var], a.extent) for a in window]
+    copy = loop(u, count, st.BufferStore(panel, ops.cast(panel.dtype, value), (slot,)), VECTORIZED)
+    filled = loop(line, lines, nest(axes, copy))
+    if isinstance(total, tir.IntImm) and total.value % width == 0:
+        return filled
+    return sequence(_zeros(window, panel, start, end, width), filled)
+
+
+def _zeros(window: tuple[Axis, ...], panel: Buffer, start: PrimExpr, end: PrimExpr, width: int) -> st.Stmt:
+    """The last panel's columns beyond the end: harmless numbers instead of whatever memory holds."""
+    k, v = index_var("k"), index_var("v")
+    store = st.BufferStore(panel, ops.const(0, panel.dtype), (ops.add(ops.multiply(k, i64(width)), v),))
+    fill = loop(k, product([a.extent for a in window]), loop(v, width, store, VECTORIZED))
+    return st.IfThenElse(tir.LT(end, ops.add(start, i64(width))), fill)
