@@ -26,6 +26,8 @@ from baton._src.ops.arguments import (
 from baton._src.ops.catalogue import CATALOGUE, Catalogue
 from baton._src.ops.tuple_wrapper import TupleWrapper
 from baton._src.relax import nodes as relax
+from baton._src.relax.special_ops import special_op
+from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.relay import nodes as relay
 from baton._src.values.dtype import DataType
 
@@ -76,21 +78,42 @@ class Maker:
         """A call of another operator, by its neutral name."""
         return self.call(self.catalogue.get(name), args, attrs)
 
-    def tuple(self, fields: Sequence[Any]) -> Any:
-        """A tuple of expressions."""
-        return relay.Tuple(fields) if self.language == "relay" else relax.Tuple(fields)
-
-    def item(self, value: Any, index: int) -> Any:
-        """One field of a tuple-valued expression."""
-        if isinstance(value, (relay.Tuple, relax.Tuple)):
-            return value.fields[index]
-        return relay.TupleGetItem(value, index) if self.language == "relay" else relax.TupleGetItem(value, index)
-
     def const(self, value: Any, dtype: object = None) -> Any:
         """A literal."""
         return relay_constant(value, dtype) if self.language == "relay" else relax_constant(value, dtype)
 
-    def call(self, definition: OpDef[Any], args: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
+    def full_like(self, x: Any, value: float) -> Any:
+        """A tensor like `x` with `value` everywhere."""
+        return self.op("full_like", x, self.const(float(value), "float32"))
+
+    def tuple(self, *fields: Any) -> Any:
+        """(fields...)"""
+        return relay.Tuple(fields) if self.language == "relay" else relax.Tuple(fields)
+
+    def item(self, value: Any, index: int) -> Any:
+        """value[index]; a field of a tuple in sight is taken out at once."""
+        if isinstance(value, TupleWrapper):
+            return value[index]
+        if isinstance(value, (relay.Tuple, relax.Tuple)):
+            return value.fields[index]
+        return relay.TupleGetItem(value, index) if self.language == "relay" else relax.TupleGetItem(value, index)
+
+    def shape(self, dims: Any) -> Any:
+        """A shape as an operand (Relax)."""
+        return relax.ShapeExpr(tuple(dims))
+
+    def shape_of(self, x: Any) -> Any:
+        """The shape of `x` as an operand (Relax): its dims where they are known, else read at run time."""
+        info = x.struct_info_
+        if isinstance(info, TensorStructInfo) and isinstance(info.shape, (relax.ShapeExpr, relax.Var)):
+            return info.shape
+        return relax.Call(special_op("shape_of"), [x])
+
+    def swap_last(self, x: Any, ndim: int) -> Any:
+        """The last two of `ndim` axes exchanged."""
+        return self.op("permute_dims", x, axes=(*range(ndim - 2), ndim - 1, ndim - 2))
+
+    def call(self, definition: OpDef[Any], args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """The call itself, operands and attributes converted."""
         inputs = operands_of(definition, self.language)
         found = list(args)

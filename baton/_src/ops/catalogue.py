@@ -20,24 +20,31 @@ from baton._src.ops.elementwise.unary import UNARY
 from baton._src.ops.linalg.dense import BATCH_MATMUL, DENSE, RELAY_MATMUL
 from baton._src.ops.linalg.matmul import MATMUL
 from baton._src.ops.nn.adaptive_pooling import ADAPTIVE_POOLING
+from baton._src.ops.nn.attention import ATTENTIONS
 from baton._src.ops.nn.batch_norm import BATCH_NORM
 from baton._src.ops.nn.convolution import CONV1D, CONV2D, CONV3D
 from baton._src.ops.nn.convolution_transpose import CONV1D_TRANSPOSE, CONV2D_TRANSPOSE, CONV3D_TRANSPOSE
+from baton._src.ops.nn.dropout import DROPOUT
 from baton._src.ops.nn.normalization import NORMALIZATIONS
+from baton._src.ops.nn.padding import PADDINGS
 from baton._src.ops.nn.pooling import POOLING
 from baton._src.ops.nn.softmax import FAST_SOFTMAX, LOG_SOFTMAX, SOFTMAX
 from baton._src.ops.reduce.folds import FOLDS
 from baton._src.ops.shape.axes_moved import MOVED
 from baton._src.ops.shape.creation import CREATIONS
+from baton._src.ops.shape.dynamic_slicing import DYNAMIC_SLICES
 from baton._src.ops.shape.expansion import EXPANSIONS
 from baton._src.ops.shape.joining import JOINS
 from baton._src.ops.shape.reshape import RESHAPES
+from baton._src.ops.shape.slice_relatives import SLICE_RELATIVES
+from baton._src.ops.shape.slicing import SLICES
 from baton._src.support.diagnostics import DiagnosticError, fail
 
 ELEMENTWISE: tuple[OpDef[Any], ...] = (*UNARY, *BINARY, *CHOICES, *ACTIVATIONS)
 REDUCE: tuple[OpDef[Any], ...] = FOLDS
 LINALG: tuple[OpDef[Any], ...] = (MATMUL, DENSE, RELAY_MATMUL, BATCH_MATMUL)
 SHAPE: tuple[OpDef[Any], ...] = (*RESHAPES, *MOVED, *CREATIONS, *JOINS, *EXPANSIONS)
+SLICING: tuple[OpDef[Any], ...] = (*SLICES, *DYNAMIC_SLICES, *SLICE_RELATIVES)
 NN: tuple[OpDef[Any], ...] = (
     SOFTMAX,
     LOG_SOFTMAX,
@@ -52,6 +59,9 @@ NN: tuple[OpDef[Any], ...] = (
     *POOLING,
     *ADAPTIVE_POOLING,
     *NORMALIZATIONS,
+    *PADDINGS,
+    *ATTENTIONS,
+    DROPOUT,
 )
 
 
@@ -123,4 +133,4 @@ def unknown_op(name: str, known: Iterable[str], language: str = "") -> Diagnosti
     return fail("op-unknown", f"there is no {language}operator named {name!r}", help=wanted)
 
 
-CATALOGUE = Catalogue((*ELEMENTWISE, *REDUCE, *LINALG, *SHAPE, *NN))
+CATALOGUE = Catalogue((*ELEMENTWISE, *REDUCE, *LINALG, *SHAPE, *NN, *SLICING))

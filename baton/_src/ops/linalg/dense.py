@@ -114,13 +114,13 @@ def gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[An
     """g bᵀ and aᵀ g, transposed back."""
     left, right = args
     swap_a, swap_b = _swaps(attributes)
-    x = b.swap_last(left) if swap_a else left
-    y = b.swap_last(right) if swap_b else right
-    to_left = b.op("matmul", grad, b.swap_last(y))
-    to_right = b.op("matmul", b.swap_last(x), grad)
-    to_left = b.swap_last(to_left) if swap_a else to_left
-    to_right = b.op("collapse_sum_like", to_right, y)
-    to_right = b.swap_last(to_right) if swap_b else to_right
+    n, m = (t.struct_info.ndim for t in args)
+    x = b.swap_last(left, n) if swap_a else left
+    y = b.swap_last(right, m) if swap_b else right
+    to_left = b.op("matmul", grad, b.swap_last(y, m))
+    to_right = b.op("collapse_sum_like", b.op("matmul", b.swap_last(x, n), grad), y)
+    to_left = b.swap_last(to_left, n) if swap_a else to_left
+    to_right = b.swap_last(to_right, m) if swap_b else to_right
     return [b.op("collapse_sum_like", to_left, left), b.op("collapse_sum_like", to_right, right)]
 
 

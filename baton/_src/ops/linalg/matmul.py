@@ -45,15 +45,18 @@ def reference(inputs: Any, attributes: MatmulAttrs) -> Any:
 def gradient(b: Any, args: Any, attributes: MatmulAttrs, out: Any, grad: Any) -> list[Any]:
     """g bᵀ and aᵀ g, summed over what was broadcast."""
     left, right = args
-    row, column = left.struct_info.ndim == 1, right.struct_info.ndim == 1
+    ranks = [t.struct_info.ndim for t in args]
+    row, column = ranks[0] == 1, ranks[1] == 1
     x = b.op("expand_dims", left, axis=0) if row else left
     y = b.op("expand_dims", right, axis=1) if column else right
     g = b.op("expand_dims", grad, axis=-1) if column else grad
     g = b.op("expand_dims", g, axis=-2) if row else g
-    to_left = b.op("matmul", g, b.swap_last(y))
-    to_right = b.op("matmul", b.swap_last(x), g)
-    to_left = b.op("squeeze", b.op("collapse_sum_like", to_left, x), axis=(0,)) if row else to_left
-    to_right = b.op("squeeze", b.op("collapse_sum_like", to_right, y), axis=(1,)) if column else to_right
+    to_left = b.op("matmul", g, b.swap_last(y, max(ranks[1], 2)))
+    to_right = b.op("matmul", b.swap_last(x, max(ranks[0], 2)), g)
+    if row:
+        to_left = b.op("squeeze", b.op("collapse_sum_like", to_left, x), axis=(0,))
+    if column:
+        to_right = b.op("squeeze", b.op("collapse_sum_like", to_right, y), axis=(1,))
     return [b.op("collapse_sum_like", to_left, left), b.op("collapse_sum_like", to_right, right)]
 
 

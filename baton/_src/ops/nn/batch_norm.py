@@ -145,7 +145,9 @@ def decompose(b: Any, args: Any, a: BatchNormAttrs, out: Any) -> Any:
     if a.training:
         others = tuple(i for i in range(ndim) if i != from_front(a.axis, ndim))
         mean, var = b.op("mean", x, axis=others), b.op("variance", x, axis=others)
-        old_mean, old_var = _blend(b, old_mean, mean, a.momentum), _blend(b, old_var, var, a.momentum)
+        old_mean, old_var = (
+            _blend(b, old, new, a.momentum, dtype) for old, new in ((old_mean, mean), (old_var, var))
+        )
     scale = b.op("divide", b.const(1.0, dtype), b.op("sqrt", b.op("add", var, b.const(a.epsilon, dtype))))
     if a.scale:
         scale = b.op("multiply", gamma, scale)
@@ -155,11 +157,10 @@ def decompose(b: Any, args: Any, a: BatchNormAttrs, out: Any) -> Any:
     after = tuple(range(1, ndim - from_front(a.axis, ndim)))
     if after:
         scale, shift = (b.op("expand_dims", v, axis=after) for v in (scale, shift))
-    return b.tuple([b.op("add", b.op("multiply", x, scale), shift), old_mean, old_var])
+    return b.tuple(b.op("add", b.op("multiply", x, scale), shift), old_mean, old_var)
 
 
-def _blend(b: Any, old: Any, new: Any, momentum: float) -> Any:
-    dtype = new.struct_info.dtype
+def _blend(b: Any, old: Any, new: Any, momentum: float, dtype: Any) -> Any:
     kept = b.op("multiply", old, b.const(1 - momentum, dtype))
     return b.op("add", kept, b.op("multiply", new, b.const(momentum, dtype)))
 

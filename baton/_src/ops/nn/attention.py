@@ -1,0 +1,190 @@
+"""Scaled dot-product attention: `softmax(q kᵀ * scale + bias) v`, heads side by side.
+
+q (batch, m, heads, d), k (batch, n, heads or fewer, d), v (batch, n, heads or fewer, e) -> (batch, m, heads, e). Fewer key
+heads than query heads: each serves a group of queries. `scale` None is 1 / sqrt(d). `causal_mask` "TopLeft" lets query i see
+keys up to i, "BottomRight" up to i + n - m; `window_size` w only keys from i - w + 1 on (of the same alignment).
+The bias broadcasts to (batch, heads, m, n). Source: facts relax-ops-passes-vm §1 (nn, attention).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.broadcasting import same_dtype, same_vdevice
+from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.nn.softmax import softmax
+from baton._src.ops.precision import wide
+from baton._src.ops.reduce.folds import fold_compute
+from baton._src.ops.samples import Arr, Sample
+
+
+@attrs
+class AttentionAttrs(Attrs):
+    """Scale and mask."""
+
+    scale: Any = attr(None, "factor of the products; None: 1 / sqrt(d)")
+    causal_mask: Any = attr(None, "None, TopLeft or BottomRight")
+    window_size: Any = attr(None, "how many keys a query sees at most")
+
+
+def infer(call: OpCall[AttentionAttrs]) -> Info:
+    """(batch, m, heads, e)"""
+    q, keys, v = (call.tensor(i) for i in range(3))
+    bias = (call.tensor(3),) if len(call.args) > 3 else ()
+    dtype, device = same_dtype(call, (q, keys, v)), same_vdevice(call, (q, keys, v, *bias))
+    if call.attrs.causal_mask not in (None, "TopLeft", "BottomRight"):
+        call.fail(f"causal_mask {call.attrs.causal_mask!r} is neither TopLeft nor BottomRight", code="op-attribute")
+    for name, t in (("query", q), ("key", keys), ("value", v)):
+        if t.ndim not in (-1, 4):
+            call.fail(f"{name} must have rank 4 (batch, length, heads, size), got {show_shape(t.shape, t.ndim)}")
+    if q.shape is None or keys.shape is None or v.shape is None:
+        return TensorInfo(None, dtype, 4, device)
+    dims = DimMath(call.prover)
+    same = (
+        (q.shape[0], keys.shape[0], "batch"),
+        (q.shape[0], v.shape[0], "batch"),
+        (q.shape[3], keys.shape[3], "head size"),
+        (keys.shape[1], v.shape[1], "number of keys"),
+        (keys.shape[2], v.shape[2], "number of key heads"),
+    )
+    for a, b, what in same:
+        if dims.equal(a, b) is False:
+            call.fail(f"{what} differs: {a} against {b}, in {show_shape(q.shape)}, {show_shape(keys.shape)}, {show_shape(v.shape)}")
+    heads, shared = q.shape[2], keys.shape[2]
+    if isinstance(heads, int) and isinstance(shared, int) and (shared == 0 or heads % shared):
+        call.fail(f"{heads} query heads cannot share {shared} key heads evenly")
+    return TensorInfo((q.shape[0], q.shape[1], heads, v.shape[3]), dtype, vdevice=device)
+
+
+def _scale(a: AttentionAttrs, d: Any) -> Any:
+    return a.scale if a.scale is not None else 1 / math.sqrt(d)
+
+
+def compute(inputs: Any, a: AttentionAttrs, out: Any) -> Any:
+    """Scores, max, exp, sum, then the weighted sum of values divided by it."""
+    q, keys, v, *bias = inputs
+    d = k.reduce_axis(q.shape[3], "d")
+    group = k.index(q.shape[2]) // k.index(keys.shape[2])
+    kept = k.sum_dtype(q.dtype)
+
+    def dot(b: Any, h: Any, i: Any, j: Any) -> Any:
+        left, right = q(b, i, h, d.var), keys(b, j, h // group if not k.is_one(group) else h, d.var)
+        return k.reduce_sum(k.cast(kept, left) * k.cast(kept, right), [d])
+
+    shape = (q.shape[0], q.shape[2], q.shape[1], keys.shape[1])
+    products = k.compute(shape, dot, "scores")
+    factor = _factor(a, q, kept)
+
+    def score(b: Any, h: Any, i: Any, j: Any) -> Any:
+        value = products(b, h, i, j) * factor
+        if bias:
+            value = value + k.cast(kept, bias[0](*k.broadcast_indices(bias[0], (b, h, i, j), shape)))
+        seen = _visible(a, i, j, q.shape[1], keys.shape[1])
+        return k.select(k.all_of(seen), value, k.lowest(kept)) if seen else value
+
+    scores = k.compute(shape, score, "masked_scores")
+    top = fold_compute(scores, (3,), False, k.reduce_max, "softmax_max")
+    powers = k.compute(shape, lambda b, h, i, j: k.exp(scores(b, h, i, j) - top(b, h, i)), "softmax_exp")
+    total = fold_compute(powers, (3,), False, k.reduce_sum, "softmax_sum")
+    n = k.reduce_axis(keys.shape[1], "n")
+
+    def weigh(b: Any, i: Any, h: Any, e: Any) -> Any:
+        value = v(b, n.var, h // group if not k.is_one(group) else h, e)
+        return k.reduce_sum(powers(b, h, i, n.var) * k.cast(kept, value), [n])
+
+    weighed = k.compute(out.shape, weigh, "weighted_values")
+    return k.compute(out.shape, lambda b, i, h, e: k.cast(out.dtype, weighed(b, i, h, e) / total(b, h, i)), "attention")
+
+
+def _factor(a: AttentionAttrs, q: k.Tensor, kept: Any) -> Any:
+    d = q.shape[3]
+    if a.scale is not None or isinstance(d, k.tir.IntImm):
+        return k.const(_scale(a, d.value if isinstance(d, k.tir.IntImm) else None), kept)
+    return k.const(1, kept) / k.sqrt(k.cast(kept, d))
+
+
+def _visible(a: AttentionAttrs, i: Any, j: Any, m: Any, n: Any) -> list[Any]:
+    """The conditions under which query i sees key j."""
+    if a.causal_mask is None:
+        return []
+    place = i if a.causal_mask == "TopLeft" else i + (k.index(n) - k.index(m))
+    seen = [j <= place]
+    if a.window_size is not None:
+        seen.append(j > place - int(a.window_size))
+    return seen
+
+
+def reference(inputs: Any, a: AttentionAttrs) -> Any:
+    """The formula."""
+    q, keys, v = (wide(t) for t in inputs[:3])
+    group = q.shape[2] // keys.shape[2]
+    keys, v = (np.repeat(t, group, axis=2) for t in (keys, v))
+    scores = np.einsum("bihd,bjhd->bhij", q, keys) * q.dtype.type(_scale(a, q.shape[3]))
+    if len(inputs) > 3:
+        scores = scores + wide(inputs[3])
+    if a.causal_mask is not None:
+        m, n = scores.shape[2:]
+        place = np.arange(m)[:, None] + (0 if a.causal_mask == "TopLeft" else n - m)
+        seen = np.arange(n)[None] <= place
+        seen &= np.arange(n)[None] > place - int(a.window_size) if a.window_size is not None else True
+        scores = np.where(seen, scores, q.dtype.type(-np.inf))
+    return np.einsum("bhij,bjhe->bihe", softmax(scores, -1), v).astype(inputs[0].dtype)
+
+
+def samples() -> tuple[Sample, ...]:
+    def call(shape: tuple[Any, ...], other: tuple[Any, ...], a: AttentionAttrs, *bias: Arr, dtype: str = "float32") -> Sample:
+        tolerance = 2e-2 if "16" in dtype else 1e-4
+        operands = (Arr(shape, dtype), Arr(other, dtype), Arr(other, dtype), *bias)
+        return Sample(operands, a, rtol=tolerance, atol=tolerance)
+
+    return (
+        call(("b", "n", 2, 4), ("b", "m", 2, 4), AttentionAttrs()),
+        call((1, 3, 4, 2), (1, 5, 2, 2), AttentionAttrs(0.5, "BottomRight"), Arr((1, 4, 1, 5))),
+        call((1, 4, 2, 2), (1, 4, 2, 2), AttentionAttrs(None, "TopLeft", 2)),
+        call((1, 3, 2, 4), (1, 3, 2, 4), AttentionAttrs(), dtype="float16"),
+    )
+
+
+def relax_attention(
+    make: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    bias: Any = None,
+    scale: Any = None,
+    causal_mask: Any = None,
+    window_size: Any = None,
+) -> Any:
+    """With a bias it is `nn.attention_bias`."""
+    fields = {"scale": scale, "causal_mask": causal_mask, "window_size": window_size}
+    if bias is not None:
+        return make.op("nn.attention_bias", query, key, value, bias, **fields)
+    return make(query, key, value, **fields)
+
+
+def _define(name: str, biased: bool) -> OpDef[Any]:
+    operands = (Input("query"), Input("key"), Input("value"), *((Input("bias"),) if biased else ()))
+    return OpDef(
+        name,
+        AttentionAttrs,
+        inputs=operands,
+        infer=infer,
+        compute=compute,
+        reference=reference,
+        gradient=NotApplicable("not yet"),
+        fusion=Fusion.OPAQUE,
+        relay_name=NotApplicable("Relay composes it of other operators"),
+        relax_builder=None if biased else relax_attention,
+        samples=lambda: tuple(s for s in samples() if (len(s.args) > 3) == biased),
+        summary="Scaled dot-product attention" + (", a bias added to the scores." if biased else "."),
+    )
+
+
+ATTENTIONS: tuple[OpDef[Any], ...] = (_define("nn.attention", False), _define("nn.attention_bias", True))

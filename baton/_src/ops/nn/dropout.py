@@ -1,0 +1,58 @@
+"""Dropout, as it acts in inference: the data itself, and a mask of ones (Relay keeps both; `nn.dropout_raw`'s pair).
+
+Training draws the mask; that is what DecomposeOpsForTraining makes of it. Source: facts relax-ops-passes-vm §1 (nn).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs
+from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, TupleInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.layouts import follows_input
+from baton._src.ops.samples import Arr, Sample
+
+
+@attrs
+class DropoutAttrs(Attrs):
+    """The rate."""
+
+    rate: float = attr(0.5, "probability that an element is dropped in training")
+
+
+def infer(call: OpCall[DropoutAttrs]) -> Info:
+    """(the data, a mask of its shape)."""
+    x = call.tensor(0)
+    return TupleInfo((x, x))
+
+
+def compute(inputs: Any, a: DropoutAttrs, out: Any) -> Any:
+    """A copy, and ones."""
+    (x,) = inputs
+    return k.compute(x.shape, lambda *i: x(*i), "dropout"), k.compute(x.shape, lambda *i: k.const(1, x.dtype), "mask")
+
+
+def relay_dropout(make: Any, data: Any, rate: float = 0.5) -> Any:
+    """Relay's function gives the data alone."""
+    return make(data, rate=rate)[0]
+
+
+DROPOUT = OpDef(
+    "nn.dropout",
+    DropoutAttrs,
+    inputs=(Input("data"),),
+    outputs=2,
+    infer=infer,
+    compute=compute,
+    reference=lambda inputs, a: (inputs[0].copy(), np.ones_like(inputs[0])),
+    decompose=lambda b, args, a, out: b.tuple(args[0], b.op("ones_like", args[0])),
+    gradient=lambda b, args, a, out, grad: [b.item(grad, 0)],
+    fusion=Fusion.ELEMWISE,
+    layout=follows_input(),
+    relay_builder=relay_dropout,
+    samples=lambda: (Sample((Arr(("n", 4)),), DropoutAttrs()),),
+)

@@ -1,0 +1,241 @@
+"""Borders: nn.pad (constant, edge, reflect), nn.mirror_pad, nn.dilate.
+
+`pad_width` gives (before, after) for every axis: nested pairs in Relay, a flat list in Relax. Relay takes the fill value as a
+scalar tensor, Relax as an attribute; a negative width crops. `reflect` mirrors without repeating the edge, `symmetric` with.
+Source: facts relax-ops-passes-vm §1 (nn), relay-language §6 levels 2 and 10.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.samples import Arr, Sample
+
+Pairs = tuple[tuple[int, int], ...]
+
+
+def as_pairs(width: Any) -> Pairs:
+    """Nested pairs, or a flat list of before, after, before, after, ..."""
+    found = tuple(width)
+    if found and isinstance(found[0], int):
+        return tuple((int(found[i]), int(found[i + 1])) for i in range(0, len(found), 2))
+    return tuple((int(b), int(e)) for b, e in found)
+
+
+@attrs
+class PadAttrs(Attrs):
+    """Widths and mode."""
+
+    pad_width: Any = attr(doc="width before and after every axis")
+    pad_value: Any = attr(0.0, "what the border holds", relax_only=True)
+    pad_mode: str = attr("constant", "constant, edge, reflect or circular")
+
+    def __post_init__(self) -> None:
+        set_attr(self, "pad_width", as_pairs(self.pad_width))
+        set_attr(self, "pad_value", 0.0 if self.pad_value is None else self.pad_value)
+
+
+_MODES = ("constant", "edge", "reflect", "symmetric", "circular")
+
+
+def infer(call: OpCall[PadAttrs]) -> Info:
+    """Every dim with its widths added."""
+    x, a = call.tensor(0), call.attrs
+    if a.pad_mode not in _MODES:
+        call.fail(f"pad_mode {a.pad_mode!r} is none of {', '.join(_MODES)}", code="op-attribute")
+    if x.ndim not in (-1, len(a.pad_width)):
+        call.fail(f"pad_width has {len(a.pad_width)} pairs, the data {show_shape(x.shape, x.ndim)} has rank {x.ndim}")
+    if x.shape is None:
+        return TensorInfo(None, x.dtype, len(a.pad_width), x.vdevice)
+    math = DimMath(call.prover)
+    shape = tuple(math.add(d, b + e) for d, (b, e) in zip(x.shape, a.pad_width))
+    if any(isinstance(d, int) and d < 0 for d in shape):
+        call.fail(f"pad_width {a.pad_width} crops more than {show_shape(x.shape)} has")
+    return TensorInfo(shape, x.dtype, vdevice=x.vdevice)
+
+
+def mirrored(index: Any, extent: Any, mode: str) -> Any:
+    """Where a position outside [0, extent) is read."""
+    zero, last = k.index(0), extent - 1
+    if mode == "edge":
+        return k.minimum(k.maximum(index, zero), last)
+    if mode == "circular":
+        return k.tir.FloorMod(index, extent)
+    once = 0 if mode == "reflect" else 1
+    below = k.select(index < zero, zero - index - once, index)
+    return k.select(below > last, last + last + once - below, below)
+
+
+def compute(inputs: Any, a: PadAttrs, out: Any) -> Any:
+    """One stage: inside the data, outside the fill value (or its mirror image)."""
+    x = inputs[0]
+
+    def body(*indices: Any) -> Any:
+        places = [i - before if before else i for i, (before, _) in zip(indices, a.pad_width)]
+        if a.pad_mode != "constant":
+            pairs = zip(places, x.shape, a.pad_width)
+            return x(*(mirrored(p, k.index(d), a.pad_mode) if b > 0 or e > 0 else p for p, d, (b, e) in pairs))
+        inside: list[Any] = []
+        for i, d, (before, after) in zip(indices, x.shape, a.pad_width):
+            inside += [i >= k.index(before)] if before > 0 else []
+            inside += [i < k.index(d) + before] if after > 0 else []
+        fill = inputs[1]() if len(inputs) > 1 else k.const(_number(a.pad_value, x.dtype), x.dtype)
+        return k.if_then_else(k.all_of(inside), x(*places), fill) if inside else x(*places)
+
+    return k.compute(out.shape, body, "pad")
+
+
+def _number(value: Any, dtype: Any) -> Any:
+    return float(value) if dtype.is_float else int(value)
+
+
+def reference(inputs: Any, a: PadAttrs) -> Any:
+    """`numpy.pad`."""
+    x = inputs[0]
+    cut = tuple(slice(max(0, -b), d - max(0, -e)) for d, (b, e) in zip(x.shape, a.pad_width))
+    width = [(max(0, b), max(0, e)) for b, e in a.pad_width]
+    if a.pad_mode == "constant":
+        fill = np.asarray(inputs[1]) if len(inputs) > 1 else np.asarray(_number(a.pad_value, np_dtype(x))).astype(x.dtype)
+        result = np.full([d + b + e for d, (b, e) in zip(x[cut].shape, width)], fill, x.dtype)
+        result[tuple(slice(b, b + d) for d, (b, _) in zip(x[cut].shape, width))] = x[cut]
+        return result
+    return np.pad(x[cut], width, mode="wrap" if a.pad_mode == "circular" else a.pad_mode)
+
+
+def np_dtype(x: Any) -> Any:
+    """Its dtype as baton's."""
+    return k.DataType(x.dtype)
+
+
+def gradient(b: Any, args: Any, a: PadAttrs, out: Any, grad: Any) -> list[Any]:
+    """The middle of the gradient (constant mode)."""
+    if a.pad_mode != "constant":
+        raise NotImplementedError("the gradient of pad is known for constant borders")
+    inverse = tuple(-w for pair in a.pad_width for w in pair)
+    return [b.op("nn.pad", grad, pad_width=inverse), *(None for _ in args[1:])]
+
+
+def relay_pad(make: Any, data: Any, pad_width: Any, pad_value: Any = 0, pad_mode: str = "constant") -> Any:
+    """The fill value is an operand; a computed width makes it `dyn.nn.pad`."""
+    return make(data, pad_value, pad_width=pad_width, pad_mode=pad_mode)
+
+
+PAD = OpDef(
+    "nn.pad",
+    PadAttrs,
+    inputs=(Input("data"), Input("pad_value", "a scalar", languages=("relay",))),
+    infer=infer,
+    compute=compute,
+    reference=reference,
+    gradient=gradient,
+    fusion=Fusion.INJECTIVE,
+    relay_builder=relay_pad,
+    samples=lambda: (
+        Sample((Arr(("n", 4)),), PadAttrs((0, 0, 1, 2), 1.5)),
+        Sample((Arr(("n", 4)), Arr(())), PadAttrs(((1, 0), (0, 1)))),
+        Sample((Arr((4, "m")),), PadAttrs((1, 2, 2, 1), pad_mode="reflect")),
+        Sample((Arr((2, 3)),), PadAttrs((1, 1, 0, 2), pad_mode="edge")),
+        Sample((Arr((2, 3)),), PadAttrs((1, 1, 0, 2), pad_mode="circular")),
+        Sample((Arr((4, 5), "int32", -9, 9),), PadAttrs((-1, 0, 1, -2), 7)),
+    ),
+    summary="A border around the data: a constant, the edge, or a mirror image.",
+)
+
+
+@attrs
+class MirrorPadAttrs(Attrs):
+    """Mode and widths."""
+
+    pad_width: Any = attr(doc="width before and after every axis")
+    mode: str = attr("SYMMETRIC", "SYMMETRIC repeats the edge, REFLECT does not")
+
+    def __post_init__(self) -> None:
+        set_attr(self, "pad_width", as_pairs(self.pad_width))
+
+    @property
+    def pad_mode(self) -> str:
+        return self.mode.lower()
+
+
+MIRROR_PAD = OpDef(
+    "nn.mirror_pad",
+    MirrorPadAttrs,
+    inputs=(Input("data"),),
+    infer=infer,
+    compute=compute,
+    reference=reference,
+    gradient=NotApplicable("not yet"),
+    fusion=Fusion.INJECTIVE,
+    in_relax=False,
+    samples=lambda: (
+        Sample((Arr(("n", 4)),), MirrorPadAttrs(((0, 0), (2, 1)))),
+        Sample((Arr((3, 4)),), MirrorPadAttrs(((1, 0), (2, 1)), "REFLECT")),
+    ),
+    summary="A border that mirrors the data.",
+)
+
+
+@attrs
+class DilateAttrs(Attrs):
+    """Distances."""
+
+    strides: Any = attr(doc="distance of neighbours along every axis")
+    dilation_value: float = attr(0.0, "what lies between")
+
+    def __post_init__(self) -> None:
+        set_attr(self, "strides", tuple(int(s) for s in self.strides))
+
+
+def infer_dilate(call: OpCall[DilateAttrs]) -> Info:
+    """(extent - 1) * stride + 1 along every axis."""
+    x, a = call.tensor(0), call.attrs
+    if x.ndim not in (-1, len(a.strides)):
+        call.fail(f"strides has {len(a.strides)} numbers, the data has rank {x.ndim}")
+    if x.shape is None:
+        return TensorInfo(None, x.dtype, len(a.strides), x.vdevice)
+    math = DimMath(call.prover)
+    shape = (math.add(math.multiply(math.subtract(d, 1), s), 1) for d, s in zip(x.shape, a.strides))
+    return TensorInfo(tuple(shape), x.dtype, vdevice=x.vdevice)
+
+
+def compute_dilate(inputs: Any, a: DilateAttrs, out: Any) -> Any:
+    """Elements where every index is a multiple of its stride."""
+    (x,) = inputs
+
+    def body(*i: Any) -> Any:
+        on = [k.tir.EQ(j % s, k.index(0)) for j, s in zip(i, a.strides) if s > 1]
+        value = x(*(j // s if s > 1 else j for j, s in zip(i, a.strides)))
+        return k.if_then_else(k.all_of(on), value, k.const(_number(a.dilation_value, x.dtype), x.dtype)) if on else value
+
+    return k.compute(out.shape, body, "dilate")
+
+
+def reference_dilate(inputs: Any, a: DilateAttrs) -> Any:
+    """Strided assignment."""
+    x = inputs[0]
+    result = np.full([(d - 1) * s + 1 for d, s in zip(x.shape, a.strides)], a.dilation_value, x.dtype)
+    result[tuple(slice(None, None, s) for s in a.strides)] = x
+    return result
+
+
+DILATE = OpDef(
+    "nn.dilate",
+    DilateAttrs,
+    inputs=(Input("data"),),
+    infer=infer_dilate,
+    compute=compute_dilate,
+    reference=reference_dilate,
+    fusion=Fusion.INJECTIVE,
+    in_relax=False,
+    samples=lambda: (Sample((Arr(("n", 4)),), DilateAttrs((2, 1))),),
+    summary="Elements moved apart, a constant between them.",
+)
+
+PADDINGS: tuple[OpDef[Any], ...] = (PAD, MIRROR_PAD, DILATE)
