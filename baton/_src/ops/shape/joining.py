@@ -1,13 +1,14 @@
 """Operators that join tensors or take them apart: concat (Relay: concatenate), stack, split.
 
-`concat`: along an axis that exists; `stack`: along a new one. `split`: into equal parts (the last may be shorter in Relax) or
-at the given places. Operands agree in dtype, rank and all other dims. Source: facts relax-ops-passes-vm §1,
+`concat`: along an axis that exists; `stack`: along a new one. `split`: into equal parts (the last may be shorter) or at
+the given places. Operands agree in dtype, rank and all other dims. Source: facts relax-ops-passes-vm §1,
 relay-language §6 levels 1 and 3.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -163,7 +164,7 @@ def gradient_concat(b: Any, args: Any, attributes: ConcatAttrs, out: Any, grad: 
         at = field.shape[axis] + at
         places.append(at)
     if len(fields) == 1:
-        return [b.tuple([grad])]
+        return [b.tuple(grad)]
     return [b.op("split", grad, indices_or_sections=tuple(getattr(p, "value", p) for p in places), axis=axis)]
 
 
@@ -224,9 +225,9 @@ def gradient_stack(b: Any, args: Any, attributes: StackAttrs, out: Any, grad: An
     fields = args[0].struct_info.fields
     axis = from_front(attributes.axis, fields[0].ndim + 1)
     if len(fields) == 1:
-        return [b.tuple([b.op("squeeze", grad, axis=(axis,))])]
+        return [b.tuple(b.op("squeeze", grad, axis=(axis,)))]
     parts = b.op("split", grad, indices_or_sections=len(fields), axis=axis)
-    return [b.tuple([b.op("squeeze", b.item(parts, i), axis=(axis,)) for i in range(len(fields))])]
+    return [b.tuple(*(b.op("squeeze", b.item(parts, i), axis=(axis,)) for i in range(len(fields))))]
 
 
 STACK = OpDef(
@@ -281,7 +282,7 @@ def infer_split(call: OpCall[SplitAttrs]) -> Info:
         call.fail(f"axis {axis} of {show_shape(x.shape)} cannot be cut into {given} parts that fill it")
     math = DimMath(call.prover)
     fields = []
-    for start, stop in zip(places, places[1:]):
+    for start, stop in pairwise(places):
         extent = math.subtract(stop, start)
         extent = max(extent, 0) if isinstance(extent, int) else extent
         shape = (*x.shape[:axis], extent, *x.shape[axis + 1 :])
@@ -314,9 +315,7 @@ def compute_split(inputs: Any, attributes: SplitAttrs, out: Any) -> Any:
 
 
 def _part(x: k.Tensor, shape: Any, axis: int, start: Any, number: int) -> k.Tensor:
-    return k.compute(
-        shape, lambda *i: x(*(j + start if a == axis else j for a, j in enumerate(i))), f"split_{number}"
-    )
+    return k.compute(shape, lambda *i: x(*(j + start if a == axis else j for a, j in enumerate(i))), f"split_{number}")
 
 
 def reference_split(inputs: Any, attributes: SplitAttrs) -> Any:
