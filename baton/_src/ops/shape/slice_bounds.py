@@ -1,15 +1,15 @@
 """What a slice takes: bounds counted from either end, clipped to the axis, and how many elements lie between them.
 
-As NumPy's: a negative bound counts from the end; with a negative stride elements are taken backwards. A symbolic bound counts
-from the front (a dim cannot be negative). `inbound`: bounds are promised to lie on the axis, so nothing is clipped.
+As NumPy's: a negative bound counts from the end; with a negative stride elements are taken backwards. A symbolic bound
+counts from the front (a dim cannot be negative). `inbound`: bounds are promised to lie on the axis, so nothing is clipped.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from baton._src.ir.traverse import post_order
 from baton._src.ir.tensor_info import Dim
+from baton._src.ir.traverse import post_order
 from baton._src.ops.dims import DimMath, is_any
 from baton._src.tir import expr as tir
 
@@ -18,7 +18,7 @@ FAR = 2**31 - 1
 
 
 def bounds(math: DimMath, begin: Any, end: Any, stride: int, dim: Dim, inbound: bool) -> tuple[Dim, Dim]:
-    """The first index, and the index to stop before (-1 when going backwards to the start). None is the default bound."""
+    """The first index, and the index to stop before (-1: backwards to the start). None is the default."""
     forward = stride > 0
     if inbound:
         start = _default_begin(math, dim, forward) if begin is None else _from_front(math, begin, dim)

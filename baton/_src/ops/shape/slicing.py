@@ -1,7 +1,7 @@
-"""Slices: strided_slice, dynamic_strided_slice (Relay: dyn.strided_slice), slice_like, strided_set.
+"""Slices with bounds known when compiling: strided_slice.
 
-Relax passes axes, begin, end and strides as tuples of host scalars, Relay as attributes (or as tensors: `dyn.strided_slice`);
-`slice_mode="size"` makes Relay's `end` a number of elements, -1 for all that are left. Bounds: see `slice_bounds`.
+Relax passes axes, begin, end and strides as tuples of host scalars, Relay as attributes (or as tensors:
+`dyn.strided_slice`); `slice_mode="size"` makes Relay's `end` a number of elements, -1 for all that are left. Bounds: see `slice_bounds`.
 Source: facts relax-ops-passes-vm §1 (index), relay-language §6 levels 4 and 10.
 """
 
@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.ir.attrs import NO_ATTRS, Attrs, attr, attrs, set_attr
+from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.expr import GraphExpr, PrimExpr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
-from baton._src.ir.tensor_info import Dim, Info, PrimInfo, TensorInfo, TupleInfo
+from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, PrimInfo, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axes
-from baton._src.ops.dims import DimMath, is_any, show_shape
+from baton._src.ops.dims import DimMath, as_dim, show_shape
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.slice_bounds import bounds, length
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.expr import AnyDim, IntImm
+from baton._src.tir.expr import IntImm
 
 
 @attrs
@@ -55,7 +55,7 @@ class Cut:
 
 
 def cuts(given: Sequence[Any], a: StridedSliceAttrs, ndim: int) -> list[Cut] | None:
-    """The cuts, from arguments (axes, begin, end, strides: tuples of numbers, dims, or None if unknown) or attributes."""
+    """The cuts, from arguments (axes, begin, end, strides) or attributes."""
     if given:
         axes, begin, end = given[0], given[1], given[2]
         strides = given[3] if len(given) > 3 else None
@@ -141,7 +141,7 @@ def compute(inputs: Any, a: StridedSliceAttrs, out: Any) -> Any:
     math = DimMath(Analyzer())
     starts: dict[int, tuple[Any, int]] = {}
     for c in cuts(given, a, x.ndim) or ():
-        start, _ = bounds(math, c.begin, c.end, c.stride, _dim(x.shape[c.axis]), a.assume_inbound)
+        start, _ = bounds(math, c.begin, c.end, c.stride, as_dim(x.shape[c.axis]), a.assume_inbound)
         starts[c.axis] = (k.index(start), c.stride)
 
     def place(axis: int, i: Any) -> Any:
@@ -151,10 +151,6 @@ def compute(inputs: Any, a: StridedSliceAttrs, out: Any) -> Any:
         return start + (i if stride == 1 else i * k.index(stride))
 
     return k.compute(out.shape, lambda *i: x(*(place(axis, j) for axis, j in enumerate(i))), "strided_slice")
-
-
-def _dim(dim: Any) -> Dim:
-    return dim.value if isinstance(dim, IntImm) else dim
 
 
 def python_slices(found: Sequence[Cut], shape: tuple[int, ...]) -> tuple[slice, ...]:
@@ -189,10 +185,10 @@ def to_relax(args: Sequence[Any], a: StridedSliceAttrs) -> tuple[Sequence[Any], 
 def gradient(b: Any, args: Any, a: StridedSliceAttrs, out: Any, grad: Any) -> list[Any]:
     """The gradient written into zeros at the cut."""
     zeros = b.full_like(args[0], 0)
-    return [b.op("strided_set", zeros, grad, *args[1:], **dict(_bound_attrs(a))), *(None for _ in args[1:])]
+    return [b.op("strided_set", zeros, grad, *args[1:], **dict(bound_attributes(a))), *(None for _ in args[1:])]
 
 
-def _bound_attrs(a: Any) -> Any:
+def bound_attributes(a: Any) -> Any:
     return ((name, getattr(a, name)) for name in ("begin", "end", "strides", "axes", "slice_mode", "assume_inbound"))
 
 
@@ -213,7 +209,7 @@ def relay_builder(
     return make(data, begin=begin, end=end, strides=strides, axes=axes, slice_mode=slice_mode)
 
 
-_BOUNDS = tuple(
+SLICE_BOUNDS = tuple(
     Input(name, doc, kind="prims", optional=name == "strides", languages=("relax",))
     for name, doc in (
         ("axes", "the axes that are cut"),
@@ -246,7 +242,7 @@ def samples() -> tuple[Sample, ...]:
 STRIDED_SLICE = OpDef(
     "strided_slice",
     StridedSliceAttrs,
-    inputs=(Input("x", relay_name="data"), *_BOUNDS),
+    inputs=(Input("x", relay_name="data"), *SLICE_BOUNDS),
     infer=infer,
     compute=compute,
     reference=reference,
@@ -259,270 +255,4 @@ STRIDED_SLICE = OpDef(
     summary="Every stride-th element between two bounds, along some axes.",
 )
 
-
-# ------------------------------------------------------------------------------------------------- dynamic
-
-
-def infer_dynamic(call: OpCall[Any]) -> Info:
-    """The rank; the dims too where the bounds are constants."""
-    x = call.tensor(0)
-    for position in (1, 2, 3):
-        given = call.tensor(position)
-        if given.ndim not in (-1, 1):
-            call.fail(f"{call.op.inputs[position].name} must have rank 1, got {show_shape(given.shape, given.ndim)}")
-        if not given.dtype.is_void and not given.dtype.is_int:
-            call.fail(f"{call.op.inputs[position].name} must hold integers, got {given.dtype}", code="op-dtype")
-    if x.ndim < 0:
-        return TensorInfo(None, x.dtype, -1, x.vdevice)
-    known = [call.values[i] if i < len(call.values) else None for i in (1, 2, 3)]
-    if x.shape is not None and all(v is not None for v in known):
-        return _static_slice(call, x, known)
-    if call.op.in_relax:
-        return TensorInfo(None, x.dtype, x.ndim, x.vdevice)
-    return TensorInfo(_cut_dims(call, x), x.dtype, x.ndim, x.vdevice)
-
-
-def _cut_dims(call: OpCall[Any], x: TensorInfo) -> tuple[Dim, ...] | None:
-    """Relay: unknown where an axis is cut."""
-    if x.shape is None:
-        return None
-    count = call.tensor(1).shape
-    number = count[0] if count is not None and isinstance(count[0], int) else x.ndim
-    axes = getattr(call.attrs, "axes", None)
-    gone = range(number) if axes is None else [from_front(a, x.ndim) for a in axes]
-    return tuple(AnyDim() if i in gone else d for i, d in enumerate(x.shape))
-
-
-def _static_slice(call: OpCall[Any], x: TensorInfo, known: Sequence[Any]) -> TensorInfo:
-    assert x.shape is not None
-    a = _dynamic_attrs(call.attrs)
-    math, shape = DimMath(call.prover), list(x.shape)
-    for c in cuts(_dynamic_given(known, call.attrs), a, x.ndim) or ():
-        start, stop = bounds(math, c.begin, c.end, c.stride, shape[c.axis], False)
-        shape[c.axis] = length(math, start, stop, c.stride, False)
-    return TensorInfo(tuple(shape), x.dtype, vdevice=x.vdevice)
-
-
-def _dynamic_given(values: Sequence[Any], a: Any) -> tuple[Any, ...]:
-    lists = [tuple(int(v) for v in np.asarray(x).reshape(-1)) for x in values]
-    axes = getattr(a, "axes", None)
-    return (tuple(range(len(lists[0]))) if axes is None else axes, *lists)
-
-
-def _dynamic_attrs(a: Any) -> StridedSliceAttrs:
-    return StridedSliceAttrs(slice_mode=getattr(a, "slice_mode", "end"))
-
-
-def compute_dynamic(inputs: Any, a: Any, out: Any) -> Any:
-    """Bounds are read, counted from the front and clipped when the kernel runs."""
-    x, begin, _, strides = inputs
-    axes = getattr(a, "axes", None)
-    named = tuple(range(x.ndim)) if axes is None else tuple(from_front(v, x.ndim) for v in axes)
-    count = begin.shape[0].value if isinstance(begin.shape[0], IntImm) else len(named)
-    named = named[:count]
-
-    def place(axis: int, i: Any) -> Any:
-        if axis not in named:
-            return i
-        at = k.index(named.index(axis))
-        step = k.cast("int64", strides(at)) if getattr(a, "slice_mode", "end") == "end" else k.index(1)
-        return _runtime_start(k.cast("int64", begin(at)), step, k.index(x.shape[axis])) + i * step
-
-    return k.compute(out.shape, lambda *i: x(*(place(axis, j) for axis, j in enumerate(i))), "dynamic_strided_slice")
-
-
-def _runtime_start(begin: Any, step: Any, dim: Any) -> Any:
-    start = k.select(begin < k.index(0), begin + dim, begin)
-    forward = step > k.index(0)
-    low = k.select(forward, k.index(0), k.index(-1))
-    high = k.select(forward, dim, dim - k.index(1))
-    return k.maximum(low, k.minimum(start, high))
-
-
-def reference_dynamic(inputs: Any, a: Any) -> Any:
-    """Python's slices."""
-    x = inputs[0]
-    found = cuts(_dynamic_given(inputs[1:4], a), _dynamic_attrs(a), x.ndim) or ()
-    return np.ascontiguousarray(x[python_slices(found, x.shape)])
-
-
-_TENSOR_BOUNDS = (Input("begin"), Input("end"), Input("strides"))
-
-DYNAMIC_STRIDED_SLICE = OpDef(
-    "dynamic_strided_slice",
-    inputs=(Input("x"), *_TENSOR_BOUNDS),
-    infer=infer_dynamic,
-    compute=compute_dynamic,
-    reference=reference_dynamic,
-    gradient=NotApplicable("the cut is known only when it runs"),
-    fusion=Fusion.INJECTIVE,
-    relay_name=NotApplicable("Relay's is dyn.strided_slice"),
-    shape_values=(1, 2, 3),
-    samples=lambda: (),
-    summary="A slice of all axes whose bounds are computed.",
-)
-
-DYN_STRIDED_SLICE = OpDef(
-    "dyn.strided_slice",
-    StridedSliceAttrs,
-    inputs=(Input("data"), *_TENSOR_BOUNDS),
-    infer=infer_dynamic,
-    compute=compute_dynamic,
-    reference=reference_dynamic,
-    gradient=NotApplicable("the cut is known only when it runs"),
-    fusion=Fusion.INJECTIVE,
-    in_relax=False,
-    shape_values=(1, 2, 3),
-    samples=lambda: (),
-    summary="A slice whose bounds are computed.",
-)
-
-
-# ---------------------------------------------------------------------------------------- relatives of slices
-
-
-@attrs
-class SliceLikeAttrs(Attrs):
-    """Which axes."""
-
-    axes: Any = attr(None, "the axes that are cut; None or empty: all")
-
-
-def _cut_like(x: Any, like: Any, axes: Any) -> tuple[Any, ...]:
-    named = range(len(like)) if not axes else [from_front(a, len(x)) for a in axes]
-    return tuple(like[i] if i in named else d for i, d in enumerate(x))
-
-
-def infer_slice_like(call: OpCall[SliceLikeAttrs]) -> Info:
-    """The dims of the pattern along the axes."""
-    x, like = call.tensor(0), call.tensor(1)
-    if x.shape is None or like.shape is None:
-        return TensorInfo(None, x.dtype, x.ndim, x.vdevice)
-    if call.attrs.axes:
-        normal_axes(call, call.attrs.axes, min(x.ndim, like.ndim), "axes")
-    elif x.ndim != like.ndim:
-        call.fail(f"without axes both operands need the same rank, got {x.ndim} and {like.ndim}")
-    shape = _cut_like(x.shape, like.shape, call.attrs.axes)
-    for new, old in zip(shape, x.shape):
-        if isinstance(new, int) and isinstance(old, int) and new > old:
-            call.fail(f"cannot cut {show_shape(x.shape)} to the longer {show_shape(like.shape)}")
-    return TensorInfo(shape, x.dtype, vdevice=x.vdevice)
-
-
-SLICE_LIKE = OpDef(
-    "slice_like",
-    SliceLikeAttrs,
-    inputs=(Input("data"), Input("shape_like")),
-    infer=infer_slice_like,
-    compute=lambda inputs, a, out: k.compute(out.shape, lambda *i: inputs[0](*i), "slice_like"),
-    reference=lambda inputs, a: np.ascontiguousarray(
-        inputs[0][tuple(slice(0, d) for d in _cut_like(inputs[0].shape, inputs[1].shape, a.axes))]
-    ),
-    gradient=NotApplicable("not offered by Relay"),
-    fusion=Fusion.INJECTIVE,
-    in_relax=False,
-    samples=lambda: (
-        Sample((Arr((5, 6)), Arr((2, "m"))), SliceLikeAttrs()),
-        Sample((Arr((5, 6)), Arr((2, 3))), SliceLikeAttrs(axes=(-1,))),
-    ),
-    summary="The leading part of a tensor that has the shape of another.",
-)
-
-
-def infer_set(call: OpCall[StridedSliceAttrs]) -> Info:
-    """The data itself."""
-    x, v = call.tensor(0), call.tensor(1)
-    if not x.dtype.is_void and not v.dtype.is_void and x.dtype != v.dtype:
-        call.fail(f"the values must have the dtype of the data, {x.dtype}, got {v.dtype}", code="op-dtype")
-    return x
-
-
-def compute_set(inputs: Any, a: StridedSliceAttrs, out: Any) -> Any:
-    """The new value where an index lies in the cut along every axis."""
-    x, v = inputs[:2]
-    given = [g for g in inputs[2:] if g is not None]
-    math = DimMath(Analyzer())
-    starts: dict[int, tuple[Any, int]] = {}
-    for c in cuts(_set_given(given), a, x.ndim) or ():
-        start, _ = bounds(math, c.begin, c.end, c.stride, _dim(x.shape[c.axis]), a.assume_inbound)
-        starts[c.axis] = (k.index(start), c.stride)
-
-    def body(*indices: Any) -> Any:
-        inside, source = [], []
-        for axis, i in enumerate(indices):
-            if axis not in starts:
-                source.append(i)
-                continue
-            start, stride = starts[axis]
-            distance = i - start if stride > 0 else start - i
-            step = k.index(abs(stride))
-            at = distance if abs(stride) == 1 else distance // step
-            inside += [distance >= k.index(0), at < k.index(v.shape[axis])]
-            inside += [] if abs(stride) == 1 else [k.tir.EQ(distance % step, k.index(0))]
-            source.append(at)
-        return k.if_then_else(k.all_of(inside), v(*source), x(*indices)) if inside else v(*source)
-
-    return k.compute(out.shape, body, "strided_set")
-
-
-def _set_given(given: Sequence[Any]) -> tuple[Any, ...]:
-    """Tuples (axes, begin, end, strides), or none at all."""
-    return tuple(given)
-
-
-def reference_set(inputs: Any, a: StridedSliceAttrs) -> Any:
-    """Assignment to Python's slices."""
-    found = np.array(inputs[0])
-    found[python_slices(cuts(inputs[2:], a, found.ndim) or (), found.shape)] = inputs[1]
-    return found
-
-
-def gradient_set(b: Any, args: Any, a: StridedSliceAttrs, out: Any, grad: Any) -> list[Any]:
-    """To the data outside the cut, to the values inside."""
-    options = dict(_bound_attrs(a))
-    inner = b.op("strided_slice", grad, *args[2:], **options)
-    outer = b.op("strided_set", grad, b.full_like(args[1], 0), *args[2:], **options)
-    return [outer, inner, *(None for _ in args[2:])]
-
-
-def relay_set(
-    make: Any, data: Any, v: Any, begin: Any, end: Any, strides: Any = None, slice_mode: str = "end"
-) -> Any:
-    """Constant bounds become attributes."""
-    lists = [_list(x) for x in (begin, end, strides)]
-    return make(data, v, begin=lists[0], end=lists[1], strides=lists[2], slice_mode=slice_mode)
-
-
-def _list(value: Any) -> Any:
-    if value is None:
-        return None
-    data = getattr(value, "data", value)
-    return tuple(int(x) for x in np.asarray(getattr(data, "data", data)).reshape(-1))
-
-
-STRIDED_SET = OpDef(
-    "strided_set",
-    StridedSliceAttrs,
-    inputs=(Input("data"), Input("v", "the new values"), *_BOUNDS),
-    infer=infer_set,
-    compute=compute_set,
-    reference=reference_set,
-    gradient=gradient_set,
-    fusion=Fusion.INJECTIVE,
-    in_relax=False,
-    relay_builder=relay_set,
-    samples=lambda: (
-        Sample((Arr(("n", 6)), Arr(("n", 2))), StridedSliceAttrs(axes=(1,), begin=(1,), end=(3,))),
-        Sample((Arr((5, 6)), Arr((2, 3))), StridedSliceAttrs(begin=(4, 0), end=(0, 6), strides=(-2, 2))),
-    ),
-    summary="A copy of a tensor with new values in a slice.",
-)
-
-SLICES: tuple[OpDef[Any], ...] = (
-    STRIDED_SLICE,
-    DYNAMIC_STRIDED_SLICE,
-    DYN_STRIDED_SLICE,
-    SLICE_LIKE,
-    STRIDED_SET,
-)
-
+SLICES: tuple[OpDef[Any], ...] = (STRIDED_SLICE,)

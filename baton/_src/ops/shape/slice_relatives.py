@@ -1,0 +1,160 @@
+"""Relatives of slices: slice_like (cut to the shape of another tensor), strided_set (new values in a slice).
+
+Source: facts relay-language §6 levels 4 and 10.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.axes import from_front, normal_axes
+from baton._src.ops.dims import DimMath, as_dim, show_shape
+from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.shape.slice_bounds import bounds
+from baton._src.ops.shape.slicing import (
+    SLICE_BOUNDS,
+    StridedSliceAttrs,
+    bound_attributes,
+    cuts,
+    python_slices,
+)
+from baton._src.tir.arith.analyzer import Analyzer
+
+
+@attrs
+class SliceLikeAttrs(Attrs):
+    """Which axes."""
+
+    axes: Any = attr(None, "the axes that are cut; None or empty: all")
+
+
+def _cut_like(x: Any, like: Any, axes: Any) -> tuple[Any, ...]:
+    named = range(len(like)) if not axes else [from_front(a, len(x)) for a in axes]
+    return tuple(like[i] if i in named else d for i, d in enumerate(x))
+
+
+def infer_slice_like(call: OpCall[SliceLikeAttrs]) -> Info:
+    """The dims of the pattern along the axes."""
+    x, like = call.tensor(0), call.tensor(1)
+    if x.shape is None or like.shape is None:
+        return TensorInfo(None, x.dtype, x.ndim, x.vdevice)
+    if call.attrs.axes:
+        normal_axes(call, call.attrs.axes, min(x.ndim, like.ndim), "axes")
+    elif x.ndim != like.ndim:
+        call.fail(f"without axes both operands need the same rank, got {x.ndim} and {like.ndim}")
+    shape = _cut_like(x.shape, like.shape, call.attrs.axes)
+    for new, old in zip(shape, x.shape):
+        if isinstance(new, int) and isinstance(old, int) and new > old:
+            call.fail(f"cannot cut {show_shape(x.shape)} to the longer {show_shape(like.shape)}")
+    return TensorInfo(shape, x.dtype, vdevice=x.vdevice)
+
+
+SLICE_LIKE = OpDef(
+    "slice_like",
+    SliceLikeAttrs,
+    inputs=(Input("data"), Input("shape_like")),
+    infer=infer_slice_like,
+    compute=lambda inputs, a, out: k.compute(out.shape, lambda *i: inputs[0](*i), "slice_like"),
+    reference=lambda inputs, a: np.ascontiguousarray(
+        inputs[0][tuple(slice(0, d) for d in _cut_like(inputs[0].shape, inputs[1].shape, a.axes))]
+    ),
+    gradient=NotApplicable("not offered by Relay"),
+    fusion=Fusion.INJECTIVE,
+    in_relax=False,
+    samples=lambda: (
+        Sample((Arr((5, 6)), Arr((2, "m"))), SliceLikeAttrs()),
+        Sample((Arr((5, 6)), Arr((2, 3))), SliceLikeAttrs(axes=(-1,))),
+    ),
+    summary="The leading part of a tensor that has the shape of another.",
+)
+
+
+def infer_set(call: OpCall[StridedSliceAttrs]) -> Info:
+    """The data itself."""
+    x, v = call.tensor(0), call.tensor(1)
+    if not x.dtype.is_void and not v.dtype.is_void and x.dtype != v.dtype:
+        call.fail(f"the values must have the dtype of the data, {x.dtype}, got {v.dtype}", code="op-dtype")
+    return x
+
+
+def compute_set(inputs: Any, a: StridedSliceAttrs, out: Any) -> Any:
+    """The new value where an index lies in the cut along every axis."""
+    x, v = inputs[:2]
+    given = [g for g in inputs[2:] if g is not None]
+    math = DimMath(Analyzer())
+    starts: dict[int, tuple[Any, int]] = {}
+    for c in cuts(given, a, x.ndim) or ():
+        start, _ = bounds(math, c.begin, c.end, c.stride, as_dim(x.shape[c.axis]), a.assume_inbound)
+        starts[c.axis] = (k.index(start), c.stride)
+
+    def body(*indices: Any) -> Any:
+        inside, source = [], []
+        for axis, i in enumerate(indices):
+            if axis not in starts:
+                source.append(i)
+                continue
+            start, stride = starts[axis]
+            distance = i - start if stride > 0 else start - i
+            step = k.index(abs(stride))
+            at = distance if abs(stride) == 1 else distance // step
+            inside += [distance >= k.index(0), at < k.index(v.shape[axis])]
+            inside += [] if abs(stride) == 1 else [k.tir.EQ(distance % step, k.index(0))]
+            source.append(at)
+        return k.if_then_else(k.all_of(inside), v(*source), x(*indices)) if inside else v(*source)
+
+    return k.compute(out.shape, body, "strided_set")
+
+
+def reference_set(inputs: Any, a: StridedSliceAttrs) -> Any:
+    """Assignment to Python's slices."""
+    found = np.array(inputs[0])
+    found[python_slices(cuts(inputs[2:], a, found.ndim) or (), found.shape)] = inputs[1]
+    return found
+
+
+def gradient_set(b: Any, args: Any, a: StridedSliceAttrs, out: Any, grad: Any) -> list[Any]:
+    """To the data outside the cut, to the values inside."""
+    options = dict(bound_attributes(a))
+    inner = b.op("strided_slice", grad, *args[2:], **options)
+    outer = b.op("strided_set", grad, b.full_like(args[1], 0), *args[2:], **options)
+    return [outer, inner, *(None for _ in args[2:])]
+
+
+def relay_set(make: Any, data: Any, v: Any, begin: Any, end: Any, strides: Any = None, slice_mode: str = "end") -> Any:
+    """Constant bounds become attributes."""
+    lists = [_list(x) for x in (begin, end, strides)]
+    return make(data, v, begin=lists[0], end=lists[1], strides=lists[2], slice_mode=slice_mode)
+
+
+def _list(value: Any) -> Any:
+    if value is None:
+        return None
+    data = getattr(value, "data", value)
+    return tuple(int(x) for x in np.asarray(getattr(data, "data", data)).reshape(-1))
+
+
+STRIDED_SET = OpDef(
+    "strided_set",
+    StridedSliceAttrs,
+    inputs=(Input("data"), Input("v", "the new values"), *SLICE_BOUNDS),
+    infer=infer_set,
+    compute=compute_set,
+    reference=reference_set,
+    gradient=gradient_set,
+    fusion=Fusion.INJECTIVE,
+    in_relax=False,
+    relay_builder=relay_set,
+    samples=lambda: (
+        Sample((Arr(("n", 6)), Arr(("n", 2))), StridedSliceAttrs(axes=(1,), begin=(1,), end=(3,))),
+        Sample((Arr((5, 6)), Arr((2, 3))), StridedSliceAttrs(begin=(4, 0), end=(0, 6), strides=(-2, 2))),
+    ),
+    summary="A copy of a tensor with new values in a slice.",
+)
+
+SLICE_RELATIVES = (SLICE_LIKE, STRIDED_SET)
