@@ -1,0 +1,106 @@
+"""The pipelines of Relax, as tuples of pass values; each line says why it stands where it stands.
+
+    for step in default(): module = step(module)      or      Sequential(default())(module)
+
+TVM's names are kept for what TVM has (`zero`, `default_build`); `default` is what `baton.compile` and `relax.build` run
+before lowering to native entries (`lower.relax_to_vm`), which takes call_tir as it is and plans memory itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from baton._src.passes.relax.annotate_tir_op_pattern import AnnotateTIROpPattern
+from baton._src.passes.relax.attach_global_symbol import AttachGlobalSymbol
+from baton._src.passes.relax.call_tir_rewrite import CallTIRRewrite
+from baton._src.passes.relax.canonicalize_bindings import CanonicalizeBindings
+from baton._src.passes.relax.dataflow_blocks import ConvertToDataflow, ToNonDataflow
+from baton._src.passes.relax.dead_code_elimination import DeadCodeElimination
+from baton._src.passes.relax.decompose_ops import DecomposeOpsForInference
+from baton._src.passes.relax.eliminate_common_subexpr import EliminateCommonSubexpr
+from baton._src.passes.relax.fold_constant import FoldConstant
+from baton._src.passes.relax.fold_scale_into_weights import FoldScaleIntoWeights
+from baton._src.passes.relax.fuse_ops import FuseOps
+from baton._src.passes.relax.fuse_tir import FuseTIR
+from baton._src.passes.relax.inline_private_functions import InlinePrivateFunctions
+from baton._src.passes.relax.kill_after_last_use import KillAfterLastUse
+from baton._src.passes.relax.lambda_lift import LambdaLift
+from baton._src.passes.relax.legalize_ops import LegalizeOps
+from baton._src.passes.relax.normalize import Normalize
+from baton._src.passes.relax.remove_purity_checking import RemovePurityChecking
+from baton._src.passes.relax.rewrite_dataflow_reshape import RewriteDataflowReshape
+from baton._src.support.diagnostics import fail
+from baton._src.transform.passes import Pass
+
+Pipeline = tuple[Pass, ...]
+
+
+def simplify() -> Pipeline:
+    """Graph-level work, while operators are still operators."""
+    return (
+        Normalize(),  # whatever the front end gave: normal form, every StructInfo known
+        LambdaLift(),  # first-order functions from here on: nothing below looks into inner functions
+        InlinePrivateFunctions(),  # helpers become part of what is optimised; recursive ones stay
+        CanonicalizeBindings(),  # copies and tuple detours hide operands from the passes below
+        DecomposeOpsForInference(),  # batch_norm as scale and shift, so that both can be folded
+        CanonicalizeBindings(),  # ... whose tuple of results is taken apart right away
+        FoldConstant(),  # weights alone: transposes, the scale and shift of normalisations
+        FoldScaleIntoWeights(),  # a scale behind a convolution costs nothing once it is in the weights
+        CanonicalizeBindings(),  # the copies that leaves
+        EliminateCommonSubexpr(),  # before kernels exist: operators compare cheaply
+        DeadCodeElimination(),  # what folding and merging left without users
+    )
+
+
+def kernels() -> Pipeline:
+    """From operators to fused kernels."""
+    return (
+        LegalizeOps(),  # operators of known rank become PrimFuncs; the rest is left to run-time compilation
+        AnnotateTIROpPattern(),  # users' own PrimFuncs join in fusion, too
+        ConvertToDataflow(),  # fusion looks at dataflow blocks; programs written without them get them here
+        RewriteDataflowReshape(),  # a reshape is a view, not a kernel; before fusion, which would bury it
+        FuseOps(),  # which kernels run together
+        FuseTIR(),  # ... as one
+        DeadCodeElimination(),  # kernels that live on only inside fused ones
+    )
+
+
+def default() -> Pipeline:
+    """What `compile` runs."""
+    return (*simplify(), *kernels())
+
+
+def zero() -> Pipeline:
+    """TVM's `zero`, the default of `get_pipeline`."""
+    return (
+        LegalizeOps(),
+        AnnotateTIROpPattern(),
+        FoldConstant(),
+        FuseOps(),
+        FuseTIR(),
+    )
+
+
+def default_build() -> Pipeline:
+    """TVM's `default_build`, as far as its steps are passes here; memory planning and the shape heap are lowering's."""
+    return (
+        LegalizeOps(),  # nothing to do where `zero` ran
+        RewriteDataflowReshape(),  # needs dataflow blocks, so before they go
+        ToNonDataflow(),  # calls with effects may not stand in dataflow blocks
+        RemovePurityChecking(),  # nor in pure functions
+        CallTIRRewrite(),  # allocations become visible ...
+        KillAfterLastUse(),  # ... and so can end
+        AttachGlobalSymbol(),
+    )
+
+
+PIPELINES: dict[str, Callable[[], Pipeline]] = {"default": default, "zero": zero, "default_build": default_build}
+"""By name, for `relax.get_pipeline`."""
+
+
+def get_pipeline(name: str = "zero") -> Pipeline:
+    """The passes of a pipeline; `DiagnosticError` (`pipeline-unknown`) for a name there is none of."""
+    found = PIPELINES.get(name)
+    if found is None:
+        raise fail("pipeline-unknown", f"there is no pipeline {name!r}", help=f"known: {', '.join(PIPELINES)}")
+    return found()
