@@ -6,15 +6,14 @@ Most passes ask about expressions alone; leaving the types (and their dims) out 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, Op
-from baton._src.ir.traverse import post_order
+from baton._src.ir.traverse import post_order, rebuild
 from baton._src.ir.types import Constructor
 from baton._src.relay.nodes import (
     Call,
-    Clause,
     Constant,
     Function,
     If,
@@ -98,4 +97,67 @@ def global_vars(root: Any) -> list[GlobalVar]:
     return [e for e in walk(root) if isinstance(e, GlobalVar)]
 
 
-__all__ = ["Clause", "binders", "global_vars", "parts", "pattern_vars", "walk"]
+def with_parts(expr: Any, done: Mapping[Any, Any]) -> Any:
+    """`expr` with the expressions below it replaced as `done` says; itself if none is. Notes are kept."""
+    match expr:
+        case Call():
+            return expr.with_fields(op=done.get(expr.op, expr.op), args=_each(expr.args, done))
+        case Tuple():
+            return expr.with_fields(fields=_each(expr.fields, done))
+        case TupleGetItem():
+            return expr.with_fields(tuple_value=done.get(expr.tuple_value, expr.tuple_value))
+        case Let():
+            return expr.with_fields(value=done.get(expr.value, expr.value), body=done.get(expr.body, expr.body))
+        case If():
+            branches = (done.get(b, b) for b in (expr.true_branch, expr.false_branch))
+            chosen, other = branches
+            return expr.with_fields(cond=done.get(expr.cond, expr.cond), true_branch=chosen, false_branch=other)
+        case Function():
+            return expr.with_fields(body=done.get(expr.body, expr.body))
+        case Match():
+            clauses = tuple(c.with_fields(rhs=done.get(c.rhs, c.rhs)) for c in expr.clauses)
+            same = all(a is b for a, b in zip(clauses, expr.clauses))
+            data = done.get(expr.data, expr.data)
+            return expr.with_fields(data=data, clauses=expr.clauses if same else clauses)
+        case RefCreate():
+            return expr.with_fields(value=done.get(expr.value, expr.value))
+        case RefRead():
+            return expr.with_fields(ref=done.get(expr.ref, expr.ref))
+        case RefWrite():
+            return expr.with_fields(ref=done.get(expr.ref, expr.ref), value=done.get(expr.value, expr.value))
+        case TempExpr():
+            return rebuild(expr, done)
+        case _:
+            return expr
+
+
+def _each(exprs: tuple[Any, ...], done: Mapping[Any, Any]) -> tuple[Any, ...]:
+    made = tuple(done.get(e, e) for e in exprs)
+    return exprs if all(a is b for a, b in zip(made, exprs)) else made
+
+
+def rewrite(root: Any, rule: Callable[[Any, Any], Any]) -> Any:
+    """Rewrite expressions bottom-up, each node of the DAG once: `rule(old, new)` sees a node before and after its parts
+    were rewritten and gives a replacement, or None to keep `new`. What does not change stays the same object."""
+    done: dict[Any, Any] = {}
+    for node in walk(root):
+        made = with_parts(node, done) if done else node
+        found = rule(node, made)
+        if found is None:
+            found = made
+        if found is not node:
+            done[node] = found
+    return done.get(root, root)
+
+
+def replace(root: Any, replacements: Mapping[Any, Any]) -> Any:
+    """`root` with the expressions in `replacements` (compared by identity) replaced; replacements are not entered."""
+    if not replacements:
+        return root
+    done: dict[Any, Any] = dict(replacements)
+    for node in post_order(root, below=lambda n: () if n in replacements else parts(n)):
+        if node not in replacements:
+            made = with_parts(node, done)
+            if made is not node:
+                done[node] = made
+    return done.get(root, root)

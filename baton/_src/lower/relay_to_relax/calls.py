@@ -68,7 +68,11 @@ class Calls:
         definition = op.definition
         if definition is None:
             raise fail("relay-operator", f"{op.name} has no definition", span=node.span)
-        attrs = node.attrs if getattr(node, "attrs", None) is not None else definition.attrs()
+        attrs = getattr(node, "attrs", None)
+        if not definition.attrs.names:
+            attrs = None
+        elif attrs is None:
+            attrs = definition.attrs()
         given: Sequence[Any] = args
         if definition.relay_to_relax is not None:
             given, attrs = definition.relay_to_relax(list(args), attrs)

@@ -10,11 +10,10 @@ import warnings
 from typing import Any
 
 from baton._src.ir.module import IRModule
-from baton._src.ir.traverse import rebuild
 from baton._src.relay.check.elaboration import Elaboration
 from baton._src.relay.check.infer_type import Relations, infer_expr, infer_type
-from baton._src.relay.expressions import walk
-from baton._src.relay.nodes import Call, Clause, Constant, If, Match
+from baton._src.relay.expressions import rewrite
+from baton._src.relay.nodes import Call, Constant
 from baton._src.relay.text.names import OperatorNames
 from baton._src.support.diagnostics import Diagnostic, Severity
 from baton._src.values.dtype import DataType
@@ -59,27 +58,17 @@ def _replacements(elaboration: Elaboration, catalogue: OperatorNames) -> dict[An
 
 
 def _rewritten(root: Any, changed: dict[Any, Any]) -> Any:
-    done: dict[Any, Any] = {}
-    for node in walk(root):
-        if isinstance(node, Constant):
-            made = changed.get(node, node)
-        elif isinstance(node, Match):
-            clauses = tuple(_clause(c, done) for c in node.clauses)
-            made = node.with_fields(data=done.get(node.data, node.data))
-            made = made if clauses == node.clauses else made.with_fields(clauses=clauses)
-        else:
-            made = rebuild(node, done)
-        if isinstance(node, If) and node in changed:
-            op = changed[node]
-            condition = Call(op, (made.cond,), op.definition.attrs(), span=made.cond.span)
-            made = made.with_fields(cond=condition)
-        if made is not node:
-            done[node] = made
-    return done.get(root, root)
+    def rule(old: Any, new: Any) -> Any:
+        if old not in changed:
+            return None
+        if isinstance(old, Constant):
+            return changed[old]
+        op = changed[old]
+        record = op.definition.attrs
+        condition = Call(op, (new.cond,), record() if record.names else None, span=new.cond.span)
+        return new.with_fields(cond=condition)
 
-
-def _clause(clause: Clause, done: dict[Any, Any]) -> Clause:
-    return clause.with_fields(rhs=done.get(clause.rhs, clause.rhs))
+    return rewrite(root, rule)
 
 
 def _warn(elaboration: Elaboration) -> None:
@@ -87,8 +76,10 @@ def _warn(elaboration: Elaboration) -> None:
     for node in elaboration.reduced:
         op = elaboration.conditions[node]
         message = f"this condition compares whole tensors; it is read as {op}(...)"
-        warnings.warn(Diagnostic("relay-condition", message, node.cond.span, severity=Severity.WARNING).render())
+        warnings.warn(
+            Diagnostic("relay-condition", message, node.cond.span, severity=Severity.WARNING).render(), stacklevel=4
+        )
     for match, index in elaboration.unreachable:
         span = match.clauses[index].lhs.span or match.span
         message = "this clause can never run: those before it cover every case"
-        warnings.warn(Diagnostic("relay-unreachable", message, span, severity=Severity.WARNING).render())
+        warnings.warn(Diagnostic("relay-unreachable", message, span, severity=Severity.WARNING).render(), stacklevel=4)

@@ -60,12 +60,13 @@ class Names:
         return Tuple((), span=cursor.span_of(token))
 
     def default_attrs(self, callee: Any) -> Any:
-        """The attributes of a call that gives none; None for what is no operator."""
+        """The attributes of a call that gives none; None for an operator without attributes and for other callees."""
         if not isinstance(callee, Op) or callee.definition is None:
             return None
         if callee not in self._default_attrs:
+            record = callee.definition.attrs
             try:
-                self._default_attrs[callee] = callee.definition.attrs()
+                self._default_attrs[callee] = record() if record.names else None
             except TypeError:
                 self._default_attrs[callee] = None
         return self._default_attrs[callee]

@@ -163,7 +163,7 @@ class Printer:
                 continue
             text = yield self._one(node)
             shared = self._uses.get(node, 0) > 1
-            if isinstance(node, (Op, GlobalVar, Constructor, Var)) or (type(node) is Constant and not shared):
+            if isinstance(node, _ATOMS):
                 texts[node] = text
             elif node is root and not shared:
                 return text
@@ -310,8 +310,6 @@ def _parenthesised(lines: list[str]) -> str:
 
 def _is_inline(node: Any, texts: dict[Any, str]) -> bool:
     """Unshared tuples and projections of simple things stay in place."""
-    if isinstance(node, Constant):
-        return True
     if isinstance(node, TupleGetItem):
         return texts[node.tuple_value].startswith("%")
     simple = all(len(texts[f]) < 80 and "(" not in texts[f] for f in node.fields) if isinstance(node, Tuple) else False

@@ -1,0 +1,102 @@
+"""Makes Relay nodes inside passes: calls by operator name with their types known at once, constants, tuples.
+
+`Build` is also what `OpDef.decompose` and `OpDef.gradient` get as their builder, so that they serve Relay as well.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.node import set_note
+from baton._src.ir.types import TensorType, TupleType
+from baton._src.ops.builders import make_attrs
+from baton._src.ops.catalogue import CATALOGUE, Catalogue
+from baton._src.relay.check.solver import Solver
+from baton._src.relay.info import to_info
+from baton._src.relay.nodes import Call, Constant, Tuple, TupleGetItem
+from baton._src.tir.expr import literal
+from baton._src.values.dtype import DataType
+from baton._src.values.tensor import NDArray
+
+
+class Build:
+    """Nodes of one rewriting, all of them typed where their parts are."""
+
+    def __init__(self, catalogue: Catalogue = CATALOGUE) -> None:
+        self.catalogue = catalogue
+        self._rule = Solver().rule
+
+    def op(self, name: str, *args: Any, **attrs: Any) -> Any:
+        """A call of the operator with this neutral name. Numbers become constants of the first tensor's dtype."""
+        definition = self.catalogue.get(name)
+        made = [self._argument(a, args) for a in args]
+        return self.call(Call(definition.relay_op, made, make_attrs(definition, attrs)))
+
+    def _argument(self, value: Any, args: tuple[Any, ...]) -> Any:
+        if isinstance(value, (int, float)):
+            dtype = next((dtype_of(a) for a in args if not isinstance(a, (int, float))), DataType("float32"))
+            return self.const(value, dtype)
+        return self.tuple(*value) if isinstance(value, (tuple, list)) else value
+
+    def call(self, node: Call) -> Call:
+        """`node` with its type, if the types of its arguments are known."""
+        types = [a.checked_type_ for a in node.args]
+        if None not in types and node.op.definition is not None:
+            constants = [a.data.data if isinstance(a, Constant) else None for a in node.args]
+            set_note(node, "checked_type_", self._rule.quick(node.op, types, node.attrs, constants, node.span))
+        return node
+
+    def const(self, value: Any, dtype: object = None) -> Constant:
+        """A constant tensor."""
+        array = np.asarray(value, None if dtype is None else DataType(dtype).numpy)
+        made = Constant(NDArray(np.ascontiguousarray(array).reshape(array.shape)))
+        set_note(made, "checked_type_", TensorType(tuple(literal(d) for d in array.shape), made.data.dtype))
+        return made
+
+    def full_like(self, value: Any, number: float) -> Any:
+        """A tensor like `value` filled with a number: a scalar, which broadcasts."""
+        return self.const(number, dtype_of(value))
+
+    def tuple(self, *fields: Any) -> Tuple:
+        made = Tuple(fields)
+        types = [f.checked_type_ for f in fields]
+        if None not in types:
+            set_note(made, "checked_type_", TupleType(types))
+        return made
+
+    def item(self, value: Any, index: int) -> Any:
+        """A projection; of a tuple written here, its field."""
+        if isinstance(value, Tuple):
+            return value.fields[index]
+        made = TupleGetItem(value, index)
+        if isinstance(value.checked_type_, TupleType):
+            set_note(made, "checked_type_", value.checked_type_.fields[index])
+        return made
+
+    def info(self, value: Any) -> Any:
+        """What is known of a typed expression, as operators see it."""
+        return to_info(value.checked_type)
+
+
+def dtype_of(expr: Any) -> DataType:
+    """The dtype of a typed tensor expression."""
+    type_ = expr.checked_type
+    found: DataType = type_.dtype
+    return found
+
+
+def shape_of(expr: Any) -> tuple[int, ...] | None:
+    """The static shape of a typed tensor expression; None if it is not one."""
+    type_ = expr.checked_type_
+    if not isinstance(type_, TensorType) or not isinstance(type_.shape, tuple):
+        return None
+    dims = tuple(getattr(d, "value", None) for d in type_.shape)
+    return None if any(d is None for d in dims) else tuple(int(d) for d in dims if d is not None)
+
+
+def is_call(expr: Any, *names: str) -> bool:
+    """Whether `expr` is a call of one of these operators (neutral names)."""
+    definition = getattr(getattr(expr, "op", None), "definition", None)
+    return isinstance(expr, Call) and definition is not None and definition.name in names

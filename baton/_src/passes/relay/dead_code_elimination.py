@@ -1,0 +1,105 @@
+"""DeadCodeElimination: drop lets whose variable nobody uses; keep those with effects.
+
+let %u = %x + 1; %x                       becomes   %x
+let %u = ref_write(%r, 1); %x             stays
+let %u = %x + 1; %u * 2    (inline_once)  becomes   (%x + 1) * 2
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from baton._src.ir.module import IRModule
+from baton._src.passes.relay.effects import Effects
+from baton._src.passes.relay.relay_pass import RelayFunctionPass
+from baton._src.relay.expressions import parts, walk, with_parts
+from baton._src.relay.nodes import Function, If, Let, Match, Var
+from baton._src.transform.context import PassContext
+
+
+@dataclass(frozen=True)
+class DeadCodeElimination(RelayFunctionPass):
+    """`inline_once` also puts a value in place of a variable that is used once in the same scope."""
+
+    opt_level: ClassVar[int] = 1
+    required: ClassVar[tuple[str, ...]] = ("InferType",)
+    inline_once: bool = False
+    ignore_impurity: bool = False
+
+    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+        effects = set() if self.ignore_impurity else Effects(module).of_nodes(function)
+        function = _drop_unused(function, effects)
+        if not self.inline_once or effects:
+            return function
+        return _inline_once(function)
+
+
+def _drop_unused(function: Any, effects: set[Any]) -> Any:
+    """What only a dropped value used is dropped in turn."""
+    uses = _count(function)
+    dead: set[Any] = set()
+    for node in walk(function):  # inner lets come first
+        if isinstance(node, Let) and uses.get(node.var, 0) == 0 and node.value not in effects:
+            dead.add(node)
+            _uncount(node.value, uses)
+    if not dead:
+        return function
+    done: dict[Any, Any] = {}
+    for node in walk(function):
+        made = done.get(node.body, node.body) if node in dead else with_parts(node, done)
+        if made is not node:
+            done[node] = made
+    return done.get(function, function)
+
+
+def _count(root: Any) -> dict[Any, int]:
+    uses: dict[Any, int] = {}
+    for node in walk(root):
+        for part in parts(node):
+            uses[part] = uses.get(part, 0) + 1
+    for node in walk(root):  # a function that only calls itself is not used
+        if isinstance(node, Let) and isinstance(node.value, Function):
+            own = sum(p is node.var for inner in walk(node.value) for p in parts(inner)) if uses.get(node.var) else 0
+            uses[node.var] = uses.get(node.var, 0) - own
+    return uses
+
+
+def _uncount(root: Any, uses: dict[Any, int]) -> None:
+    """`root` is used once less; so are its parts if that was the last time."""
+    work = [root]
+    while work:
+        node = work.pop()
+        uses[node] = uses.get(node, 0) - 1
+        if uses[node] <= 0 and not isinstance(node, Var):
+            work.extend(parts(node))
+
+
+def _inline_once(function: Any) -> Any:
+    uses = _count(function)
+    nested = _used_in_nested_scope(function)
+    order = walk(function)
+    once = {n.var: n.value for n in order if isinstance(n, Let) and uses.get(n.var) == 1 and n.var not in nested}
+    values = {var: value for var, value in once.items() if not isinstance(value, Function)}
+    done: dict[Any, Any] = {}
+    for node in order if values else ():  # a let's value comes before its body, so before the use of the variable
+        if node in values:
+            done[node] = done.get(values[node], values[node])
+        elif isinstance(node, Let) and node.var in values:
+            done[node] = done.get(node.body, node.body)
+        else:
+            made = with_parts(node, done)
+            if made is not node:
+                done[node] = made
+    return done.get(function, function)
+
+
+def _used_in_nested_scope(function: Any) -> set[Any]:
+    """Variables mentioned below a branch, a clause or a closure: putting their value there would move the work."""
+    found: set[Any] = set()
+    for node in walk(function.body):
+        if isinstance(node, (If, Match, Function)):
+            inner = parts(node) if isinstance(node, Function) else parts(node)[1:]
+            for root in inner:
+                found.update(n for n in walk(root) if isinstance(n, Var))
+    return found

@@ -1,0 +1,92 @@
+"""FoldConstant: operator calls on constants become their value.
+
+    (1 + 2) * %x      becomes   3 * %x
+
+Values come from `OpDef.reference`. Stateful operators stay, results larger than `max_bytes` too (unless an argument was
+as large). Quantised dialect operators are folded only with `fold_qnn`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from baton._src.ir.expr import Op
+from baton._src.ir.module import IRModule
+from baton._src.ir.node import set_note
+from baton._src.ir.op_def import NotApplicable
+from baton._src.passes.relay.relay_pass import RelayFunctionPass
+from baton._src.relay.expressions import rewrite
+from baton._src.relay.nodes import Call, Constant, Let, Tuple, TupleGetItem
+from baton._src.relay.reference_calls import call_reference
+from baton._src.transform.context import PassContext
+from baton._src.values.tensor import NDArray
+
+
+@dataclass(frozen=True)
+class FoldConstant(RelayFunctionPass):
+    """See the module's docstring."""
+
+    opt_level: ClassVar[int] = 2
+    fold_qnn: bool = False
+    max_bytes: int = 1 << 28
+
+    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+        known: dict[Any, Any] = {}
+
+        def rule(old: Any, new: Any) -> Any:
+            found = self._fold(new, known)
+            if isinstance(new, Let) and _is_constant(new.value):
+                known[new.var] = new.value
+            return found
+
+        # Variables bound to constants are seen by their users on a second look.
+        function = rewrite(function, rule)
+        if known:
+            function = rewrite(function, lambda old, new: known.get(new))
+            function = rewrite(function, lambda old, new: self._fold(new, known))
+            function = rewrite(function, lambda old, new: new.body if _is_dead(new, known) else None)
+        return function
+
+    def _fold(self, node: Any, known: dict[Any, Any]) -> Any:
+        if isinstance(node, TupleGetItem) and isinstance(node.tuple_value, Tuple):
+            return node.tuple_value.fields[node.index]
+        if not isinstance(node, Call) or not isinstance(node.op, Op) or not node.args:
+            return None
+        definition = node.op.definition
+        if definition is None or definition.stateful or not definition.pure:
+            return None
+        if isinstance(definition.reference, NotApplicable) or (node.op.name.startswith("qnn.") and not self.fold_qnn):
+            return None
+        if not all(_is_constant(a) for a in node.args):
+            return None
+        return self._constant(call_reference(node.op, [_value(a) for a in node.args], node), node)
+
+    def _constant(self, value: Any, node: Any) -> Any:
+        made = _expression(value)
+        if made is not None:
+            set_note(made, "checked_type_", node.checked_type_)
+            set_note(made, "span", node.span)
+        return made
+
+
+def _is_constant(expr: Any) -> bool:
+    return isinstance(expr, Constant) or (isinstance(expr, Tuple) and all(isinstance(f, Constant) for f in expr.fields))
+
+
+def _value(expr: Any) -> Any:
+    return expr.data if isinstance(expr, Constant) else tuple(f.data for f in expr.fields)
+
+
+def _expression(value: Any) -> Any:
+    if isinstance(value, NDArray):
+        return Constant(value)
+    if isinstance(value, tuple):
+        fields = [_expression(v) for v in value]
+        return None if None in fields else Tuple(fields)
+    return None
+
+
+def _is_dead(node: Any, known: dict[Any, Any]) -> bool:
+    """A let of a constant that was put in its place everywhere."""
+    return isinstance(node, Let) and node.var in known

@@ -1,0 +1,128 @@
+"""Puts chosen nodes of a graph into lets, each in the scope it is evaluated in and before its first use there.
+
+The machinery of ToBasicBlockNormalForm and ToANormalForm: both differ only in which nodes get a let. Existing lets keep
+their place and their variable. Nested scopes are tasks, each scope is one walk with a stack of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from baton._src.ir.node import set_note
+from baton._src.relay.expressions import parts, with_parts
+from baton._src.relay.nodes import Constant, Function, If, Let, Match, Var
+from baton._src.relay.scopes import Scope, Scopes
+from baton._src.support.trampoline import Task, run
+
+Lets = list[tuple[Var, Any]]
+
+
+class LetPlacement:
+    """Rewrites one function; `wants_let(node)` says which nodes are bound."""
+
+    def __init__(self, scopes: Scopes, wants_let: Callable[[Any], bool]) -> None:
+        self._scopes = scopes
+        self._wants_let = wants_let
+        self._done: dict[Any, Any] = {}
+        self._count = 0
+        self._needs = self._needed_inside()
+
+    def function(self, function: Function) -> Function:
+        body = run(self._scope(function.body))
+        return function.with_fields(body=body)
+
+    def expression(self, expr: Any) -> Any:
+        return run(self._scope(expr))
+
+    def _needed_inside(self) -> dict[Any, list[Any]]:
+        """For each node that opens scopes: what it needs inside from the scopes around it."""
+        needs: dict[Any, dict[Any, None]] = {}
+        for node in self._scopes.lifted:
+            home = self._scopes.of[node]
+            for inner in self._scopes.used_from(node):
+                here: Scope = inner
+                while here.parent is not home and here.parent is not None:
+                    here = here.parent
+                if here is not home:
+                    needs.setdefault(here.owner, {})[node] = None
+        return {owner: list(found) for owner, found in needs.items()}
+
+    def _scope(self, root: Any) -> Task[Any]:
+        """The expression of a scope: its lets, then its value."""
+        lets: Lets = []
+        value = yield self._value(root, lets)
+        for var, bound in reversed(lets):
+            made = Let(var, bound, value)
+            set_note(made, "checked_type_", value.checked_type_)
+            value = made
+        return value
+
+    def _value(self, root: Any, lets: Lets) -> Task[Any]:
+        done = self._done
+        stack: list[tuple[str, Any]] = [("visit", root)]
+        while stack:
+            action, node = stack.pop()
+            if action == "visit":
+                if node in done:
+                    continue
+                if isinstance(node, Let):
+                    stack += [("bind", node), ("value", node.value)]
+                else:
+                    stack.append(("finish", node))
+                    stack.extend(("visit", p) for p in reversed(self._below(node)))
+            elif action == "value":  # a let's own value is bound by that let, not by another
+                if node in done or isinstance(node, Let):
+                    stack.append(("visit", node))
+                else:
+                    stack.append(("rebuild", node))
+                    stack.extend(("visit", p) for p in reversed(self._below(node)))
+            elif action == "bind":
+                lets.append((node.var, done[node.value]))
+                if not isinstance(node.value, (Var, Constant)) and self._scopes.shared(node.value):
+                    done[node.value] = node.var
+                stack += [("alias", node), ("visit", node.body)]
+            elif action == "alias":
+                done[node] = done[node.body]
+            elif node not in done:
+                made = yield self._rebuild(node)
+                if action == "finish" and self._wants_let(node):
+                    made = self._bound(made, node, lets)
+                done[node] = made
+        return done[root]
+
+    def _bound(self, made: Any, node: Any, lets: Lets) -> Var:
+        self._count += 1
+        var = Var(f"v{self._count}")
+        set_note(var, "checked_type_", node.checked_type_)
+        lets.append((var, made))
+        return var
+
+    def _below(self, node: Any) -> list[Any]:
+        needed = self._needs.get(node, [])
+        match node:
+            case If():
+                return [node.cond, *needed]
+            case Match():
+                return [node.data, *needed]
+            case Function():
+                return needed
+            case _:
+                return list(parts(node))
+
+    def _rebuild(self, node: Any) -> Task[Any]:
+        done = self._done
+        match node:
+            case If():
+                chosen = yield self._scope(node.true_branch)
+                other = yield self._scope(node.false_branch)
+                return node.with_fields(cond=done[node.cond], true_branch=chosen, false_branch=other)
+            case Match():
+                clauses = []
+                for clause in node.clauses:
+                    clauses.append(clause.with_fields(rhs=(yield self._scope(clause.rhs))))
+                return node.with_fields(data=done[node.data], clauses=tuple(clauses))
+            case Function():
+                return node.with_fields(body=(yield self._scope(node.body)))
+            case _:
+                return with_parts(node, done)

@@ -1,0 +1,27 @@
+"""The bases of Relay's passes: over one function at a time, or over the whole module with types inferred."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from baton._src.ir.module import IRModule
+from baton._src.relay.check.infer_type import infer_type
+from baton._src.relay.nodes import Function
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import FunctionPass
+
+
+class RelayFunctionPass(FunctionPass):
+    """Treats each Relay function by itself. With `typed` the functions come with their types, and leave with them."""
+
+    function_class: ClassVar[type] = Function
+    typed: ClassVar[bool] = True
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        if not self.typed:
+            return super().run(module, ctx)
+        return infer_type(super().run(infer_type(module), ctx))
+
+    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+        """The function rewritten; the same object if nothing changed."""
+        raise NotImplementedError

@@ -1,0 +1,47 @@
+"""ToGraphNormalForm: lets become graph edges; the value stands wherever the variable stood.
+
+    let %v1 = log(%x); add(%v1, %y)      becomes      add(log(%x), %y)
+
+A let of a recursive function stays, and so does one with effects (references), whose place matters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from baton._src.ir.module import IRModule
+from baton._src.passes.relay.effects import Effects
+from baton._src.passes.relay.relay_pass import RelayFunctionPass
+from baton._src.relay.expressions import walk, with_parts
+from baton._src.relay.nodes import Function, Let
+from baton._src.transform.context import PassContext
+
+
+@dataclass(frozen=True)
+class ToGraphNormalForm(RelayFunctionPass):
+    """See the module's docstring."""
+
+    opt_level: ClassVar[int] = 1
+
+    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+        effects = Effects(module).of_nodes(function)
+        order = walk(function)
+        inlined = {n.var: n.value for n in order if isinstance(n, Let) and not _stays(n, effects)}
+        done: dict[Any, Any] = {}
+        for node in order:  # a let's value comes before its body, so before every use of the variable
+            if node in inlined:
+                done[node] = done.get(inlined[node], inlined[node])
+            elif isinstance(node, Let) and node.var in inlined:
+                done[node] = done.get(node.body, node.body)
+            else:
+                made = with_parts(node, done)
+                if made is not node:
+                    done[node] = made
+        return done.get(function, function)
+
+
+def _stays(let: Let, effects: set[Any]) -> bool:
+    if let.value in effects:
+        return True
+    return isinstance(let.value, Function) and any(node is let.var for node in walk(let.value))
