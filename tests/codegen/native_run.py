@@ -30,8 +30,8 @@ def build(func: PrimFunc, target: Target = HOST, checked: bool = False) -> Nativ
     return load(compile_module({"f": func}, target, options))
 
 
-def call(library: NativeLibrary, func: PrimFunc, *arguments: Any) -> str | None:
-    """Call `f` with arrays for buffers and numbers for scalars; shape variables come from the arrays. The fault, if
+def call(library: NativeLibrary, func: PrimFunc, *arguments: Any, symbol: str = "f") -> str | None:
+    """Call a function with arrays for buffers and numbers for scalars; shape variables come from the arrays. The fault, if
     any.
     """
     kinds: list[Any] = []
@@ -51,7 +51,7 @@ def call(library: NativeLibrary, func: PrimFunc, *arguments: Any) -> str | None:
     for param in params[len(arguments) :]:
         kinds.append(ctypes.c_int64)
         values.append(shapes[param.var])
-    ctypes.CFUNCTYPE(None, *kinds)(library.address("f"))(*values)
+    ctypes.CFUNCTYPE(None, *kinds)(library.address(symbol))(*values)
     return library.take_fault()
 
 

@@ -1,11 +1,12 @@
-"""Convolutions (channels first, any number of spatial axes) as products of matrices, without building the second matrix.
+"""Convolutions (channels first, any number of spatial axes) as products of matrices, without building the second
+matrix.
 
     Y[n, oc, p] = sum over k of W[oc, k] * X'[n, k, p]        p: output points in order;  k: (ic, kh, kw)
 
-Rows are output channels, columns output points. A panel of X' (32 points, every k) is packed from the input just before it is
-used and stays in the second-level cache while the tiles of `matmul` run down the output channels. Packing copies line by line:
-the points of a panel are a few runs of neighbours, so with stride 1 it is vector loads; strides gather. Bias, activation and
-residual are applied when a tile is written out.
+Rows are output channels, columns output points. A panel of X' (32 points, every k) is packed from the input just
+before it is used and stays in the second-level cache while the tiles of `matmul` run down the output channels.
+Packing copies line by line: the points of a panel are a few runs of neighbours, so with stride 1 it is vector loads;
+strides gather. Bias, activation and residual are applied when a tile is written out.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
     C[batch.., i, j] = sum over k of A[batch.., i, k] * B[batch.., k, j]        (any layout; elementwise stages after it)
 
-For each panel of columns B is packed into a buffer of its own, `width` columns side by side for every k, zeros beyond the
-last column; then tiles of rows run down A. One tile holds rows x width sums in registers while k runs (unrolled by 4), and
-writes them out through the elementwise stages that follow. Panels (or blocks of rows, where panels are few) are shared between
-threads. With few rows packing does not pay: B is then read where it lies if its columns are contiguous; otherwise each result
-is a dot product, which is the general rule's business.
+For each panel of columns B is packed into a buffer of its own, `width` columns side by side for every k, zeros beyond
+the last column; then tiles of rows run down A. One tile holds rows x width sums in registers while k runs (unrolled
+by 4), and writes them out through the elementwise stages that follow. Panels (or blocks of rows, where panels are
+few) are shared between threads. With few rows packing does not pay: B is then read where it lies if its columns are
+contiguous; otherwise each result is a dot product, which is the general rule's business.
 """
 
 from __future__ import annotations
@@ -179,7 +179,9 @@ def packed_product(matrix: Product, target: Target) -> st.Stmt:
     work = ops.multiply(product([a.extent for a in (*matrix.outer, matrix.rows, matrix.k)]), i64(max(1, width // 16)))
     every = as_int64(matrix.rows.extent)
     size = constant(flops)
-    few_panels = enough is not None and enough < 2 * threads and not (constant(product(_extents(matrix.batch))) or 0) > 2
+    few_panels = (
+        enough is not None and enough < 2 * threads and not (constant(product(_extents(matrix.batch))) or 0) > 2
+    )
     if threads > 1 and few_panels and (size is None or size > 64 * WORTH_A_THREAD):
         return _row_blocks(matrix, shape, panels, panel, with_panel, tiles)
     body = with_panel(nest(matrix.outer, tiles(i64(0), every)))
@@ -213,7 +215,11 @@ def _shared_panels(
         inner = st.LetStmt(axis.var, ops.cast(axis.var.dtype, value), inner)
         rest = ops.floordiv(rest, wide)
     fixed = constant(work)
-    grain = max(1, WORTH_A_THREAD // max(1, fixed)) if fixed is not None else ops.floordiv(i64(WORTH_A_THREAD), ops.add(work, i64(1)))
+    grain = (
+        max(1, WORTH_A_THREAD // max(1, fixed))
+        if fixed is not None
+        else ops.floordiv(i64(WORTH_A_THREAD), ops.add(work, i64(1)))
+    )
     return loop(flat, ops.multiply(batches, panels), inner, PARALLEL, grain=grain)
 
 
@@ -291,7 +297,9 @@ def _row_tiles(
         left = ops.subtract(ops.add(first, count), done)
         fours, ones = index_var("four"), index_var("one")
         quads = ops.floordiv(left, i64(4))
-        parts.append(loop(fours, quads, _tile(matrix, 4, width, ops.add(done, ops.multiply(fours, i64(4))), start, packed)))
+        parts.append(
+            loop(fours, quads, _tile(matrix, 4, width, ops.add(done, ops.multiply(fours, i64(4))), start, packed))
+        )
         last = ops.add(done, ops.multiply(quads, i64(4)))
         single = _tile(matrix, 1, width, ops.add(last, ones), start, packed)
         parts.append(loop(ones, ops.floormod(left, i64(4)), single))

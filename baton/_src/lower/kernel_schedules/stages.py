@@ -113,8 +113,8 @@ class Kernel:
         """The PrimFunc with another body, under a root block that allocates `local` (default: what the body uses)."""
         if local is None:
             inside = {n.buffer_var for n in post_order(body) if isinstance(n, st.Allocate)}
-            used = buffers_used(body)
-            local = tuple(b for b in self.local if b in used and b.data not in inside)
+            used = {buffer.data for buffer in buffers_used(body)}
+            local = tuple(b for b in self.local if b.data in used and b.data not in inside)
         root = st.Block((), (), (), "root", body, alloc_buffers=local)
         done = st.BlockRealize((), tir.IntImm("bool", 1), root)
         return self.func.with_fields(body=done).with_attr("tir.is_scheduled", True)

@@ -1,7 +1,8 @@
-"""Register tiles: a block of results held in vector registers while a reduction runs, then written out with the epilogue.
+"""Register tiles: a block of results held in vector registers while a reduction runs, then written out with the
+epilogue.
 
-A tile has `rows` rows of `vectors` vectors. Its accumulators are a local buffer that is only ever indexed by constants after
-unrolling, so LLVM keeps them in registers; the sizes leave room for the operands.
+A tile has `rows` rows of `vectors` vectors. Its accumulators are a local buffer that is only ever indexed by
+constants after unrolling, so LLVM keeps them in registers; the sizes leave room for the operands.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ class TileShape:
 
 
 def tile_shape(target: Target, dtype: DataType) -> TileShape:
-    """The largest tile that leaves registers for two operand vectors and a broadcast: 32 registers on AVX-512 and NEON."""
+    """The largest tile that leaves registers for two operand vectors and a broadcast: 32 registers on AVX-512 and
+    NEON.
+    """
     lanes = max(2, target.lanes(max(32, dtype.bits)))
     if target.vector_bits >= 512:
         return TileShape(12, 2, lanes)
