@@ -17,6 +17,9 @@ from baton._src.ops.elementwise.activations import ACTIVATIONS
 from baton._src.ops.elementwise.binary import BINARY
 from baton._src.ops.elementwise.choice import CHOICES
 from baton._src.ops.elementwise.unary import UNARY
+from baton._src.ops.index.gathering import GATHERS
+from baton._src.ops.index.scattering import SCATTERS
+from baton._src.ops.index.take import TAKES
 from baton._src.ops.linalg.dense import BATCH_MATMUL, DENSE, RELAY_MATMUL
 from baton._src.ops.linalg.matmul import MATMUL
 from baton._src.ops.nn.adaptive_pooling import ADAPTIVE_POOLING
@@ -45,6 +48,7 @@ REDUCE: tuple[OpDef[Any], ...] = FOLDS
 LINALG: tuple[OpDef[Any], ...] = (MATMUL, DENSE, RELAY_MATMUL, BATCH_MATMUL)
 SHAPE: tuple[OpDef[Any], ...] = (*RESHAPES, *MOVED, *CREATIONS, *JOINS, *EXPANSIONS)
 SLICING: tuple[OpDef[Any], ...] = (*SLICES, *DYNAMIC_SLICES, *SLICE_RELATIVES)
+INDEX: tuple[OpDef[Any], ...] = (*TAKES, *GATHERS, *SCATTERS)
 NN: tuple[OpDef[Any], ...] = (
     SOFTMAX,
     LOG_SOFTMAX,
@@ -133,4 +137,4 @@ def unknown_op(name: str, known: Iterable[str], language: str = "") -> Diagnosti
     return fail("op-unknown", f"there is no {language}operator named {name!r}", help=wanted)
 
 
-CATALOGUE = Catalogue((*ELEMENTWISE, *REDUCE, *LINALG, *SHAPE, *NN, *SLICING))
+CATALOGUE = Catalogue((*ELEMENTWISE, *REDUCE, *LINALG, *SHAPE, *NN, *SLICING, *INDEX))

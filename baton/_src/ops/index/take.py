@@ -1,1 +1,144 @@
-"""Being written (second ops engineer)."""
+"""take: slices of a tensor along one axis, picked by indices of any rank; without an axis, of the flattened tensor.
+
+    out[b..., i..., j..., k...] = data[b..., i..., index(indices[b..., j...]), k...]
+
+Indices beyond the ends: `clip` takes the nearest end, `wrap` counts modulo the extent (so negative ones count from the end),
+`fast` promises that there are none. Source: facts relax-ops-passes-vm §1 (index), relay-language §6 level 3.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs
+from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.tensor_info import Dim, Info, PrimInfo, TensorInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.axes import from_front, normal_axis
+from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.shape.reshape import split_index
+
+MODES = ("clip", "wrap", "fast")
+
+
+@attrs
+class TakeAttrs(Attrs):
+    """Where, and what happens outside."""
+
+    batch_dims: int = attr(0, "leading axes that data and indices share", relay_only=True)
+    axis: Any = attr(None, "the axis indices count along; None: all of it, flattened")
+    mode: str = attr("clip", 'indices outside: "clip", "wrap" or "fast" (there are none)')
+
+
+def indices_info(call: OpCall[Any], position: int = 1) -> TensorInfo:
+    """Indices: a tensor of integers, or a host integer, which counts as one of rank 0."""
+    found = call.args[position]
+    info = TensorInfo((), found.dtype) if isinstance(found, PrimInfo) else call.tensor(position)
+    if not info.dtype.is_void and not info.dtype.is_int:
+        call.fail(f"indices must be integers, got {info.dtype}", code="op-dtype", help='astype(indices, "int64")')
+    return info
+
+
+def infer(call: OpCall[TakeAttrs]) -> Info:
+    """The data's dims with those of the indices in place of the axis."""
+    x, at, a = call.tensor(0), indices_info(call), call.attrs
+    if a.mode not in MODES:
+        call.fail(f"mode must be one of {', '.join(MODES)}, got {a.mode!r}", code="op-attribute")
+    if a.axis is None:
+        return TensorInfo(at.shape, x.dtype, at.ndim, x.vdevice)
+    if x.ndim < 0 or at.ndim < 0:
+        return TensorInfo(None, x.dtype, -1, x.vdevice)
+    axis, batch = normal_axis(call, a.axis, x.ndim), a.batch_dims
+    if not 0 <= batch <= min(axis, at.ndim):
+        call.fail(f"batch_dims {batch} must lie between 0 and the axis {axis}", code="op-attribute")
+    if x.shape is None or at.shape is None:
+        return TensorInfo(None, x.dtype, x.ndim + at.ndim - 1 - batch, x.vdevice)
+    _check_batch(call, x.shape, at.shape, batch)
+    return TensorInfo((*x.shape[:axis], *at.shape[batch:], *x.shape[axis + 1 :]), x.dtype, vdevice=x.vdevice)
+
+
+def _check_batch(call: OpCall[Any], x: tuple[Dim, ...], at: tuple[Dim, ...], batch: int) -> None:
+    math = DimMath(call.prover)
+    if any(math.equal(a, b) is False for a, b in zip(x[:batch], at[:batch])):
+        call.fail(f"data {show_shape(x)} and indices {show_shape(at)} differ in their first {batch} axes")
+
+
+def in_range(position: Any, extent: Any, mode: str) -> Any:
+    """`position` as a valid int64 index of an axis of this extent."""
+    found, dim = k.index(position), k.index(extent)
+    if mode == "wrap":
+        return k.tir.FloorMod(found, dim)
+    return k.maximum(k.index(0), k.minimum(found, dim - k.index(1)))
+
+
+def compute(inputs: Any, a: TakeAttrs, out: Any) -> Any:
+    """One read an element."""
+    x, at = inputs
+    rank = at.ndim if isinstance(at, k.Tensor) else 0
+
+    def picked(indices: Any, extent: Any) -> Any:
+        value = at(*indices) if isinstance(at, k.Tensor) else at
+        return in_range(value, extent, a.mode)
+
+    if a.axis is None:
+        total: Any = k.index(1)
+        for dim in x.shape:
+            total = total * k.index(dim)
+        return k.compute(out.shape, lambda *i: x(*split_index(picked(i, total), x.shape)), "take")
+    axis, batch = from_front(a.axis, x.ndim), a.batch_dims
+
+    def body(*i: Any) -> Any:
+        middle = i[axis : axis + rank - batch]
+        position = picked((*i[:batch], *middle), x.shape[axis])
+        return x(*i[:axis], position, *i[axis + rank - batch :])
+
+    return k.compute(out.shape, body, "take")
+
+
+def reference(inputs: Any, a: TakeAttrs) -> Any:
+    """`numpy.take`, batch by batch."""
+    x, at = np.asarray(inputs[0]), np.asarray(inputs[1]).astype(np.int64)
+    mode = "wrap" if a.mode == "wrap" else "clip"
+    if a.axis is None or not a.batch_dims:
+        return np.asarray(np.take(x, at, axis=a.axis, mode=mode))  # type: ignore[call-overload]
+    batch, axis = x.shape[: a.batch_dims], from_front(a.axis, x.ndim) - a.batch_dims
+    flat_x, flat_at = x.reshape(-1, *x.shape[a.batch_dims :]), at.reshape(-1, *at.shape[a.batch_dims :])
+    rows = [np.take(r, i, axis=axis, mode=mode) for r, i in zip(flat_x, flat_at)]  # type: ignore[call-overload]
+    stacked = np.stack(rows)
+    return stacked.reshape(*batch, *stacked.shape[1:])
+
+
+def gradient(b: Any, args: Any, a: TakeAttrs, out: Any, grad: Any) -> list[Any]:
+    """What was taken several times gets several contributions; indices get none."""
+    return [b.op("take_backward", grad, args[0], args[1], axis=a.axis, mode=a.mode), None]
+
+
+def samples() -> tuple[Sample, ...]:
+    return (
+        Sample((Arr(("n", 4)), Arr((2, "m"), "int64", 0, 3)), TakeAttrs(axis=0)),
+        Sample((Arr(("n", 5)), Arr((3,), "int32", -2, 9)), TakeAttrs(axis=-1)),
+        Sample((Arr((3, 5)), Arr((3,), "int32", -4, 9)), TakeAttrs(axis=1, mode="wrap")),
+        Sample((Arr((2, 3)), Arr((2, 2), "int64", -1, 9)), TakeAttrs()),
+        Sample((Arr(("n", 3)), Arr((), "int64", 0, 2)), TakeAttrs(axis=0)),
+        Sample((Arr(("n", 3)), 1), TakeAttrs(axis=1)),
+        Sample((Arr((2, 3, 4)), Arr((2, 5), "int32", 0, 3)), TakeAttrs(axis=1, batch_dims=1)),
+    )
+
+
+TAKE = OpDef(
+    "take",
+    TakeAttrs,
+    inputs=(Input("x", "what to take from", relay_name="data"), Input("indices", "integers, or one host integer")),
+    infer=infer,
+    compute=compute,
+    reference=reference,
+    gradient=gradient,
+    fusion=Fusion.INJECTIVE,
+    samples=samples,
+    summary="Slices along an axis, picked by indices.",
+)
+
+TAKES = (TAKE,)

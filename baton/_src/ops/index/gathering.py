@@ -1,0 +1,190 @@
+"""Gathers: gather_elements (Relay: gather) and gather_nd.
+
+    gather_elements  out[i, j, k] = data[indices[i, j, k], j, k]                                (axis 0)
+    gather_nd        out[b..., i..., k...] = data[b..., *indices[b..., i..., :], k...]
+
+Negative indices count from the end. In Relax the *last* axis of gather_nd's indices holds the coordinates, in Relay the
+*first*. Source: facts relax-ops-passes-vm §1 (manipulate), relay-language §6 level 3.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.axes import from_front, normal_axis
+from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.index.take import indices_info
+from baton._src.ops.samples import Arr, Sample
+
+
+@attrs
+class GatherAttrs(Attrs):
+    """Where."""
+
+    axis: int = attr(0, "the axis indices count along")
+
+
+def from_either_end(position: Any, extent: Any) -> Any:
+    """A negative position counted from the front."""
+    found = k.index(position)
+    return k.select(found < k.index(0), found + k.index(extent), found)
+
+
+def infer_elements(call: OpCall[GatherAttrs]) -> Info:
+    """The shape of the indices."""
+    x, at = call.tensor(0), indices_info(call)
+    if x.ndim >= 0:
+        normal_axis(call, call.attrs.axis, x.ndim)
+        if at.ndim not in (-1, x.ndim):
+            call.fail(f"indices must have the rank of the data, {x.ndim}, got {show_shape(at.shape, at.ndim)}")
+    return TensorInfo(at.shape, x.dtype, at.ndim, x.vdevice, at.shape_var)
+
+
+def compute_elements(inputs: Any, a: GatherAttrs, out: Any) -> Any:
+    """The index replaced along the axis."""
+    x, at = inputs
+    axis = from_front(a.axis, x.ndim)
+
+    def body(*i: Any) -> Any:
+        return x(*(from_either_end(at(*i), x.shape[axis]) if n == axis else j for n, j in enumerate(i)))
+
+    return k.compute(out.shape, body, "gather")
+
+
+def reference_elements(inputs: Any, a: GatherAttrs) -> Any:
+    """`numpy.take_along_axis` on the leading part of the data."""
+    x, at = inputs[0], inputs[1].astype(np.int64)
+    axis = from_front(a.axis, x.ndim)
+    part = x[tuple(slice(None) if n == axis else slice(0, d) for n, d in enumerate(at.shape))]
+    return np.take_along_axis(part, at, axis)
+
+
+def gradient_elements(b: Any, args: Any, a: GatherAttrs, out: Any, grad: Any) -> list[Any]:
+    """Added up where it was taken from."""
+    return [b.op("scatter_elements", b.full_like(args[0], 0), args[1], grad, axis=a.axis, reduction="add"), None]
+
+
+GATHER_ELEMENTS = OpDef(
+    "gather_elements",
+    GatherAttrs,
+    inputs=(Input("data"), Input("indices", "of the data's rank")),
+    infer=infer_elements,
+    compute=compute_elements,
+    reference=reference_elements,
+    gradient=gradient_elements,
+    fusion=Fusion.INJECTIVE,
+    relay_name="gather",
+    relay_builder=lambda make, data, axis, indices: make(data, indices, axis=axis),
+    samples=lambda: (
+        Sample((Arr(("n", 4)), Arr((2, 4), "int64", 0, 3)), GatherAttrs(axis=0)),
+        Sample((Arr((3, 5)), Arr((3, "m"), "int32", -5, 5)), GatherAttrs(axis=-1)),
+    ),
+    summary="One element for each index, along an axis.",
+)
+
+
+@attrs
+class GatherNDAttrs(Attrs):
+    """How many axes are shared."""
+
+    batch_dims: int = attr(0, "leading axes that data and indices share")
+    index_rank: Any = attr(None, "length of the coordinates where it is not static", relay_only=True)
+
+
+def infer_nd(call: OpCall[GatherNDAttrs]) -> Info:
+    """The dims of the indices without the coordinates, then what the coordinates leave."""
+    x, at = call.tensor(0), indices_info(call)
+    leading = not call.op.in_relax
+    if at.shape is None or x.ndim < 0:
+        return TensorInfo(None, x.dtype, -1, x.vdevice)
+    if not at.shape:
+        call.fail("indices must have an axis of coordinates, got a scalar")
+    batch = call.attrs.batch_dims
+    count: Any = at.shape[0] if leading else at.shape[-1]
+    if not isinstance(count, int):
+        count = getattr(call.attrs, "index_rank", None)
+        if count is None:
+            return TensorInfo(None, x.dtype, -1, x.vdevice)
+    around = at.shape[1:] if leading else at.shape[:-1]
+    if batch + count > x.ndim or batch > len(around):
+        call.fail(
+            f"indices {show_shape(at.shape)} hold {count} coordinates behind {batch} shared axes, "
+            f"the data has rank {x.ndim}"
+        )
+    if x.shape is None:
+        return TensorInfo(None, x.dtype, len(around) + x.ndim - batch - count, x.vdevice)
+    math = DimMath(call.prover)
+    if any(math.equal(p, q) is False for p, q in zip(x.shape[:batch], around[:batch])):
+        call.fail(f"data {show_shape(x.shape)} and indices {show_shape(at.shape)} differ in their shared axes")
+    return TensorInfo((*around, *x.shape[batch + count :]), x.dtype, vdevice=x.vdevice)
+
+
+def compute_nd(inputs: Any, a: GatherNDAttrs, out: Any, leading: bool) -> Any:
+    """One read an element; the coordinates say where."""
+    x, at = inputs
+    around = at.ndim - 1
+    batch = a.batch_dims
+    count = around + x.ndim - batch - len(out.shape)
+
+    def body(*i: Any) -> Any:
+        outer = i[:around]
+        where = [
+            from_either_end(at(k.index(c), *outer) if leading else at(*outer, k.index(c)), x.shape[batch + c])
+            for c in range(count)
+        ]
+        return x(*i[:batch], *where, *i[around:])
+
+    return k.compute(out.shape, body, "gather_nd")
+
+
+def reference_nd(inputs: Any, a: GatherNDAttrs, leading: bool) -> Any:
+    """NumPy's indexing by tuples of arrays."""
+    x, at = inputs[0], inputs[1].astype(np.int64)
+    at = np.moveaxis(at, 0, -1) if leading else at
+    batch = np.indices(at.shape[:-1], sparse=True)[: a.batch_dims]
+    where = tuple(at[..., c] for c in range(at.shape[-1]))
+    return (
+        np.ascontiguousarray(x[(*batch, *where)]) if where or batch else np.broadcast_to(x, (*at.shape[:-1], *x.shape))
+    )
+
+
+def _gather_nd(name: str, leading: bool) -> OpDef[Any]:
+    scatter = "relay_scatter_nd" if leading else "scatter_nd"
+    moved = (lambda shape: (shape[-1], *shape[:-1])) if leading else (lambda shape: shape)
+
+    def gradient(b: Any, args: Any, a: GatherNDAttrs, out: Any, grad: Any) -> list[Any]:
+        if a.batch_dims:
+            raise NotImplementedError("the gradient of gather_nd with batch_dims")
+        return [b.op(scatter, b.full_like(args[0], 0), args[1], grad, reduction="add"), None]
+
+    return OpDef(
+        name,
+        GatherNDAttrs,
+        inputs=(Input("data"), Input("indices", "coordinates along the first axis" if leading else "… the last axis")),
+        infer=infer_nd,
+        compute=lambda inputs, a, out: compute_nd(inputs, a, out, leading),
+        reference=lambda inputs, a: reference_nd(inputs, a, leading),
+        gradient=gradient,
+        fusion=Fusion.INJECTIVE,
+        relay_name="gather_nd" if leading else NotApplicable("Relay's coordinates lie along the first axis"),
+        in_relax=not leading,
+        samples=lambda: (
+            Sample((Arr((3, 4, "m")), Arr(moved(("n", 2)), "int64", 0, 3)), GatherNDAttrs()),
+            Sample((Arr((3, 4)), Arr(moved((5, 2)), "int32", -3, 3)), GatherNDAttrs()),
+            Sample((Arr((2, 3, 4)), Arr(moved((2, 5, 1)), "int64", 0, 3)), GatherNDAttrs(batch_dims=1)),
+            Sample((Arr((3, 4)), Arr(moved((2, 2, 1)), "int64", 0, 3)), GatherNDAttrs()),
+        ),
+        summary="Slices picked by coordinates.",
+    )
+
+
+GATHER_ND = _gather_nd("gather_nd", leading=False)
+RELAY_GATHER_ND = _gather_nd("relay_gather_nd", leading=True)
+
+GATHERS: tuple[OpDef[Any], ...] = (GATHER_ELEMENTS, GATHER_ND, RELAY_GATHER_ND)

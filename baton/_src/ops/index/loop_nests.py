@@ -1,0 +1,56 @@
+"""Statements for kernels that cannot be written as one expression an element: scans, scatters, sorts.
+
+loops(shape, lambda *i: store(out, i, x[i]))        for every index: out[i] = x[i]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ops import kernel_words as k
+from baton._src.tir.buffer import Buffer
+from baton._src.tir.expr import BufferLoad, Var
+from baton._src.tir.stmt import BufferStore, For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt
+
+
+def loops(shape: Sequence[Any], body: Callable[..., Stmt], names: str = "i") -> Stmt:
+    """`body` for every index of `shape`, row-major; for no axes, once."""
+    variables = [Var(f"{names}{n}", "int64") for n in range(len(shape))]
+    found = body(*variables)
+    for variable, extent in zip(reversed(variables), reversed(shape)):
+        found = For(variable, k.index(0), k.index(extent), ForKind.SERIAL, found)
+    return found
+
+
+def loop(extent: Any, body: Callable[[Var], Stmt], name: str = "i") -> Stmt:
+    """`body` for 0, 1, ... extent - 1."""
+    variable = Var(name, "int64")
+    return For(variable, k.index(0), k.index(extent), ForKind.SERIAL, body(variable))
+
+
+def let(name: str, value: PrimExpr, body: Callable[[Var], Stmt]) -> Stmt:
+    """`body` of a variable that stands for `value`."""
+    variable = Var(name, value.dtype)
+    return LetStmt(variable, value, body(variable))
+
+
+def store(buffer: Buffer, indices: Sequence[PrimExpr], value: PrimExpr) -> Stmt:
+    """buffer[indices] = value"""
+    return BufferStore(buffer, value, tuple(indices))
+
+
+def load(buffer: Buffer, *indices: PrimExpr) -> PrimExpr:
+    """buffer[indices]"""
+    return BufferLoad(buffer, tuple(indices))
+
+
+def both(*statements: Stmt) -> Stmt:
+    """One after the other."""
+    return statements[0] if len(statements) == 1 else SeqStmt(statements)
+
+
+def when(condition: PrimExpr, then: Stmt, otherwise: Stmt | None = None) -> Stmt:
+    """A conditional."""
+    return IfThenElse(condition, then, otherwise)
