@@ -22,7 +22,7 @@ class Var(PrimExpr):
     pointee: DataType | None = part(kw_only=True, default=None)
     """For pointers (`handle`): the element type behind them, if known."""
     scope: str = part(kw_only=True, default="")
-    """For pointers: the storage scope."""
+    """For pointers: the storage scope; empty is `global`."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class Var(PrimExpr):
         init_field(self, "name", name)
         init_field(self, "dtype", DataType(dtype))
         init_field(self, "pointee", pointee)
-        init_field(self, "scope", scope)
+        init_field(self, "scope", "" if scope == "global" else scope)
         init_field(self, "span", span)
 
     @property

@@ -1,7 +1,7 @@
 """Which boxes of which buffers a statement reads and writes: the `reads` and `writes` of blocks.
 
-`point_regions` is for bodies without inner loops: each access is one element for given block variables. Several
-elements of one buffer are covered by the smallest box where they differ by constants, else by the whole axis.
+Accesses are taken over all values of the loops inside the statement; several accesses of one buffer are covered by one
+box. Where a bound cannot be told without the variables of inner loops, the whole axis is taken.
 """
 
 from __future__ import annotations
@@ -9,34 +9,76 @@ from __future__ import annotations
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import post_order
+from baton._src.tir import operators
+from baton._src.tir.arith.int_set import IntSet, eval_set
 from baton._src.tir.buffer import Buffer, BufferRegion
-from baton._src.tir.expr import BufferLoad, literal
-from baton._src.tir.stmt import BufferStore, Stmt
+from baton._src.tir.expr import BufferLoad, IntImm, Let, Var, literal
+from baton._src.tir.stmt import Block, BufferStore, For, LetStmt, Stmt
 
 Points = dict[Buffer, list[tuple[PrimExpr, ...]]]
 
 
 def point_regions(body: Stmt) -> tuple[list[BufferRegion], list[BufferRegion]]:
-    """(reads, writes) of a statement without loops, buffers in order of first access."""
+    """(reads, writes) of a statement, buffers in order of first access."""
     reads: Points = {}
     writes: Points = {}
+    inner: dict[Var, Range] = {}
+    hidden: set[Buffer] = set()
     for item in post_order(body):
-        if isinstance(item, BufferLoad):
-            reads.setdefault(item.buffer, []).append(item.indices)
-        elif isinstance(item, BufferStore):
-            writes.setdefault(item.buffer, []).append(item.indices)
-    return _cover_all(reads), _cover_all(writes)
+        match item:
+            case BufferLoad():
+                reads.setdefault(item.buffer, []).append(item.indices)
+            case BufferStore():
+                writes.setdefault(item.buffer, []).append(item.indices)
+            case For():
+                inner[item.loop_var] = Range(item.min, item.extent)
+            case LetStmt() | Let():
+                inner[item.var] = Range(item.value, literal(1, item.value.dtype))
+            case Block():
+                inner.update({iv.var: iv.dom for iv in item.iter_vars if iv.dom is not None})
+                hidden.update(item.alloc_buffers)
+            case _:
+                pass
+    return _cover_all(reads, inner, hidden), _cover_all(writes, inner, hidden)
 
 
-def _cover_all(points: Points) -> list[BufferRegion]:
+def access_regions(body: Stmt, init: Stmt | None = None) -> tuple[list[BufferRegion], list[BufferRegion]]:
+    """(reads, writes) of a block: with an `init`, reading what is updated does not count as reading."""
+    reads, writes = point_regions(body)
+    if init is None:
+        return reads, writes
+    written = {w.buffer for w in writes}
+    more = [r for r in point_regions(init)[0] if r.buffer not in {x.buffer for x in reads}]
+    return [r for r in (*more, *reads) if r.buffer not in written], writes
+
+
+def _cover_all(points: Points, inner: dict[Var, Range], hidden: set[Buffer]) -> list[BufferRegion]:
     return [
-        BufferRegion(buffer, tuple(_cover(buffer.shape[axis], [p[axis] for p in found]) for axis in range(buffer.ndim)))
+        BufferRegion(
+            buffer, tuple(_cover(buffer.shape[axis], [p[axis] for p in found], inner) for axis in range(buffer.ndim))
+        )
         for buffer, found in points.items()
+        if buffer not in hidden
     ]
 
 
-def _cover(dim: PrimExpr, indices: list[PrimExpr]) -> Range:
+def _cover(dim: PrimExpr, indices: list[PrimExpr], inner: dict[Var, Range]) -> Range:
     first = indices[0]
-    if all(i is first or structural_equal(i, first) for i in indices[1:]):
+    whole = Range(literal(0, dim.dtype), dim)
+    depends = bool(inner) and any(n in inner for i in indices for n in post_order(i))
+    if not depends and all(i is first or structural_equal(i, first) for i in indices[1:]):
         return Range(first, literal(1, first.dtype))
-    return Range(literal(0, dim.dtype), dim)
+    if any(i.dtype.lanes > 1 for i in indices):
+        return whole
+    covered: IntSet | None = None
+    for index in indices:
+        covered = eval_set(index, inner) if covered is None else covered.union(eval_set(index, inner))
+        if covered.min is None or covered.max is None:
+            return whole
+    assert covered is not None
+    assert covered.min is not None
+    assert covered.max is not None
+    extent = covered.extent()
+    if extent is None or not (isinstance(extent, IntImm) or depends):
+        return whole
+    return Range(covered.min, operators.cast(covered.min.dtype, extent))

@@ -62,6 +62,11 @@ class Analyzer:
     def __init__(self) -> None:
         self._ctx = Context()
 
+    @property
+    def context(self) -> Context:
+        """Atoms and facts, for the other files of this folder."""
+        return self._ctx
+
     # ------------------------------------------------------------------------------------------ questions
 
     def simplify(self, expr: Any) -> Any:

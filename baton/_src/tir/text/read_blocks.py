@@ -1,0 +1,229 @@
+"""The heads of blocks and the declarations of buffers: T.axis.*, T.reads, T.match_buffer, T.alloc_buffer, ..."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr, Range
+from baton._src.support.trampoline import Task
+from baton._src.tir import operators
+from baton._src.tir.buffer import Buffer, decl_buffer
+from baton._src.tir.expr import IntImm, IterVar, Var, literal
+from baton._src.tir.stmt import MatchBufferRegion
+from baton._src.tir.text.read_expressions import as_scalar, extent_between, region, scalar, value
+from baton._src.tir.text.scope import BlockFrame, Scope, Word
+from baton._src.values.dtype import DataType
+
+_KINDS = {"S": "spatial", "R": "reduce", "O": "opaque", "C": "scan"}
+_AXES = ("spatial", "reduce", "scan", "opaque", "S", "R")
+
+
+def call_name(scope: Scope, node: ast.AST) -> str:
+    """`axis.remap` of the call `T.axis.remap(...)`; empty for anything else."""
+    if not isinstance(node, ast.Call):
+        return ""
+    parts: list[str] = []
+    callee: ast.expr = node.func
+    while isinstance(callee, ast.Attribute):
+        parts.append(callee.attr)
+        callee = callee.value
+    if isinstance(callee, ast.Name) and callee.id in scope.roots and parts:
+        return ".".join(reversed(parts))
+    return "range" if isinstance(callee, ast.Name) and callee.id == "range" and not parts else ""
+
+
+def arguments(scope: Scope, node: ast.Call) -> Task[tuple[list[Any], dict[str, Any]]]:
+    """The values of a call's arguments."""
+    args: list[Any] = []
+    for arg in node.args:
+        if isinstance(arg, ast.Starred):
+            args.extend((yield value(scope, arg.value)))
+        else:
+            args.append((yield value(scope, arg)))
+    kwargs: dict[str, Any] = {}
+    for keyword in node.keywords:
+        if keyword.arg is None:
+            raise scope.error(keyword.value, "tir-syntax", "** cannot be used here")
+        kwargs[keyword.arg] = yield value(scope, keyword.value)
+    return args, kwargs
+
+
+def plain(content: Any) -> Any:
+    """An attribute's value: literals of Python's kinds as Python values."""
+    if isinstance(content, IntImm) and content.dtype.is_bool:
+        return bool(content.value)
+    if isinstance(content, dict):
+        return {k: plain(v) for k, v in content.items()}
+    return [plain(v) for v in content] if isinstance(content, list) else content
+
+
+# ---------------------------------------------------------------------------------------------------- axes
+
+
+def axes(scope: Scope, names: list[str], node: ast.Call, kind: str) -> Task[None]:
+    """`vi = T.axis.spatial(n, i)`, `vi, vk = T.axis.remap("SR", [i, k])`."""
+    block = _block(scope, node)
+    if kind == "axis.remap":
+        yield _remap(scope, block, names, node)
+        return
+    axis = kind.removeprefix("axis.")
+    if axis not in _AXES:
+        raise scope.error(node, "tir-block", f"T has no {kind!r}", "axes are spatial, reduce, scan, opaque, remap")
+    args, kwargs = yield arguments(scope, node)
+    if len(names) != 1 or len(args) != 2:
+        raise scope.error(node, "tir-block", f"write v = T.{kind}(extent, value)")
+    dtype = kwargs.get("dtype")
+    dom = _domain(scope, node, args[0], as_scalar(scope, node, args[1]) if not isinstance(args[1], int) else None)
+    binding = operators.convert(args[1], dom.extent.dtype)
+    _bind_axis(scope, block, names[0], dom, _KINDS.get(axis, axis), binding, dtype)
+
+
+def _domain(scope: Scope, node: ast.AST, given: Any, binding: PrimExpr | None) -> Range:
+    if isinstance(given, Range):
+        return given
+    if isinstance(given, (tuple, list)) and len(given) == 2:
+        begin, end = operators.match_types(*given)
+        return Range(begin, extent_between(begin, end))
+    # A Python number as an extent takes the dtype of what the axis is bound to.
+    wide = binding.dtype if binding is not None and isinstance(given, int) and binding.dtype.is_int else None
+    extent = operators.convert(given, wide) if isinstance(given, int) else as_scalar(scope, node, given)
+    return Range(literal(0, extent.dtype), extent)
+
+
+def _remap(scope: Scope, block: BlockFrame, names: list[str], node: ast.Call) -> Task[None]:
+    args, _ = yield arguments(scope, node)
+    if len(args) != 2 or not isinstance(args[0], str):
+        raise scope.error(node, "tir-block", 'write v_i, v_k = T.axis.remap("SR", [i, k])')
+    kinds, values = args
+    if not len(kinds) == len(values) == len(names):
+        message = f"remap has {len(kinds)} kinds, {len(values)} loops and {len(names)} names"
+        raise scope.error(node, "tir-block", message)
+    for name, kind, loop_var in zip(names, kinds, values):
+        loop = scope.loops.get(loop_var) if isinstance(loop_var, Var) else None
+        if loop is None:
+            raise scope.error(
+                node, "tir-block", "T.axis.remap takes loop variables", "use T.axis.spatial(extent, value)"
+            )
+        if kind not in _KINDS:
+            raise scope.error(node, "tir-block", f"{kind!r} is no kind of axis", "S is spatial, R is reduce")
+        _bind_axis(scope, block, name, Range(loop.min, loop.extent), _KINDS[kind], loop_var, None)
+
+
+def _bind_axis(
+    scope: Scope, block: BlockFrame, name: str, dom: Range, kind: str, binding: PrimExpr, dtype: Any
+) -> None:
+    var = scope.define(name, Var(name, dtype or dom.extent.dtype))
+    block.iter_vars.append(IterVar(dom, var, kind))
+    block.iter_values.append(binding)
+
+
+def _block(scope: Scope, node: ast.AST) -> BlockFrame:
+    if scope.block is None:
+        raise scope.error(node, "tir-block", "this belongs into a block", 'open one: with T.block("name"):')
+    return scope.block
+
+
+def block_word(scope: Scope, node: ast.Call, name: str) -> Task[bool]:
+    """Handle a statement of a block's head (or of a function's); False if `name` is none."""
+    if name == "func_attr":
+        args, _ = yield arguments(scope, node)
+        scope.attrs.update(plain(args[0] if args else {}))
+        return True
+    if name in ("reads", "writes"):
+        block = _block(scope, node)
+        parts = node.args[0].elts if len(node.args) == 1 and isinstance(node.args[0], ast.List) else node.args
+        found: list[Any] = []
+        for part in parts:
+            found.append((yield region(scope, part)))
+        setattr(block, name, [*(getattr(block, name) or []), *found])
+        return True
+    if name == "where":
+        _block(scope, node).predicate = yield scalar(scope, node.args[0])
+        return True
+    if name == "block_attr":
+        args, _ = yield arguments(scope, node)
+        _block(scope, node).annotations.update(plain(args[0]))
+        return True
+    return False
+
+
+# ------------------------------------------------------------------------------------------------- buffers
+
+_OPTIONS = (
+    "dtype",
+    "data",
+    "strides",
+    "elem_offset",
+    "scope",
+    "align",
+    "offset_factor",
+    "buffer_type",
+    "axis_separators",
+)
+
+
+def make_buffer(scope: Scope, node: ast.AST, name: str, args: list[Any], kwargs: dict[str, Any]) -> Buffer:
+    """A buffer from the arguments all declarations share: shape, dtype, data, strides, elem_offset, scope, ..."""
+    given = dict(zip(("shape", *_OPTIONS), args)) | kwargs
+    unknown = set(given) - {"shape", *_OPTIONS}
+    if unknown or "shape" not in given:
+        raise scope.error(node, "tir-buffer", f"unexpected {', '.join(sorted(unknown)) or 'declaration without shape'}")
+    shape = given["shape"] if isinstance(given["shape"], (tuple, list)) else (given["shape"],)
+    dims = tuple(as_scalar(scope, node, d) for d in shape)
+    strides = tuple(as_scalar(scope, node, s) for s in given.get("strides") or ())
+    offset = given.get("elem_offset")
+    dtype = given.get("dtype", "float32")
+    made = decl_buffer(
+        dims,
+        DataType(dtype.name if isinstance(dtype, Word) else dtype),
+        name,
+        data=given.get("data"),
+        strides=strides,
+        elem_offset=None if offset is None else as_scalar(scope, node, offset),
+        scope=given.get("scope") or "",
+        data_alignment=max(given.get("align", 64), 1),
+        offset_factor=max(given.get("offset_factor", 1), 1),
+    )
+    kind = given.get("buffer_type", "")
+    separators = tuple(given.get("axis_separators") or ())
+    buffer = made.with_fields(buffer_type="" if kind in ("", "default") else kind, axis_separators=separators)
+    return buffer.with_fields(span=scope.span(node))
+
+
+def buffer_word(scope: Scope, target: str, node: ast.Call, name: str) -> Task[Buffer | None]:
+    """`A = T.match_buffer(...)`, `T.alloc_buffer(...)`, `T.Buffer(..., data=)`; None for other words."""
+    if name == "match_buffer":
+        matched: Buffer = yield _match_buffer(scope, target, node)
+        return matched
+    if name in ("alloc_buffer", "sblock_alloc_buffer"):
+        args, kwargs = yield arguments(scope, node)
+        buffer = make_buffer(scope, node, target, args, kwargs)
+        scope.blocks[-1].alloc_buffers.append(buffer)
+        return buffer
+    if name in ("Buffer", "buffer_decl"):
+        args, kwargs = yield arguments(scope, node)
+        return make_buffer(scope, node, target, args, kwargs)
+    return None
+
+
+def _match_buffer(scope: Scope, target: str, node: ast.Call) -> Task[Buffer]:
+    if not node.args:
+        raise scope.error(node, "tir-buffer", "T.match_buffer needs the parameter or region it matches")
+    first, *others = node.args
+    rest = ast.copy_location(ast.Call(node.func, others, node.keywords), node)
+    args, kwargs = yield arguments(scope, rest)
+    whole = None if isinstance(first, ast.Subscript) else (yield value(scope, first))
+    if isinstance(whole, Var):
+        if not any(whole is p for p in scope.params):
+            raise scope.error(first, "tir-buffer", f"{whole.name} is no parameter")
+        buffer = make_buffer(scope, node, target, args, kwargs)
+        scope.buffer_map[whole] = buffer
+        return buffer
+    source = yield region(scope, first)
+    if not args and "shape" not in kwargs:
+        kwargs["shape"] = [r.extent for r in source.region]
+    kwargs.setdefault("dtype", args[1] if len(args) > 1 else source.buffer.dtype)
+    buffer = make_buffer(scope, node, target, args[:1], kwargs)
+    _block(scope, node).match_buffers.append(MatchBufferRegion(buffer, source=source))
+    return buffer

@@ -1,0 +1,333 @@
+"""Expressions of the script as TIR. Infix operators build exactly the node they name; Python numbers are computed.
+
+A value is an expression, a Python number, string, tuple, list or dict, a buffer, or a `Word` (`T.float32`). Nothing of
+the text is executed. Nesting may be deep: reading runs as tasks.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from baton._src.ir.expr import GlobalVar, PrimExpr, Range
+from baton._src.support.trampoline import Task
+from baton._src.tir import expr as tir
+from baton._src.tir import operators
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.buffer import Buffer, BufferRegion
+from baton._src.tir.expr import BufferLoad, Call, IterVar, Var, literal
+from baton._src.tir.scalar_functions import if_then_else
+from baton._src.tir.stmt import full_region
+from baton._src.tir.text.scope import Scope, Word
+from baton._src.tir.text.words import call_word
+from baton._src.values.dtype import VOID
+
+_NODES: dict[type[ast.operator], type] = {
+    ast.Add: tir.Add,
+    ast.Sub: tir.Sub,
+    ast.Mult: tir.Mul,
+    ast.FloorDiv: tir.FloorDiv,
+    ast.Mod: tir.FloorMod,
+    ast.Div: tir.Div,
+}
+_OTHERS: dict[type[ast.operator], Callable[[Any, Any], PrimExpr]] = {
+    ast.Pow: operators.power,
+    ast.LShift: operators.left_shift,
+    ast.RShift: operators.right_shift,
+    ast.BitAnd: operators.bitwise_and,
+    ast.BitOr: operators.bitwise_or,
+    ast.BitXor: operators.bitwise_xor,
+}
+_ON_NUMBERS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Div: operator.truediv,
+}
+_COMPARISONS: dict[type[ast.cmpop], type] = {
+    ast.Eq: tir.EQ,
+    ast.NotEq: tir.NE,
+    ast.Lt: tir.LT,
+    ast.LtE: tir.LE,
+    ast.Gt: tir.GT,
+    ast.GtE: tir.GE,
+}
+
+
+def value(scope: Scope, node: ast.expr) -> Task[Any]:
+    """The value of an expression of the script."""
+    match node:
+        case ast.Constant():
+            return node.value
+        case ast.Name():
+            return Word("") if node.id in scope.roots else scope.lookup(node)
+        case ast.BinOp():
+            return scope.at(node, (yield _binary(scope, node)))
+        case ast.UnaryOp():
+            return scope.at(node, (yield _unary(scope, node)))
+        case ast.Compare():
+            return scope.at(node, (yield _comparison(scope, node)))
+        case ast.BoolOp():
+            return scope.at(node, (yield _logical(scope, node)))
+        case ast.Subscript():
+            return scope.at(node, (yield _subscript(scope, node)))
+        case ast.Attribute():
+            return (yield _attribute(scope, node))
+        case ast.Call():
+            return scope.at(node, (yield _call(scope, node)))
+        case ast.Tuple() | ast.List():
+            items: list[Any] = []
+            for element in node.elts:
+                items.append((yield value(scope, element)))
+            return tuple(items) if isinstance(node, ast.Tuple) else items
+        case ast.Dict():
+            return (yield _dict(scope, node))
+        case ast.IfExp():
+            test = yield value(scope, node.test)
+            yes, no = (yield value(scope, node.body)), (yield value(scope, node.orelse))
+            if not isinstance(test, PrimExpr):
+                return yes if test else no
+            return scope.at(node, if_then_else(test, yes, no))
+        case _:
+            raise scope.error(node, "tir-syntax", f"{type(node).__name__} cannot be used in a PrimFunc")
+
+
+def scalar(scope: Scope, node: ast.expr) -> Task[PrimExpr]:
+    """The value of an expression as a scalar."""
+    found = yield value(scope, node)
+    return as_scalar(scope, node, found)
+
+
+def as_scalar(scope: Scope, node: ast.AST, found: Any) -> PrimExpr:
+    """A value as a scalar expression; reports what is none."""
+    if isinstance(found, (PrimExpr, IterVar, bool, int, float, str)):
+        return operators.convert(found)
+    if isinstance(found, Buffer) and found.ndim == 0:
+        return BufferLoad(found, ())
+    raise scope.error(node, "tir-operand", f"a scalar is needed here, not {_kind(found)}")
+
+
+def _kind(found: Any) -> str:
+    if isinstance(found, Buffer):
+        return f"the buffer {found.name}"
+    return repr(found) if isinstance(found, Word) else f"a {type(found).__name__}"
+
+
+def _dict(scope: Scope, node: ast.Dict) -> Task[dict[Any, Any]]:
+    found: dict[Any, Any] = {}
+    for key, item in zip(node.keys, node.values):
+        if key is None:
+            raise scope.error(item, "tir-syntax", "** cannot be used here")
+        name = yield value(scope, key)
+        found[name] = yield value(scope, item)
+    return found
+
+
+# ----------------------------------------------------------------------------------------------- operators
+
+
+def _is_number(found: Any) -> bool:
+    return isinstance(found, (bool, int, float))
+
+
+def _binary(scope: Scope, node: ast.BinOp) -> Task[Any]:
+    left = yield value(scope, node.left)
+    right = yield value(scope, node.right)
+    kind = type(node.op)
+    if _is_number(left) and _is_number(right):
+        compute = _ON_NUMBERS.get(kind)
+        if compute is None or (kind in (ast.FloorDiv, ast.Mod, ast.Div) and right == 0):
+            raise scope.error(node, "tir-syntax", "this cannot be computed from two numbers")
+        return compute(left, right)
+    for side, found in ((node.left, left), (node.right, right)):
+        if not _is_number(found):
+            as_scalar(scope, side, found)
+    other = _OTHERS.get(kind)
+    if other is not None:
+        return other(left, right)
+    made = _NODES.get(kind)
+    if made is None:
+        raise scope.error(node, "tir-syntax", "this operator has no meaning on scalars")
+    x, y = operators.match_types(left, right)
+    if made is tir.Div and not x.dtype.is_float:
+        return operators.divide(x, y)  # says why not
+    if made in (tir.FloorDiv, tir.FloorMod) and x.dtype.is_float:
+        return operators.floordiv(x, y) if made is tir.FloorDiv else operators.floormod(x, y)
+    return made(x, y)
+
+
+def _unary(scope: Scope, node: ast.UnaryOp) -> Task[Any]:
+    found = yield value(scope, node.operand)
+    match node.op:
+        case ast.USub():
+            return -found if _is_number(found) else operators.negative(as_scalar(scope, node.operand, found))
+        case ast.UAdd():
+            return found
+        case ast.Not():
+            if _is_number(found):
+                return not found
+            inner = as_scalar(scope, node.operand, found)
+            if not inner.dtype.is_bool:
+                raise scope.error(node, "tir-dtype", f"not takes a condition (bool), got {inner.dtype}")
+            return tir.Not(inner)
+        case _:
+            return operators.bitwise_not(as_scalar(scope, node.operand, found))
+
+
+def _comparison(scope: Scope, node: ast.Compare) -> Task[Any]:
+    left = yield value(scope, node.left)
+    total: Any = None
+    for op, right_node in zip(node.ops, node.comparators):
+        right = yield value(scope, right_node)
+        made = _COMPARISONS.get(type(op))
+        if made is None:
+            raise scope.error(node, "tir-syntax", "this comparison has no meaning on scalars")
+        one = made(*operators.match_types(as_operand(scope, node, left), as_operand(scope, node, right)))
+        total = one if total is None else tir.And(total, one)
+        left = right
+    return total
+
+
+def as_operand(scope: Scope, node: ast.AST, found: Any) -> Any:
+    """A Python number as it is (it adapts to the other operand), anything else as a scalar."""
+    return found if _is_number(found) else as_scalar(scope, node, found)
+
+
+def _logical(scope: Scope, node: ast.BoolOp) -> Task[Any]:
+    made = tir.And if isinstance(node.op, ast.And) else tir.Or
+    total = yield scalar(scope, node.values[0])
+    for part in node.values[1:]:
+        total = made(total, (yield scalar(scope, part)))
+    return total
+
+
+# -------------------------------------------------------------------------------------- names and accesses
+
+
+def _attribute(scope: Scope, node: ast.Attribute) -> Task[Any]:
+    owner = yield value(scope, node.value)
+    name = node.attr
+    if isinstance(owner, Word):
+        return Word(f"{owner.name}.{name}" if owner.name else name)
+    if isinstance(owner, Buffer) and name in ("data", "dtype", "shape", "strides", "elem_offset", "name", "scope"):
+        return getattr(owner, name)
+    if isinstance(owner, (PrimExpr, IterVar)) and name in ("dtype", "var", "dom"):
+        return getattr(owner, name)
+    if isinstance(owner, Range) and name in ("min", "extent"):
+        return getattr(owner, name)
+    find = getattr(owner, "get_global_var", None)
+    if find is not None:
+        return find(name)
+    raise scope.error(node, "tir-syntax", f"{_kind(owner)} has no {name!r} in a PrimFunc")
+
+
+def _subscript(scope: Scope, node: ast.Subscript) -> Task[Any]:
+    owner = yield value(scope, node.value)
+    if isinstance(owner, Buffer):
+        indices = yield index_list(scope, node)
+        if len(indices) != owner.ndim:
+            raise scope.error(node, "tir-indices", f"{owner.name} has {owner.ndim} dims, got {len(indices)} indices")
+        return BufferLoad(owner, tuple(indices))
+    at = yield value(scope, node.slice)
+    if isinstance(owner, (tuple, list)) and isinstance(at, int) and -len(owner) <= at < len(owner):
+        return owner[at]
+    raise scope.error(node, "tir-syntax", f"{_kind(owner)} cannot be indexed like this")
+
+
+def index_list(scope: Scope, node: ast.Subscript) -> Task[list[PrimExpr]]:
+    """The indices of an access."""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    found: list[PrimExpr] = []
+    for part in parts:
+        index = yield scalar(scope, part)
+        if not index.dtype.is_int:
+            raise scope.error(part, "tir-index", f"an index must be an integer, got {index.dtype}")
+        found.append(index)
+    return found
+
+
+def region(scope: Scope, node: ast.expr) -> Task[BufferRegion]:
+    """A box of a buffer: `A`, `A[i, 0:8]`."""
+    if not isinstance(node, ast.Subscript):
+        whole: Any = yield value(scope, node)
+        if isinstance(whole, Buffer):
+            return full_region(whole)
+        raise scope.error(node, "tir-region", f"a region of a buffer is needed here, not {_kind(whole)}")
+    buffer = yield value(scope, node.value)
+    if not isinstance(buffer, Buffer):
+        raise scope.error(node.value, "tir-region", f"{_kind(buffer)} is no buffer")
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    if len(parts) != buffer.ndim:
+        raise scope.error(node, "tir-indices", f"{buffer.name} has {buffer.ndim} dims, got {len(parts)} ranges")
+    boxes: list[Range] = []
+    for part, dim in zip(parts, buffer.shape):
+        boxes.append((yield _box(scope, part, dim)))
+    return BufferRegion(buffer, tuple(boxes))
+
+
+def _box(scope: Scope, node: ast.expr, dim: PrimExpr) -> Task[Range]:
+    if not isinstance(node, ast.Slice):
+        at = yield scalar(scope, node)
+        return Range(at, literal(1, at.dtype))
+    begin = literal(0, dim.dtype) if node.lower is None else (yield scalar(scope, node.lower))
+    end = dim if node.upper is None else (yield scalar(scope, node.upper))
+    begin, end = operators.match_types(begin, end)
+    return Range(begin, extent_between(begin, end))
+
+
+def extent_between(begin: PrimExpr, end: PrimExpr) -> PrimExpr:
+    """end - begin: (x + 4) - x is 4."""
+    if operators.is_const(begin, 0):
+        return end
+    if isinstance(end, tir.Add) and end.a is begin:
+        return end.b
+    found: PrimExpr = Analyzer().simplify(operators.subtract(end, begin))
+    return found
+
+
+# --------------------------------------------------------------------------------------------------- calls
+
+
+def _call(scope: Scope, node: ast.Call) -> Task[Any]:
+    callee = yield value(scope, node.func)
+    if isinstance(callee, Word) and callee.name == "Let":
+        return (yield _let(scope, node))
+    args: list[Any] = []
+    for arg in node.args:
+        if isinstance(arg, ast.Starred):
+            args.extend((yield value(scope, arg.value)))
+        else:
+            args.append((yield value(scope, arg)))
+    kwargs: dict[str, Any] = {}
+    for keyword in node.keywords:
+        if keyword.arg is None:
+            raise scope.error(keyword.value, "tir-syntax", "** cannot be used here")
+        kwargs[keyword.arg] = yield value(scope, keyword.value)
+    if isinstance(callee, Word):
+        return call_word(scope, node, callee.name, args, kwargs)
+    if isinstance(callee, GlobalVar):
+        operands = [as_scalar(scope, node, a.data if isinstance(a, Buffer) else a) for a in args]
+        return Call(kwargs.get("dtype", VOID), callee, operands)
+    raise scope.error(node, "tir-call", f"{_kind(callee)} cannot be called in a PrimFunc")
+
+
+def _let(scope: Scope, node: ast.Call) -> Task[Any]:
+    """`T.Let(body, where={x: value})`: the names of the dict are defined here."""
+    where = next((k.value for k in node.keywords if k.arg == "where"), None)
+    if len(node.args) != 1 or not isinstance(where, ast.Dict):
+        raise scope.error(node, "tir-syntax", "write T.Let(body, where={x: value})")
+    bound: list[tuple[Var, PrimExpr]] = []
+    with scope.inner():
+        for key, item in zip(where.keys, where.values):
+            if not isinstance(key, ast.Name):
+                raise scope.error(node, "tir-syntax", "T.Let binds names")
+            found = yield scalar(scope, item)
+            bound.append((scope.define(key.id, Var(key.id, found.dtype)), found))
+        body = yield scalar(scope, node.args[0])
+    for var, found in reversed(bound):
+        body = tir.Let(var, found, body)
+    return body

@@ -1,0 +1,481 @@
+"""Statements of the script as TIR.
+
+Statements that hold for the rest of their scope (`x: T.int32 = ...`, `T.attr(...)`, `assert`, `p = T.allocate(...)`)
+take what follows as their body. A wrong statement is reported and reading goes on, so one run finds several mistakes.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.support.trampoline import Task
+from baton._src.tir import operators
+from baton._src.tir.buffer import Buffer
+from baton._src.tir.expr import Call, IntImm, IterVar, StringImm, Var, literal
+from baton._src.tir.intrinsics import definition
+from baton._src.tir.regions import access_regions
+from baton._src.tir.scalar_functions import ret
+from baton._src.tir.stmt import (
+    Allocate,
+    AssertStmt,
+    AttrStmt,
+    Block,
+    BlockRealize,
+    BufferStore,
+    DeclBuffer,
+    Evaluate,
+    For,
+    ForKind,
+    IfThenElse,
+    LetStmt,
+    SeqStmt,
+    Stmt,
+    While,
+)
+from baton._src.tir.text.read_blocks import (
+    arguments,
+    axes,
+    block_word,
+    buffer_word,
+    call_name,
+    make_buffer,
+    plain,
+)
+from baton._src.tir.text.read_expressions import as_scalar, extent_between, index_list, scalar, value
+from baton._src.tir.text.scope import BlockFrame, Scope, Word
+from baton._src.tir.text.words import as_dtype
+from baton._src.values.dtype import BOOL, HANDLE, DataType
+
+Wrap = Callable[[Stmt], Stmt]
+_NOTHING = Evaluate(IntImm("int32", 0))
+_LOOPS = {
+    "range": ForKind.SERIAL,
+    "serial": ForKind.SERIAL,
+    "parallel": ForKind.PARALLEL,
+    "vectorized": ForKind.VECTORIZED,
+    "unroll": ForKind.UNROLLED,
+    "thread_binding": ForKind.THREAD_BINDING,
+    "grid": ForKind.SERIAL,
+}
+_SCOPED = ("LetStmt", "attr", "Assert", "allocate", "decl_buffer")
+
+
+class _Sequence:
+    """The statements of one scope; a flat statement opens a level that ends with the scope."""
+
+    def __init__(self) -> None:
+        self.levels: list[tuple[list[Stmt], Wrap | None]] = [([], None)]
+
+    def add(self, statement: Stmt) -> None:
+        self.levels[-1][0].append(statement)
+
+    def open(self, wrap: Wrap) -> None:
+        """What follows becomes the body of a statement."""
+        self.levels.append(([], wrap))
+
+    def close(self) -> Stmt:
+        """The scope as one statement."""
+        while len(self.levels) > 1:
+            parts, wrap = self.levels.pop()
+            assert wrap is not None
+            self.levels[-1][0].append(wrap(_join(parts)))
+        return _join(self.levels[0][0])
+
+
+def _join(parts: list[Stmt]) -> Stmt:
+    return _NOTHING if not parts else parts[0] if len(parts) == 1 else SeqStmt(tuple(parts))
+
+
+def body(scope: Scope, nodes: list[ast.stmt]) -> Task[Stmt]:
+    """A list of statements, in the present scope of names."""
+    sequence = _Sequence()
+    for node in nodes:
+        with scope.recover(node, _targets(node)):
+            yield _statement(scope, node, sequence)
+    return sequence.close()
+
+
+def _scoped_body(scope: Scope, nodes: list[ast.stmt]) -> Task[Stmt]:
+    with scope.inner():
+        found: Stmt = yield body(scope, nodes)
+        return found
+
+
+def _targets(node: ast.stmt) -> tuple[str, ...]:
+    return tuple(
+        n.id
+        for t in getattr(node, "targets", [getattr(node, "target", None)])
+        if t
+        for n in ast.walk(t)
+        if isinstance(n, ast.Name)
+    )
+
+
+def _statement(scope: Scope, node: ast.stmt, out: _Sequence) -> Task[None]:
+    match node:
+        case ast.Assign():
+            yield _assign(scope, node, out)
+        case ast.AnnAssign():
+            yield _annotated(scope, node, out)
+        case ast.AugAssign():
+            yield _augmented(scope, node, out)
+        case ast.Expr():
+            yield _expression(scope, node, out)
+        case ast.For():
+            out.add(scope.at(node, (yield _for(scope, node))))
+        case ast.With():
+            yield _with(scope, node, out)
+        case ast.If():
+            yield _if(scope, node, out)
+        case ast.While():
+            condition = yield scalar(scope, node.test)
+            out.add(scope.at(node, While(condition, (yield _scoped_body(scope, node.body)))))
+        case ast.Assert():
+            condition = yield scalar(scope, node.test)
+            message: Any = "assertion failed" if node.msg is None else (yield value(scope, node.msg))
+            shown = message if isinstance(message, PrimExpr) else StringImm(str(message))
+            out.open(lambda inner: scope.at(node, AssertStmt(condition, shown, inner)))
+        case ast.Return():
+            if node.value is not None:
+                found = yield scalar(scope, node.value)
+                out.add(scope.at(node, Evaluate(ret(found))))
+        case ast.Pass():
+            pass
+        case _:
+            raise scope.error(node, "tir-syntax", f"{type(node).__name__} cannot be used in a PrimFunc")
+
+
+# --------------------------------------------------------------------------------------------- assignments
+
+
+def _assign(scope: Scope, node: ast.Assign, out: _Sequence) -> Task[None]:
+    if len(node.targets) != 1:
+        raise scope.error(node, "tir-syntax", "one target at a time")
+    target = node.targets[0]
+    if isinstance(target, ast.Subscript):
+        yield _store(scope, node, target, node.value, out)
+        return
+    names = _names(scope, target)
+    word = call_name(scope, node.value)
+    if word.startswith("axis."):
+        assert isinstance(node.value, ast.Call)
+        yield axes(scope, names, node.value, word)
+        return
+    if word and len(names) == 1:
+        assert isinstance(node.value, ast.Call)
+        if (yield _declare(scope, names[0], node.value, word, out)):
+            return
+    found = yield value(scope, node.value)
+    if len(names) > 1:
+        if not isinstance(found, (tuple, list)) or len(found) != len(names):
+            raise scope.error(node, "tir-syntax", f"{len(names)} names need as many values")
+        for name, part in zip(names, found):
+            scope.define(name, part)
+    elif isinstance(found, PrimExpr) and not isinstance(found, (Var, IntImm)):
+        _let(scope, node, names[0], Var(names[0], found.dtype), found, out)
+    else:
+        scope.define(names[0], found)
+
+
+def _names(scope: Scope, target: ast.expr) -> list[str]:
+    parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
+    found = [p.id for p in parts if isinstance(p, ast.Name)]
+    if len(found) != len(parts):
+        raise scope.error(target, "tir-syntax", "a name is needed on the left")
+    return found
+
+
+def _declare(scope: Scope, name: str, node: ast.Call, word: str, out: _Sequence) -> Task[bool]:
+    """`n = T.int64()`, `A = T.match_buffer(...)`, `p = T.allocate(...)`; False for other calls."""
+    buffer = yield buffer_word(scope, name, node, word)
+    if buffer is not None:
+        scope.define(name, buffer)
+        return True
+    if word in ("allocate", "decl_buffer"):
+        _, wrap = yield _scoped_word(scope, node, word, name)
+        out.open(wrap)
+        return True
+    is_dtype = as_dtype(word) is not None
+    if word in ("var", "size_var") or (is_dtype and not node.args):
+        declared = yield value(scope, node)
+        scope.define(name, scope.at(node, declared.with_fields(name=name)))
+        return True
+    if word in ("meta_var", "buffer_view"):
+        scope.define(name, (yield value(scope, node.args[0])))
+        return True
+    return False
+
+
+def _let(scope: Scope, node: ast.stmt, name: str, var: Var, found: PrimExpr, out: _Sequence) -> None:
+    scope.define(name, scope.at(node, var))
+    out.open(lambda inner: scope.at(node, LetStmt(var, found, inner)))
+
+
+def _annotated(scope: Scope, node: ast.AnnAssign, out: _Sequence) -> Task[None]:
+    (name,) = _names(scope, node.target)
+    kind = yield value(scope, node.annotation)
+    var = _typed_var(scope, node.annotation, kind, name)
+    if node.value is None:
+        scope.define(name, var)
+        return
+    given = yield value(scope, node.value)
+    found = operators.convert(given, var.dtype)
+    if found.dtype != var.dtype:
+        raise scope.error(node.value, "tir-dtype", f"{name} is {var.dtype} but its value is {found.dtype}")
+    _let(scope, node, name, var, found, out)
+
+
+def _typed_var(scope: Scope, node: ast.AST, kind: Any, name: str) -> Var:
+    """A variable of an annotation `T.int64` or `T.handle("float32")`."""
+    if isinstance(kind, Word):
+        dtype = as_dtype(kind.name)
+        if dtype is not None:
+            return Var(name, dtype)
+    if isinstance(kind, Var):
+        return kind.with_fields(name=name)
+    raise scope.error(node, "tir-annotation", f"{kind!r} is no type of a scalar", "write e.g. T.int64 or T.handle")
+
+
+def _store(scope: Scope, node: ast.stmt, target: ast.Subscript, given: ast.expr, out: _Sequence) -> Task[None]:
+    buffer = yield value(scope, target.value)
+    if not isinstance(buffer, Buffer):
+        raise scope.error(target, "tir-store", "only elements of buffers can be assigned")
+    is_scalar = isinstance(target.slice, ast.Tuple) and not target.slice.elts
+    indices = [] if is_scalar else (yield index_list(scope, target))
+    if len(indices) != buffer.ndim:
+        raise scope.error(target, "tir-indices", f"{buffer.name} has {buffer.ndim} dims, got {len(indices)} indices")
+    found = yield value(scope, given)
+    out.add(_checked_store(scope, node, given, buffer, indices, found))
+
+
+def _checked_store(
+    scope: Scope, node: ast.stmt, given: ast.AST, buffer: Buffer, indices: list[Any], found: Any
+) -> Stmt:
+    lanes = indices[-1].dtype.lanes if indices else 1
+    dtype = buffer.dtype.with_lanes(buffer.dtype.lanes * lanes)
+    if not isinstance(found, PrimExpr):
+        found = operators.convert(
+            found if isinstance(found, (bool, int, float)) else as_scalar(scope, given, found), dtype
+        )
+    if found.dtype.lanes == 1 and dtype.lanes > 1:
+        found = operators.cast(found.dtype.with_lanes(dtype.lanes), found)
+    if found.dtype != dtype:
+        message = f"{buffer.name} holds {dtype}, the value is {found.dtype}"
+        raise scope.error(given, "tir-dtype", message, f'convert it: T.Cast("{dtype}", ...)')
+    made: Stmt = scope.at(node, BufferStore(buffer, found, tuple(indices)))
+    return made
+
+
+def _augmented(scope: Scope, node: ast.AugAssign, out: _Sequence) -> Task[None]:
+    if not isinstance(node.target, ast.Subscript):
+        raise scope.error(node, "tir-syntax", "only elements of buffers can be updated in place")
+    target = ast.copy_location(ast.Subscript(node.target.value, node.target.slice, ast.Load()), node.target)
+    combined = ast.copy_location(ast.BinOp(target, node.op, node.value), node)
+    yield _store(scope, node, node.target, combined, out)
+
+
+# --------------------------------------------------------------------------------------------- expressions
+
+
+def _expression(scope: Scope, node: ast.Expr, out: _Sequence) -> Task[None]:
+    if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        return  # a docstring
+    word = call_name(scope, node.value)
+    if word and isinstance(node.value, ast.Call):
+        if (yield block_word(scope, node.value, word)):
+            return
+        if word == "evaluate":
+            out.add(scope.at(node, Evaluate((yield scalar(scope, node.value.args[0])))))
+            return
+        if word in _SCOPED:
+            _, wrap = yield _scoped_word(scope, node.value, word, None)
+            out.open(wrap)
+            return
+    found = yield value(scope, node.value)
+    if isinstance(found, Call) and (definition(found.op) is not None or word == ""):
+        out.add(scope.at(node, Evaluate(found)))
+        return
+    raise scope.error(node, "tir-syntax", "this statement has no effect", "write T.evaluate(...) to keep it")
+
+
+# ----------------------------------------------------------------------------------------- loops, branches
+
+
+def _for(scope: Scope, node: ast.For) -> Task[Stmt]:
+    word = call_name(scope, node.iter)
+    if word not in _LOOPS:
+        known = "range, T.serial, T.grid, T.parallel, T.vectorized, T.unroll, T.thread_binding"
+        raise scope.error(node.iter, "tir-loop", "this cannot be looped over", f"loops are {known}")
+    assert isinstance(node.iter, ast.Call)
+    args, kwargs = yield arguments(scope, node.iter)
+    names = _names(scope, node.target)
+    if word == "grid":
+        bounds: list[tuple[Any, Any]] = [(0, extent) for extent in args]
+    else:
+        begin, end = (0, args[0]) if len(args) == 1 else (args[0], args[1]) if len(args) == 2 else (None, None)
+        bounds = [(begin, end)]
+    if len(bounds) != len(names) or bounds[0][1] is None:
+        raise scope.error(node, "tir-loop", f"{len(names)} loop variables but {len(bounds)} extents")
+    with scope.inner():
+        loops = [_loop(scope, node, name, *box, _LOOPS[word], kwargs) for name, box in zip(names, bounds)]
+        inner = yield body(scope, node.body)
+    for loop in reversed(loops):
+        scope.loops.pop(loop.loop_var, None)
+        inner = scope.at(node, loop.with_fields(body=inner))
+    found: Stmt = inner
+    return found
+
+
+def _loop(scope: Scope, node: ast.For, name: str, begin: Any, end: Any, kind: ForKind, kwargs: dict[str, Any]) -> For:
+    last = as_scalar(scope, node, end)
+    first = operators.convert(begin, last.dtype) if isinstance(begin, int) else as_scalar(scope, node, begin)
+    first, last = operators.match_types(first, last)
+    if not last.dtype.is_int:
+        raise scope.error(node.iter, "tir-loop", f"the extent of a loop must be an integer, got {last.dtype}")
+    var = scope.define(name, Var(name, last.dtype, scope.span(node.target)))
+    thread = kwargs.get("thread")
+    binding = IterVar(None, Var(thread, last.dtype), "thread") if thread is not None else None
+    loop = For(var, first, extent_between(first, last), kind, _NOTHING, binding, plain(kwargs.get("annotations") or {}))
+    scope.loops[var] = loop
+    return loop
+
+
+def _if(scope: Scope, node: ast.If, out: _Sequence) -> Task[None]:
+    cases: list[tuple[ast.If, PrimExpr, Stmt]] = []
+    current = node
+    otherwise: Stmt | None = None
+    while True:
+        condition = yield scalar(scope, current.test)
+        if not condition.dtype.is_bool:
+            raise scope.error(current.test, "tir-dtype", f"a condition must be bool, got {condition.dtype}")
+        cases.append((current, condition, (yield _scoped_body(scope, current.body))))
+        rest = current.orelse
+        if len(rest) == 1 and isinstance(rest[0], ast.If):
+            current = rest[0]
+            continue
+        if rest:
+            otherwise = yield _scoped_body(scope, rest)
+        break
+    for place, condition, then in reversed(cases):
+        otherwise = scope.at(place, IfThenElse(condition, then, otherwise))
+    assert otherwise is not None
+    out.add(otherwise)
+
+
+# ------------------------------------------------------------------------------------------- with: scopes
+
+
+def _with(scope: Scope, node: ast.With, out: _Sequence) -> Task[None]:
+    if len(node.items) != 1:
+        raise scope.error(node, "tir-syntax", "one item a with statement")
+    item = node.items[0]
+    word = call_name(scope, item.context_expr)
+    assert isinstance(item.context_expr, ast.Call) or not word
+    if word in ("block", "sblock"):
+        out.add(scope.at(node, (yield _read_block(scope, node, item.context_expr))))  # type: ignore[arg-type]
+    elif word == "init":
+        if scope.block is None:
+            raise scope.error(node, "tir-block", "T.init belongs into a block")
+        scope.block.init = yield _scoped_body(scope, node.body)
+    elif word == "seq":
+        inner = yield _scoped_body(scope, node.body)
+        out.add(inner)
+    elif word in _SCOPED and isinstance(item.context_expr, ast.Call):
+        name = item.optional_vars.id if isinstance(item.optional_vars, ast.Name) else None
+        with scope.inner():
+            _, wrap = yield _scoped_word(scope, item.context_expr, word, name)
+            out.add(wrap((yield body(scope, node.body))))
+    else:
+        raise scope.error(node, "tir-syntax", "this cannot be used with `with`", 'write e.g. with T.block("name"):')
+
+
+def _read_block(scope: Scope, node: ast.With, call: ast.Call) -> Task[Stmt]:
+    args, _ = yield arguments(scope, call)
+    name = args[0] if args else ""
+    is_root = name == "root" and len(scope.blocks) == 1 and not scope.loops
+    scope.has_blocks = scope.has_blocks or not is_root
+    frame = BlockFrame(name)
+    scope.blocks.append(frame)
+    try:
+        inner = yield _scoped_body(scope, node.body)
+    finally:
+        scope.blocks.pop()
+    predicate = IntImm(BOOL, 1) if frame.predicate is None else frame.predicate
+    return BlockRealize(tuple(frame.iter_values), predicate, close_block(frame, inner))
+
+
+def close_block(frame: BlockFrame, inner: Stmt) -> Block:
+    """The block of a finished frame; regions that were not written are inferred."""
+    reads, writes = frame.reads, frame.writes
+    if (reads is None or writes is None) and frame.name != "root":
+        found_reads, found_writes = access_regions(inner, frame.init)
+        own = set(frame.alloc_buffers)
+        reads = [r for r in found_reads if r.buffer not in own] if reads is None else reads
+        writes = [r for r in found_writes if r.buffer not in own] if writes is None else writes
+    return Block(
+        frame.iter_vars,
+        reads or (),
+        writes or (),
+        frame.name,
+        inner,
+        frame.init,
+        frame.alloc_buffers,
+        frame.match_buffers,
+        frame.annotations,
+    )
+
+
+def _scoped_word(scope: Scope, node: ast.Call, word: str, name: str | None) -> Task[tuple[Any, Wrap]]:
+    """What `T.attr(...)`, `T.LetStmt(...)`, ... define, and how they wrap a body."""
+    args, kwargs = yield arguments(scope, node)
+    if word == "attr":
+        owner, key, content = args
+        held = operators.convert(content) if not isinstance(content, PrimExpr) else content
+        return None, lambda inner: scope.at(node, AttrStmt(plain(owner), key, held, inner))
+    if word == "Assert":
+        condition, message = as_scalar(scope, node, args[0]), args[1]
+        shown = message if isinstance(message, PrimExpr) else StringImm(str(message))
+        return None, lambda inner: scope.at(node, AssertStmt(condition, shown, inner))
+    if word == "LetStmt":
+        found = as_scalar(scope, node, args[0])
+        given = kwargs.get("var")
+        var = given if isinstance(given, Var) else Var(name or "v", kwargs.get("dtype", found.dtype))
+        if name is not None:
+            scope.define(name, var)
+        return var, lambda inner: scope.at(node, LetStmt(var, found, inner))
+    if word == "decl_buffer":
+        buffer = make_buffer(scope, node, name or "buffer", args, kwargs)
+        if name is not None:
+            scope.define(name, buffer)
+        return buffer, lambda inner: scope.at(node, DeclBuffer(buffer, body=inner))
+    return _allocate(scope, node, name, args, kwargs)
+
+
+def _allocate(
+    scope: Scope, node: ast.Call, name: str | None, args: list[Any], kwargs: dict[str, Any]
+) -> tuple[Any, Wrap]:
+    """`T.allocate([extents], dtype, scope, condition=, annotations=)`"""
+    given = dict(zip(("extents", "dtype", "scope"), args)) | kwargs
+    dtype = DataType(given["dtype"])
+    pointer = Var(name or "buffer", HANDLE, pointee=dtype, scope=given.get("scope", "global"))
+    if name is not None:
+        scope.define(name, pointer)
+    extents = tuple(literal(as_scalar(scope, node, e)) for e in given["extents"])
+    condition, annotations = given.get("condition"), given.get("annotations")
+
+    def wrap(inner: Stmt) -> Stmt:
+        made: Stmt = Allocate(
+            pointer,
+            dtype=dtype,
+            extents=extents,
+            condition=None if condition is None else operators.convert(condition),
+            body=inner,
+            annotations=None if annotations is None else plain(annotations),
+        )
+        found: Stmt = scope.at(node, made)
+        return found
+
+    return pointer, wrap

@@ -1,0 +1,146 @@
+"""What the parser knows while it reads: names in nested scopes, places in the source, findings so far."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from baton._src.ir.node import Node, set_note
+from baton._src.support.diagnostics import Diagnostic, DiagnosticError
+from baton._src.support.spans import Source, Span
+from baton._src.tir.buffer import Buffer
+from baton._src.tir.stmt import For, MatchBufferRegion
+
+SpanOf = Callable[[ast.AST], Span | None]
+
+
+class Word:
+    """`T.name`, not yet called."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"T.{self.name}"
+
+
+class PoisonedError(Exception):
+    """A name was used whose definition was wrong already: nothing more is to be said."""
+
+
+class BlockFrame:
+    """The head of the block being read."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.iter_vars: list[Any] = []
+        self.iter_values: list[Any] = []
+        self.predicate: Any = None
+        self.reads: list[Any] | None = None
+        self.writes: list[Any] | None = None
+        self.annotations: dict[str, Any] = {}
+        self.alloc_buffers: list[Buffer] = []
+        self.match_buffers: list[MatchBufferRegion] = []
+        self.init: Any = None
+
+
+class Scope:
+    """The state of reading one function."""
+
+    def __init__(self, source: Source, environment: Mapping[str, Any], roots: frozenset[str], span: SpanOf) -> None:
+        self.source = source
+        self.environment = environment
+        self.roots = roots
+        self.span = span
+        self.frames: list[dict[str, Any]] = [{}]
+        self.failed: set[str] = set()
+        self.blocks: list[BlockFrame] = []
+        self.loops: dict[Any, For] = {}
+        """Loops being read, by their variable; the body is not known yet."""
+        self.findings: list[Diagnostic] = []
+        self.buffer_map: dict[Any, Buffer] = {}
+        self.params: list[Any] = []
+        self.attrs: dict[str, Any] = {}
+        self.has_blocks = False
+
+    # ---------------------------------------------------------------------------------------------- names
+
+    def define(self, name: str, value: Any) -> Any:
+        """Bind a name in the innermost scope."""
+        self.failed.discard(name)
+        self.frames[-1][name] = value
+        return value
+
+    def lookup(self, node: ast.Name) -> Any:
+        """What a name means; reports names that nothing defines."""
+        name = node.id
+        for frame in reversed(self.frames):
+            if name in frame:
+                return frame[name]
+        if name in self.failed:
+            raise PoisonedError
+        if name in self.environment:
+            return self.environment[name]
+        known = [n for frame in self.frames for n in frame]
+        near = difflib.get_close_matches(name, known, n=1)
+        raise self.error(node, "tir-name", f"{name!r} is not defined", f"did you mean {near[0]!r}?" if near else None)
+
+    @contextmanager
+    def inner(self) -> Iterator[None]:
+        """A scope whose names end with it."""
+        self.frames.append({})
+        try:
+            yield
+        finally:
+            self.frames.pop()
+
+    @property
+    def block(self) -> BlockFrame | None:
+        """The block being read."""
+        return self.blocks[-1] if self.blocks else None
+
+    # -------------------------------------------------------------------------------------------- findings
+
+    def error(self, node: ast.AST, code: str, message: str, help: str | None = None) -> DiagnosticError:
+        """A finding at `node`, to be raised."""
+        return DiagnosticError(Diagnostic(code, message, span=self.span(node), help=help))
+
+    @contextmanager
+    def recover(self, node: ast.AST, names: Iterator[str] | tuple[str, ...] = ()) -> Iterator[None]:
+        """Collect what goes wrong inside and go on; `names` would have been defined."""
+        try:
+            yield
+        except DiagnosticError as error:
+            place = self.span(node)
+            self.findings += [found.at(place) for found in error.diagnostics]
+            self.failed.update(names)
+        except PoisonedError:
+            self.failed.update(names)
+
+    def at(self, node: ast.AST, made: Any) -> Any:
+        """`made` with the place it was written, if it has none."""
+        if isinstance(made, Node) and getattr(made, "span", self) is None:
+            set_note(made, "span", self.span(node))
+        return made
+
+
+def default_span(source: Source) -> SpanOf:
+    """Places for a tree parsed from the very text of `source`."""
+    lines = source.text.split("\n")
+
+    def column(line: int, offset: int) -> int:
+        text = lines[line - 1] if 0 < line <= len(lines) else ""
+        return offset + 1 if text.isascii() else len(text.encode()[:offset].decode(errors="ignore")) + 1
+
+    def span(node: Any) -> Span | None:
+        if getattr(node, "lineno", None) is None:
+            return None
+        first = source.first_line - 1
+        end = node.end_lineno or node.lineno
+        start, stop = column(node.lineno, node.col_offset), column(end, node.end_col_offset or node.col_offset + 1)
+        return Span(source, node.lineno + first, start, end + first, stop)
+
+    return span

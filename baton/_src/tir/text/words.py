@@ -1,0 +1,178 @@
+"""What `T.word(...)` means as an expression: literals, constructors, intrinsics. One table, looked up by name."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.support.diagnostics import DiagnosticError
+from baton._src.tir import expr as tir
+from baton._src.tir import operators, scalar_functions
+from baton._src.tir.buffer import Buffer
+from baton._src.tir.expr import Call, FloatImm, IntImm, SizeVar, StringImm, Var
+from baton._src.tir.intrinsics import INTRINSICS, LEADING_DTYPE, Result, definition, intrinsic, result_dtype
+from baton._src.tir.text.expressions import PREFIX
+from baton._src.tir.text.scope import Scope
+from baton._src.values.dtype import HANDLE, DataType
+
+Args = list[Any]
+Kwargs = dict[str, Any]
+
+
+def call_word(scope: Scope, node: ast.AST, name: str, args: Args, kwargs: Kwargs) -> Any:
+    """The value of `T.name(*args, **kwargs)`."""
+    try:
+        made = _call(name, args, kwargs)
+    except (TypeError, IndexError, ValueError) as error:
+        raise scope.error(node, "tir-call", f"T.{name} does not take these arguments: {error}") from None
+    if made is None:
+        raise scope.error(node, "tir-call", f"T has no expression {name!r}")
+    return made
+
+
+def _call(name: str, args: Args, kwargs: Kwargs) -> Any:
+    dtype = as_dtype(name)
+    if dtype is not None:
+        return _of_dtype(dtype, args, kwargs)
+    if name in _EXACT:
+        x, y = operators.match_types(*args)
+        return _EXACT[name](x, y)
+    special = _SPECIAL.get(name)
+    if special is not None:
+        return special(*args, **kwargs)
+    if f"tir.{name}" in INTRINSICS:
+        return _intrinsic(name, args, kwargs)
+    return None
+
+
+def as_dtype(name: str) -> DataType | None:
+    """The dtype a word names (`float32`, `int8x4`, `boolean`), or None."""
+    if name == "boolean":
+        return DataType("bool")
+    if name in ("void", "") or name in _NO_DTYPES:
+        return None
+    try:
+        return DataType(name)
+    except DiagnosticError:
+        return None
+
+
+_NO_DTYPES = frozenset({"float", "int", "uint", "bfloat"})
+
+
+def _of_dtype(dtype: DataType, args: Args, kwargs: Kwargs) -> PrimExpr:
+    """`T.int64(3)` a literal, `T.int64(x)` a conversion, `T.int64()` a variable, `T.handle("float32")` a pointer."""
+    if dtype == HANDLE:
+        pointee = DataType(args[0]) if args else None
+        return Var("ptr", HANDLE, pointee=pointee, scope=args[1] if len(args) > 1 else kwargs.get("storage_scope", ""))
+    if not args or args[0] is None:
+        return SizeVar("v", dtype) if kwargs.get("is_size_var") else Var("v", dtype)
+    (content,) = args
+    if isinstance(content, PrimExpr):
+        return operators.cast(dtype, content)
+    if isinstance(content, str):
+        return FloatImm(dtype, float(content))
+    element = dtype.element
+    made: PrimExpr = FloatImm(element, content) if dtype.is_float else IntImm(element, int(content))
+    return made if dtype.lanes == 1 else tir.Broadcast(made, dtype.lanes)
+
+
+_EXACT: dict[str, Callable[[Any, Any], PrimExpr]] = {
+    **{kind.__name__: kind for kind in PREFIX},
+    "min": tir.Min,
+    "max": tir.Max,
+    "truncmod": tir.Mod,
+    "truncdiv": tir.Div,
+    "floordiv": tir.FloorDiv,
+    "floormod": tir.FloorMod,
+    "div": tir.Div,
+}
+
+
+def _select(condition: Any, true_value: Any, false_value: Any) -> PrimExpr:
+    a, b = operators.match_types(true_value, false_value)
+    return tir.Select(operators.convert(condition), a, b)
+
+
+def _cast(first: Any, second: Any) -> PrimExpr:
+    """`T.Cast("float32", x)`, or `T.cast(x, "float32")`."""
+    dtype, content = (first, second) if isinstance(first, str) else (second, first)
+    return tir.Cast(dtype, operators.convert(content))
+
+
+def _ramp(base: Any, stride: Any, lanes: int) -> PrimExpr:
+    x, y = operators.match_types(base, stride)
+    return tir.Ramp(x, y, int(lanes))
+
+
+def _broadcast(content: Any, lanes: int) -> PrimExpr:
+    return tir.Broadcast(operators.convert(content), int(lanes))
+
+
+def _shuffle(vectors: Any, indices: Any) -> PrimExpr:
+    return tir.Shuffle(tuple(operators.convert(v) for v in vectors), tuple(int(i) for i in indices))
+
+
+def _type_annotation(dtype: Any) -> PrimExpr:
+    return Call(DataType(dtype), intrinsic("undef"), ())
+
+
+def _access_ptr(buffer: Any, mask: Any = 3, offset: Any = 0) -> PrimExpr:
+    extent: Any = 1
+    for dim in buffer.shape:
+        extent = operators.multiply(extent, dim)
+    return scalar_functions.tvm_access_ptr(buffer.dtype, buffer.data, offset, extent, mask)
+
+
+_SPECIAL: dict[str, Callable[..., Any]] = {
+    "Not": lambda a: tir.Not(operators.convert(a)),
+    "Select": _select,
+    "Cast": _cast,
+    "cast": _cast,
+    "Ramp": _ramp,
+    "Broadcast": _broadcast,
+    "Shuffle": _shuffle,
+    "Any": lambda: tir.AnyDim(),
+    "StringImm": lambda text: StringImm(text),
+    "var": lambda dtype, name="v": Var(name, dtype),
+    "size_var": lambda name="v", dtype="int32": SizeVar(name, dtype),
+    "ceildiv": operators.ceildiv,
+    "indexdiv": operators.indexdiv,
+    "indexmod": operators.indexmod,
+    "abs": scalar_functions.abs,
+    "infinity": scalar_functions.infinity,
+    "min_value": scalar_functions.min_value,
+    "max_value": scalar_functions.max_value,
+    "type_annotation": _type_annotation,
+    "access_ptr": _access_ptr,
+    "call_packed": scalar_functions.call_packed,
+}
+
+
+def _intrinsic(name: str, args: Args, kwargs: Kwargs) -> PrimExpr:
+    op = intrinsic(name)
+    row = definition(op)
+    assert row is not None
+    stated = kwargs.pop("dtype", None)
+    if kwargs:
+        raise TypeError(f"unexpected {', '.join(kwargs)}")
+    given = list(args)
+    if row.name in LEADING_DTYPE:
+        stated = given.pop(0)
+    if row.arity not in (-1, len(given)):
+        raise TypeError(f"it takes {row.arity}, got {len(given)}")
+    operands = _adapted([a.data if isinstance(a, Buffer) else a for a in given], row.result)
+    dtype = DataType(stated) if stated is not None else result_dtype(row, operands)
+    if dtype is None:
+        raise TypeError('its dtype has to be stated: dtype="..."')
+    return Call(dtype, op, operands)
+
+
+def _adapted(args: Args, result: Result) -> list[PrimExpr]:
+    """Python numbers as literals, of the dtype of the operands beside them where they have to agree."""
+    first = 1 if result is Result.SECOND else 0
+    pattern = next((a.dtype for a in args[first:] if isinstance(a, PrimExpr)), None)
+    agree = pattern if result in (Result.SAME, Result.SECOND, Result.BOOL) else None
+    return [operators.convert(a, agree if i >= first else None) for i, a in enumerate(args)]
