@@ -17,8 +17,12 @@ from baton._src.ops.elementwise.activations import ACTIVATIONS
 from baton._src.ops.elementwise.binary import BINARY
 from baton._src.ops.elementwise.choice import CHOICES
 from baton._src.ops.elementwise.unary import UNARY
+from baton._src.ops.image.resize import RESIZES
 from baton._src.ops.index.gathering import GATHERS
+from baton._src.ops.index.scans import SCANS
 from baton._src.ops.index.scattering import SCATTERS
+from baton._src.ops.index.searching import SEARCHES
+from baton._src.ops.index.sorting import SORTS
 from baton._src.ops.index.take import TAKES
 from baton._src.ops.linalg.dense import BATCH_MATMUL, DENSE, RELAY_MATMUL
 from baton._src.ops.linalg.matmul import MATMUL
@@ -27,7 +31,9 @@ from baton._src.ops.nn.attention import ATTENTIONS
 from baton._src.ops.nn.batch_norm import BATCH_NORM
 from baton._src.ops.nn.convolution import CONV1D, CONV2D, CONV3D
 from baton._src.ops.nn.convolution_transpose import CONV1D_TRANSPOSE, CONV2D_TRANSPOSE, CONV3D_TRANSPOSE
+from baton._src.ops.nn.depth_and_space import DEPTH_AND_SPACE
 from baton._src.ops.nn.dropout import DROPOUT
+from baton._src.ops.nn.losses import LOSSES
 from baton._src.ops.nn.normalization import NORMALIZATIONS
 from baton._src.ops.nn.padding import PADDINGS
 from baton._src.ops.nn.pooling import POOLING
@@ -48,7 +54,7 @@ REDUCE: tuple[OpDef[Any], ...] = FOLDS
 LINALG: tuple[OpDef[Any], ...] = (MATMUL, DENSE, RELAY_MATMUL, BATCH_MATMUL)
 SHAPE: tuple[OpDef[Any], ...] = (*RESHAPES, *MOVED, *CREATIONS, *JOINS, *EXPANSIONS)
 SLICING: tuple[OpDef[Any], ...] = (*SLICES, *DYNAMIC_SLICES, *SLICE_RELATIVES)
-INDEX: tuple[OpDef[Any], ...] = (*TAKES, *GATHERS, *SCATTERS)
+INDEX: tuple[OpDef[Any], ...] = (*TAKES, *GATHERS, *SCATTERS, *SORTS, *SEARCHES, *SCANS)
 NN: tuple[OpDef[Any], ...] = (
     SOFTMAX,
     LOG_SOFTMAX,
@@ -66,7 +72,10 @@ NN: tuple[OpDef[Any], ...] = (
     *PADDINGS,
     *ATTENTIONS,
     DROPOUT,
+    *DEPTH_AND_SPACE,
+    *LOSSES,
 )
+IMAGE: tuple[OpDef[Any], ...] = RESIZES
 
 
 class Catalogue:
@@ -137,4 +146,4 @@ def unknown_op(name: str, known: Iterable[str], language: str = "") -> Diagnosti
     return fail("op-unknown", f"there is no {language}operator named {name!r}", help=wanted)
 
 
-CATALOGUE = Catalogue((*ELEMENTWISE, *REDUCE, *LINALG, *SHAPE, *NN, *SLICING, *INDEX))
+CATALOGUE = Catalogue((*ELEMENTWISE, *REDUCE, *LINALG, *SHAPE, *NN, *IMAGE, *SLICING, *INDEX))

@@ -1,1 +1,148 @@
-"""Being written (second ops engineer)."""
+"""Running sums and products along an axis: cumsum, cumprod.
+
+out[i] = x[0] op ... op x[i]; `exclusive` leaves x[i] itself out. Without an axis, of the flattened tensor. Accumulated in the
+dtype of the result (float32 for narrow floats). Source: facts relax-ops-passes-vm §1 (statistical), relay-language §6 level 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.axes import from_front, normal_axis
+from baton._src.ops.dims import DimMath
+from baton._src.ops.index.loop_nests import both, load, loop, loops, store
+from baton._src.ops.precision import accumulator
+from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.shape.reshape import split_index
+from baton._src.te.computation import extern
+from baton._src.tir.stmt import Stmt
+from baton._src.values.dtype import VOID, DataType
+
+
+@attrs
+class ScanAttrs(Attrs):
+    """Along which axis."""
+
+    axis: Any = attr(None, "the axis; None: all elements, flattened")
+    dtype: Any = attr(None, "dtype of the result; None: that of the operand")
+    exclusive: bool = attr(False, "leave the element itself out")
+
+    def __post_init__(self) -> None:
+        set_attr(self, "dtype", DataType(self.dtype or VOID))
+        set_attr(self, "exclusive", bool(self.exclusive))
+
+
+def infer(call: OpCall[ScanAttrs]) -> Info:
+    """The operand's shape, or one axis of all its elements."""
+    x, a = call.tensor(0), call.attrs
+    dtype = x.dtype if a.dtype.is_void else a.dtype
+    if a.axis is None:
+        shape = None if x.shape is None else (DimMath(call.prover).product(x.shape),)
+        return TensorInfo(shape, dtype, 1, x.vdevice)
+    if x.ndim >= 0:
+        normal_axis(call, a.axis, x.ndim)
+    return TensorInfo(x.shape, dtype, x.ndim, x.vdevice, x.shape_var)
+
+
+def scan(x: k.Tensor, axis: int, exclusive: bool, start: int, combine: Callable[[Any, Any], Any], dtype: Any) -> Any:
+    """A sequential scan: other axes outside and inside, so that rows of the inner ones are contiguous."""
+    kept = accumulator(dtype)
+    outer, inner = x.shape[:axis], x.shape[axis + 1 :]
+
+    def body(ins: Any, outs: Any) -> Stmt:
+        (data,), (result,) = ins, outs
+        extent = k.index(x.shape[axis])
+
+        def element(before: Any, i: Any, after: Any) -> Any:
+            return k.cast(kept, load(data, *before, i, *after))
+
+        def block(*before: Any) -> Stmt:
+            zero, one = k.index(0), k.index(1)
+
+            def first(*after: Any) -> Stmt:
+                value = k.const(start, kept) if exclusive else element(before, zero, after)
+                return store(result, [*before, zero, *after], value)
+
+            def step(i: Any) -> Stmt:
+                def following(*after: Any) -> Stmt:
+                    new = element(before, i if exclusive else i + one, after)
+                    value = combine(load(result, *before, i, *after), new)
+                    return store(result, [*before, i + one, *after], value)
+
+                return loops(inner, following, "k")
+
+            return both(
+                loop(k.minimum(one, extent), lambda _: loops(inner, first, "f"), "any"), loop(extent - one, step, "s")
+            )
+
+        return loops(outer, block, "o")
+
+    found = extern(tuple(x.shape), [x], body, "scan", kept)
+    return found if kept == dtype else k.compute(x.shape, lambda *i: k.cast(dtype, found(*i)), "scan_cast")
+
+
+def flattened(x: k.Tensor, shape: Any) -> k.Tensor:
+    """All elements along one axis."""
+    return x if x.ndim == 1 else k.compute(shape, lambda i: x(*split_index(i, x.shape)), "flat")
+
+
+def _reference(x: Any, a: ScanAttrs, function: Callable[..., Any], start: int) -> Any:
+    dtype = x.dtype if a.dtype.is_void else a.dtype.numpy
+    kept = accumulator(DataType(dtype)).numpy
+    axis = 0 if a.axis is None else a.axis
+    x = x.reshape(-1) if a.axis is None else x
+    found = function(x.astype(kept), axis=axis, dtype=kept)
+    if a.exclusive:
+        first = np.full_like(np.take(found, [0], axis=axis), start) if x.shape[axis] else found
+        rest = np.take(found, np.arange(max(x.shape[axis] - 1, 0)), axis=axis)
+        found = np.concatenate([first, rest], axis=axis)[tuple(slice(0, d) for d in x.shape)]
+    return found.astype(dtype)
+
+
+def _cumsum_gradient(b: Any, args: Any, a: ScanAttrs, out: Any, grad: Any) -> list[Any]:
+    """The same sum from the other end."""
+    x = args[0]
+    if a.axis is None:
+        back = b.op("flip", b.op("cumsum", b.op("flip", grad, axis=0), axis=0, exclusive=a.exclusive), axis=0)
+        return [b.op("reshape", back, b.shape_of(x))]
+    back = b.op("cumsum", b.op("flip", grad, axis=a.axis), axis=a.axis, exclusive=a.exclusive)
+    return [b.op("flip", back, axis=a.axis)]
+
+
+def _define(name: str, start: int, combine: Any, function: Any, gradient: Any) -> OpDef[Any]:
+    def compute(inputs: Any, a: ScanAttrs, out: Any) -> Any:
+        x = inputs[0] if a.axis is not None else flattened(inputs[0], out.shape)
+        axis = 0 if a.axis is None else from_front(a.axis, x.ndim)
+        return scan(x, axis, a.exclusive, start, combine, out.dtype)
+
+    return OpDef(
+        name,
+        ScanAttrs,
+        inputs=(Input("data"),),
+        infer=infer,
+        compute=compute,
+        reference=lambda inputs, a: _reference(inputs[0], a, function, start),
+        gradient=gradient,
+        fusion=Fusion.OPAQUE,
+        samples=lambda: (
+            Sample((Arr(("n", 4)),), ScanAttrs(axis=1), rtol=1e-4, atol=1e-5),
+            Sample((Arr((5, "m")),), ScanAttrs(axis=-2, exclusive=True), rtol=1e-4, atol=1e-5),
+            Sample((Arr(("n", 2, 2)),), ScanAttrs(), rtol=1e-4, atol=1e-5),
+            Sample((Arr((4,), "int32"),), ScanAttrs(axis=0, dtype="int64")),
+            Sample((Arr((6,), "float16"),), ScanAttrs(axis=0), rtol=1e-2),
+        ),
+        summary=f"The running {'sum' if start == 0 else 'product'} along an axis.",
+    )
+
+
+SCANS: tuple[OpDef[Any], ...] = (
+    _define("cumsum", 0, k.tir.Add, np.cumsum, _cumsum_gradient),
+    _define("cumprod", 1, k.tir.Mul, np.cumprod, NotApplicable("not offered: zeros need a second pass")),
+)

@@ -1,0 +1,153 @@
+"""Binary search: searchsorted (Relay) and bucketize (Relax).
+
+The position before which each value would be inserted into an ascending row: left of equal elements, or right of them.
+`bucketize` has one row for all values. Source: facts relax-ops-passes-vm §1 (search), relay-language §6 level 6.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.index.loop_nests import both, let, load, loop, loops, store, when
+from baton._src.ops.samples import Arr, Sample
+from baton._src.te.computation import extern
+from baton._src.tir import expr as tir
+from baton._src.tir.stmt import Stmt
+from baton._src.values.dtype import DataType
+
+HALVINGS = 41
+"""Steps for a row whose length is not known when compiling."""
+
+
+@attrs
+class SearchAttrs(Attrs):
+    """Which side, and the dtype of positions."""
+
+    right: bool = attr(False, "behind equal elements")
+    dtype: Any = attr("int32", "dtype of the result")
+
+    def __post_init__(self) -> None:
+        set_attr(self, "dtype", DataType(self.dtype))
+
+
+@attrs
+class BucketizeAttrs(Attrs):
+    """Which side, and the dtype of positions."""
+
+    out_int32: bool = attr(False, "positions as int32 instead of int64")
+    right: bool = attr(False, "behind equal elements")
+
+
+def infer_search(call: OpCall[SearchAttrs]) -> Info:
+    """The shape of the values."""
+    row, values = call.tensor(0), call.tensor(1)
+    if row.shape is not None and values.shape is not None and row.ndim > 1:
+        math = DimMath(call.prover)
+        same = row.ndim == values.ndim
+        if not same or any(math.equal(a, b) is False for a, b in zip(row.shape[:-1], values.shape[:-1])):
+            call.fail(f"rows {show_shape(row.shape)} and values {show_shape(values.shape)} differ before the last axis")
+    return TensorInfo(values.shape, call.attrs.dtype, values.ndim, values.vdevice, values.shape_var)
+
+
+def search(row: k.Tensor, values: k.Tensor, right: bool, dtype: Any) -> k.Tensor:
+    """A binary search an element."""
+    length = k.index(row.shape[-1])
+    steps = length.value.bit_length() if isinstance(length, tir.IntImm) else HALVINGS
+
+    def body(ins: Any, outs: Any) -> Stmt:
+        ordered, wanted = ins
+        result, cursor = outs
+        low, high = [k.index(0)], [k.index(1)]
+
+        def one(*i: Any) -> Stmt:
+            outer = i[:-1] if row.ndim > 1 else ()
+
+            def at(middle: Any) -> Stmt:
+                element, value = k.wide(load(ordered, *outer, middle)), k.wide(load(wanted, *i))
+                before = tir.LE(element, value) if right else tir.LT(element, value)
+                return when(before, store(cursor, low, middle + k.index(1)), store(cursor, high, middle))
+
+            half = (load(cursor, *low) + load(cursor, *high)) // k.index(2)
+            step = when(tir.LT(load(cursor, *low), load(cursor, *high)), let("middle", half, at))
+            return both(
+                store(cursor, low, k.index(0)),
+                store(cursor, high, length),
+                loop(steps, lambda _: step, "s"),
+                store(result, i, k.cast(dtype, load(cursor, *low))),
+            )
+
+        return loops(values.shape, one)
+
+    found = extern([tuple(values.shape), (k.index(2),)], [row, values], body, "search", [dtype, "int64"])
+    result: k.Tensor = found[0]
+    return result
+
+
+def reference_search(row: Any, values: Any, right: bool, dtype: Any) -> Any:
+    """`numpy.searchsorted`, row by row."""
+    side: Any = "right" if right else "left"
+    if row.ndim == 1:
+        return np.asarray(np.searchsorted(row, values, side)).astype(dtype)
+    found = np.empty(values.shape, dtype)
+    for i in np.ndindex(row.shape[:-1]):
+        found[i] = np.searchsorted(row[i], values[i], side)
+    return found
+
+
+SEARCHSORTED = OpDef(
+    "searchsorted",
+    SearchAttrs,
+    inputs=(Input("sorted_sequence", "ascending along the last axis"), Input("values")),
+    infer=infer_search,
+    compute=lambda inputs, a, out: search(*inputs, a.right, out.dtype),
+    reference=lambda inputs, a: reference_search(*inputs, a.right, a.dtype.numpy),
+    gradient=NotApplicable("positions are not differentiable"),
+    fusion=Fusion.OPAQUE,
+    samples=lambda: (
+        Sample((Arr((5,), values=(-1.5, -0.5, 0.0, 0.5, 1.5)), Arr(("n", 4))), SearchAttrs()),
+        Sample(
+            (Arr((2, 3), "int32", values=((0, 1, 1), (1, 2, 3))), Arr((2, "m"), "int32", 0, 4)),
+            SearchAttrs(right=True, dtype="int64"),
+        ),
+    ),
+    summary="Where values would be inserted into ascending rows.",
+)
+
+
+def infer_bucketize(call: OpCall[BucketizeAttrs]) -> Info:
+    """The shape of the values."""
+    x, row = call.tensor(0), call.tensor(1)
+    if row.ndim not in (-1, 1):
+        call.fail(f"boundaries must have rank 1, got {show_shape(row.shape, row.ndim)}")
+    return TensorInfo(x.shape, _bucket_dtype(call.attrs), x.ndim, x.vdevice, x.shape_var)
+
+
+def _bucket_dtype(a: BucketizeAttrs) -> DataType:
+    return DataType("int32" if a.out_int32 else "int64")
+
+
+BUCKETIZE = OpDef(
+    "bucketize",
+    BucketizeAttrs,
+    inputs=(Input("input_tensor"), Input("boundaries", "ascending, of rank 1")),
+    infer=infer_bucketize,
+    compute=lambda inputs, a, out: search(inputs[1], inputs[0], a.right, out.dtype),
+    reference=lambda inputs, a: reference_search(inputs[1], inputs[0], a.right, _bucket_dtype(a).numpy),
+    gradient=NotApplicable("positions are not differentiable"),
+    fusion=Fusion.OPAQUE,
+    relay_name=NotApplicable("Relay has searchsorted"),
+    samples=lambda: (
+        Sample((Arr(("n", 4)), Arr((3,), values=(-1, 0, 1))), BucketizeAttrs()),
+        Sample((Arr((), "float32"), Arr((3,), values=(-1, 0, 1))), BucketizeAttrs(out_int32=True, right=True)),
+    ),
+    summary="The number of the bucket each value lies in.",
+)
+
+SEARCHES: tuple[OpDef[Any], ...] = (SEARCHSORTED, BUCKETIZE)
