@@ -1,0 +1,138 @@
+"""How a resampled image reads its source: coordinates, taps and weights along one axis, for te and for NumPy alike.
+
+Coordinate transforms (x: extent before, y: after, i: index after): asymmetric `i * x / y`; half_pixel `(i + 0.5) * x / y -
+0.5`; pytorch_half_pixel the same, 0 if y is 1; tf_half_pixel_for_nn `(i + 0.5) * x / y`; align_corners `i * (x - 1) /
+(y - 1)`; tf_crop_and_resize maps into the box [start, end]. Source: ONNX Resize; facts relay-language §6 level 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from baton._src.ops import kernel_words as k
+
+MODES = (
+    "half_pixel",
+    "align_corners",
+    "asymmetric",
+    "pytorch_half_pixel",
+    "tf_half_pixel_for_nn",
+    "tf_crop_and_resize",
+)
+METHODS = ("nearest_neighbor", "linear", "cubic")
+ROUNDINGS = ("", "round", "floor", "ceil", "round_prefer_floor", "round_prefer_ceil")
+_EPSILON = 1e-5
+"""Keeps i * (x / y) that should be a whole number from being rounded down below it."""
+
+
+@dataclass(frozen=True)
+class Scalars:
+    """The few operations that differ between te scalars and NumPy arrays. Numbers are float32, indices int64."""
+
+    number: Callable[[Any], Any]
+    floor: Callable[[Any], Any]
+    ceil: Callable[[Any], Any]
+    index: Callable[[Any], Any]
+    clamp: Callable[[Any, Any], Any]
+    choose: Callable[[Any, Any, Any], Any]
+
+
+def _te_number(value: Any) -> Any:
+    return k.const(value, "float32") if isinstance(value, (int, float)) else k.cast("float32", value)
+
+
+TE = Scalars(
+    number=_te_number,
+    floor=k.floor,
+    ceil=k.ceil,
+    index=lambda x: k.cast("int64", x),
+    clamp=lambda i, extent: k.maximum(k.index(0), k.minimum(i, k.index(extent) - 1)),
+    choose=k.select,
+)
+NUMPY = Scalars(
+    number=lambda x: np.asarray(x, "float32"),
+    floor=np.floor,
+    ceil=np.ceil,
+    index=lambda x: np.asarray(x).astype("int64"),
+    clamp=lambda i, extent: np.clip(i, 0, extent - 1),
+    choose=np.where,
+)
+
+
+def coordinate(s: Scalars, i: Any, before: Any, after: Any, mode: str, box: tuple[float, float]) -> Any:
+    """Where index `i` lies in the source, as a float32."""
+    at, x, y = s.number(i), s.number(before), s.number(after)
+    one, half = s.number(1.0), s.number(0.5)
+    if mode == "asymmetric":
+        return at * (x / y)
+    if mode == "tf_half_pixel_for_nn":
+        return (at + half) * (x / y)
+    if mode == "align_corners":
+        return at * _ratio(s, x - one, y, one)
+    if mode == "tf_crop_and_resize":
+        start, end = s.number(box[0]), s.number(box[1])
+        spread = start * (x - one) + at * (end - start) * _ratio(s, x - one, y, one)
+        return s.choose(y > one, spread, half * (start + end) * (x - one))
+    placed = (at + half) * (x / y) - half
+    return placed if mode == "half_pixel" else s.choose(y > one, placed, s.number(0.0) * placed)
+
+
+def _ratio(s: Scalars, room: Any, y: Any, one: Any) -> Any:
+    """room / (y - 1); 0 for a single element."""
+    safe = s.choose(y > one, y - one, one)
+    return s.choose(y > one, room / safe, s.number(0.0) * room)
+
+
+def taps(s: Scalars, at: Any, before: Any, a: Any) -> list[tuple[Any, Any]]:
+    """(source index, weight) pairs along one axis; nearest has one pair without a weight."""
+    if a.method == "nearest_neighbor":
+        return [(s.clamp(s.index(_rounded(s, at, a)), before), None)]
+    low = s.floor(at)
+    part = at - low
+    first = s.index(low)
+    if a.method == "linear":
+        weights = [s.number(1.0) - part, part]
+        return [(s.clamp(first + n, before), w) for n, w in enumerate(weights)]
+    weights = _cubic(s, part, a.cubic_alpha)
+    if a.cubic_exclude:
+        zero = s.number(0.0)
+        weights = [
+            s.choose((first + n >= 0) if s is NUMPY else (first + n >= k.index(0)), w, zero)
+            for n, w in zip((-1, 0, 1, 2), weights)
+        ]
+        limit = before if s is NUMPY else k.index(before)
+        weights = [s.choose(first + n < limit, w, zero) for n, w in zip((-1, 0, 1, 2), weights)]
+        total = weights[0] + weights[1] + weights[2] + weights[3]
+        weights = [w / total for w in weights]
+    return [(s.clamp(first + n, before), w) for n, w in zip((-1, 0, 1, 2), weights)]
+
+
+def _rounded(s: Scalars, at: Any, a: Any) -> Any:
+    method = a.rounding_method
+    if not method:
+        floors = ("asymmetric", "tf_half_pixel_for_nn")
+        method = "floor" if a.coordinate_transformation_mode in floors else "round"
+    if method == "floor":
+        return s.floor(at + s.number(_EPSILON))
+    if method == "ceil":
+        return s.ceil(at - s.number(_EPSILON))
+    if method == "round_prefer_floor":
+        return s.ceil(at - s.number(0.5))
+    return s.floor(at + s.number(0.5))
+
+
+def _cubic(s: Scalars, t: Any, alpha: float) -> list[Any]:
+    """The weights of the four neighbours (Keys' kernel)."""
+    a, one = s.number(alpha), s.number(1.0)
+    two, three, four, five, eight = (s.number(float(n)) for n in (2, 3, 4, 5, 8))
+    u, v, w = t + one, one - t, two - t
+    return [
+        ((a * u - five * a) * u + eight * a) * u - four * a,
+        ((a + two) * t - (a + three)) * t * t + one,
+        ((a + two) * v - (a + three)) * v * v + one,
+        ((a * w - five * a) * w + eight * a) * w - four * a,
+    ]

@@ -1,0 +1,368 @@
+"""Resampled images: image.resize1d/2d/3d, nn.upsampling and nn.upsampling3d.
+
+Methods nearest_neighbor, linear, cubic; coordinate transforms and roundings as in ONNX Resize (see `resampling`). Any layout
+with N, C and the spatial axes. Elements are weighed in float32. Relax takes the size as an argument, Relay as an attribute.
+Source: facts relax-ops-passes-vm §1 (image), relay-language §6 levels 2 and 5.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.dims import DimMath
+from baton._src.ops.image.resampling import METHODS, MODES, NUMPY, ROUNDINGS, TE, coordinate, taps
+from baton._src.ops.layout_names import AxisOrder, layout_over
+from baton._src.ops.layouts import anchor
+from baton._src.ops.nn.convolution_reference import from_canonical, to_canonical
+from baton._src.ops.samples import Arr, Sample, Shape
+from baton._src.ops.shape.targets import target_dims
+from baton._src.ops.windows import SPATIAL
+from baton._src.tir.expr import FloatImm, IntImm
+from baton._src.values.dtype import VOID, DataType
+
+
+@attrs
+class ResizeAttrs(Attrs):
+    """Size (in Relay), method and the way coordinates are mapped."""
+
+    size: Any = attr(None, "spatial extents of the result", relay_only=True)
+    roi: Any = attr(None, "box for tf_crop_and_resize: starts, then ends, from 0 to 1")
+    layout: str = attr("", "layout of the data")
+    method: str = attr("linear", "nearest_neighbor, linear or cubic")
+    coordinate_transformation_mode: str = attr("half_pixel", "how indices map to the source")
+    rounding_method: str = attr("", "how nearest_neighbor rounds; empty: as suits the mode")
+    cubic_alpha: float = attr(-0.5, "shape of the cubic kernel")
+    cubic_exclude: int = attr(0, "leave taps outside the image out of the cubic sum")
+    extrapolation_value: float = attr(0.0, "what tf_crop_and_resize gives outside the image")
+    out_dtype: Any = attr(None, "dtype of the result; None: that of the data")
+
+    def __post_init__(self) -> None:
+        set_attr(self, "layout", self.layout or f"NC{SPATIAL[self.spatial]}")
+        set_attr(self, "out_dtype", DataType(self.out_dtype or VOID))
+        if self.size is not None:
+            set_attr(self, "size", (self.size,) * self.spatial if isinstance(self.size, int) else tuple(self.size))
+        roi = None if self.roi is None else _numbers(self.roi)
+        set_attr(self, "roi", roi if roi else None)
+
+    @property
+    def spatial(self) -> int:
+        return 2
+
+
+@attrs
+class Resize1DAttrs(ResizeAttrs):
+    """One spatial axis (W)."""
+
+    @property
+    def spatial(self) -> int:
+        return 1
+
+
+@attrs
+class Resize3DAttrs(ResizeAttrs):
+    """Three spatial axes (D, H, W)."""
+
+    @property
+    def spatial(self) -> int:
+        return 3
+
+
+def _numbers(values: Any) -> tuple[float, ...]:
+    return tuple(float(v.value) if isinstance(v, (FloatImm, IntImm)) else float(v) for v in values)
+
+
+def infer(call: OpCall[Any]) -> Info:
+    """Spatial extents as asked, the rest as the data."""
+    a, x = call.attrs, call.tensor(0)
+    check_method(call, a)
+    order = layout_over(a.layout, "NC" + SPATIAL[a.spatial], "layout")
+    dtype = x.dtype if a.out_dtype.is_void else a.out_dtype
+    if x.ndim not in (-1, order.rank):
+        call.fail(f"the data has rank {x.ndim}, but its layout {order.name} has {order.rank} axes")
+    size = target_dims(call, 1, "size")
+    if size is not None and len(size) == 1:
+        size = size * a.spatial
+    if size is not None and len(size) != a.spatial:
+        call.fail(f"size must have {a.spatial} numbers, got {len(size)}")
+    if x.shape is None or size is None:
+        return TensorInfo(None, dtype, order.rank, x.vdevice)
+    math = DimMath(call.prover)
+    extents: dict[str, Dim] = order.canonical(math, x.shape)
+    extents |= dict(zip(SPATIAL[a.spatial], size))
+    return TensorInfo(order.physical(math, extents), dtype, vdevice=x.vdevice)
+
+
+def check_method(call: OpCall[Any], a: Any) -> None:
+    """Names must be known."""
+    checks = (
+        ("method", a.method, METHODS),
+        ("coordinate_transformation_mode", a.coordinate_transformation_mode, MODES),
+        ("rounding_method", a.rounding_method, ROUNDINGS),
+    )
+    for name, value, known in checks:
+        if value not in known:
+            call.fail(f"{name} {value!r} is none of {', '.join(repr(n) for n in known)}", code="op-attribute")
+
+
+def _box(a: Any, axis: int) -> tuple[float, float]:
+    return (0.0, 1.0) if a.roi is None else (a.roi[axis], a.roi[axis + a.spatial])
+
+
+def compute(inputs: Any, a: Any, out: Any) -> Any:
+    """One stage: the weighed sum of the taps."""
+    x = inputs[0]
+    order = layout_over(a.layout, "NC" + SPATIAL[a.spatial], "layout")
+    letters = SPATIAL[a.spatial]
+    mode = a.coordinate_transformation_mode
+
+    def body(*indices: Any) -> Any:
+        at = order.split(indices)
+        found: list[list[tuple[Any, Any]]] = []
+        outside: list[Any] = []
+        for axis, letter in enumerate(letters):
+            place = order.position(letter)
+            source = coordinate(TE, at[letter], k.index(x.shape[place]), k.index(out.shape[place]), mode, _box(a, axis))
+            found.append(taps(TE, source, x.shape[place], a))
+            if mode == "tf_crop_and_resize":
+                last = k.cast("float32", k.index(x.shape[place]) - 1)
+                outside += [source < k.const(0.0, "float32"), source > last]
+        value = _weighed(x, order, at, letters, found)
+        for condition in outside:
+            value = k.select(condition, k.const(a.extrapolation_value, value.dtype), value)
+        return _as(value, out.dtype)
+
+    return k.compute(out.shape, body, "resize")
+
+
+def _as(value: Any, dtype: DataType) -> Any:
+    """Floats become integers by rounding."""
+    if dtype.is_int and value.dtype.is_float:
+        value = k.nearbyint(value)
+    return k.cast(dtype, value)
+
+
+def _weighed(x: k.Tensor, order: AxisOrder, at: Any, letters: str, found: Any) -> Any:
+    total: Any = None
+    for choice in itertools.product(*found):
+        place = {**at, **{letter: index for letter, (index, _) in zip(letters, choice)}}
+        value = x(*order.indices(place))
+        if choice[0][1] is None:
+            return value
+        value = k.cast("float32", value)
+        for _, weight in choice:
+            value = value * weight
+        total = value if total is None else total + value
+    return total
+
+
+def reference(inputs: Any, a: Any) -> Any:
+    """The same sum over whole axes."""
+    size = inputs[1] if len(inputs) > 1 else a.size
+    size = tuple(int(v) for v in size)
+    return resample(inputs[0], size * a.spatial if len(size) == 1 else size, a)
+
+
+def resample(x: Any, size: tuple[int, ...], a: Any) -> Any:
+    """Axis by axis."""
+    letters = SPATIAL[a.spatial]
+    order = layout_over(a.layout, "NC" + letters, "layout")
+    image = to_canonical(x, order, "NC" + letters)
+    dtype = image.dtype if getattr(a, "out_dtype", VOID).is_void else a.out_dtype.numpy
+    value = image if a.method == "nearest_neighbor" else image.astype("float32")
+    outside: list[Any] = []
+    for axis, after in enumerate(size):
+        before = image.shape[2 + axis]
+        source = coordinate(NUMPY, np.arange(after), before, after, a.coordinate_transformation_mode, _box(a, axis))
+        outside.append((source < 0) | (source > before - 1))
+        value = _along(value, 2 + axis, taps(NUMPY, source, before, a))
+    if a.coordinate_transformation_mode == "tf_crop_and_resize":
+        for axis, mask in enumerate(outside):
+            shape = [1] * value.ndim
+            shape[2 + axis] = -1
+            value = np.where(mask.reshape(shape), np.asarray(a.extrapolation_value, value.dtype), value)
+    if np.issubdtype(dtype, np.integer) and value.dtype.kind == "f":
+        value = np.rint(value)
+    return from_canonical(value.astype(dtype), order, "NC" + letters)
+
+
+def _along(value: Any, axis: int, found: Any) -> Any:
+    if found[0][1] is None:
+        return np.take(value, found[0][0], axis=axis)
+    total: Any = 0
+    for index, weight in found:
+        shape = [1] * value.ndim
+        shape[axis] = -1
+        total = total + np.take(value, index, axis=axis) * weight.reshape(shape)
+    return total
+
+
+def _samples(record: Any, spatial: int) -> tuple[Sample, ...]:
+    s = (3,) * (spatial - 1)
+    size = (5,) * (spatial - 1)
+    last = {1: "NWC", 2: "NHWC", 3: "NDHWC"}[spatial]
+
+    def call(**options: Any) -> Sample:
+        return Sample((Arr((1, 2, *s, 4)), Shape((*size, 7))), record(**options), rtol=1e-4, atol=1e-5)
+
+    calls = [
+        call(),
+        call(method="nearest_neighbor", coordinate_transformation_mode="asymmetric"),
+        call(method="nearest_neighbor", rounding_method="round_prefer_floor"),
+        call(coordinate_transformation_mode="align_corners"),
+        Sample((Arr(("n", 2, *s, "w")), Shape((*size, 3))), record(), rtol=1e-4, atol=1e-5),
+        Sample((Arr((1, *s, 4, 2)),), record(size=(*size, 6), layout=last), rtol=1e-4, atol=1e-5),
+    ]
+    if spatial == 2:
+        calls += [
+            call(method="cubic"),
+            call(method="cubic", cubic_alpha=-0.75, cubic_exclude=1, coordinate_transformation_mode="pytorch_half_pixel"),
+            call(coordinate_transformation_mode="tf_crop_and_resize", roi=(0.1, 0.0, 1.2, 0.8), extrapolation_value=9.0),
+            Sample((Arr((1, 2, 3, 3), "uint8", 0, 99), Shape((2, 5))), record(method="nearest_neighbor")),
+        ]
+    return tuple(calls)
+
+
+def _define(spatial: int, record: Any) -> OpDef[Any]:
+    return OpDef(
+        f"image.resize{spatial}d",
+        record,
+        inputs=(Input("data", "the images"), Input("size", "extents", kind="shape", languages=("relax",))),
+        infer=infer,
+        compute=compute,
+        reference=reference,
+        gradient=NotApplicable("not yet"),
+        fusion=Fusion.INJECTIVE,
+        layout=anchor("layout"),
+        in_relax=spatial == 2,
+        samples=lambda: _samples(record, spatial),
+        summary=f"Images resampled to given extents, over {spatial} spatial {'axis' if spatial == 1 else 'axes'}.",
+    )
+
+
+@attrs
+class UpsamplingAttrs(Attrs):
+    """Factors and method."""
+
+    scale_h: float = attr(1, "factor of the height")
+    scale_w: float = attr(1, "factor of the width")
+    layout: str = attr("NCHW", "layout of the data")
+    method: str = attr("nearest_neighbor", "nearest_neighbor, bilinear or bicubic")
+    align_corners: bool = attr(False, "corners fall on corners")
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        return (self.scale_h, self.scale_w)
+
+    @property
+    def mode(self) -> str:
+        return "align_corners" if self.align_corners else "asymmetric"
+
+
+@attrs
+class Upsampling3DAttrs(Attrs):
+    """Factors and method."""
+
+    scale_d: float = attr(1, "factor of the depth")
+    scale_h: float = attr(1, "factor of the height")
+    scale_w: float = attr(1, "factor of the width")
+    layout: str = attr("NCDHW", "layout of the data")
+    method: str = attr("nearest_neighbor", "nearest_neighbor or trilinear")
+    coordinate_transformation_mode: str = attr("half_pixel", "how indices map to the source")
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        return (self.scale_d, self.scale_h, self.scale_w)
+
+    @property
+    def mode(self) -> str:
+        return self.coordinate_transformation_mode
+
+
+_LINEAR = {"bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}
+
+
+def _as_resize(a: Any) -> Any:
+    """The resize that an upsampling is."""
+    record = ResizeAttrs if len(a.scales) == 2 else Resize3DAttrs
+    method = _LINEAR.get(a.method, a.method)
+    return record(layout=a.layout, method=method, coordinate_transformation_mode=a.mode)
+
+
+def infer_upsampling(call: OpCall[Any]) -> Info:
+    """Spatial extents times their factors, rounded."""
+    a, x = call.attrs, call.tensor(0)
+    resize = _as_resize(a)
+    check_method(call, resize)
+    letters = SPATIAL[resize.spatial]
+    order = layout_over(a.layout, "NC" + letters, "layout")
+    if x.ndim not in (-1, order.rank):
+        call.fail(f"the data has rank {x.ndim}, but its layout {order.name} has {order.rank} axes")
+    if x.shape is None:
+        return TensorInfo(None, x.dtype, order.rank, x.vdevice)
+    math = DimMath(call.prover)
+    extents: dict[str, Dim] = order.canonical(math, x.shape)
+    for letter, scale in zip(letters, a.scales):
+        extent = extents[letter]
+        if isinstance(extent, int):
+            extents[letter] = int(extent * scale + 0.5)
+        elif float(scale).is_integer():
+            extents[letter] = math.multiply(extent, int(scale))
+        else:
+            return TensorInfo(None, x.dtype, order.rank, x.vdevice)
+    return TensorInfo(order.physical(math, extents), x.dtype, vdevice=x.vdevice)
+
+
+def reference_upsampling(inputs: Any, a: Any) -> Any:
+    """Resampled to the scaled extents."""
+    x = inputs[0]
+    resize = _as_resize(a)
+    letters = SPATIAL[resize.spatial]
+    image = to_canonical(x, layout_over(a.layout, "NC" + letters, "layout"), "NC" + letters)
+    return resample(x, tuple(int(d * s + 0.5) for d, s in zip(image.shape[2:], a.scales)), resize)
+
+
+def _define_upsampling(name: str, record: Any, samples: Any) -> OpDef[Any]:
+    return OpDef(
+        name,
+        record,
+        inputs=(Input("data", "the images"),),
+        infer=infer_upsampling,
+        compute=lambda inputs, a, out: compute(inputs, _as_resize(a), out),
+        reference=reference_upsampling,
+        gradient=NotApplicable("not yet"),
+        fusion=Fusion.INJECTIVE,
+        layout=anchor("layout"),
+        in_relax=False,
+        samples=samples,
+        summary="Images enlarged by given factors.",
+    )
+
+
+UPSAMPLING = _define_upsampling(
+    "nn.upsampling",
+    UpsamplingAttrs,
+    lambda: (
+        Sample((Arr(("n", 2, 3, "w")),), UpsamplingAttrs(2, 3)),
+        Sample((Arr((1, 3, 4, 2)),), UpsamplingAttrs(2, 1.5, "NHWC", "bilinear", True), rtol=1e-4, atol=1e-5),
+    ),
+)
+UPSAMPLING3D = _define_upsampling(
+    "nn.upsampling3d",
+    Upsampling3DAttrs,
+    lambda: (Sample((Arr(("n", 2, 2, 3, 4)),), Upsampling3DAttrs(2, 2, 1, method="trilinear"), rtol=1e-4, atol=1e-5),),
+)
+
+RESIZES: tuple[OpDef[Any], ...] = (
+    _define(1, Resize1DAttrs),
+    _define(2, ResizeAttrs),
+    _define(3, Resize3DAttrs),
+    UPSAMPLING,
+    UPSAMPLING3D,
+)

@@ -1,0 +1,182 @@
+"""Channels traded for pixels: nn.depth_to_space and its inverse nn.space_to_depth; Relax's nn.pixel_shuffle.
+
+depth_to_space, mode "DCR": channel = (row * block + column) * C' + c; "CRD": channel = (c * block + row) * block + column.
+space_to_depth inverts "DCR". Source: ONNX DepthToSpace; facts relay-language §6 level 5.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.dims import DimMath
+from baton._src.ops.layout_names import layout_over
+from baton._src.ops.layouts import anchor
+from baton._src.ops.nn.convolution_reference import from_canonical, to_canonical
+from baton._src.ops.samples import Arr, Sample
+
+
+@attrs
+class DepthToSpaceAttrs(Attrs):
+    """Block and order."""
+
+    block_size: int = attr(doc="extent of the square each pixel becomes")
+    layout: str = attr("NCHW", "layout of the data")
+    mode: str = attr("DCR", "DCR: block first in the channels; CRD: block last")
+
+
+@attrs
+class SpaceToDepthAttrs(Attrs):
+    """Block."""
+
+    block_size: int = attr(doc="extent of the square that becomes one pixel")
+    layout: str = attr("NCHW", "layout of the data")
+
+
+@attrs
+class PixelShuffleAttrs(Attrs):
+    """Block."""
+
+    upscale_factor: int = attr(doc="extent of the square each pixel becomes")
+
+    @property
+    def block_size(self) -> int:
+        return self.upscale_factor
+
+    @property
+    def layout(self) -> str:
+        return "NCHW"
+
+    @property
+    def mode(self) -> str:
+        return "CRD"
+
+
+def _exact(call: OpCall[Any], math: DimMath, extent: Dim, divisor: int, what: str) -> Dim:
+    if isinstance(extent, int) and extent % divisor:
+        call.fail(f"{what} {extent} is not a multiple of {divisor}")
+    return math.floor_divide(extent, divisor)
+
+
+def infer(call: OpCall[Any]) -> Info:
+    """Channels divided by block², height and width multiplied; or the other way round."""
+    a, x = call.attrs, call.tensor(0)
+    order = layout_over(a.layout, "NCHW", "layout")
+    if x.ndim not in (-1, 4):
+        call.fail(f"the data must have rank 4, got rank {x.ndim}")
+    if x.shape is None:
+        return TensorInfo(None, x.dtype, 4, x.vdevice)
+    math, b = DimMath(call.prover), a.block_size
+    extents = order.canonical(math, x.shape)
+    if isinstance(a, SpaceToDepthAttrs):
+        extents["C"] = math.multiply(extents["C"], b * b)
+        extents["H"] = _exact(call, math, extents["H"], b, "the height")
+        extents["W"] = _exact(call, math, extents["W"], b, "the width")
+    else:
+        extents["C"] = _exact(call, math, extents["C"], b * b, "the number of channels")
+        extents["H"], extents["W"] = math.multiply(extents["H"], b), math.multiply(extents["W"], b)
+    return TensorInfo(order.physical(math, extents), x.dtype, vdevice=x.vdevice)
+
+
+def compute_to_space(inputs: Any, a: Any, out: Any) -> Any:
+    """Each pixel is read from the channel its place in the block names."""
+    (x,) = inputs
+    order, b = layout_over(a.layout, "NCHW", "layout"), a.block_size
+
+    def body(*i: Any) -> Any:
+        at = order.split(i)
+        row, column = at["H"] % b, at["W"] % b
+        channels = k.index(out.shape[order.position("C")])
+        channel = (row * b + column) * channels + at["C"] if a.mode == "DCR" else (at["C"] * b + row) * b + column
+        return x(*order.indices({"N": at["N"], "C": channel, "H": at["H"] // b, "W": at["W"] // b}))
+
+    return k.compute(out.shape, body, "depth_to_space")
+
+
+def compute_to_depth(inputs: Any, a: Any, out: Any) -> Any:
+    """Each channel is read from the place in the block it names."""
+    (x,) = inputs
+    order, b = layout_over(a.layout, "NCHW", "layout"), a.block_size
+
+    def body(*i: Any) -> Any:
+        at = order.split(i)
+        channels = k.index(x.shape[order.position("C")])
+        place = at["C"] // channels
+        read = {"N": at["N"], "C": at["C"] % channels, "H": at["H"] * b + place // b, "W": at["W"] * b + place % b}
+        return x(*order.indices(read))
+
+    return k.compute(out.shape, body, "space_to_depth")
+
+
+def reference_to_space(inputs: Any, a: Any) -> Any:
+    """Reshape, transpose, reshape."""
+    order, b = layout_over(a.layout, "NCHW", "layout"), a.block_size
+    x = to_canonical(inputs[0], order, "NCHW")
+    n, c, h, w = x.shape
+    if a.mode == "DCR":
+        moved = x.reshape(n, b, b, c // (b * b), h, w).transpose(0, 3, 4, 1, 5, 2)
+    else:
+        moved = x.reshape(n, c // (b * b), b, b, h, w).transpose(0, 1, 4, 2, 5, 3)
+    return from_canonical(np.ascontiguousarray(moved).reshape(n, c // (b * b), h * b, w * b), order, "NCHW")
+
+
+def reference_to_depth(inputs: Any, a: Any) -> Any:
+    """Reshape, transpose, reshape."""
+    order, b = layout_over(a.layout, "NCHW", "layout"), a.block_size
+    x = to_canonical(inputs[0], order, "NCHW")
+    n, c, h, w = x.shape
+    moved = x.reshape(n, c, h // b, b, w // b, b).transpose(0, 3, 5, 1, 2, 4)
+    return from_canonical(np.ascontiguousarray(moved).reshape(n, c * b * b, h // b, w // b), order, "NCHW")
+
+
+_SHARED: dict[str, Any] = {
+    "inputs": (Input("data", "the images"),),
+    "infer": infer,
+    "gradient": NotApplicable("not yet"),
+    "fusion": Fusion.INJECTIVE,
+    "layout": anchor("layout"),
+}
+
+DEPTH_TO_SPACE = OpDef(
+    "nn.depth_to_space",
+    DepthToSpaceAttrs,
+    compute=compute_to_space,
+    reference=reference_to_space,
+    in_relax=False,
+    samples=lambda: (
+        Sample((Arr(("n", 8, 2, "w")),), DepthToSpaceAttrs(2)),
+        Sample((Arr((1, 2, 3, 8)),), DepthToSpaceAttrs(2, "NHWC", "CRD")),
+    ),
+    summary="Channels spread over squares of pixels.",
+    **_SHARED,
+)
+SPACE_TO_DEPTH = OpDef(
+    "nn.space_to_depth",
+    SpaceToDepthAttrs,
+    compute=compute_to_depth,
+    reference=reference_to_depth,
+    in_relax=False,
+    samples=lambda: (
+        Sample((Arr(("n", 2, 4, 6)),), SpaceToDepthAttrs(2)),
+        Sample((Arr((1, 4, 2, 3)),), SpaceToDepthAttrs(2, "NHWC")),
+    ),
+    summary="Squares of pixels stacked into channels.",
+    **_SHARED,
+)
+PIXEL_SHUFFLE = OpDef(
+    "nn.pixel_shuffle",
+    PixelShuffleAttrs,
+    compute=compute_to_space,
+    reference=reference_to_space,
+    relay_name=NotApplicable("Relay has nn.depth_to_space"),
+    samples=lambda: (Sample((Arr(("n", 8, 2, 3)),), PixelShuffleAttrs(2)),),
+    summary="Channels spread over squares of pixels, block last (PyTorch's).",
+    **_SHARED,
+)
+
+DEPTH_AND_SPACE: tuple[OpDef[Any], ...] = (DEPTH_TO_SPACE, SPACE_TO_DEPTH, PIXEL_SHUFFLE)

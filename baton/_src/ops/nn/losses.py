@@ -1,0 +1,197 @@
+"""Losses: nn.cross_entropy_with_logits, nn.cross_entropy (Relay), nn.nll_loss.
+
+cross_entropy_with_logits: -sum(predictions * labels) / batch, where predictions are log-probabilities; cross_entropy takes
+probabilities. nll_loss: -weight[target] * prediction[target], summed, averaged by weight, or left apart; targets equal to
+`ignore_index` count nothing. predictions (C,) or (N, C, ...), targets () or (N, ...).
+Source: facts relax-ops-passes-vm §1 (nn), relay-language §6 level 10.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.broadcasting import same_dtype, same_vdevice
+from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.precision import computed_wide, wide
+from baton._src.ops.reduce.folds import fold_compute
+from baton._src.ops.samples import Arr, Sample
+
+
+def infer_entropy(call: OpCall[Any]) -> Info:
+    """A scalar, from two tensors of one shape."""
+    a, b = call.tensor(0), call.tensor(1)
+    dtype, device = same_dtype(call, (a, b)), same_vdevice(call, (a, b))
+    if a.shape is not None and b.shape is not None:
+        math = DimMath(call.prover)
+        if len(a.shape) != len(b.shape) or any(math.equal(x, y) is False for x, y in zip(a.shape, b.shape)):
+            call.fail(f"predictions {show_shape(a.shape)} and labels {show_shape(b.shape)} differ in shape")
+    return TensorInfo((), dtype, vdevice=device)
+
+
+def _entropy(logits: bool) -> tuple[Any, Any]:
+    def compute(inputs: Any, a: Any, out: Any) -> Any:
+        x, labels = inputs
+
+        def term(*i: Any) -> Any:
+            value = k.wide(x(*i))
+            return (value if logits else k.log(value)) * k.wide(labels(*i))
+
+        terms = k.compute(x.shape, term, "terms")
+        total = fold_compute(terms, tuple(range(x.ndim)), False, k.reduce_sum, "sum")
+        batch = k.cast(total.dtype, k.index(x.shape[0])) if x.ndim > 1 else k.const(1, total.dtype)
+        return k.compute((), lambda: k.cast(out.dtype, k.const(-1, total.dtype) * total() / batch), "cross_entropy")
+
+    def reference(inputs: Any, a: Any) -> Any:
+        def loss(x: Any, labels: Any) -> Any:
+            value = x if logits else np.log(x)
+            return -np.sum(value * labels) / (x.shape[0] if x.ndim > 1 else 1)
+
+        return computed_wide(loss, *inputs)
+
+    return compute, reference
+
+
+def gradient_logits(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+    """-labels / batch, and -predictions / batch."""
+    x, labels = args
+    info = x.struct_info
+    count = b.full_like(x, 1)
+    if info.ndim > 1:
+        rest = tuple(range(1, info.ndim))
+        ones = b.op("sum", count, axis=(0,), keepdims=True)
+        count = b.op("broadcast_to", b.op("mean", ones, axis=rest, keepdims=True), b.shape_of(x))
+    factor = b.op("negative", b.op("divide", grad, count))
+    return [b.op("multiply", factor, labels), b.op("multiply", factor, x)]
+
+
+_WITH_LOGITS, _WITHOUT = _entropy(True), _entropy(False)
+
+CROSS_ENTROPY_WITH_LOGITS = OpDef(
+    "nn.cross_entropy_with_logits",
+    inputs=(Input("predictions", "log-probabilities"), Input("labels", "probabilities")),
+    infer=infer_entropy,
+    compute=_WITH_LOGITS[0],
+    reference=_WITH_LOGITS[1],
+    gradient=gradient_logits,
+    fusion=Fusion.OPAQUE,
+    samples=lambda: (Sample((Arr(("n", 4)), Arr(("n", 4)))), Sample((Arr((4,)), Arr((4,))))),
+    summary="-sum(predictions * labels) / batch.",
+)
+CROSS_ENTROPY = OpDef(
+    "nn.cross_entropy",
+    inputs=(Input("predictions", "probabilities"), Input("targets", "probabilities")),
+    infer=infer_entropy,
+    compute=_WITHOUT[0],
+    reference=_WITHOUT[1],
+    gradient=NotApplicable("not yet"),
+    fusion=Fusion.OPAQUE,
+    in_relax=False,
+    samples=lambda: (Sample((Arr(("n", 4), "float32", 0.1, 1), Arr(("n", 4), "float32", 0, 1)), rtol=1e-4),),
+    summary="-sum(log(predictions) * targets) / batch.",
+)
+
+
+@attrs
+class NllLossAttrs(Attrs):
+    """Reduction and the target that does not count."""
+
+    reduction: str = attr("mean", "mean, sum or none")
+    ignore_index: int = attr(-100, "the target that counts nothing")
+
+
+def infer_nll(call: OpCall[NllLossAttrs]) -> Info:
+    """A scalar, or the shape of the targets."""
+    a, x, t = call.attrs, call.tensor(0), call.tensor(1)
+    if a.reduction not in ("mean", "sum", "none"):
+        call.fail(f"reduction {a.reduction!r} is none of mean, sum, none", code="op-attribute")
+    if not t.dtype.is_void and not t.dtype.is_int:
+        call.fail(f"targets must be integers, got {t.dtype}", code="op-dtype")
+    if x.ndim == 0:
+        call.fail("predictions must have a class axis, got a scalar")
+    if x.ndim > 0 and t.ndim >= 0 and t.ndim != x.ndim - 1:
+        call.fail(f"targets must have rank {x.ndim - 1}, got {show_shape(t.shape, t.ndim)}")
+    if len(call.args) > 2 and call.tensor(2).ndim not in (-1, 1):
+        call.fail("weights must have rank 1")
+    math = DimMath(call.prover)
+    if x.shape is not None and t.shape is not None:
+        kept = x.shape[1:] if len(x.shape) == 1 else (x.shape[0], *x.shape[2:])
+        if any(math.equal(p, q) is False for p, q in zip(kept, t.shape)):
+            call.fail(f"predictions {show_shape(x.shape)} do not fit targets {show_shape(t.shape)}")
+    if a.reduction != "none":
+        return TensorInfo((), x.dtype, vdevice=x.vdevice)
+    return TensorInfo(t.shape, x.dtype, t.ndim, x.vdevice)
+
+
+def compute_nll(inputs: Any, a: NllLossAttrs, out: Any) -> Any:
+    """Weights of the targets, products, sums."""
+    x, t, *weights = inputs
+    kept = k.sum_dtype(x.dtype)
+
+    def weight(*i: Any) -> Any:
+        target = k.index(t(*i))
+        value = k.cast(kept, weights[0](target)) if weights else k.const(1, kept)
+        return k.if_then_else(k.tir.EQ(target, k.index(a.ignore_index)), k.const(0, kept), value)
+
+    def loss(*i: Any) -> Any:
+        target = k.index(t(*i))
+        where = (target, *i) if x.ndim == 1 else (i[0], target, *i[1:])
+        counts = k.tir.NE(target, k.index(a.ignore_index))
+        value = k.const(-1, kept) * k.cast(kept, x(*where)) * weighed(*i)
+        return k.if_then_else(counts, value, k.const(0, kept))
+
+    weighed = k.compute(t.shape, weight, "weights")
+    losses = k.compute(t.shape, loss, "losses")
+    if a.reduction == "none":
+        return k.compute(t.shape, lambda *i: k.cast(out.dtype, losses(*i)), "nll_loss")
+    axes = tuple(range(t.ndim))
+    total = fold_compute(losses, axes, False, k.reduce_sum, "sum")
+    if a.reduction == "sum":
+        return k.compute((), lambda: k.cast(out.dtype, total()), "nll_loss")
+    count = fold_compute(weighed, axes, False, k.reduce_sum, "weight_sum")
+    return k.compute((), lambda: k.cast(out.dtype, total() / count()), "nll_loss")
+
+
+def reference_nll(inputs: Any, a: NllLossAttrs) -> Any:
+    """The definition."""
+    x, t = wide(inputs[0]), np.asarray(inputs[1])
+    classes = x if x.ndim == 1 else np.moveaxis(x, 1, -1)
+    counts = t != a.ignore_index
+    safe = np.where(counts, t, 0)
+    weights = wide(inputs[2])[safe] if len(inputs) > 2 else np.ones(t.shape, x.dtype)
+    weights = np.where(counts, weights, 0)
+    losses = -np.take_along_axis(classes, safe[..., None], axis=-1)[..., 0] * weights
+    if a.reduction == "none":
+        return losses.astype(inputs[0].dtype)
+    total = np.sum(losses)
+    with np.errstate(all="ignore"):
+        return np.asarray(total / np.sum(weights) if a.reduction == "mean" else total).astype(inputs[0].dtype)
+
+
+NLL_LOSS = OpDef(
+    "nn.nll_loss",
+    NllLossAttrs,
+    inputs=(
+        Input("predictions", "log-probabilities"),
+        Input("targets", "classes"),
+        Input("weights", "of the classes", optional=True),
+    ),
+    infer=infer_nll,
+    compute=compute_nll,
+    reference=reference_nll,
+    gradient=NotApplicable("not yet"),
+    fusion=Fusion.OPAQUE,
+    samples=lambda: (
+        Sample((Arr(("n", 4)), Arr(("n",), "int64", 0, 4), Arr((4,), "float32", 0.5, 1)), NllLossAttrs()),
+        Sample((Arr((2, 3, 4)), Arr((2, 4), "int32", 0, 3)), NllLossAttrs("none", 1)),
+        Sample((Arr((3,)), Arr((), "int32", 0, 3)), NllLossAttrs("sum")),
+    ),
+    summary="The negative log-likelihood of the targets.",
+)
+
+LOSSES: tuple[OpDef[Any], ...] = (CROSS_ENTROPY_WITH_LOGITS, CROSS_ENTROPY, NLL_LOSS)
