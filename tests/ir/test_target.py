@@ -1,0 +1,68 @@
+"""Targets: strings and dicts, what the CPU offers, the current one, and mistakes in descriptions."""
+
+from __future__ import annotations
+
+import pytest
+
+from baton._src.ir.cpu import host_cpu
+from baton._src.ir.target import Target
+from baton._src.support.diagnostics import DiagnosticError
+
+
+def test_plain_llvm_is_this_machine() -> None:
+    target = Target("llvm")
+    assert target.is_host
+    assert target == Target.host()
+    assert target.kind.name == "llvm"
+    assert target.keys == ("cpu",)
+    assert target.cpu == host_cpu()
+    assert target.num_cores >= 1
+    assert target.vector_bits in (128, 256, 512)
+
+
+@pytest.mark.parametrize(
+    ("mcpu", "bits", "registers"), [("skylake-avx512", 512, 32), ("haswell", 256, 16), ("cortex-a72", 128, 32)]
+)
+def test_named_cpus(mcpu: str, bits: int, registers: int) -> None:
+    """AVX-512, AVX2 and NEON."""
+    target = Target(f"llvm -mcpu={mcpu}")
+    assert (target.vector_bits, target.cpu.vector_registers) == (bits, registers)
+    assert target.lanes(32) == bits // 32
+    assert target.cpu.has_fma
+    assert not target.is_host
+
+
+def test_strings_dicts_and_exports_agree() -> None:
+    target = Target("llvm -mcpu=znver4 -num-cores 4 -mattr=+avx2,-avx512f", host="llvm")
+    assert target.num_cores == 4
+    assert target.mattr == ("+avx2", "-avx512f")
+    assert target.vector_bits == 256
+    assert Target(target.export()) == target
+    assert Target(str(target)) == Target(
+        {"kind": "llvm", "mcpu": "znver4", "num-cores": 4, "mattr": ["+avx2", "-avx512f"]}
+    )
+    assert hash(Target(str(target))) == hash(Target(str(target)))
+
+
+def test_current_target_nests() -> None:
+    assert Target.current() is None
+    with Target("llvm") as outer, Target("llvm -mcpu=haswell") as inner:
+        assert Target.current() is inner
+        assert outer is not inner
+    assert Target.current() is None
+    with pytest.raises(DiagnosticError, match="no target was entered"):
+        Target.current(allow_none=False)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("lvm", "did you mean 'llvm'"),
+        ("llvm -mcp=x", "did you mean -mcpu"),
+        ("", "empty"),
+        ("llvm -num-cores=x", "number"),
+    ],
+)
+def test_mistakes_are_named(wrong: str, said: str) -> None:
+    with pytest.raises(DiagnosticError, match=said):
+        Target(wrong)
