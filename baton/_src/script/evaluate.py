@@ -20,7 +20,7 @@ from baton._src.script.environment import MISSING, Environment
 from baton._src.script.infos import InfoKind, Pending, Scalars, resolve
 from baton._src.script.markers import Marker
 from baton._src.script.read_source import ScriptSource
-from baton._src.support.diagnostics import Diagnostic, DiagnosticError, InternalError
+from baton._src.support.diagnostics import Diagnostic, DiagnosticError, InternalError, fail
 from baton._src.support.spans import Span
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.expr import And, Not, Or
@@ -62,6 +62,14 @@ class ModuleRef:
     def __init__(self, name: str, functions: dict[str, GlobalVar]) -> None:
         self.name = name
         self.functions = functions
+
+    def get_global_var(self, name: str) -> GlobalVar:
+        """The function `name`; the reader of PrimFuncs asks for it."""
+        found = self.functions.get(name)
+        if found is None:
+            known = ", ".join(sorted(self.functions)) or "none"
+            raise fail("script-name", f"the module has no function {name!r}", help=f"it has: {known}")
+        return found
 
 
 class Evaluator:
@@ -186,13 +194,7 @@ class Evaluator:
 
     def _attribute(self, owner: Any, node: ast.Attribute) -> Any:
         if isinstance(owner, ModuleRef):
-            found = owner.functions.get(node.attr)
-            if found is None:
-                known = ", ".join(sorted(owner.functions)) or "none"
-                raise self.error(
-                    "script-name", f"the module has no function {node.attr!r}", node, help=f"it has: {known}"
-                )
-            return found
+            return self._at(node, lambda: owner.get_global_var(node.attr))
         return self._at(node, lambda: self.environment.attribute(owner, node.attr))
 
     def _dict(self, node: ast.Dict) -> Task[dict[Any, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import types
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar
@@ -14,12 +15,12 @@ from baton._src.relax.check.deduce import prim_func_info
 from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.nodes import Function
 from baton._src.script import markers
-from baton._src.script.environment import Environment
+from baton._src.script.environment import Environment, ScriptNamespace
 from baton._src.script.evaluate import Evaluator, ModuleRef, Poisoned
 from baton._src.script.functions import FunctionReader
 from baton._src.script.infos import Scalars
 from baton._src.script.macros import Macro
-from baton._src.script.options import Options, options_of
+from baton._src.script.options import Decorator, Options, options_of
 from baton._src.script.read_source import ScriptSource
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError, fail
 from baton._src.tir.prim_func import PrimFunc
@@ -151,6 +152,7 @@ class ModuleReader:
 
     def _read(self, node: ast.FunctionDef, options: Options) -> Function | None:
         reader = self._reader()
+        self.builder.normalizer.forget_names()
         found: list[Function] = []
 
         def read() -> None:
@@ -219,7 +221,15 @@ class ModuleReader:
 def read_prim_func(node: ast.FunctionDef, source: ScriptSource, environment: Environment, options: Options) -> PrimFunc:
     """A TIR function; public under its own name unless `private` or named otherwise."""
     names: dict[str, Any] = {**environment.roots, **(environment.captured or {})}
-    function = parse_prim_func(node, source, names)
-    if not options.private and "global_symbol" not in function.attrs:
-        function = function.with_attr("global_symbol", node.name)
-    return function
+    for scope in environment.scopes:
+        names.update(scope)
+    roots = [n for n, found in names.items() if _is_tir_root(found)]
+    return parse_prim_func(node, source.source, names, roots=roots, span=source.span)
+
+
+def _is_tir_root(found: Any) -> bool:
+    """Whether an object is what scripts call `T`."""
+    if not isinstance(found, (ScriptNamespace, types.ModuleType)):
+        return False
+    word = getattr(found, "prim_func", None)
+    return isinstance(word, Decorator) and word.name == "T.prim_func"

@@ -11,6 +11,7 @@ from baton._src.script.decorators import FUNCTION, IR_MODULE, MACRO, PRIM_FUNC
 from baton._src.script.environment import ScriptNamespace
 from baton._src.script.infos import INFO_KINDS
 from baton._src.script.markers import MODULE_MARKERS, RELAX_MARKERS
+from baton._src.script.scalars import SCALARS
 
 
 def vdevice(target: Any = "llvm", vdevice_id: int = 0, memory_scope: str = "global") -> VDevice:
@@ -35,12 +36,15 @@ def relax_entries(operators: Any) -> dict[str, Any]:
     }
 
 
-def script_roots(operators: Any, scalars: Mapping[str, Any]) -> dict[str, ScriptNamespace]:
-    """The roots of a text: `operators` as for `relax_entries`, `scalars` are the words of `T`."""
+def script_roots(operators: Any, scalars: Mapping[str, Any] | None = None) -> dict[str, ScriptNamespace]:
+    """The roots of a text: `operators` as for `relax_entries`; `scalars` adds words to `T`.
+
+    (What words mean inside a PrimFunc is the business of TIR's own reader.)
+    """
     return {
         "I": ScriptNamespace(ir_entries(), "I"),
         "R": ScriptNamespace(relax_entries(operators), "R"),
-        "T": ScriptNamespace({**scalars, "prim_func": PRIM_FUNC}, "T"),
+        "T": ScriptNamespace({**(scalars or {}), **SCALARS, "prim_func": PRIM_FUNC}, "T"),
     }
 
 

@@ -34,6 +34,8 @@ class Names:
     def free(self, hint: str) -> str:
         """A name nothing has yet."""
         base = identifier(hint)
+        if base == "_":  # a dropped value: `_1`, `_2`, ...
+            base = ""
         count = self._counts.get(base, 0)
         name = f"{base}_{count}" if count else base
         while count and name in self._counts:

@@ -1,0 +1,1 @@
+"""Parts of the reference interpreter: run-time values of its own, structural checks, special operators."""

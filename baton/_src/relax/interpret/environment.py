@@ -1,0 +1,58 @@
+"""What a running function sees: values of variables and of shape variables, captured ones included."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.relax.nodes import Function, Var
+from baton._src.relax.struct_info import StructInfo
+from baton._src.tir.evaluate import evaluate
+from baton._src.tir.expr import FloatImm, IntImm
+from baton._src.tir.expr import Var as TirVar
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.values.closure import Closure
+
+
+@dataclass
+class Frame:
+    """The variables of one call."""
+
+    values: dict[Var, Any] = field(default_factory=dict)
+    shapes: dict[TirVar, Any] = field(default_factory=dict)
+
+    def scalar(self, expr: PrimExpr) -> Any:
+        """A scalar under the shape variables bound so far."""
+        if isinstance(expr, (IntImm, FloatImm)):
+            return expr.value
+        if isinstance(expr, TirVar):
+            return self.shapes[expr]
+        return evaluate(expr, self.shapes)
+
+    def dims(self, dims: tuple[PrimExpr, ...]) -> tuple[int, ...]:
+        """Dims as numbers, evaluated left to right."""
+        return tuple(int(self.scalar(d)) for d in dims)
+
+
+class FunctionClosure(Closure):
+    """A Relax function with the variables it captured, by reference, and its run-time structural information."""
+
+    __slots__ = ("definition", "frame", "own")
+
+    def __init__(
+        self, name: str, definition: Function, frame: Frame, own: Var | None, info: StructInfo, invoke: Any
+    ) -> None:
+        super().__init__(name, definition, (), invoke, info)
+        self.definition = definition
+        self.frame = frame
+        self.own = own
+
+
+class PrimFuncValue:
+    """A PrimFunc as a value: calling it may write its buffer arguments."""
+
+    def __init__(self, name: str, function: PrimFunc, info: StructInfo) -> None:
+        self.name = name
+        self.function = function
+        self.info = info

@@ -1,0 +1,450 @@
+"""The reference interpreter of Relax: the oracle that everything compiled is tested against (seed 001, Semantics).
+
+Small and independent of the compiler. Operators run by their NumPy reference, kernels by TIR's interpreter. Values are
+passed by reference; closures capture by reference; arguments are evaluated left to right; signatures and casts are
+checked. Nesting and recursion cost memory, not Python stack; a call in tail position costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.module import IRModule
+from baton._src.ir.op_def import NotApplicable, OpDef
+from baton._src.relax.check.deduce import function_info, prim_func_info
+from baton._src.relax.check.dims import Answer
+from baton._src.relax.check.subtype import is_subtype
+from baton._src.relax.check.variables import tir_vars_in_struct_info
+from baton._src.relax.free_variables import mentioned_variables
+from baton._src.relax.interpret.checks import Checker, describe_value
+from baton._src.relax.interpret.environment import Frame, FunctionClosure, PrimFuncValue
+from baton._src.relax.interpret.special import RUN
+from baton._src.relax.nodes import (
+    Binding,
+    BindingBlock,
+    Call,
+    Constant,
+    DataflowBlock,
+    DataflowVar,
+    DataTypeImm,
+    ExternFunc,
+    Function,
+    If,
+    MatchCast,
+    PrimValue,
+    SeqExpr,
+    ShapeExpr,
+    StringImm,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
+from baton._src.relax.special_op import SpecialOp
+from baton._src.relax.struct_info import StructInfo
+from baton._src.runtime.value_checks import describe
+from baton._src.support.diagnostics import InternalError, fail
+from baton._src.support.trampoline import Task, run
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.values.convert import from_host
+from baton._src.values.packed_func import PROCESS_FUNCTIONS, FunctionTable, PackedFunc
+from baton._src.values.prim import prim
+from baton._src.values.shape import ShapeTuple
+from baton._src.values.tensor import NDArray
+
+
+@dataclass
+class _TailCall:
+    """A call whose result is the caller's: the caller makes room for it."""
+
+    closure: FunctionClosure
+    args: tuple[Any, ...]
+
+
+@dataclass
+class _Pending:
+    """Result checks of functions that have left by a tail call, innermost last; equal ones are kept once."""
+
+    checks: list[tuple[Frame, StructInfo, str]] = field(default_factory=list)
+    seen: set[int] = field(default_factory=set)
+
+    def add(self, frame: Frame, info: StructInfo, place: str) -> None:
+        if tir_vars_in_struct_info(info):
+            self.checks.append((frame, info, place))
+        elif id(info) not in self.seen:
+            self.seen.add(id(info))
+            self.checks.append((frame, info, place))
+
+    def run(self, value: Any) -> None:
+        for frame, info, place in reversed(self.checks):
+            Checker(frame, bind=False).cast(value, info, place)
+
+
+class Interpreter:
+    """Runs the functions of a module. `functions` are the packed functions it may call (default: the registered ones)."""
+
+    def __init__(self, module: IRModule, functions: FunctionTable | None = None) -> None:
+        self.module = module
+        self.functions = functions if functions is not None else PROCESS_FUNCTIONS
+        self._by_name: Mapping[str, Any] = {v.name_hint: f for v, f in module.functions.items()}
+        self._kernels = {n: f for n, f in self._by_name.items() if isinstance(f, PrimFunc)}
+        self._globals: dict[str, Any] = {}
+        self._proved: dict[int, tuple[Any, bool]] = {}
+        self._free: dict[int, tuple[Function, Any]] = {}
+
+    # ----------------------------------------------------------------------------------------------- entrances
+
+    def __getitem__(self, name: str) -> Any:
+        """A public function: `interpreter["main"](x)`."""
+        function = self._by_name.get(name)
+        if not isinstance(function, Function) or function.attrs.get("global_symbol") is None:
+            public = [n for n, f in self._by_name.items() if "global_symbol" in getattr(f, "attrs", {})]
+            raise fail(
+                "relax-api", f"the module has no public function {name!r}", help=f"public are: {', '.join(public)}"
+            )
+        return lambda *args: self.run(name, *args)
+
+    def run(self, name: str, *args: Any) -> Any:
+        """Call a function of the module with host or run-time values."""
+        closure = self._global(name)
+        found = tuple(from_host(a) for a in args)
+        expected = len(closure.definition.params)
+        if len(found) != expected:
+            raise fail("argument-count", f"{name} takes {expected} arguments; {len(found)} given")
+        return run(self.call(closure, found))
+
+    # --------------------------------------------------------------------------------------------------- calls
+
+    def call(self, callee: Any, args: tuple[Any, ...]) -> Task[Any]:
+        """Call a value."""
+        pending: _Pending | None = None
+        while True:
+            if isinstance(callee, FunctionClosure):
+                frame = self._enter(callee, args)
+                result = yield self._body(callee.definition.body, frame)
+                ret = callee.definition.ret_struct_info
+                place = f"the result of {callee.name}"
+                if isinstance(result, _TailCall):
+                    pending = pending if pending is not None else _Pending()
+                    if ret is not None:
+                        pending.add(frame, ret, place)
+                    callee, args = result.closure, result.args
+                    continue
+                if ret is not None:
+                    Checker(frame, bind=False).cast(result, ret, place)
+            elif isinstance(callee, PrimFuncValue):
+                self.run_kernel(callee, list(args))
+                result = ()
+            elif callable(callee):
+                result = from_host(callee(*args))
+            else:
+                raise fail("value-mismatch", f"{describe_value(callee)} is called, which is no function")
+            if pending is not None:
+                pending.run(result)
+            return result
+
+    def _enter(self, closure: FunctionClosure, args: tuple[Any, ...]) -> Frame:
+        """The frame of a call: captured variables, then the parameters, with the signature checked."""
+        function = closure.definition
+        if len(args) != len(function.params):
+            raise fail("argument-count", f"{closure.name} takes {len(function.params)} arguments; {len(args)} given")
+        frame = Frame(dict(closure.frame.values), dict(closure.frame.shapes))
+        if closure.own is not None:
+            frame.values[closure.own] = closure
+        frame.values.update(zip(function.params, args))
+        Checker(frame, bind=True).signature(function.params, args)
+        return frame
+
+    def packed(self, callee: Any) -> Any:
+        """A packed function by name."""
+        return self.functions.lookup(callee)
+
+    def run_kernel(self, function: Any, args: list[Any]) -> None:
+        """Run a PrimFunc on tensors (changed in place) and scalars."""
+        kernel = function.function if isinstance(function, PrimFuncValue) else function
+        if not isinstance(kernel, PrimFunc):
+            raise fail("value-mismatch", f"a kernel is expected, found {describe_value(function)}")
+        found = [a.data if isinstance(a, NDArray) else a for a in args]
+        run_prim_func(kernel, found, self._kernels)
+
+    # ------------------------------------------------------------------------------------------------- bodies
+
+    def _body(self, expr: Any, frame: Frame) -> Task[Any]:
+        """A function body or branch; may give a `_TailCall`."""
+        if not isinstance(expr, SeqExpr):
+            return (yield self._tail(expr, frame))
+        last = _tail_binding(expr)
+        for block in expr.blocks:
+            for binding in block.bindings:
+                if binding is last:
+                    return (yield self._tail_value(binding, frame))
+                yield self._bind(binding, frame)
+            _end_block(block, frame)
+        return self._atom(expr.body, frame) if _is_atom(expr.body) else (yield self._tail(expr.body, frame))
+
+    def _tail_value(self, binding: Any, frame: Frame) -> Task[Any]:
+        """The last binding of a body that returns what it binds."""
+        if self._needs_check(binding):
+            yield self._bind(binding, frame)
+            return frame.values[binding.var]
+        return (yield self._tail(binding.value, frame))
+
+    def _tail(self, expr: Any, frame: Frame) -> Task[Any]:
+        """An expression whose value is the function's result."""
+        if isinstance(expr, If):
+            branch = yield self._branch(expr, frame)
+            return (yield self._body(branch, frame))
+        if isinstance(expr, Call) and not isinstance(expr.op, Op):
+            callee, args = yield self._callee_and_args(expr, frame)
+            if isinstance(callee, FunctionClosure):
+                return _TailCall(callee, args)
+            return (yield self.call(callee, args))
+        return (yield self.evaluate(expr, frame))
+
+    def _branch(self, expr: If, frame: Frame) -> Task[Any]:
+        cond = yield self.evaluate(expr.cond, frame)
+        return expr.true_branch if _truth(cond) else expr.false_branch
+
+    def _bind(self, binding: Binding, frame: Frame) -> Task[None]:
+        if isinstance(binding, MatchCast):
+            value = yield self.evaluate(binding.value, frame)
+            name = binding.var.name_hint if binding.var is not None else "the value"
+            Checker(frame, bind=True).cast(value, binding.struct_info, f"match_cast of {name}")
+            if binding.var is not None:
+                frame.values[binding.var] = value
+            return
+        assert isinstance(binding, VarBinding)
+        if isinstance(binding.value, Function):
+            frame.values[binding.var] = self._closure(binding.value, frame, binding.var)
+            return
+        value = (
+            self._atom(binding.value, frame) if _is_atom(binding.value) else (yield self.evaluate(binding.value, frame))
+        )
+        if self._needs_check(binding):
+            info = binding.var.struct_info_
+            assert info is not None
+            Checker(frame, bind=False).cast(value, info, f"variable {binding.var.name_hint}")
+        frame.values[binding.var] = value
+
+    def _needs_check(self, binding: Any) -> bool:
+        """Whether a variable's annotation says more than is known of its value (contradictions A-33)."""
+        want, have = binding.var.struct_info_, binding.value.struct_info_
+        if want is None or want is have or have is None:
+            return want is not None and have is None
+        known = self._proved.get(id(binding))
+        if known is None or known[0] is not binding:
+            proved = is_subtype(have, want, Analyzer()) is Answer.YES
+            known = self._proved[id(binding)] = (binding, not proved)
+        return known[1]
+
+    # ---------------------------------------------------------------------------------------------- expressions
+
+    def evaluate(self, expr: Any, frame: Frame) -> Task[Any]:
+        """The value of an expression."""
+        match expr:
+            case Call():
+                if isinstance(expr.op, Op):
+                    return (yield self._operator(expr, frame))
+                callee, args = yield self._callee_and_args(expr, frame)
+                return (yield self.call(callee, args))
+            case Tuple():
+                fields: list[Any] = []
+                for item in expr.fields:
+                    fields.append(self._atom(item, frame) if _is_atom(item) else (yield self.evaluate(item, frame)))
+                return tuple(fields)
+            case TupleGetItem():
+                whole = yield self.evaluate(expr.tuple_value, frame)
+                return _item(whole, expr.index)
+            case SeqExpr():
+                return (yield self._finished(self._sequence(expr, frame)))
+            case If():
+                branch = yield self._branch(expr, frame)
+                return (yield self._sequence(branch, frame))
+            case Function():
+                return self._closure(expr, frame, None)
+            case _:
+                return self._atom(expr, frame)
+
+    def _finished(self, task: Task[Any]) -> Task[Any]:
+        return (yield task)
+
+    def _sequence(self, expr: Any, frame: Frame) -> Task[Any]:
+        """A SeqExpr that is not in tail position."""
+        if not isinstance(expr, SeqExpr):
+            return (yield self.evaluate(expr, frame))
+        for block in expr.blocks:
+            for binding in block.bindings:
+                yield self._bind(binding, frame)
+            _end_block(block, frame)
+        return (yield self.evaluate(expr.body, frame))
+
+    def _callee_and_args(self, expr: Call, frame: Frame) -> Task[tuple[Any, tuple[Any, ...]]]:
+        callee = self._atom(expr.op, frame) if _is_atom(expr.op) else (yield self.evaluate(expr.op, frame))
+        args: list[Any] = []
+        for arg in expr.args:
+            args.append(self._atom(arg, frame) if _is_atom(arg) else (yield self.evaluate(arg, frame)))
+        return callee, tuple(args)
+
+    def _operator(self, expr: Call, frame: Frame) -> Task[Any]:
+        args: list[Any] = []
+        for arg in expr.args:
+            args.append(self._atom(arg, frame) if _is_atom(arg) else (yield self.evaluate(arg, frame)))
+        definition = expr.op.definition
+        if isinstance(definition, SpecialOp):
+            return (yield RUN[definition.name](self, expr, tuple(args), frame))
+        if isinstance(definition, OpDef):
+            return _by_reference(definition, args, expr)
+        raise fail("relax-run", f"operator {expr.op.name} has no definition, so it cannot be run", span=expr.span)
+
+    def _atom(self, expr: Any, frame: Frame) -> Any:
+        match expr:
+            case Var():
+                if expr not in frame.values:
+                    raise InternalError(f"variable {expr.name_hint} has no value: the program is not well-formed")
+                return frame.values[expr]
+            case Constant():
+                # Each evaluation gives a fresh tensor: a constant may be written to (contradictions A-22).
+                return NDArray(expr.data.data.copy(), expr.data.device)
+            case ShapeExpr():
+                return ShapeTuple(frame.dims(expr.values))
+            case PrimValue():
+                value = frame.scalar(expr.value)
+                return prim(value.item() if hasattr(value, "item") else value, expr.value.dtype)
+            case StringImm():
+                return expr.value
+            case DataTypeImm():
+                return expr.value
+            case GlobalVar():
+                return self._global(expr.name_hint)
+            case ExternFunc():
+                return self._extern(expr.global_symbol)
+            case _:
+                raise InternalError(f"{type(expr).__name__} cannot be evaluated")
+
+    # ------------------------------------------------------------------------------------------------ functions
+
+    def _global(self, name: str) -> Any:
+        known = self._globals.get(name)
+        if known is None:
+            function = self._by_name.get(name)
+            if isinstance(function, Function):
+                known = FunctionClosure(name, function, Frame(), None, function_info(function), self._invoke)
+            elif isinstance(function, PrimFunc):
+                known = PrimFuncValue(name, function, prim_func_info(function))
+            else:
+                raise fail("relax-api", f"the module has no function {name!r}")
+            self._globals[name] = known
+        return known
+
+    def _extern(self, symbol: str) -> Any:
+        """A registered packed function, or a PrimFunc of the module with that symbol (RELAX-SEM-05)."""
+        for name, kernel in self._kernels.items():
+            if kernel.attrs.get("global_symbol") == symbol:
+                return self._global(name)
+        found: PackedFunc = self.functions.lookup(symbol)
+        return found
+
+    def _closure(self, function: Function, frame: Frame, own: Var | None) -> FunctionClosure:
+        """A function literal with the values of its free variables, by reference."""
+        known = self._free.get(id(function))
+        if known is None or known[0] is not function:
+            known = self._free[id(function)] = (function, mentioned_variables(function))
+        relax_vars, shape_vars, _ = known[1]
+        captured = Frame(
+            {v: frame.values[v] for v in relax_vars if v is not own and v in frame.values},
+            {v: frame.shapes[v] for v in shape_vars if v in frame.shapes},
+        )
+        info = Checker(captured, bind=False).concrete(function_info(function))
+        name = own.name_hint if own is not None else "<function>"
+        return FunctionClosure(name, function, captured, own, info, self._invoke)
+
+    def _invoke(self, closure: Any, args: Sequence[Any]) -> Any:
+        """A closure called from the host (a packed function may call one it was given)."""
+        return run(self.call(closure, tuple(from_host(a) for a in args)))
+
+
+def _tail_binding(expr: SeqExpr) -> Binding | None:
+    """The last binding, if the sequence returns what it binds."""
+    if not expr.blocks or not expr.blocks[-1].bindings or isinstance(expr.blocks[-1], DataflowBlock):
+        return None
+    last = expr.blocks[-1].bindings[-1]
+    tail = isinstance(last, VarBinding) and last.var is expr.body and isinstance(last.value, (Call, If))
+    return last if tail else None
+
+
+def _end_block(block: BindingBlock, frame: Frame) -> None:
+    if isinstance(block, DataflowBlock):
+        for binding in block.bindings:
+            if isinstance(binding.var, DataflowVar):
+                frame.values.pop(binding.var, None)
+
+
+def _is_atom(expr: Any) -> bool:
+    atoms = (Var, Constant, ShapeExpr, PrimValue, StringImm, DataTypeImm, GlobalVar, ExternFunc)
+    return isinstance(expr, atoms)
+
+
+def _truth(cond: Any) -> bool:
+    if isinstance(cond, NDArray) and cond.ndim == 0 and cond.dtype.is_bool:
+        return bool(cond.data)
+    if isinstance(cond, bool):
+        return cond
+    raise fail("value-mismatch", f"the condition of if: expected a boolean scalar, found {describe(cond)}")
+
+
+def _item(whole: Any, index: int) -> Any:
+    if not isinstance(whole, tuple) or isinstance(whole, ShapeTuple):
+        raise fail("value-mismatch", f"item {index}: expected a tuple, found {describe_value(whole)}")
+    if index >= len(whole):
+        raise fail("value-mismatch", f"item {index} is taken of a tuple with {len(whole)} fields")
+    return whole[index]
+
+
+def _by_reference(definition: OpDef[Any], args: list[Any], call: Call) -> Any:
+    """Run an operator by its NumPy meaning; results never alias arguments (RELAX-SEM-09)."""
+    reference = definition.reference
+    if isinstance(reference, NotApplicable):
+        raise fail("relax-run", f"operator {definition.name} cannot be run: {reference.why}", span=call.span)
+    inputs = [_to_numpy(a) for a in args]
+    attrs = call.attrs if call.attrs is not None else definition.attrs()
+    with np.errstate(all="ignore"):
+        return _from_numpy(reference(inputs, attrs), inputs)
+
+
+def _to_numpy(value: Any) -> Any:
+    if isinstance(value, NDArray):
+        return value.data
+    if isinstance(value, ShapeTuple):
+        return tuple(value)
+    if isinstance(value, tuple):
+        return tuple(_to_numpy(v) for v in value)
+    return value
+
+
+def _from_numpy(value: Any, inputs: list[Any]) -> Any:
+    if isinstance(value, (tuple, list)):
+        return tuple(_from_numpy(v, inputs) for v in value)
+    if isinstance(value, (np.ndarray, np.generic)):
+        found = np.asarray(value)
+        aliased = any(isinstance(i, np.ndarray) and np.may_share_memory(found, i) for i in _arrays(inputs))
+        return NDArray(
+            np.array(found, order="C", copy=True) if aliased else np.ascontiguousarray(found).reshape(found.shape)
+        )
+    return value
+
+
+def _arrays(inputs: Sequence[Any]) -> list[Any]:
+    found: list[Any] = []
+    for item in inputs:
+        if isinstance(item, tuple):
+            found.extend(_arrays(item))
+        else:
+            found.append(item)
+    return found
