@@ -8,9 +8,7 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("tir.arith.analyzer", "Analyzer"),
-        **names("tir.arith.bounds", "ConstIntBound"),
-        **names("tir.arith.modular", "ModularSet"),
+        **names("tir.arith.analyzer", "Analyzer ConstIntBound ModularSet"),
     },
     before=wire,
 )

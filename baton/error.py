@@ -8,6 +8,6 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("support.diagnostics", "DiagnosticError InternalError"),
-        **renamed("support.diagnostics", TVMError="BatonError", OpNotImplemented="OpNotImplemented"),
+        **renamed("support.diagnostics", TVMError="BatonError", OpError="BatonError", OpNotImplemented="BatonError"),
     },
 )

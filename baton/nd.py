@@ -8,8 +8,8 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("values.tensor", "NDArray array empty"),
-        **names("driver.devices", "cpu device cuda"),
-        **names("driver.arrays", "from_dlpack"),
-        **renamed("driver.arrays", numpyasarray="from_numpy"),
+        **names("driver.tvm_names.devices", "cpu device cuda"),
+        **names("driver.tvm_names.arrays", "from_dlpack"),
+        **renamed("driver.tvm_names.arrays", numpyasarray="from_numpy"),
     },
 )

@@ -12,7 +12,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("transform.context", "PassContext PassInfo"),
         **names("transform.decorators", "module_pass"),
         **renamed("transform.passes", ModulePass="Pass"),
-        **names("driver.module_passes", "PrintIR ApplyPassToFunction"),
+        **names("driver.tvm_names.user_passes", "PrintIR"),
     },
     before=wire,
 )

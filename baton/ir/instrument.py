@@ -10,8 +10,9 @@ __getattr__, __dir__, __all__ = attach(
     {
         **names(
             "transform.instruments",
-            "PassInstrument PassTimingInstrument PassPrintingInstrument PrintAfterAll PrintBeforeAll pass_instrument",
+            "PassInstrument PassTimingInstrument PassPrintingInstrument PrintAfterAll PrintBeforeAll",
         ),
+        **names("transform.instruments", "pass_instrument"),
     },
     before=wire,
 )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from baton._src.support.lazy import attach, names
+from baton._src.support.lazy import attach, names, renamed
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("values.tensor", "NDArray array empty"),
-        **names("driver.devices", "cpu device cuda"),
+        **names("driver.tvm_names.devices", "cpu device cuda"),
+        **names("driver.tvm_names.arrays", "from_dlpack"),
+        **renamed("driver.tvm_names.arrays", numpyasarray="from_numpy"),
     },
 )

@@ -14,10 +14,13 @@ __getattr__, __dir__, __all__ = attach(
         **names("te.prim_func", "create_prim_func"),
         **names(
             "tir.scalar_functions",
-            "exp log log2 log10 log1p sqrt rsqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh erf sigmoid floor "
-            "ceil trunc round nearbyint abs isnan isinf isfinite power fmod if_then_else",
+            "exp log log2 log10 log1p sqrt rsqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh",
         ),
-        **names("tir.operators", "div truncdiv truncmod floordiv floormod indexdiv indexmod"),
+        **names(
+            "tir.scalar_functions",
+            "erf sigmoid floor ceil trunc round nearbyint abs isnan isinf isfinite fmod if_then_else",
+        ),
+        **names("tir.operators", "div power truncdiv truncmod floordiv floormod indexdiv indexmod"),
     },
     before=wire,
 )

@@ -9,9 +9,10 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names(
-            "driver.testing",
-            "assert_allclose main parameter parameters parametrize_targets requires_llvm enabled_targets device_enabled uses_gpu requires_gpu",
+            "driver.tvm_names.testing",
+            "assert_allclose main parameter parameters parametrize_targets requires_llvm requires_gpu",
         ),
+        **names("driver.tvm_names.testing", "uses_gpu enabled_targets device_enabled"),
     },
     before=wire,
 )

@@ -10,32 +10,39 @@ __getattr__, __dir__, __all__ = attach(
     {
         **names(
             "tir.expr",
-            "Var SizeVar IntImm FloatImm StringImm Add Sub Mul Div Mod FloorDiv FloorMod Min Max EQ NE LT LE GT GE And Or "
-            "Not Select Cast Ramp Broadcast Shuffle Let Call BufferLoad ProducerLoad IterVar CommReducer Reduce",
+            "Var SizeVar IntImm FloatImm StringImm Add Sub Mul Div Mod FloorDiv FloorMod Min Max EQ NE LT LE GT GE",
+        ),
+        **names(
+            "tir.expr",
+            "And Or Not Select Cast Ramp Broadcast Shuffle Let Call BufferLoad ProducerLoad IterVar CommReducer Reduce",
         ),
         **renamed("tir.expr", Any="AnyDim"),
         **names("ir.expr", "PrimExpr"),
-        **names("tir.buffer", "Buffer BufferRegion decl_buffer"),
         **names(
             "tir.stmt",
-            "Stmt SeqStmt Evaluate BufferStore LetStmt AttrStmt AssertStmt For ForKind While IfThenElse Allocate DeclBuffer "
-            "MatchBufferRegion Block BlockRealize",
+            "Stmt SeqStmt Evaluate BufferStore LetStmt AttrStmt AssertStmt For ForKind While IfThenElse Allocate",
         ),
+        **names("tir.stmt", "DeclBuffer MatchBufferRegion Block BlockRealize"),
+        **names("tir.buffer", "Buffer BufferRegion decl_buffer"),
         **names("tir.prim_func", "PrimFunc"),
         **names(
             "tir.operators",
-            "add subtract multiply div truncdiv truncmod floordiv floormod indexdiv indexmod ceildiv min max power all any "
-            "cast const",
+            "div truncdiv truncmod floordiv floormod indexdiv indexmod ceildiv min max power all any cast const",
         ),
         **names(
             "tir.scalar_functions",
-            "exp exp2 exp10 log log2 log10 log1p sqrt rsqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh erf "
-            "sigmoid floor ceil trunc round nearbyint abs isnan isinf isfinite pow fmod atan2 hypot copysign nextafter ldexp "
-            "popcount clz q_multiply_shift if_then_else likely undef ret reinterpret address_of isnullptr large_uint_imm "
-            "call_extern call_packed call_intrin",
+            "exp exp2 exp10 log log2 log10 log1p sqrt rsqrt sin cos tan sinh cosh tanh asin acos atan asinh",
         ),
+        **names(
+            "tir.scalar_functions",
+            "acosh atanh erf sigmoid floor ceil trunc round nearbyint abs isnan isinf isfinite pow fmod atan2",
+        ),
+        **names(
+            "tir.scalar_functions",
+            "hypot copysign nextafter ldexp popcount clz q_multiply_shift if_then_else likely undef ret",
+        ),
+        **names("tir.scalar_functions", "reinterpret address_of isnullptr large_uint_imm call_extern call_packed"),
         **names("te.reduction", "comm_reducer sum"),
-        **names("tir.schedule.schedule", "Schedule"),
         **submodules("baton.tir", "analysis expr stmt stmt_functor transform"),
     },
     before=wire,

@@ -10,8 +10,11 @@ __getattr__, __dir__, __all__ = attach(
     {
         **names(
             "tir.expr",
-            "Var SizeVar IntImm FloatImm StringImm Add Sub Mul Div Mod FloorDiv FloorMod Min Max EQ NE LT LE GT GE And Or "
-            "Not Select Cast Ramp Broadcast Shuffle Let Call BufferLoad ProducerLoad IterVar CommReducer Reduce",
+            "Var SizeVar IntImm FloatImm StringImm Add Sub Mul Div Mod FloorDiv FloorMod Min Max EQ NE LT LE GT GE",
+        ),
+        **names(
+            "tir.expr",
+            "And Or Not Select Cast Ramp Broadcast Shuffle Let Call BufferLoad ProducerLoad IterVar CommReducer Reduce",
         ),
         **renamed("tir.expr", Any="AnyDim"),
         **names("ir.expr", "PrimExpr"),

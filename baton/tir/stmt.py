@@ -10,9 +10,9 @@ __getattr__, __dir__, __all__ = attach(
     {
         **names(
             "tir.stmt",
-            "Stmt SeqStmt Evaluate BufferStore LetStmt AttrStmt AssertStmt For ForKind While IfThenElse Allocate DeclBuffer "
-            "MatchBufferRegion Block BlockRealize",
+            "Stmt SeqStmt Evaluate BufferStore LetStmt AttrStmt AssertStmt For ForKind While IfThenElse Allocate",
         ),
+        **names("tir.stmt", "DeclBuffer MatchBufferRegion Block BlockRealize"),
     },
     before=wire,
 )

@@ -32,6 +32,11 @@ def call_word(scope: Scope, node: ast.AST, name: str, args: Args, kwargs: Kwargs
     return made
 
 
+def expression_word(name: str, *args: Any, **kwargs: Any) -> Any:
+    """The value of `T.name(*args, **kwargs)` where Python calls it."""
+    return _call(name, list(args), kwargs)
+
+
 def _call(name: str, args: Args, kwargs: Kwargs) -> Any:
     dtype = as_dtype(name)
     if dtype is not None:
@@ -176,3 +181,7 @@ def _adapted(args: Args, result: Result) -> list[PrimExpr]:
     pattern = next((a.dtype for a in args[first:] if isinstance(a, PrimExpr)), None)
     agree = pattern if result in (Result.SAME, Result.SECOND, Result.BOOL) else None
     return [operators.convert(a, agree if i >= first else None) for i, a in enumerate(args)]
+
+
+WORDS: frozenset[str] = frozenset({*_EXACT, *_SPECIAL})
+"""The words that are neither dtypes nor intrinsics."""

@@ -1,0 +1,42 @@
+"""Tensors from elsewhere, and parameters as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_safetensors
+from safetensors.numpy import save as save_safetensors
+
+from baton._src.support.diagnostics import fail
+from baton._src.values.device import CPU, Device
+from baton._src.values.tensor import NDArray, array
+
+
+def from_dlpack(source: Any) -> NDArray:
+    """A tensor over the memory of `source` (anything with `__dlpack__`), without a copy."""
+    return NDArray(np.from_dlpack(source))
+
+
+def from_numpy(source: Any, device: Device = CPU) -> NDArray:
+    """A tensor with a copy of a NumPy array."""
+    return array(source, device)
+
+
+def save_param_dict(params: Mapping[str, Any]) -> bytes:
+    """Parameters by name as bytes (safetensors)."""
+    arrays = {
+        name: np.ascontiguousarray(value.data) if isinstance(value, NDArray) else value
+        for name, value in params.items()
+    }
+    return save_safetensors(arrays)
+
+
+def load_param_dict(content: bytes | bytearray) -> dict[str, NDArray]:
+    """What `save_param_dict` wrote; `DiagnosticError` (`params-corrupt`) for anything else."""
+    try:
+        return {name: NDArray(found) for name, found in load_safetensors(bytes(content)).items()}
+    except (SafetensorError, ValueError) as error:
+        raise fail("params-corrupt", f"these bytes are no saved parameters: {error}") from error

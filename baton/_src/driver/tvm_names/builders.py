@@ -1,0 +1,59 @@
+"""The operators' builders by language and namespace, as the face's modules serve them (`relay.nn`, `relax.op.image`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from baton._src.ops.builders import RELAX, RELAY, Namespace
+from baton._src.relax.special_builders import SPECIAL_BUILDERS
+from baton._src.script.decorators import PRIM_FUNC
+from baton._src.script.namespaces import ir_entries, relax_entries
+from baton._src.tir.script_names import SCRIPT_NAMES
+
+
+def relay_builders(namespace: str = "") -> Mapping[str, Any]:
+    """Relay's builders below `namespace` (`""`: all of them, with the namespaces in it)."""
+    return _entries(RELAY, namespace)
+
+
+def relax_builders(namespace: str = "") -> Mapping[str, Any]:
+    """Relax's builders below `namespace`, special operators included."""
+    special = {name: build for name, build in SPECIAL_BUILDERS.items() if _parent(name) == namespace}
+    return {**_entries(RELAX, namespace), **{n.rpartition(".")[2]: b for n, b in special.items()}}
+
+
+def _entries(root: Namespace, namespace: str) -> dict[str, Any]:
+    found = root.find(namespace) if namespace else root
+    return dict(found.items()) if isinstance(found, Namespace) else {}
+
+
+def _parent(name: str) -> str:
+    return name.rpartition(".")[0]
+
+
+def script_ir() -> Mapping[str, Any]:
+    """What `from tvm.script import ir as I` holds."""
+    return ir_entries()
+
+
+def script_relax() -> Mapping[str, Any]:
+    """What `from tvm.script import relax as R` holds."""
+    return _nested(relax_entries(RELAX))
+
+
+def script_tir() -> Mapping[str, Any]:
+    """What `from tvm.script import tir as T` holds."""
+    return _nested({**SCRIPT_NAMES, "prim_func": PRIM_FUNC})
+
+
+def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """Dotted names as namespaces."""
+    tree: dict[str, Any] = {}
+    for name, entry in flat.items():
+        *path, last = name.split(".")
+        place = tree
+        for part in path:
+            place = place.setdefault(part, {})
+        place[last] = entry
+    return {name: Namespace(_nested(v)) if isinstance(v, dict) else v for name, v in tree.items()}

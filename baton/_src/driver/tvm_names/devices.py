@@ -1,0 +1,34 @@
+"""`tvm.cpu()`, `tvm.device("llvm")` and kin."""
+
+from __future__ import annotations
+
+from baton._src.support.diagnostics import fail
+from baton._src.values.device import KINDS, Device
+
+_CPU_NAMES = ("cpu", "llvm", "c", "stackvm", "test")
+
+
+def cpu(dev_id: int = 0) -> Device:
+    """The CPU."""
+    return Device(1, dev_id)
+
+
+def cuda(dev_id: int = 0) -> Device:
+    """A CUDA device; nothing runs there, `.exist` is False."""
+    return Device(2, dev_id)
+
+
+def device(dev_type: int | str, dev_id: int = 0) -> Device:
+    """A device by DLPack's number, or by the name of its kind or target (`"llvm -mcpu=..."` is the CPU; `"cuda:1"`)."""
+    if isinstance(dev_type, int):
+        return Device(dev_type, dev_id)
+    name, _, number = dev_type.split()[0].partition(":")
+    index = int(number) if number.isdigit() else dev_id
+    if name in _CPU_NAMES:
+        return Device(1, index)
+    for code, kind in KINDS.items():
+        if kind == name:
+            return Device(code, index)
+    raise fail(
+        "device-unknown", f"unknown kind of device {dev_type!r}", help=f"known: {', '.join(KINDS.values())}, llvm"
+    )

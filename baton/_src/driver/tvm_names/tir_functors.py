@@ -1,0 +1,57 @@
+"""TVM's visitors of TIR as functions, and its checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from baton._src.ir import traverse
+
+
+def post_order_visit(stmt: Any, fvisit: Callable[[Any], None]) -> None:
+    """Call `fvisit` on every node, children first."""
+    for node in traverse.post_order(stmt):
+        fvisit(node)
+
+
+def pre_order_visit(stmt: Any, fvisit: Callable[[Any], bool]) -> None:
+    """Call `fvisit` on every node, parents first; where it answers False, what lies below is left out."""
+    pending = [stmt]
+    while pending:
+        node = pending.pop()
+        if fvisit(node) is not False:
+            pending.extend(reversed(traverse.children(node)))
+
+
+def ir_transform(
+    stmt: Any, preorder: Callable[[Any], Any] | None, postorder: Callable[[Any], Any] | None, only_enable: Any = None
+) -> Any:
+    """Rewrite bottom-up with `postorder` (None keeps a node); a node for which `preorder` gives one becomes that.
+
+    `only_enable` names the node classes (`"tir.For"`) the callbacks are asked about.
+    """
+    enabled = None if only_enable is None else {str(name).rpartition(".")[2] for name in only_enable}
+    replaced: dict[Any, Any] = {}
+    if preorder is not None:
+
+        def look(node: Any) -> bool:
+            found = preorder(node) if enabled is None or type(node).__name__ in enabled else None
+            if found is not None:
+                replaced[node] = found
+            return found is None
+
+        pre_order_visit(stmt, look)
+    if replaced:
+        stmt = traverse.substitute(stmt, replaced)
+
+    def rule(node: Any) -> Any:
+        if postorder is None or (enabled is not None and type(node).__name__ not in enabled):
+            return None
+        return postorder(node)
+
+    return traverse.rewrite(stmt, rule)
+
+
+def substitute(node: Any, vmap: Mapping[Any, Any]) -> Any:
+    """Variables replaced by expressions."""
+    return traverse.substitute(node, dict(vmap))

@@ -1,0 +1,35 @@
+"""Relax, the graph language with symbolic shapes (`tvm.relax`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names, renamed, submodules
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names(
+            "relax.nodes",
+            "Expr Constant Var DataflowVar Tuple TupleGetItem ShapeExpr PrimValue StringImm DataTypeImm Call If",
+        ),
+        **names("relax.nodes", "Binding VarBinding MatchCast BindingBlock DataflowBlock SeqExpr Function ExternFunc"),
+        **names(
+            "relax.struct_info",
+            "StructInfo ObjectStructInfo PrimStructInfo ShapeStructInfo TensorStructInfo TupleStructInfo",
+        ),
+        **names("relax.struct_info", "FuncStructInfo"),
+        **names("ir.expr", "GlobalVar"),
+        **names("relax.special_builders", "const"),
+        **names("relax.types", "ObjectType DynTensorType ShapeType PackedFuncType"),
+        **names("relax.block_builder", "BlockBuilder"),
+        **names("runtime.exec_builder", "ExecBuilder"),
+        **names("runtime.vm", "VirtualMachine"),
+        **renamed("driver.relax_build", build="relax_build"),
+        **names("runtime.executable", "Executable"),
+        **names("passes.pipelines", "get_pipeline"),
+        **submodules(
+            "baton.relax", "analysis block_builder exec_builder expr frontend op pipeline struct_info transform ty"
+        ),
+    },
+    before=wire,
+)

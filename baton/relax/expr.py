@@ -1,0 +1,20 @@
+"""Expressions (`tvm.relax.expr`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names(
+            "relax.nodes",
+            "Expr Constant Var DataflowVar Tuple TupleGetItem ShapeExpr PrimValue StringImm DataTypeImm Call If",
+        ),
+        **names("relax.nodes", "Binding VarBinding MatchCast BindingBlock DataflowBlock SeqExpr Function ExternFunc"),
+        **names("ir.expr", "GlobalVar"),
+        **names("relax.special_builders", "const"),
+    },
+    before=wire,
+)

@@ -1,0 +1,15 @@
+"""Importers to Relax (`tvm.relax.frontend`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names, submodules
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **submodules("baton.relax.frontend", "onnx"),
+        **names("passes.relax.detach_params", "detach_params"),
+    },
+    before=wire,
+)

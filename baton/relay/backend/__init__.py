@@ -1,0 +1,14 @@
+"""What Relay is built into (`tvm.relay.backend`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, submodules
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **submodules("baton.relay.backend", "vm"),
+    },
+    before=wire,
+)

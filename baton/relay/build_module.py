@@ -1,0 +1,15 @@
+"""Building Relay (`tvm.relay.build_module`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("driver.relay_build", "build optimize"),
+        **names("driver.executors", "create_executor"),
+    },
+    before=wire,
+)

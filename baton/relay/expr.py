@@ -1,0 +1,22 @@
+"""Expressions (`tvm.relay.expr`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names, renamed
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names(
+            "relay.nodes",
+            "Expr Constant Var Tuple TupleGetItem Call Let If Function RefCreate RefRead RefWrite Pattern",
+        ),
+        **names("relay.nodes", "PatternWildcard PatternVar PatternConstructor PatternTuple Clause Match TempExpr var"),
+        **names("ir.expr", "GlobalVar"),
+        **renamed("ops.arguments", const="relay_constant"),
+        **names("ops.tuple_wrapper", "TupleWrapper"),
+        **renamed("ir.expr", RelayExpr="GraphExpr"),
+    },
+    before=wire,
+)

@@ -1,0 +1,15 @@
+"""Importers to Relay (`tvm.relay.frontend`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names, submodules
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("frontends.onnx.relay_graph", "from_onnx"),
+        **submodules("baton.relay.frontend", "onnx"),
+    },
+    before=wire,
+)

@@ -1,0 +1,14 @@
+"""ONNX to Relay (`tvm.relay.frontend.onnx`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("frontends.onnx.relay_graph", "from_onnx"),
+    },
+    before=wire,
+)

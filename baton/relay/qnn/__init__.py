@@ -1,0 +1,18 @@
+"""Builders of `relay.qnn` (`tvm.relay.qnn`)."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from baton._src.driver.tvm_names.builders import relay_builders
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, submodules
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **submodules("baton.relay.qnn", "op"),
+    },
+    before=wire,
+    more=partial(relay_builders, "qnn"),
+)

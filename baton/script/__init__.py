@@ -1,0 +1,16 @@
+"""TVMScript (`tvm.script`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names, renamed, submodules
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **submodules("baton.script", "ir relax tir parser"),
+        **names("driver.tvm_names.scripts", "from_source"),
+        **renamed("script.decorators", ir_module="IR_MODULE"),
+    },
+    before=wire,
+)

@@ -1,0 +1,14 @@
+"""`from tvm.script import ir as I`."""
+
+from __future__ import annotations
+
+from baton._src.driver.tvm_names.builders import script_ir
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {},
+    before=wire,
+    more=script_ir,
+)
