@@ -31,9 +31,10 @@ def compile(
     """Compile a model for this machine.
 
     `model`: the path of an `.onnx`, a Relay text (`.relay`, `.rly`) or a TVMScript (`.py`) file; an ONNX `ModelProto`;
-    an `IRModule` (Relay or Relax), a `relay.Function` or a `relax.Function`. `params` binds parameters by name; `shapes`
-    gives an ONNX model's inputs the shapes (ints, or names of symbolic dims) that it leaves open. `num_threads`: threads
-    of each call (None: all cores). `keep_stages`: keep the program after every pass, for `Model.stage`.
+    an `IRModule` (Relay or Relax), a `relay.Function` or a `relax.Function`. `params` binds parameters by name;
+    `shapes` gives an ONNX model's inputs the shapes (ints, or names of symbolic dims) that it leaves open.
+    `num_threads`: threads of each call (None: all cores). `keep_stages`: keep the program after every pass, for
+    `Model.stage`.
 
     Raises `DiagnosticError` for files that cannot be read, programs that are wrong, operators that are not supported.
     """

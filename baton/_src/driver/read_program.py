@@ -6,13 +6,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from baton._src.driver.wiring import is_relay
 from baton._src.frontends.onnx.relax_graph import from_onnx
 from baton._src.ir.module import IRModule
+from baton._src.lower.relay_to_relax.module import lower as lower_relay
+from baton._src.ops.builders import RELAX
+from baton._src.ops.catalogue import CATALOGUE
 from baton._src.relax import nodes as relax
 from baton._src.relay import nodes as relay
+from baton._src.relay.text.parser import parse as parse_relay
+from baton._src.script.entrance import from_source
+from baton._src.script.namespaces import script_roots
 from baton._src.support.diagnostics import fail
+from baton._src.tir.script_names import SCRIPT_NAMES
 
 Program = tuple[IRModule, dict[str, Any]]
+MODEL_LIMIT = 1 << 28
+"""Bytes of a text file beyond which it is not read."""
 
 
 def read_program(model: Any, shapes: Mapping[str, Any] | None = None) -> Program:
@@ -40,6 +50,11 @@ def _read_file(path: Path, shapes: Mapping[str, Any] | None) -> Program:
         raise fail("file-missing", f"there is no file {path}")
     if suffix == ".onnx":
         return from_onnx(path, shapes), {}
+    if suffix in (".relay", ".rly"):
+        return as_relax(parse_relay(_text(path), CATALOGUE, source_name=str(path))), {}
+    if suffix == ".py":
+        found = from_source(_text(path), script_roots(RELAX, SCRIPT_NAMES), name=str(path))
+        return read_program(found)
     raise fail(
         "model-kind",
         f"cannot tell what {path} is",
@@ -47,8 +62,15 @@ def _read_file(path: Path, shapes: Mapping[str, Any] | None) -> Program:
     )
 
 
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > MODEL_LIMIT:
+            raise fail("file-size", f"{path} is too large for a program text")
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise fail("file-text", f"cannot read {path} as text: {error}") from error
+
+
 def as_relax(module: IRModule) -> IRModule:
     """A module with Relay functions lowered to Relax; one of Relax as it is."""
-    if any(isinstance(f, relay.Function) for f in module.functions.values()):
-        raise fail("model-kind", "Relay modules cannot be compiled yet")
-    return module
+    return lower_relay(module) if is_relay(module) else module

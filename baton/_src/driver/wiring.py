@@ -9,17 +9,49 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar
+from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.module import IRModule
+from baton._src.ir.node import Node
+from baton._src.ir.types import Constructor, Type
 from baton._src.ops.syntax import build_relax, build_relay, call_global
 from baton._src.relax import nodes as relax
+from baton._src.relax.struct_info import StructInfo
+from baton._src.relax.text.printer import node_text as relax_text
 from baton._src.relay import nodes as relay
+from baton._src.relay.text.printer import astext
+from baton._src.tir.text.printer import node_text as tir_text
 
 
 @cache
 def wire() -> None:
-    """Give expressions their operators, and `GlobalVar` its calls."""
+    """Give expressions their operators, `GlobalVar` its calls, and nodes their texts."""
     owners: tuple[tuple[Any, Any], ...] = ((relay.Expr, build_relay), (relax.Expr, build_relax))
     for owner, build in owners:
         owner.build = staticmethod(build)
     # A plain function set on the class becomes a method: the callee is its first argument.
     GlobalVar.call = staticmethod(call_global)
+    Node.text = staticmethod(node_text)
+
+
+_RELAY = (relay.Expr, relay.Pattern, relay.Clause, Type, Constructor)
+_RELAX = (relax.Expr, relax.Binding, relax.BindingBlock, StructInfo)
+
+
+def node_text(node: Any) -> str:
+    """The text of a node in its own language."""
+    if isinstance(node, GlobalVar):
+        return f"@{node.name_hint}"
+    if isinstance(node, Op):
+        return node.name
+    if isinstance(node, _RELAY):
+        return astext(node)
+    if isinstance(node, _RELAX):
+        return relax_text(node)
+    if isinstance(node, IRModule):
+        return astext(node) if is_relay(node) else relax_text(node)
+    return tir_text(node)
+
+
+def is_relay(module: IRModule) -> bool:
+    """Whether the module has functions or types of Relay."""
+    return bool(module.type_definitions) or any(isinstance(f, relay.Function) for f in module.functions.values())

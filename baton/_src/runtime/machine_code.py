@@ -64,7 +64,7 @@ def make_ready(
         match instruction:
             case Call(dst, function, args):
                 ready = _call(instruction, resolve(function), [operand(a) for a in args], code, names)
-                is_tail = _returns(instructions, number + 1, dst)
+                is_tail = _returns(instructions, number + 1, dst, names)
                 code.instructions.append(_as_tail(ready) if is_tail else ready)
             case Ret(result):
                 code.instructions.append((RET, result))
@@ -88,8 +88,11 @@ def _as_tail(ready: Ready) -> Ready:
     return (TAIL_INVOKE, *ready[1:]) if ready[0] == INVOKE else ready
 
 
-def _returns(instructions: Sequence[Instruction], start: int, register: int) -> bool:
-    """Whether what follows does nothing but return `register` (through jumps): then the call is a tail call."""
+COPY = "vm.builtin.identity"
+
+
+def _returns(instructions: Sequence[Instruction], start: int, register: int, names: Sequence[str]) -> bool:
+    """Whether what follows does nothing but return `register` (through jumps and copies): then the call is a tail call."""
     position = start
     for _ in range(len(instructions)):
         if position >= len(instructions):
@@ -99,6 +102,13 @@ def _returns(instructions: Sequence[Instruction], start: int, register: int) -> 
                 return result == register
             case Goto(offset) if offset > 0:
                 position += offset
+            case Call(dst, function, (source,)) if names[function] == COPY and _is_register(source, register):
+                register = dst
+                position += 1
             case _:
                 return False
     return False
+
+
+def _is_register(operand: Operand, register: int) -> bool:
+    return operand.kind is OperandKind.REGISTER and operand.value == register

@@ -1,0 +1,106 @@
+"""`create_executor`: one way to evaluate Relay expressions, four executors behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from baton._src.driver.relay_fragment import check_graph_fragment
+from baton._src.driver.relay_vm import VirtualMachine
+from baton._src.driver.relay_vm import compile as compile_for_machine
+from baton._src.driver.wiring import wire
+from baton._src.ir.expr import GlobalVar
+from baton._src.ir.module import IRModule
+from baton._src.relay.analysis import free_vars
+from baton._src.relay.interpreter import Interpreter
+from baton._src.relay.nodes import Function
+from baton._src.support.diagnostics import fail
+from baton._src.values.device import CPU, Device
+
+KINDS = ("debug", "graph", "vm", "aot")
+
+
+class Executor:
+    """Evaluates expressions over a module: `evaluate(expr)` gives a value, or a Python function for a function."""
+
+    def __init__(
+        self, kind: str, module: IRModule, device: Device, target: Any, params: Mapping[str, Any] | None
+    ) -> None:
+        self.kind = kind
+        self.module = module
+        self.device = device
+        self.target = target
+        self.params = dict(params or {})
+
+    def evaluate(self, expr: Any = None, binds: Mapping[Any, Any] | None = None) -> Any:
+        """The value of `expr` (default: the module's `main`); `binds` gives its free variables values.
+
+        For a function the result is a Python function that takes the arguments, by position or by name.
+        """
+        target = self.module.get_global_var("main") if expr is None else expr
+        if isinstance(target, (Function, GlobalVar)):
+            function = self.module[target] if isinstance(target, GlobalVar) else target
+            return self._callable(target, function)
+        if self.kind == "debug":
+            return Interpreter(self.module).evaluate(target, binds)
+        free = free_vars(target)
+        given = {getattr(k, "name_hint", k): v for k, v in (binds or {}).items()}
+        missing = [v.name_hint for v in free if v.name_hint not in given]
+        if missing:
+            raise fail("argument-missing", f"nothing is given for the free variable {missing[0]!r}")
+        return self._compiled(Function(free, target))(*[given[v.name_hint] for v in free])
+
+    def _callable(self, target: Any, function: Any) -> Callable[..., Any]:
+        names = [p.name_hint for p in function.params]
+        run: list[Callable[..., Any]] = []
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            values = self._arguments(names, args, kwargs)
+            if not run:
+                run.append(
+                    Interpreter(self.module).evaluate(target) if self.kind == "debug" else self._compiled(target)
+                )
+            return run[0](*values)
+
+        return call
+
+    def _arguments(self, names: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        known = {**self.params, **kwargs}
+        values = list(args)
+        for name in names[len(args) :]:
+            if name not in known:
+                raise fail("argument-missing", f"argument {name!r} is missing", help=f"it takes: {', '.join(names)}")
+            values.append(known[name])
+        unknown = [n for n in kwargs if n not in names]
+        if len(values) > len(names) or unknown:
+            given = f"{len(args)} given" if not unknown else f"there is no {unknown[0]!r}"
+            raise fail("argument-count", f"the function takes {len(names)} arguments ({', '.join(names)}); {given}")
+        return values
+
+    def _compiled(self, target: Any) -> Callable[..., Any]:
+        module = self.module
+        if not isinstance(target, GlobalVar):
+            module = IRModule(
+                {**{v: f for v, f in module.functions.items() if v.name_hint != "main"}, "main": target},
+                module.type_definitions,
+                module.attrs,
+            )
+        name = target.name_hint if isinstance(target, GlobalVar) else "main"
+        if self.kind == "graph":
+            check_graph_fragment(module)
+        machine = VirtualMachine(compile_for_machine(module, self.target), self.device)
+        return lambda *args: machine.machine[name](*args)
+
+
+def create_executor(
+    kind: str = "debug",
+    mod: IRModule | None = None,
+    device: Device | None = None,
+    target: Any = "llvm",
+    params: Mapping[str, Any] | None = None,
+) -> Executor:
+    """An executor: `debug` interprets, `graph` compiles straight programs, `vm` and `aot` everything."""
+    wire()
+    if kind not in KINDS:
+        raise fail("api", f"unknown executor {kind!r}", help=f"one of {', '.join(KINDS)}")
+    return Executor(kind, mod if mod is not None else IRModule(), device or CPU, target, params)

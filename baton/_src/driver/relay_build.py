@@ -1,0 +1,125 @@
+"""`relay.build` and what belongs to it: Relay modules through the same tower, behind TVM's faces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from baton._src.driver.relax_build import Stages
+from baton._src.driver.relay_executable import as_relay_module, build_executable
+from baton._src.driver.relay_fragment import check_graph_fragment
+from baton._src.driver.wiring import wire
+from baton._src.ir.module import IRModule
+from baton._src.relay.nodes import Function
+from baton._src.runtime.executable import Executable
+from baton._src.runtime.graph_executor import GraphRuntime, graph_json
+from baton._src.runtime.param_dict import save_param_dict
+from baton._src.support.diagnostics import fail
+from baton._src.transform.context import PassContext
+from baton._src.values.device import CPU, Device
+from baton._src.values.tensor import NDArray
+
+EXECUTORS = ("graph", "vm", "aot")
+
+
+@dataclass(frozen=True)
+class GraphExecutorFactory:
+    """What `relay.build` gives: ``lib["default"](device)`` is an instance to run."""
+
+    executable: Executable
+    params: dict[str, NDArray] = field(default_factory=dict)
+    mod_name: str = "default"
+
+    def __getitem__(self, name: str) -> Any:
+        if name in ("default", self.mod_name):
+            return self.create
+        if name == "get_params":
+            return self.get_params
+        if name == "get_graph_json":
+            return self.get_graph_json
+        raise fail("function-missing", f"the library has no {name!r}", help=f"it has: {self.mod_name!r}")
+
+    def create(self, device: Device = CPU, *more: Device) -> GraphRuntime:
+        """An instance with inputs and outputs of its own."""
+        return GraphRuntime(self.executable, device, self.params)
+
+    def get_params(self) -> dict[str, NDArray]:
+        """The parameters given to `build`; they are constants of the code already."""
+        return dict(self.params)
+
+    def get_graph_json(self) -> str:
+        """The kernels and how they are connected, as JSON."""
+        return graph_json(self.executable)
+
+    def get_executor_config(self) -> str:
+        return self.get_graph_json()
+
+    def get_lib(self) -> Executable:
+        """The code itself."""
+        return self.executable
+
+    lib = property(get_lib)
+
+    def export_library(self, file_name: str | Path, *args: Any, **kwargs: Any) -> None:
+        """Write everything to one file; `runtime.load_module` reads it."""
+        facts = {**self.executable.facts, "mod_name": self.mod_name, "kind": "graph"}
+        replace(self.executable, facts=facts).save(file_name)
+
+    def __iter__(self) -> Iterator[Any]:
+        """``graph, lib, params = relay.build(...)``"""
+        return iter((self.get_graph_json(), self, self.get_params()))
+
+
+def build(
+    ir_mod: IRModule | Function,
+    target: Any = None,
+    target_host: Any = None,
+    executor: Any = "graph",
+    runtime: Any = None,
+    workspace_memory_pools: Any = None,
+    constant_memory_pools: Any = None,
+    params: Mapping[str, Any] | None = None,
+    mod_name: str = "default",
+) -> GraphExecutorFactory:
+    """Compile a Relay module or function under the current `PassContext`.
+
+    `params` binds parameters of `main` by name to constants. `target_host`, `runtime` and the memory pools are accepted
+    for scripts written for TVM. Raises `DiagnosticError`: ill-typed programs, unknown targets, `params-mismatch`; for
+    programs outside the graph fragment (control flow, closures, `?` dims) use `relay.vm.compile`.
+    """
+    wire()
+    kind = str(getattr(executor, "name", executor) or "graph")
+    if kind not in EXECUTORS:
+        raise fail("api", f"unknown executor {kind!r}", help=f"one of {', '.join(EXECUTORS)}")
+    module = as_relay_module(ir_mod)
+    if kind != "vm":
+        check_graph_fragment(module)
+    executable, bound = build_executable(module, target, params)
+    return GraphExecutorFactory(executable, bound, mod_name)
+
+
+def optimize(
+    mod: IRModule | Function, target: Any = None, params: Mapping[str, Any] | None = None
+) -> tuple[IRModule, dict[str, NDArray]]:
+    """The Relax module that `build` would generate code for, and the bound parameters."""
+    wire()
+    stages = Stages(keep=True)
+    _, bound = build_executable(as_relay_module(mod), target, params, stages)
+    return list(stages.modules.values())[-1], bound
+
+
+def build_config(
+    opt_level: int = 2, required_pass: Any = None, disabled_pass: Any = None, trace: Any = None
+) -> PassContext:
+    """TVM's old spelling of `transform.PassContext`."""
+    return PassContext(opt_level=opt_level, required_pass=required_pass or (), disabled_pass=disabled_pass or ())
+
+
+def library_params(factory: GraphExecutorFactory) -> bytes:
+    """The bound parameters as bytes (`save_param_dict`)."""
+    return save_param_dict(factory.params)
+
+
+__all__ = ["GraphExecutorFactory", "build", "build_config", "library_params", "optimize"]

@@ -1,0 +1,166 @@
+"""`relay.vm`: Relay with control flow, closures, ADTs and dynamic shapes, on the virtual machine of Relax."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from baton._src.driver.operator_compiler import attach_operators
+from baton._src.driver.relay_executable import as_relay_module, build_executable
+from baton._src.driver.wiring import wire
+from baton._src.ir.module import IRModule
+from baton._src.ir.target import Target
+from baton._src.relay.nodes import Function
+from baton._src.runtime import executable as runtime_executable
+from baton._src.runtime.executable import load_executable
+from baton._src.runtime.timing import BenchmarkResult
+from baton._src.runtime.vm import VirtualMachine as RelaxMachine
+from baton._src.support.diagnostics import fail
+from baton._src.values.device import CPU, Device
+from baton._src.values.tensor import NDArray
+
+
+@dataclass(frozen=True)
+class Executable:
+    """A Relay module compiled for the virtual machine."""
+
+    inner: runtime_executable.Executable
+    params: dict[str, NDArray]
+
+    @property
+    def stats(self) -> str:
+        """Counts and names, for people."""
+        return self.inner.stats()
+
+    @property
+    def bytecode(self) -> str:
+        """The bytecode, readable."""
+        return self.inner.as_text()
+
+    @property
+    def primitive_ops(self) -> list[str]:
+        """The kernels, in no particular order."""
+        return sorted({s.kernel for p in self.inner.natives.values() for s in p.steps} | set(self.inner.kernels))
+
+    @property
+    def globals(self) -> list[str]:
+        """The functions that can be called."""
+        return [f.name for f in self.inner.functions if f.public]
+
+    def get_function_params(self, func_name: str) -> list[str]:
+        """The names of a function's parameters."""
+        return list(self.inner.entry(func_name).params)
+
+    def save(self, path: str | Path | None = None) -> tuple[bytes, Executable]:
+        """TVM's form gives (bytecode, library); with a path, everything is written to that file."""
+        if path is not None:
+            self.inner.save(path)
+        return self.inner.as_text().encode(), self
+
+    def export_library(self, path: str | Path, *args: Any, **kwargs: Any) -> None:
+        """Write everything to one file; `Executable.load` reads it."""
+        self.inner.save(path)
+
+    @staticmethod
+    def load(path: str | Path, *args: Any) -> Executable:
+        """The executable saved at `path`."""
+        return Executable(attach_operators(load_executable(path), Target("llvm")), {})
+
+    load_exec = load
+
+
+def compile(
+    mod: IRModule | Function, target: Any = None, target_host: Any = None, params: Mapping[str, Any] | None = None
+) -> Executable:
+    """Compile a Relay module or function for the virtual machine, under the current `PassContext`."""
+    wire()
+    executable, bound = build_executable(as_relay_module(mod), target, params)
+    return Executable(executable, bound)
+
+
+class VMCompiler:
+    """TVM's class for compiling in steps: `set_params`, `lower`, `codegen`, `get_exec`."""
+
+    def __init__(self) -> None:
+        self._params: dict[str, Any] = {}
+        self._compiled: Executable | None = None
+
+    def set_params(self, params: Mapping[str, Any]) -> None:
+        """Parameters of `main` to bind, by name."""
+        self._params = dict(params)
+
+    def lower(self, mod: IRModule, target: Any = None, target_host: Any = None) -> None:
+        """Compile the module."""
+        self._compiled = compile(mod, target, target_host, self._params)
+
+    def codegen(self) -> None:
+        """Nothing is left to do after `lower`."""
+
+    def get_exec(self) -> Executable:
+        """The executable; `DiagnosticError` (`api`) before `lower`."""
+        if self._compiled is None:
+            raise fail("api", "nothing was compiled yet", help="call lower(module, target) first")
+        return self._compiled
+
+
+class VirtualMachine:
+    """Runs an executable. Methods follow `tvm.runtime.vm.VirtualMachine` v0.19."""
+
+    NAIVE_ALLOCATOR = 1
+    POOLED_ALLOCATOR = 2
+
+    def __init__(self, exe: Any, device: Device = CPU, memory_cfg: Any = None) -> None:
+        inner = getattr(exe, "inner", getattr(exe, "executable", exe))
+        if not isinstance(inner, runtime_executable.Executable):
+            raise fail("api", f"VirtualMachine takes an Executable, not a {type(exe).__name__}")
+        self.machine = RelaxMachine(inner, device, memory_cfg)
+
+    def invoke(self, func_name: str, *args: Any, **kwargs: Any) -> Any:
+        """Call a function; without arguments, with those of `set_input`."""
+        if not args and not kwargs and self.machine.executable.entry(func_name).params:
+            self.machine.invoke_stateful(func_name)
+            return self.machine.get_outputs(func_name)
+        return self.machine[func_name](*args, **kwargs)
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """Call `main`."""
+        return self.invoke("main", *args, **kwargs)
+
+    def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
+        """Keep the arguments of the next call of `func_name`."""
+        self.machine.set_input(func_name, *args, **kwargs)
+
+    def set_one_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
+        """Keep one argument, given as (index or name, value) or as name=value."""
+        params = self.machine.executable.entry(func_name).params
+        pairs = dict(kwargs)
+        if args:
+            key, value = args
+            pairs[params[key] if isinstance(key, int) else str(key)] = value
+        self.machine.set_input(func_name, **pairs)
+
+    def invoke_stateful(self, func_name: str, *args: Any, **kwargs: Any) -> None:
+        """Run on the inputs kept; results by `get_outputs`."""
+        if args or kwargs:
+            self.machine.set_input(func_name, *args, **kwargs)
+        self.machine.invoke_stateful(func_name)
+
+    def get_outputs(self, func_name: str = "main") -> list[Any]:
+        """What the last `invoke_stateful` gave."""
+        found = self.machine.get_outputs(func_name)
+        return list(found) if isinstance(found, tuple) else [found]
+
+    def benchmark(
+        self,
+        device: Device = CPU,
+        *args: Any,
+        func_name: str = "main",
+        repeat: int = 5,
+        number: int = 5,
+        min_repeat_ms: int = 0,
+        **kwargs: Any,
+    ) -> BenchmarkResult:
+        """Seconds a run."""
+        return self.machine.time_evaluator(func_name, device, number, repeat, min_repeat_ms)(*args, **kwargs)

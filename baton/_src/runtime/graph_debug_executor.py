@@ -1,0 +1,91 @@
+"""The debug executor: `GraphModule` that runs node by node and shows what each computes.
+
+The API follows `tvm.contrib.debugger.debug_executor` v0.19.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from baton._src.runtime.engine import Engine
+from baton._src.runtime.graph_executor import GraphModule, GraphRuntime
+from baton._src.runtime.native_plan import Step
+from baton._src.runtime.timing import Profile, measure
+from baton._src.support.diagnostics import fail
+from baton._src.values.device import CPU, Device
+from baton._src.values.tensor import AnyArray, NDArray
+
+
+class GraphModuleDebug(GraphModule):
+    """Besides running: the output of every node of the last `run`, and its time."""
+
+    def __init__(
+        self, module: GraphRuntime, device: Device = CPU, graph_json_str: str = "", dump_root: Any = None
+    ) -> None:
+        super().__init__(module)
+        self._node_outputs: list[tuple[str, NDArray]] = []
+
+    def _steps(self) -> Sequence[Step]:
+        plan = self.module.executable.natives.get("main")
+        return () if plan is None else plan.steps
+
+    def _engine(self, hook: Callable[..., None]) -> Engine:
+        engine = Engine(self.module.executable, self.module.machine.engine.functions)
+        engine.kernel_hook = hook
+        return engine
+
+    def run(self, **input_dict: Any) -> None:
+        """Run node by node, keeping a copy of what each node writes."""
+        if input_dict:
+            self.set_input(**input_dict)
+        writes = iter([step.writes for step in self._steps()])
+        kept: list[tuple[str, NDArray]] = []
+
+        def hook(kernel: str, name: str, run: Callable[[], None], tensors: Sequence[AnyArray]) -> None:
+            run()
+            kept.extend((name, NDArray(tensors[i].copy())) for i in next(writes, ()))
+
+        before = self.module.machine.engine
+        self.module.machine.engine = self._engine(hook)
+        try:
+            super().run()
+        finally:
+            self.module.machine.engine = before
+        self._node_outputs = kept
+
+    def debug_get_output(self, node: int | str, out: Any = None) -> NDArray:
+        """What a node (by number or name) wrote in the last run."""
+        names = [name for name, _ in self._node_outputs]
+        if not names:
+            raise fail("output-missing", "the graph has not run yet", help="call run() first")
+        index = names.index(node) if isinstance(node, str) and node in names else node
+        if not isinstance(index, int) or not 0 <= index < len(names):
+            raise fail("output-unknown", f"there is no node {node!r}", help=f"there are: {', '.join(names)}")
+        found = self._node_outputs[index][1]
+        return found if out is None else found.copyto(out)
+
+    def get_node_names(self) -> list[str]:
+        """The nodes in the order they run."""
+        return [step.name for step in self._steps()]
+
+    def run_individual(self, number: int = 10, repeat: int = 1, min_repeat_ms: int = 0) -> list[list[float]]:
+        """Seconds of every node, for each repetition."""
+        times: list[list[float]] = []
+
+        def hook(kernel: str, name: str, run: Callable[[], None], tensors: Sequence[AnyArray]) -> None:
+            times.append(list(measure(run, number, repeat, min_repeat_ms).results))
+
+        self._engine(hook).invoke(self.module.executable.function_index["main"], tuple(self.module.inputs))
+        return times
+
+    def profile(self, **input_dict: Any) -> Profile:
+        """Time by node of one run."""
+        if input_dict:
+            self.set_input(**input_dict)
+        return self.module.machine.profile("main", *self.module.inputs)
+
+
+def create(graph_json_str: Any, libmod: Any, device: Device = CPU, dump_root: Any = None) -> GraphModuleDebug:
+    """A debug instance from the parts that ``graph, lib, params = relay.build(...)`` gave."""
+    return GraphModuleDebug(libmod.create(device), device, graph_json_str, dump_root)

@@ -1,0 +1,264 @@
+"""The graph executor: `GraphModule` over an executable. The API follows `tvm.contrib.graph_executor` v0.19.
+
+module = GraphModule(lib["default"](device))
+module.set_input("data", array)
+module.run()
+result = module.get_output(0)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from baton._src.runtime.executable import Executable
+from baton._src.runtime.param_dict import load_param_dict
+from baton._src.runtime.timing import BenchmarkResult, measure
+from baton._src.runtime.vm import VirtualMachine
+from baton._src.support.diagnostics import fail
+from baton._src.values.convert import from_host
+from baton._src.values.device import CPU, Device
+from baton._src.values.dtype import DataType
+from baton._src.values.tensor import NDArray, empty
+
+
+class GraphRuntime:
+    """Inputs and outputs of one instance of an executable's `main`; functions by name: ``runtime["run"]()``."""
+
+    def __init__(self, executable: Executable, device: Device = CPU, params: Mapping[str, Any] | None = None) -> None:
+        self.executable = executable
+        self.machine = VirtualMachine(executable, device)
+        self.device = device
+        signature = executable.facts.get("signatures", {}).get("main", {})
+        self.input_specs: list[Any] = signature.get("inputs", [])
+        self.output_specs: list[Any] = signature.get("outputs", [])
+        self.names = [str(spec[0]) for spec in self.input_specs]
+        self.inputs: list[NDArray | None] = [None] * len(self.names)
+        self.outputs: tuple[Any, ...] | None = None
+        self.bound = frozenset(executable.facts.get("bound", ()))
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        module = GraphModule(self)
+        known = ("set_input", "run", "get_output", "get_input", "get_num_inputs", "get_num_outputs", "load_params")
+        if name in (*known, "get_input_index", "set_input_zero_copy", "set_output_zero_copy", "share_params"):
+            found: Callable[..., Any] = getattr(module, name)
+            return found
+        raise fail("function-missing", f"the graph executor has no function {name!r}")
+
+    def index(self, key: Any) -> int:
+        """The number of an input given by name or number."""
+        if isinstance(key, str):
+            if key in self.names:
+                return self.names.index(key)
+            near = get_close_matches(key, self.names, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"the inputs are: {', '.join(self.names) or 'none'}"
+            raise fail("input-unknown", f"the graph has no input {key!r}", help=hint)
+        if not 0 <= int(key) < len(self.names):
+            raise fail("input-unknown", f"the graph has {len(self.names)} inputs, there is no number {key}")
+        return int(key)
+
+    def run(self) -> None:
+        """Run `main` on the inputs set before."""
+        for name, value in zip(self.names, self.inputs):
+            if value is None:
+                raise fail("input-missing", f"input {name!r} is not set", help=f'set_input("{name}", ...) first')
+        result = self.machine["main"](*self.inputs)
+        self.outputs = result if isinstance(result, tuple) else (result,)
+
+    def output(self, index: int) -> NDArray:
+        """Output number `index` of the last run."""
+        count = len(self.output_specs) if self.outputs is None else len(self.outputs)
+        if not 0 <= index < count:
+            raise fail("output-unknown", f"the graph has {count} outputs, there is no number {index}")
+        if self.outputs is None:
+            raise fail("output-missing", "the graph has not run yet", help="call run() first")
+        found: NDArray = self.outputs[index]
+        return found
+
+
+class GraphModule:
+    """The methods of `tvm.contrib.graph_executor.GraphModule`."""
+
+    def __init__(self, module: GraphRuntime) -> None:
+        if not isinstance(module, GraphRuntime):
+            raise fail("api", "GraphModule takes what lib['default'](device) gives", help="lib = relay.build(...)")
+        self.module = module
+        self._zero_copy_outputs: dict[int, NDArray] = {}
+
+    def set_input(self, key: Any = None, value: Any = None, **params: Any) -> None:
+        """Set an input by name or number, or several by name. Values are copied.
+
+        Parameters that were bound when building are constants; giving them again (``set_input(**lib.get_params())``)
+        changes nothing.
+        """
+        if key is not None:
+            self._set(key, value, copy=True)
+        for name, content in params.items():
+            if name not in self.module.bound:
+                self._set(name, content, copy=True)
+
+    def set_input_zero_copy(self, key: Any = None, value: Any = None, **params: Any) -> None:
+        """As `set_input`, but later runs read the given memory itself."""
+        if key is not None:
+            self._set(key, value, copy=False)
+        for name, content in params.items():
+            self._set(name, content, copy=False)
+
+    def set_output_zero_copy(self, key: Any, value: Any) -> None:
+        """Later runs write output `key` into the given tensor."""
+        self._zero_copy_outputs[self._output_index(key)] = _tensor(value, "output")
+
+    def _set(self, key: Any, value: Any, copy: bool) -> None:
+        index = self.module.index(key)
+        tensor = _tensor(value, f"input {self.module.names[index]!r}")
+        wanted = self.module.input_specs[index][1]
+        if copy:
+            # As TVM does, what is given is converted to the input's dtype; shapes are checked when running.
+            dtype = tensor.data.dtype if wanted == "void" else DataType(wanted).numpy
+            tensor = NDArray(np.array(tensor.data, dtype=dtype, order="C", copy=True), tensor.device)
+        self._check_shape(index, tensor)
+        self.module.inputs[index] = tensor
+
+    def _check_shape(self, index: int, tensor: NDArray) -> None:
+        name, _, dims = self.module.input_specs[index]
+        if dims is None:
+            return
+        fits = len(dims) == tensor.ndim and all(
+            not isinstance(d, int) or d == found for d, found in zip(dims, tensor.shape)
+        )
+        if not fits:
+            wanted = ", ".join(map(str, dims))
+            raise fail("value-mismatch", f"input {name!r} has shape ({wanted}), got {tensor.shape}")
+
+    def run(self, **input_dict: Any) -> None:
+        """Run the graph, after setting the inputs given."""
+        if input_dict:
+            self.set_input(**input_dict)
+        self.module.run()
+        for index, target in self._zero_copy_outputs.items():
+            target.copyfrom(self.module.output(index))
+
+    def get_num_outputs(self) -> int:
+        """How many outputs the graph has."""
+        return len(self.module.output_specs)
+
+    def get_num_inputs(self) -> int:
+        """How many inputs the graph has (bound parameters are none)."""
+        return len(self.module.names)
+
+    def get_input(self, index: Any, out: Any = None) -> NDArray:
+        """An input that was set, by name or number; copied into `out` if given."""
+        number = self.module.index(index)
+        found = self.module.inputs[number]
+        if found is None:
+            found = self._blank(number)
+        return found if out is None else found.copyto(out)
+
+    def _blank(self, number: int) -> NDArray:
+        name, dtype, dims = self.module.input_specs[number]
+        if dims is None or not all(isinstance(d, int) for d in dims):
+            raise fail("input-missing", f"input {name!r} is not set, and its shape is not known")
+        found = empty(tuple(dims), dtype)
+        found.data[...] = 0
+        self.module.inputs[number] = found
+        return found
+
+    def get_input_index(self, name: str) -> int:
+        """The number of an input; -1 if there is none of that name."""
+        return self.module.names.index(name) if name in self.module.names else -1
+
+    def get_input_info(self) -> tuple[dict[str, tuple[Any, ...]], dict[str, str]]:
+        """Shapes and dtypes of the inputs by name."""
+        shapes = {str(n): tuple(d or ()) for n, _, d in self.module.input_specs}
+        return shapes, {str(n): str(t) for n, t, _ in self.module.input_specs}
+
+    def _output_index(self, key: Any) -> int:
+        names = [str(s[0]) for s in self.module.output_specs]
+        if isinstance(key, str):
+            if key not in names:
+                raise fail("output-unknown", f"the graph has no output {key!r}", help=f"it has: {', '.join(names)}")
+            return names.index(key)
+        return int(key)
+
+    def get_output(self, index: Any, out: Any = None) -> NDArray:
+        """Output number `index` of the last run; copied into `out` if given."""
+        found = self.module.output(self._output_index(index))
+        return found if out is None else found.copyto(out)
+
+    def load_params(self, params_bytes: bytes | bytearray) -> None:
+        """Set inputs from what `save_param_dict` wrote; bound parameters are left as they are."""
+        self.set_input(**load_param_dict(params_bytes))
+
+    def share_params(self, other: GraphModule, params_bytes: bytes | bytearray) -> None:
+        """Take the inputs named in `params_bytes` from `other`, sharing memory."""
+        for name in load_param_dict(params_bytes):
+            if name not in self.module.bound:
+                self._set(name, other.get_input(name), copy=False)
+
+    def __getitem__(self, key: str) -> Callable[..., Any]:
+        return self.module[key]
+
+    def benchmark(
+        self,
+        device: Device = CPU,
+        func_name: str = "run",
+        repeat: int = 5,
+        number: int = 5,
+        min_repeat_ms: int | None = None,
+        limit_zero_time_iterations: int = 100,
+        end_to_end: bool = False,
+        cooldown_interval_ms: int = 0,
+        repeats_to_cooldown: int = 1,
+        **kwargs: Any,
+    ) -> BenchmarkResult:
+        """Seconds a run; with `end_to_end`, setting the inputs (`kwargs`) is measured too."""
+        if kwargs and not end_to_end:
+            self.set_input(**kwargs)
+        run = (lambda: self.run(**kwargs)) if end_to_end else self.module.run
+        return measure(run, number, repeat, min_repeat_ms or 0)
+
+
+def _tensor(value: Any, what: str) -> NDArray:
+    found = from_host(np.asarray(value) if isinstance(value, (int, float, list)) else value)
+    if not isinstance(found, NDArray):
+        raise fail("value-mismatch", f"{what}: a {type(value).__name__} is no tensor")
+    return found
+
+
+def create(graph_json_str: Any, libmod: Any, device: Device = CPU) -> GraphModule:
+    """An instance from the parts that ``graph, lib, params = relay.build(...)`` gave."""
+    make = getattr(libmod, "create", None)
+    if make is not None:
+        return GraphModule(make(device))
+    if isinstance(libmod, Executable):
+        return GraphModule(GraphRuntime(libmod, device))
+    raise fail("api", f"cannot make a graph executor from a {type(libmod).__name__}")
+
+
+def graph_json(executable: Executable) -> str:
+    """The kernels of `main` and how they are connected, in the manner of TVM's graph JSON."""
+    plan = executable.natives.get("main")
+    inputs = [] if plan is None else [i.name for i in plan.inputs]
+    nodes: list[dict[str, Any]] = [{"op": "null", "name": n, "inputs": []} for n in inputs]
+    last_writer: dict[Any, int] = {}
+    for step in () if plan is None else plan.steps:
+        sources = []
+        for index, place in enumerate(step.tensors):
+            if index in step.writes:
+                continue
+            number = place.at if place.space == "input" else last_writer.get((place.space, str(place.at)))
+            if number is not None:
+                sources.append([number, 0, 0])
+        for index in step.writes:
+            place = step.tensors[index]
+            last_writer[(place.space, str(place.at))] = len(nodes)
+        attrs = {"func_name": step.kernel, "num_inputs": str(len(sources)), "num_outputs": str(len(step.writes))}
+        nodes.append({"op": "tvm_op", "name": step.name, "attrs": attrs, "inputs": sources})
+    outputs = 0 if plan is None else len(plan.outputs)
+    heads = [[last_writer.get(("output", str(i)), 0), 0, 0] for i in range(outputs)]
+    graph = {"nodes": nodes, "arg_nodes": list(range(len(inputs))), "heads": heads}
+    return json.dumps(graph, indent=2)
