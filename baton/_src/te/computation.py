@@ -128,7 +128,7 @@ def extern(
     """Tensors written by hand-made TIR: `fcompute(input buffers, output buffers)` gives the statement.
 
     `shape` is one shape or a list of shapes, `dtype` one dtype or as many (default: that of the only input). One
-    tensor comes back as such, several as a tuple. `tir.ir_builder` helps to write the statement.
+    tensor comes back as such, several as a tuple.
     """
     shapes = list(shape) if shape and isinstance(shape[0], (tuple, list)) else [shape]
     dtypes = _extern_dtypes(dtype, inputs, len(shapes), name)

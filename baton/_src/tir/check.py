@@ -1,0 +1,360 @@
+"""Whether a PrimFunc is well formed: every finding at once, each naming the node and the way out.
+
+Checked: variables are defined before they are used, within their scope, and once; buffers lie in memory that exists,
+are indexed with as many integers as they have dims, and hold what is stored; conditions are bool; loops range over
+integers of their variable's dtype; operands of arithmetic agree; intrinsics get as many operands as they take; blocks
+bind every axis, use outer loop variables only through their axes, and list what they write.
+Not checked: that indices are in bounds, and that regions are as small as they could be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.traverse import post_order
+from baton._src.support.diagnostics import Diagnostic, DiagnosticError
+from baton._src.support.trampoline import Task, run
+from baton._src.tir import expr as tir
+from baton._src.tir.buffer import Buffer, BufferRegion
+from baton._src.tir.expr import BufferLoad, Call, Var
+from baton._src.tir.intrinsics import definition
+from baton._src.tir.kernel_abi import implicit_shape_vars
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.stmt import (
+    Allocate,
+    AssertStmt,
+    AttrStmt,
+    Block,
+    BlockRealize,
+    BufferStore,
+    DeclBuffer,
+    Evaluate,
+    For,
+    IfThenElse,
+    LetStmt,
+    SeqStmt,
+    Stmt,
+    While,
+)
+from baton._src.values.dtype import HANDLE
+
+
+def check_prim_func(func: PrimFunc, name: str = "") -> list[Diagnostic]:
+    """Every finding about `func`, in program order; empty if it is well formed."""
+    checker = _Checker(name or str(func.attrs.get("global_symbol", "")))
+    checker.function(func)
+    return checker.findings
+
+
+def verify_well_formed(func: PrimFunc, assert_mode: bool = True) -> bool:
+    """Whether `func` is well formed; with `assert_mode` raise `DiagnosticError` with every finding if not."""
+    findings = check_prim_func(func)
+    if findings and assert_mode:
+        raise DiagnosticError(findings)
+    return not findings
+
+
+class _Checker:
+    """The state of checking one function."""
+
+    def __init__(self, name: str) -> None:
+        self.crumbs: list[str] = [f"in PrimFunc {name}"] if name else []
+        self.findings: list[Diagnostic] = []
+        self.defined: set[Any] = set()
+        self.log: list[Any] = []
+        """What was defined, in order: a scope ends by undoing it."""
+        self.ever: set[Any] = set()
+        """Every variable defined so far, in scope or not: one variable is defined once."""
+        self.loop_vars: set[Any] = set()
+        """Loop variables that may be used here."""
+        self.hidden_loop_vars: set[Any] = set()
+        """Loop variables outside the innermost block with axes."""
+        self.writable: set[Buffer] | None = None
+        """Buffers the innermost block may write; None outside of blocks."""
+
+    def report(self, code: str, node: Any, message: str, help: str | None = None) -> None:
+        crumbs = tuple(reversed(self.crumbs))
+        span = getattr(node, "span", None)
+        self.findings.append(Diagnostic(code, message, span=span, breadcrumbs=crumbs, help=help))
+
+    # -------------------------------------------------------------------------------------------- scopes
+
+    def define(self, var: Any, node: Any) -> None:
+        """Note a definition."""
+        if var in self.ever:
+            self.report("tir-redefined", node, f"the variable {var.name} is defined twice", "make a new Var each time")
+        self.ever.add(var)
+        if var not in self.defined:
+            self.defined.add(var)
+            self.log.append(var)
+
+    @contextmanager
+    def scope(self, crumb: str = "") -> Iterator[None]:
+        """Definitions inside end with it."""
+        mark, loops, hidden, writable = len(self.log), self.loop_vars, self.hidden_loop_vars, self.writable
+        self.loop_vars = set(loops)
+        if crumb:
+            self.crumbs.append(crumb)
+        yield
+        if crumb:
+            self.crumbs.pop()
+        self.defined.difference_update(self.log[mark:])
+        del self.log[mark:]
+        self.loop_vars, self.hidden_loop_vars, self.writable = loops, hidden, writable
+
+    def function(self, func: PrimFunc) -> None:
+        for param in func.params:
+            self.define(param, func)
+        for var in implicit_shape_vars(func):
+            self.define(var, func)
+        for param, buffer in func.buffer_map.items():
+            if param.dtype != HANDLE:
+                self.report("tir-param", param, f"{param.name} has a buffer but is {param.dtype}, not a handle")
+            if buffer.data is not param and buffer.data not in self.defined:
+                self.define(buffer.data, buffer)
+        run(self.stmt(func.body))
+
+    # ---------------------------------------------------------------------------------------- expressions
+
+    def expr(self, *roots: Any) -> None:
+        """Check expressions."""
+        for node in post_order([r for r in roots if isinstance(r, PrimExpr)], below=_parts):
+            match node:
+                case tir.Let():
+                    self.define(node.var, node)
+                case Var():
+                    pass
+                case tir.BinaryOp() | tir.CompareOp() | tir.LogicalOp():
+                    self.operands(node)
+                case BufferLoad():
+                    self.access(node, node.buffer, node.indices, "read")
+                case tir.Select():
+                    self.condition(node.condition, "Select")
+                case Call():
+                    self.call(node)
+                case tir.ProducerLoad() | tir.Reduce():
+                    self.report("tir-te", node, "te expressions do not belong into a PrimFunc", "use create_prim_func")
+                case _:
+                    pass
+        for root in roots:
+            if isinstance(root, PrimExpr):
+                self.uses(root)
+
+    def uses(self, root: PrimExpr) -> None:
+        """Every variable in an expression is defined here."""
+        for node in post_order(root, below=_parts):
+            if not isinstance(node, Var):
+                continue
+            if node in self.hidden_loop_vars:
+                message = f"the block uses {node.name}, the variable of a loop around it"
+                self.report("tir-block-loop", root, message, "bind it to an axis of the block and use the axis")
+            if node in self.defined:
+                continue
+            where = "is used outside of its scope" if node in self.ever else "is not defined"
+            self.report("tir-undefined", root, f"the variable {node.name} {where}")
+            self.defined.add(node)  # one finding a variable is enough
+
+    def operands(self, node: Any) -> None:
+        if node.a.dtype != node.b.dtype:
+            kind = type(node).__name__
+            self.report("tir-dtype", node, f"{kind} of {node.a.dtype} and {node.b.dtype}: operands must agree")
+        if isinstance(node, tir.LogicalOp) and not node.a.dtype.is_bool:
+            self.report("tir-dtype", node, f"{type(node).__name__} takes conditions (bool), got {node.a.dtype}")
+
+    def condition(self, node: PrimExpr, what: str) -> None:
+        if not node.dtype.is_bool:
+            self.report("tir-dtype", node, f"the condition of {what} must be bool, got {node.dtype}")
+
+    def call(self, node: Call) -> None:
+        row = definition(node.op)
+        if row is not None and row.arity not in (-1, len(node.args)):
+            self.report("tir-call", node, f"{row.name} takes {row.arity} operands, got {len(node.args)}")
+        elif row is not None and row.lazy:
+            self.condition(node.args[0], row.name)
+
+    def access(self, node: Any, buffer: Buffer, indices: tuple[PrimExpr, ...], what: str) -> None:
+        """One read or write of an element."""
+        if len(indices) != buffer.ndim:
+            self.report("tir-indices", node, f"{buffer.name} has {buffer.ndim} dims, got {len(indices)} indices")
+        for index in indices:
+            if not index.dtype.is_int:
+                self.report("tir-index", node, f"an index of {buffer.name} is {index.dtype}; indices are integers")
+        if buffer.data not in self.defined:
+            help_text = "declare it: alloc_buffers of a block, Allocate, or a parameter"
+            self.report("tir-undefined", node, f"the {what} buffer {buffer.name} lies in no memory here", help_text)
+            self.defined.add(buffer.data)
+
+    # ----------------------------------------------------------------------------------------- statements
+
+    def stmt(self, node: Stmt) -> Task[None]:
+        match node:
+            case SeqStmt():
+                for part in node.seq:
+                    yield self.stmt(part)
+            case BufferStore():
+                self.store(node)
+            case Evaluate():
+                self.expr(node.value)
+            case For():
+                yield self.loop(node)
+            case BlockRealize():
+                yield self.block(node)
+            case IfThenElse():
+                self.expr(node.condition)
+                self.condition(node.condition, "if")
+                for case in (node.then_case, node.else_case):
+                    if case is not None:
+                        yield self.body(case)
+            case While():
+                self.expr(node.condition)
+                self.condition(node.condition, "while")
+                yield self.body(node.body)
+            case Block():
+                self.report("tir-block", node, f"the block {node.name_hint} is not in a BlockRealize")
+            case _:
+                yield self.chain(node)
+
+    def body(self, node: Stmt) -> Task[None]:
+        with self.scope():
+            yield self.stmt(node)
+
+    def chain(self, node: Stmt) -> Task[None]:
+        """Statements that hold for the rest of their scope, however many follow each other."""
+        with self.scope():
+            current: Stmt = node
+            while isinstance(current, (LetStmt, AttrStmt, AssertStmt, Allocate, DeclBuffer)):
+                self.opening(current)
+                current = current.body
+            yield self.stmt(current)
+
+    def opening(self, node: LetStmt | AttrStmt | AssertStmt | Allocate | DeclBuffer) -> None:
+        match node:
+            case LetStmt():
+                self.expr(node.value)
+                if node.var.dtype != node.value.dtype:
+                    self.report("tir-dtype", node, f"{node.var.name} is {node.var.dtype}, its value {node.value.dtype}")
+                self.define(node.var, node)
+            case AttrStmt():
+                if isinstance(node.node, tir.IterVar) and node.node.var not in self.defined:
+                    self.define(node.node.var, node)
+                self.expr(node.value)
+            case AssertStmt():
+                self.expr(node.condition)
+                self.condition(node.condition, "assert")
+            case Allocate():
+                self.expr(*node.extents, node.condition)
+                self.define(node.buffer_var, node)
+            case DeclBuffer():
+                self.buffer_shape(node.buffer)
+                if node.buffer.data not in self.defined:
+                    self.report("tir-undefined", node, f"the buffer {node.buffer.name} lies in no memory here")
+
+    def buffer_shape(self, buffer: Buffer) -> None:
+        self.expr(*buffer.shape, *buffer.strides, buffer.elem_offset)
+        if buffer.strides and len(buffer.strides) != buffer.ndim:
+            message = f"{buffer.name} has {buffer.ndim} dims but {len(buffer.strides)} strides"
+            self.report("tir-buffer", buffer, message)
+
+    def store(self, node: BufferStore) -> None:
+        self.expr(node.value, *node.indices)
+        self.access(node, node.buffer, node.indices, "written")
+        lanes = node.indices[-1].dtype.lanes if node.indices else 1
+        dtype = node.buffer.dtype.with_lanes(node.buffer.dtype.lanes * lanes)
+        if node.value.dtype != dtype:
+            self.report("tir-dtype", node, f"{node.buffer.name} holds {dtype}, the value is {node.value.dtype}")
+        if self.writable is not None and node.buffer not in self.writable:
+            message = f"the block writes {node.buffer.name}, which is not among its writes"
+            self.report("tir-block-writes", node, message, "add the region to the writes of the block")
+
+    def loop(self, node: For) -> Task[None]:
+        self.expr(node.min, node.extent)
+        if not node.loop_var.dtype.is_int:
+            self.report("tir-loop", node, f"the loop variable {node.loop_var.name} is {node.loop_var.dtype}")
+        for end in (node.min, node.extent):
+            if end.dtype != node.loop_var.dtype:
+                message = f"the loop over {node.loop_var.name} ({node.loop_var.dtype}) has a bound of {end.dtype}"
+                self.report("tir-dtype", node, message)
+        with self.scope():
+            self.define(node.loop_var, node)
+            self.loop_vars.add(node.loop_var)
+            yield self.stmt(node.body)
+
+    def block(self, node: BlockRealize) -> Task[None]:
+        block = node.block
+        self.expr(*node.iter_values, node.predicate)
+        self.condition(node.predicate, "a block's predicate")
+        if len(node.iter_values) != len(block.iter_vars):
+            message = (
+                f"the block {block.name_hint} has {len(block.iter_vars)} axes and {len(node.iter_values)} bindings"
+            )
+            self.report("tir-block", node, message)
+        with self.scope(f"in block {block.name_hint}"):
+            self.axes(node)
+            allocated = [b.data for b in block.alloc_buffers]
+            for buffer in block.alloc_buffers:
+                self.define(buffer.data, buffer)
+                self.buffer_shape(buffer)
+            self.regions((*block.reads, *block.writes, *(m.source for m in block.match_buffers)))
+            self.matches(block)
+            self.limit_writes(block, set(allocated))
+            if block.init is not None:
+                yield self.body(block.init)
+            yield self.stmt(block.body)
+
+    def axes(self, node: BlockRealize) -> None:
+        for axis, value in zip(node.block.iter_vars, node.iter_values):
+            if axis.dom is not None:
+                self.expr(axis.dom.min, axis.dom.extent)
+            if axis.var.dtype != value.dtype:
+                message = f"the axis {axis.var.name} ({axis.var.dtype}) is bound to a value of {value.dtype}"
+                self.report("tir-dtype", node, message)
+        if node.block.iter_vars:
+            self.hidden_loop_vars = self.hidden_loop_vars | self.loop_vars
+            self.loop_vars = set()
+        for axis in node.block.iter_vars:
+            self.define(axis.var, node)
+
+    def regions(self, regions: Iterable[BufferRegion]) -> None:
+        for region in regions:
+            if len(region.region) != region.buffer.ndim:
+                name, count = region.buffer.name, len(region.region)
+                self.report(
+                    "tir-indices", region, f"a region of {name} has {count} ranges for {region.buffer.ndim} dims"
+                )
+            for box in region.region:
+                self.expr(box.min, box.extent)
+
+    def matches(self, block: Block) -> None:
+        for match in block.match_buffers:
+            offset = () if match.buffer.elem_offset is None else (match.buffer.elem_offset,)
+            for dim in (*match.buffer.shape, *match.buffer.strides, *offset):
+                if isinstance(dim, Var) and dim not in self.defined:
+                    self.define(dim, match)
+            self.buffer_shape(match.buffer)
+            self.define(match.buffer.data, match)
+
+    def limit_writes(self, block: Block, allocated: set[Any]) -> None:
+        """From here on only what the block lists may be written. A root block lists nothing and limits nothing."""
+        if not block.iter_vars and not block.writes:
+            return
+        listed = {w.buffer for w in block.writes} | set(block.alloc_buffers)
+        matched = {m.buffer for m in block.match_buffers if m.source.buffer in listed}
+        inherited = set() if self.writable is None else {b for b in self.writable if b.data in allocated}
+        self.writable = listed | matched | inherited
+
+
+def _parts(node: Any) -> list[Any]:
+    """The expressions directly below one: not the shapes of buffers, which are checked where they are declared."""
+    if isinstance(node, BufferLoad):
+        return list(node.indices)
+    found: list[Any] = []
+    for spec in type(node).specs:
+        content = getattr(node, spec.name)
+        if isinstance(content, PrimExpr):
+            found.append(content)
+        elif isinstance(content, tuple):
+            found += [c for c in content if isinstance(c, PrimExpr)]
+    return found
