@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from baton._src.codegen.llvm.arithmetic import binary, cast, compare
+from baton._src.codegen.llvm.strided import LARGEST_STRIDE, masked_strided_load, strided_load
 from baton._src.codegen.llvm.text import FunctionText, with_lanes
 from baton._src.codegen.llvm.types import literal_text, memory_type, register_type
 from baton._src.ir.expr import Op, PrimExpr
@@ -36,6 +37,8 @@ class ExprWriter:
         self.mask: str | None = None
         """The lanes that are on (`<n x i1>`), or None for all."""
         self.mask_lanes = 1
+        self.stack: dict[tir.Var, int] = {}
+        """Elements of the buffers on this function's stack."""
         self._intrinsics = intrinsics
         self.check_access: Callable[[tir.BufferLoad], None] | None = None
         """Called before each load in a checked build."""
@@ -272,7 +275,7 @@ class ExprWriter:
         elif isinstance(index, tir.Ramp) and _is_one(index.stride):
             found = self._load_run(node.buffer, index, wide, lanes)
         else:
-            found = self._gather(node.buffer, index, kind, lanes)
+            found = self._strided(node.buffer, index, kind, lanes) or self._gather(node.buffer, index, kind, lanes)
         if node.dtype.is_bool:
             zero = "0" if lanes == 1 else "zeroinitializer"
             return self.f.value(f"icmp ne {wide} {found}, {zero}")
@@ -300,7 +303,7 @@ class ExprWriter:
     def _load_run(self, buffer: Any, index: tir.Ramp, wide: str, lanes: int) -> str:
         address = self.pointer(buffer, index.base)
         align = memory_align(buffer.dtype)
-        if self.mask is None:
+        if self.mask is None or self.is_whole(buffer, index):
             return self.f.value(f"load {wide}, ptr {address}, align {align}")
         return self.f.intrinsic(
             f"llvm.masked.load.{vector_suffix(wide)}.p0",
@@ -310,6 +313,28 @@ class ExprWriter:
             (f"<{lanes} x i1>", self.mask),
             (wide, "zeroinitializer"),
         )
+
+    def is_whole(self, buffer: Any, index: PrimExpr) -> bool:
+        """Whether all lanes of a run lie in a buffer on the stack, so that lanes that are off may be touched too.
+
+        Masked accesses would keep LLVM from holding such a buffer in registers.
+        """
+        if not isinstance(index, tir.Ramp) or not isinstance(index.base, tir.IntImm):
+            return False
+        return 0 <= index.base.value <= self.stack.get(buffer.data, -1) - index.lanes
+
+    def _strided(self, buffer: Any, index: PrimExpr, kind: str, lanes: int) -> str | None:
+        """Every second, third or fourth element without a gather; None if that does not pay."""
+        if not isinstance(index, tir.Ramp) or not isinstance(index.stride, tir.IntImm):
+            return None
+        stride, align = index.stride.value, memory_align(buffer.dtype)
+        if not 1 < stride <= LARGEST_STRIDE or kind == "ptr":
+            return None
+        if self.mask is None:
+            return strided_load(self.f, self.pointer(buffer, index.base), kind, lanes, stride, align)
+        if "avx512vl" not in self.features:
+            return None
+        return masked_strided_load(self.f, self.pointer(buffer, index.base), kind, lanes, stride, align, self.mask)
 
     def _gather(self, buffer: Any, index: PrimExpr, kind: str, lanes: int) -> str:
         places = self.addresses(buffer, index, kind, lanes)

@@ -129,6 +129,11 @@ class StmtWriter:
         if self.e.mask is None:
             self.f.line(f"store {wide} {operand}, ptr {address}, align {align}")
             return
+        if self.e.is_whole(buffer, index):
+            old = self.f.value(f"load {wide}, ptr {address}, align {align}")
+            chosen = self.f.value(f"select <{lanes} x i1> {self.e.mask}, {wide} {operand}, {wide} {old}")
+            self.f.line(f"store {wide} {chosen}, ptr {address}, align {align}")
+            return
         name = self.f.module.declare(
             f"llvm.masked.store.{vector_suffix(wide)}.p0", "void", (wide, "ptr", "i32", f"<{lanes} x i1>")
         )
@@ -147,6 +152,7 @@ class StmtWriter:
         self.extents[stmt.buffer_var] = total
         if len(sizes) == len(stmt.extents) and count * unit <= STACK_LIMIT:
             self.e.env[stmt.buffer_var] = self.f.alloca(kind, max(count, 1), 64)
+            self.e.stack[stmt.buffer_var] = count
             self.emit(stmt.body)
             return
         block = self._heap_block(self.f.value(f"mul i64 {self.e.fresh(total)}, {unit}"))

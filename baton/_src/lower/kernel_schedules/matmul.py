@@ -3,10 +3,10 @@
     C[batch.., i, j] = sum over k of A[batch.., i, k] * B[batch.., k, j]        (any layout; elementwise stages after it)
 
 For each panel of columns B is packed into a buffer of its own, `width` columns side by side for every k, zeros beyond
-the last column; then tiles of rows run down A. One tile holds rows x width sums in registers while k runs (unrolled
-by 4), and writes them out through the elementwise stages that follow. Panels (or blocks of rows, where panels are
-few) are shared between threads. With few rows packing does not pay: B is then read where it lies if its columns are
-contiguous; otherwise each result is a dot product, which is the general rule's business.
+the last column; then tiles of rows run down A. One tile holds rows x width sums in registers while k runs, and writes
+them out through the elementwise stages that follow. Panels (or blocks of rows, where panels are few) are shared
+between threads. With few rows packing does not pay: B is then read where it lies if its columns are contiguous;
+otherwise each result is a dot product, which is the general rule's business.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ from baton._src.tir.prim_func import PrimFunc
 
 FEW_ROWS = 4
 """Up to this many rows B is not packed."""
-UNROLL_K = 4
+UNROLL_K = 1
+"""How often the loop over k is written out. The multiply-adds of one k fill the pipeline already; more costs compile
+time.
+"""
 
 
 @dataclass(frozen=True)
@@ -281,7 +284,7 @@ def _row_tiles(
     """Tiles of `shape.rows` rows, then smaller ones for what is left."""
     parts: list[st.Stmt] = []
     size = constant(count)
-    tall = shape.rows * (shape.width // width)
+    tall = _tile_rows(matrix.rows.size, shape.rows * (shape.width // width))
     done: PrimExpr = first
     if size is None or size >= tall:
         tile = index_var("tile")
@@ -304,6 +307,13 @@ def _row_tiles(
         single = _tile(matrix, 1, width, ops.add(last, ones), start, packed)
         parts.append(loop(ones, ops.floormod(left, i64(4)), single))
     return sequence(*parts)
+
+
+def _tile_rows(rows: int | None, most: int) -> int:
+    """Rows of a tile: the most there are registers for, or a few less if that leaves no smaller tile at the end."""
+    if rows is None or rows <= most:
+        return most
+    return next((count for count in range(most, most * 2 // 3 - 1, -1) if rows % count == 0), most)
 
 
 def _tile(matrix: Product, rows: int, width: int, first: PrimExpr, start: PrimExpr, packed: Buffer) -> st.Stmt:

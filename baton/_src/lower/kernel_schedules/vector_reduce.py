@@ -15,11 +15,13 @@ from baton._src.lower.kernel_schedules.loops import (
     UNROLLED,
     VECTORIZED,
     allocated,
+    constant,
     i64,
     index_var,
     local_buffer,
     loop,
     nest,
+    product,
     sequence,
 )
 from baton._src.lower.kernel_schedules.stages import Axis, Stage
@@ -32,6 +34,8 @@ from baton._src.tir.buffer import Buffer
 
 CHAINS = 4
 """Vectors of partial results: enough to hide the latency of one addition behind the others."""
+UNROLL_POINTS = 16
+"""Windows up to this many points are written out."""
 
 
 def along_reduction(stage: Stage) -> bool:
@@ -75,10 +79,16 @@ def _accumulated(stage: Stage) -> st.Stmt:
     update = st.BufferStore(held, stage.combiner(tir.BufferLoad(held, zero), stage.value), zero)
     body = sequence(
         st.BufferStore(held, stage.init, zero),
-        nest(stage.reduce, update),
+        nest(stage.reduce, update, UNROLLED if _is_small(stage.reduce) else SERIAL),
         st.BufferStore(stage.buffer, tir.BufferLoad(held, zero), stage.indices),
     )
     return allocated(held, body)
+
+
+def _is_small(axes: tuple[Axis, ...]) -> bool:
+    """Whether a window (3x3, say) is worth writing out."""
+    count = constant(product([a.extent for a in axes]))
+    return count is not None and count <= UNROLL_POINTS
 
 
 def _partial_results(stage: Stage, lanes: int) -> st.Stmt:
