@@ -49,6 +49,8 @@ def mentioned_variables(root: Any) -> tuple[list[Var], list[TirVar], set[Any]]:
                         bound.update(definable_tir_vars_in_struct_info(param.struct_info_))
             case MatchCast():
                 bound.update(definable_tir_vars_in_struct_info(item.struct_info))
+            case _:
+                pass
         if isinstance(item, Binding) and item.var is not None:
             bound.add(item.var)
         if isinstance(item, StructInfo):

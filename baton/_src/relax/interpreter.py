@@ -23,7 +23,7 @@ from baton._src.relax.check.variables import tir_vars_in_struct_info
 from baton._src.relax.free_variables import mentioned_variables
 from baton._src.relax.interpret.checks import Checker, describe_value
 from baton._src.relax.interpret.environment import Frame, FunctionClosure, PrimFuncValue
-from baton._src.relax.interpret.special import RUN
+from baton._src.relax.interpret.special import RUN, RUN_CALLS
 from baton._src.relax.nodes import (
     Binding,
     BindingBlock,
@@ -88,7 +88,7 @@ class _Pending:
 
 
 class Interpreter:
-    """Runs the functions of a module. `functions` are the packed functions it may call (default: the registered ones)."""
+    """Runs the functions of a module. `functions` are the packed functions it may call; default: those registered."""
 
     def __init__(self, module: IRModule, functions: FunctionTable | None = None) -> None:
         self.module = module
@@ -263,7 +263,7 @@ class Interpreter:
                 whole = yield self.evaluate(expr.tuple_value, frame)
                 return _item(whole, expr.index)
             case SeqExpr():
-                return (yield self._finished(self._sequence(expr, frame)))
+                return (yield self._sequence(expr, frame))
             case If():
                 branch = yield self._branch(expr, frame)
                 return (yield self._sequence(branch, frame))
@@ -271,9 +271,6 @@ class Interpreter:
                 return self._closure(expr, frame, None)
             case _:
                 return self._atom(expr, frame)
-
-    def _finished(self, task: Task[Any]) -> Task[Any]:
-        return (yield task)
 
     def _sequence(self, expr: Any, frame: Frame) -> Task[Any]:
         """A SeqExpr that is not in tail position."""
@@ -298,7 +295,10 @@ class Interpreter:
             args.append(self._atom(arg, frame) if _is_atom(arg) else (yield self.evaluate(arg, frame)))
         definition = expr.op.definition
         if isinstance(definition, SpecialOp):
-            return (yield RUN[definition.name](self, expr, tuple(args), frame))
+            calling = RUN_CALLS.get(definition.name)
+            if calling is not None:
+                return (yield calling(self, expr, tuple(args), frame))
+            return RUN[definition.name](self, expr, tuple(args), frame)
         if isinstance(definition, OpDef):
             return _by_reference(definition, args, expr)
         raise fail("relax-run", f"operator {expr.op.name} has no definition, so it cannot be run", span=expr.span)

@@ -195,9 +195,10 @@ class If(Expr):
 
 @node
 class Binding(Node):
-    """Gives `var` a value."""
+    """Gives `var` (a Var; None in a cast that only checks) a value."""
 
-    var: Var = binder()
+    var: Any = binder()
+    value: Any = part(kw_only=True)
     span: Span | None = note(kw_only=True, default=None)
 
 

@@ -358,7 +358,8 @@ class Normalizer:
 
     def _bind(self, binding: Binding) -> Task[Binding]:
         if isinstance(binding, MatchCast):
-            return (yield self._bind_cast(binding))
+            cast: Binding = yield self._bind_cast(binding)
+            return cast
         assert isinstance(binding, VarBinding)
         var, value = binding.var, binding.value
         if not self._is_settled(value):

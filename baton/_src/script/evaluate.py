@@ -48,6 +48,11 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
 }
+_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.USub: operator.neg,
+    ast.Invert: operator.invert,
+    ast.UAdd: operator.pos,
+}
 _MAX_POWER = 4096
 """Python numbers may be computed in a text, but not without bound."""
 
@@ -94,7 +99,8 @@ class Evaluator:
     def info(self, node: ast.expr) -> StructInfo:
         """`node` as an annotation."""
         said = self.value(node)
-        return self._at(node, lambda: resolve(said, self.scalars))
+        found: StructInfo = self._at(node, lambda: resolve(said, self.scalars))
+        return found
 
     def as_relax(self, value: Any, node: ast.AST) -> Any:
         """A value as a Relax expression, or a diagnostic at `node`."""
@@ -232,7 +238,7 @@ class Evaluator:
             if isinstance(operand, GraphExpr):
                 raise self.error("script-syntax", "`not` has no meaning on tensors", node, help="use R.logical_not")
             return not operand
-        action = {ast.USub: operator.neg, ast.Invert: operator.invert, ast.UAdd: operator.pos}[type(node.op)]
+        action = _UNARY[type(node.op)]
         return self._placed(self._at(node, lambda: action(operand)), node)
 
     def _compare(self, node: ast.Compare, left: Any, right: Any) -> Any:
@@ -293,8 +299,7 @@ class Evaluator:
         if isinstance(function, (Expr, GlobalVar)):
             return self._relax_call(node, function, args, kwargs)
         if getattr(function, "is_script_macro", False) and self.inline is not None:
-            inline = self.inline
-            return inline(function, args, kwargs, self.source.span(node))
+            return self.inline(function, args, kwargs, self.source.span(node))
         if not callable(function):
             raise self.error("script-value", f"{_described(function)} cannot be called", node.func)
         found = [self._finished(a, node) for a in args]

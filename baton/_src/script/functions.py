@@ -1,6 +1,6 @@
-"""`@R.function`: a function of the script becomes a Relax function, built through a BlockBuilder statement by statement.
+"""`@R.function`: a function of the script becomes a Relax function, built through a BlockBuilder.
 
-Names shadow as in Python, but every assignment makes a new variable; the names of a branch or dataflow block end with it.
+Names shadow as in Python, but each assignment makes a new variable; names of a branch or dataflow block end with it.
 A wrong statement is reported and the rest is read on; uses of what it should have defined are passed over in silence.
 """
 
@@ -225,4 +225,6 @@ def declared_scalars(node: ast.FunctionDef) -> dict[str, DataType]:
                     continue
                 if dtype.is_int:
                     found.setdefault(name, dtype)
+            case _:
+                pass
     return found

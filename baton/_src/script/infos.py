@@ -1,7 +1,7 @@
 """Annotations: `R.Tensor`, `R.Shape`, `R.Tuple`, `R.Callable`, `R.Prim`, `R.Object`.
 
 Each is an object that can be called. Called with plain dims it gives the StructInfo at once; strings as dims (`"n"`,
-`"n * 2"`) name shape variables of the signature they stand in, so such a call gives a `Pending` that the parser finishes.
+`"n * 2"`) name shape variables of the signature they stand in: such a call gives a `Pending`, which the parser ends.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class InfoKind:
 
 
 def resolve(said: Any, scalars: Scalars) -> StructInfo:
-    """What is written as an annotation as StructInfo: a StructInfo, a `Pending`, or a kind standing for all of it."""
+    """An annotation as StructInfo; it may be one already, a `Pending`, or a kind by itself (`R.Tensor`)."""
     if isinstance(said, StructInfo):
         return said
     if isinstance(said, Pending):
@@ -90,7 +90,7 @@ def resolve(said: Any, scalars: Scalars) -> StructInfo:
     raise fail(
         "script-annotation",
         f"{said!r} is no annotation",
-        help='write e.g. R.Tensor((n, 4), "float32"), R.Shape, R.Tuple(...), R.Callable(...), R.Prim("int64"), R.Object',
+        help='write e.g. R.Tensor((n, 4), "float32"), R.Shape, R.Tuple(...), R.Callable(...), R.Prim("int64")',
     )
 
 

@@ -1,4 +1,4 @@
-"""`@R.macro`: statements to be read again wherever the macro is called, with its parameters standing for the arguments.
+"""`@R.macro`: statements read anew wherever the macro is called, with its parameters bound to the arguments.
 
 A hygienic macro (the default) sees the names of the place it was defined in, another one those of the place of the call.
 """
@@ -26,7 +26,7 @@ class Macro:
     is_script_macro: bool = True
 
     @property
-    def __name__(self) -> str:  # type: ignore[override]
+    def __name__(self) -> str:
         return self.node.name
 
     def environment(self, caller: Environment) -> Environment:

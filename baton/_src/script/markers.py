@@ -1,4 +1,4 @@
-"""What names of `R` and `I` mean where they are no builders: things only the parser understands, recognised by object."""
+"""Names of `R` and `I` that are no builders: words only the parser understands, recognised by object."""
 
 from __future__ import annotations
 

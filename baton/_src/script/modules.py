@@ -1,4 +1,4 @@
-"""`@I.ir_module`: a class of functions becomes a module. First all signatures, then all bodies, so order does not matter."""
+"""`@I.ir_module`: a class of functions becomes a module. All signatures come first, so order does not matter."""
 
 from __future__ import annotations
 

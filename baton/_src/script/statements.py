@@ -68,29 +68,26 @@ class Statements:
                 break
             if isinstance(statement, ast.Return):
                 returned = True
-                found: list[Any] = []
-                self.reader.guarded(lambda s=statement, f=found: f.append(self._returned(s)), statement, [])  # type: ignore[misc]
-                result = found[0] if found else result
+                result = self._guarded_leaf(statement.value, statement, result)
             elif self._ret_value(statement):
                 returned = True
-                call = statement.value  # type: ignore[attr-defined]
-                found = []
-                self.reader.guarded(
-                    lambda c=call, f=found: f.append(self._leaf(self.evaluator.expr(c.args[0]))),
-                    statement,
-                    [],  # type: ignore[misc]
-                )
-                result = found[0] if found else result
+                call = self._marker_call(statement, markers.FUNC_RET)
+                result = self._guarded_leaf(call.args[0] if call is not None else None, statement, result)
             else:
                 self._statement(statement)
         if not returned and not self.reader.problems:
             self._problem("script-return", f"function {node.name} does not return anything", node.body[-1])
         return result
 
-    def _returned(self, node: ast.Return) -> Any:
-        if node.value is None:
-            return Tuple([])
-        return self._leaf(self.evaluator.expr(node.value))
+    def _guarded_leaf(self, value: ast.expr | None, node: ast.stmt, otherwise: Any) -> Any:
+        """The leaf a function returns; `otherwise` where that cannot be read."""
+        found: list[Any] = [otherwise]
+
+        def read() -> None:
+            found.append(Tuple([]) if value is None else self._leaf(self.evaluator.expr(value)))
+
+        self.reader.guarded(read, node, [])
+        return found[-1]
 
     def _ret_value(self, statement: ast.stmt) -> bool:
         """Whether a statement is `R.func_ret_value(x)`."""
@@ -344,6 +341,8 @@ class Statements:
                     expr = self.evaluator.as_relax(self._value(value), value)
                     if isinstance(expr, _LEAVES):
                         return self._leaf(expr)
+            case _:
+                pass
         self._run(node)
         return self.environment.get(result)
 

@@ -14,7 +14,6 @@ from baton._src.relax.check.variables import leaf_dims, prim_vars
 from baton._src.relax.nodes import ShapeExpr, Var
 from baton._src.relax.struct_info import (
     FuncStructInfo,
-    ObjectStructInfo,
     PrimStructInfo,
     ShapeStructInfo,
     StructInfo,
@@ -71,7 +70,7 @@ class AnnotationRules:
                     self._shape(part, place, inner, at, what)
                 case PrimStructInfo():
                     self._prim(part, place, inner, at, what)
-                case ObjectStructInfo():
+                case _:
                     pass
 
     def _function(

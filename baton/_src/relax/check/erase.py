@@ -88,7 +88,8 @@ def _erase(info: StructInfo, dim_of: DimOf, var_of: VarOf, prover: DimProver | N
             fields.append((yield _erase(part, dim_of, var_of, prover)))
         return info if _all_same(fields, info.fields) else TupleStructInfo(fields, info.span)
     if isinstance(info, FuncStructInfo):
-        return (yield _erase_function(info, dim_of, var_of, prover))
+        found: StructInfo = yield _erase_function(info, dim_of, var_of, prover)
+        return found
     return _erase_leaf(info, dim_of, var_of, prover)
 
 

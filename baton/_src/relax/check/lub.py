@@ -47,7 +47,8 @@ def _join(a: StructInfo, b: StructInfo, prover: DimProver) -> Task[StructInfo]:
                 fields.append((yield _join(x, y, prover)))
             return _reuse_tuple(a, b, fields)
         case FuncStructInfo(), FuncStructInfo():
-            return (yield _function(a, b, prover))
+            joined: StructInfo = yield _function(a, b, prover)
+            return joined
         case _:
             return OBJECT_INFO
 

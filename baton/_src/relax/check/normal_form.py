@@ -93,6 +93,8 @@ def _value(value: Any, span: Span | None, findings: Findings, todo: list[Any]) -
             _part(value.tuple_value, "the tuple", at, findings)
         case Tuple():
             _tuple(value, at, findings)
+        case _:
+            pass
 
 
 def _spelling(call: Call, span: Span | None, findings: Findings) -> None:

@@ -57,6 +57,8 @@ def calls_in(body: Any, *, dataflow: bool = False) -> Iterator[tuple[Call, bool,
                 todo += [(f, inside, binding) for f in reversed(expr.fields)]
             case TupleGetItem():
                 todo.append((expr.tuple_value, inside, binding))
+            case _:
+                pass
 
 
 def functions_in(function: Function) -> Iterator[Function]:
@@ -79,6 +81,8 @@ def functions_in(function: Function) -> Iterator[Function]:
                 todo += expr.fields
             case TupleGetItem():
                 todo.append(expr.tuple_value)
+            case _:
+                pass
 
 
 class Purity:

@@ -300,7 +300,7 @@ class ScopeWalk:
         self.visible.difference_update(hidden)
         saved = (self.in_dataflow, self.hidden_dataflow, self.current, self.own)
         self.in_dataflow, self.own = False, None
-        self.hidden_dataflow = {**self.hidden_dataflow, **hidden}  # type: ignore[dict-item]
+        self.hidden_dataflow = {**self.hidden_dataflow, **hidden}
         if var is not None:
             self.current = (*self.current, var)
             self._define(var, var.span or expr.span)
@@ -357,4 +357,6 @@ def _bound_anywhere(function: Function) -> set[Var]:
                 todo += expr.fields
             case TupleGetItem():
                 todo.append(expr.tuple_value)
+            case _:
+                pass
     return found

@@ -63,6 +63,8 @@ class Checker:
                     self._prim(have, want, at)
                 case FuncStructInfo():
                     self._function(have, want, at)
+                case _:
+                    pass
 
     def signature(self, params: Sequence[Var], args: Sequence[Any]) -> None:
         """Bind every variable of the signature first, then check the arguments in order."""
@@ -94,6 +96,8 @@ class Checker:
                     self._bind_dims(dims, have)
                 case PrimStructInfo(value=TirVar() as var) if prim_dtype(have) == want.dtype:
                     self.frame.shapes.setdefault(var, have)
+                case _:
+                    pass
 
     def _bind_dims(self, dims: tuple[PrimExpr, ...], found: Sequence[int]) -> None:
         for dim, size in zip(dims, found):
@@ -183,7 +187,7 @@ class Checker:
     # ------------------------------------------------------------------------------------------------- functions
 
     def _function(self, value: Any, info: FuncStructInfo, place: str) -> None:
-        if isinstance(value, Closure) or isinstance(value, PrimFuncValue):
+        if isinstance(value, (Closure, PrimFuncValue)):
             self._closure(value, value.info, info, place)
         elif isinstance(value, PackedFunc) or callable(value):
             if info.params is not None:
@@ -231,6 +235,8 @@ def _binds(info: StructInfo) -> bool:
                     return True
             case PrimStructInfo(value=TirVar()):
                 return True
+            case _:
+                pass
     return False
 
 

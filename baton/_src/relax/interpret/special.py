@@ -29,7 +29,7 @@ class Machine(Protocol):
     def packed(self, callee: Any) -> Callable[..., Any]: ...
 
 
-Run = Callable[[Machine, Call, tuple[Any, ...], Frame], Task[Any]]
+Run = Callable[[Machine, Call, tuple[Any, ...], Frame], Any]
 
 
 def allocate(call: Call, frame: Frame) -> tuple[list[NDArray], bool]:
@@ -52,15 +52,14 @@ def _packed(outputs: list[Any], whole: bool) -> Any:
     return tuple(outputs) if whole else outputs[0]
 
 
-def _call_tir(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Task[Any]:
+def _call_tir(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Any:
     outputs, whole = allocate(call, frame)
     integers = list(args[2]) if len(args) > 2 else []
     machine.run_kernel(args[0], [*args[1], *outputs, *integers])
     return _packed(outputs, whole)
-    yield
 
 
-def _call_tir_inplace(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Task[Any]:
+def _call_tir_inplace(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Any:
     outputs, whole = allocate(call, frame)
     given = args[1]
     result: list[Any] = []
@@ -72,7 +71,6 @@ def _call_tir_inplace(machine: Machine, call: Call, args: tuple[Any, ...], frame
     integers = list(args[2]) if len(args) > 2 else []
     machine.run_kernel(args[0], [*given, *fresh, *integers])
     return _packed(result, whole)
-    yield
 
 
 def _call_dps_packed(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Task[Any]:
@@ -90,9 +88,8 @@ def _call_builtin(machine: Machine, call: Call, args: tuple[Any, ...], frame: Fr
     return found if call.sinfo_args else ()
 
 
-def _make_closure(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Task[Any]:
+def _make_closure(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Any:
     return PartialClosure(args[0], args[1])
-    yield
 
 
 class PartialClosure:
@@ -110,39 +107,33 @@ def _invoke_closure(machine: Machine, call: Call, args: tuple[Any, ...], frame: 
     return (yield machine.call(closure, tuple(given)))
 
 
-def _null(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Task[Any]:
+def _null(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Any:
     return None
-    yield
 
 
-def _print(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Task[Any]:
+def _print(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Any:
     return print_values(*args)
-    yield
 
 
-def _assert(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Task[Any]:
+def _assert(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Any:
     return assert_op(*args)
-    yield
 
 
-def _shape_of(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Task[Any]:
+def _shape_of(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Any:
     return ShapeTuple(_tensor(args[0], "shape_of").shape)
-    yield
 
 
-def _tensor_to_shape(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Task[Any]:
+def _tensor_to_shape(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Any:
     data = _tensor(args[0], "tensor_to_shape").data
     if data.ndim != 1 or data.dtype != np.int64:
         raise fail(
             "value-mismatch", f"tensor_to_shape: expected a rank-1 int64 tensor, found {describe_value(args[0])}"
         )
     return ShapeTuple(data.tolist())
-    yield
 
 
-def _shape_to_tensor(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Task[Any]:
+def _shape_to_tensor(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Any:
     return NDArray(np.array(args[0], np.int64))
-    yield
 
 
 def _tensor(value: Any, name: str) -> NDArray:
@@ -151,29 +142,26 @@ def _tensor(value: Any, name: str) -> NDArray:
     return value
 
 
-def _alloc_tensor(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Task[Any]:
+def _alloc_tensor(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Any:
     return NDArray(np.zeros(tuple(args[0]), DataType(args[1]).numpy))
-    yield
 
 
-def _alloc_storage(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Task[Any]:
+def _alloc_storage(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Any:
     return NDArray(np.zeros(int(np.prod(tuple(args[0]))), np.uint8))
-    yield
 
 
-def _alloc_from_storage(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Task[Any]:
+def _alloc_from_storage(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Any:
     storage, offset, shape, dtype = args[:4]
     return _view(_tensor(storage, "alloc_tensor"), tuple(shape), DataType(dtype), int(offset))
-    yield
 
 
-def _memory_view(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Task[Any]:
-    data, shape, dtype, offset = (*args, *((),) * (4 - len(args)))
+def _memory_view(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Any:
+    padded: list[Any] = [*args, *[()] * (4 - len(args))]
+    data, shape, dtype, offset = padded
     source = _tensor(data, "view")
     dims = tuple(shape) if isinstance(shape, ShapeTuple) else source.shape
     kind = DataType(dtype) if isinstance(dtype, str) else source.dtype
     return _view(source, dims, kind, int(offset) if offset != () else 0)
-    yield
 
 
 def _view(source: NDArray, shape: tuple[int, ...], dtype: DataType, offset: int) -> NDArray:
@@ -184,39 +172,34 @@ def _view(source: NDArray, shape: tuple[int, ...], dtype: DataType, offset: int)
     return NDArray(memory[offset : offset + size].view(dtype.numpy).reshape(shape), source.device)
 
 
-def _same(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Task[Any]:
+def _same(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Any:
     return args[0]
-    yield
 
 
-def _unit(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Task[Any]:
+def _unit(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Any:
     return ()
-    yield
 
 
-def _call_tir_dyn(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Task[Any]:
+def _call_tir_dyn(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Any:
     *given, integers = args[1]
     machine.run_kernel(args[0], [*given, *integers])
     return ()
-    yield
 
 
-def _to_vdevice(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Task[Any]:
+def _to_vdevice(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Any:
     source = _tensor(args[0], "to_vdevice")
     return NDArray(source.data.copy(), source.device)
-    yield
 
 
 def _header(read: Callable[[NDArray, int], int]) -> Run:
     """An operator that reads a tensor's header."""
 
-    def run(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Task[Any]:
+    def run(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Any:
         axis = int(args[1]) if len(args) > 1 else 0
         tensor = _tensor(args[0], "inspect")
         if len(args) > 1 and not 0 <= axis < tensor.ndim:
             raise fail("value-mismatch", f"axis {axis} is out of range for {describe_value(tensor)}")
         return prim(read(tensor, axis), call.struct_info.dtype)
-        yield
 
     return run
 
@@ -225,13 +208,7 @@ RUN: dict[str, Run] = {
     "call_tir": _call_tir,
     "call_tir_inplace": _call_tir_inplace,
     "call_tir_with_grad": _call_tir,
-    "call_dps_packed": _call_dps_packed,
-    "call_pure_packed": _call_packed,
-    "call_inplace_packed": _call_packed,
-    "call_builtin_with_ctx": _call_builtin,
     "make_closure": _make_closure,
-    "invoke_closure": _invoke_closure,
-    "invoke_pure_closure": _invoke_closure,
     "null_value": _null,
     "print": _print,
     "assert_op": _assert,
@@ -261,4 +238,14 @@ RUN: dict[str, Run] = {
     "inspect.tensor_byte_offset": _header(lambda t, _: 0),
     "inspect.tensor_elem_offset": _header(lambda t, _: 0),
 }
-"""Every special operator's meaning, by its name."""
+"""What the operators do that call nothing, by name."""
+
+RUN_CALLS: dict[str, Callable[[Machine, Call, tuple[Any, ...], Frame], Task[Any]]] = {
+    "call_dps_packed": _call_dps_packed,
+    "call_pure_packed": _call_packed,
+    "call_inplace_packed": _call_packed,
+    "call_builtin_with_ctx": _call_builtin,
+    "invoke_closure": _invoke_closure,
+    "invoke_pure_closure": _invoke_closure,
+}
+"""Those that call a function, as tasks."""

@@ -23,7 +23,7 @@ from baton._src.tir.expr import Var as TirVar
 
 
 class InfoText:
-    """Prints StructInfo. `quoted` says which shape variables are written inside strings (those a signature brings in)."""
+    """Prints StructInfo. `quoted`: the shape variables written inside strings, those a signature brings in."""
 
     def __init__(self, name_of: NameOf, holder_name: Callable[[Any], str], vdevice_text: Callable[[Any], str]) -> None:
         self.name_of = name_of
@@ -51,7 +51,8 @@ class InfoText:
                 fields.append((yield self._nested(part)))
             return f"R.Tuple({', '.join(fields)})" if fields else "R.Tuple"
         if isinstance(info, FuncStructInfo):
-            return (yield self._function(info))
+            text: str = yield self._function(info)
+            return text
         return self._leaf(info)
 
     def _function(self, info: FuncStructInfo) -> Task[str]:

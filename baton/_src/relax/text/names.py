@@ -6,7 +6,7 @@ import keyword
 import re
 from typing import Any
 
-_RESERVED = frozenset({"R", "T", "I", "cls", "metadata", "tvm", "Module", "_", *keyword.kwlist})
+_RESERVED = frozenset({"", "R", "T", "I", "cls", "metadata", "tvm", "Module", "_", *keyword.kwlist})
 
 
 class Names:

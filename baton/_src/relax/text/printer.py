@@ -3,8 +3,8 @@
     script(module)             # the text of a module, function, binding or expression
     script(module, show_meta=True)   # with the contents of large constants, so that it reads back
 
-Every binding is annotated; small scalars are written as numbers, other constants live in the metadata section. Linear in
-the size of the program, without recursion.
+Every binding is annotated; scalars are written as numbers, other constants live in the metadata section. Linear in the
+size of the program, without recursion.
 """
 
 from __future__ import annotations
@@ -302,12 +302,13 @@ class Printer:
                     fields.append((yield self._value(field)) if not _is_simple(field) else self.atom(field))
                 return _tuple_text(fields)
             case TupleGetItem():
-                whole = yield self._value(expr.tuple_value)
+                whole: str = yield self._value(expr.tuple_value)
                 return f"{whole}[{expr.index}]"
             case SeqExpr():
                 for block in expr.blocks:
                     yield self._block(block)
-                return (yield self._value(expr.body))
+                text: str = yield self._value(expr.body)
+                return text
             case Function():
                 name = self.names.free("func")
                 yield self._function(expr, name, local=True)
