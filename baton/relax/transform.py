@@ -1,0 +1,36 @@
+"""Passes over Relax (`tvm.relax.transform`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("passes.relax.annotate_tir_op_pattern", "AnnotateTIROpPattern"),
+        **names("passes.relax.attach_global_symbol", "AttachGlobalSymbol"),
+        **names("passes.relax.bind_params", "BindParams BindSymbolicVars"),
+        **names("passes.relax.call_tir_rewrite", "CallTIRRewrite"),
+        **names("passes.relax.canonicalize_bindings", "CanonicalizeBindings"),
+        **names("passes.relax.dataflow_blocks", "ConvertToDataflow ToNonDataflow"),
+        **names("passes.relax.dead_code_elimination", "DeadCodeElimination"),
+        **names("passes.relax.decompose_ops", "DecomposeOps"),
+        **names("passes.relax.eliminate_common_subexpr", "EliminateCommonSubexpr"),
+        **names("passes.relax.fold_constant", "FoldConstant"),
+        **names("passes.relax.fold_scale_into_weights", "FoldScaleIntoWeights"),
+        **names("passes.relax.fuse_ops", "FuseOps"),
+        **names("passes.relax.fuse_tir", "FuseTIR"),
+        **names("passes.relax.inline_private_functions", "InlinePrivateFunctions"),
+        **names("passes.relax.kill_after_last_use", "KillAfterLastUse"),
+        **names("passes.relax.lambda_lift", "LambdaLift"),
+        **names("passes.relax.legalize_ops", "LegalizeOps"),
+        **names("passes.relax.lift_transform_params", "LiftTransformParams"),
+        **names("passes.relax.normalize", "Normalize NormalizeGlobalVar"),
+        **names("passes.relax.remove_purity_checking", "RemovePurityChecking"),
+        **names("passes.relax.rewrite_dataflow_reshape", "RewriteDataflowReshape"),
+        **names("transform.passes", "Pass Sequential FunctionPass"),
+        **names("transform.decorators", "module_pass function_pass"),
+    },
+    before=wire,
+)

@@ -1,0 +1,15 @@
+"""Analyses of Relay (`tvm.relay.analysis`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("relay.analysis", "all_vars bound_vars free_vars all_type_vars bound_type_vars free_type_vars"),
+        **names("relay.analysis", "post_order_visit well_formed check_kind unmatched_cases"),
+    },
+    before=wire,
+)
