@@ -25,7 +25,9 @@ from baton._src.ops.index.searching import SEARCHES
 from baton._src.ops.index.sorting import SORTS
 from baton._src.ops.index.take import TAKES
 from baton._src.ops.linalg.dense import BATCH_MATMUL, DENSE, RELAY_MATMUL
+from baton._src.ops.linalg.einsum import EINSUMS
 from baton._src.ops.linalg.matmul import MATMUL
+from baton._src.ops.memory.copies import COPIES
 from baton._src.ops.nn.adaptive_pooling import ADAPTIVE_POOLING
 from baton._src.ops.nn.attention import ATTENTIONS
 from baton._src.ops.nn.batch_norm import BATCH_NORM
@@ -38,6 +40,9 @@ from baton._src.ops.nn.normalization import NORMALIZATIONS
 from baton._src.ops.nn.padding import PADDINGS
 from baton._src.ops.nn.pooling import POOLING
 from baton._src.ops.nn.softmax import FAST_SOFTMAX, LOG_SOFTMAX, SOFTMAX
+from baton._src.ops.quant.affine import AFFINE
+from baton._src.ops.random.multinomial import MULTINOMIAL_FROM_UNIFORM
+from baton._src.ops.reduce.arg_extrema import ARG_EXTREMA
 from baton._src.ops.reduce.folds import FOLDS
 from baton._src.ops.shape.axes_moved import MOVED
 from baton._src.ops.shape.creation import CREATIONS
@@ -50,8 +55,8 @@ from baton._src.ops.shape.slicing import SLICES
 from baton._src.support.diagnostics import DiagnosticError, fail
 
 ELEMENTWISE: tuple[OpDef[Any], ...] = (*UNARY, *BINARY, *CHOICES, *ACTIVATIONS)
-REDUCE: tuple[OpDef[Any], ...] = FOLDS
-LINALG: tuple[OpDef[Any], ...] = (MATMUL, DENSE, RELAY_MATMUL, BATCH_MATMUL)
+REDUCE: tuple[OpDef[Any], ...] = (*FOLDS, *ARG_EXTREMA)
+LINALG: tuple[OpDef[Any], ...] = (MATMUL, DENSE, RELAY_MATMUL, BATCH_MATMUL, *EINSUMS)
 SHAPE: tuple[OpDef[Any], ...] = (*RESHAPES, *MOVED, *CREATIONS, *JOINS, *EXPANSIONS)
 SLICING: tuple[OpDef[Any], ...] = (*SLICES, *DYNAMIC_SLICES, *SLICE_RELATIVES)
 INDEX: tuple[OpDef[Any], ...] = (*TAKES, *GATHERS, *SCATTERS, *SORTS, *SEARCHES, *SCANS)
@@ -76,6 +81,7 @@ NN: tuple[OpDef[Any], ...] = (
     *LOSSES,
 )
 IMAGE: tuple[OpDef[Any], ...] = RESIZES
+OTHERS: tuple[OpDef[Any], ...] = (*AFFINE, *COPIES, MULTINOMIAL_FROM_UNIFORM)
 
 
 class Catalogue:
@@ -146,4 +152,4 @@ def unknown_op(name: str, known: Iterable[str], language: str = "") -> Diagnosti
     return fail("op-unknown", f"there is no {language}operator named {name!r}", help=wanted)
 
 
-CATALOGUE = Catalogue((*ELEMENTWISE, *REDUCE, *LINALG, *SHAPE, *NN, *IMAGE, *SLICING, *INDEX))
+CATALOGUE = Catalogue((*ELEMENTWISE, *REDUCE, *LINALG, *SHAPE, *NN, *IMAGE, *OTHERS, *SLICING, *INDEX))

@@ -1,0 +1,136 @@
+"""Operators whose value is their operand: copies, marks for passes, and bits read as another dtype.
+
+Relay: copy, annotation.stop_fusion (never fused), annotation.checkpoint, device_copy, reinterpret, debug. Relax: wrap_param (a
+constant as another dtype), grad.no_grad, grad.start_checkpoint, grad.end_checkpoint.
+Source: facts relax-ops-passes-vm §1 (datatype, grad), relay-language §6 levels 1, 3 and 10.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, NoAttrs, attr, attrs, set_attr
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.broadcasting import like
+from baton._src.ops.elementwise.choice import convert
+from baton._src.ops.layouts import follows_input
+from baton._src.ops.samples import Arr, Sample
+from baton._src.values.dtype import DataType
+
+_NO_RELAY = NotApplicable("Relax's own")
+
+
+def infer(call: OpCall[Any]) -> Info:
+    """The operand itself."""
+    return call.tensor(0)
+
+
+def compute(inputs: Any, a: Any, out: Any) -> Any:
+    """An elementwise copy."""
+    (x,) = inputs
+    return k.compute(x.shape, lambda *i: x(*i), "copy")
+
+
+@attrs
+class DeviceCopyAttrs(Attrs):
+    """From where to where."""
+
+    src_virtual_device: Any = attr(None, "where the data is")
+    dst_virtual_device: Any = attr(None, "where it goes")
+
+
+def _identity(
+    name: str, *, relay: bool, fusion: Fusion = Fusion.ELEMWISE, record: Any = NoAttrs, gradient: Any = None, summary: str
+) -> OpDef[Any]:
+    return OpDef(
+        name,
+        record,
+        inputs=(Input("data" if relay else "input"),),
+        infer=infer,
+        compute=compute,
+        reference=lambda inputs, a: np.array(inputs[0]),
+        gradient=gradient or (lambda b, args, a, out, grad: [grad]),
+        fusion=fusion,
+        layout=follows_input(),
+        relay_name="" if relay else _NO_RELAY,
+        in_relax=not relay,
+        samples=lambda: (Sample((Arr(("n", 4)),), record()), Sample((Arr((2,), "bool"),), record())),
+        summary=summary,
+    )
+
+
+def _no_gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+    return [b.op("zeros_like", args[0])]
+
+
+@attrs
+class DtypeAttrs(Attrs):
+    """The dtype."""
+
+    dtype: Any = attr("float32", "dtype of the result")
+
+    def __post_init__(self) -> None:
+        set_attr(self, "dtype", DataType(self.dtype))
+
+
+def infer_reinterpret(call: OpCall[DtypeAttrs]) -> Info:
+    """The same shape; both dtypes must be of one size."""
+    x = call.tensor(0)
+    wanted = call.attrs.dtype
+    if not x.dtype.is_void and x.dtype.itemsize != wanted.itemsize:
+        call.fail(f"the bits of {x.dtype} are not those of {wanted}: sizes differ", code="op-dtype")
+    return TensorInfo(x.shape, wanted, x.ndim, x.vdevice)
+
+
+def compute_reinterpret(inputs: Any, a: DtypeAttrs, out: Any) -> Any:
+    """TIR's reinterpret."""
+    (x,) = inputs
+    op = k.intrinsic("reinterpret")
+    return k.compute(x.shape, lambda *i: k.tir.Call(out.dtype, op, (x(*i),)), "reinterpret")
+
+
+REINTERPRET = OpDef(
+    "reinterpret",
+    DtypeAttrs,
+    inputs=(Input("data"),),
+    infer=infer_reinterpret,
+    compute=compute_reinterpret,
+    reference=lambda inputs, a: np.ascontiguousarray(inputs[0]).view(a.dtype.numpy).reshape(np.shape(inputs[0])),
+    gradient=NotApplicable("not differentiable"),
+    fusion=Fusion.ELEMWISE,
+    in_relax=False,
+    samples=lambda: (Sample((Arr(("n", 4)),), DtypeAttrs("int32")), Sample((Arr((2,), "int32", -9, 9),), DtypeAttrs())),
+    summary="The same bits read as another dtype of the same size.",
+)
+
+WRAP_PARAM = OpDef(
+    "wrap_param",
+    DtypeAttrs,
+    inputs=(Input("data"),),
+    infer=lambda call: like(call.tensor(0), call.attrs.dtype),
+    compute=lambda inputs, a, out: k.compute(out.shape, lambda *i: k.cast(a.dtype, inputs[0](*i)), "cast"),
+    reference=lambda inputs, a: np.asarray(convert(inputs[0], a.dtype)),
+    gradient=lambda b, args, a, out, grad: [b.op("astype", grad, dtype=args[0].struct_info.dtype)],
+    fusion=Fusion.ELEMWISE,
+    relay_name=_NO_RELAY,
+    samples=lambda: (Sample((Arr(("n", 4), "float16"),), DtypeAttrs()),),
+    summary="A parameter kept in one dtype and used in another.",
+)
+
+COPIES: tuple[OpDef[Any], ...] = (
+    _identity("copy", relay=True, summary="A copy."),
+    _identity(
+        "annotation.stop_fusion", relay=True, fusion=Fusion.OPAQUE, summary="The operand; nothing is fused across it."
+    ),
+    _identity("annotation.checkpoint", relay=True, summary="The operand; differentiation recomputes what lies before."),
+    _identity("device_copy", relay=True, fusion=Fusion.OPAQUE, record=DeviceCopyAttrs, summary="A copy on a device."),
+    _identity("grad.no_grad", relay=False, gradient=_no_gradient, summary="The operand; no gradient passes."),
+    _identity("grad.start_checkpoint", relay=False, summary="The operand; a stretch to recompute begins."),
+    _identity("grad.end_checkpoint", relay=False, summary="The operand; a stretch to recompute ends."),
+    REINTERPRET,
+    WRAP_PARAM,
+)

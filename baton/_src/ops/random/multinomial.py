@@ -1,0 +1,91 @@
+"""Drawing from given probabilities with given uniform numbers: multinomial_from_uniform.
+
+prob (rows, classes), uniform_sample (n, 1), sample_indices (n, 1): which row each draw is from -> (n, 1). The class drawn is the
+first whose cumulative probability exceeds the uniform number. Source: facts relax-ops-passes-vm §1 (sampling).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.precision import wide
+from baton._src.ops.samples import Arr, Sample
+from baton._src.values.dtype import DataType
+
+
+@attrs
+class MultinomialAttrs(Attrs):
+    """The dtype of indices."""
+
+    dtype: Any = attr("int64", "dtype of the result")
+
+    def __post_init__(self) -> None:
+        set_attr(self, "dtype", DataType(self.dtype))
+
+
+def infer(call: OpCall[MultinomialAttrs]) -> Info:
+    """(n, 1)"""
+    for position in range(3):
+        x = call.tensor(position)
+        if x.ndim not in (-1, 2):
+            call.fail(f"{call.op.inputs[position].name} must have rank 2, got {show_shape(x.shape, x.ndim)}")
+    uniform, indices = call.tensor(1), call.tensor(2)
+    if not indices.dtype.is_void and not indices.dtype.is_int:
+        call.fail(f"sample_indices must be integers, got {indices.dtype}", code="op-dtype")
+    if uniform.shape is not None and indices.shape is not None:
+        if DimMath(call.prover).equal(uniform.shape[0], indices.shape[0]) is False:
+            call.fail(f"{uniform.shape[0]} uniform numbers against {indices.shape[0]} sample indices")
+    if uniform.shape is None:
+        return TensorInfo(None, call.attrs.dtype, 2, uniform.vdevice)
+    return TensorInfo((uniform.shape[0], 1), call.attrs.dtype, vdevice=uniform.vdevice)
+
+
+def reference(inputs: Any, a: MultinomialAttrs) -> Any:
+    """A search in the cumulative sums."""
+    prob, uniform, indices = inputs
+    sums = np.cumsum(wide(prob), axis=1)
+    rows = sums[indices.reshape(-1)]
+    below = np.sum(rows <= wide(uniform).reshape(-1, 1), axis=1, keepdims=True)
+    return np.minimum(below, prob.shape[1] - 1).astype(a.dtype.numpy)
+
+
+def decompose(b: Any, args: Any, a: MultinomialAttrs, out: Any) -> Any:
+    """The number of cumulative sums that are not above the uniform number."""
+    prob, uniform, indices = args
+    sums = b.op("cumsum", prob, axis=1)
+    rows = b.op("take", sums, b.op("squeeze", indices, axis=(1,)), axis=0)
+    below = b.op("astype", b.op("less_equal", rows, uniform), dtype=a.dtype)
+    total = b.op("sum", below, axis=(1,), keepdims=True)
+    ones = b.op("ones_like", prob, dtype=a.dtype)
+    last = b.op("sum", b.op("take", ones, b.const(0, "int64"), axis=0), axis=(0,), keepdims=True)
+    return b.op("minimum", total, b.op("subtract", last, b.const(1, a.dtype)))
+
+
+MULTINOMIAL_FROM_UNIFORM = OpDef(
+    "multinomial_from_uniform",
+    MultinomialAttrs,
+    inputs=(
+        Input("prob", "probabilities"),
+        Input("uniform_sample", "numbers from 0 to 1"),
+        Input("sample_indices", "which row each draw is from"),
+    ),
+    infer=infer,
+    compute=NotApplicable("decomposed into a cumulative sum and comparisons"),
+    reference=reference,
+    decompose=decompose,
+    gradient=NotApplicable("not differentiable"),
+    fusion=Fusion.OPAQUE,
+    relay_name=NotApplicable("Relay has random.multinomial"),
+    samples=lambda: (
+        Sample(
+            (Arr((2, 3), values=[[0.2, 0.3, 0.5], [0.3, 0.3, 0.4]]), Arr(("n", 1), low=0, high=1), Arr(("n", 1), "int64", 0, 2)),
+            MultinomialAttrs(),
+        ),
+    ),
+)

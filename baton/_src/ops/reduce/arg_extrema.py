@@ -1,0 +1,144 @@
+"""Where extrema lie: argmax and argmin, along one axis or (axis None) over all elements in row-major order.
+
+The first of equal elements wins (Relay's `select_last_index`: the last). Relax's results are int64, Relay's int32, so they are
+two operators each. Source: facts relax-ops-passes-vm §1 (search), relay-language §6 level 4.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.axes import as_axes
+from baton._src.ops.reduce.folds import folded_axes, infer_fold
+from baton._src.ops.samples import Arr, Sample
+from baton._src.te import reduction
+from baton._src.values.dtype import DataType
+
+
+@attrs
+class ArgAttrs(Attrs):
+    """The axis."""
+
+    axis: Any = attr(None, "the axis to search; None: all elements")
+    keepdims: bool = attr(False, "keep searched axes with extent 1")
+
+    def __post_init__(self) -> None:
+        set_attr(self, "axis", as_axes(self.axis))
+
+    @property
+    def exclude(self) -> bool:
+        return False
+
+    @property
+    def select_last_index(self) -> bool:
+        return False
+
+
+@attrs
+class RelayArgAttrs(Attrs):
+    """The axes, and which of equal elements wins."""
+
+    axis: Any = attr(None, "the axes to search; None: all elements")
+    keepdims: bool = attr(False, "keep searched axes with extent 1")
+    exclude: bool = attr(False, "search all axes but those named")
+    select_last_index: bool = attr(False, "the last of equal elements wins")
+
+    def __post_init__(self) -> None:
+        set_attr(self, "axis", as_axes(self.axis))
+
+
+def _define(name: str, is_max: bool, dtype: DataType, record: Any) -> OpDef[Any]:
+    def infer(call: OpCall[Any]) -> Info:
+        found = infer_fold(call)
+        assert isinstance(found, TensorInfo)
+        return TensorInfo(found.shape, dtype, found.ndim, found.vdevice)
+
+    def compute(inputs: Any, a: Any, out: Any) -> Any:
+        (x,) = inputs
+        axes = folded_axes(x.ndim, a)
+        found = _extremum(x, axes, a, out.shape, is_max)
+        return k.compute(out.shape, lambda *i: k.cast(dtype, found(*i)), name)
+
+    def reference(inputs: Any, a: Any) -> Any:
+        x = np.asarray(inputs[0])
+        axes = folded_axes(x.ndim, a)
+        kept = [i for i in range(x.ndim) if i not in axes]
+        rows = x.transpose([*kept, *axes]).reshape(*(x.shape[i] for i in kept), -1)
+        if a.select_last_index:
+            rows = rows[..., ::-1]
+        found = (np.argmax if is_max else np.argmin)(rows, axis=-1)
+        if a.select_last_index:
+            found = rows.shape[-1] - 1 - found
+        shape = [1 if i in axes else d for i, d in enumerate(x.shape)] if a.keepdims else [x.shape[i] for i in kept]
+        return np.asarray(found).reshape(shape).astype(dtype.numpy)
+
+    relay_only = record is RelayArgAttrs
+    return OpDef(
+        name,
+        record,
+        inputs=(Input("x", relay_name="data"),),
+        infer=infer,
+        compute=compute,
+        reference=reference,
+        gradient=NotApplicable("not differentiable"),
+        fusion=Fusion.COMM_REDUCE,
+        relay_name=name.removesuffix("_int32") if relay_only else NotApplicable("Relay's indices are int32"),
+        in_relax=not relay_only,
+        samples=lambda: _samples(record),
+        summary=f"The index of the {'largest' if is_max else 'smallest'} element.",
+    )
+
+
+def _extremum(x: k.Tensor, axes: tuple[int, ...], a: Any, shape: Any, is_max: bool) -> k.Tensor:
+    """The row-major position of the extremum within the searched axes, as int64."""
+    reduced = {i: k.reduce_axis(x.shape[i], f"k{n}") for n, i in enumerate(axes)}
+    last = bool(a.select_last_index)
+
+    def pick(left: Any, right: Any) -> Any:
+        better = left[1] > right[1] if is_max else left[1] < right[1]
+        earlier = left[0] > right[0] if last else left[0] < right[0]
+        keep = k.tir.Or(better, k.tir.And(k.tir.EQ(left[1], right[1]), earlier))
+        return k.select(keep, left[0], right[0]), k.select(keep, left[1], right[1])
+
+    def nothing(_: Any, dtype: Any) -> Any:
+        return k.const(-1 if last else 2**63 - 1, "int64"), k.lowest(dtype) if is_max else k.highest(dtype)
+
+    reducer = reduction.comm_reducer(pick, nothing, "argmax" if is_max else "argmin")
+
+    def body(*indices: Any) -> Any:
+        kept = iter(indices)
+        full = list(indices) if a.keepdims else [None if i in axes else next(kept) for i in range(x.ndim)]
+        where = [reduced[i].var if i in axes else full[i] for i in range(x.ndim)]
+        position: Any = k.index(0)
+        for axis in reduced.values():
+            position = position * axis.extent + axis.var
+        return reducer((position, x(*where)), list(reduced.values()))
+
+    found = k.compute(shape, body, "arg_extremum")
+    return found[0]  # type: ignore[no-any-return,index]
+
+
+def _samples(record: Any) -> tuple[Sample, ...]:
+    calls = [
+        Sample((Arr(("n", 5)),), record(axis=1)),
+        Sample((Arr((3, "m"), "int32", 0, 3),), record(axis=0, keepdims=True)),
+        Sample((Arr((2, 3, 4)),), record()),
+    ]
+    if record is RelayArgAttrs:
+        calls.append(Sample((Arr((3, 8), "int32", 0, 3),), record(axis=1, select_last_index=True)))
+    return tuple(calls)
+
+
+_INT32, _INT64 = DataType("int32"), DataType("int64")
+ARG_EXTREMA: tuple[OpDef[Any], ...] = (
+    _define("argmax", True, _INT64, ArgAttrs),
+    _define("argmin", False, _INT64, ArgAttrs),
+    _define("argmax_int32", True, _INT32, RelayArgAttrs),
+    _define("argmin_int32", False, _INT32, RelayArgAttrs),
+)
