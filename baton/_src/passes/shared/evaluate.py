@@ -63,4 +63,4 @@ def _as_declared(found: Any, out: Info) -> Any:
         return None
     dtype: DataType = out.dtype
     wanted = array if dtype.is_void else array.astype(dtype.numpy, copy=False)
-    return NDArray(np.ascontiguousarray(wanted).reshape(array.shape))
+    return NDArray(np.asarray(wanted, order="C"))
