@@ -1,0 +1,31 @@
+"""DefuseOps: calls of `Primitive` functions become their bodies again.
+
+(fn (%p, Primitive=1) { exp(%p) + 1f })(%x)      becomes      exp(%x) + 1f
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from baton._src.ir.module import IRModule
+from baton._src.passes.relay.relay_pass import RelayFunctionPass
+from baton._src.relay.expressions import replace, rewrite
+from baton._src.relay.nodes import Call, Function
+from baton._src.transform.context import PassContext
+
+
+@dataclass(frozen=True)
+class DefuseOps(RelayFunctionPass):
+    """See the module's docstring."""
+
+    opt_level: ClassVar[int] = 3
+    required: ClassVar[tuple[str, ...]] = ("InferType",)
+
+    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+        def rule(old: Any, new: Any) -> Any:
+            if isinstance(new, Call) and isinstance(new.op, Function) and new.op.attrs.get("Primitive"):
+                return replace(new.op.body, dict(zip(new.op.params, new.args)))
+            return None
+
+        return rewrite(function, rule)

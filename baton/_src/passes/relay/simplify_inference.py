@@ -1,0 +1,107 @@
+"""SimplifyInference: normalisation layers become arithmetic, dropout the identity.
+
+    batch_norm(x, gamma, beta, mean, var).0   becomes   x * s + (beta - mean * s),  s = gamma / sqrt(var + epsilon)
+
+Operators that know their own decomposition (`OpDef.decompose`) give it; layer, group and instance norm and l2_normalize
+are written out here. Statistics are over the axes each operator normalises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from baton._src.ir.module import IRModule
+from baton._src.passes.relay.building import Build, shape_of
+from baton._src.passes.relay.relay_pass import RelayFunctionPass
+from baton._src.relay.expressions import rewrite
+from baton._src.relay.nodes import Call, Tuple, TupleGetItem
+from baton._src.transform.context import PassContext
+
+DECOMPOSED = ("nn.batch_norm", "nn.dropout")
+"""Expanded by their own `decompose`."""
+
+
+@dataclass(frozen=True)
+class SimplifyInference(RelayFunctionPass):
+    """See the module's docstring."""
+
+    opt_level: ClassVar[int] = 0
+    required: ClassVar[tuple[str, ...]] = ("InferType",)
+
+    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+        build = Build()
+
+        def rule(old: Any, new: Any) -> Any:
+            if isinstance(new, TupleGetItem) and isinstance(new.tuple_value, Tuple) and new is not old:
+                return new.tuple_value.fields[new.index]
+            name = getattr(getattr(getattr(new, "op", None), "definition", None), "name", None)
+            if not isinstance(new, Call) or name is None:
+                return None
+            if name in DECOMPOSED:
+                return new.op.definition.decompose(build, new.args, new.attrs, build.info(old))
+            simplify = _RULES.get(name)
+            return simplify(build, new) if simplify is not None else None
+
+        return rewrite(function, rule)
+
+
+def _normalized(build: Build, x: Any, axes: tuple[int, ...], epsilon: float) -> Any:
+    """(x - mean) / sqrt(variance + epsilon) over `axes`."""
+    mean = build.op("mean", x, axis=axes, keepdims=True)
+    centred = build.op("subtract", x, mean)
+    variance = build.op("mean", build.op("multiply", centred, centred), axis=axes, keepdims=True)
+    return build.op("divide", centred, build.op("sqrt", build.op("add", variance, epsilon)))
+
+
+def _affine(build: Build, value: Any, call: Call, axis: int, rank: int) -> Any:
+    """Times gamma, plus beta, both along `axis`."""
+    _, gamma, beta = call.args
+    after = rank - 1 - axis % rank
+    for wanted, weight, name in ((call.attrs.scale, gamma, "multiply"), (call.attrs.center, beta, "add")):
+        if wanted:
+            spread = build.op("expand_dims", weight, axis=1, num_newaxis=after) if after else weight
+            value = build.op(name, value, spread)
+    return value
+
+
+def _layer_norm(build: Build, call: Call) -> Any:
+    x = call.args[0]
+    rank = len(x.checked_type.shape)
+    found = _normalized(build, x, (call.attrs.axis % rank,), call.attrs.epsilon)
+    return _affine(build, found, call, call.attrs.axis, rank)
+
+
+def _instance_norm(build: Build, call: Call) -> Any:
+    x = call.args[0]
+    rank = len(x.checked_type.shape)
+    axes = tuple(i for i in range(1, rank) if i != call.attrs.axis % rank)
+    return _affine(build, _normalized(build, x, axes, call.attrs.epsilon), call, call.attrs.axis, rank)
+
+
+def _group_norm(build: Build, call: Call) -> Any:
+    """The channels are split into groups, each normalised together with the axes that follow."""
+    x = call.args[0]
+    shape = shape_of(x)
+    if shape is None:
+        return None
+    axis, groups = call.attrs.axis % len(shape), call.attrs.num_groups
+    split = (*shape[:axis], groups, shape[axis] // groups, *shape[axis + 1 :])
+    axes = tuple(i for i in range(1, len(split)) if i != axis)
+    found = _normalized(build, build.op("reshape", x, newshape=split), axes, call.attrs.epsilon)
+    return _affine(build, build.op("reshape", found, newshape=shape), call, axis, len(shape))
+
+
+def _l2_normalize(build: Build, call: Call) -> Any:
+    x = call.args[0]
+    square = build.op("sum", build.op("multiply", x, x), axis=call.attrs.axis, keepdims=True)
+    return build.op("divide", x, build.op("sqrt", build.op("maximum", square, call.attrs.eps)))
+
+
+_RULES: dict[str, Callable[[Build, Call], Any]] = {
+    "nn.layer_norm": _layer_norm,
+    "nn.instance_norm": _instance_norm,
+    "nn.group_norm": _group_norm,
+    "nn.l2_normalize": _l2_normalize,
+}
