@@ -14,11 +14,12 @@ import numpy as np
 
 from baton._src.frontends.onnx.value import SMALL, Value
 from baton._src.ir.expr import PrimExpr
-from baton._src.ir.op_def import NotApplicable, OpCall, OpDef
+from baton._src.ir.op_def import Fusion, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, PrimInfo, ShapeInfo, TensorInfo, TupleInfo
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.support.diagnostics import fail
 from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.expr import Var
 from baton._src.values.dtype import BOOL, INT64, DataType
 from baton._src.values.tensor import AnyArray
 
@@ -73,6 +74,10 @@ class Language(Protocol):
         self, start: Sequence[Any], infos: Sequence[TensorInfo], step: Callable[[list[Any]], list[Any]]
     ) -> Sequence[Any]:
         """`while state[0]: state = step(state)`, the final state; `infos` fit the state of every iteration."""
+        ...
+
+    def match(self, expr: Any, info: TensorInfo) -> Any:
+        """`expr`, which is to have the shape of `info`: checked at run time."""
         ...
 
     def rewrite(self, name: str) -> Callable[..., Value] | None:
@@ -206,6 +211,10 @@ class GraphBuilder:
         infos = tuple(self._info(o) for o in given)
         values = tuple(_known(o) for o in given)
         out = definition.infer(OpCall(definition, infos, attrs, self.prover, values))
+        if definition.fusion is Fusion.BROADCAST and isinstance(out, TensorInfo) and out.shape is None:
+            given = self._agree(given)
+            infos = tuple(self._info(o) for o in given)
+            out = definition.infer(OpCall(definition, infos, attrs, self.prover, values))
         fields = out.fields if isinstance(out, TupleInfo) else (out,)
         folded = self._fold(definition, given, attrs, len(fields))
         if folded is not None:
@@ -213,6 +222,28 @@ class GraphBuilder:
         args = [self._argument(o) for o in given]
         exprs = self.language.call(definition, args, attrs, len(fields) if isinstance(out, TupleInfo) else 0, self.hint)
         return tuple(Value(_tensor(info), expr=e) for info, e in zip(fields, exprs, strict=True))
+
+    def _agree(self, operands: list[Operand]) -> list[Operand]:
+        """Operands whose dims ought to be equal but cannot be shown to be, such as `seq` and the `min(seq, 512)` of a
+        slice, get the plainer of the two, checked at run time."""
+        values = [o for o in operands if isinstance(o, Value)]
+        if len(values) != len(operands) or any(v.shape is None for v in values):
+            return operands
+        rank = max(len(v.shape or ()) for v in values)
+        padded = [(1,) * (rank - len(v.shape or ())) + (v.shape or ()) for v in values]
+        common = [_plainest(column) for column in zip(*padded, strict=True)]
+        return [self._checked(v, p, common) for v, p in zip(values, padded, strict=True)]
+
+    def _checked(self, value: Value, padded: tuple[Dim, ...], common: list[Dim | None]) -> Value:
+        wanted = [
+            d if c is None or (isinstance(d, int) and d == 1) or self.prover.equal(d, c) else c
+            for d, c in zip(padded, common, strict=True)
+        ]
+        dims = tuple(wanted[len(padded) - len(value.shape or ()) :])
+        if dims == value.shape:
+            return value
+        info = TensorInfo(dims, value.dtype)
+        return Value(info, expr=self.language.match(self.expr(value), info))
 
     def _info(self, operand: Operand) -> Info:
         if isinstance(operand, (Value, Scalars)):
@@ -275,6 +306,16 @@ class GraphBuilder:
 
     def binary(self, op: str, a: Value, b: Value) -> Value:
         return self.call(op, a, b)
+
+
+def _plainest(dims: tuple[Dim, ...]) -> Dim | None:
+    """What dims that ought to be equal are called: a number, else the one variable among computed dims, else None."""
+    others = [d for d in dims if not (isinstance(d, int) and d == 1)]
+    numbers = [d for d in others if isinstance(d, int)]
+    if numbers:
+        return numbers[0]
+    names = list({id(d): d for d in others if isinstance(d, Var)}.values())
+    return names[0] if len(names) == 1 else None
 
 
 def _as_int(dim: Any) -> Any:

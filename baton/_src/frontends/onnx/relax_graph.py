@@ -115,6 +115,9 @@ class RelaxGraph:
     def _sequence(self, arm: Callable[[], list[Any]]) -> SeqExpr:
         return self._function_body([], lambda: self.builder.emit(Tuple(arm())))
 
+    def match(self, expr: Any, info: TensorInfo) -> Any:
+        return self.builder.match_cast(expr, from_info(info))
+
     def rewrite(self, name: str) -> Callable[..., Value] | None:
         return None
 

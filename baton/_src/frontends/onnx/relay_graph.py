@@ -73,6 +73,9 @@ class RelayGraph:
     def rehearse(self, infos: Sequence[TensorInfo], run: Callable[[list[Any]], None]) -> None:
         run([Var(f"state_{k}", TensorType(_dims(i), i.dtype)) for k, i in enumerate(infos)])
 
+    def match(self, expr: Any, info: TensorInfo) -> Any:
+        return expr
+
     def rewrite(self, name: str) -> Callable[..., Value] | None:
         return REWRITES.get(name)
 
