@@ -1,0 +1,95 @@
+"""The object cache: entries serve, damaged ones are rebuilt silently, the cap holds, the switch is off when it is off."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from baton._src.codegen.llvm import module as compiler
+from baton._src.codegen.llvm.cache import CacheOptions, ObjectCache
+from baton._src.codegen.llvm.module import CompileOptions, compile_module
+from baton._src.te.computation import compute, placeholder
+from baton._src.te.prim_func import create_prim_func
+from baton._src.tir.prim_func import PrimFunc
+from tests.codegen.native_run import HOST
+
+
+def kernel(factor: float = 2.0, name: str = "A") -> PrimFunc:
+    a = placeholder((8,), "float32", name)
+    return create_prim_func([a, compute((8,), lambda i: a[i] * factor, "B")])
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many kernels each compilation really compiled."""
+    counts: list[int] = []
+    real = compiler.compile_all
+
+    def counting(texts: object, machine: object, workers: int = 0) -> object:
+        counts.append(len(texts))  # type: ignore[arg-type]
+        return real(texts, machine, workers)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(compiler, "compile_all", counting)
+    return counts
+
+
+def test_second_time_from_disk(tmp_path: Path, compiled: list[int]) -> None:
+    """Guards hits: the same object code, nothing compiled; another kernel is another entry."""
+    options = CompileOptions(cache=CacheOptions(tmp_path))
+    first = compile_module({"f": kernel()}, HOST, options)
+    assert compile_module({"f": kernel()}, HOST, options) == first
+    compile_module({"f": kernel(3.0)}, HOST, options)
+    assert compiled == [1, 0, 1]
+
+
+def test_equal_kernels_are_compiled_once(compiled: list[int]) -> None:
+    """Guards content addressing: names of kernels and buffers do not matter."""
+    compile_module({"f": kernel(), "g": kernel(name="X"), "h": kernel(5.0)}, HOST, CompileOptions(cache=CacheOptions(None)))
+    assert compiled == [2]
+
+
+@pytest.mark.parametrize("damage", [b"", b"rubbish", None])
+def test_damaged_entries_are_rebuilt(tmp_path: Path, compiled: list[int], damage: bytes | None) -> None:
+    """Guards the checksum: truncated, foreign and flipped contents are misses, and are overwritten."""
+    options = CompileOptions(cache=CacheOptions(tmp_path))
+    first = compile_module({"f": kernel()}, HOST, options)
+    (entry,) = [p for p in tmp_path.rglob("*") if p.is_file()]
+    content = bytearray(entry.read_bytes())
+    content[-1] ^= 1
+    entry.write_bytes(bytes(content) if damage is None else damage)
+    assert compile_module({"f": kernel()}, HOST, options) == first
+    assert compile_module({"f": kernel()}, HOST, options) == first
+    assert compiled == [1, 1, 0]
+
+
+def test_cap(tmp_path: Path) -> None:
+    """Guards the size cap: what was not used for longest goes first."""
+    cache = ObjectCache(CacheOptions(tmp_path, cap=2500))
+    for number in range(5):
+        cache.put(f"{number:064x}", bytes(1000))
+    cache.trim()
+    kept = [p for p in tmp_path.rglob("*") if p.is_file()]
+    assert 1 <= len(kept) <= 2
+
+
+def test_environment(tmp_path: Path) -> None:
+    """Guards the switches."""
+    assert CacheOptions.from_environment({"BATON_CACHE": "0"}).folder is None
+    assert CacheOptions.from_environment({"BATON_CACHE_DIR": str(tmp_path)}).folder == tmp_path
+    assert CacheOptions.from_environment({"XDG_CACHE_HOME": "/x"}).folder == Path("/x/baton")
+    assert CacheOptions.from_environment({"HOME": "/home/me"}).folder == Path("/home/me/.cache/baton")
+
+
+def test_unwritable_folder_is_no_error(tmp_path: Path) -> None:
+    """Guards a cache that cannot be written: the result is the same."""
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    assert compile_module({"f": kernel()}, HOST, CompileOptions(cache=CacheOptions(blocked)))
+
+
+def test_workers_give_the_same(tmp_path: Path) -> None:
+    """Guards compiling in forked processes."""
+    functions = {f"k{i}": kernel(float(i + 1)) for i in range(6)}
+    alone = compile_module(functions, HOST, CompileOptions(cache=CacheOptions(None), workers=1))
+    assert compile_module(functions, HOST, CompileOptions(cache=CacheOptions(None), workers=2)) == alone

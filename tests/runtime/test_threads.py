@@ -1,0 +1,151 @@
+"""The thread pool: every iteration once, from any thread, nested, limited, stopped, started again, after a fork."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from baton._src.runtime.linker import link
+from baton._src.runtime.threads import ThreadPool, thread_pool
+
+_IR = """
+declare void @baton_parallel_for(ptr, ptr, i64, i64)
+define void @count(ptr %cell, i64 %begin, i64 %end) {
+  %n = sub i64 %end, %begin
+  %old = atomicrmw add ptr %cell, i64 %n monotonic
+  ret void
+}
+define void @nested(ptr %cell, i64 %begin, i64 %end) {
+  call void @baton_parallel_for(ptr @count, ptr %cell, i64 10, i64 1)
+  call void @count(ptr %cell, i64 %begin, i64 %end)
+  ret void
+}
+define void @run(ptr %cell, i64 %total, i64 %grain) {
+  call void @baton_parallel_for(ptr @count, ptr %cell, i64 %total, i64 %grain)
+  ret void
+}
+define void @run_nested(ptr %cell, i64 %total, i64 %grain) {
+  call void @baton_parallel_for(ptr @nested, ptr %cell, i64 %total, i64 %grain)
+  ret void
+}
+"""
+
+
+class Program:
+    """Compiled loops that count their iterations."""
+
+    def __init__(self) -> None:
+        self.library = link((), ("run", "run_nested"), {"baton_parallel_for": thread_pool().entry}, ir=_IR)
+
+    def __call__(self, total: int, grain: int = 1, name: str = "run") -> int:
+        cell = (ctypes.c_int64 * 1)(0)
+        kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+        kind(self.library[name])(ctypes.addressof(cell), total, grain)
+        return int(cell[0])
+
+
+@pytest.fixture(scope="module")
+def program() -> Program:
+    return Program()
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPool]:
+    found = thread_pool()
+    before = found.num_threads
+    yield found
+    found.stop()
+    if before > 1:
+        found.start(before)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_every_iteration_once(program: Program, pool: ThreadPool, threads: int) -> None:
+    """Guards chunking, with more threads than cores too."""
+    pool.start(threads)
+    for total in (0, 1, 2, 7, 100, 12345):
+        for grain in (1, 3, 1000):
+            assert program(total, grain) == total
+    for _ in range(2000):
+        assert program(9) == 9
+
+
+def test_nested_loops(program: Program, pool: ThreadPool) -> None:
+    """Guards nesting: the inner loop runs, serially or not, and nothing waits for itself."""
+    pool.start(3)
+    for _ in range(50):
+        chunks = program(24, 2, "run_nested") - 24
+        assert chunks % 10 == 0
+        assert chunks >= 10
+
+
+def test_several_callers(program: Program, pool: ThreadPool) -> None:
+    """Guards concurrent Python threads."""
+    pool.start(2)
+    wrong: list[Any] = []
+
+    def work() -> None:
+        wrong.extend(total for total in range(300) if program(total) != total)
+
+    callers = [threading.Thread(target=work) for _ in range(4)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(60)
+    assert not wrong
+    assert not any(caller.is_alive() for caller in callers)
+
+
+def test_limit_and_restart(program: Program, pool: ThreadPool) -> None:
+    """Guards `limited`, `stop` and starting again."""
+    pool.start(2)
+    with pool.limited(1):
+        assert pool.num_threads == 1
+        assert program(100) == 100
+    assert pool.num_threads == 2
+    pool.stop()
+    assert program(100) == 100
+    pool.start(2)
+    assert program(100) == 100
+
+
+def test_sleeping_workers_wake_up(program: Program, pool: ThreadPool) -> None:
+    """Guards the futex: after a pause longer than the spin, loops still run."""
+    pool.start(2)
+    pause = threading.Event()
+    for _ in range(20):
+        pause.wait(0.003)
+        assert program(64) == 64
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_forked_child(program: Program, pool: ThreadPool) -> None:
+    """Guards fork: the child starts without workers and can have its own; the parent goes on."""
+    pool.start(2)
+    assert program(10) == 10
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            fine = program(1000) == 1000 and pool.num_threads == 1
+            pool.start(2)
+            fine = fine and all(program(1000) == 1000 for _ in range(50))
+            pool.stop()
+            status = 0 if fine else 1
+        finally:
+            os._exit(status)
+    _, code = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(code) == 0
+    assert program(1000) == 1000
+
+
+def test_bad_count(pool: ThreadPool) -> None:
+    """Guards the message for a count below one."""
+    with pytest.raises(Exception, match="at least 1"):
+        pool.start(0)
