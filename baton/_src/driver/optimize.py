@@ -1,4 +1,4 @@
-"""Which passes a build runs. The lists themselves are `passes.pipelines`; here they are chosen and run."""
+"""Which passes a build runs, in order, and why."""
 
 from __future__ import annotations
 
@@ -7,40 +7,51 @@ from typing import Any
 
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
-from baton._src.passes.relax.annotate_tir_op_pattern import AnnotateTIROpPattern
-from baton._src.passes.relax.canonicalize_bindings import CanonicalizeBindings
-from baton._src.passes.relax.dead_code_elimination import DeadCodeElimination
-from baton._src.passes.relax.eliminate_common_subexpr import EliminateCommonSubexpr
-from baton._src.passes.relax.fold_constant import FoldConstant
-from baton._src.passes.relax.fuse_ops import FuseOps
-from baton._src.passes.relax.fuse_tir import FuseTIR
+from baton._src.passes.pipelines import default, get_pipeline
+from baton._src.passes.relax.lambda_lift import LambdaLift
 from baton._src.passes.relax.legalize_ops import LegalizeOps
+from baton._src.passes.relax.normalize import Normalize
+from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
+from baton._src.transform.passes import Pass
 
 Note = Callable[[str, IRModule], None]
 
+PREPARE: tuple[Pass, ...] = (
+    Normalize(),  # programs built by hand may be nested
+    LambdaLift(),  # the machine calls functions of the module only
+)
+PLAIN: tuple[Pass, ...] = (LegalizeOps(),)
+"""What a program needs to run at all."""
+
+LOWERING = "default_build"
+"""TVM's name for what comes before code generation; here that is `default`, and lowering plans memory itself."""
+
 
 def optimize(module: IRModule, target: Target, pipeline: Any, note: Note) -> IRModule:
-    """`module` after the passes of `pipeline`; `note` is told the module after each one."""
+    """`module` after the passes of `pipeline`; `note` is told the module after each one.
+
+    `pipeline` is a name, a pass (or any function from modules to modules) that runs before what is always needed, or
+    None for a module that is ready to be lowered.
+    """
     if pipeline is None:
         return module
     context = PassContext.current()
     with target:
-        for one in DEFAULT:
-            if context.pass_enabled(one.info):
+        for one in _passes(pipeline):
+            if not isinstance(one, Pass) or one.name in _NEEDED or context.pass_enabled(one.info):
                 module = one(module)
-                note(one.name, module)
+                note(getattr(one, "name", "pipeline"), module)
     return module
 
 
-DEFAULT = (
-    CanonicalizeBindings(),
-    EliminateCommonSubexpr(),
-    LegalizeOps(),
-    FoldConstant(),
-    DeadCodeElimination(),
-    AnnotateTIROpPattern(),
-    FuseOps(),
-    FuseTIR(),
-    DeadCodeElimination(),
-)
+_NEEDED = {p.name for p in (*PREPARE, *PLAIN)}
+"""Passes that run at every optimisation level: nothing runs without them."""
+
+
+def _passes(pipeline: Any) -> tuple[Callable[[IRModule], IRModule], ...]:
+    if isinstance(pipeline, str):
+        return default() if pipeline in ("default", LOWERING) else (*PREPARE, *get_pipeline(pipeline), *PLAIN)
+    if callable(pipeline):
+        return (*PREPARE, pipeline, *PLAIN)
+    raise fail("api", f"a {type(pipeline).__name__} is not a pipeline", help="give a name, a pass, or None")

@@ -92,7 +92,7 @@ COPY = "vm.builtin.identity"
 
 
 def _returns(instructions: Sequence[Instruction], start: int, register: int, names: Sequence[str]) -> bool:
-    """Whether what follows does nothing but return `register` (through jumps and copies): then the call is a tail call."""
+    """Whether what follows only returns `register` (through jumps and copies): then the call before is a tail call."""
     position = start
     for _ in range(len(instructions)):
         if position >= len(instructions):

@@ -51,7 +51,15 @@ class Pending:
         return self.node.outputs[self.index]
 
 
-Value = InRegister | Fields | Literal | Pending
+@dataclass(eq=False, slots=True)
+class View:
+    """The memory of another tensor under another shape: a reshape. Inside a native entry it costs nothing."""
+
+    source: Value
+    info: TensorStructInfo
+
+
+Value = InRegister | Fields | Literal | Pending | View
 
 
 @dataclass(eq=False, slots=True)
@@ -70,6 +78,14 @@ class KernelCall:
     outputs: tuple[TensorStructInfo, ...]
     inplace: tuple[int, ...]
     results: tuple[Pending, ...] = field(default=())
+
+
+def memory_of(value: Value) -> Value:
+    """The value whose memory `value` is: what a view looks at."""
+    found = resolve(value)
+    while isinstance(found, View):
+        found = resolve(found.source)
+    return found
 
 
 def resolve(value: Value) -> Value:

@@ -19,12 +19,14 @@ from baton._src.lower.relax_to_vm.abstract_values import (
     Literal,
     Pending,
     Value,
+    View,
+    memory_of,
     resolve,
 )
 from baton._src.lower.relax_to_vm.dims import to_dim_expr
 from baton._src.lower.relax_to_vm.function_scope import FunctionScope
 from baton._src.lower.relax_to_vm.infos import to_value_info
-from baton._src.lower.relax_to_vm.kernel_calls import as_kernel_call
+from baton._src.lower.relax_to_vm.kernel_calls import as_kernel_call, as_view
 from baton._src.lower.relax_to_vm.native_entry import EntryBuilder, live_calls
 from baton._src.lower.relax_to_vm.operator_calls import HANDLERS, emit_kernel_call, emit_operator
 from baton._src.lower.relax_to_vm.program import Program
@@ -126,10 +128,14 @@ class FunctionLowering:
         bindings = [b for block in seq.blocks for b in block.bindings]
         last_use = _last_uses(bindings, seq.body)
         for number, binding in enumerate(bindings):
-            value = binding.value  # type: ignore[attr-defined]
+            value = binding.value
             call = as_kernel_call(value, self.program.module, self.value) if isinstance(value, Call) else None
+            view = as_view(value, binding.var, self.value) if isinstance(value, Call) else None
             if call is not None:
                 self._wait(binding.var, call)
+            elif view is not None:
+                self.env[binding.var] = view
+                self.bound.append(binding.var)
             elif self._is_free(binding):
                 self.env[binding.var] = self.value(value)
                 self.bound.append(binding.var)
@@ -145,7 +151,7 @@ class FunctionLowering:
         """Whether the binding only gives a name to something that needs no instruction."""
         if isinstance(binding, MatchCast):
             return self._is_proven(self.value(binding.value), binding.struct_info)
-        value = binding.value  # type: ignore[attr-defined]
+        value = binding.value
         if isinstance(value, Constant):
             return binding.var in self.native_only
         return isinstance(
@@ -204,7 +210,7 @@ class FunctionLowering:
 
     def _is_proven(self, value: Value, info: Any) -> bool:
         """Whether a cast to `info` certainly succeeds and binds nothing."""
-        known = value.info if isinstance(value, (InRegister, Pending)) else None
+        known = value.info if isinstance(value, (InRegister, Pending, View)) else None
         if known is None or self.program.checks_everything or self.scope.binds(info):
             return False
         return struct_info_base_check(info, known, self.program.prover) is BaseCheckResult.Pass
@@ -268,6 +274,10 @@ class FunctionLowering:
         match found:
             case InRegister(register=register):
                 return register
+            case View(source=source, info=info):
+                shape = self.operand(self.value(info.shape))
+                tensor = self.operand(source)
+                return self.scope.call_into("vm.builtin.reshape", [tensor, shape])
             case Pending():
                 raise InternalError(f"lowering {self.name}: {found.node.name} is used before it is emitted")
             case Fields(fields=fields):
@@ -359,6 +369,8 @@ def _pending_in(value: Value) -> list[Pending]:
     work = [value]
     while work:
         item = resolve(work.pop())
+        if isinstance(item, View):
+            item = memory_of(item)
         if isinstance(item, Pending):
             found.append(item)
         elif isinstance(item, Fields):
@@ -370,7 +382,7 @@ def _last_uses(bindings: Sequence[Binding], body: Any) -> dict[Var, int]:
     """For each variable the number of the last binding that mentions it; the body counts as one more."""
     found: dict[Var, int] = {}
     for number, binding in enumerate(bindings):
-        for node in post_order(binding.value, notes=False):  # type: ignore[attr-defined]
+        for node in post_order(binding.value, notes=False):
             if isinstance(node, Var):
                 found[node] = number
     found.update({n: len(bindings) for n in post_order(body) if isinstance(n, Var)})

@@ -7,8 +7,8 @@ from typing import Any
 
 from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
-from baton._src.lower.relax_to_vm.abstract_values import KernelCall, Literal, Value
-from baton._src.relax.nodes import Call, Constant, GlobalVar, ShapeExpr, Tuple
+from baton._src.lower.relax_to_vm.abstract_values import Fields, KernelCall, Literal, Value, View, memory_of
+from baton._src.relax.nodes import Call, Constant, GlobalVar, ShapeExpr, Tuple, Var
 from baton._src.relax.special.calls import output_infos
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.tir.prim_func import PrimFunc
@@ -39,9 +39,20 @@ def as_kernel_call(call: Call, module: IRModule, value_of: Callable[[Any], Value
     return KernelCall(kernel, function, kernel.name_hint, values, infos, scalars, outputs, inplace)
 
 
+def as_view(call: Call, var: Var, value_of: Callable[[Any], Value]) -> View | None:
+    """A reshape between tensors of known dims (left by RewriteDataflowReshape) as a view, or None."""
+    if not isinstance(call.op, Op) or call.op.name != "relax.reshape":
+        return None
+    source = value_of(call.args[0])
+    if not _is_known(call.args[0].struct_info_) or not _is_known(var.struct_info_) or isinstance(source, Fields):
+        return None
+    return View(source, var.struct_info_)
+
+
 def _is_known(info: Any) -> bool:
     return isinstance(info, TensorStructInfo) and isinstance(info.shape, ShapeExpr) and not info.dtype.is_void
 
 
 def _is_constant(value: Value) -> bool:
-    return isinstance(value, Literal) and isinstance(value.expr, Constant)
+    found = memory_of(value)
+    return isinstance(found, Literal) and isinstance(found.expr, Constant)

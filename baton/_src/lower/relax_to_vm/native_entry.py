@@ -13,7 +13,15 @@ from dataclasses import dataclass
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.memory_plan import Lifetime, MemoryPlan, plan_memory
-from baton._src.lower.relax_to_vm.abstract_values import InRegister, KernelCall, Literal, Pending, Value, resolve
+from baton._src.lower.relax_to_vm.abstract_values import (
+    InRegister,
+    KernelCall,
+    Literal,
+    Pending,
+    Value,
+    memory_of,
+    resolve,
+)
 from baton._src.lower.relax_to_vm.dims import to_dim_expr
 from baton._src.lower.relax_to_vm.kernel_arguments import c_arguments, in_terms_of, known_dims
 from baton._src.relax.check.variables import prim_vars
@@ -52,7 +60,8 @@ def live_calls(calls: Sequence[KernelCall], outputs: Sequence[Pending]) -> list[
     needed = {p.node for p in outputs} | {c for c in calls if any(i >= 0 for i in c.inplace)}
     for call in reversed(calls):
         if call in needed:
-            needed.update(a.node for a in call.args if isinstance(a, Pending) and a.emitted is None)
+            sources = map(memory_of, call.args)
+            needed.update(a.node for a in sources if isinstance(a, Pending))
     return [c for c in calls if c in needed]
 
 
@@ -72,7 +81,7 @@ class EntryBuilder:
         self.inputs: dict[int, tuple[str, InRegister]] = {v.register: (n, v) for n, v in inputs}
         self.constants: dict[int, Constant] = {}
         for call in calls:
-            for arg in map(resolve, call.args):
+            for arg in map(memory_of, call.args):
                 if isinstance(arg, InRegister) and arg.register not in self.inputs:
                     self.inputs[arg.register] = (f"arg{len(self.inputs)}", arg)
                 elif isinstance(arg, Literal) and isinstance(arg.expr, Constant):
@@ -120,12 +129,12 @@ class EntryBuilder:
         roots: dict[Pending, Value] = {}
         for call in self.calls:
             for result, place in zip(call.results, call.inplace):
-                target = resolve(call.args[place]) if place >= 0 else result
+                target = memory_of(call.args[place]) if place >= 0 else result
                 roots[result] = roots.get(target, target) if isinstance(target, Pending) else target
         return roots
 
     def _root(self, value: Value) -> Value:
-        found = resolve(value)
+        found = memory_of(value)
         return self.roots.get(found, found) if isinstance(found, Pending) else found
 
     def _tensors(self, call: KernelCall) -> list[Value]:

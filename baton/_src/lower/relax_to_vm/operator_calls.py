@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from baton._src.ir.op_def import OpDef
 from baton._src.lower.relax_to_vm.abstract_values import Fields, InRegister, KernelCall, Literal
-from baton._src.relax.nodes import Call, Constant, ExternFunc, GlobalVar, Tuple
+from baton._src.relax.nodes import Call, Constant, ExternFunc, GlobalVar, ShapeExpr, Tuple
 from baton._src.relax.special.calls import output_infos
-from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.relax.struct_info import ShapeStructInfo, TensorStructInfo
 from baton._src.runtime.bytecode import Operand
 from baton._src.runtime.constants import Data
 from baton._src.support.diagnostics import InternalError, fail
+from baton._src.tir.expr import IntImm
 from baton._src.values.dtype import DataType
 
 if TYPE_CHECKING:
@@ -151,6 +152,21 @@ def emit_kernel_call(low: FunctionLowering, call: KernelCall) -> None:
     low.scope.call(call.kernel.name_hint, [*args, *fresh, *numbers])
 
 
+def _reshape(low: FunctionLowering, call: Call) -> int:
+    """A reshape that no kernel was made for: by NumPy, into fresh memory."""
+    if not isinstance(call.args[1].struct_info_, ShapeStructInfo) or _has_wildcard(call.args[1]):
+        return emit_operator(low, call)
+    tensor, shape = _operands(low, call.args)
+    view = low.scope.call_into("vm.builtin.reshape", [tensor, shape])
+    return low.scope.call_into("vm.builtin.copy", [low.program.builder.r(view)])
+
+
+def _has_wildcard(shape: Any) -> bool:
+    """Whether one dim is -1 (or any is not positive): what is left over."""
+    dims = shape.values if isinstance(shape, ShapeExpr) else ()
+    return any(isinstance(d, IntImm) and d.value < 0 for d in dims)
+
+
 def _alloc_tensor(low: FunctionLowering, call: Call) -> int:
     shape, dtype = _operands(low, call.args[:2])
     return low.scope.call_into("vm.builtin.new_tensor", [shape, dtype])
@@ -223,6 +239,7 @@ HANDLERS: dict[str, Handler] = {
     "relax.memory.alloc_tensor": builtin("vm.builtin.alloc_tensor"),
     "relax.memory.kill_storage": _unit,
     "relax.memory.kill_tensor": _unit,
+    "relax.reshape": _reshape,
     "relax.memory.view": builtin("vm.builtin.view"),
     "relax.memory.ensure_zero_offset": builtin("vm.builtin.ensure_zero_offset"),
     "relax.vm.alloc_storage": _vm_alloc_storage,

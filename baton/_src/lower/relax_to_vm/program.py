@@ -13,6 +13,7 @@ from baton._src.relax.nodes import Function
 from baton._src.runtime.exec_builder import ExecBuilder
 from baton._src.runtime.function_entry import FunctionEntry
 from baton._src.runtime.native_plan import NativePlan
+from baton._src.runtime.value_info import ValueInfo
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.prim_func import PrimFunc
 
@@ -69,7 +70,7 @@ class Program:
         self.demand(var)
         return var.name_hint
 
-    def add_entry(self, entry: Entry, public: bool = False) -> None:
+    def add_entry(self, entry: Entry, public: bool = False, info: ValueInfo | None = None) -> None:
         """Take a native entry into the program, its constants into the table of constants."""
         numbers = tuple(self.builder.constant_index(c.data) for c in entry.constants)
         plan = replace(entry.plan, constants=numbers)

@@ -12,9 +12,11 @@ from baton._src.lower.relax_to_vm.abstract_values import (
     Literal,
     Pending,
     Value,
+    View,
     resolve,
 )
-from baton._src.lower.relax_to_vm.kernel_calls import as_kernel_call
+from baton._src.lower.relax_to_vm.infos import to_value_info
+from baton._src.lower.relax_to_vm.kernel_calls import as_kernel_call, as_view
 from baton._src.lower.relax_to_vm.native_entry import EntryBuilder, live_calls
 from baton._src.lower.relax_to_vm.program import Program
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
@@ -44,7 +46,9 @@ def as_whole_native(program: Program, name: str, function: Function, public: boo
     shown = _result(result, places, [v for _, v in params], list(builder.constants))
     for call in live:
         program.use_kernel(call.kernel, call.function)
-    program.add_entry(replace(entry, plan=replace(entry.plan, result=shown)), public)
+    program.add_entry(
+        replace(entry, plan=replace(entry.plan, result=shown)), public, to_value_info(function.struct_info_, {})
+    )
     return True
 
 
@@ -82,6 +86,10 @@ def _collect(program: Program, function: Function) -> Collected | None:
             if not isinstance(binding.value, Call):
                 env[binding.var] = value(binding.value)
                 continue
+            view = as_view(binding.value, binding.var, value)
+            if view is not None:
+                env[binding.var] = view
+                continue
             call = as_kernel_call(binding.value, program.module, value)
             if call is None:
                 return None
@@ -118,8 +126,9 @@ def _result_fits(program: Program, function: Function) -> bool:
 
 
 def _only_tensors(result: Value) -> bool:
-    others = (v for v in _leaves(result) if isinstance(v, Literal) and not isinstance(v.expr, Constant))
-    return next(others, None) is None
+    leaves = _leaves(result)
+    literals = [v for v in leaves if isinstance(v, Literal) and not isinstance(v.expr, Constant)]
+    return not literals and not any(isinstance(v, View) for v in leaves)
 
 
 def _leaves(result: Value) -> list[Value]:
