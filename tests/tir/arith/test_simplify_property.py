@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.tir import expr as tir
-from baton._src.tir import operators as ops
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.evaluate import evaluate
 from baton._src.tir.expr import IntImm, SizeVar, Var
@@ -15,7 +14,7 @@ from baton._src.tir.scalar_functions import if_then_else
 
 N, M = Var("n", "int64"), Var("m", "int64")
 S = SizeVar("s", "int64")
-I, J = Var("i", "int64"), Var("j", "int64")
+I, J = Var("i", "int64"), Var("j", "int64")  # noqa: E741
 EXTENTS = {I: 8, J: 3}
 VARS = (N, M, S, I, J)
 

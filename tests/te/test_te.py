@@ -1,0 +1,157 @@
+"""Tensors of te and the PrimFuncs made of them, run against NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baton._src.support.diagnostics import DiagnosticError
+from baton._src.te import arithmetic, reduction
+from baton._src.te.computation import compute, extern, placeholder, reduce_axis, var
+from baton._src.te.prim_func import create_prim_func
+from baton._src.tir import operators as ops
+from baton._src.tir.check import check_prim_func
+from baton._src.tir.expr import IntImm, Var
+from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.kernel_abi import kernel_abi
+from baton._src.tir.scalar_functions import exp, max_value, select
+from baton._src.tir.stmt import BufferStore, For
+
+
+def run(outputs: Any, inputs: dict[Any, np.ndarray], shapes: list[tuple[int, ...]]) -> list[np.ndarray]:
+    """Evaluate tensors through create_prim_func and the oracle."""
+    found = outputs if isinstance(outputs, (tuple, list)) else [outputs]
+    func = create_prim_func([*inputs, *found])
+    assert check_prim_func(func) == []
+    arrays = [np.zeros(s, t.dtype.numpy) for s, t in zip(shapes, found)]
+    run_prim_func(func, [*inputs.values(), *arrays])
+    return arrays
+
+
+RNG = np.random.default_rng(1)
+
+
+def test_reductions_agree_with_numpy() -> None:
+    """Guards sum, prod, max, min, all, any, with init and where."""
+    x = RNG.standard_normal((4, 6)).astype("float32")
+    a = placeholder((4, 6), name="A")
+    k = reduce_axis((0, 6), "k")
+    for reducer, numpy in (
+        (reduction.sum, np.sum),
+        (reduction.prod, np.prod),
+        (reduction.max, np.max),
+        (reduction.min, np.min),
+    ):
+        out = compute((4,), lambda i, reducer=reducer: reducer(a[i, k], axis=k))
+        np.testing.assert_allclose(run(out, {a: x}, [(4,)])[0], numpy(x, axis=1), rtol=1e-5)
+    where = compute((4,), lambda i: reduction.sum(a[i, k], axis=k, where=k > 2))
+    np.testing.assert_allclose(run(where, {a: x}, [(4,)])[0], x[:, 3:].sum(1), rtol=1e-5)
+    started = compute((4,), lambda i: reduction.sum(a[i, k], axis=[k], init=10.0))
+    np.testing.assert_allclose(run(started, {a: x}, [(4,)])[0], x.sum(1) + 10, rtol=1e-5)
+    positive = compute((4,), lambda i: reduction.all(a[i, k] > -10.0, axis=k))
+    assert run(positive, {a: x}, [(4,)])[0].all()
+
+
+def test_the_maximum_of_infinities_is_one() -> None:
+    """Guards the identity of max: -inf, not the smallest finite number."""
+    a = placeholder((2,), name="A")
+    k = reduce_axis((0, 2), "k")
+    out = compute((), lambda: reduction.max(a[k], axis=k))
+    assert run(out, {a: np.full(2, -np.inf, "float32")}, [()])[0] == -np.inf
+
+
+def test_tuple_reductions_compute_all_parts_before_storing() -> None:
+    """Guards argmin: index and value are updated together."""
+    x = RNG.standard_normal((3, 7)).astype("float32")
+    a = placeholder((3, 7), name="A")
+    k = reduce_axis((0, 7), "k")
+    argmin = reduction.comm_reducer(
+        lambda p, q: (select(p[1] <= q[1], p[0], q[0]), select(p[1] <= q[1], p[1], q[1])),
+        lambda index, value: (ops.const(-1, index), max_value(value)),
+        name="argmin",
+    )
+    index, value = compute((3,), lambda i: argmin((k, a[i, k]), axis=k), name="M")
+    found = run([index, value], {a: x}, [(3,), (3,)])
+    assert found[0].tolist() == x.argmin(1).tolist()
+    np.testing.assert_array_equal(found[1], x.min(1))
+
+
+def test_several_outputs_and_intermediate_tensors() -> None:
+    """Guards multi-output computations and the order of producers."""
+    x = RNG.standard_normal((2, 3)).astype("float32")
+    a = placeholder((2, 3), name="A")
+    twice, square = compute((2, 3), lambda i, j: (a[i, j] * 2.0, a[i, j] * a[i, j]), name="P")
+    both = compute((2, 3), lambda i, j: exp(twice[i, j]) + square[i, j], name="Q")
+    found = run([both], {a: x}, [(2, 3)])
+    np.testing.assert_allclose(found[0], np.exp(2 * x) + x * x, rtol=1e-5)
+
+
+def test_arithmetic_of_tensors_broadcasts() -> None:
+    """Guards operators on whole tensors and the names of topi."""
+    assert arithmetic.build is not None
+    x, y = RNG.random((2, 1, 3), "float32"), RNG.random((4, 1), "float32")
+    a, b = placeholder((2, 1, 3), name="A"), placeholder((4, 1), name="B")
+    out = (a + b) * 2.0 - 1.0 / b
+    assert (a + b).name == "T_add"
+    np.testing.assert_allclose(run(out, {a: x, b: y}, [(2, 4, 3)])[0], (x + y) * 2 - 1 / y, rtol=1e-5)
+    with pytest.raises(DiagnosticError):
+        _ = a + placeholder((2, 2), name="C")
+
+
+def test_extern_writes_by_hand() -> None:
+    """Guards hand-written TIR: a running sum, its inputs replaced by the real buffers."""
+    a = placeholder((5,), "int32", name="A")
+    b = compute((5,), lambda i: a[i] * 2, name="B")
+
+    def body(ins: Any, outs: Any) -> Any:
+        i = Var("i", "int64")
+        before = select(i > 0, outs[0][ops.max(i - 1, 0)], 0)
+        return For(i, 0, 5, 0, BufferStore(outs[0], before + ins[0][i], (i,)))
+
+    out = extern((5,), [b], body, name="cumsum")
+    assert run(out, {a: np.arange(5, dtype="int32")}, [(5,)])[0].tolist()[1:] == [2, 6, 12, 20]
+
+
+@pytest.mark.parametrize(
+    ("dim", "expected"), [(4, "int64"), (Var("n", "int64"), "int64"), (IntImm("int32", 4), "int32")]
+)
+def test_axes_take_the_dtype_of_the_sizes(dim: object, expected: str) -> None:
+    """Guards int64 loops for plain numbers and symbolic sizes, int32 where asked."""
+    a = placeholder((dim, 3) if not isinstance(dim, IntImm) else (dim, IntImm("int32", 3)))
+    out = compute(a.shape, lambda i, j: a[i, j])
+    assert {axis.var.dtype for axis in out.axis} == {expected}
+
+
+def test_shape_variables_trail_in_the_signature() -> None:
+    """Guards the C signature: params in order, then shape variables that are no params, as int64."""
+    n, m = var("n", "int64"), var("m", "int32")
+    a = placeholder((n, 4), name="A")
+    out = compute((n, 4), lambda i, j: a[i, j] + ops.cast("float32", m), name="B")
+    abi = kernel_abi(create_prim_func([a, m, out]))
+    assert [(p.var.name, str(p.dtype), p.is_shape) for p in abi.params] == [
+        ("var_A", "handle", False),
+        ("m", "int32", False),
+        ("var_B", "handle", False),
+        ("n", "int64", True),
+    ]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda a, k: compute((4,), lambda i, j: a[i, j]),
+        lambda a, k: compute((4,), lambda i: reduction.sum(a[i, k], axis=k) + 1.0),
+        lambda a, k: compute((4,), lambda i: a),
+        lambda a, k: compute((4,), lambda i: a(i)),
+        lambda a, k: compute((1.5j,), lambda i: i),
+        lambda a, k: reduction.sum(a[0, k], axis=compute((4,), lambda i: i).axis[0]),
+        lambda a, k: create_prim_func([3]),
+        lambda a, k: extern((4,), [], lambda i, o: None),
+    ],
+)
+def test_mistakes_are_diagnosed(wrong: Any) -> None:
+    """Guards against tracebacks from wrong counts, misplaced reductions and foreign values."""
+    with pytest.raises(DiagnosticError):
+        wrong(placeholder((4, 6), name="A"), reduce_axis((0, 6), "k"))

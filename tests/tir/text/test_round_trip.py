@@ -1,0 +1,139 @@
+"""Printing and reading back: the same program, and the same text."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+
+from baton._src.ir.structural import assert_structural_equal
+from baton._src.support.diagnostics import DiagnosticError
+from baton._src.tir import operators as ops
+from baton._src.tir.expr import BufferLoad, IntImm, Var
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.stmt import BufferStore, Evaluate, LetStmt, Stmt
+from baton._src.tir.text.parser import parse_text
+from baton._src.tir.text.printer import node_text, script
+from tests.tir.programs import matmul_add, programs
+
+
+@settings(max_examples=150, deadline=None)
+@given(programs())
+def test_what_is_printed_reads_back_structurally_equal(func: PrimFunc) -> None:
+    """Guards printer and parser over every kind of statement and expression."""
+    text = script(func)
+    again = parse_text(text)
+    assert_structural_equal(func, again)
+    assert script(again) == text
+
+
+@pytest.mark.parametrize("n", [4, Var("n", "int64")])
+def test_a_matmul_from_te_reads_back(n: object) -> None:
+    """Guards blocks with reductions, symbolic shapes and the implicit root block."""
+    func = matmul_add(n)
+    assert_structural_equal(func, parse_text(script(func)))
+
+
+def test_the_style_is_that_of_tvm() -> None:
+    """Guards the surface syntax users and tools know."""
+    text = script(matmul_add(Var("n", "int64")))
+    for line in (
+        "@T.prim_func",
+        'def main(var_A: T.handle, B: T.Buffer((T.int64(8), T.int64(5)), "float32"), var_D: T.handle):',
+        'T.func_attr({"tir.noalias": T.bool(True)})',
+        "n = T.int64()",
+        "A = T.match_buffer(var_A, (n, T.int64(8)))",
+        "for i, j, k in T.grid(n, T.int64(5), T.int64(8)):",
+        'with T.block("C"):',
+        'v_i, v_j, v_k = T.axis.remap("SSR", [i, j, k])',
+        "T.reads(A[v_i, v_k], B[v_k, v_j])",
+        "with T.init():",
+        "C[v_i, v_j] = C[v_i, v_j] + A[v_i, v_k] * B[v_k, v_j]",
+    ):
+        assert f"{line}\n" in f"{text}\n", line
+
+
+def test_long_chains_print_in_linear_time_and_without_recursion() -> None:
+    """Guards against the Python stack and against quadratic string building."""
+    n = Var("n", "int32")
+    seconds = []
+    for length in (5_000, 20_000):
+        total = n
+        for _ in range(length):
+            total = ops.add(total, n)
+        start = time.perf_counter()
+        assert node_text(total).count("+") == length
+        seconds.append(time.perf_counter() - start)
+    assert seconds[1] < 20 * max(seconds[0], 0.01)
+
+
+def test_deep_chains_of_lets_print_and_read_back() -> None:
+    """Guards statement chains of any depth."""
+    source = parse_text("def main(A: T.Buffer((4,), 'int32')):\n    A[0] = 1")
+    buffer = next(iter(source.buffer_map.values()))
+    body: Stmt = BufferStore(buffer, BufferLoad(buffer, (IntImm("int32", 1),)), (IntImm("int32", 0),))
+    for k in range(3_000):
+        body = LetStmt(Var(f"x{k}", "int32"), IntImm("int32", k), body)
+    func = source.with_fields(body=body)
+    assert_structural_equal(func, parse_text(script(func)))
+
+
+def test_a_chain_of_a_thousand_terms_reads_back() -> None:
+    """Guards reading deep expressions (the depth is that of Python's own parser)."""
+    terms = " + ".join(["n"] * 1_000)
+    func = parse_text(f"def main(n: T.int32):\n    T.evaluate({terms})")
+    assert isinstance(func.body, Evaluate)
+    assert node_text(func.body.value) == terms
+
+
+BAD = """
+@T.prim_func
+def f(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "int32"), c):
+    for i in range(4):
+        with T.block("b"):
+            vi = T.axis.spatial(4, i)
+            B[vi] = A[vi] + 1
+            B[vj] = 3
+    for j in items(3):
+        A[j] = 1.0
+    A[0, 1] = 2.0
+    x = undefined + 1
+    A[x] = 2.0
+"""
+
+
+def test_every_mistake_of_a_function_is_reported_once_at_its_place() -> None:
+    """Guards recovery: one run finds all of them, and nothing is reported because of an earlier one."""
+    with pytest.raises(DiagnosticError) as caught:
+        parse_text(BAD)
+    found = [(d.code, d.span.line if d.span else None) for d in caught.value.diagnostics]
+    assert found == [
+        ("tir-params", 3),
+        ("tir-dtype", 7),
+        ("tir-name", 8),
+        ("tir-loop", 9),
+        ("tir-indices", 11),
+        ("tir-name", 12),
+    ]
+    assert "B[vi] = A[vi] + 1\n  |                     ^^^^^^^^^" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ("A[0] = T.float32(1)", "tir-dtype"),
+        ("T.evaluate(n / n)", "tir-division"),
+        ("T.evaluate(T.nothing(n))", "tir-call"),
+        ("v = T.axis.spatial(4, n)", "tir-block"),
+        ("import os", "tir-syntax"),
+        ("T.evaluate(T.exp(n, n))", "tir-call"),
+        ("n", "tir-syntax"),
+        ("for i in range(1.5):\n        pass", "tir-loop"),
+    ],
+)
+def test_wrong_statements_are_refused(body: str, code: str) -> None:
+    """Guards the codes of the most likely mistakes."""
+    with pytest.raises(DiagnosticError) as caught:
+        parse_text(f"def f(A: T.Buffer((4,), 'int32'), n: T.int32):\n    {body}")
+    assert caught.value.code == code
