@@ -18,12 +18,16 @@ from baton._src.ops.elementwise.binary import BINARY
 from baton._src.ops.elementwise.choice import CHOICES
 from baton._src.ops.elementwise.unary import UNARY
 from baton._src.ops.image.resize import RESIZES
+from baton._src.ops.index.data_dependent import DATA_DEPENDENT
 from baton._src.ops.index.gathering import GATHERS
+from baton._src.ops.index.one_hot import ONE_HOTS
 from baton._src.ops.index.scans import SCANS
 from baton._src.ops.index.scattering import SCATTERS
 from baton._src.ops.index.searching import SEARCHES
+from baton._src.ops.index.sequences import SEQUENCES
 from baton._src.ops.index.sorting import SORTS
 from baton._src.ops.index.take import TAKES
+from baton._src.ops.index.tensor_indices import TENSOR_INDICES
 from baton._src.ops.linalg.dense import BATCH_MATMUL, DENSE, RELAY_MATMUL
 from baton._src.ops.linalg.einsum import EINSUMS
 from baton._src.ops.linalg.matmul import MATMUL
@@ -48,18 +52,33 @@ from baton._src.ops.shape.axes_moved import MOVED
 from baton._src.ops.shape.creation import CREATIONS
 from baton._src.ops.shape.dynamic_slicing import DYNAMIC_SLICES
 from baton._src.ops.shape.expansion import EXPANSIONS
+from baton._src.ops.shape.grids import GRIDS
+from baton._src.ops.shape.headers import HEADERS
 from baton._src.ops.shape.joining import JOINS
+from baton._src.ops.shape.layout import LAYOUTS
 from baton._src.ops.shape.reshape import RESHAPES
 from baton._src.ops.shape.slice_relatives import SLICE_RELATIVES
 from baton._src.ops.shape.slicing import SLICES
+from baton._src.ops.shape.triangles import TRIANGLES
 from baton._src.support.diagnostics import DiagnosticError, fail
 
 ELEMENTWISE: tuple[OpDef[Any], ...] = (*UNARY, *BINARY, *CHOICES, *ACTIVATIONS)
 REDUCE: tuple[OpDef[Any], ...] = (*FOLDS, *ARG_EXTREMA)
 LINALG: tuple[OpDef[Any], ...] = (MATMUL, DENSE, RELAY_MATMUL, BATCH_MATMUL, *EINSUMS)
 SHAPE: tuple[OpDef[Any], ...] = (*RESHAPES, *MOVED, *CREATIONS, *JOINS, *EXPANSIONS)
-SLICING: tuple[OpDef[Any], ...] = (*SLICES, *DYNAMIC_SLICES, *SLICE_RELATIVES)
-INDEX: tuple[OpDef[Any], ...] = (*TAKES, *GATHERS, *SCATTERS, *SORTS, *SEARCHES, *SCANS)
+SLICING: tuple[OpDef[Any], ...] = (*SLICES, *DYNAMIC_SLICES, *SLICE_RELATIVES, *TRIANGLES, *HEADERS, *LAYOUTS, *GRIDS)
+INDEX: tuple[OpDef[Any], ...] = (
+    *TAKES,
+    *GATHERS,
+    *SCATTERS,
+    *SORTS,
+    *SEARCHES,
+    *SCANS,
+    *ONE_HOTS,
+    *SEQUENCES,
+    *DATA_DEPENDENT,
+    *TENSOR_INDICES,
+)
 NN: tuple[OpDef[Any], ...] = (
     SOFTMAX,
     LOG_SOFTMAX,

@@ -1,1 +1,150 @@
-"""Being written (second ops engineer)."""
+"""one_hot: every index becomes a row with `on_value` at that place and `off_value` elsewhere, along a new axis.
+
+Relax gives the two values as host scalars, Relay as scalar tensors; an index outside [0, depth) gives a row of `off_value`.
+`dyn.one_hot` takes the depth as a tensor. Source: facts relax-ops-passes-vm §1, relay-language §6 level 10.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Dim, Info, PrimInfo, TensorInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.axes import from_front, normal_axis
+from baton._src.ops.index.take import indices_info
+from baton._src.ops.samples import Arr, Sample
+from baton._src.tir.expr import AnyDim
+from baton._src.values.dtype import VOID, DataType
+
+
+@attrs
+class OneHotAttrs(Attrs):
+    """Length and place of the new axis."""
+
+    depth: int = attr(doc="length of a row")
+    axis: int = attr(-1, "position of the new axis in the result")
+    dtype: Any = attr(None, "dtype of the elements", relay_only=True)
+
+    def __post_init__(self) -> None:
+        set_attr(self, "dtype", DataType(self.dtype or VOID))
+
+
+@attrs
+class DynOneHotAttrs(Attrs):
+    """Place of the new axis."""
+
+    axis: int = attr(-1, "position of the new axis in the result")
+    dtype: Any = attr("float32", "dtype of the elements")
+
+    def __post_init__(self) -> None:
+        set_attr(self, "dtype", DataType(self.dtype))
+
+
+def infer(call: OpCall[Any]) -> Info:
+    """The dims of the indices and the depth."""
+    at, a = indices_info(call, 0), call.attrs
+    kinds = [x.dtype for x in call.args[1:3] if isinstance(x, (PrimInfo, TensorInfo))]
+    if len(kinds) != 2:
+        call.fail("on_value and off_value must be scalars", code="op-argument")
+    known = [d for d in kinds if not d.is_void]
+    if len(set(known)) > 1:
+        call.fail(f"on_value and off_value must have the same dtype, got {known[0]} and {known[1]}", code="op-dtype")
+    dtype = a.dtype if not a.dtype.is_void else known[0] if known else VOID
+    depth = _depth(call)
+    if at.ndim < 0:
+        return TensorInfo(None, dtype, -1, at.vdevice)
+    axis = normal_axis(call, a.axis, at.ndim + 1)
+    if at.shape is None:
+        return TensorInfo(None, dtype, at.ndim + 1, at.vdevice)
+    return TensorInfo((*at.shape[:axis], depth, *at.shape[axis:]), dtype, vdevice=at.vdevice)
+
+
+def _depth(call: OpCall[Any]) -> Dim:
+    if isinstance(call.attrs, OneHotAttrs):
+        if isinstance(call.attrs.depth, int) and call.attrs.depth < 1:
+            call.fail(f"depth must be positive, got {call.attrs.depth}", code="op-attribute")
+        return call.attrs.depth
+    value = call.values[3] if len(call.values) > 3 else None
+    return AnyDim() if value is None else int(np.asarray(value).reshape(-1)[0])
+
+
+def compute(inputs: Any, a: Any, out: Any) -> Any:
+    """Compare the index with the place."""
+    at, on, off = inputs[:3]
+    axis = from_front(a.axis, at.ndim + 1)
+
+    def scalar(value: Any) -> Any:
+        found = value() if isinstance(value, k.Tensor) else value
+        return k.cast(out.dtype, found) if isinstance(found, k.PrimExpr) else k.const(found, out.dtype)
+
+    def body(*i: Any) -> Any:
+        here = k.index(at(*i[:axis], *i[axis + 1 :]))
+        return k.select(k.tir.EQ(here, i[axis]), scalar(on), scalar(off))
+
+    return k.compute(out.shape, body, "one_hot")
+
+
+def reference(inputs: Any, a: Any) -> Any:
+    """Compare the index with the place."""
+    at, on, off = (np.asarray(x) for x in inputs[:3])
+    depth = a.depth if isinstance(a, OneHotAttrs) else int(np.asarray(inputs[3]).reshape(-1)[0])
+    wanted = a.dtype.numpy if not a.dtype.is_void else None
+    if wanted is None:
+        is_prim = not isinstance(inputs[1], np.ndarray)
+        wanted = DataType("float32").numpy if is_prim and on.dtype == np.float64 else on.dtype
+    hits = np.arange(depth) == at[..., None]
+    return np.moveaxis(np.where(hits, on.astype(wanted), off.astype(wanted)), -1, a.axis)
+
+
+def relay_builder(
+    make: Any, indices: Any, on_value: Any, off_value: Any, depth: Any, axis: int = -1, dtype: Any = "float32"
+) -> Any:
+    """A depth that is a tensor makes it `dyn.one_hot`."""
+    on, off = (x if isinstance(x, GraphExpr) else make.const(x, dtype) for x in (on_value, off_value))
+    if isinstance(depth, GraphExpr):
+        return make.op("dyn.one_hot", indices, on, off, depth, axis=axis, dtype=dtype)
+    return make(indices, on, off, depth=depth, axis=axis, dtype=dtype)
+
+
+_CONSTANT = NotApplicable("indices are not differentiable")
+_VALUES = (Input("on_value", "at the index", kind="prim"), Input("off_value", "elsewhere", kind="prim"))
+
+ONE_HOT = OpDef(
+    "one_hot",
+    OneHotAttrs,
+    inputs=(Input("indices"), *_VALUES),
+    infer=infer,
+    compute=compute,
+    reference=reference,
+    gradient=_CONSTANT,
+    fusion=Fusion.INJECTIVE,
+    relay_builder=relay_builder,
+    samples=lambda: (
+        Sample((Arr(("n", 2), "int64", -1, 6), Arr(()), Arr(())), OneHotAttrs(depth=5)),
+        Sample((Arr((3,), "int32", 0, 4), 1, 0), OneHotAttrs(depth=4, axis=0)),
+        Sample((Arr(("n",), "int32", 0, 4), Arr((), "int8"), Arr((), "int8")), OneHotAttrs(depth=4, dtype="float32")),
+    ),
+    summary="Rows with one value at an index and another elsewhere.",
+)
+
+DYN_ONE_HOT = OpDef(
+    "dyn.one_hot",
+    DynOneHotAttrs,
+    inputs=(Input("indices"), *_VALUES, Input("depth", "a scalar tensor")),
+    infer=infer,
+    compute=compute,
+    reference=reference,
+    gradient=_CONSTANT,
+    fusion=Fusion.INJECTIVE,
+    in_relax=False,
+    shape_values=(3,),
+    samples=lambda: (),
+    summary="Rows of a computed length with one value at an index and another elsewhere.",
+)
+
+ONE_HOTS = (ONE_HOT, DYN_ONE_HOT)

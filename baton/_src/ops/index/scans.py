@@ -17,7 +17,7 @@ from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.dims import DimMath
-from baton._src.ops.index.loop_nests import both, load, loop, loops, store
+from baton._src.ops.loop_nests import both, load, loop, loops, store
 from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.reshape import split_index

@@ -22,8 +22,8 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.index.gathering import from_either_end
-from baton._src.ops.index.loop_nests import both, load, loops, store
 from baton._src.ops.index.take import indices_info
+from baton._src.ops.loop_nests import both, load, loops, store
 from baton._src.ops.precision import is_narrow
 from baton._src.ops.samples import Arr, Sample
 from baton._src.te.computation import extern

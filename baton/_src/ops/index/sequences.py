@@ -1,1 +1,151 @@
-"""Being written (second ops engineer)."""
+"""Batches of sequences: sequence_mask (blank what lies behind the end), reverse_sequence (turn the valid part around).
+
+    sequence_mask     out[t, b, ...] = data[t, b, ...] if t < valid_length[b] else mask_value           (axis 0)
+    reverse_sequence  out[t, b, ...] = data[len[b] - 1 - t if t < len[b] else t, b, ...]                (seq 0, batch 1)
+
+Source: facts relax-ops-passes-vm §1, relay-language §6 levels 3 and 10.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs
+from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.tensor_info import Info
+from baton._src.ops import kernel_words as k
+from baton._src.ops.axes import from_front, normal_axis
+from baton._src.ops.dims import show_shape
+from baton._src.ops.samples import Arr, Sample
+
+
+@attrs
+class MaskAttrs(Attrs):
+    """What is written, and which axis counts time."""
+
+    mask_value: float = attr(0.0, "what stands behind the end")
+    axis: int = attr(0, "the axis of time, 0 or 1; the batch is the other")
+
+
+def infer_mask(call: OpCall[MaskAttrs]) -> Info:
+    """The data itself."""
+    x, lengths = call.tensor(0), call.tensor(1)
+    if call.attrs.axis not in (0, 1):
+        call.fail(f"axis must be 0 or 1, got {call.attrs.axis}", code="op-attribute")
+    if 0 <= x.ndim < 2:
+        call.fail(f"the data needs an axis of time and one of the batch, got {show_shape(x.shape, x.ndim)}")
+    if lengths.ndim not in (-1, 1):
+        call.fail(f"valid_length must have rank 1, got {show_shape(lengths.shape, lengths.ndim)}")
+    return x
+
+
+def compute_mask(inputs: Any, a: MaskAttrs, out: Any) -> Any:
+    """A comparison an element."""
+    x, lengths = inputs
+
+    def body(*i: Any) -> Any:
+        valid = i[a.axis] < k.cast("int64", lengths(i[1 - a.axis]))
+        return k.select(valid, x(*i), k.const(a.mask_value, x.dtype))
+
+    return k.compute(out.shape, body, "sequence_mask")
+
+
+def _valid(x: Any, lengths: Any, axis: int) -> Any:
+    """Which elements count."""
+    time = np.arange(x.shape[axis])
+    valid = time[:, None] < lengths[None, :] if axis == 0 else time[None, :] < lengths[:, None]
+    return valid.reshape(*valid.shape, *(1,) * (x.ndim - 2))
+
+
+SEQUENCE_MASK = OpDef(
+    "sequence_mask",
+    MaskAttrs,
+    inputs=(Input("data"), Input("valid_length", "one length a sequence")),
+    infer=infer_mask,
+    compute=compute_mask,
+    reference=lambda inputs, a: np.where(
+        _valid(inputs[0], inputs[1], a.axis), inputs[0], np.asarray(a.mask_value, inputs[0].dtype)
+    ),
+    gradient=lambda b, args, a, out, grad: [b.op("sequence_mask", grad, args[1], axis=a.axis), None],
+    fusion=Fusion.INJECTIVE,
+    in_relax=False,
+    samples=lambda: (
+        Sample((Arr((5, "n", 2)), Arr(("n",), "int32", 0, 6)), MaskAttrs(mask_value=-1.0)),
+        Sample((Arr(("n", 5)), Arr(("n",), "int64", 0, 6)), MaskAttrs(axis=1)),
+    ),
+    summary="Sequences with everything behind their end blanked.",
+)
+
+
+@attrs
+class ReverseAttrs(Attrs):
+    """Which axes."""
+
+    seq_axis: int = attr(1, "the axis of time")
+    batch_axis: int = attr(0, "the axis of the batch")
+
+
+def infer_reverse(call: OpCall[ReverseAttrs]) -> Info:
+    """The data itself."""
+    x, lengths = call.tensor(0), call.tensor(1)
+    if x.ndim >= 0:
+        time, batch = (
+            normal_axis(call, a, x.ndim, n)
+            for a, n in ((call.attrs.seq_axis, "seq_axis"), (call.attrs.batch_axis, "batch_axis"))
+        )
+        if time == batch:
+            call.fail(f"seq_axis and batch_axis are both {time}", code="op-axis")
+        if x.shape is not None and lengths.shape is not None and len(lengths.shape) == 1:
+            if call.prover.equal(x.shape[batch], lengths.shape[0]) is False:
+                call.fail(f"{lengths.shape[0]} lengths for a batch of {x.shape[batch]} sequences")
+    if lengths.ndim not in (-1, 1):
+        call.fail(f"seq_lengths must have rank 1, got {show_shape(lengths.shape, lengths.ndim)}")
+    return x
+
+
+def compute_reverse(inputs: Any, a: ReverseAttrs, out: Any) -> Any:
+    """Time counted from the end of the sequence."""
+    x, lengths = inputs
+    time, batch = from_front(a.seq_axis, x.ndim), from_front(a.batch_axis, x.ndim)
+
+    def body(*i: Any) -> Any:
+        end = k.minimum(k.cast("int64", lengths(i[batch])), k.index(x.shape[time]))
+        t = k.select(i[time] < end, end - k.index(1) - i[time], i[time])
+        return x(*(t if n == time else j for n, j in enumerate(i)))
+
+    return k.compute(out.shape, body, "reverse_sequence")
+
+
+def reference_reverse(inputs: Any, a: ReverseAttrs) -> Any:
+    """Sequence by sequence."""
+    x, lengths = inputs
+    found = np.array(x)
+    views = np.moveaxis(found, (a.batch_axis, a.seq_axis), (0, 1))
+    sources = np.moveaxis(x, (a.batch_axis, a.seq_axis), (0, 1))
+    for view, source, end in zip(views, sources, lengths):
+        view[:end] = source[:end][::-1]
+    return found
+
+
+REVERSE_SEQUENCE = OpDef(
+    "reverse_sequence",
+    ReverseAttrs,
+    inputs=(Input("data"), Input("seq_lengths", "one length a sequence")),
+    infer=infer_reverse,
+    compute=compute_reverse,
+    reference=reference_reverse,
+    gradient=lambda b, args, a, out, grad: [
+        b.op("reverse_sequence", grad, args[1], seq_axis=a.seq_axis, batch_axis=a.batch_axis),
+        None,
+    ],
+    fusion=Fusion.INJECTIVE,
+    samples=lambda: (
+        Sample((Arr(("n", 5, 2)), Arr(("n",), "int32", 0, 6)), ReverseAttrs()),
+        Sample((Arr((5, "n")), Arr(("n",), "int64", 0, 6)), ReverseAttrs(seq_axis=0, batch_axis=-1)),
+    ),
+    summary="Sequences of different lengths, each turned around.",
+)
+
+SEQUENCES: tuple[OpDef[Any], ...] = (SEQUENCE_MASK, REVERSE_SEQUENCE)

@@ -1,1 +1,209 @@
-"""Being written (second ops engineer)."""
+"""layout_transform: the same elements under another arrangement of axes.
+
+Relay names both layouts ("NCHW" to "NCHW16c"). Relax gives a function from an element's old indices to its new ones: an
+`IndexMap`, or any callable; where the new shape has places that no element goes to, `pad_value` stands.
+Source: facts relax-ops-passes-vm §1 (manipulate), relay-language §6 level 5.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.dims import DimMath, as_dims, show_shape
+from baton._src.ops.layout_names import AxisOrder, parse_layout
+from baton._src.ops.loop_nests import both, load, loops, store
+from baton._src.ops.samples import Arr, Sample
+from baton._src.te.computation import extern
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.stmt import Stmt
+
+
+@attrs
+class NamedLayoutAttrs(Attrs):
+    """From where to where."""
+
+    src_layout: str = attr(doc="the layout of the data")
+    dst_layout: str = attr(doc="the layout of the result")
+
+
+def _orders(a: NamedLayoutAttrs) -> tuple[AxisOrder, AxisOrder]:
+    return parse_layout(a.src_layout), parse_layout(a.dst_layout)
+
+
+def infer(call: OpCall[NamedLayoutAttrs]) -> Info:
+    """The extents of the axes, arranged as the new layout says."""
+    x = call.tensor(0)
+    source, target = _orders(call.attrs)
+    letters = [sorted(letter for letter, size in o.axes if not size) for o in (source, target)]
+    if letters[0] != letters[1]:
+        call.fail(f"{source.name!r} and {target.name!r} have different axes", code="op-attribute")
+    if x.ndim not in (-1, source.rank):
+        call.fail(f"{show_shape(x.shape, x.ndim)} has {x.ndim} axes, the layout {source.name!r} {source.rank}")
+    if x.shape is None:
+        return TensorInfo(None, x.dtype, target.rank, x.vdevice)
+    math = DimMath(call.prover)
+    for (letter, size), dim in zip(source.axes, x.shape):
+        if size and isinstance(dim, int) and dim != size:
+            call.fail(f"axis {size}{letter.lower()} of {source.name!r} has extent {dim}")
+    extents = source.canonical(math, x.shape)
+    for letter, extent in extents.items():
+        block = target.block(letter)
+        if isinstance(extent, int) and extent % block:
+            call.fail(f"{extent} elements along {letter} cannot be cut into blocks of {block}")
+    return TensorInfo(target.physical(math, extents), x.dtype, vdevice=x.vdevice)
+
+
+def compute(inputs: Any, a: NamedLayoutAttrs, out: Any) -> Any:
+    """Every element read where the old layout has it."""
+    x = inputs[0]
+    source, target = _orders(a)
+    return k.compute(out.shape, lambda *i: x(*source.indices(target.split(i))), "layout_transform")
+
+
+def rearranged(x: Any, source: AxisOrder, target: AxisOrder) -> Any:
+    """Over NumPy: blocks merged, axes moved, blocks cut."""
+    letters = [letter for letter, size in source.axes if not size]
+    order = [i for a in letters for i, (letter, size) in enumerate(source.axes) if letter == a]
+    extents = [int(np.prod([d for (s, _), d in zip(source.axes, x.shape) if s == a])) for a in letters]
+    plain = x.transpose(sorted(order, key=lambda i: (letters.index(source.axes[i][0]), source.axes[i][1] != 0)))
+    plain = plain.reshape(extents)
+    shape: list[int] = []
+    names: list[tuple[str, bool]] = []
+    for letter, extent in zip(letters, extents):
+        block = target.block(letter)
+        shape += [extent] if block == 1 else [extent // block, block]
+        names += [(letter, False)] if block == 1 else [(letter, False), (letter, True)]
+    found = plain.reshape(shape).transpose([names.index((a, size != 0)) for a, size in target.axes])
+    return np.ascontiguousarray(found)
+
+
+def gradient(b: Any, args: Any, a: NamedLayoutAttrs, out: Any, grad: Any) -> list[Any]:
+    """The other way round."""
+    return [b.op("relay_layout_transform", grad, src_layout=a.dst_layout, dst_layout=a.src_layout)]
+
+
+RELAY_LAYOUT_TRANSFORM = OpDef(
+    "relay_layout_transform",
+    NamedLayoutAttrs,
+    inputs=(Input("data"),),
+    infer=infer,
+    compute=compute,
+    reference=lambda inputs, a: rearranged(inputs[0], *_orders(a)),
+    gradient=gradient,
+    fusion=Fusion.INJECTIVE,
+    relay_name="layout_transform",
+    in_relax=False,
+    samples=lambda: (
+        Sample((Arr(("n", 8, 2, 3)),), NamedLayoutAttrs("NCHW", "NHWC")),
+        Sample((Arr((1, 8, 2, 3)),), NamedLayoutAttrs("NCHW", "NCHW4c")),
+        Sample((Arr((1, 2, 3, 2, 4)),), NamedLayoutAttrs("NCHW4c", "NHWC")),
+        Sample((Arr((8, 4, 3, 3)),), NamedLayoutAttrs("OIHW", "OIHW2i4o")),
+        Sample((Arr((1, 2, 3, 2, 4)),), NamedLayoutAttrs("NCHW4c", "NCHW2c")),
+    ),
+    summary="A tensor in another named layout.",
+)
+
+
+# ------------------------------------------------------------------------------------------------ by a function
+
+
+@attrs
+class MapAttrs(Attrs):
+    """The map."""
+
+    index_map: Any = attr(doc="from old indices to new ones: an IndexMap or a callable")
+    pad_value: Any = attr(None, "what stands at places no element goes to")
+    axis_separators: Any = attr((), "between which axes of the result memory is split")
+    input_axis_separators: Any = attr((), "the same, of the operand")
+
+
+def mapped(index_map: Any, indices: Any) -> list[Any]:
+    """The new indices of an element; separators of axes are left out."""
+    function = getattr(index_map, "map_indices", None)
+    found = function(list(indices)) if function is not None else index_map(*indices)
+    return [k.index(v) for v in found if isinstance(v, (int, k.PrimExpr))]
+
+
+def new_shape(index_map: Any, shape: Any) -> list[Any]:
+    """One more than the greatest new index along every axis (the map is monotonous in every old index)."""
+    math = DimMath(Analyzer())
+    last = [math.subtract(d, 1) for d in as_dims(shape)]
+    ends = mapped(index_map, [k.index(v) for v in last])
+    periods = _extents(index_map, shape, math)
+    return [p if p is not None else math.add(math.normal(e), 1) for p, e in zip(periods, ends)]
+
+
+def _extents(index_map: Any, shape: Any, math: DimMath) -> list[Any]:
+    """Extents of axes that are remainders `i % size`: the size."""
+    variables = [k.tir.Var(f"i{n}", "int64") for n in range(len(shape))]
+    found: list[Any] = []
+    for value in mapped(index_map, variables):
+        size = value.b if isinstance(value, (k.tir.FloorMod, k.tir.Mod)) else None
+        found.append(size.value if isinstance(size, k.tir.IntImm) else None)
+    return found
+
+
+def infer_map(call: OpCall[MapAttrs]) -> Info:
+    """The range of the map."""
+    x = call.tensor(0)
+    if x.shape is None:
+        return TensorInfo(None, x.dtype, -1, x.vdevice)
+    shape = new_shape(call.attrs.index_map, x.shape)
+    math = DimMath(call.prover)
+    if call.attrs.pad_value is None and math.equal(math.product(shape), math.product(x.shape)) is False:
+        call.fail(f"the map takes {show_shape(x.shape)} to {show_shape(tuple(shape))}, which needs a pad_value")
+    return TensorInfo(tuple(shape), x.dtype, vdevice=x.vdevice)
+
+
+def compute_map(inputs: Any, a: MapAttrs, out: Any) -> Any:
+    """Padding everywhere, then every element stored where the map says."""
+    x = inputs[0]
+
+    def body(ins: Any, outs: Any) -> Stmt:
+        def move(*i: Any) -> Stmt:
+            return store(outs[0], mapped(a.index_map, list(i)), load(ins[0], *i))
+
+        moved = loops(x.shape, move)
+        if a.pad_value is None:
+            return moved
+        blank = k.const(getattr(a.pad_value, "value", a.pad_value), x.dtype)
+        return both(loops(out.shape, lambda *i: store(outs[0], i, blank), "p"), moved)
+
+    return extern(k.dims(out.shape), [x], body, "layout_transform", x.dtype)
+
+
+def reference_map(inputs: Any, a: MapAttrs) -> Any:
+    """Element by element."""
+    x = inputs[0]
+    pad = 0 if a.pad_value is None else getattr(a.pad_value, "value", a.pad_value)
+    found = np.full(tuple(int(d) for d in new_shape(a.index_map, x.shape)), pad, x.dtype)
+    for i in np.ndindex(x.shape):
+        found[tuple(v.value for v in mapped(a.index_map, [k.index(n) for n in i]))] = x[i]  # type: ignore[attr-defined]
+    return found
+
+
+LAYOUT_TRANSFORM = OpDef(
+    "layout_transform",
+    MapAttrs,
+    inputs=(Input("x"),),
+    infer=infer_map,
+    compute=compute_map,
+    reference=reference_map,
+    gradient=NotApplicable("the inverse of a map is not derived"),
+    fusion=Fusion.OPAQUE,
+    relay_name=NotApplicable("Relay names layouts"),
+    samples=lambda: (
+        Sample((Arr((2, 8)),), MapAttrs(lambda n, c: (n, c // 4, c % 4))),
+        Sample((Arr(("n", 3)),), MapAttrs(lambda n, c: (c, n))),
+        Sample((Arr((6,)),), MapAttrs(lambda i: (i // 4, i % 4), pad_value=-1.0)),
+    ),
+    summary="A tensor with its elements where a function of their indices says.",
+)
+
+LAYOUTS: tuple[OpDef[Any], ...] = (LAYOUT_TRANSFORM, RELAY_LAYOUT_TRANSFORM)

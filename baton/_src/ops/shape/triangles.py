@@ -1,1 +1,209 @@
-"""Being written (second ops engineer)."""
+"""Triangles and diagonals: tril, triu (Relay: trilu), matrix_set_diag.
+
+`tril` keeps what lies on or below diagonal k, `triu` on or above; everything else becomes zero. k > 0 is above the main
+diagonal. `matrix_set_diag` writes given diagonals. Source: facts relax-ops-passes-vm §1 (create), relay-language §6 levels 3, 10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info
+from baton._src.ops import kernel_words as k
+from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.samples import Arr, Sample
+
+
+@attrs
+class TriangleAttrs(Attrs):
+    """Which diagonal, where it is no operand."""
+
+    k: int = attr(0, "the diagonal", relay_only=True)
+
+
+@attrs
+class TriluAttrs(Attrs):
+    """Which side."""
+
+    upper: bool = attr(True, "keep the upper triangle")
+
+
+def infer(call: OpCall[Any]) -> Info:
+    """The operand itself; it must have two axes at least."""
+    x = call.tensor(0)
+    if x.ndim in (0, 1):
+        call.fail(f"takes matrices, got {show_shape(x.shape, x.ndim)}")
+    return x
+
+
+def _diagonal(inputs: Any, a: Any) -> Any:
+    return inputs[1] if len(inputs) > 1 and inputs[1] is not None else a.k
+
+
+def triangle(x: k.Tensor, diagonal: Any, upper: bool) -> k.Tensor:
+    """A comparison of column and row an element."""
+    offset = k.index(diagonal() if isinstance(diagonal, k.Tensor) else diagonal)
+
+    def body(*i: Any) -> Any:
+        keep = i[-1] >= i[-2] + offset if upper else i[-1] <= i[-2] + offset
+        return k.select(keep, x(*i), k.const(0, x.dtype))
+
+    return k.compute(x.shape, body, "trilu")
+
+
+def _numpy(x: Any, diagonal: Any, upper: bool) -> Any:
+    return (np.triu if upper else np.tril)(x, int(diagonal))
+
+
+def _define(name: str, upper: bool) -> OpDef[Any]:
+    def gradient(b: Any, args: Any, a: TriangleAttrs, out: Any, grad: Any) -> list[Any]:
+        return [b.op(name, grad, *args[1:], k=a.k), *(None for _ in args[1:])]
+
+    def to_relax(args: Sequence[Any], a: TriangleAttrs) -> tuple[Sequence[Any], Any]:
+        return (args, a) if len(args) > 1 else ((args[0], a.k), TriangleAttrs())
+
+    return OpDef(
+        name,
+        TriangleAttrs,
+        inputs=(Input("x"), Input("k", "the diagonal", kind="prim", default=0)),
+        infer=infer,
+        compute=lambda inputs, a, out: triangle(inputs[0], _diagonal(inputs, a), upper),
+        reference=lambda inputs, a: _numpy(inputs[0], _diagonal(inputs, a), upper),
+        gradient=gradient,
+        fusion=Fusion.ELEMWISE,
+        relay_name=NotApplicable("Relay has trilu"),
+        relay_to_relax=to_relax,
+        samples=lambda: (
+            Sample((Arr(("n", 4)), 0), TriangleAttrs()),
+            Sample((Arr((2, "n", "m")), -1), TriangleAttrs()),
+            Sample((Arr((3, "m")), "n"), TriangleAttrs()),
+            Sample((Arr((3, 5), "int32", -9, 9),), TriangleAttrs(k=1)),
+        ),
+        summary=f"The {'upper' if upper else 'lower'} triangle of matrices, zeros elsewhere.",
+    )
+
+
+TRILU = OpDef(
+    "trilu",
+    TriluAttrs,
+    inputs=(Input("data"), Input("k", "the diagonal, a scalar tensor")),
+    infer=infer,
+    compute=lambda inputs, a, out: triangle(*inputs, a.upper),
+    reference=lambda inputs, a: _numpy(*inputs, a.upper),
+    gradient=lambda b, args, a, out, grad: [b.op("trilu", grad, args[1], upper=a.upper), None],
+    fusion=Fusion.INJECTIVE,
+    in_relax=False,
+    samples=lambda: (
+        Sample((Arr(("n", 4)), Arr((), "int64", -1, 2)), TriluAttrs()),
+        Sample((Arr((2, 4)), Arr((), "int32", -1, 2)), TriluAttrs(upper=False)),
+    ),
+    summary="The upper or lower triangle of matrices, zeros elsewhere.",
+)
+
+
+@attrs
+class SetDiagAttrs(Attrs):
+    """Which diagonals, and how shorter ones lie in their row."""
+
+    k1: int = attr(0, "the lowest diagonal")
+    k2: int = attr(0, "the highest diagonal")
+    super_diag_right_align: bool = attr(True, "diagonals above the main one are padded on the left")
+    sub_diag_right_align: bool = attr(False, "diagonals below the main one are padded on the left")
+
+
+def infer_set_diag(call: OpCall[SetDiagAttrs]) -> Info:
+    """The matrices; the diagonals have one axis less, unless there are several of them."""
+    x, diagonal, a = call.tensor(0), call.tensor(1), call.attrs
+    if x.ndim in (0, 1):
+        call.fail(f"takes matrices, got {show_shape(x.shape, x.ndim)}")
+    if a.k1 > a.k2:
+        call.fail(f"k1 must not be greater than k2, got {a.k1} and {a.k2}", code="op-attribute")
+    expected = x.ndim if a.k1 != a.k2 else x.ndim - 1
+    if x.ndim >= 0 and diagonal.ndim not in (-1, expected):
+        call.fail(f"the diagonals must have rank {expected}, got {show_shape(diagonal.shape, diagonal.ndim)}")
+    if not x.dtype.is_void and not diagonal.dtype.is_void and x.dtype != diagonal.dtype:
+        call.fail(f"the diagonals must have the dtype {x.dtype}, got {diagonal.dtype}", code="op-dtype")
+    if x.shape is not None and diagonal.shape is not None:
+        same = DimMath(call.prover)
+        if any(same.equal(p, q) is False for p, q in zip(x.shape[:-2], diagonal.shape[: x.ndim - 2])):
+            call.fail(f"matrices {show_shape(x.shape)} and diagonals {show_shape(diagonal.shape)} differ in the batch")
+    return x
+
+
+def compute_set_diag(inputs: Any, a: SetDiagAttrs, out: Any) -> Any:
+    """On a given diagonal its element, elsewhere the matrix's."""
+    x, diagonal = inputs
+    rows, columns = k.index(x.shape[-2]), k.index(x.shape[-1])
+    longest = k.index(diagonal.shape[-1])
+
+    def body(*i: Any) -> Any:
+        row, column = i[-2], i[-1]
+        number = column - row
+        size = k.minimum(columns - k.maximum(number, k.index(0)), rows + k.minimum(number, k.index(0)))
+        above = number >= k.index(0)
+        shift = longest - size
+        right = k.const(a.super_diag_right_align, "bool"), k.const(a.sub_diag_right_align, "bool")
+        start = k.select(k.select(above, *right), shift, k.index(0))
+        along = k.minimum(row, column) + start
+        which = [k.index(a.k2) - number] if a.k1 != a.k2 else []
+        inside = k.all_of([number >= k.index(a.k1), number <= k.index(a.k2)])
+        return k.if_then_else(inside, diagonal(*i[:-2], *which, along), x(*i))
+
+    return k.compute(out.shape, body, "matrix_set_diag")
+
+
+def reference_set_diag(inputs: Any, a: SetDiagAttrs) -> Any:
+    """Diagonal by diagonal."""
+    x, diagonal = inputs
+    found = np.array(x)
+    rows, columns = x.shape[-2:]
+    for number in range(a.k1, a.k2 + 1):
+        size = min(columns - max(number, 0), rows + min(number, 0))
+        if size <= 0:
+            continue
+        right = a.super_diag_right_align if number >= 0 else a.sub_diag_right_align
+        given = diagonal if a.k1 == a.k2 else diagonal[..., a.k2 - number, :]
+        part = given[..., given.shape[-1] - size :] if right else given[..., :size]
+        at = np.arange(size)
+        found[..., at + max(-number, 0), at + max(number, 0)] = part
+    return found
+
+
+MATRIX_SET_DIAG = OpDef(
+    "matrix_set_diag",
+    SetDiagAttrs,
+    inputs=(Input("data"), Input("diagonal")),
+    infer=infer_set_diag,
+    compute=compute_set_diag,
+    reference=reference_set_diag,
+    gradient=NotApplicable("Relay does not offer it"),
+    fusion=Fusion.INJECTIVE,
+    in_relax=False,
+    relay_builder=lambda make, data, diagonal, k=0, align="RIGHT_LEFT": make(
+        data, diagonal, **_bands(k), **_alignment(align)
+    ),
+    samples=lambda: (
+        Sample((Arr(("n", 3, 4)), Arr(("n", 3))), SetDiagAttrs()),
+        Sample((Arr((4, 5)), Arr((3, 4))), SetDiagAttrs(k1=-1, k2=1)),
+        Sample((Arr((2, 4, 3)), Arr((2, 2, 3))), SetDiagAttrs(k1=-2, k2=-1, sub_diag_right_align=True)),
+    ),
+    summary="Matrices with given diagonals.",
+)
+
+
+def _bands(diagonals: Any) -> dict[str, int]:
+    low, high = diagonals if isinstance(diagonals, (tuple, list)) else (diagonals, diagonals)
+    return {"k1": int(low), "k2": int(high)}
+
+
+def _alignment(align: str) -> dict[str, bool]:
+    above, below = align.split("_")
+    return {"super_diag_right_align": above == "RIGHT", "sub_diag_right_align": below == "RIGHT"}
+
+
+TRIANGLES: tuple[OpDef[Any], ...] = (_define("tril", False), _define("triu", True), TRILU, MATRIX_SET_DIAG)

@@ -1,0 +1,272 @@
+"""Indexing by tensors of indices: index_tensor (Relay: adv_index), unravel_index, invert_permutation, take_backward.
+
+    index_tensor(data, (i, j))  out[p..., k...] = data[i[p...], j[p...], k...]; index tensors broadcast against each other
+
+Negative indices count from the end. Source: facts relax-ops-passes-vm §1 (manipulate, grad), relay-language §6 level 3.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.broadcasting import broadcast_shapes
+from baton._src.ops.dims import show_shape
+from baton._src.ops.index.gathering import from_either_end
+from baton._src.ops.index.take import in_range, indices_info
+from baton._src.ops.loop_nests import both, load, loops, store
+from baton._src.ops.precision import wide
+from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.shape.reshape import split_index
+from baton._src.te.computation import extern
+from baton._src.tir.stmt import Stmt
+
+
+def _indexed(call: OpCall[Any], x: TensorInfo, indices: list[TensorInfo]) -> Info:
+    if not indices:
+        call.fail("needs at least one tensor of indices", code="op-argument")
+    for at in indices:
+        if not at.dtype.is_void and not at.dtype.is_int:
+            call.fail(f"indices must be integers, got {at.dtype}", code="op-dtype")
+    if x.ndim >= 0 and len(indices) > x.ndim:
+        call.fail(f"{len(indices)} tensors of indices for data of rank {x.ndim}")
+    ranks = [at.ndim for at in indices]
+    rank = -1 if min(ranks) < 0 or x.ndim < 0 else max(ranks) + x.ndim - len(indices)
+    shapes = [at.shape for at in indices]
+    common: Any = shapes[0]
+    for shape in shapes[1:]:
+        common = None if common is None or shape is None else broadcast_shapes(call, common, shape)
+    if common is None or x.shape is None:
+        return TensorInfo(None, x.dtype, rank, x.vdevice)
+    return TensorInfo((*common, *x.shape[len(indices) :]), x.dtype, vdevice=x.vdevice)
+
+
+def _tensors(call: OpCall[Any], position: int) -> list[TensorInfo]:
+    found = call.args[position]
+    fields = found.fields if isinstance(found, TupleInfo) else ()
+    tensors = [f for f in fields if isinstance(f, TensorInfo)]
+    if not tensors or len(tensors) != len(fields):
+        call.fail(f"{call.op.inputs[position].name} must be a tuple of tensors, got {found}", code="op-argument")
+    return tensors
+
+
+def infer_index_tensor(call: OpCall[Any]) -> Info:
+    """The common shape of the indices, then what they leave of the data's."""
+    return _indexed(call, call.tensor(0), _tensors(call, 1))
+
+
+def infer_adv_index(call: OpCall[Any]) -> Info:
+    """The same; the data comes first in the tuple."""
+    first, *rest = _tensors(call, 0)
+    return _indexed(call, first, rest)
+
+
+def indexed(x: k.Tensor, indices: Any, shape: Any) -> k.Tensor:
+    """One read an element."""
+    rank = len(shape) - (x.ndim - len(indices))
+
+    def body(*i: Any) -> Any:
+        outer = i[:rank]
+        where = [
+            from_either_end(at(*k.broadcast_indices(at, outer, shape[:rank])), x.shape[n])
+            for n, at in enumerate(indices)
+        ]
+        return x(*where, *i[rank:])
+
+    return k.compute(shape, body, "index_tensor")
+
+
+def _reference(x: Any, indices: Any) -> Any:
+    return np.ascontiguousarray(x[tuple(np.asarray(i).astype(np.int64) for i in indices)])
+
+
+INDEX_TENSOR = OpDef(
+    "index_tensor",
+    inputs=(Input("data"), Input("indices", "tensors that broadcast against each other", kind="tensors")),
+    infer=infer_index_tensor,
+    compute=lambda inputs, a, out: indexed(inputs[0], inputs[1], out.shape),
+    reference=lambda inputs, a: _reference(inputs[0], inputs[1]),
+    gradient=NotApplicable("not offered"),
+    fusion=Fusion.INJECTIVE,
+    relay_name=NotApplicable("Relay's is adv_index"),
+    samples=lambda: (
+        Sample((Arr((3, 4, "m")), (Arr(("n", 1), "int64", 0, 3), Arr((5,), "int64", -4, 4)))),
+        Sample((Arr((3, 4)), (Arr((2,), "int32", 0, 3),))),
+    ),
+    summary="Elements picked by one tensor of indices for each leading axis.",
+)
+
+ADV_INDEX = OpDef(
+    "adv_index",
+    inputs=(Input("inputs", "the data, then tensors of indices", kind="tensors"),),
+    infer=infer_adv_index,
+    compute=lambda inputs, a, out: indexed(inputs[0][0], inputs[0][1:], out.shape),
+    reference=lambda inputs, a: _reference(inputs[0][0], inputs[0][1:]),
+    gradient=NotApplicable("not offered"),
+    fusion=Fusion.INJECTIVE,
+    in_relax=False,
+    samples=lambda: (Sample(((Arr((3, 4)), Arr((2, 1), "int64", 0, 3), Arr((3,), "int64", 0, 4)),)),),
+    summary="Elements picked by one tensor of indices for each leading axis.",
+)
+
+
+def infer_unravel(call: OpCall[Any]) -> Info:
+    """A row for each axis of the shape."""
+    at, shape = indices_info(call, 0), call.tensor(1)
+    if at.shape is None or shape.shape is None:
+        return TensorInfo(None, at.dtype, at.ndim + 1 if at.ndim >= 0 else -1, at.vdevice)
+    if len(shape.shape) != 1:
+        call.fail(f"the shape must be a tensor of rank 1, got {show_shape(shape.shape)}")
+    return TensorInfo((shape.shape[0], *at.shape), at.dtype, vdevice=at.vdevice)
+
+
+def compute_unravel(inputs: Any, a: Any, out: Any) -> Any:
+    """Remainders of quotients."""
+    at, shape = inputs
+    count = out.shape[0]
+    count = count if isinstance(count, int) else count.value
+
+    def body(row: Any, *i: Any) -> Any:
+        parts = split_index(k.index(at(*i)), [k.index(shape(k.index(n))) for n in range(count)])
+        return reduce(
+            lambda rest, n: k.select(k.tir.EQ(row, k.index(n)), k.cast(out.dtype, parts[n]), rest),
+            range(count - 1),
+            k.cast(out.dtype, parts[-1]),
+        )
+
+    return k.compute(out.shape, body, "unravel_index")
+
+
+UNRAVEL_INDEX = OpDef(
+    "unravel_index",
+    inputs=(Input("indices"), Input("shape", "a tensor of rank 1")),
+    infer=infer_unravel,
+    compute=compute_unravel,
+    reference=lambda inputs, a: np.stack(np.unravel_index(inputs[0], tuple(inputs[1]))).astype(inputs[0].dtype),
+    gradient=NotApplicable("indices are not differentiable"),
+    fusion=Fusion.INJECTIVE,
+    in_relax=False,
+    samples=lambda: (Sample((Arr((5,), "int64", 0, 24), Arr((3,), "int64", values=(2, 3, 4)))),),
+    summary="The coordinates of row-major positions.",
+)
+
+
+def infer_invert(call: OpCall[Any]) -> Info:
+    """The operand itself."""
+    x = indices_info(call, 0)
+    if x.ndim not in (-1, 1):
+        call.fail(f"takes a tensor of rank 1, got {show_shape(x.shape, x.ndim)}")
+    return x
+
+
+def compute_invert(inputs: Any, a: Any, out: Any) -> Any:
+    """out[x[i]] = i"""
+    (x,) = inputs
+
+    def body(ins: Any, outs: Any) -> Stmt:
+        return loops(
+            x.shape,
+            lambda i: store(outs[0], [from_either_end(load(ins[0], i), x.shape[0])], k.cast(out.dtype, i)),
+        )
+
+    return extern(tuple(x.shape), [x], body, "invert_permutation", out.dtype)
+
+
+INVERT_PERMUTATION = OpDef(
+    "invert_permutation",
+    inputs=(Input("data", "a permutation of 0, 1, ..., n - 1"),),
+    infer=infer_invert,
+    compute=compute_invert,
+    reference=lambda inputs, a: np.argsort(inputs[0]).astype(inputs[0].dtype),
+    gradient=NotApplicable("indices are not differentiable"),
+    fusion=Fusion.OPAQUE,
+    in_relax=False,
+    samples=lambda: (Sample((Arr((4,), "int32", values=(2, 0, 3, 1)),)),),
+    summary="Where each number stands in a permutation.",
+)
+
+
+@attrs
+class TakeBackwardAttrs(Attrs):
+    """As `take`'s."""
+
+    axis: Any = attr(None, "the axis indices count along; None: all of it, flattened")
+    mode: str = attr("clip", "indices outside", relay_only=True)
+
+
+def infer_take_backward(call: OpCall[TakeBackwardAttrs]) -> Info:
+    """The shape of the data."""
+    return call.tensor(1)
+
+
+def compute_take_backward(inputs: Any, a: TakeBackwardAttrs, out: Any) -> Any:
+    """Zeros, then every part of the gradient added where it was taken from."""
+    grad, x, at = inputs
+    rank = at.ndim if isinstance(at, k.Tensor) else 0
+    axis = None if a.axis is None else a.axis % x.ndim
+    total: Any = k.index(1)
+    for dim in x.shape:
+        total = total * k.index(dim)
+
+    def body(ins: Any, outs: Any) -> Stmt:
+        source, result = ins[0], outs[0]
+
+        def index(*i: Any) -> Any:
+            value = load(ins[1], *i) if rank or len(ins) > 1 else at
+            return in_range(value, total if axis is None else x.shape[axis], a.mode)
+
+        def add(*i: Any) -> Stmt:
+            if axis is None:
+                where = split_index(index(*i), x.shape)
+            else:
+                where = [*i[:axis], index(*i[axis : axis + rank]), *i[axis + rank :]]
+            value = k.cast(x.dtype, k.wide(load(result, *where)) + k.wide(load(source, *i)))
+            return store(result, where, value)
+
+        zeros = loops(x.shape, lambda *i: store(result, i, k.const(0, x.dtype)))
+        return both(zeros, loops(grad.shape, add, "u"))
+
+    operands = [grad, at] if isinstance(at, k.Tensor) else [grad]
+    return extern(tuple(x.shape), operands, body, "take_backward", out.dtype)
+
+
+def reference_take_backward(inputs: Any, a: TakeBackwardAttrs) -> Any:
+    """`numpy.add.at`."""
+    grad, x, at = inputs
+    at = np.asarray(at).astype(np.int64)
+    extent = x.size if a.axis is None else x.shape[a.axis]
+    at = at % extent if a.mode == "wrap" else np.clip(at, 0, extent - 1)
+    found = wide(np.zeros_like(x))
+    if a.axis is None:
+        np.add.at(found.reshape(-1), at, grad)
+    else:
+        axis = a.axis % x.ndim
+        np.add.at(found, (*(slice(None),) * axis, at), grad)
+    return found.astype(x.dtype)
+
+
+TAKE_BACKWARD = OpDef(
+    "take_backward",
+    TakeBackwardAttrs,
+    inputs=(Input("output_grad"), Input("x"), Input("indices")),
+    infer=infer_take_backward,
+    compute=compute_take_backward,
+    reference=reference_take_backward,
+    gradient=NotApplicable("is a gradient itself"),
+    fusion=Fusion.OPAQUE,
+    relay_name=NotApplicable("only Relax has it"),
+    samples=lambda: (
+        Sample((Arr((2, 5, "m")), Arr((4, "m")), Arr((2, 5), "int64", 0, 4)), TakeBackwardAttrs(axis=0)),
+        Sample((Arr((3, 2)), Arr((3, 4)), Arr((2,), "int32", 0, 4)), TakeBackwardAttrs(axis=-1)),
+        Sample((Arr((5,)), Arr((3, 4)), Arr((5,), "int32", 0, 12)), TakeBackwardAttrs()),
+    ),
+    summary="The gradient of take towards its data.",
+)
+
+TENSOR_INDICES: tuple[OpDef[Any], ...] = (INDEX_TENSOR, ADV_INDEX, UNRAVEL_INDEX, INVERT_PERMUTATION, TAKE_BACKWARD)

@@ -1,0 +1,186 @@
+"""meshgrid (coordinate matrices of vectors) and sparse_to_dense (values at coordinates, a default elsewhere).
+
+Source: facts relax-ops-passes-vm §1 (manipulate), relay-language §6 level 3.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.broadcasting import same_dtype
+from baton._src.ops.dims import show_shape
+from baton._src.ops.loop_nests import both, load, loops, store
+from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.shape.joining import tensors_of
+from baton._src.ops.tuple_wrapper import TupleWrapper
+from baton._src.te.computation import extern
+from baton._src.tir.stmt import Stmt
+
+
+@attrs
+class MeshgridAttrs(Attrs):
+    """The order of the first two axes."""
+
+    indexing: str = attr("ij", '"ij": axis i belongs to vector i; "xy": the first two swapped')
+
+
+def _order(count: int, indexing: str) -> list[int]:
+    """The axis of each vector."""
+    axes = list(range(count))
+    if indexing == "xy" and count > 1:
+        axes[:2] = [1, 0]
+    return axes
+
+
+def infer_meshgrid(call: OpCall[MeshgridAttrs]) -> Info:
+    """As many matrices as vectors, all of one shape."""
+    vectors = tensors_of(call)
+    if call.attrs.indexing not in ("ij", "xy"):
+        call.fail(f'indexing must be "ij" or "xy", got {call.attrs.indexing!r}', code="op-attribute")
+    for v in vectors:
+        if v.ndim > 1:
+            call.fail(f"takes vectors, got {show_shape(v.shape, v.ndim)}")
+    dtype = same_dtype(call, vectors)
+    shape: list[Any] | None = [1] * len(vectors)
+    for v, axis in zip(vectors, _order(len(vectors), call.attrs.indexing)):
+        if v.shape is None or shape is None:
+            shape = None
+        else:
+            shape[axis] = v.shape[0] if v.shape else 1
+    each = TensorInfo(None if shape is None else tuple(shape), dtype, len(vectors))
+    return TupleInfo((each,) * len(vectors))
+
+
+def compute_meshgrid(inputs: Any, a: MeshgridAttrs, out: Any) -> Any:
+    """Every vector along its axis."""
+    vectors = list(inputs[0])
+    axes = _order(len(vectors), a.indexing)
+    return tuple(_spread(v, axis, f.shape, n) for n, (v, axis, f) in enumerate(zip(vectors, axes, out.fields)))
+
+
+def _spread(vector: k.Tensor, axis: int, shape: Any, number: int) -> k.Tensor:
+    return k.compute(shape, lambda *i: vector(i[axis]) if vector.ndim else vector(), f"meshgrid_{number}")
+
+
+def reference_meshgrid(inputs: Any, a: MeshgridAttrs) -> Any:
+    """`numpy.meshgrid`."""
+    return tuple(np.ascontiguousarray(x) for x in np.meshgrid(*inputs[0], indexing=a.indexing))  # type: ignore[call-overload]
+
+
+def gradient_meshgrid(b: Any, args: Any, a: MeshgridAttrs, out: Any, grad: Any) -> list[Any]:
+    """Sums over all axes but a vector's own."""
+    count = len(args[0].struct_info.fields)
+    axes = _order(count, a.indexing)
+    sums = [
+        b.op("sum", b.item(grad, n), axis=tuple(i for i in range(count) if i != axis)) if count > 1 else b.item(grad, n)
+        for n, axis in enumerate(axes)
+    ]
+    return [b.tuple(sums)]
+
+
+def relay_meshgrid(make: Any, data: Any, indexing: str = "ij") -> Any:
+    """One result a vector."""
+    found = make(data, indexing=indexing)
+    return TupleWrapper(found, len(data))
+
+
+MESHGRID = OpDef(
+    "meshgrid",
+    MeshgridAttrs,
+    inputs=(Input("tensors", "vectors", kind="tensors", relay_name="data"),),
+    infer=infer_meshgrid,
+    compute=compute_meshgrid,
+    reference=reference_meshgrid,
+    gradient=gradient_meshgrid,
+    fusion=Fusion.INJECTIVE,
+    relay_builder=relay_meshgrid,
+    samples=lambda: (
+        Sample(((Arr(("n",)), Arr((4,))),), MeshgridAttrs()),
+        Sample(((Arr((2,)), Arr(("m",)), Arr((3,))),), MeshgridAttrs(indexing="xy")),
+    ),
+    summary="Coordinate matrices of vectors.",
+)
+
+
+@attrs
+class SparseToDenseAttrs(Attrs):
+    """The shape of the result."""
+
+    output_shape: Any = attr(doc="the shape of the result")
+
+    def __post_init__(self) -> None:
+        given = self.output_shape
+        set_attr(self, "output_shape", tuple(given) if isinstance(given, (tuple, list)) else (given,))
+
+
+def infer_sparse(call: OpCall[SparseToDenseAttrs]) -> Info:
+    """The output shape; the dtype of the values."""
+    at, values = call.tensor(0), call.tensor(1)
+    if at.ndim > 2:
+        call.fail(f"indices must have rank 0, 1 or 2, got {show_shape(at.shape, at.ndim)}")
+    if values.ndim > 1:
+        call.fail(f"values must be a scalar or a vector, got {show_shape(values.shape, values.ndim)}")
+    return TensorInfo(call.attrs.output_shape, values.dtype)
+
+
+def compute_sparse(inputs: Any, a: SparseToDenseAttrs, out: Any) -> Any:
+    """The default everywhere, then value after value."""
+    at, values, default = (*inputs, None)[:3]
+    rank = len(out.shape)
+
+    def body(ins: Any, outs: Any) -> Stmt:
+        places, new = ins[0], ins[1]
+        fill = k.const(0, out.dtype) if default is None else load(ins[2])
+
+        def write(*i: Any) -> Stmt:
+            if at.ndim == 2:
+                where = [k.index(load(places, *i, k.index(c))) for c in range(rank)]
+            else:
+                where = [k.index(load(places, *i))]
+            return store(outs[0], where, load(new, *i) if values.ndim else load(new))
+
+        blank = loops(out.shape, lambda *i: store(outs[0], i, fill))
+        return both(blank, loops(at.shape[:1], write, "v"))
+
+    operands = [x for x in (at, values, default) if x is not None]
+    return extern(k.dims(out.shape), operands, body, "sparse_to_dense", out.dtype)
+
+
+def reference_sparse(inputs: Any, a: SparseToDenseAttrs) -> Any:
+    """Assignment by coordinates."""
+    at, values, default = (*inputs, None)[:3]
+    found = np.full(a.output_shape, 0 if default is None else default, values.dtype)
+    rows = at.reshape(-1, 1) if at.ndim < 2 else at
+    for number, row in enumerate(rows):
+        found[tuple(int(c) for c in row)] = values[number] if values.ndim else values
+    return found
+
+
+SPARSE_TO_DENSE = OpDef(
+    "sparse_to_dense",
+    SparseToDenseAttrs,
+    inputs=(Input("sparse_indices"), Input("sparse_values"), Input("default_value", "a scalar; 0", optional=True)),
+    infer=infer_sparse,
+    compute=compute_sparse,
+    reference=reference_sparse,
+    gradient=NotApplicable("Relay does not offer it"),
+    fusion=Fusion.OPAQUE,
+    in_relax=False,
+    relay_builder=lambda make, sparse_indices, output_shape, sparse_values, default_value=0: make(
+        sparse_indices, sparse_values, default_value, output_shape=output_shape
+    ),
+    samples=lambda: (
+        Sample((Arr(("n", 2), "int32", 0, 3), Arr(("n",)), Arr(())), SparseToDenseAttrs((3, 4))),
+        Sample((Arr((2,), "int64", 0, 4), Arr(()), Arr(())), SparseToDenseAttrs((4,))),
+        Sample((Arr((), "int64", 0, 4), Arr((), "int32")), SparseToDenseAttrs((4,))),
+    ),
+    summary="A tensor with values at given coordinates and a default elsewhere.",
+)
+
+GRIDS: tuple[OpDef[Any], ...] = (MESHGRID, SPARSE_TO_DENSE)
