@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -77,27 +78,74 @@ def _reciprocal(b: Any, value: Any) -> Any:
     return b.op("divide", b.full_like(value, 1), value)
 
 
-_F = "float"
+def _erf_slope(b: Any, x: Any, y: Any) -> Any:
+    bell = b.op("exp", b.op("negative", b.op("multiply", x, x)))
+    return b.op("multiply", bell, b.full_like(x, 2 / math.sqrt(math.pi)))
+
+
+def _inverse_root(sign: float, shift: float) -> Callable[[Any, Any, Any], Any]:
+    """sign / sqrt(shift ± x²): the slopes of asin, acos, asinh, acosh."""
+
+    def slope(b: Any, x: Any, y: Any) -> Any:
+        square = b.op("multiply", x, x)
+        inside = (
+            b.op("add", square, b.full_like(x, shift)) if shift != _ARC else b.op("subtract", b.full_like(x, 1), square)
+        )
+        return b.op("divide", b.full_like(x, sign), b.op("sqrt", inside))
+
+    return slope
+
+
+def _inverse(sign: float) -> Callable[[Any, Any, Any], Any]:
+    """1 / (1 + sign * x²): the slopes of atan and atanh."""
+
+    def slope(b: Any, x: Any, y: Any) -> Any:
+        square = b.op("multiply", b.op("multiply", x, x), b.full_like(x, sign))
+        return _reciprocal(b, b.op("add", square, b.full_like(x, 1)))
+
+    return slope
+
+
+def _logarithm(base: float) -> Callable[[Any, Any, Any], Any]:
+    return lambda b, x, y: b.op("divide", b.full_like(x, 1 / math.log(base)), x)
+
+
+_ARC = math.inf
 ROWS = (
     Row("exp", k.exp, np.exp, slope=lambda b, x, y: y),
     Row("log", k.log, np.log, domain=(0.1, 4), slope=lambda b, x, y: _reciprocal(b, x)),
-    Row("log2", k.log2, np.log2, domain=(0.1, 4), in_relax=False, no_slope="not yet"),
-    Row("log10", k.log10, np.log10, domain=(0.1, 4), in_relax=False, no_slope="not yet"),
+    Row("log2", k.log2, np.log2, domain=(0.1, 4), in_relax=False, slope=_logarithm(2)),
+    Row("log10", k.log10, np.log10, domain=(0.1, 4), in_relax=False, slope=_logarithm(10)),
     Row("sqrt", k.sqrt, np.sqrt, domain=(0.1, 4), slope=lambda b, x, y: b.op("divide", b.full_like(y, 0.5), y)),
-    Row("rsqrt", _rsqrt, lambda x: 1 / np.sqrt(x), domain=(0.1, 4), no_slope="not yet"),
+    Row(
+        "rsqrt",
+        _rsqrt,
+        lambda x: 1 / np.sqrt(x),
+        domain=(0.1, 4),
+        slope=lambda b, x, y: b.op("multiply", b.full_like(y, -0.5), b.op("divide", y, x)),
+    ),
     Row("sin", k.sin, np.sin, slope=lambda b, x, y: b.op("cos", x)),
     Row("cos", k.cos, np.cos, slope=lambda b, x, y: b.op("negative", b.op("sin", x))),
-    Row("tan", k.tan, np.tan, domain=(-1.2, 1.2), no_slope="not yet"),
+    Row(
+        "tan",
+        k.tan,
+        np.tan,
+        domain=(-1.2, 1.2),
+        slope=lambda b, x, y: b.op("add", b.full_like(y, 1), b.op("multiply", y, y)),
+    ),
     Row("sinh", k.sinh, np.sinh, slope=lambda b, x, y: b.op("cosh", x)),
     Row("cosh", k.cosh, np.cosh, slope=lambda b, x, y: b.op("sinh", x)),
     Row("tanh", k.tanh, np.tanh, slope=lambda b, x, y: b.op("subtract", b.full_like(y, 1), b.op("multiply", y, y))),
-    Row("asin", k.asin, np.arcsin, domain=(-0.95, 0.95), no_slope="not yet"),
-    Row("acos", k.acos, np.arccos, domain=(-0.95, 0.95), no_slope="not yet"),
-    Row("atan", k.atan, np.arctan, no_slope="not yet"),
-    Row("asinh", k.asinh, np.arcsinh, no_slope="not yet"),
-    Row("acosh", k.acosh, np.arccosh, domain=(1.1, 4), no_slope="not yet"),
-    Row("atanh", k.atanh, np.arctanh, domain=(-0.95, 0.95), no_slope="not yet"),
-    Row("erf", k.erf, erf, no_slope="not yet"),
+    Row("asin", k.asin, np.arcsin, domain=(-0.95, 0.95), slope=_inverse_root(1, _ARC)),
+    Row("acos", k.acos, np.arccos, domain=(-0.95, 0.95), slope=_inverse_root(-1, _ARC)),
+    Row("atan", k.atan, np.arctan, slope=_inverse(1)),
+    Row("asinh", k.asinh, np.arcsinh, slope=_inverse_root(1, 1)),
+    Row("acosh", k.acosh, np.arccosh, domain=(1.1, 4), slope=_inverse_root(1, -1)),
+    Row("atanh", k.atanh, np.arctanh, domain=(-0.95, 0.95), slope=_inverse(-1)),
+    Row("erf", k.erf, erf, slope=_erf_slope),
+    Row("fast_exp", k.exp, np.exp, in_relax=False, no_slope="introduced by FastMath, after differentiation"),
+    Row("fast_tanh", k.tanh, np.tanh, in_relax=False, no_slope="introduced by FastMath, after differentiation"),
+    Row("fast_erf", k.erf, erf, in_relax=False, no_slope="introduced by FastMath, after differentiation"),
     Row(
         "sigmoid",
         k.sigmoid,

@@ -17,6 +17,7 @@ from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.samples import Arr, Sample
+from baton._src.support.diagnostics import fail
 
 Pairs = tuple[tuple[int, int], ...]
 
@@ -117,7 +118,7 @@ def np_dtype(x: Any) -> Any:
 def gradient(b: Any, args: Any, a: PadAttrs, out: Any, grad: Any) -> list[Any]:
     """The middle of the gradient (constant mode)."""
     if a.pad_mode != "constant":
-        raise NotImplementedError("the gradient of pad is known for constant borders")
+        raise fail("gradient", f"the gradient of nn.pad is known for constant borders, not for {a.pad_mode}")
     inverse = tuple(-w for pair in a.pad_width for w in pair)
     return [b.op("nn.pad", grad, pad_width=inverse), *(None for _ in args[1:])]
 

@@ -202,7 +202,8 @@ def _sum_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> li
 def _mean_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
     x = args[0]
     spread = _spread(b, attributes, x, grad)
-    ones = b.op("sum", b.full_like(x, 1), axis=attributes.axis, keepdims=attributes.keepdims)
+    axes = folded_axes(x.struct_info.ndim, attributes)
+    ones = b.op("sum", b.full_like(x, 1), axis=axes, keepdims=attributes.keepdims) if axes else b.full_like(x, 1)
     return [b.op("divide", spread, _spread(b, attributes, x, ones))]
 
 

@@ -1,0 +1,212 @@
+"""The builder functions of both languages: signatures, conversions, errors, and agreement with the catalogue's samples."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baton._src.ir.attrs import NO_ATTRS
+from baton._src.ir.op_def import OpCall, OpDef
+from baton._src.ir.tensor_info import TensorInfo
+from baton._src.ops.builders import RELAX, RELAY, make_attrs, operands_of
+from baton._src.ops.catalogue import CATALOGUE
+from baton._src.ops.samples import Arr
+from baton._src.ops.syntax import build_relax, build_relay, call_global
+from baton._src.ops.tuple_wrapper import TupleWrapper
+from baton._src.relax import nodes as relax
+from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.relay import nodes as relay
+from baton._src.support.diagnostics import DiagnosticError
+from baton._src.values.dtype import DataType
+from tests.ops.prover import PROVER
+
+
+def _x(*shape: int, dtype: str = "float32") -> relax.Var:
+    return relax.Var("x", TensorStructInfo(shape, dtype))
+
+
+def test_signatures_are_those_of_each_language() -> None:
+    """Guards names and order of parameters: inputs, then the attributes the language knows."""
+    assert list(inspect.signature(RELAY.add).parameters) == ["lhs", "rhs"]
+    assert list(inspect.signature(RELAX.add).parameters) == ["x1", "x2"]
+    conv = list(inspect.signature(RELAY.nn.conv2d).parameters)
+    assert conv[:8] == ["data", "weight", "strides", "padding", "dilation", "groups", "channels", "kernel_size"]
+    assert "channels" not in inspect.signature(RELAX.nn.conv2d).parameters
+    assert RELAX.nn.softmax.__name__ == "softmax"
+    assert "axis" in (RELAX.nn.softmax.__doc__ or "")
+
+
+def test_calls_hold_operands_and_attributes() -> None:
+    """Guards the shape of a call: the interned Op, converted operands, normalised attributes."""
+    x = relay.var("x", shape=(1, 3, 8, 8))
+    call = RELAY.nn.conv2d(data=x, weight=relay.var("w"), channels=4, kernel_size=(3, 3), padding=1, strides=2)
+    assert call.op is CATALOGUE.relay("nn.conv2d")
+    assert call.attrs.strides == (2, 2)
+    assert call.attrs.padding == (1, 1, 1, 1)
+    assert RELAX.exp(_x(2)).attrs is None
+
+
+def test_numbers_take_the_dtype_beside_them() -> None:
+    """Guards conversions: Python numbers next to a tensor of known dtype."""
+    call = RELAX.add(_x(2, dtype="float16"), 1.5)
+    assert call.args[1].data.dtype == "float16"
+    assert RELAY.add(relay.var("a", shape=(2,), dtype="int64"), 1).args[1].data.dtype == "int64"
+    assert RELAY.add(relay.var("a"), 1).args[1].data.dtype == "int32"
+    assert RELAY.add(relay.var("a"), 2.5).args[1].data.dtype == "float32"
+
+
+def test_relax_shapes_and_scalars_become_expressions() -> None:
+    """Guards conversions: lists of dims, bounds, tuples of tensors."""
+    assert isinstance(RELAX.reshape(_x(2, 3), (3, 2)).args[1], relax.ShapeExpr)
+    assert isinstance(RELAX.clip(_x(2), 0, 1).args[1], relax.PrimValue)
+    assert isinstance(RELAX.concat([_x(2), _x(3)], axis=0).args[0], relax.Tuple)
+    assert [int(a.value) for a in RELAX.arange(5).args] == [0, 5, 1]
+
+
+def test_several_results_are_wrapped_in_relay() -> None:
+    """Guards seed 003's `batch_norm(...)[0]`, and unpacking."""
+    x = relay.var("x", shape=(1, 3, 8, 8))
+    wrapped = RELAY.nn.batch_norm(x, *(relay.var(n) for n in "gbmv"), epsilon=1e-4)
+    assert isinstance(wrapped, TupleWrapper)
+    assert len(wrapped) == 3
+    assert wrapped[0].index == 0
+    assert wrapped[0].tuple_value is wrapped.astuple()
+    a, b = RELAY.split(relay.var("y", shape=(4,)), 2)
+    assert (a.index, b.index) == (0, 1)
+    assert RELAY.nn.relu(wrapped[0]).args[0].index == 0
+    with pytest.raises(IndexError):
+        wrapped[3]
+
+
+def test_relay_targets_that_are_tensors_make_dyn_operators() -> None:
+    """Guards the `dyn` dispatch of reshape, broadcast_to, full, zeros and tile."""
+    x, s = relay.var("x", shape=(4,)), relay.var("s", shape=(2,), dtype="int64")
+    assert RELAY.reshape(x, s).op.name == "dyn.reshape"
+    assert RELAY.reshape(x, (2, -1)).attrs.newshape == (2, -1)
+    assert RELAY.broadcast_to(x, s).op.name == "dyn.broadcast_to"
+    assert RELAY.zeros(s, "float32").op.name == "dyn.zeros"
+    assert RELAY.tile(x, s).op.name == "dyn.tile"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: RELAX.exp(), "misses x"),
+        (lambda: RELAX.exp(_x(2), 3), "takes 1 positional"),
+        (lambda: RELAX.nn.softmax(_x(2), axes=1), "no parameter 'axes'"),
+        (lambda: RELAX.exp(_x(2), x=_x(2)), "twice"),
+    ],
+)
+def test_wrong_calls_say_what_is_wrong(call: Any, message: str) -> None:
+    """Guards the errors of derived builders: they read as Python's own."""
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+def test_unusable_operands_are_refused() -> None:
+    """Guards operands that are no expressions."""
+    with pytest.raises(DiagnosticError, match="cannot take a object"):
+        RELAX.exp(object())
+
+
+def test_unknown_names_suggest_known_ones() -> None:
+    """Guards the catalogue's errors."""
+    with pytest.raises(DiagnosticError, match="softmax"):
+        CATALOGUE.relax("nn.softmaxx")
+
+
+@pytest.mark.rule("RELAY-OP-7")
+def test_an_operator_is_one_object() -> None:
+    """Guards identity: looked up, built and wrapped, an operator is the same Op."""
+    assert CATALOGUE.relay("add") is CATALOGUE.relay("add")
+    assert RELAY.add(relay.var("a"), relay.var("b")).op is CATALOGUE.relay("add")
+    assert CATALOGUE.relax("relax.add") is CATALOGUE.relax("add")
+
+
+def test_an_overlay_leaves_the_catalogue_alone() -> None:
+    """Guards `with_op`: a user's operator exists in the overlay only."""
+    base = CATALOGUE.get("exp")
+    twice: OpDef[Any] = OpDef(
+        "user.twice", infer=base.infer, compute=base.compute, reference=base.reference, fusion=base.fusion
+    )
+    overlay = CATALOGUE.with_op(twice)
+    assert overlay.relay("user.twice").definition is twice
+    assert "user.twice" not in CATALOGUE
+
+
+def test_python_operators_build_calls() -> None:
+    """Guards what `a + 1`, `a % b` and calls of global variables build in both languages."""
+    a = relay.var("a", shape=(2,))
+    assert build_relay("add", a, 1).op.name == "add"
+    assert build_relay("floor_mod", a, a).op.name == "mod"
+    assert build_relax("negative", _x(2)).op.name == "relax.negative"
+    assert isinstance(call_global(relay.GlobalVar("f"), (a,)), relay.Call)
+    assert isinstance(call_global(relay.GlobalVar("f"), (_x(2),)), relax.Call)
+
+
+def _samples(language: str) -> list[Any]:
+    found = []
+    for definition in CATALOGUE:
+        offered = definition.in_relax if language == "relax" else definition.relay_op is not None
+        custom = definition.relax_builder if language == "relax" else definition.relay_builder
+        if not offered or custom is not None or definition.samples is None:
+            continue
+        for number, sample in enumerate(definition.samples()):
+            fits = len(sample.args) == len(operands_of(definition, language)) and _plain(sample.args)
+            if fits and not _of_other_language(sample.attrs, language):
+                found.append(pytest.param(definition, sample, id=f"{definition.name}-{number}"))
+    return found
+
+
+def _of_other_language(record: Any, language: str) -> bool:
+    """Whether a sample sets an attribute that only the other language has."""
+    return any(
+        language not in f.metadata.get("languages", (language,)) and getattr(record, f.name) != f.default
+        for f in dataclasses.fields(record)
+    )
+
+
+def _plain(args: Any) -> bool:
+    return all(isinstance(a, Arr) for a in args)
+
+
+@pytest.mark.parametrize("language", ["relay", "relax"])
+def test_builders_build_every_sampled_call(language: str) -> None:
+    """Guards every derived builder: the sample, passed by keyword, gives a call that infers as the sample does."""
+    for case in _samples(language):
+        definition, sample = case.values
+        namespace = RELAY if language == "relay" else RELAX
+        name = definition.relay_op.name if language == "relay" else definition.name
+        infos = [TensorInfo(_numbers(a.shape, sample.dims), DataType(a.dtype)) for a in sample.args]
+        if language == "relay":
+            operands = [relay.var(f"a{i}", shape=t.shape, dtype=t.dtype) for i, t in enumerate(infos)]
+        else:
+            operands = [relax.Var(f"a{i}", TensorStructInfo(t.shape, t.dtype)) for i, t in enumerate(infos)]
+        inputs = operands_of(definition, language)
+        names = [i.named(language) for i in inputs]
+        attributes = {
+            key: value
+            for key, value in sample.attrs.items()
+            if key in inspect.signature(namespace.find(name)).parameters and key not in names
+        }
+        found = namespace.find(name)(**dict(zip(names, operands)), **attributes)
+        call = found.astuple() if isinstance(found, TupleWrapper) else found
+        assert call.op.definition is definition
+        rebuilt = definition.infer(OpCall(definition, tuple(infos), call.attrs or NO_ATTRS, PROVER))
+        assert type(rebuilt) is type(definition.infer(OpCall(definition, tuple(infos), sample.attrs, PROVER)))
+
+
+def _numbers(shape: Any, dims: Any) -> tuple[int, ...]:
+    return tuple(dims[d] if isinstance(d, str) else d for d in shape)
+
+
+def test_attributes_are_plain_python() -> None:
+    """Guards normalisation: NumPy numbers and literals become ints, lists become tuples, unknown names are errors."""
+    record = make_attrs(CATALOGUE.get("permute_dims"), {"axes": [np.int64(1), 0]})
+    assert record.axes == (1, 0)
+    with pytest.raises(TypeError, match="no attribute 'axis'"):
+        make_attrs(CATALOGUE.get("permute_dims"), {"axis": 1})
