@@ -1,0 +1,63 @@
+"""Short names for building StructInfo and programs in tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.driver.wiring import wire
+from baton._src.ops.builders import RELAX
+from baton._src.relax import nodes
+from baton._src.relax.struct_info import (
+    FuncStructInfo,
+    ObjectStructInfo,
+    PrimStructInfo,
+    ShapeStructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
+from baton._src.script.entrance import from_source
+from baton._src.script.namespaces import script_roots
+from baton._src.tir.expr import Var as TirVar
+from baton._src.values.dtype import VOID
+
+wire()
+ROOTS = script_roots(RELAX)
+n, m, k = TirVar("n", "int64"), TirVar("m", "int64"), TirVar("k", "int64")
+Ob = ObjectStructInfo()
+
+
+def Ts(shape: Any = None, dtype: object = VOID, ndim: int = -1, vdevice: Any = None) -> TensorStructInfo:
+    """A tensor info; unlike the node's own default the dtype is unknown unless given."""
+    return TensorStructInfo(shape, dtype, vdevice, ndim)
+
+
+def Sh(values: Any = None, ndim: int = -1) -> ShapeStructInfo:
+    return ShapeStructInfo(values, ndim)
+
+
+def Pr(dtype: object, value: Any = None) -> PrimStructInfo:
+    return PrimStructInfo(dtype, value)
+
+
+def Tu(*fields: Any) -> TupleStructInfo:
+    return TupleStructInfo(fields)
+
+
+def Fn(params: Any, ret: Any = Ob, purity: bool = True, derive: Any = None) -> FuncStructInfo:
+    return FuncStructInfo(params, ret, purity, derive)
+
+
+def load(text: str, **options: Any) -> Any:
+    """A module or function from text; nothing of it is run."""
+    return from_source(text, ROOTS, **options)
+
+
+def module(body: str, **options: Any) -> Any:
+    """A module from the functions inside its class."""
+    lines = "\n".join("    " + line for line in body.strip("\n").splitlines())
+    return load(f"@I.ir_module\nclass Module:\n{lines}\n", **options)
+
+
+def packed(name: str, *args: Any, infos: Any = ()) -> nodes.Call:
+    """A call of a packed function."""
+    return nodes.Call(nodes.ExternFunc(name), args, None, infos)
