@@ -17,6 +17,7 @@ from baton._src.ops.syntax import build_relax, build_relay, call_global
 from baton._src.relax import nodes as relax
 from baton._src.relax.struct_info import StructInfo
 from baton._src.relax.text.printer import node_text as relax_text
+from baton._src.relax.text.printer import script as relax_script
 from baton._src.relay import nodes as relay
 from baton._src.relay.text.printer import astext
 from baton._src.tir.text.printer import node_text as tir_text
@@ -37,18 +38,16 @@ _RELAY = (relay.Expr, relay.Pattern, relay.Clause, Type, Constructor)
 _RELAX = (relax.Expr, relax.Binding, relax.BindingBlock, StructInfo)
 
 
-def node_text(node: Any) -> str:
-    """The text of a node in its own language."""
+def node_text(node: Any, show_meta: bool = False, header: bool = False) -> str:
+    """The text of a node in its own language; with `show_meta` large constants too, with `header` its import lines."""
     if isinstance(node, GlobalVar):
         return f"@{node.name_hint}"
     if isinstance(node, Op):
         return node.name
-    if isinstance(node, _RELAY):
-        return astext(node)
-    if isinstance(node, _RELAX):
-        return relax_text(node)
-    if isinstance(node, IRModule):
-        return astext(node) if is_relay(node) else relax_text(node)
+    if isinstance(node, _RELAY) or (isinstance(node, IRModule) and is_relay(node)):
+        return astext(node, show_meta)
+    if isinstance(node, (*_RELAX, IRModule)):
+        return relax_script(node, show_meta=show_meta) if header or show_meta else relax_text(node)
     return tir_text(node)
 
 

@@ -80,8 +80,9 @@ class Node:
     __slots__ = ("__weakref__",)
     specs: ClassVar[tuple[FieldSpec, ...]] = ()
     """All fields in declaration order, base classes first; filled by `@node`."""
-    text: ClassVar[Callable[[Any], str] | None] = None
-    """The printer of the node's language; bound by `driver.wiring`, as printers live in later layers."""
+    text: ClassVar[Callable[..., str] | None] = None
+    """The printer of the node's language, `text(node, show_meta, header)`; bound by `driver.wiring`, as printers live
+    in later layers."""
     document: ClassVar[Callable[[Any], Any] | None] = None
     """The same printer before layout: a `support.documents.Doc` with origins, so that a node can be underlined."""
     is_variable: ClassVar[bool] = False
@@ -99,6 +100,22 @@ class Node:
             return text(self)
         parts = (f"{s.name}={getattr(self, s.name)!r}" for s in self.specs if s.role is not Role.NOTE)
         return f"{type(self).__name__}({', '.join(parts)})"
+
+    def script(self, *, show_meta: bool = False, **style: Any) -> str:
+        """The text: TVMScript of Relax and TIR, Relay's own. With `show_meta`, large constants too, so that it reads back.
+
+        `style` takes TVM's further printing options; they change nothing.
+        """
+        text = type(self).text
+        return repr(self) if text is None else text(self, show_meta, True)
+
+    def astext(self, show_meta_data: bool = True, annotate: object = None) -> str:
+        """The text, with large constants unless told otherwise."""
+        return self.script(show_meta=show_meta_data)
+
+    def show(self, **style: Any) -> None:
+        """Print the text."""
+        print(self.script(**style))
 
     def with_fields(self, **changes: Any) -> Self:
         """A copy with some fields changed, notes kept unless given; the same object if nothing changes."""
