@@ -23,6 +23,7 @@ from baton._src.relax.nodes import (
     PrimValue,
     SeqExpr,
     ShapeExpr,
+    StringImm,
     Tuple,
     TupleGetItem,
     Var,
@@ -96,6 +97,8 @@ class _Evaluator:
                 return tuple(_number(v, dims) for v in expr.values)
             case PrimValue():
                 return _number(expr.value, dims)
+            case StringImm():
+                return expr.value
             case GlobalVar():
                 return _Closure(self.module[expr], {}, {})
             case Function():

@@ -14,13 +14,14 @@ from typing import Any
 
 from baton._src.analysis.variables import defined_symbolic_vars
 from baton._src.ir.module import IRModule
-from baton._src.ir.traverse import substitute
+from baton._src.ir.traverse import rewrite, substitute
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.deduce import constant_info, function_info
 from baton._src.relax.nodes import Constant, Function, ShapeExpr, Var, as_dim
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.diagnostics import fail
-from baton._src.tir.expr import IntImm
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.expr import BinaryOp, IntImm
 from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
@@ -95,7 +96,9 @@ def bind_params(function: Function, params: Mapping[Any, Any]) -> Function:
 
 def bind_symbolic_vars(function: Function, values: Mapping[TirVar, Any]) -> Function:
     """`function` with shape variables replaced in annotations and expressions."""
+    simplify = Analyzer().simplify
     found: Function = substitute(function, {v: as_dim(d) for v, d in values.items()})
+    found = rewrite(found, lambda n: simplify(n) if isinstance(n, BinaryOp) else None, notes=True)
     return found.with_fields(struct_info_=None)
 
 

@@ -187,7 +187,7 @@ def _group_function(group: list[Binding], outside: list[Any], shape_vars: list[T
     for binding in group:
         last = binding is group[-1]
         own = (Var if last else DataflowVar)(_fresh("gv" if last else "lv", names), binding.var.struct_info)
-        value = substitute(binding.value, renamed, notes=False)  # type: ignore[attr-defined]
+        value = substitute(binding.value, renamed, notes=False)
         bindings.append(VarBinding(own, value, binding.span))
         renamed[binding.var] = own
     result = bindings[-1].var

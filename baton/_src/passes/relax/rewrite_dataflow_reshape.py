@@ -16,6 +16,7 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.module import IRModule
+from baton._src.ops.builders import Maker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.shared.kernel_stages import kernel_stages
@@ -58,8 +59,7 @@ class _Rewriter(BindingRewriter):
         if not isinstance(given, TensorStructInfo) or given.dtype != info.dtype:
             return value
         assert isinstance(info.shape, ShapeExpr)
-        reshape = Call(CATALOGUE.relax("reshape"), [args[0], info.shape], span=value.span)
-        return self.normalized(reshape)
+        return self.normalized(Maker("relax", CATALOGUE.get("reshape"), CATALOGUE)(args[0], info.shape))
 
     def _reshapes(self, var: Any) -> bool:
         if var not in self.known:

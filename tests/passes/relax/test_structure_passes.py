@@ -1,0 +1,315 @@
+"""LambdaLift, BindParams, BindSymbolicVars, ConvertToDataflow, ToNonDataflow, InlinePrivateFunctions, Normalize, ..."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baton._src.ir.expr import GlobalVar
+from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import post_order
+from baton._src.passes.pipelines import simplify
+from baton._src.passes.relax.attach_global_symbol import AttachGlobalSymbol
+from baton._src.passes.relax.bind_params import BindParams, BindSymbolicVars
+from baton._src.passes.relax.dataflow_blocks import ConvertToDataflow, ToNonDataflow
+from baton._src.passes.relax.decompose_ops import DecomposeOpsForInference
+from baton._src.passes.relax.fold_constant import FoldConstant
+from baton._src.passes.relax.fold_scale_into_weights import FoldScaleIntoWeights
+from baton._src.passes.relax.inline_private_functions import InlinePrivateFunctions
+from baton._src.passes.relax.lambda_lift import LambdaLift
+from baton._src.passes.relax.lift_transform_params import LiftTransformParams
+from baton._src.passes.relax.normalize import Normalize, NormalizeGlobalVar
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.nodes import (
+    Call,
+    DataflowBlock,
+    DataflowVar,
+    Function,
+    If,
+    SeqExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
+from baton._src.relax.struct_info import FuncStructInfo, TensorStructInfo
+from baton._src.support.diagnostics import DiagnosticError
+from baton._src.transform.passes import Sequential
+from tests.passes.relax.evaluate import evaluate
+from tests.passes.relax.programs import (
+    R,
+    arrays,
+    bindings,
+    called,
+    check,
+    const,
+    dim,
+    printing,
+    program,
+    same_values,
+    tensor,
+    weights,
+)
+
+
+def has_inner_functions(module: IRModule) -> bool:
+    """Whether a function stands inside another one."""
+    functions = set(module.functions.values())
+    nodes = [n for f in functions if isinstance(f, Function) for n in post_order(f.body)]
+    return any(isinstance(n, Function) for n in nodes)
+
+
+def inner_function(build: Any, *params: Var) -> Function:
+    """A local function of these parameters."""
+    result = params[0].struct_info
+    return Function(params, SeqExpr([], build(*params)), result)
+
+
+# --------------------------------------------------------------------------------------------------- LambdaLift
+
+
+@pytest.mark.rule("RELAX-PASS-09")
+def test_closures_are_lifted_with_what_they_capture() -> None:
+    """inner captures y, and with it the shape variable n."""
+    n = dim()
+
+    def build(b: Any, x: Any, y: Any) -> Any:
+        inner = b.emit(inner_function(lambda z: R.add(z, R.exp(y)), tensor("z", n)), "inner")
+        return Call(inner, [b.emit(Call(inner, [x]))])
+
+    after = check(LambdaLift(), program([tensor("x", n), tensor("y", n)], build, dataflow=False), *arrays((3,), (3,)))
+    assert not has_inner_functions(after)
+    assert called(after) == ["make_closure", "invoke_pure_closure", "invoke_pure_closure"]
+    assert [p.name_hint for p in after["main_inner"].params] == ["z", "y"]
+
+
+@pytest.mark.rule("RELAX-PASS-09")
+def test_functions_that_capture_nothing_get_a_name() -> None:
+    def build(b: Any, x: Any) -> Any:
+        inner = b.emit(inner_function(lambda z: R.exp(z), tensor("z", 3)), "inner")
+        return Call(inner, [x])
+
+    after = check(LambdaLift(), program([tensor("x", 3)], build, dataflow=False), *arrays((3,)))
+    assert called(after) == ["main_inner"]
+
+
+def test_a_closure_used_as_a_value_keeps_its_type() -> None:
+    """Returned from a branch and called through the variable there."""
+
+    def build(b: Any, x: Any, c: Any) -> Any:
+        inner = b.emit(inner_function(lambda z: R.add(z, x), tensor("z", 3)), "inner")
+        chosen = b.emit(If(c, SeqExpr([], inner), SeqExpr([], inner)))
+        return Call(chosen, [x])
+
+    before = program([tensor("x", 3), tensor("c", dtype="bool")], build, dataflow=False)
+    after = LambdaLift()(before)
+    assert not has_inner_functions(after)
+    chosen = next(b.var for b in bindings(after) if isinstance(b.value, If))
+    assert isinstance(chosen.struct_info, FuncStructInfo)
+
+
+def test_recursion_goes_through_the_new_name() -> None:
+    """A local function that calls itself, captures and all."""
+    x, i = tensor("x"), tensor("i", dtype="int64")
+    info = FuncStructInfo([i.struct_info], x.struct_info)
+    loop = Var("loop", info)
+    again = Call(loop, [R.subtract(i, const(1, dtype="int64"))])
+    body = If(R.greater(i, const(0, dtype="int64")), SeqExpr([], R.add(again, x)), SeqExpr([], x))
+
+    def build(b: Any, x_: Any) -> Any:
+        b.emit_normalized(VarBinding(loop, Function([i], SeqExpr([], body), x.struct_info)))
+        return Call(loop, [const(3, dtype="int64")])
+
+    before = program([x], build, dataflow=False)
+    after = check(LambdaLift(), before, np.float32(2.0))
+    assert evaluate(after, "main", np.float32(2.0)) == 8.0
+    lifted = after["main_loop"]
+    assert any(isinstance(n, GlobalVar) and n.name_hint == "main_loop" for n in post_order(lifted.body))
+
+
+# ---------------------------------------------------------------------------------------- BindParams and symbols
+
+
+@pytest.mark.rule("RELAX-PASS-12")
+def test_parameters_become_constants_and_fix_their_shape_variables() -> None:
+    n = dim()
+    before = program([tensor("x", 2, n), tensor("w", n, 3)], lambda b, x, w: R.matmul(x, w), num_input=1)
+    x, w = arrays((2, 4), (4, 3))
+    after = BindParams("main", {"w": w})(before)
+    function = after["main"]
+    assert [p.name_hint for p in function.params] == ["x"]
+    assert function.params[0].struct_info.shape.values[1].value == 4
+    same_values(evaluate(after, "main", x), x @ w)
+
+
+@pytest.mark.rule("RELAX-PASS-12", rejects=True)
+def test_binding_errors_name_the_parameter() -> None:
+    before = program([tensor("x", 2)], lambda b, x: R.exp(x))
+    with pytest.raises(DiagnosticError, match="no parameter 'w'"):
+        BindParams("main", {"w": np.zeros(2)})(before)
+    with pytest.raises(DiagnosticError, match=r"shape \(3,\)"):
+        BindParams("main", {"x": np.zeros(3, "float32")})(before)
+    with pytest.raises(DiagnosticError, match="no shape variable 'n'"):
+        BindSymbolicVars({"n": 3})(before)
+
+
+@pytest.mark.rule("RELAX-PASS-12")
+def test_shape_variables_become_numbers_everywhere() -> None:
+    """Annotations of parameters, bindings and results, and shapes as values."""
+    n = dim()
+    before = program([tensor("x", n, 4)], lambda b, x: R.reshape(x, (n * 4,)))
+    after = BindSymbolicVars({"n": 3})(before)
+    assert not any(v is n for v in post_order(after["main"], notes=True))
+    assert after["main"].ret_struct_info.shape.values[0].value == 12
+    same_values(evaluate(after, "main", *arrays((3, 4))), arrays((3, 4))[0].reshape(-1))
+
+
+# ----------------------------------------------------------------------------------------------- dataflow blocks
+
+
+@pytest.mark.rule("RELAX-PASS-03")
+def test_runs_of_pure_bindings_become_dataflow_blocks() -> None:
+    """add; exp; print; add with min_size 2: the first two only."""
+
+    def build(b: Any, x: Any) -> Any:
+        a = b.emit(R.add(x, x))
+        e = b.emit(R.exp(a))
+        b.emit(printing(e))
+        return R.add(e, x)
+
+    before = program([tensor("x", 2)], build, dataflow=False, pure=False)
+    after = check(ConvertToDataflow(min_size=2), before, *arrays((2,)))
+    first, second = after["main"].body.blocks
+    assert isinstance(first, DataflowBlock)
+    assert [type(b.var) for b in first.bindings] == [DataflowVar, Var]
+    assert not isinstance(second, DataflowBlock)
+    assert len(second.bindings) == 2
+    assert ConvertToDataflow(min_size=3)(before) is before
+
+
+@pytest.mark.rule("RELAX-PASS-03", rejects=True)
+def test_effects_do_not_enter_a_dataflow_block() -> None:
+    before = program([tensor("x", 2)], lambda b, x: (b.emit(printing(x)), x)[1], dataflow=False, pure=False)
+    after = ConvertToDataflow(min_size=1)(before)
+    blocks = [b for b in after["main"].body.blocks if isinstance(b, DataflowBlock)]
+    assert not any(isinstance(b.value, Call) for block in blocks for b in block.bindings)
+
+
+@pytest.mark.rule("RELAX-PASS-03")
+def test_to_non_dataflow_undoes_it() -> None:
+    before = program([tensor("x", 2)], lambda b, x: R.exp(R.add(x, x)))
+    after = check(ToNonDataflow(), before, *arrays((2,)))
+    assert not any(isinstance(n, (DataflowBlock, DataflowVar)) for n in post_order(after["main"]))
+    again = check(ConvertToDataflow(), after, expected=before)
+    assert isinstance(again["main"].body.blocks[0], DataflowBlock)
+
+
+# ------------------------------------------------------------------------------------------------ whole functions
+
+
+@pytest.mark.rule("RELAX-PASS-10")
+def test_private_functions_are_inlined_and_removed() -> None:
+    """Called twice with different lengths: the shape variable becomes what each call has."""
+    n, m = dim("n"), dim("m")
+    helper = program([tensor("t", n)], lambda b, t: R.exp(R.add(t, t)))["main"].without_attr("global_symbol")
+    bb = BlockBuilder(IRModule({"helper": helper}))
+    var = bb.get().get_global_var("helper")
+    x, y = tensor("x", m), tensor("y", 3)
+    with bb.function("main", [x, y]):
+        with bb.dataflow():
+            pair = [bb.emit(Call(var, [x])), bb.emit(Call(var, [y]))]
+            out = bb.emit_output(Tuple(pair))
+        bb.emit_func_output(out)
+    after = check(InlinePrivateFunctions(), bb.get(), *arrays((2,), (3,)))
+    assert [v.name_hint for v in after.functions] == ["main"]
+    assert [c for c in called(after) if c not in ("DataflowVar", "Var")] == ["add", "exp", "add", "exp", "Tuple"]
+
+
+@pytest.mark.rule("RELAX-PASS-10", rejects=True)
+def test_public_and_recursive_functions_stay() -> None:
+    public = program([tensor("t", 2)], lambda b, t: R.exp(t))["main"].with_attr("global_symbol", "helper")
+    bb = BlockBuilder(IRModule({"helper": public}))
+    var = bb.get().get_global_var("helper")
+    x = tensor("x", 2)
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(Call(var, [x])))
+    assert InlinePrivateFunctions()(bb.get()).functions.keys() == bb.get().functions.keys()
+    assert called(InlinePrivateFunctions()(bb.get())) == ["helper"]
+
+
+@pytest.mark.rule("RELAX-PASS-01")
+def test_normalize_names_nested_expressions() -> None:
+    x = tensor("x", 2)
+    nested = Function([x], SeqExpr([], R.exp(R.add(x, x))), None, True, {"global_symbol": "main"})
+    after = check_normal(Normalize()(IRModule({"main": nested})))
+    assert called(after) == ["add", "exp"]
+    assert Normalize()(after) is after
+
+
+def check_normal(module: IRModule) -> IRModule:
+    same_values(evaluate(module, "main", np.ones(2, "float32")), np.full(2, np.exp(2.0)))
+    return module
+
+
+@pytest.mark.rule("RELAX-PASS-02")
+@pytest.mark.rule("RELAX-PASS-15")
+def test_names_and_symbols_agree() -> None:
+    function = program([tensor("x", 2)], lambda b, x: R.exp(x))["main"]
+    module = NormalizeGlobalVar()(IRModule({"f": function}))
+    assert [v.name_hint for v in module.functions] == ["main"]
+    private = function.without_attr("global_symbol")
+    named = AttachGlobalSymbol()(IRModule({"main": private, "f": function.with_attr("global_symbol", "g")}))
+    assert (named["main"].attrs["global_symbol"], named["f"].attrs["global_symbol"]) == ("main", "g")
+
+
+@pytest.mark.rule("RELAX-PASS-13")
+def test_weight_only_work_is_lifted() -> None:
+    def build(b: Any, x: Any, w: Any, bias: Any) -> Any:
+        turned = b.emit(R.permute_dims(w))
+        return R.add(R.matmul(x, turned), bias)
+
+    before = program([tensor("x", 2, 4), tensor("w", 3, 4), tensor("bias", 3)], build, num_input=1)
+    after = check(LiftTransformParams(), before)
+    x, w, bias = arrays((2, 4), (3, 4), (3,))
+    prepared = evaluate(after, "main_transform_params", (w, bias))
+    same_values(evaluate(after, "main", x, *prepared), x @ w.T + bias)
+    assert called(after) == ["matmul", "add"]
+
+
+# ------------------------------------------------------------------------------------- batch_norm into weights
+
+
+@pytest.mark.rule("RELAX-PASS-24")
+@pytest.mark.parametrize("bias", [False, True])
+def test_batch_norm_behind_a_convolution_disappears_into_its_weights(bias: bool) -> None:
+    """conv (+ bias) + batch_norm becomes conv + one add."""
+    vectors = [weights(4, seed=s) for s in (1, 2, 3)] + [const(np.linspace(0.5, 2, 4))]
+
+    def build(b: Any, x: Any) -> Any:
+        y = b.emit(R.nn.conv2d(x, weights(4, 2, 3, 3)))
+        y = b.emit(R.add(y, weights(1, 4, 1, 1, seed=7))) if bias else y
+        return R.nn.relu(b.emit(TupleGetItem(b.emit(R.nn.batch_norm(y, *vectors, axis=1)), 0)))
+
+    before = program([tensor("x", 1, 2, 5, 5)], build)
+    after = check(Sequential(simplify()), before, *arrays((1, 2, 5, 5)), rtol=1e-3)
+    assert called(after) == ["nn.conv2d", "add", *(["add"] if bias else []), "nn.relu"]
+
+
+def test_a_scale_is_not_folded_where_the_product_is_used_twice() -> None:
+    def build(b: Any, x: Any) -> Any:
+        y = b.emit(R.nn.conv2d(x, weights(4, 2, 1, 1)))
+        return R.add(R.multiply(y, weights(1, 4, 1, 1)), y)
+
+    before = program([tensor("x", 1, 2, 3, 3)], build)
+    assert FoldScaleIntoWeights()(before) is before
+
+
+def test_decomposing_alone_keeps_values() -> None:
+    vectors = [weights(2, seed=s) for s in (1, 2, 3)] + [const([0.5, 2.0])]
+    before = program([tensor("x", 3, 2)], lambda b, x: TupleGetItem(b.emit(R.nn.batch_norm(x, *vectors, axis=1)), 0))
+    after = check(DecomposeOpsForInference(), before, *arrays((3, 2)), rtol=1e-4)
+    assert "nn.batch_norm" not in called(after)
+    assert isinstance(FoldConstant()(after), IRModule)
+    assert isinstance(before["main"].ret_struct_info, TensorStructInfo)
