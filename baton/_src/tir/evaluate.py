@@ -8,6 +8,7 @@ their dtype; vectors are NumPy arrays of their lanes; a pointer is the uint8 arr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -17,119 +18,21 @@ from baton._src.support.diagnostics import InternalError, fail
 from baton._src.tir import expr as tir
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import BinaryOp, BufferLoad, Call, FloatImm, IntImm, StringImm, Var
-from baton._src.tir.folding import truncated_division, truncated_remainder, wrap
 from baton._src.tir.intrinsics import definition
-from baton._src.values.dtype import DataType
-
-Env = list[Any]
-Run = Callable[[Env], Any]
-Two = Callable[[Any, Any], Any]
+from baton._src.tir.scalar_values import Env, Run, Two, converter, from_numpy, operation, pair
 
 
 def evaluate(expr: PrimExpr, values: Mapping[Var, Any] | None = None) -> Any:
     """The value of an expression without buffers, for given values of its variables."""
     compiler = ExprCompiler()
+    for var in values or ():
+        compiler.slot(var)
     run = compiler.expr(expr)
     env: Env = [None] * len(compiler.slots)
     for var, value in (values or {}).items():
-        if var in compiler.slots:
-            env[compiler.slots[var]] = value
+        env[compiler.slots[var]] = value
     with np.errstate(all="ignore"):
         return run(env)
-
-
-_ON_INTS: dict[type, Two] = {
-    tir.Add: lambda a, b: a + b,
-    tir.Sub: lambda a, b: a - b,
-    tir.Mul: lambda a, b: a * b,
-    tir.Div: truncated_division,
-    tir.Mod: truncated_remainder,
-    tir.FloorDiv: lambda a, b: a // b,
-    tir.FloorMod: lambda a, b: a % b,
-    tir.Min: min,
-    tir.Max: max,
-}
-_ON_FLOATS: dict[type, Two] = {
-    tir.Add: lambda a, b: a + b,
-    tir.Sub: lambda a, b: a - b,
-    tir.Mul: lambda a, b: a * b,
-    tir.Div: lambda a, b: a / b,
-    tir.Mod: np.fmod,
-    tir.FloorDiv: np.floor_divide,
-    tir.FloorMod: np.mod,
-    tir.Min: np.minimum,
-    tir.Max: np.maximum,
-}
-_ON_INT_VECTORS: dict[type, Two] = {
-    **_ON_FLOATS,
-    tir.Div: np.frompyfunc(truncated_division, 2, 1),
-    tir.Mod: np.frompyfunc(truncated_remainder, 2, 1),
-}
-_COMPARE: dict[type, Two] = {
-    tir.EQ: lambda a, b: a == b,
-    tir.NE: lambda a, b: a != b,
-    tir.LT: lambda a, b: a < b,
-    tir.LE: lambda a, b: a <= b,
-    tir.GT: lambda a, b: a > b,
-    tir.GE: lambda a, b: a >= b,
-}
-
-
-def _wrapped(function: Two, dtype: DataType) -> Two:
-    low = -(1 << (dtype.bits - 1)) if dtype.kind == "int" else 0
-    high = (1 << (dtype.bits - (dtype.kind == "int"))) - 1
-
-    def apply(a: Any, b: Any) -> Any:
-        found = function(a, b)
-        return found if low <= found <= high else wrap(found, dtype)
-
-    return apply
-
-
-def operation(node: PrimExpr) -> Two:
-    """What a binary operation or comparison computes on two values."""
-    kind = type(node)
-    if kind in _COMPARE:
-        compare = _COMPARE[kind]
-        is_vector = node.dtype.lanes > 1
-        return compare if is_vector else lambda a, b: bool(compare(a, b))
-    dtype = node.dtype
-    if dtype.is_float:
-        return _ON_FLOATS[kind]
-    if dtype.lanes > 1:
-        on_vectors, numpy = _ON_INT_VECTORS[kind], dtype.numpy
-        return lambda a, b: np.asarray(on_vectors(a, b)).astype(numpy)
-    on_ints = _ON_INTS[kind]
-    if dtype.is_bool:
-        return lambda a, b: bool(on_ints(int(a), int(b)) & 1)
-    return on_ints if kind in (tir.Min, tir.Max, tir.FloorMod) else _wrapped(on_ints, dtype)
-
-
-def converter(source: DataType, target: DataType) -> Callable[[Any], Any]:
-    """How a value of one dtype becomes one of another."""
-    if target.lanes > 1:
-        numpy = target.numpy
-        return lambda x: np.asarray(x).astype(numpy)
-    if target.is_bool:
-        return lambda x: bool(x != 0)
-    if target.is_float:
-        kind = target.numpy.type
-        return lambda x: kind(x)
-    if target.is_int and not source.is_float:
-        return lambda x: wrap(int(x), target)
-    if target.is_int:
-        kind = target.numpy.type
-        return lambda x: int(np.asarray(x).astype(kind))
-    raise InternalError(f"no conversion of {source} to {target}")
-
-
-def from_numpy(value: Any, dtype: DataType) -> Any:
-    """A NumPy result in the form values of `dtype` have here."""
-    if dtype.lanes > 1:
-        return np.asarray(value).astype(dtype.numpy)
-    if dtype.is_bool:
-        return bool(value)
-    return int(value) if dtype.is_int else dtype.numpy.type(value)
 
 
 class ExprCompiler:
@@ -171,8 +74,7 @@ class ExprCompiler:
             right.append(right[-1].b)
         if len(right) > 4:
             return self._loop(right[-1].b, [(operation(n), self._operand(n.a)) for n in reversed(right)], first=False)
-        two, a, b = operation(node), self.expr(node.a), self.expr(node.b)
-        return lambda env: two(a(env), b(env))
+        return pair(node, self.expr(node.a), self.expr(node.b))
 
     def _operand(self, node: Any) -> Run:
         return self.expr(node)
@@ -206,16 +108,10 @@ class ExprCompiler:
         return lambda env: value
 
     def _var(self, node: Var) -> Run:
-        slot = self.slot(node)
-        name = node.name
-
-        def run(env: Env) -> Any:
-            value = env[slot]
-            if value is None:
-                raise fail("tir-undefined", f"the variable {name} has no value here")
-            return value
-
-        return run
+        # Definitions are compiled before their scopes, so what has no slot yet is defined nowhere around here.
+        if node not in self.slots:
+            raise fail("tir-undefined", f"the variable {node.name} has no value here", span=node.span)
+        return itemgetter(self.slots[node])
 
     # ------------------------------------------------------------------------------------- conditionals
 
@@ -336,30 +232,38 @@ class ExprCompiler:
         if len(indices) != buffer.ndim:
             raise fail("tir-indices", f"buffer {buffer.name} has {buffer.ndim} dims, got {len(indices)} indices")
         runs = [self.expr(i) for i in indices]
-        is_vector = [i.dtype.lanes > 1 for i in indices]
         name = buffer.name
 
         def run(env: Env) -> Any:
             found = tuple([r(env) for r in runs])
-            for index, wide in zip(found, is_vector):
-                if (index < 0).any() if wide else index < 0:
-                    raise fail("tir-bounds", f"index {index} of buffer {name} is negative")
+            if found and min(found) < 0:
+                raise fail("tir-bounds", f"an index of {name}{list(found)} is negative")
             return found
 
-        return run
+        def run_vector(env: Env) -> Any:
+            found = tuple([r(env) for r in runs])
+            if any(np.min(index) < 0 for index in found):
+                raise fail("tir-bounds", f"an index of {name}{list(found)} is negative")
+            return found
+
+        return run_vector if any(i.dtype.lanes > 1 for i in indices) else run
 
     def _load(self, node: BufferLoad) -> Run:
         view, at = self.view(node.buffer), self.indices(node.buffer, node.indices)
-        name, dtype = node.buffer.name, node.dtype
+        name, is_plain = node.buffer.name, node.dtype.is_float or node.dtype.lanes > 1
+        slot = self.slot(node.buffer)
 
         def run(env: Env) -> Any:
-            array, index = view(env), at(env)
+            array = env[slot]
+            if array is None:
+                array = view(env)
+            index = at(env)
             try:
                 value = array[index]
             except IndexError:
                 shape = array.shape
                 raise fail("tir-bounds", f"read of {name}{list(index)} is outside its shape {shape}") from None
-            return value if dtype.is_float or dtype.lanes > 1 else value.item()
+            return value if is_plain else value.item()
 
         return run
 

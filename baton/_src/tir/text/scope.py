@@ -99,8 +99,8 @@ class Scope:
 
     @property
     def block(self) -> BlockFrame | None:
-        """The block being read."""
-        return self.blocks[-1] if self.blocks else None
+        """The block being read; None directly in the function, whose implicit root block has no head."""
+        return self.blocks[-1] if len(self.blocks) > 1 else None
 
     # -------------------------------------------------------------------------------------------- findings
 
