@@ -13,7 +13,7 @@ from baton._src.ir.tensor_info import Dim
 def shape(node: OnnxNode) -> Value:
     x, dims = node[0], node[0].shape
     if dims is None:
-        whole = node.graph.call("shape_of", x)
+        whole = node.graph.call("shape_tensor", x, dtype="int64")
         return node.graph.cast(whole, "int64")
     start, end = int(node.attr("start", 0)), node.attr("end")
     return node.graph.dims(list(dims[start : end if end is None else int(end)]))

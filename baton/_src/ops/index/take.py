@@ -113,7 +113,7 @@ def reference(inputs: Any, a: TakeAttrs) -> Any:
 
 def gradient(b: Any, args: Any, a: TakeAttrs, out: Any, grad: Any) -> list[Any]:
     """What was taken several times gets several contributions; indices get none."""
-    return [b.op("take_backward", grad, args[0], args[1], axis=a.axis, mode=a.mode), None]
+    return [b.op("grad.take_backward", grad, args[0], args[1], axis=a.axis, mode=a.mode), None]
 
 
 def samples() -> tuple[Sample, ...]:

@@ -252,7 +252,7 @@ def reference_take_backward(inputs: Any, a: TakeBackwardAttrs) -> Any:
 
 
 TAKE_BACKWARD = OpDef(
-    "take_backward",
+    "grad.take_backward",
     TakeBackwardAttrs,
     inputs=(Input("output_grad"), Input("x"), Input("indices")),
     infer=infer_take_backward,

@@ -1,4 +1,4 @@
-"""What a tensor's header says, as tensors: shape_of, ndarray_size; and copy.
+"""What a tensor's header says, as tensors: shape_of, ndarray_size.
 
 Relay's `shape_of` is named `shape_tensor` here, because Relax's `shape_of` gives a shape value.
 Source: facts relay-language §6 levels 3 and 10.
@@ -98,22 +98,4 @@ NDARRAY_SIZE = OpDef(
 )
 
 
-def infer_copy(call: OpCall[Any]) -> Info:
-    """The operand itself."""
-    return call.tensor(0)
-
-
-COPY = OpDef(
-    "copy",
-    inputs=(Input("data"),),
-    infer=infer_copy,
-    compute=lambda inputs, a, out: k.compute(out.shape, lambda *i: inputs[0](*i), "copy"),
-    reference=lambda inputs, a: np.array(inputs[0]),
-    gradient=lambda b, args, a, out, grad: [grad],
-    fusion=Fusion.ELEMWISE,
-    in_relax=False,
-    samples=lambda: (Sample((Arr(("n", 4)),)),),
-    summary="A tensor with its own memory.",
-)
-
-HEADERS: tuple[OpDef[Any], ...] = (SHAPE_TENSOR, NDARRAY_SIZE, COPY)
+HEADERS: tuple[OpDef[Any], ...] = (SHAPE_TENSOR, NDARRAY_SIZE)
