@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.ir.expr import Op
 from baton._src.ir.node import set_note
 from baton._src.ir.types import TensorType, TupleType
 from baton._src.ops.builders import make_attrs
@@ -16,6 +17,7 @@ from baton._src.ops.catalogue import CATALOGUE, Catalogue
 from baton._src.relay.check.solver import Solver
 from baton._src.relay.info import to_info
 from baton._src.relay.nodes import Call, Constant, Tuple, TupleGetItem
+from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.expr import literal
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import NDArray
@@ -29,10 +31,17 @@ class Build:
         self._rule = Solver().rule
 
     def op(self, name: str, *args: Any, **attrs: Any) -> Any:
-        """A call of the operator with this neutral name. Numbers become constants of the first tensor's dtype."""
-        definition = self.catalogue.get(name)
+        """A call of the operator with this neutral (or Relay's) name. Numbers become constants of the first tensor's
+        dtype."""
+        definition = self._definition(name)
         made = [self._argument(a, args) for a in args]
         return self.call(Call(definition.relay_op, made, make_attrs(definition, attrs)))
+
+    def _definition(self, name: str) -> Any:
+        try:
+            return self.catalogue.get(name)
+        except DiagnosticError:
+            return self.catalogue.relay(name).definition
 
     def _argument(self, value: Any, args: tuple[Any, ...]) -> Any:
         if isinstance(value, (int, float)):
@@ -97,6 +106,7 @@ def shape_of(expr: Any) -> tuple[int, ...] | None:
 
 
 def is_call(expr: Any, *names: str) -> bool:
-    """Whether `expr` is a call of one of these operators (neutral names)."""
-    definition = getattr(getattr(expr, "op", None), "definition", None)
-    return isinstance(expr, Call) and definition is not None and definition.name in names
+    """Whether `expr` is a call of one of these operators (neutral names, or Relay's)."""
+    if not isinstance(expr, Call) or not isinstance(expr.op, Op) or expr.op.definition is None:
+        return False
+    return expr.op.definition.name in names or expr.op.name in names

@@ -12,11 +12,13 @@ from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.building import dtype_of, is_call
+from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite
 from baton._src.relay.nodes import Call
 from baton._src.relay.scopes import Scopes
 from baton._src.transform.context import PassContext
+from baton._src.transform.passes import Pass
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class CanonicalizeCast(RelayFunctionPass):
     """See the module's docstring."""
 
     opt_level: ClassVar[int] = 3
-    required: ClassVar[tuple[str, ...]] = ("InferType",)
+    required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
         scopes = Scopes(function)

@@ -10,9 +10,11 @@ from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.building import Build, is_call
+from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite
 from baton._src.transform.context import PassContext
+from baton._src.transform.passes import Pass
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,7 @@ class CanonicalizeOps(RelayFunctionPass):
     """See the module's docstring."""
 
     opt_level: ClassVar[int] = 3
-    required: ClassVar[tuple[str, ...]] = ("InferType",)
+    required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
         build = Build()

@@ -12,10 +12,12 @@ from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.effects import Effects
+from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import parts, walk, with_parts
 from baton._src.relay.nodes import Function, If, Let, Match, Var
 from baton._src.transform.context import PassContext
+from baton._src.transform.passes import Pass
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class DeadCodeElimination(RelayFunctionPass):
     """`inline_once` also puts a value in place of a variable that is used once in the same scope."""
 
     opt_level: ClassVar[int] = 1
-    required: ClassVar[tuple[str, ...]] = ("InferType",)
+    required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
     inline_once: bool = False
     ignore_impurity: bool = False
 

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
+from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import replace, rewrite
 from baton._src.relay.nodes import Call, Function
 from baton._src.transform.context import PassContext
+from baton._src.transform.passes import Pass
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,7 @@ class DefuseOps(RelayFunctionPass):
     """See the module's docstring."""
 
     opt_level: ClassVar[int] = 3
-    required: ClassVar[tuple[str, ...]] = ("InferType",)
+    required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
         def rule(old: Any, new: Any) -> Any:

@@ -15,10 +15,12 @@ from typing import Any, ClassVar
 from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal
+from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite
 from baton._src.relay.nodes import Call, Constant, TupleGetItem
 from baton._src.transform.context import PassContext
+from baton._src.transform.passes import Pass
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class EliminateCommonSubexpr(RelayFunctionPass):
     """See the module's docstring."""
 
     opt_level: ClassVar[int] = 3
-    required: ClassVar[tuple[str, ...]] = ("InferType",)
+    required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
     fskip: Callable[[Any], bool] | None = None
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:

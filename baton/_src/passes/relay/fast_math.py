@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 from baton._src.ir.module import IRModule
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relay.building import is_call
+from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite
 from baton._src.transform.context import PassContext
+from baton._src.transform.passes import Pass
 
 FAST = {"exp": "fast_exp", "tanh": "fast_tanh", "erf": "fast_erf", "nn.softmax": "nn.fast_softmax"}
 
@@ -20,7 +22,7 @@ class FastMath(RelayFunctionPass):
     """See the module's docstring."""
 
     opt_level: ClassVar[int] = 4
-    required: ClassVar[tuple[str, ...]] = ("InferType",)
+    required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
         def rule(old: Any, new: Any) -> Any:

@@ -20,12 +20,14 @@ from baton._src.ir.node import set_note
 from baton._src.ir.op_def import Fusion
 from baton._src.ir.types import FuncType
 from baton._src.passes.relay.building import shape_of
+from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.passes.shared.fusion_groups import FusionNode, fusion_groups
 from baton._src.relay.expressions import parts, walk, with_parts
 from baton._src.relay.nodes import Call, Constant, Function, Tuple, TupleGetItem, Var
 from baton._src.relay.scopes import Scopes
 from baton._src.transform.context import PassContext
+from baton._src.transform.passes import Pass
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class FuseOps(RelayFunctionPass):
     """`fuse_opt_level` -1 takes the context's level."""
 
     opt_level: ClassVar[int] = 0
-    required: ClassVar[tuple[str, ...]] = ("InferType",)
+    required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
     fuse_opt_level: int = -1
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:

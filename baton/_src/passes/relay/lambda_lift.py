@@ -5,8 +5,8 @@ becomes
     def @main(%x) { let %f = @lifted_f(%x); %f(1) }
     def @lifted_f(%x, Closure=1) { fn (%y) { %y + %x } }
 
-A function without captures becomes a global by itself. A recursive one calls its global again. Polymorphic captures stay
-closures, as a global could not name their type variables.
+A function without captures becomes a global by itself. A recursive one calls its global again. Polymorphic captures
+stay closures, as a global could not name their type variables.
 """
 
 from __future__ import annotations

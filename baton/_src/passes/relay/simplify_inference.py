@@ -14,10 +14,12 @@ from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.building import Build, shape_of
+from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite
 from baton._src.relay.nodes import Call, Tuple, TupleGetItem
 from baton._src.transform.context import PassContext
+from baton._src.transform.passes import Pass
 
 DECOMPOSED = ("nn.batch_norm", "nn.dropout")
 """Expanded by their own `decompose`."""
@@ -28,7 +30,7 @@ class SimplifyInference(RelayFunctionPass):
     """See the module's docstring."""
 
     opt_level: ClassVar[int] = 0
-    required: ClassVar[tuple[str, ...]] = ("InferType",)
+    required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
         build = Build()

@@ -1,0 +1,69 @@
+"""Values in another layout than the program says, and how far they travel before they are put back.
+
+`TransposedExpr` is a temporary expression: the value in layout `now` where the program has `was` (a letter an axis).
+Elementwise operators pass it on; whatever else uses it realises it, one transpose a value. So two convolutions in a row
+need one transpose in and one out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.ir.node import node
+from baton._src.ir.op_def import Fusion
+from baton._src.passes.relay.building import Build, shape_of
+from baton._src.relay.nodes import Call, TempExpr
+
+
+@node
+class TransposedExpr(TempExpr):
+    """`value` is laid out as `now`; the program means it laid out as `was`."""
+
+    value: Any
+    now: str
+    was: str
+    build: Any
+
+    def realize(self) -> Any:
+        return transposed(self.build, self.value, self.now, self.was)
+
+
+def transposed(build: Build, value: Any, source: str, target: str) -> Any:
+    """`value` from layout `source` to layout `target`, permutations of the same letters."""
+    if source == target:
+        return value
+    return build.op("transpose", value, axes=tuple(source.index(letter) for letter in target))
+
+
+def in_layout(build: Build, value: Any, now: str, was: str) -> Any:
+    """A value of the program (temporary or not), laid out as `now`."""
+    if isinstance(value, TransposedExpr) and value.was == was:
+        return transposed(build, value.value, value.now, now)
+    plain = value.realize() if isinstance(value, TempExpr) else value
+    return transposed(build, plain, was, now)
+
+
+def follow(build: Build, call: Call, args: list[Any]) -> Any:
+    """An elementwise operator on values in another layout works there; None if it cannot."""
+    definition = call.op.definition
+    moved = next((a for a in args if isinstance(a, TransposedExpr)), None)
+    if moved is None or definition.fusion not in (Fusion.ELEMWISE, Fusion.BROADCAST):
+        return None
+    if call.attrs is not None and "axis" in call.attrs.names:
+        return None
+    rank = len(moved.was)
+    made = []
+    for arg, before in zip(args, call.args):
+        shape = shape_of(before)
+        if shape is None:
+            return None
+        if isinstance(arg, TransposedExpr) or len(shape) == rank:
+            made.append(in_layout(build, arg, moved.now, moved.was))
+        elif all(extent == 1 for extent in shape):
+            made.append(build.op("reshape", before, newshape=()) if shape else before)
+        else:
+            padded = build.op("reshape", before, newshape=(1,) * (rank - len(shape)) + shape)
+            made.append(transposed(build, padded, moved.was, moved.now))
+    value = build.call(Call(call.op, made, call.attrs, span=call.span))
+    found = TransposedExpr(value, moved.now, moved.was, build)
+    return found.with_fields(checked_type_=call.checked_type_)

@@ -1,0 +1,50 @@
+"""Legalize: operators become others where a rule says so.
+
+A rule `(attrs, args, types) -> expression or None` belongs to an operator's name; `types` are those of the arguments,
+then of the result. Rules come from the user or the target (`rules`), and none is built in: what this backend computes
+needs no legalising before Relax, whose own legalisation follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from baton._src.ir.expr import Op
+from baton._src.ir.module import IRModule
+from baton._src.passes.relay.infer_type import InferType
+from baton._src.passes.relay.relay_pass import RelayFunctionPass
+from baton._src.relay.expressions import rewrite
+from baton._src.relay.nodes import Call
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import Pass
+
+Rule = Callable[[Any, tuple[Any, ...], list[Any]], Any]
+
+
+@dataclass(frozen=True)
+class Legalize(RelayFunctionPass):
+    """See the module's docstring. `legalize_map_attr_name` names the column the rules come from."""
+
+    opt_level: ClassVar[int] = 1
+    required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
+    legalize_map_attr_name: str = "FTVMLegalize"
+    rules: Mapping[str, Rule] = field(default_factory=dict)
+
+    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+        return apply_rules(function, self.rules)
+
+
+def apply_rules(function: Any, rules: Mapping[str, Rule]) -> Any:
+    """`function` with every call replaced for which its operator's rule gives something."""
+    if not rules:
+        return function
+
+    def rule(old: Any, new: Any) -> Any:
+        if not isinstance(new, Call) or not isinstance(new.op, Op) or new.op.name not in rules:
+            return None
+        types = [a.checked_type for a in old.args]
+        return rules[new.op.name](new.attrs, new.args, [*types, old.checked_type])
+
+    return rewrite(function, rule)

@@ -1,0 +1,71 @@
+"""The passes of `relay.build`, in order, each with its reason; a page to read (facts relay-language §9).
+
+With the default opt level 2 the passes of level 3 and 4 are left out by the Sequential. Binding the parameters comes
+before, lowering to Relax after.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.passes.relay.alter_op_layout import AlterOpLayout, SimplifyExprPostAlterOp
+from baton._src.passes.relay.building import is_call
+from baton._src.passes.relay.canonicalize_cast import CanonicalizeCast
+from baton._src.passes.relay.canonicalize_ops import CanonicalizeOps
+from baton._src.passes.relay.combine_parallel import (
+    CombineParallelBatchMatmul,
+    CombineParallelConv2D,
+    CombineParallelDense,
+)
+from baton._src.passes.relay.dynamic_to_static import DynamicToStatic
+from baton._src.passes.relay.eliminate_common_subexpr import EliminateCommonSubexpr
+from baton._src.passes.relay.eta_expand import EtaExpand
+from baton._src.passes.relay.fast_math import FastMath
+from baton._src.passes.relay.fold_constant import FoldConstant
+from baton._src.passes.relay.fold_scale_axis import BackwardFoldScaleAxis, ForwardFoldScaleAxis
+from baton._src.passes.relay.infer_type import InferType
+from baton._src.passes.relay.inlining import Inline
+from baton._src.passes.relay.legalize import Legalize
+from baton._src.passes.relay.remove_unused_functions import RemoveUnusedFunctions
+from baton._src.passes.relay.simplify_expr import SimplifyExpr
+from baton._src.passes.relay.simplify_inference import SimplifyInference
+from baton._src.passes.relay.to_basic_block_normal_form import ToBasicBlockNormalForm
+from baton._src.transform.passes import Pass, Sequential
+
+
+def _is_int32_cast(expr: Any) -> bool:
+    """Casts to int32 are cheap and fuse everywhere: not worth sharing."""
+    return is_call(expr, "cast") and expr.attrs.dtype == "int32"
+
+
+OPTIMIZE: tuple[Pass, ...] = (
+    RemoveUnusedFunctions(),  # the less there is, the less there is to do
+    ToBasicBlockNormalForm(),  # values shared by branches get their place before anything moves
+    Legalize(),  # operators the target cannot do become ones it can
+    SimplifyInference(),  # normalisation as arithmetic, so that constants and scales fold
+    EtaExpand(),  # constructors and operators as values become functions, which are what compiled code calls
+    DynamicToStatic(),  # shapes that turn out constant are worth knowing early
+    EliminateCommonSubexpr(fskip=_is_int32_cast),
+    CombineParallelConv2D(min_num_branches=3),
+    CombineParallelDense(min_num_branches=3),
+    CombineParallelBatchMatmul(min_num_branches=3),
+    FoldConstant(),  # makes the scales of batch norms constants ...
+    BackwardFoldScaleAxis(),  # ... that go into the weights
+    ForwardFoldScaleAxis(),
+    FoldConstant(),
+    SimplifyExpr(),
+    CanonicalizeCast(),
+    CanonicalizeOps(),
+    InferType(),
+    AlterOpLayout(),  # layouts the target likes
+    SimplifyExprPostAlterOp(),  # transposes that now cancel
+    FastMath(),
+    FoldConstant(),  # weights in their new layout
+    Inline(),
+    InferType(),
+)
+
+
+def optimize() -> Sequential:
+    """What `relay.build` runs before lowering. Fusion is left to Relax, which sees the same operators."""
+    return Sequential(OPTIMIZE, name="relay.optimize")
