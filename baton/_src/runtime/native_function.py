@@ -16,7 +16,7 @@ import numpy as np
 from baton._src.runtime.addresses import aligned_bytes, data_address
 from baton._src.runtime.dim_expr import DimExpr, compile_dim
 from baton._src.runtime.native_plan import NativePlan, Place
-from baton._src.runtime.value_checks import Matcher, check_signature
+from baton._src.runtime.value_checks import Matcher, check_condition, check_signature
 from baton._src.support.diagnostics import fail
 from baton._src.values.convert import contiguous
 from baton._src.values.dtype import DataType
@@ -132,6 +132,8 @@ class NativeFunction:
         values = [NDArray(np.asarray(a)) for a in arrays]
         matcher = Matcher(heap, self.plan.variables)
         check_signature(values, [i.info for i in inputs], [i.name for i in inputs], matcher, self.name)
+        for condition in self.plan.conditions:
+            check_condition(condition.found, condition.expected, condition.place, heap, self.plan.variables)
         if len(self._remembered) >= _REMEMBERED:
             self._remembered.clear()
         outputs = [(dims(heap), dtype) for dims, dtype in zip(self._dims, self._output_dtypes)]

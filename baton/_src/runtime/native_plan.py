@@ -59,6 +59,15 @@ class NativeOutput:
     dims: tuple[DimExpr, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class DimCondition:
+    """Two dims that have to be equal: what is left of a `match_cast` whose value has dims known by expressions."""
+
+    place: str
+    found: DimExpr
+    expected: DimExpr
+
+
 @dataclass(frozen=True)
 class NativePlan:
     """See the module's docstring. `result` is the returned value: an output's index, ``["input", i]``, ``["const", i]``
@@ -77,6 +86,8 @@ class NativePlan:
     """Indices into the executable's constants."""
     arena_bytes: DimExpr = 0
     steps: tuple[Step, ...] = field(default=(), repr=False)
+    conditions: tuple[DimCondition, ...] = ()
+    """Checked once for each combination of input shapes, before anything runs."""
 
     @property
     def is_single(self) -> bool:
@@ -97,6 +108,7 @@ def plan_to_data(plan: NativePlan) -> dict[str, Any]:
         "constants": list(plan.constants),
         "arena_bytes": plan.arena_bytes,
         "steps": [_step_to_data(s) for s in plan.steps],
+        "conditions": [[c.place, c.found, c.expected] for c in plan.conditions],
     }
 
 
@@ -119,6 +131,7 @@ def plan_from_data(data: Any) -> NativePlan:
             tuple(int(i) for i in data["constants"]),
             data["arena_bytes"],
             tuple(_step_from_data(s) for s in data["steps"]),
+            tuple(DimCondition(place, found, expected) for place, found, expected in data["conditions"]),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise fail("executable-corrupt", f"the plan of a native function is malformed: {error!r}") from error

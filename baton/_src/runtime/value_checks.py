@@ -215,6 +215,14 @@ def check_signature(
         matcher.check(value, info, place)
 
 
+def check_condition(found: DimExpr, expected: DimExpr, place: str, heap: Heap, names: Sequence[str]) -> None:
+    """`DiagnosticError` (`value-mismatch`) unless both expressions have the same value."""
+    have, want = compile_dim(found)(heap), compile_dim(expected)(heap)
+    if have != want:
+        shown = f"{format_dim(found, names)}, expected {want} = {format_dim(expected, names)}"
+        raise fail("value-mismatch", f"{place} is {have} = {shown}")
+
+
 def argument_count(function: str, expected: int, given: int, names: Sequence[str] = ()) -> NoReturn:
     """The error of a call with a wrong number of arguments."""
     listed = f": {', '.join(names)}" if names else ""

@@ -23,6 +23,7 @@ from baton._src.lower.relax_to_vm.abstract_values import (
     memory_of,
     resolve,
 )
+from baton._src.lower.relax_to_vm.cast_conditions import cast_conditions
 from baton._src.lower.relax_to_vm.dims import to_dim_expr
 from baton._src.lower.relax_to_vm.function_scope import FunctionScope
 from baton._src.lower.relax_to_vm.infos import to_value_info
@@ -150,7 +151,8 @@ class FunctionLowering:
     def _is_free(self, binding: Binding) -> bool:
         """Whether the binding only gives a name to something that needs no instruction."""
         if isinstance(binding, MatchCast):
-            return self._is_proven(self.value(binding.value), binding.struct_info)
+            value = self.value(binding.value)
+            return self._is_proven(value, binding.struct_info) or self._compare_dims(binding, value)
         value = binding.value
         if isinstance(value, Constant):
             return binding.var in self.native_only
@@ -214,6 +216,20 @@ class FunctionLowering:
         if known is None or self.program.checks_everything or self.scope.binds(info):
             return False
         return struct_info_base_check(info, known, self.program.prover) is BaseCheckResult.Pass
+
+    def _compare_dims(self, binding: MatchCast, value: Value) -> bool:
+        """Emit a cast as comparisons of dims, where that is enough: it need not wait for the value."""
+        if self.program.checks_everything or self.scope.binds(binding.struct_info):
+            return False
+        place = f"{self.name}: match_cast to {binding.var.name_hint}"
+        found = cast_conditions(value, binding.struct_info, place)
+        if found is None:
+            return False
+        slots = self.scope.slots
+        pairs = [[c.place, to_dim_expr(c.found, slots), to_dim_expr(c.expected, slots)] for c in found]
+        if pairs:
+            self.scope.call("vm.builtin.check_dims", [self.scope.heap(), Data([self.scope.slot_names, pairs])])
+        return True
 
     def _match_cast(self, var: Var, value: Value, info: Any) -> Value:
         register = self._cast(self.register(value), info, f"{self.name}: match_cast to {var.name_hint}")

@@ -22,13 +22,14 @@ from baton._src.lower.relax_to_vm.abstract_values import (
     memory_of,
     resolve,
 )
+from baton._src.lower.relax_to_vm.cast_conditions import CastCondition
 from baton._src.lower.relax_to_vm.dims import to_dim_expr
 from baton._src.lower.relax_to_vm.kernel_arguments import c_arguments, in_terms_of, known_dims
 from baton._src.relax.check.variables import prim_vars
 from baton._src.relax.nodes import Constant
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.runtime.dim_expr import DimExpr
-from baton._src.runtime.native_plan import NativeInput, NativeOutput, NativePlan, Place, Step
+from baton._src.runtime.native_plan import DimCondition, NativeInput, NativeOutput, NativePlan, Place, Step
 from baton._src.runtime.value_info import TensorValue
 from baton._src.support.diagnostics import InternalError
 from baton._src.tir.buffer import decl_buffer
@@ -80,6 +81,7 @@ class EntryBuilder:
         self.outputs = list(outputs)
         self.inputs: dict[int, tuple[str, InRegister]] = {v.register: (n, v) for n, v in inputs}
         self.constants: dict[int, Constant] = {}
+        self.conditions: Sequence[CastCondition] = ()
         for call in calls:
             for arg in map(memory_of, call.args):
                 if isinstance(arg, InRegister) and arg.register not in self.inputs:
@@ -117,6 +119,10 @@ class EntryBuilder:
             tuple(range(len(self.constants))),
             to_dim_expr(memory.total, slots) if isinstance(memory.total, PrimExpr) else memory.total,
             tuple(steps),
+            tuple(
+                DimCondition(c.place, to_dim_expr(c.found, slots), to_dim_expr(c.expected, slots))
+                for c in self.conditions
+            ),
         )
         function = PrimFunc([words.table], SeqStmt(tuple(body)), attrs={"global_symbol": self.name})
         registers = tuple(v for _, v in self.inputs.values())
@@ -190,6 +196,8 @@ class EntryBuilder:
             dims = [d for info in (*call.arg_infos, *call.outputs) for d in info.shape.values]
             for dim in (*dims, *call.scalars):
                 used.update(dict.fromkeys(prim_vars(dim)))
+        for condition in self.conditions:
+            used.update(dict.fromkeys((*prim_vars(condition.found), *prim_vars(condition.expected))))
         return tuple(v for v in used if v not in shown), tuple(shown)
 
     def _step(

@@ -15,13 +15,25 @@ from baton._src.lower.relax_to_vm.abstract_values import (
     View,
     resolve,
 )
+from baton._src.lower.relax_to_vm.cast_conditions import CastCondition, cast_conditions
 from baton._src.lower.relax_to_vm.infos import to_value_info
 from baton._src.lower.relax_to_vm.kernel_calls import as_kernel_call, as_view
 from baton._src.lower.relax_to_vm.native_entry import EntryBuilder, live_calls
 from baton._src.lower.relax_to_vm.program import Program
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, tir_vars_in_struct_info
-from baton._src.relax.nodes import Call, Constant, Function, SeqExpr, ShapeExpr, Tuple, TupleGetItem, Var, VarBinding
+from baton._src.relax.nodes import (
+    Call,
+    Constant,
+    Function,
+    MatchCast,
+    SeqExpr,
+    ShapeExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
 from baton._src.relax.struct_info import ObjectStructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.support.diagnostics import InternalError
 
@@ -31,7 +43,7 @@ def as_whole_native(program: Program, name: str, function: Function, public: boo
     found = _collect(program, function)
     if found is None:
         return False
-    calls, result, params = found
+    calls, result, params, conditions = found
     outputs = _outputs(result)
     live = live_calls(calls, outputs)
     if not live:
@@ -39,6 +51,7 @@ def as_whole_native(program: Program, name: str, function: Function, public: boo
     builder = EntryBuilder(name, live, outputs, params)
     constants = [c for c in _constants(result) if id(c.data) not in builder.constants]
     builder.constants.update({id(c.data): c for c in constants})
+    builder.conditions = conditions
     entry = builder.build()
     if entry.scalars or len(entry.inputs) != len(params):
         return False
@@ -52,7 +65,7 @@ def as_whole_native(program: Program, name: str, function: Function, public: boo
     return True
 
 
-Collected = tuple[list[KernelCall], Value, list[tuple[str, InRegister]]]
+Collected = tuple[list[KernelCall], Value, list[tuple[str, InRegister]], list[CastCondition]]
 
 
 def _collect(program: Program, function: Function) -> Collected | None:
@@ -79,8 +92,18 @@ def _collect(program: Program, function: Function) -> Collected | None:
         raise KeyError(expr)
 
     calls: list[KernelCall] = []
+    conditions: list[CastCondition] = []
+    bindable = {v for p in function.params for v in definable_tir_vars_in_struct_info(p.struct_info)}
     try:
         for binding in (b for block in function.body.blocks for b in block.bindings):
+            if isinstance(binding, MatchCast):
+                source = value(binding.value)
+                found = _conditions(function, binding, source, bindable)
+                if found is None:
+                    return None
+                conditions += found
+                env[binding.var] = source
+                continue
             if not isinstance(binding, VarBinding):
                 return None
             if not isinstance(binding.value, Call):
@@ -102,7 +125,17 @@ def _collect(program: Program, function: Function) -> Collected | None:
         return None
     if not _only_tensors(result):
         return None
-    return calls, result, params  # type: ignore[return-value]
+    return calls, result, params, conditions  # type: ignore[return-value]
+
+
+def _conditions(
+    function: Function, binding: MatchCast, source: Value, bindable: set[Any]
+) -> list[CastCondition] | None:
+    """What a cast demands of dims; None if it binds variables or looks at more than dims."""
+    if not set(tir_vars_in_struct_info(binding.struct_info)) <= bindable:
+        return None
+    name = function.attrs.get("global_symbol", "function")
+    return cast_conditions(source, binding.struct_info, f"{name}: match_cast to {binding.var.name_hint}")
 
 
 def _parameters_fit(function: Function) -> bool:

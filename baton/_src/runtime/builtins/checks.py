@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from baton._src.runtime.constants import Data
-from baton._src.runtime.value_checks import Matcher, check_function, describe, mismatch
+from baton._src.runtime.value_checks import Matcher, check_condition, check_function, describe, mismatch
 from baton._src.runtime.value_checks import check_signature as check_values
 from baton._src.runtime.value_info import FunctionValue, PrimScalar, ShapeValue, TensorValue, TupleValue, ValueInfo
 from baton._src.values.shape import ShapeTuple
@@ -30,6 +30,14 @@ def match_cast(heap: list[Any], info: ValueInfo, facts: Data, value: Any, *shape
     place, slots = facts.content
     Matcher(heap, slots, shapes).check(value, info, place)
     return value
+
+
+def check_dims(heap: list[Any], facts: Data) -> tuple[()]:
+    """Pairs of dims that have to be equal. `facts` is [slot names, [[place, found, expected], ...]]."""
+    names, pairs = facts.content
+    for place, found, expected in pairs:
+        check_condition(found, expected, place, heap, names)
+    return ()
 
 
 def check_tensor_info(value: Any, ndim: int, dtype: str | None, context: str = "") -> tuple[()]:
@@ -69,6 +77,7 @@ def check_func_info(value: Any, context: str = "") -> tuple[()]:
 TABLE: Mapping[str, Callable[..., Any]] = {
     "vm.builtin.check_signature": check_signature,
     "vm.builtin.match_cast": match_cast,
+    "vm.builtin.check_dims": check_dims,
     "vm.builtin.check_tensor_info": check_tensor_info,
     "vm.builtin.check_shape_info": check_shape_info,
     "vm.builtin.check_prim_value_info": check_prim_value_info,

@@ -1,0 +1,43 @@
+"""Casts that only shape variables decide: the value's dims are known as expressions, so nothing has to be looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.lower.relax_to_vm.abstract_values import InRegister, Pending, Value, View
+from baton._src.relax.nodes import ShapeExpr
+from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.tir.expr import IntImm
+
+
+@dataclass(frozen=True)
+class CastCondition:
+    """One dim of a cast that cannot be decided when compiling."""
+
+    place: str
+    found: PrimExpr
+    expected: PrimExpr
+
+
+def cast_conditions(value: Value, info: Any, place: str) -> list[CastCondition] | None:
+    """What has to hold for `value` to fit `info`; None if that takes more than comparing dims.
+
+    `info` must not bind variables (the caller asks `FunctionScope.binds`).
+    """
+    known = value.info if isinstance(value, (InRegister, Pending, View)) else None
+    if not isinstance(known, TensorStructInfo) or not isinstance(info, TensorStructInfo):
+        return None
+    if not isinstance(known.shape, ShapeExpr) or not (info.shape is None or isinstance(info.shape, ShapeExpr)):
+        return None
+    if known.dtype.is_void or info.dtype not in ("void", known.dtype) or info.ndim not in (-1, known.ndim):
+        return None
+    if info.shape is None:
+        return []
+    pairs = zip(known.shape.values, info.shape.values)
+    return [CastCondition(f"{place}: dimension {i}", a, b) for i, (a, b) in enumerate(pairs) if not _same(a, b)]
+
+
+def _same(a: PrimExpr, b: PrimExpr) -> bool:
+    return a is b or (isinstance(a, IntImm) and isinstance(b, IntImm) and a.value == b.value)
