@@ -78,6 +78,8 @@ class AtomTable:
             coefficient = poly[monomial]
             part = self._product(monomial, abs(coefficient), dtype)
             total = operators.add(total, part) if coefficient > 0 else operators.subtract(total, part)
+        if number == 0:
+            return total
         if number < 0:
             return operators.subtract(total, literal(-number, dtype))
         return operators.add(total, literal(number, dtype))
@@ -88,7 +90,7 @@ class AtomTable:
             factor = operators.cast(dtype, self.atoms[index].expr)
             found = factor if found is None else operators.multiply(found, factor)
         assert found is not None
-        return operators.multiply(found, literal(coefficient, dtype))
+        return found if coefficient == 1 else operators.multiply(found, literal(coefficient, dtype))
 
 
 def _emission_order(monomial: Monomial) -> tuple[int, ...]:

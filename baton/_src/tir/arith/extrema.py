@@ -26,8 +26,8 @@ def extremum(ctx: Context, kind: str, operands: Sequence[Poly], dtype: DataType)
 
     def make() -> PrimExpr:
         combine = operators.min if kind == "min" else operators.max
-        total = ctx.atoms.emit(parts[-1], dtype)
-        for part in reversed(parts[:-1]):
+        total = ctx.atoms.emit(parts[0], dtype)
+        for part in parts[1:]:
             total = combine(total, ctx.atoms.emit(part, dtype))
         return total
 

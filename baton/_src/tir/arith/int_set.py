@@ -54,6 +54,7 @@ def _end(analyzer: Analyzer, a: PrimExpr | None, b: PrimExpr | None, least: bool
 def eval_set(expr: PrimExpr, domains: Mapping[Var, Range], analyzer: Analyzer | None = None) -> IntSet:
     """The values of `expr` while each variable of `domains` runs over its range (taken not to be empty)."""
     knows = analyzer or Analyzer()
+    canonical(knows.context, expr)  # names the atoms in reading order, which is the order they are written in
     for var, domain in domains.items():
         knows.bind(var, domain)
     ctx = knows.context

@@ -1,0 +1,88 @@
+"""Copies of a buffer in another storage scope: read through one, or written to one first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.ir.expr import Range
+from baton._src.ir.traverse import substitute
+from baton._src.tir import expr as tir
+from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer, BufferRegion, decl_buffer
+from baton._src.tir.expr import IterVar
+from baton._src.tir.schedule.tree import find_block, path_to, refuse, replace, replace_buffer
+
+
+def cache_read(root: st.Stmt, name: str, index: int, scope: str) -> tuple[st.Stmt, str]:
+    """Copy the `index`-th buffer that the block reads beforehand; the block reads the copy."""
+    realize = find_block(root, name)
+    source = _pick(realize.block.reads, index, name, "reads").buffer
+    copy = _like(source, scope)
+    moved = replace_buffer(realize, source, copy)
+    nest, block_name = _copy_nest(source, copy)
+    return _insert(root, realize, moved, nest, copy, before=True), block_name
+
+
+def cache_write(root: st.Stmt, name: str, index: int, scope: str) -> tuple[st.Stmt, str]:
+    """Let the block write a buffer of its own, copied to the `index`-th buffer it wrote afterwards."""
+    realize = find_block(root, name)
+    target = _pick(realize.block.writes, index, name, "writes").buffer
+    copy = _like(target, scope)
+    moved = replace_buffer(realize, target, copy)
+    nest, block_name = _copy_nest(copy, target, name=f"{target.name}_copy")
+    return _insert(root, realize, moved, nest, copy, before=False), block_name
+
+
+def set_scope(root: st.Stmt, name: str, index: int, scope: str) -> st.Stmt:
+    """Move the `index`-th buffer that the block writes to another storage scope."""
+    buffer = _pick(find_block(root, name).block.writes, index, name, "writes").buffer
+    pointer = tir.Var(buffer.data.name, buffer.data.dtype, pointee=buffer.data.pointee, scope=scope)
+    new = substitute(buffer, {buffer.data: pointer})
+    found: st.Stmt = substitute(root, {buffer: new})
+    return found
+
+
+def _pick(regions: tuple[BufferRegion, ...], index: int, name: str, what: str) -> BufferRegion:
+    if not 0 <= index < len(regions):
+        raise refuse(f"block {name} {what} {len(regions)} buffers: there is no number {index}")
+    return regions[index]
+
+
+def _like(buffer: Buffer, scope: str) -> Buffer:
+    return decl_buffer(buffer.shape, buffer.dtype, f"{buffer.name}_{scope or 'global'}", scope=scope)
+
+
+def _copy_nest(source: Buffer, target: Buffer, name: str | None = None) -> tuple[st.Stmt, str]:
+    loops = [tir.Var(f"ax{i}", d.dtype) for i, d in enumerate(target.shape)]
+    axes = [tir.Var(f"v{i}", d.dtype) for i, d in enumerate(target.shape)]
+    iters = [IterVar(Range(tir.IntImm(d.dtype, 0), d), v) for d, v in zip(target.shape, axes)]
+    point = tuple(Range(v, tir.IntImm(v.dtype, 1)) for v in axes)
+    store = st.BufferStore(target, tir.BufferLoad(source, tuple(axes)), tuple(axes))
+    label = name or target.name
+    block = st.Block(iters, (BufferRegion(source, point),), (BufferRegion(target, point),), label, store)
+    body: st.Stmt = st.BlockRealize(tuple(loops), tir.IntImm("bool", 1), block)
+    for var, dim in zip(reversed(loops), reversed(target.shape)):
+        body = st.For(var, 0, dim, st.ForKind.SERIAL, body)
+    return body, label
+
+
+def _insert(root: st.Stmt, old: st.Stmt, new: Any, nest: st.Stmt, buffer: Buffer, before: bool) -> st.Stmt:
+    """Put `nest` beside the outermost loop around `old` below its enclosing block, which allocates `buffer`."""
+    path = path_to(root, old)
+    place = max(i for i, item in enumerate(path[:-1]) if isinstance(item, st.Block))
+    outer = path[place]
+    assert isinstance(outer, st.Block)
+    top = path[place + 1]
+    if isinstance(top, st.SeqStmt):
+        top = path[place + 2]
+    changed = replace(top, {old: new})
+    pair = (nest, changed) if before else (changed, nest)
+    if isinstance(path[place + 1], st.SeqStmt):
+        sequence = path[place + 1]
+        assert isinstance(sequence, st.SeqStmt)
+        seq = tuple(part for s in sequence.seq for part in (pair if s is top else (s,)))
+        body: st.Stmt = st.SeqStmt(seq)
+    else:
+        body = st.SeqStmt(pair)
+    block = outer.with_fields(body=body, alloc_buffers=(*outer.alloc_buffers, buffer))
+    return replace(root, {outer: block})

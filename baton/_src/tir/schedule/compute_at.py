@@ -1,0 +1,132 @@
+"""Moving a block under a loop of its reader (or of its producer): only what that loop's body needs is computed there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.traverse import post_order
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.buffer import BufferRegion
+from baton._src.tir.regions import point_regions
+from baton._src.tir.schedule.tree import (
+    find_block,
+    find_loop,
+    is_true,
+    realizes,
+    refuse,
+    remove,
+    replace,
+    simplify,
+    without_blocks,
+)
+
+
+def compute_at(root: st.Stmt, name: str, var: tir.Var) -> st.Stmt:
+    """The block, for the region that the body of the loop reads, first thing inside the loop."""
+    realize = find_block(root, name)
+    _require_complete(realize)
+    written = {w.buffer for w in realize.block.writes}
+    readers = [r for r in realizes(root) if r is not realize and r.block.iter_vars and _touches(r.block.reads, written)]
+    inside = set(realizes(find_loop(root, var)))
+    missing = [r.block.name_hint for r in readers if r not in inside]
+    if missing or not readers:
+        raise refuse(f"{', '.join(missing) or 'nobody'} reads {name} outside of the loop over {var.name}")
+    return _moved(root, realize, var, lambda body: point_regions(body)[0], before=True)
+
+
+def reverse_compute_at(root: st.Stmt, name: str, var: tir.Var) -> st.Stmt:
+    """The block, for the region that the body of the loop writes, last thing inside the loop."""
+    realize = find_block(root, name)
+    _require_complete(realize)
+    read = {r.buffer for r in realize.block.reads}
+    inside = set(realizes(find_loop(root, var)))
+    writers = [r for r in realizes(root) if r is not realize and r.block.iter_vars and _touches(r.block.writes, read)]
+    if not writers or any(w not in inside for w in writers):
+        raise refuse(f"{name} needs results from outside of the loop over {var.name}")
+    return _moved(root, realize, var, lambda body: point_regions(body)[1], before=False)
+
+
+def _touches(regions: tuple[BufferRegion, ...], buffers: set[object]) -> bool:
+    return any(region.buffer in buffers for region in regions)
+
+
+def _require_complete(realize: st.BlockRealize) -> None:
+    if not is_true(realize.predicate):
+        raise refuse(f"block {realize.block.name_hint} runs under a condition", help="move it before splitting its loops")
+
+
+def _moved(
+    root: st.Stmt,
+    realize: st.BlockRealize,
+    var: tir.Var,
+    regions: Callable[[st.Stmt], list[BufferRegion]],
+    before: bool,
+) -> st.Stmt:
+    block = realize.block
+    root = remove(root, realize)
+    loop = find_loop(root, var)
+    shared = block.writes if before else block.reads
+    wanted = [r for r in regions(without_blocks(loop.body)) if any(r.buffer is s.buffer for s in shared)]
+    nest = _nest(realize, wanted, before)
+    parts = (nest, loop.body) if before else (loop.body, nest)
+    flat = [s for p in parts for s in (p.seq if isinstance(p, st.SeqStmt) else (p,))]
+    return replace(root, {loop: loop.with_fields(body=st.SeqStmt(tuple(flat)))})
+
+
+def _nest(realize: st.BlockRealize, wanted: list[BufferRegion], before: bool) -> st.Stmt:
+    """Loops over the part of the block's axes that `wanted` asks for; axes it does not fix run over their whole range."""
+    block = realize.block
+    ranges: dict[tir.Var, Range] = {}
+    for region in wanted:
+        for own in block.writes if before else block.reads:
+            if own.buffer is region.buffer:
+                _match(own, region, {iv.var for iv in block.iter_vars}, ranges)
+    loops: list[tuple[tir.Var, PrimExpr]] = []
+    values: list[PrimExpr] = []
+    predicate = realize.predicate
+    for axis in block.iter_vars:
+        assert axis.dom is not None
+        domain = ranges.get(axis.var, axis.dom)
+        extent = simplify(domain.extent)
+        start = simplify(domain.min)
+        if isinstance(extent, tir.IntImm) and extent.value == 1:
+            value: PrimExpr = start
+        else:
+            fresh = tir.Var(f"ax_{axis.var.name.removeprefix('v_')}", axis.var.dtype)
+            loops.append((fresh, extent))
+            value = ops.add(start, fresh)
+        values.append(value)
+        if domain is not axis.dom:
+            predicate = _bounded(predicate, value, axis.dom, fits=_certainly_inside(domain, axis.dom))
+    body: st.Stmt = realize.with_fields(iter_values=tuple(values), predicate=predicate)
+    for fresh, extent in reversed(loops):
+        body = st.For(fresh, 0, extent, st.ForKind.SERIAL, body)
+    return body
+
+
+def _match(own: BufferRegion, region: BufferRegion, axes: set[tir.Var], ranges: dict[tir.Var, Range]) -> None:
+    for mine, asked in zip(own.region, region.region):
+        one = isinstance(mine.extent, tir.IntImm) and mine.extent.value == 1
+        if one and isinstance(mine.min, tir.Var) and mine.min in axes and mine.min not in ranges:
+            ranges[mine.min] = asked
+
+
+def _certainly_inside(part: Range, whole: Range) -> bool:
+    """Whether no condition is needed: the part is one point or the whole of it (padding reads may run over)."""
+    constant = [e.value for e in (part.min, part.extent, whole.min, whole.extent) if isinstance(e, tir.IntImm)]
+    if len(constant) == 4:
+        low, count, begin, size = constant
+        return begin <= low and low + count <= begin + size
+    return not any(isinstance(n, tir.Var) for n in post_order(part.min)) and part.extent is whole.extent
+
+
+def _bounded(predicate: PrimExpr, value: PrimExpr, domain: Range, fits: bool) -> PrimExpr:
+    if fits:
+        return predicate
+    upper = ops.build("less", value, ops.add(domain.min, domain.extent))
+    lower = ops.build("greater_equal", value, domain.min)
+    both = ops.logical_and(lower, upper)
+    return both if is_true(predicate) else ops.logical_and(predicate, both)

@@ -1,0 +1,152 @@
+"""Loops: split, fuse, reorder, and how their iterations run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.traverse import post_order, rewrite, substitute
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.schedule.tree import find_loop, path_to, refuse, replace, simplify, with_condition
+
+
+def split(root: st.Stmt, var: tir.Var, factors: Sequence[Any]) -> tuple[st.Stmt, list[tir.Var]]:
+    """One loop as several nested ones; a None among the factors is what is left (rounded up, under a condition)."""
+    loop = find_loop(root, var)
+    dtype = var.dtype
+    sizes: list[PrimExpr | None] = [None if f is None else ops.cast(dtype, ops.convert(f)) for f in factors]
+    if sum(s is None for s in sizes) > 1:
+        raise refuse("split takes one None at most")
+    known: PrimExpr = tir.IntImm(dtype, 1)
+    for size in sizes:
+        known = known if size is None else ops.multiply(known, size)
+    extents = [simplify(ops.ceildiv(loop.extent, known)) if s is None else s for s in sizes]
+    total = simplify(_product(extents, dtype))
+    inner = [tir.Var(f"{var.name}_{i}", dtype) for i in range(len(extents))]
+    place: PrimExpr = tir.IntImm(dtype, 0)
+    for part, extent in zip(inner, extents):
+        place = ops.add(ops.multiply(place, extent), part)
+    body = substitute(loop.body, {var: ops.add(loop.min, place)})
+    gap = simplify(ops.subtract(total, loop.extent))
+    if isinstance(gap, tir.IntImm) and gap.value < 0:
+        raise refuse(f"the factors {list(factors)} cover fewer iterations than the loop over {var.name} has")
+    if not (isinstance(gap, tir.IntImm) and gap.value == 0):
+        body = under_condition(body, ops.build("less", place, loop.extent))
+    for part, extent in zip(reversed(inner), reversed(extents)):
+        body = st.For(part, 0, extent, loop.kind, body, annotations=loop.annotations)
+    return replace(root, {loop: body}), inner
+
+
+def _product(extents: Sequence[PrimExpr], dtype: Any) -> PrimExpr:
+    total: PrimExpr = tir.IntImm(dtype, 1)
+    for extent in extents:
+        total = ops.multiply(total, extent)
+    return total
+
+
+def under_condition(body: st.Stmt, condition: PrimExpr) -> st.Stmt:
+    """The outermost blocks of `body` under one more condition."""
+    if isinstance(body, st.BlockRealize):
+        return with_condition(body, condition)
+    match body:
+        case st.For() | st.LetStmt() | st.AttrStmt():
+            return body.with_fields(body=under_condition(body.body, condition))
+        case st.SeqStmt(seq=seq):
+            return st.SeqStmt(tuple(under_condition(s, condition) for s in seq))
+        case _:
+            return st.IfThenElse(condition, body)
+
+
+def fuse(root: st.Stmt, variables: Sequence[tir.Var]) -> tuple[st.Stmt, tir.Var]:
+    """Perfectly nested loops as one, outermost first."""
+    loops = [find_loop(root, v) for v in variables]
+    for outer, inner in zip(loops, loops[1:]):
+        if outer.body is not inner:
+            raise refuse(f"{inner.loop_var.name} is not the only thing inside {outer.loop_var.name}")
+    if any(not (isinstance(loop.min, tir.IntImm) and loop.min.value == 0) for loop in loops):
+        raise refuse("fuse takes loops that start at 0")
+    dtype = loops[0].loop_var.dtype
+    fused = tir.Var("_".join(v.name for v in variables) + "_fused", dtype)
+    rest: PrimExpr = fused
+    values: dict[tir.Var, PrimExpr] = {}
+    for loop in reversed(loops[1:]):
+        extent = ops.cast(dtype, loop.extent)
+        values[loop.loop_var] = ops.cast(loop.loop_var.dtype, ops.floormod(rest, extent))
+        rest = ops.floordiv(rest, extent)
+    values[loops[0].loop_var] = rest
+    extent = simplify(_product([ops.cast(dtype, loop.extent) for loop in loops], dtype))
+    body = substitute(loops[-1].body, values)
+    return replace(root, {loops[0]: st.For(fused, 0, extent, loops[0].kind, body)}), fused
+
+
+def reorder(root: st.Stmt, variables: Sequence[tir.Var]) -> st.Stmt:
+    """The given loops in the given order; they must form one chain with nothing else between them."""
+    loops = [find_loop(root, v) for v in variables]
+    depths = {loop: len(path_to(root, loop)) for loop in loops}
+    ordered = sorted(loops, key=lambda loop: depths[loop])
+    top, bottom = ordered[0], ordered[-1]
+    chain: list[st.For] = []
+    item: st.Stmt = top
+    while isinstance(item, st.For):
+        chain.append(item)
+        if item is bottom:
+            break
+        item = item.body
+    if chain[-1] is not bottom or any(loop not in chain for loop in loops):
+        raise refuse("reorder takes loops of one chain with nothing else between them")
+    moved = iter(loops)
+    arranged = [next(moved) if loop in depths else loop for loop in chain]
+    for place, loop in enumerate(arranged):
+        bound_later = {later.loop_var for later in arranged[place + 1 :]}
+        if any(n in bound_later for e in (loop.min, loop.extent) for n in post_order(e)):
+            raise refuse(f"the bounds of {loop.loop_var.name} depend on a loop that would be inside it")
+    body = bottom.body
+    for loop in reversed(arranged):
+        body = loop.with_fields(body=body)
+    return replace(root, {top: body})
+
+
+def set_kind(root: st.Stmt, var: tir.Var, kind: st.ForKind) -> st.Stmt:
+    """How the iterations run. Parallel and vectorised iterations must not belong to a reduction."""
+    loop = find_loop(root, var)
+    if kind in (st.ForKind.PARALLEL, st.ForKind.VECTORIZED):
+        for item in post_order(loop.body):
+            if isinstance(item, st.BlockRealize):
+                for axis, value in zip(item.block.iter_vars, item.iter_values):
+                    if axis.iter_type == "reduce" and any(n is var for n in post_order(value)):
+                        raise refuse(
+                            f"the loop over {var.name} carries the reduction of block {item.block.name_hint}",
+                            help="split the reduction off (rfactor) or choose a data-parallel loop",
+                        )
+    return replace(root, {loop: loop.with_fields(kind=kind)})
+
+
+def annotate(root: st.Stmt, var: tir.Var, key: str, value: Any) -> st.Stmt:
+    """Set (or with None remove) an annotation of a loop."""
+    loop = find_loop(root, var)
+    found = {k: v for k, v in loop.annotations.items() if k != key}
+    if value is not None:
+        found[key] = value
+    return replace(root, {loop: loop.with_fields(annotations=found)})
+
+
+def domains_around(root: st.Stmt, target: st.Stmt) -> dict[tir.Var, Range]:
+    """The ranges of loops around a statement."""
+    return {
+        item.loop_var: Range(item.min, item.extent) for item in path_to(root, target)[:-1] if isinstance(item, st.For)
+    }
+
+
+def without_unit_loops(root: st.Stmt) -> st.Stmt:
+    """Loops of one iteration replaced by their bodies."""
+
+    def rule(node: Any) -> Any:
+        if isinstance(node, st.For) and isinstance(node.extent, tir.IntImm) and node.extent.value == 1:
+            return substitute(node.body, {node.loop_var: node.min})
+        return None
+
+    found: st.Stmt = rewrite(root, rule)
+    return found

@@ -1,0 +1,57 @@
+"""Reductions: the initialisation as a block of its own."""
+
+from __future__ import annotations
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.traverse import post_order, substitute
+from baton._src.tir import expr as tir
+from baton._src.tir import stmt as st
+from baton._src.tir.expr import IterVar
+from baton._src.tir.schedule.tree import find_block, find_loop, path_to, refreshed, refuse, replace
+
+
+def decompose_reduction(root: st.Stmt, name: str, var: tir.Var) -> tuple[st.Stmt, str]:
+    """The block's initialisation, as the block `<name>_init` in front of the loop over `var`."""
+    realize = find_block(root, name)
+    block = realize.block
+    if block.init is None:
+        raise refuse(f"block {name} has no initialisation")
+    loop = find_loop(root, var)
+    path = path_to(loop, realize)
+    below = [item for item in path if isinstance(item, st.For)]
+    reduced = _reduced_variables(realize)
+    outer = [item for item in path_to(root, loop)[:-1] if isinstance(item, st.For)]
+    if any(item.loop_var in reduced for item in outer):
+        raise refuse(f"a loop outside of {var.name} reduces: the initialisation would run more than once")
+    fresh_axes: dict[tir.Var, PrimExpr] = {}
+    iters: list[IterVar] = []
+    values: list[PrimExpr] = []
+    start = {item.loop_var: item.min for item in below if item.loop_var in reduced}
+    fresh = {i.loop_var: tir.Var(f"{i.loop_var.name}_init", i.loop_var.dtype) for i in below if i.loop_var not in reduced}
+    for axis, value in zip(block.iter_vars, realize.iter_values):
+        if axis.iter_type == "reduce":
+            continue
+        own = tir.Var(f"{axis.var.name}_init", axis.var.dtype)
+        fresh_axes[axis.var] = own
+        iters.append(IterVar(axis.dom, own))
+        values.append(substitute(value, fresh))
+    body = substitute(block.init, fresh_axes)
+    label = f"{name}_init"
+    init = refreshed(st.Block(tuple(iters), (), (), label, body))
+    predicate = substitute(realize.predicate, {**start, **fresh})
+    nest: st.Stmt = st.BlockRealize(tuple(values), predicate, init)
+    for item in reversed(below):
+        if item.loop_var in fresh:
+            nest = st.For(fresh[item.loop_var], item.min, item.extent, st.ForKind.SERIAL, nest)
+    updated = replace(loop, {realize: realize.with_fields(block=block.with_fields(init=None))})
+    return replace(root, {loop: st.SeqStmt((nest, updated))}), label
+
+
+def _reduced_variables(realize: st.BlockRealize) -> set[tir.Var]:
+    return {
+        n
+        for axis, value in zip(realize.block.iter_vars, realize.iter_values)
+        if axis.iter_type == "reduce"
+        for n in post_order(value)
+        if isinstance(n, tir.Var)
+    }

@@ -1,0 +1,228 @@
+"""`Schedule`: TVM's `tir.Schedule` over one PrimFunc (or a module of them).
+
+    sch = Schedule(func)
+    block = sch.get_block("C")
+    i, j, k = sch.get_loops(block)
+    i0, i1 = sch.split(i, [None, 12])
+    sch.reorder(i0, j, k, i1)
+    sch.vectorize(j)
+    sch.func
+
+Each primitive checks that it keeps the meaning and raises `DiagnosticError` (`schedule`) if it cannot tell. Blocks are named;
+a loop handle stays valid until a primitive replaces the loop. Primitives of TVM that are not here: rfactor, tensorize, blockize,
+pad_einsum, storage_align, transform_layout, sampling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import rewrite
+from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer
+from baton._src.tir.expr import Var
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.schedule import cache, compute_at, inline, loops, reduction
+from baton._src.tir.schedule.tree import find_block, find_loop, path_to, realizes, refuse
+
+
+@dataclass(frozen=True, eq=False)
+class BlockRV:
+    """A block, by name."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class LoopRV:
+    """A loop, by its variable."""
+
+    var: Var
+
+
+class Schedule:
+    """See the module. `func` is the function as it stands now."""
+
+    def __init__(self, mod: PrimFunc | IRModule, func_name: str | None = None) -> None:
+        self._module: IRModule | None = None
+        self._name = func_name or "main"
+        if isinstance(mod, IRModule):
+            kernels = [v.name_hint for v, f in mod.functions.items() if isinstance(f, PrimFunc)]
+            self._name = func_name or ("main" if "main" in kernels else kernels[0] if len(kernels) == 1 else "main")
+            self._module = mod
+            mod = mod[self._name]
+        if not isinstance(mod, PrimFunc):
+            raise refuse("a Schedule is made of a PrimFunc or a module with one")
+        self.func: PrimFunc = mod.with_fields(body=_with_unique_names(mod.body))
+
+    @property
+    def mod(self) -> IRModule:
+        """The module with the function as it stands."""
+        if self._module is None:
+            return IRModule({self._name: self.func})
+        return self._module.with_function(self._module.get_global_var(self._name), self.func)
+
+    def copy(self) -> Schedule:
+        """An independent schedule from here on."""
+        return Schedule(self.func) if self._module is None else Schedule(self.mod, self._name)
+
+    # --------------------------------------------------------------------------------------------- looking
+
+    def get_block(self, name: str, func_name: str | None = None) -> BlockRV:
+        """The block called `name`."""
+        del func_name
+        find_block(self.func.body, name)
+        return BlockRV(name)
+
+    def get_loops(self, block: BlockRV) -> list[LoopRV]:
+        """The loops around a block up to the next block outside, outermost first."""
+        path = path_to(self.func.body, find_block(self.func.body, block.name))[:-1]
+        found: list[LoopRV] = []
+        for item in path:
+            if isinstance(item, st.Block):
+                found = []
+            elif isinstance(item, st.For):
+                found.append(LoopRV(item.loop_var))
+        return found
+
+    def get_child_blocks(self, parent: BlockRV | LoopRV) -> list[BlockRV]:
+        """The blocks directly inside a block or loop."""
+        top = self.get(parent)
+        body = top.body
+        all_inside = realizes(body)
+        nested = {inner for outer in all_inside for inner in realizes(outer.block.body)}
+        return [BlockRV(r.block.name_hint) for r in all_inside if r not in nested]
+
+    def get_producers(self, block: BlockRV) -> list[BlockRV]:
+        """The blocks whose results a block reads."""
+        read = {r.buffer for r in self.get(block).reads}
+        return [BlockRV(b.name_hint) for b in self._blocks() if read & {w.buffer for w in b.writes}]
+
+    def get_consumers(self, block: BlockRV) -> list[BlockRV]:
+        """The blocks that read a block's results."""
+        written = {w.buffer for w in self.get(block).writes}
+        return [BlockRV(b.name_hint) for b in self._blocks() if written & {r.buffer for r in b.reads}]
+
+    def _blocks(self) -> list[st.Block]:
+        return [r.block for r in realizes(self.func.body) if r.block.iter_vars]
+
+    def get(self, handle: BlockRV | LoopRV) -> Any:
+        """The `Block` or `For` behind a handle."""
+        if isinstance(handle, BlockRV):
+            return find_block(self.func.body, handle.name).block
+        return find_loop(self.func.body, handle.var)
+
+    # ----------------------------------------------------------------------------------------------- loops
+
+    def split(self, loop: LoopRV, factors: Sequence[Any], preserve_unit_iters: bool = True) -> list[LoopRV]:
+        """Nested loops of these extents; one factor may be None. Extents that do not divide are guarded."""
+        del preserve_unit_iters
+        body, made = loops.split(self.func.body, loop.var, factors)
+        self._set(body)
+        return [LoopRV(v) for v in made]
+
+    def fuse(self, *handles: LoopRV, preserve_unit_iters: bool = True) -> LoopRV:
+        """Perfectly nested loops as one."""
+        del preserve_unit_iters
+        body, made = loops.fuse(self.func.body, [h.var for h in handles])
+        self._set(body)
+        return LoopRV(made)
+
+    def reorder(self, *handles: LoopRV) -> None:
+        """Loops of one chain in this order."""
+        self._set(loops.reorder(self.func.body, [h.var for h in handles]))
+
+    def vectorize(self, loop: LoopRV) -> None:
+        """Compute the iterations in vector registers."""
+        self._set(loops.set_kind(self.func.body, loop.var, st.ForKind.VECTORIZED))
+
+    def parallel(self, loop: LoopRV) -> None:
+        """Share the iterations between threads."""
+        self._set(loops.set_kind(self.func.body, loop.var, st.ForKind.PARALLEL))
+
+    def unroll(self, loop: LoopRV) -> None:
+        """Write the iterations out."""
+        self._set(loops.set_kind(self.func.body, loop.var, st.ForKind.UNROLLED))
+
+    def bind(self, loop: LoopRV, thread_axis: str) -> None:
+        """GPU threads: there are none on the targets of this compiler."""
+        raise refuse(f"{loop.var.name} cannot be bound to {thread_axis}: CPU targets have no GPU threads", "use parallel")
+
+    def annotate(self, handle: LoopRV, ann_key: str, ann_val: Any) -> None:
+        """Set an annotation of a loop."""
+        self._set(loops.annotate(self.func.body, handle.var, ann_key, ann_val))
+
+    def unannotate(self, handle: LoopRV, ann_key: str) -> None:
+        """Remove an annotation of a loop."""
+        self._set(loops.annotate(self.func.body, handle.var, ann_key, None))
+
+    # ---------------------------------------------------------------------------------------------- blocks
+
+    def compute_inline(self, block: BlockRV) -> None:
+        """Compute an elementwise block where it is read."""
+        self._set(inline.compute_inline(self.func.body, block.name, self._params()))
+
+    def reverse_compute_inline(self, block: BlockRV) -> None:
+        """Apply an elementwise block where its input is made."""
+        self._set(inline.reverse_compute_inline(self.func.body, block.name, self._params()))
+
+    def compute_at(self, block: BlockRV, loop: LoopRV, preserve_unit_loops: bool = False, index: int = -1) -> None:
+        """Compute what an iteration of the loop needs of a block, inside it."""
+        del preserve_unit_loops, index
+        self._set(compute_at.compute_at(self.func.body, block.name, loop.var))
+
+    def reverse_compute_at(
+        self, block: BlockRV, loop: LoopRV, preserve_unit_loops: bool = False, index: int = -1
+    ) -> None:
+        """Compute a block for what an iteration of the loop has made, inside it."""
+        del preserve_unit_loops, index
+        self._set(compute_at.reverse_compute_at(self.func.body, block.name, loop.var))
+
+    def cache_read(self, block: BlockRV, read_buffer_index: int, storage_scope: str) -> BlockRV:
+        """Read a buffer through a copy; returns the copying block."""
+        body, name = cache.cache_read(self.func.body, block.name, read_buffer_index, storage_scope)
+        self._set(body)
+        return BlockRV(name)
+
+    def cache_write(self, block: BlockRV, write_buffer_index: int, storage_scope: str) -> BlockRV:
+        """Write a buffer through a copy; returns the copying block."""
+        body, name = cache.cache_write(self.func.body, block.name, write_buffer_index, storage_scope)
+        self._set(body)
+        return BlockRV(name)
+
+    def set_scope(self, block: BlockRV, buffer_index: int, storage_scope: str) -> None:
+        """Where a buffer that the block writes is stored."""
+        self._set(cache.set_scope(self.func.body, block.name, buffer_index, storage_scope))
+
+    def decompose_reduction(self, block: BlockRV, loop: LoopRV) -> BlockRV:
+        """The initialisation of a reduction as a block in front of a loop."""
+        body, name = reduction.decompose_reduction(self.func.body, block.name, loop.var)
+        self._set(body)
+        return BlockRV(name)
+
+    def _params(self) -> set[Buffer]:
+        return set(self.func.buffer_map.values())
+
+    def _set(self, body: st.Stmt) -> None:
+        self.func = self.func.with_fields(body=_with_unique_names(body))
+
+
+def _with_unique_names(body: st.Stmt) -> st.Stmt:
+    """Blocks have names of their own (the first keeps its)."""
+    taken: set[str] = set()
+
+    def rule(node: Any) -> Any:
+        if not isinstance(node, st.Block):
+            return None
+        name, count = node.name_hint, 0
+        while name in taken:
+            count += 1
+            name = f"{node.name_hint}_{count}"
+        taken.add(name)
+        return None if name == node.name_hint else node.with_fields(name_hint=name)
+
+    found: st.Stmt = rewrite(body, rule)
+    return found

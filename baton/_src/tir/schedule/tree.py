@@ -1,0 +1,137 @@
+"""Finding statements in a PrimFunc's body, and replacing them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.traverse import children, post_order, rewrite, substitute
+from baton._src.support.diagnostics import DiagnosticError, fail
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.buffer import Buffer
+from baton._src.tir.regions import access_regions
+
+
+def refuse(message: str, help: str | None = None) -> DiagnosticError:
+    """The error of a primitive that does not apply."""
+    return fail("schedule", message, help=help)
+
+
+def realizes(root: st.Stmt) -> list[st.BlockRealize]:
+    """Every block's realisation, inner ones first."""
+    return [n for n in post_order(root) if isinstance(n, st.BlockRealize)]
+
+
+def find_block(root: st.Stmt, name: str) -> st.BlockRealize:
+    """The realisation of the block called `name`."""
+    for item in realizes(root):
+        if item.block.name_hint == name:
+            return item
+    known = ", ".join(r.block.name_hint for r in realizes(root))
+    raise refuse(f"there is no block {name!r}", help=f"the function has: {known}")
+
+
+def find_loop(root: st.Stmt, var: tir.Var) -> st.For:
+    """The loop over `var`."""
+    for item in post_order(root):
+        if isinstance(item, st.For) and item.loop_var is var:
+            return item
+    raise refuse(f"the loop over {var.name} is gone", help="an earlier primitive replaced it: use the loops it returned")
+
+
+def path_to(root: st.Stmt, target: st.Stmt) -> list[st.Stmt]:
+    """The statements from `root` down to `target`, both included."""
+    path: list[st.Stmt] = []
+    stack: list[tuple[st.Stmt, bool]] = [(root, False)]
+    while stack:
+        item, leaving = stack.pop()
+        if leaving:
+            path.pop()
+            continue
+        path.append(item)
+        if item is target:
+            return path
+        stack.append((item, True))
+        stack += [(c, False) for c in reversed(children(item)) if isinstance(c, st.Stmt)]
+    raise refuse("the statement is not part of the function")
+
+
+def replace(root: st.Stmt, changes: Mapping[st.Stmt, st.Stmt]) -> st.Stmt:
+    """`root` with statements replaced (by identity)."""
+    changed: dict[Any, Any] = {}
+
+    def rule(node: Any) -> Any:
+        return changed.get(node)
+
+    changed.update(changes)
+    found: st.Stmt = rewrite(root, rule)
+    return found
+
+
+def remove(root: st.Stmt, target: st.Stmt) -> st.Stmt:
+    """`root` without `target` and without the loops around it that are then empty."""
+    path = path_to(root, target)
+    for place in range(len(path) - 2, -1, -1):
+        parent, child = path[place], path[place + 1]
+        if isinstance(parent, st.SeqStmt):
+            left = tuple(s for s in parent.seq if s is not child)
+            return replace(root, {parent: left[0] if len(left) == 1 else st.SeqStmt(left)})
+        if isinstance(parent, st.Block):
+            raise refuse("the block is all there is: it cannot be removed")
+    raise refuse("the block is all there is: it cannot be removed")
+
+
+def simplify(expr: PrimExpr, domains: Mapping[tir.Var, Any] | None = None) -> PrimExpr:
+    """The simplifier's form of `expr`, given ranges of variables."""
+    analyzer = Analyzer()
+    for var, domain in (domains or {}).items():
+        analyzer.bind(var, domain)
+    found: PrimExpr = analyzer.simplify(expr)
+    return found
+
+
+def is_true(condition: PrimExpr) -> bool:
+    return isinstance(condition, tir.IntImm) and condition.value == 1
+
+
+def with_condition(realize: st.BlockRealize, condition: PrimExpr) -> st.BlockRealize:
+    """The realisation under one more condition."""
+    joined = condition if is_true(realize.predicate) else ops.logical_and(realize.predicate, condition)
+    return realize.with_fields(predicate=joined)
+
+
+def refreshed(block: st.Block) -> st.Block:
+    """The block with reads and writes as its body has them."""
+    reads, writes = access_regions(block.body, block.init)
+    return block.with_fields(reads=tuple(reads), writes=tuple(writes))
+
+
+def without_blocks(stmt: st.Stmt) -> st.Stmt:
+    """The statement with each block's axes replaced by their values: what is accessed for which loop variables."""
+
+    def rule(node: Any) -> Any:
+        if isinstance(node, st.BlockRealize):
+            values = {iv.var: v for iv, v in zip(node.block.iter_vars, node.iter_values)}
+            parts = [p for p in (node.block.init, node.block.body) if p is not None]
+            body = parts[0] if len(parts) == 1 else st.SeqStmt(tuple(parts))
+            return substitute(body, values)
+        return None
+
+    found: st.Stmt = rewrite(stmt, rule)
+    return found
+
+
+def replace_buffer(root: Any, old: Buffer, new: Buffer) -> Any:
+    """Every mention of `old` becomes `new`."""
+    return substitute(root, {old: new})
+
+
+def only_store(block: st.Block) -> st.BufferStore:
+    """The block's single store."""
+    if isinstance(block.body, st.BufferStore):
+        return block.body
+    raise refuse(f"block {block.name_hint} is not a single store")

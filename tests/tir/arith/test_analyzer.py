@@ -1,0 +1,195 @@
+"""What the analyzer must be able to say: the shapes and indices that real models give it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from baton._src.ir.expr import PrimExpr, Range
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir.arith.analyzer import NEG_INF, POS_INF, Analyzer
+from baton._src.tir.arith.int_set import eval_set
+from baton._src.tir.buffer import decl_buffer
+from baton._src.tir.expr import AnyDim, BufferLoad, IntImm, SizeVar, Var
+from baton._src.tir.text.printer import node_text
+
+B, S = SizeVar("b", "int64"), SizeVar("s", "int64")
+N, M, X, Y = (Var(name, "int64") for name in "nmxy")
+I, J, H, D = (Var(name, "int64") for name in "ijhd")  # noqa: E741
+
+
+def bound_to(**extents: Any) -> Analyzer:
+    analyzer = Analyzer()
+    variables = {"i": I, "j": J, "h": H, "d": D, "x": X, "y": Y}
+    for name, extent in extents.items():
+        analyzer.bind(variables[name], Range(IntImm("int64", 0), ops.convert(extent, IntImm("int64", 0).dtype)))
+    return analyzer
+
+
+def shown(expr: Any) -> str:
+    return node_text(expr).replace("T.int64(", "").replace(")", "").replace("(", "")
+
+
+@pytest.mark.parametrize(
+    ("expr", "expected"),
+    [
+        ((N * 8 + M * 4 + 3) // 4, "n * 2 + m"),
+        ((N - 1) // 2 + 1, "n + 1 // 2"),
+        ((N // 4) // 8, "n // 32"),
+        (N // 4 * 4 + N % 4, "n"),
+        (N % 8 % 4, "n % 4"),
+        ((N * 6) % 4, "n % 2 * 2"),
+        (N % 4 + N // 4 % 2 * 4, "n % 8"),
+        ((N + 1) * (N - 1) - N * N, "-1"),
+        (ops.min(N + 1, N + 3), "n + 1"),
+        (ops.max(N, ops.min(N, M)), "n"),
+        (ops.min(N + 2, M + 2), "T.minn, m + 2"),
+        (tir.Cast("int64", tir.Cast("int32", IntImm("int64", 7))), "7"),
+        (N * M // M, "n"),
+        ((N * M + M) // M, "n + 1"),
+        ((2 * N + 1) % 2, "1"),
+    ],
+)
+def test_shapes_simplify(expr: PrimExpr, expected: str) -> None:
+    """Guards the forms users see in shapes."""
+    found = Analyzer().simplify(expr)
+    assert shown(found) == expected
+
+
+def test_fused_reshapes_disappear() -> None:
+    """Guards index arithmetic of reshapes, with numbers and with symbolic sizes."""
+    static = bound_to(i=4, j=768, h=12, d=64)
+    assert shown(static.simplify((I * 768 + J) // 64 % 12)) == "j // 64"
+    assert static.simplify((I * 768 + H * 64 + D) // 768) is I
+    assert static.simplify((I * 768 + H * 64 + D) % 768 // 64) is H
+    assert static.simplify((I * 768 + H * 64 + D) % 64) is D
+    symbolic = bound_to(i=B, j=S, h=12, d=64)
+    flat = (I * S + J) * 768 + H * 64 + D
+    assert symbolic.simplify(flat // 768 // S) is I
+    assert symbolic.simplify(flat // 768 % S) is J
+    assert symbolic.simplify(flat % 768 // 64) is H
+    fused = bound_to(x=B * S)
+    assert fused.simplify((X // S) * S + X % S) is X
+    assert shown(fused.simplify(X // S % B)) == "x // s"
+    assert fused.prove(X // S < B)
+    assert fused.prove(X % S < S)
+
+
+def test_equality_is_three_valued() -> None:
+    """Guards True, False and None; `?` is never decided."""
+    analyzer = Analyzer()
+    assert analyzer.equal(N + 1 - 1, N) is True
+    assert analyzer.equal(2 * N, N + N) is True
+    assert analyzer.equal(3, 4) is False
+    assert analyzer.equal(N, N + 1) is False
+    assert analyzer.equal(2 * N, 2 * M + 1) is False
+    assert analyzer.equal(N, M) is None
+    assert analyzer.equal(N - N // 4 * 4, N % 4) is True
+    assert analyzer.equal(AnyDim(), 3) is None
+    assert analyzer.equal(IntImm("int64", 3), 3) is True
+    assert analyzer.equal(IntImm("int32", 3), IntImm("int64", 3)) is True
+
+
+def test_nothing_is_assumed_of_a_plain_variable() -> None:
+    """Guards soundness: only bounds, marks and constraints give signs."""
+    analyzer = Analyzer()
+    assert not analyzer.prove(N + 1 > 0)
+    assert analyzer.prove(S + 1 > 0)
+    analyzer.mark_nonnegative(N)
+    assert analyzer.prove(N + 1 > 0)
+    assert analyzer.const_int_bound(N).min_value == 0
+    assert analyzer.const_int_bound(M).min_value == NEG_INF
+    assert analyzer.const_int_bound(N).max_value == POS_INF
+
+
+def test_the_rule_most_often_missing() -> None:
+    """Guards x - d + 1 <= d * (x // d) <= x."""
+    analyzer = Analyzer()
+    for divisor in (4, S + 1):
+        assert analyzer.prove(X // divisor * divisor <= X)
+        assert analyzer.prove(X - divisor + 1 <= X // divisor * divisor)
+    assert analyzer.prove(N % 4 < 4)
+    assert analyzer.prove(ops.min(N, M) <= N)
+    assert analyzer.prove(ops.max(N, M) >= M)
+
+
+def test_constraints_hold_inside_only() -> None:
+    """Guards scopes, conjunctions, chains of inequalities, equalities and remainders."""
+    analyzer = Analyzer()
+    with analyzer.constrained(ops.all(N > 4, M < N, X >= M)):
+        assert analyzer.prove(N >= 5)
+        assert analyzer.prove(M + 1 <= N)
+        assert analyzer.const_int_bound(N).min_value == 5
+    assert not analyzer.prove(N >= 5)
+    with analyzer.constrained(ops.equal(N % 4, 0)):
+        assert analyzer.simplify(N // 4 * 4) is N
+        assert analyzer.modular_set(N * 2 + 1).coeff == 8
+    with analyzer.constrained(ops.equal(N, M + 1)):
+        assert analyzer.equal(N, M + 1) is True
+    with analyzer.constrained(ops.logical_not(N > 4)):
+        assert analyzer.const_int_bound(N).max_value == 4
+    assert analyzer.equal(N, M + 1) is None
+
+
+def test_what_memory_holds_is_no_lasting_fact() -> None:
+    """Guards against constraints on loads: a store may change them."""
+    from_memory = BufferLoad(decl_buffer((8,), "int64", "A"), (N,))
+    analyzer = Analyzer()
+    with analyzer.constrained(from_memory > 4):
+        assert analyzer.const_int_bound(from_memory).min_value == NEG_INF
+
+
+def test_unchanged_expressions_come_back_as_the_same_object() -> None:
+    """Guards sharing: simplifying what is simple costs no copies."""
+    analyzer = Analyzer()
+    for expr in (N, N + 1, N * 4 + M, (N + 1) // 2, N % 4, ops.min(N, M), N < M, ops.cast("float32", N)):
+        assert analyzer.simplify(expr) is expr
+
+
+def test_sets_of_indices() -> None:
+    """Guards regions: least and greatest index while inner loops run."""
+
+    def spans(expr: PrimExpr, **extents: Any) -> tuple[str, str]:
+        domains = {{"i": I, "j": J}[k]: Range(IntImm("int64", 0), ops.convert(v, N.dtype)) for k, v in extents.items()}
+        found = eval_set(expr, domains)
+        return shown(found.min), shown(found.max)
+
+    assert spans(I * 8 + J, j=8) == ("i * 8", "i * 8 + 7")
+    assert spans(N - J, j=8) == ("n - 7", "n")
+    assert spans(I * S + J, j=S) == ("i * s", "i * s + s - 1")
+    assert spans(I * 2 + J - 1, i=4, j=3) == ("-1", "7")
+    assert spans((I * 8 + J) // 8, j=8) == ("i", "i")
+
+
+def test_answers_take_microseconds_and_long_sums_are_linear() -> None:
+    """Guards speed: thousands of terms are summed in one go, without recursion."""
+    total: PrimExpr = N
+    for k in range(20_000):
+        total = total + (M if k % 2 else N)
+    right: PrimExpr = N
+    for _ in range(5_000):
+        right = M + right
+    start = time.perf_counter()
+    assert shown(Analyzer().simplify(total)) == "n * 10001 + m * 10000"
+    assert shown(Analyzer().simplify(right)) == "m * 5000 + n"
+    assert time.perf_counter() - start < 2
+    analyzer = Analyzer()
+    start = time.perf_counter()
+    for k in range(200):
+        assert analyzer.equal((N + k) * 4 // 2, N * 2 + k * 2) is True
+    assert (time.perf_counter() - start) / 200 < 1e-3
+
+
+def test_shared_subterms_do_not_explode() -> None:
+    """Guards DAGs: x = x + x a hundred times, and products that must not be expanded without end."""
+    doubled: PrimExpr = N
+    for _ in range(40):
+        doubled = tir.Add(doubled, doubled)
+    assert shown(Analyzer().simplify(doubled)) == f"n * {2**40}"
+    power: PrimExpr = N + M
+    for _ in range(12):
+        power = tir.Mul(power, power)
+    assert Analyzer().equal(power, power + 1) is False
