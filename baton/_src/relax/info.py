@@ -15,7 +15,7 @@ from baton._src.relax.struct_info import (
 )
 from baton._src.support.diagnostics import InternalError
 from baton._src.support.trampoline import Task, run
-from baton._src.tir.expr import FloatImm, IntImm, literal
+from baton._src.tir.expr import AnyDim, FloatImm, IntImm, literal
 
 OBJECT_INFO = ObjectStructInfo()
 """The top, shared: it has no contents."""
@@ -29,7 +29,7 @@ def to_info(info: StructInfo) -> Info:
 
 
 def from_info(info: Info) -> StructInfo:
-    """The StructInfo of what an operator's `infer` said."""
+    """The StructInfo of what an operator's `infer` said. A dim that only Relay can leave open (`?`) drops the shape."""
     return run(_from_info_task(info)) if isinstance(info, TupleInfo) else _from_leaf(info)
 
 
@@ -71,6 +71,8 @@ def _from_leaf(info: Info) -> StructInfo:
         case TensorInfo(shape=None, shape_var=Var() as var):
             return TensorStructInfo(var, info.dtype, info.vdevice, info.ndim)
         case TensorInfo(shape=None):
+            return TensorStructInfo(None, info.dtype, info.vdevice, info.ndim)
+        case TensorInfo(shape=shape) if any(isinstance(d, AnyDim) for d in shape or ()):
             return TensorStructInfo(None, info.dtype, info.vdevice, info.ndim)
         case TensorInfo(shape=shape):
             return TensorStructInfo(ShapeExpr(from_dims(shape or ())), info.dtype, info.vdevice)
