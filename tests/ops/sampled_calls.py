@@ -1,4 +1,6 @@
-"""Runs one sampled call of an operator every way there is: inference, NumPy, te through the TIR interpreter, builders."""
+"""Runs one sampled call of an operator every way there is: inference, NumPy, te through the TIR interpreter,
+builders.
+"""
 
 from __future__ import annotations
 

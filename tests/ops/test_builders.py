@@ -1,4 +1,6 @@
-"""The builder functions of both languages: signatures, conversions, errors, and agreement with the catalogue's samples."""
+"""The builder functions of both languages: signatures, conversions, errors, and agreement with the catalogue's
+samples.
+"""
 
 from __future__ import annotations
 

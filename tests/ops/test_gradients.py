@@ -33,7 +33,11 @@ def _cases() -> list[Any]:
             if nested or not tensors or tensors[0].dtype != "float32" or getattr(sample.attrs, "training", False):
                 continue
             later = definition.gradient.__module__.startswith(_STILL_WRITTEN)
-            marks = [pytest.mark.xfail(reason="gradients of indexing are still being written", strict=False)] if later else []
+            marks = (
+                [pytest.mark.xfail(reason="gradients of indexing are still being written", strict=False)]
+                if later
+                else []
+            )
             found.append(pytest.param(definition, sample, id=f"{definition.name}-{number}", marks=marks))
     return found
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Any, ClassVar, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 T = TypeVar("T")
 
@@ -29,6 +29,10 @@ class Attrs:
     """The base of attribute records. Equal by class and contents."""
 
     names: ClassVar[tuple[str, ...]] = ()
+
+    if TYPE_CHECKING:
+        # `@attrs` makes the real one; `attr(default, doc)` is not a form that type checkers read defaults from.
+        def __init__(self, *args: Any, **kwargs: Any) -> None: ...
 
     def keys(self) -> tuple[str, ...]:
         return self.names
@@ -49,7 +53,6 @@ class Attrs:
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
 
 
-@dataclass_transform(frozen_default=True, field_specifiers=(attr,))
 def attrs(cls: type[T]) -> type[T]:
     """Declare an attribute class."""
     built: Any = dataclasses.dataclass(frozen=True)(cls)

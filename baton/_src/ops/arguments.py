@@ -1,7 +1,7 @@
 """What users may write for an operand or attribute, turned into what a call holds.
 
-Relay: numbers, arrays and lists become constants, lists of tensors a tuple. Relax: the same, and scalars, dims and shapes
-become PrimValues and ShapeExprs. A number beside a tensor of known dtype takes that dtype.
+Relay: numbers, arrays and lists become constants, lists of tensors a tuple. Relax: the same, and scalars, dims and
+shapes become PrimValues and ShapeExprs. A number beside a tensor of known dtype takes that dtype.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ _NARROWED = {"float64": "float32", "int64": "int32"}
 
 
 def as_ndarray(value: Any, dtype: object = None) -> NDArray:
-    """A constant's contents. Python numbers and lists: float32, int32 (int64 if they do not fit), bool; arrays keep theirs."""
+    """A constant's contents. Python numbers and lists: float32, int32 (int64 if they do not fit), bool; arrays keep
+    theirs.
+    """
     if isinstance(value, NDArray):
         return value if dtype is None or value.dtype == dtype else array(value, dtype=dtype)
     if dtype is None and not isinstance(value, (np.ndarray, np.generic)):

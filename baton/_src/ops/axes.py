@@ -27,7 +27,7 @@ def as_axes(axis: int | Iterable[int] | None) -> tuple[int, ...] | None:
     """For attributes: one axis or several as a tuple; None stays None."""
     if axis is None:
         return None
-    return (int(axis),) if isinstance(axis, int) or hasattr(axis, "__index__") else tuple(int(a) for a in axis)
+    return tuple(int(a) for a in axis) if isinstance(axis, Iterable) else (int(axis),)
 
 
 def from_front(axis: int, ndim: int) -> int:

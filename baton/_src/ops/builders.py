@@ -1,10 +1,11 @@
-"""The functions users build calls with, for both languages, derived from the `OpDef`s: inputs in order, then attributes.
+"""The functions users build calls with, for both languages, derived from the `OpDef`s: inputs in order, then
+attributes.
 
     relax_op = relax_namespace(CATALOGUE);  relax_op.nn.softmax(x, axis=-1)  -> relax.Call
     relay_op = relay_namespace(CATALOGUE);  relay_op.nn.batch_norm(x, g, b, m, v)[0]  -> relay.TupleGetItem
 
-An operator whose surface does not fit that scheme brings its own: `relax_builder(make, ...)` / `relay_builder(make, ...)`,
-plain functions whose first parameter is the `Maker` of the language.
+An operator whose surface does not fit that scheme brings its own: `relax_builder(make, ...)` / `relay_builder(make,
+...)`, plain functions whose first parameter is the `Maker` of the language.
 """
 
 from __future__ import annotations
@@ -161,7 +162,7 @@ def signature(definition: OpDef[Any], language: str) -> inspect.Signature:
     for operand in operands_of(definition, language):
         default = operand.default if operand.optional or operand.default is not None else REQUIRED
         parameters.append(inspect.Parameter(operand.named(language), kind, default=default))
-    for field in dataclasses.fields(definition.attrs):  # type: ignore[arg-type]
+    for field in dataclasses.fields(definition.attrs):
         taken = any(parameter.name == field.name for parameter in parameters)
         if not taken and language in field.metadata.get("languages", ("relay", "relax")):
             missing = field.default is dataclasses.MISSING
@@ -229,9 +230,7 @@ def documentation(definition: OpDef[Any], language: str) -> str:
     if operands:
         lines += ["Operands:"] + [f"    {i.named(language)}: {i.doc or i.kind}" for i in operands] + [""]
     fields = [
-        f
-        for f in dataclasses.fields(definition.attrs)  # type: ignore[arg-type]
-        if language in f.metadata.get("languages", ("relay", "relax"))
+        f for f in dataclasses.fields(definition.attrs) if language in f.metadata.get("languages", ("relay", "relax"))
     ]
     if fields:
         lines += ["Attributes:"] + [f"    {f.name}: {f.metadata.get('doc', '')}".rstrip(": ") for f in fields]

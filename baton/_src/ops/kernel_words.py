@@ -21,6 +21,67 @@ from baton._src.tir import expr as tir
 from baton._src.tir.intrinsics import definition, intrinsic
 from baton._src.values.dtype import BOOL, INT64, DataType
 
+__all__ = [
+    "DataType",
+    "Indices",
+    "PrimExpr",
+    "Scalar",
+    "Tensor",
+    "acos",
+    "acosh",
+    "all_of",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "broadcast_indices",
+    "call",
+    "cast",
+    "ceil",
+    "compute",
+    "const",
+    "cos",
+    "cosh",
+    "dims",
+    "elementwise",
+    "erf",
+    "exp",
+    "fabs",
+    "floor",
+    "highest",
+    "if_then_else",
+    "index",
+    "intrinsic",
+    "is_one",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "log",
+    "log2",
+    "log10",
+    "lowest",
+    "maximum",
+    "minimum",
+    "nearbyint",
+    "power",
+    "reduce_axis",
+    "reduce_max",
+    "reduce_min",
+    "reduce_product",
+    "reduce_sum",
+    "select",
+    "sigmoid",
+    "sin",
+    "sinh",
+    "sqrt",
+    "sum_dtype",
+    "tan",
+    "tanh",
+    "tir",
+    "trunc",
+    "wide",
+]
+
 Scalar = PrimExpr
 Indices = Sequence[PrimExpr]
 
@@ -66,7 +127,8 @@ def call(name: str, *operands: Scalar) -> Scalar:
     op = intrinsic(name)
     row = definition(op)
     dtype = BOOL if row is not None and row.result.name == "BOOL" else operands[0].dtype
-    return tir.Call(dtype, op, operands)
+    found: Scalar = tir.Call(dtype, op, operands)
+    return found
 
 
 def _function(name: str) -> Callable[[Scalar], Scalar]:
@@ -83,7 +145,8 @@ fabs, isnan, isinf, isfinite = (_function(n) for n in ("fabs", "isnan", "isinf",
 def sigmoid(x: Scalar) -> Scalar:
     """1 / (1 + e^-x)"""
     one = const(1, x.dtype)
-    return one / (one + exp(const(0, x.dtype) - x))
+    found: Scalar = one / (one + exp(const(0, x.dtype) - x))
+    return found
 
 
 def power(x: Scalar, y: Scalar) -> Scalar:
@@ -189,7 +252,9 @@ def _is_same_number(a: Any, b: Any) -> bool:
 
 
 def elementwise(function: Callable[..., Scalar], operands: Sequence[Any], out: Any, name: str) -> Tensor:
-    """`function` of the elements of `operands` (tensors, broadcast to `out`; host scalars), computed wide, rounded once."""
+    """`function` of the elements of `operands` (tensors, broadcast to `out`; host scalars), computed wide, rounded
+    once.
+    """
 
     def body(*indices: Any) -> Scalar:
         elements = [

@@ -1,7 +1,8 @@
-"""Layout names: "NCHW", "NHWC", "NCHW16c", "OIHW16i16o". A capital is an axis, a number and its small letter a block of it.
+"""Layout names: "NCHW", "NHWC", "NCHW16c", "OIHW16i16o". A capital is an axis, a number and its small letter a block
+of it.
 
-An `AxisOrder` says where the canonical axes of an operand lie; a channel is carried as (outer, inner, block) as long as
-possible, so that blocked kernels read `data[n, co, h, w, ci]` without divisions.
+An `AxisOrder` says where the canonical axes of an operand lie; a channel is carried as (outer, inner, block) as long
+as possible, so that blocked kernels read `data[n, co, h, w, ci]` without divisions.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ _PART = re.compile(r"(\d+)([a-z])|([A-Z])")
 
 @dataclass(frozen=True)
 class AxisOrder:
-    """A parsed layout: `axes[i]` is (capital letter, block): block 0 for the whole or outer axis, else the block's size."""
+    """A parsed layout: `axes[i]` is (capital letter, block): block 0 for the whole or outer axis, else the block's
+    size.
+    """
 
     name: str
     axes: tuple[tuple[str, int], ...]

@@ -18,7 +18,9 @@ class FollowsInput:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """An operator with layout attributes: `data` names that of operand 0, `kernel` that of operand 1, `out` the result's."""
+    """An operator with layout attributes: `data` names that of operand 0, `kernel` that of operand 1, `out` the
+    result's.
+    """
 
     data: str
     kernel: str | None = None

@@ -9,9 +9,11 @@ from baton._src.relay import nodes as relay
 
 
 class TupleWrapper:
-    """`tuple_value` is an expression whose value is a tuple of `size` fields. `wrapper[i]` projects; it unpacks and has a len.
+    """`tuple_value` is an expression whose value is a tuple of `size` fields. `wrapper[i]` projects; it unpacks and
+    has a len.
 
-    Builders and constructors of Relay accept it where an expression is wanted. Source: `relay.expr.TupleWrapper`, seed 003.
+    Builders and constructors of Relay accept it where an expression is wanted. Source: `relay.expr.TupleWrapper`,
+    seed 003.
     """
 
     __slots__ = ("size", "tuple_value")

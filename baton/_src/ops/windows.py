@@ -1,7 +1,8 @@
 """Sliding windows: normal forms of strides and padding, output extents, and the padding stage of te computations.
 
-Shared by convolution and pooling. Padding attributes: one number for all sides, one per spatial axis (both sides), or all
-begins then all ends (top, left, bottom, right). Source: facts relax-ops-passes-vm §1 (nn), relay-language §6 level 2.
+Shared by convolution and pooling. Padding attributes: one number for all sides, one per spatial axis (both sides), or
+all begins then all ends (top, left, bottom, right). Source: facts relax-ops-passes-vm §1 (nn), relay-language §6
+level 2.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def padded(
     if not any(begins) and not any(ends):
         return x
     at = {order.position(letter): (b, e) for letter, b, e in zip(letters, begins, ends)}
-    shape = [d + sum(at[i]) if i in at and sum(at[i]) else d for i, d in enumerate(x.shape)]
+    shape = [d + (at[i][0] + at[i][1]) if i in at and any(at[i]) else d for i, d in enumerate(x.shape)]
 
     def body(*indices: Any) -> Any:
         where = list(indices)

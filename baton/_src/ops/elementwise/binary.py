@@ -26,7 +26,7 @@ tir = k.tir
 
 @dataclass(frozen=True)
 class Row:
-    """One operator. `operands`: number, int (and bool), bool. `slopes(b, x, y, out)` builds both partial derivatives."""
+    """One operator. `operands`: number, int (and bool), bool. `slopes(b, x, y, out, grad)` builds both gradients."""
 
     name: str
     scalar: Callable[[Any, Any], Any]
@@ -151,7 +151,7 @@ ROWS = (
     Row("greater_equal", tir.GE, np.greater_equal, compares=True),
 )
 
-_ALLOWED = {
+_ALLOWED: dict[str, Callable[[DataType], bool]] = {
     "number": lambda d: True,
     "int": lambda d: d.is_int or d.is_bool,
     "int only": lambda d: d.is_int,

@@ -1,7 +1,7 @@
 """Casts, bounds and choices: astype (Relay: cast, cast_like), clip, where, ewise_fma, nn.prelu, nn.bias_add.
 
-Float to integer truncates toward zero; anything to bool asks whether it differs from zero. `where` takes a where the condition
-holds, else b, all broadcast. Source: facts relax-ops-passes-vm §1, relay-language §6 levels 1, 3, 4.
+Float to integer truncates toward zero; anything to bool asks whether it differs from zero. `where` takes a where the
+condition holds, else b, all broadcast. Source: facts relax-ops-passes-vm §1, relay-language §6 levels 1, 3, 4.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def infer_cast_like(call: OpCall[Any]) -> Info:
     return like(call.tensor(0), call.tensor(1).dtype)
 
 
-CAST_LIKE = OpDef(
+CAST_LIKE: OpDef[Any] = OpDef(
     "cast_like",
     inputs=(Input("data"), Input("dtype_like")),
     infer=infer_cast_like,
@@ -124,7 +124,7 @@ def compute_clip(inputs: Any, a: ClipAttrs, out: Any) -> Any:
 def _bound(value: Any, dtype: DataType) -> Any:
     if isinstance(value, k.PrimExpr) and not isinstance(value, (k.tir.IntImm, k.tir.FloatImm)):
         return k.cast(dtype, value)
-    number = value.value if isinstance(value, k.PrimExpr) else value
+    number = value.value if isinstance(value, (k.tir.IntImm, k.tir.FloatImm)) else value
     return k.const(_clamp(number, dtype), dtype)
 
 
@@ -191,7 +191,7 @@ def gradient_where(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
     return [None, b.op("collapse_sum_like", left, args[1]), b.op("collapse_sum_like", right, args[2])]
 
 
-WHERE = OpDef(
+WHERE: OpDef[Any] = OpDef(
     "where",
     inputs=(
         Input("condition"),
@@ -211,7 +211,7 @@ WHERE = OpDef(
     summary="Elements of one tensor where a condition holds, of another where not.",
 )
 
-EWISE_FMA = OpDef(
+EWISE_FMA: OpDef[Any] = OpDef(
     "ewise_fma",
     inputs=(Input("x1"), Input("x2"), Input("x3")),
     infer=infer_broadcast,

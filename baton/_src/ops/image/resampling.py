@@ -1,8 +1,9 @@
 """How a resampled image reads its source: coordinates, taps and weights along one axis, for te and for NumPy alike.
 
-Coordinate transforms (x: extent before, y: after, i: index after): asymmetric `i * x / y`; half_pixel `(i + 0.5) * x / y -
-0.5`; pytorch_half_pixel the same, 0 if y is 1; tf_half_pixel_for_nn `(i + 0.5) * x / y`; align_corners `i * (x - 1) /
-(y - 1)`; tf_crop_and_resize maps into the box [start, end]. Source: ONNX Resize; facts relay-language §6 level 5.
+Coordinate transforms (x: extent before, y: after, i: index after): asymmetric `i * x / y`; half_pixel `(i + 0.5) * x
+/ y - 0.5`; pytorch_half_pixel the same, 0 if y is 1; tf_half_pixel_for_nn `(i + 0.5) * x / y`; align_corners `i * (x
+- 1) / (y - 1)`; tf_crop_and_resize maps into the box [start, end]. Source: ONNX Resize; facts relay-language §6 level
+5.
 """
 
 from __future__ import annotations

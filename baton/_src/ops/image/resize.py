@@ -1,8 +1,8 @@
 """Resampled images: image.resize1d/2d/3d, nn.upsampling and nn.upsampling3d.
 
-Methods nearest_neighbor, linear, cubic; coordinate transforms and roundings as in ONNX Resize (see `resampling`). Any layout
-with N, C and the spatial axes. Elements are weighed in float32. Relax takes the size as an argument, Relay as an attribute.
-Source: facts relax-ops-passes-vm §1 (image), relay-language §6 levels 2 and 5.
+Methods nearest_neighbor, linear, cubic; coordinate transforms and roundings as in ONNX Resize (see `resampling`). Any
+layout with N, C and the spatial axes. Elements are weighed in float32. Relax takes the size as an argument, Relay as
+an attribute. Source: facts relax-ops-passes-vm §1 (image), relay-language §6 levels 2 and 5.
 """
 
 from __future__ import annotations
@@ -150,6 +150,7 @@ def _as(value: Any, dtype: DataType) -> Any:
 
 def _weighed(x: k.Tensor, order: AxisOrder, at: Any, letters: str, found: Any) -> Any:
     total: Any = None
+    value: Any = None
     for choice in itertools.product(*found):
         place = {**at, **{letter: index for letter, (index, _) in zip(letters, choice)}}
         value = x(*order.indices(place))
@@ -222,8 +223,12 @@ def _samples(record: Any, spatial: int) -> tuple[Sample, ...]:
     if spatial == 2:
         calls += [
             call(method="cubic"),
-            call(method="cubic", cubic_alpha=-0.75, cubic_exclude=1, coordinate_transformation_mode="pytorch_half_pixel"),
-            call(coordinate_transformation_mode="tf_crop_and_resize", roi=(0.1, 0.0, 1.2, 0.8), extrapolation_value=9.0),
+            call(
+                method="cubic", cubic_alpha=-0.75, cubic_exclude=1, coordinate_transformation_mode="pytorch_half_pixel"
+            ),
+            call(
+                coordinate_transformation_mode="tf_crop_and_resize", roi=(0.1, 0.0, 1.2, 0.8), extrapolation_value=9.0
+            ),
             Sample((Arr((1, 2, 3, 3), "uint8", 0, 99), Shape((2, 5))), record(method="nearest_neighbor")),
         ]
     return tuple(calls)

@@ -1,7 +1,8 @@
-"""Relay's products: `nn.dense` (x wᵀ), `nn.matmul` (either operand transposed), `nn.batch_matmul` (rank 3, batch broadcast).
+"""Relay's products: `nn.dense` (x wᵀ), `nn.matmul` (either operand transposed), `nn.batch_matmul` (rank 3, batch
+broadcast).
 
-dense: data (..., k), weight (units, k) -> (..., units). matmul: (..., k) x (k, n). batch_matmul: (b, m, k) x (b, n, k) with
-the second operand transposed by default. Source: facts relay-language §6 levels 1 and 10.
+dense: data (..., k), weight (units, k) -> (..., units). matmul: (..., k) x (k, n). batch_matmul: (b, m, k) x (b, n,
+k) with the second operand transposed by default. Source: facts relay-language §6 levels 1 and 10.
 """
 
 from __future__ import annotations

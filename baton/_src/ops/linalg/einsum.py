@@ -1,8 +1,8 @@
 """Einstein summation over any number of operands, and the outer product.
 
-The equation is NumPy's: letters name axes, a letter that is not in the result is summed over, a letter twice in one operand takes
-the diagonal, `...` stands for axes that broadcast; without `->` the result has the letters that occur once, in order.
-Source: facts relax-ops-passes-vm §1 (linear_algebra), relay-language §6 level 11.
+The equation is NumPy's: letters name axes, a letter that is not in the result is summed over, a letter twice in one
+operand takes the diagonal, `...` stands for axes that broadcast; without `->` the result has the letters that occur
+once, in order. Source: facts relax-ops-passes-vm §1 (linear_algebra), relay-language §6 level 11.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def infer_outer(call: OpCall[Any]) -> Info:
     return TensorInfo((a.shape[0], b.shape[0]), dtype, vdevice=device)
 
 
-OUTER = OpDef(
+OUTER: OpDef[Any] = OpDef(
     "outer",
     inputs=(Input("x1"), Input("x2")),
     infer=infer_outer,

@@ -1,7 +1,8 @@
 """The type rules and kernels of matrix products: `matmul`, `nn.matmul`, `nn.dense`, `nn.batch_matmul` share them.
 
-`matmul(a, b)`: the last two axes multiply, the others broadcast; a vector on the left is a row, on the right a column, and
-its axis vanishes from the result. Products of 16-bit floats are summed in float32; of 8-bit integers in the result's dtype.
+`matmul(a, b)`: the last two axes multiply, the others broadcast; a vector on the left is a row, on the right a
+column, and its axis vanishes from the result. Products of 16-bit floats are summed in float32; of 8-bit integers in
+the result's dtype.
 """
 
 from __future__ import annotations
@@ -73,7 +74,9 @@ def _swapped(shape: tuple[Dim, ...], swap: bool) -> tuple[Dim, ...]:
 def product_compute(
     a: k.Tensor, b: k.Tensor, out: Any, transposed: tuple[bool, bool] = (False, False), name: str = "matmul"
 ) -> k.Tensor:
-    """`out[..., i, j] = sum over k of a[..., i, k] * b[..., k, j]`, one reduction; rounded afterwards where it is narrow."""
+    """`out[..., i, j] = sum over k of a[..., i, k] * b[..., k, j]`, one reduction; rounded afterwards where it is
+    narrow.
+    """
     row, column = a.ndim == 1, b.ndim == 1
     inner = a.shape[0] if row else a.shape[-2] if transposed[0] else a.shape[-1]
     axis = k.reduce_axis(inner, "k")

@@ -1,8 +1,8 @@
 """Operators whose value is their operand: copies, marks for passes, and bits read as another dtype.
 
-Relay: copy, annotation.stop_fusion (never fused), annotation.checkpoint, device_copy, reinterpret, debug. Relax: wrap_param (a
-constant as another dtype), grad.no_grad, grad.start_checkpoint, grad.end_checkpoint.
-Source: facts relax-ops-passes-vm §1 (datatype, grad), relay-language §6 levels 1, 3 and 10.
+Relay: copy, annotation.stop_fusion (never fused), annotation.checkpoint, device_copy, reinterpret, debug. Relax:
+wrap_param (a constant as another dtype), grad.no_grad, grad.start_checkpoint, grad.end_checkpoint. Source: facts
+relax-ops-passes-vm §1 (datatype, grad), relay-language §6 levels 1, 3 and 10.
 """
 
 from __future__ import annotations
@@ -44,7 +44,13 @@ class DeviceCopyAttrs(Attrs):
 
 
 def _identity(
-    name: str, *, relay: bool, fusion: Fusion = Fusion.ELEMWISE, record: Any = NoAttrs, gradient: Any = None, summary: str
+    name: str,
+    *,
+    relay: bool,
+    fusion: Fusion = Fusion.ELEMWISE,
+    record: Any = NoAttrs,
+    gradient: Any = None,
+    summary: str,
 ) -> OpDef[Any]:
     return OpDef(
         name,

@@ -1,7 +1,8 @@
-"""Pooling to a given extent: output i covers input [floor(i * x / y), ceil((i + 1) * x / y)). Global pooling is extent 1.
+"""Pooling to a given extent: output i covers input [floor(i * x / y), ceil((i + 1) * x / y)). Global pooling is
+extent 1.
 
-`output_size` None (or an empty tuple in Relay) keeps the spatial extents; a None inside keeps that one.
-Source: facts relax-ops-passes-vm §1 (nn), relay-language §6 levels 2 and 10.
+`output_size` None (or an empty tuple in Relay) keeps the spatial extents; a None inside keeps that one. Source: facts
+relax-ops-passes-vm §1 (nn), relay-language §6 levels 2 and 10.
 """
 
 from __future__ import annotations
@@ -201,9 +202,10 @@ def _reference(inputs: Any, a: Any, fold: Any) -> Any:
         sizes = [x_ if s is None else s for x_, s in zip(canonical.shape[2:], a.output_size or canonical.shape[2:])]
         result = np.zeros((*canonical.shape[:2], *sizes), canonical.dtype)
         for at in itertools.product(*(range(s) for s in sizes)):
+            element: Any = (..., *at)
             cut = [slice(i * e // s, -(-(i + 1) * e // s)) for i, e, s in zip(at, canonical.shape[2:], sizes)]
             window = canonical[(slice(None), slice(None), *cut)].reshape(*canonical.shape[:2], -1)
-            result[(slice(None), slice(None), *at)] = fold(window, axis=-1)
+            result[element] = fold(window, axis=-1)
         return from_canonical(result, out, letters)
 
     return computed_wide(pool, inputs[0])

@@ -1,9 +1,9 @@
 """Scaled dot-product attention: `softmax(q kᵀ * scale + bias) v`, heads side by side.
 
-q (batch, m, heads, d), k (batch, n, heads or fewer, d), v (batch, n, heads or fewer, e) -> (batch, m, heads, e). Fewer key
-heads than query heads: each serves a group of queries. `scale` None is 1 / sqrt(d). `causal_mask` "TopLeft" lets query i see
-keys up to i, "BottomRight" up to i + n - m; `window_size` w only keys from i - w + 1 on (of the same alignment).
-The bias broadcasts to (batch, heads, m, n). Source: facts relax-ops-passes-vm §1 (nn, attention).
+q (batch, m, heads, d), k (batch, n, heads or fewer, d), v (batch, n, heads or fewer, e) -> (batch, m, heads, e).
+Fewer key heads than query heads: each serves a group of queries. `scale` None is 1 / sqrt(d). `causal_mask` "TopLeft"
+lets query i see keys up to i, "BottomRight" up to i + n - m; `window_size` w only keys from i - w + 1 on (of the same
+alignment). The bias broadcasts to (batch, heads, m, n). Source: facts relax-ops-passes-vm §1 (nn, attention).
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ def infer(call: OpCall[AttentionAttrs]) -> Info:
     )
     for a, b, what in same:
         if dims.equal(a, b) is False:
-            call.fail(f"{what} differs: {a} against {b}, in {show_shape(q.shape)}, {show_shape(keys.shape)}, {show_shape(v.shape)}")
+            shapes = ", ".join(show_shape(t.shape) for t in (q, keys, v))
+            call.fail(f"{what} differs: {a} against {b}, in {shapes}")
     heads, shared = q.shape[2], keys.shape[2]
     if isinstance(heads, int) and isinstance(shared, int) and (shared == 0 or heads % shared):
         call.fail(f"{heads} query heads cannot share {shared} key heads evenly")
@@ -139,7 +140,9 @@ def reference(inputs: Any, a: AttentionAttrs) -> Any:
 
 
 def samples() -> tuple[Sample, ...]:
-    def call(shape: tuple[Any, ...], other: tuple[Any, ...], a: AttentionAttrs, *bias: Arr, dtype: str = "float32") -> Sample:
+    def call(
+        shape: tuple[Any, ...], other: tuple[Any, ...], a: AttentionAttrs, *bias: Arr, dtype: str = "float32"
+    ) -> Sample:
         tolerance = 2e-2 if "16" in dtype else 1e-4
         operands = (Arr(shape, dtype), Arr(other, dtype), Arr(other, dtype), *bias)
         return Sample(operands, a, rtol=tolerance, atol=tolerance)

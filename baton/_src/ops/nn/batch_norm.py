@@ -1,8 +1,8 @@
 """Batch normalisation over one channel axis: `(x - mean) / sqrt(var + epsilon) * gamma + beta`.
 
-Takes data, gamma, beta, moving_mean, moving_var (each of rank 1 but the data); gives (result, moving_mean, moving_var).
-`scale` off leaves gamma out, `center` off beta. Outside training the moving statistics come back unchanged; with Relax's
-`training` the batch's own statistics normalise, and the moving ones move by `momentum`.
+Takes data, gamma, beta, moving_mean, moving_var (each of rank 1 but the data); gives (result, moving_mean,
+moving_var). `scale` off leaves gamma out, `center` off beta. Outside training the moving statistics come back
+unchanged; with Relax's `training` the batch's own statistics normalise, and the moving ones move by `momentum`.
 Source: seed 003; facts relax-ops-passes-vm §1 (nn), relay-language §6 level 1.
 """
 
@@ -126,7 +126,7 @@ def reference(inputs: Any, a: BatchNormAttrs) -> Any:
     if a.training:
         axes = tuple(i for i in range(x.ndim) if i != axis)
         m, v = values.mean(axis=axes), values.var(axis=axes)
-        old = tuple(  # type: ignore[assignment]
+        old = tuple(
             (wide(o) * np.float32(1 - a.momentum) + n * np.float32(a.momentum)).astype(o.dtype)
             for o, n in zip(old, (m, v))
         )
@@ -145,9 +145,7 @@ def decompose(b: Any, args: Any, a: BatchNormAttrs, out: Any) -> Any:
     if a.training:
         others = tuple(i for i in range(ndim) if i != from_front(a.axis, ndim))
         mean, var = b.op("mean", x, axis=others), b.op("variance", x, axis=others)
-        old_mean, old_var = (
-            _blend(b, old, new, a.momentum, dtype) for old, new in ((old_mean, mean), (old_var, var))
-        )
+        old_mean, old_var = (_blend(b, old, new, a.momentum, dtype) for old, new in ((old_mean, mean), (old_var, var)))
     scale = b.op("divide", b.const(1.0, dtype), b.op("sqrt", b.op("add", var, b.const(a.epsilon, dtype))))
     if a.scale:
         scale = b.op("multiply", gamma, scale)
@@ -173,7 +171,10 @@ def gradient(b: Any, args: Any, a: BatchNormAttrs, out: Any, grad: Any) -> list[
     axis = from_front(a.axis, info.ndim)
     others = tuple(i for i in range(info.ndim) if i != axis)
     after = tuple(range(1, info.ndim - axis))
-    spread = (lambda v: b.op("expand_dims", v, axis=after)) if after else (lambda v: v)
+
+    def spread(v: Any) -> Any:
+        return b.op("expand_dims", v, axis=after) if after else v
+
     epsilon = b.const(a.epsilon, info.dtype)
     inverse = b.op("divide", b.const(1.0, info.dtype), b.op("sqrt", b.op("add", var, epsilon)))
     normal = b.op("multiply", b.op("subtract", x, spread(mean)), spread(inverse))

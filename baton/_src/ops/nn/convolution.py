@@ -1,8 +1,9 @@
 """Convolution over one, two or three spatial axes, in any layout, with groups, strides, padding and dilation.
 
-`y[n,o,s] = sum over i,r of x[n, g*I+i, s*stride + r*dilation - begin] * w[o,i,r]`, with I = C / groups and g the group of o.
-Kernels are (O, I, spatial...). Output extent: (x + begin + end - (k - 1) * dilation - 1) / stride + 1, rounded down.
-Channels may be blocked ("NCHW16c", "OIHW16i16o"). Source: facts relax-ops-passes-vm §1 (nn), relay-language §6 level 2.
+`y[n,o,s] = sum over i,r of x[n, g*I+i, s*stride + r*dilation - begin] * w[o,i,r]`, with I = C / groups and g the
+group of o. Kernels are (O, I, spatial...). Output extent: (x + begin + end - (k - 1) * dilation - 1) / stride + 1,
+rounded down. Channels may be blocked ("NCHW16c", "OIHW16i16o"). Source: facts relax-ops-passes-vm §1 (nn),
+relay-language §6 level 2.
 """
 
 from __future__ import annotations
@@ -106,7 +107,9 @@ def check_ranks(call: OpCall[Any], data: AxisOrder, kernel: AxisOrder) -> None:
 
 
 def infer(call: OpCall[Any]) -> Info:
-    """The result's shape from the formula; an unknown kernel is no obstacle if `channels` and `kernel_size` are given."""
+    """The result's shape from the formula; an unknown kernel is no obstacle if `channels` and `kernel_size` are
+    given.
+    """
     a = call.attrs
     data, kernel, out = orders(a)
     x, w = call.tensor(0), call.tensor(1)

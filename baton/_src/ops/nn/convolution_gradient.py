@@ -1,7 +1,8 @@
-"""The gradient of convolution: towards the data a transposed convolution, towards the kernel a convolution of the data.
+"""The gradient of convolution: towards the data a transposed convolution, towards the kernel a convolution of the
+data.
 
-Towards the kernel, batch and channels change places: the gradient is the kernel that slides over the data, strides become
-dilation and dilation strides. Groups other than 1 and static extents it needs are checked.
+Towards the kernel, batch and channels change places: the gradient is the kernel that slides over the data, strides
+become dilation and dilation strides. Groups other than 1 and static extents it needs are checked.
 """
 
 from __future__ import annotations

@@ -64,10 +64,17 @@ def convolve_valid(images: AnyArray, taps: AnyArray, strides: Any, dilation: Any
     kernels = taps.reshape(groups, o // groups, *taps.shape[1:])
     result = np.zeros((n, groups, o // groups, *extents), images.dtype)
     for tap in itertools.product(*(range(e) for e in taps.shape[2:])):
-        view = tuple(slice(t * d, t * d + (e - 1) * s + 1, s) for t, d, e, s in zip(tap, dilation, extents, strides))
+        view: Any = tuple(
+            slice(t * d, t * d + (e - 1) * s + 1, s) for t, d, e, s in zip(tap, dilation, extents, strides)
+        )
         window = grouped[(slice(None), slice(None), slice(None), *view)]
-        result += np.einsum("ngi...,goi->ngo...", window, kernels[(slice(None), slice(None), slice(None), *tap)])
+        result += np.einsum("ngi...,goi->ngo...", window, kernels[_at(tap)])
     return result.reshape(n, o, *extents)
+
+
+def _at(tap: Any) -> Any:
+    """The index of one kernel tap, whatever lies before."""
+    return (..., *tap)
 
 
 def convolve_transposed(x: AnyArray, w: AnyArray, a: Any, orders: tuple[AxisOrder, AxisOrder, AxisOrder]) -> AnyArray:
@@ -89,10 +96,10 @@ def convolve_transposed(x: AnyArray, w: AnyArray, a: Any, orders: tuple[AxisOrde
     kernels = taps.reshape(a.groups, c // a.groups, *taps.shape[1:])
     result = np.zeros((n, a.groups, each, *full), kept)
     for tap in itertools.product(*(range(e) for e in taps.shape[2:])):
-        view = tuple(
+        view: Any = tuple(
             slice(t * d, t * d + (e - 1) * s + 1, s) for t, d, e, s in zip(tap, a.dilation, images.shape[2:], a.strides)
         )
-        spread = np.einsum("ngi...,gio->ngo...", grouped, kernels[(slice(None), slice(None), slice(None), *tap)])
+        spread = np.einsum("ngi...,gio->ngo...", grouped, kernels[_at(tap)])
         result[(slice(None), slice(None), slice(None), *view)] += spread
     cut = tuple(slice(a.padding[i], full[i] - a.padding[i + count]) for i in range(count))
     cropped = result.reshape(n, a.groups * each, *full)[(slice(None), slice(None), *cut)]

@@ -1,7 +1,7 @@
 """Channels traded for pixels: nn.depth_to_space and its inverse nn.space_to_depth; Relax's nn.pixel_shuffle.
 
-depth_to_space, mode "DCR": channel = (row * block + column) * C' + c; "CRD": channel = (c * block + row) * block + column.
-space_to_depth inverts "DCR". Source: ONNX DepthToSpace; facts relay-language §6 level 5.
+depth_to_space, mode "DCR": channel = (row * block + column) * C' + c; "CRD": channel = (c * block + row) * block +
+column. space_to_depth inverts "DCR". Source: ONNX DepthToSpace; facts relay-language §6 level 5.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Losses: nn.cross_entropy_with_logits, nn.cross_entropy (Relay), nn.nll_loss.
 
-cross_entropy_with_logits: -sum(predictions * labels) / batch, where predictions are log-probabilities; cross_entropy takes
-probabilities. nll_loss: -weight[target] * prediction[target], summed, averaged by weight, or left apart; targets equal to
-`ignore_index` count nothing. predictions (C,) or (N, C, ...), targets () or (N, ...).
-Source: facts relax-ops-passes-vm §1 (nn), relay-language §6 level 10.
+cross_entropy_with_logits: -sum(predictions * labels) / batch, where predictions are log-probabilities; cross_entropy
+takes probabilities. nll_loss: -weight[target] * prediction[target], summed, averaged by weight, or left apart;
+targets equal to `ignore_index` count nothing. predictions (C,) or (N, C, ...), targets () or (N, ...). Source: facts
+relax-ops-passes-vm §1 (nn), relay-language §6 level 10.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def gradient_logits(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]
 
 _WITH_LOGITS, _WITHOUT = _entropy(True), _entropy(False)
 
-CROSS_ENTROPY_WITH_LOGITS = OpDef(
+CROSS_ENTROPY_WITH_LOGITS: OpDef[Any] = OpDef(
     "nn.cross_entropy_with_logits",
     inputs=(Input("predictions", "log-probabilities"), Input("labels", "probabilities")),
     infer=infer_entropy,
@@ -83,7 +83,7 @@ CROSS_ENTROPY_WITH_LOGITS = OpDef(
     samples=lambda: (Sample((Arr(("n", 4)), Arr(("n", 4)))), Sample((Arr((4,)), Arr((4,))))),
     summary="-sum(predictions * labels) / batch.",
 )
-CROSS_ENTROPY = OpDef(
+CROSS_ENTROPY: OpDef[Any] = OpDef(
     "nn.cross_entropy",
     inputs=(Input("predictions", "probabilities"), Input("targets", "probabilities")),
     infer=infer_entropy,

@@ -1,9 +1,9 @@
 """Normalisation by statistics of the data itself: layer_norm, group_norm, instance_norm, rms_norm, l2_normalize, lrn.
 
-layer_norm: `(x - mean) / sqrt(var + eps) * gamma + beta` over `axes`; group_norm: the same over channel groups and `axes`;
-instance_norm: over every axis but batch and channel; rms_norm: `x / sqrt(mean(x²) + eps) * weight`.
-Stages: sum, mean, sum of squares, and one elementwise stage, so that schedules recognise them.
-Source: facts relax-ops-passes-vm §1 (nn), relay-language §6 levels 1 and 2.
+layer_norm: `(x - mean) / sqrt(var + eps) * gamma + beta` over `axes`; group_norm: the same over channel groups and
+`axes`; instance_norm: over every axis but batch and channel; rms_norm: `x / sqrt(mean(x²) + eps) * weight`. Stages:
+sum, mean, sum of squares, and one elementwise stage, so that schedules recognise them. Source: facts
+relax-ops-passes-vm §1 (nn), relay-language §6 levels 1 and 2.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Borders: nn.pad (constant, edge, reflect), nn.mirror_pad, nn.dilate.
 
-`pad_width` gives (before, after) for every axis: nested pairs in Relay, a flat list in Relax. Relay takes the fill value as a
-scalar tensor, Relax as an attribute; a negative width crops. `reflect` mirrors without repeating the edge, `symmetric` with.
-Source: facts relax-ops-passes-vm §1 (nn), relay-language §6 levels 2 and 10.
+`pad_width` gives (before, after) for every axis: nested pairs in Relay, a flat list in Relax. Relay takes the fill
+value as a scalar tensor, Relax as an attribute; a negative width crops. `reflect` mirrors without repeating the edge,
+`symmetric` with. Source: facts relax-ops-passes-vm §1 (nn), relay-language §6 levels 2 and 10.
 """
 
 from __future__ import annotations
@@ -103,11 +103,14 @@ def reference(inputs: Any, a: PadAttrs) -> Any:
     cut = tuple(slice(max(0, -b), d - max(0, -e)) for d, (b, e) in zip(x.shape, a.pad_width))
     width = [(max(0, b), max(0, e)) for b, e in a.pad_width]
     if a.pad_mode == "constant":
-        fill = np.asarray(inputs[1]) if len(inputs) > 1 else np.asarray(_number(a.pad_value, np_dtype(x))).astype(x.dtype)
+        fill = (
+            np.asarray(inputs[1]) if len(inputs) > 1 else np.asarray(_number(a.pad_value, np_dtype(x))).astype(x.dtype)
+        )
         result = np.full([d + b + e for d, (b, e) in zip(x[cut].shape, width)], fill, x.dtype)
         result[tuple(slice(b, b + d) for d, (b, _) in zip(x[cut].shape, width))] = x[cut]
         return result
-    return np.pad(x[cut], width, mode="wrap" if a.pad_mode == "circular" else a.pad_mode)
+    mode: Any = "wrap" if a.pad_mode == "circular" else a.pad_mode
+    return np.pad(x[cut], width, mode=mode)
 
 
 def np_dtype(x: Any) -> Any:
@@ -213,7 +216,9 @@ def compute_dilate(inputs: Any, a: DilateAttrs, out: Any) -> Any:
     def body(*i: Any) -> Any:
         on = [k.tir.EQ(j % s, k.index(0)) for j, s in zip(i, a.strides) if s > 1]
         value = x(*(j // s if s > 1 else j for j, s in zip(i, a.strides)))
-        return k.if_then_else(k.all_of(on), value, k.const(_number(a.dilation_value, x.dtype), x.dtype)) if on else value
+        return (
+            k.if_then_else(k.all_of(on), value, k.const(_number(a.dilation_value, x.dtype), x.dtype)) if on else value
+        )
 
     return k.compute(out.shape, body, "dilate")
 

@@ -1,8 +1,8 @@
 """Pooling: the maximum or the mean over sliding windows, over one to three spatial axes, in any layout.
 
-Extents: (x + begin + end - (k - 1) * dilation - 1) / stride + 1, rounded down, or up with `ceil_mode`. Windows are cut to
-the data: padding never wins a maximum, and counts in a mean only with `count_include_pad`.
-Source: facts relax-ops-passes-vm §1 (nn), relay-language §6 level 2.
+Extents: (x + begin + end - (k - 1) * dilation - 1) / stride + 1, rounded down, or up with `ceil_mode`. Windows are
+cut to the data: padding never wins a maximum, and counts in a mean only with `count_include_pad`. Source: facts
+relax-ops-passes-vm §1 (nn), relay-language §6 level 2.
 """
 
 from __future__ import annotations
@@ -181,7 +181,9 @@ def _pool(x: Any, a: Any, is_max: bool) -> Any:
     extents = [_extent(canonical.shape[2 + i], a, i) for i in range(a.spatial)]
     result = np.zeros((*canonical.shape[:2], *extents), canonical.dtype)
     for at in itertools.product(*(range(e) for e in extents)):
-        picks, count = [], 1
+        element: Any = (..., *at)
+        picks: list[Any] = []
+        count = 1
         for i, position in enumerate(at):
             size = canonical.shape[2 + i]
             taps = [position * a.strides[i] - a.padding[i] + t * a.dilation[i] for t in range(a.pool_size[i])]
@@ -198,7 +200,7 @@ def _pool(x: Any, a: Any, is_max: bool) -> Any:
         else:
             value = flat.sum(axis=-1) / max(count, 1)
             value = np.trunc(value) if np.issubdtype(canonical.dtype, np.integer) else value
-        result[(slice(None), slice(None), *at)] = value
+        result[element] = value
     return from_canonical(result, out, "NC" + letters)
 
 

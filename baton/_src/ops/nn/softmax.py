@@ -1,7 +1,7 @@
 """Softmax: `exp(x - max) / sum(exp(x - max))` along one axis; log_softmax is its logarithm, computed directly.
 
-Shape and dtype kept; floats only. Four stages (max, exp, sum, divide), so that schedules recognise it. `nn.fast_softmax` is
-the same operator to Relay. Source: facts relay-language §6 level 1, relax-ops-passes-vm §1 (nn).
+Shape and dtype kept; floats only. Four stages (max, exp, sum, divide), so that schedules recognise it.
+`nn.fast_softmax` is the same operator to Relay. Source: facts relay-language §6 level 1, relax-ops-passes-vm §1 (nn).
 """
 
 from __future__ import annotations

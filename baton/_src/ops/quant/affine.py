@@ -1,8 +1,8 @@
 """Real numbers as scaled integers: quantize and dequantize.
 
-quantize: `clip(round(x / scale) + zero_point)` to the range of the result dtype, halves to even. dequantize: `(x - zero_point) *
-scale`. Scale and zero point are scalars, or vectors along `axis`.
-Source: ONNX QuantizeLinear; facts relax-ops-passes-vm §1 (qdq), relay-language §6 level 11.
+quantize: `clip(round(x / scale) + zero_point)` to the range of the result dtype, halves to even. dequantize: `(x -
+zero_point) * scale`. Scale and zero point are scalars, or vectors along `axis`. Source: ONNX QuantizeLinear; facts
+relax-ops-passes-vm §1 (qdq), relay-language §6 level 11.
 """
 
 from __future__ import annotations
@@ -53,14 +53,16 @@ def infer(call: OpCall[Any]) -> Info:
         call.fail(f"takes {'floating-point' if quantizes else 'integer'} data, got {x.dtype}", code="op-dtype")
     math = DimMath(call.prover)
     for position in (1, 2):
-        v = call.tensor(position)
+        v, name = call.tensor(position), call.op.inputs[position].name
         if v.ndim > 1:
-            call.fail(f"{call.op.inputs[position].name} must be a scalar or a vector, got {show_shape(v.shape, v.ndim)}")
+            call.fail(f"{name} must be a scalar or a vector, got {show_shape(v.shape, v.ndim)}")
         if v.ndim == 1 and x.ndim >= 0:
             axis = normal_axis(call, call.attrs.axis, x.ndim)
             if x.shape is not None and v.shape is not None and not (isinstance(v.shape[0], int) and v.shape[0] == 1):
                 if math.equal(x.shape[axis], v.shape[0]) is False:
-                    call.fail(f"{call.op.inputs[position].name} has {v.shape[0]} elements, axis {axis} has {x.shape[axis]}")
+                    call.fail(
+                        f"{call.op.inputs[position].name} has {v.shape[0]} elements, axis {axis} has {x.shape[axis]}"
+                    )
     return like(x, call.attrs.out_dtype)
 
 
@@ -101,7 +103,9 @@ def reference_quantize(inputs: Any, a: QuantizeAttrs) -> Any:
     """The formula."""
     x, scale, zero = inputs
     value = np.rint(wide(x) / wide(_spread(scale, x.ndim, a.axis)))
-    value = np.clip(value, -(2.0**31 - 256), 2.0**31 - 256).astype("int64") + _spread(zero, x.ndim, a.axis).astype("int64")
+    value = np.clip(value, -(2.0**31 - 256), 2.0**31 - 256).astype("int64") + _spread(zero, x.ndim, a.axis).astype(
+        "int64"
+    )
     return np.clip(value, *_range(a.out_dtype)).astype(a.out_dtype.numpy)
 
 
@@ -162,7 +166,9 @@ DEQUANTIZE = OpDef(
     fusion=Fusion.ELEMWISE,
     relay_name="qnn.dequantize",
     samples=lambda: (
-        Sample((Arr(("n", 4), "int8", -99, 99), Arr((), low=0.01, high=0.1), Arr((), "int8", -5, 5)), DequantizeAttrs()),
+        Sample(
+            (Arr(("n", 4), "int8", -99, 99), Arr((), low=0.01, high=0.1), Arr((), "int8", -5, 5)), DequantizeAttrs()
+        ),
         Sample(
             (Arr((4, 2), "uint8", 0, 255), Arr((4,), low=0.01, high=0.1), Arr((4,), "uint8", 0, 99)),
             DequantizeAttrs(0, "float16"),

@@ -1,7 +1,8 @@
 """Drawing from given probabilities with given uniform numbers: multinomial_from_uniform.
 
-prob (rows, classes), uniform_sample (n, 1), sample_indices (n, 1): which row each draw is from -> (n, 1). The class drawn is the
-first whose cumulative probability exceeds the uniform number. Source: facts relax-ops-passes-vm §1 (sampling).
+prob (rows, classes), uniform_sample (n, 1), sample_indices (n, 1): which row each draw is from -> (n, 1). The class
+drawn is the first whose cumulative probability exceeds the uniform number. Source: facts relax-ops-passes-vm §1
+(sampling).
 """
 
 from __future__ import annotations
@@ -84,7 +85,11 @@ MULTINOMIAL_FROM_UNIFORM = OpDef(
     relay_name=NotApplicable("Relay has random.multinomial"),
     samples=lambda: (
         Sample(
-            (Arr((2, 3), values=[[0.2, 0.3, 0.5], [0.3, 0.3, 0.4]]), Arr(("n", 1), low=0, high=1), Arr(("n", 1), "int64", 0, 2)),
+            (
+                Arr((2, 3), values=[[0.2, 0.3, 0.5], [0.3, 0.3, 0.4]]),
+                Arr(("n", 1), low=0, high=1),
+                Arr(("n", 1), "int64", 0, 2),
+            ),
             MultinomialAttrs(),
         ),
     ),

@@ -1,7 +1,7 @@
 """Where extrema lie: argmax and argmin, along one axis or (axis None) over all elements in row-major order.
 
-The first of equal elements wins (Relay's `select_last_index`: the last). Relax's results are int64, Relay's int32, so they are
-two operators each. Source: facts relax-ops-passes-vm §1 (search), relay-language §6 level 4.
+The first of equal elements wins (Relay's `select_last_index`: the last). Relax's results are int64, Relay's int32, so
+they are two operators each. Source: facts relax-ops-passes-vm §1 (search), relay-language §6 level 4.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _extremum(x: k.Tensor, axes: tuple[int, ...], a: Any, shape: Any, is_max: bo
         return reducer((position, x(*where)), list(reduced.values()))
 
     found = k.compute(shape, body, "arg_extremum")
-    return found[0]  # type: ignore[no-any-return,index]
+    return found[0]  # type: ignore[no-any-return]
 
 
 def _samples(record: Any) -> tuple[Sample, ...]:

@@ -49,10 +49,10 @@ class Row:
     name: str
     fold: Callable[[Any, Any], Any]
     numpy: Callable[..., Any]
+    gradient: Callable[..., Any] | NotApplicable
     bools: bool = False
     divides: bool = False
     in_relax: bool = True
-    gradient: Callable[..., Any] | NotApplicable = NotApplicable("not yet")
 
 
 def folded_axes(ndim: int, attributes: Any) -> tuple[int, ...]:
@@ -224,7 +224,9 @@ def _logical(name: str, combine: str) -> OpDef[Any]:
         return k.compute(folded.shape, lambda *i: folded(*i) != k.const(0, "uint8"), f"{name}_test")
 
     function = np.all if combine == "min" else np.any
-    base = _define(Row(name, k.reduce_max, function, bools=True, in_relax=False))
+    base = _define(
+        Row(name, k.reduce_max, function, bools=True, in_relax=False, gradient=NotApplicable("not differentiable"))
+    )
     return OpDef(
         name,
         ReduceAttrs,
@@ -324,7 +326,7 @@ def _samples(dtypes: tuple[str, ...], record: type[ReduceAttrs] = ReduceAttrs) -
 ROWS = (
     Row("sum", k.reduce_sum, _np_sum, gradient=_sum_gradient),
     Row("mean", k.reduce_sum, _np_mean, divides=True, gradient=_mean_gradient),
-    Row("prod", k.reduce_product, _np_prod),
+    Row("prod", k.reduce_product, _np_prod, gradient=NotApplicable("not yet")),
     Row("max", k.reduce_max, np.max, gradient=_extremum_gradient),
     Row("min", k.reduce_min, np.min, gradient=_extremum_gradient),
 )

@@ -1,8 +1,8 @@
 """Operators that move, add or drop axes: permute_dims (Relay: transpose), expand_dims, squeeze.
 
-`permute_dims`: result axis i is operand axis axes[i]; None reverses. `expand_dims`: unit axes where the *result* has them.
-`squeeze`: drops unit axes (all of them if none is named); naming an axis that is not 1 is an error.
-Source: facts relax-ops-passes-vm §1, relay-language §6 levels 1 and 3.
+`permute_dims`: result axis i is operand axis axes[i]; None reverses. `expand_dims`: unit axes where the *result* has
+them. `squeeze`: drops unit axes (all of them if none is named); naming an axis that is not 1 is an error. Source:
+facts relax-ops-passes-vm §1, relay-language §6 levels 1 and 3.
 """
 
 from __future__ import annotations

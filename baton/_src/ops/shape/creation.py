@@ -1,8 +1,8 @@
 """Tensors made from nothing but a shape: full, zeros, ones (and their `_like`s), eye, arange.
 
-Relax passes shapes and bounds as arguments, Relay as attributes (arange's bounds as scalar tensors; its `dyn` forms take shapes
-as tensors). `arange`: start + i * step, for i below ceil((stop - start) / step).
-Source: facts relax-ops-passes-vm §1 (create), relay-language §6 level 3.
+Relax passes shapes and bounds as arguments, Relay as attributes (arange's bounds as scalar tensors; its `dyn` forms
+take shapes as tensors). `arange`: start + i * step, for i below ceil((stop - start) / step). Source: facts
+relax-ops-passes-vm §1 (create), relay-language §6 level 3.
 """
 
 from __future__ import annotations
@@ -42,21 +42,14 @@ class FullAttrs(Attrs):
 
 def infer_full(call: OpCall[FullAttrs]) -> Info:
     """The target shape; the dtype given, or that of the fill value."""
-    fill: Any = call.args[0]
-    position = 1
-    if len(call.args) == 2 and not _is_fill(call, 0):
-        fill, position = call.args[1], 0
+    relax = call.op.name == "full" and len(call.args) == 2
+    fill: Any = call.args[1 if relax else 0]
     if not isinstance(fill, (TensorInfo, PrimInfo)):
         call.fail(f"the fill value must be a scalar, got {fill}", code="op-argument")
     if isinstance(fill, TensorInfo) and fill.ndim > 0:
         call.fail(f"the fill value must be a scalar, got shape {show_shape(fill.shape, fill.ndim)}")
     dtype = call.attrs.dtype if not call.attrs.dtype.is_void else fill.dtype
-    return _of_shape(call, position, dtype)
-
-
-def _is_fill(call: OpCall[Any], position: int) -> bool:
-    found = call.args[position]
-    return isinstance(found, (PrimInfo, TensorInfo)) and call.op.name != "full"
+    return _of_shape(call, 0 if relax else 1, dtype)
 
 
 def _of_shape(call: OpCall[Any], position: int, dtype: DataType) -> TensorInfo:
@@ -279,8 +272,9 @@ def compute_eye(inputs: Any, a: EyeAttrs, out: Any) -> Any:
 
 def reference_eye(inputs: Any, a: EyeAttrs) -> Any:
     """`numpy.eye`."""
-    n, m, offset = (*inputs, *(None, 0)[len(inputs) - 1 :])
-    return np.eye(n, m, offset, a.dtype.numpy)
+    rows = inputs[0]
+    columns = inputs[1] if len(inputs) > 1 else rows
+    return np.eye(rows, columns, inputs[2] if len(inputs) > 2 else 0, a.dtype.numpy)
 
 
 def relax_eye(make: Any, n: Any, m: Any = None, k: Any = 0, dtype: Any = "float32") -> Any:
@@ -337,19 +331,17 @@ def infer_arange(call: OpCall[ArangeAttrs]) -> Info:
 
 
 def _extent(call: OpCall[Any], start: Any, stop: Any, step: Any) -> Dim:
-    numbers = [v.value if isinstance(v, (tir.IntImm, tir.FloatImm)) else v for v in (start, stop, step)]
+    numbers: list[Any] = [v.value if isinstance(v, (tir.IntImm, tir.FloatImm)) else v for v in (start, stop, step)]
+    first, last, each = numbers
     if all(isinstance(v, (int, float)) for v in numbers):
-        if numbers[2] == 0:
-            call.fail("step must not be 0")
-        return _count(*numbers)
-    math_ = DimMath(call.prover)
-    if isinstance(numbers[2], int) and numbers[2] > 0:
-        return (
-            math_.maximum(math_.ceil_divide(math_.subtract(numbers[1], numbers[0]), numbers[2]), 0)
-            if (numbers[0] != 0 or not isinstance(numbers[1], tir.Var))
-            else math_.ceil_divide(numbers[1], numbers[2])
-        )
-    return call.fail("a symbolic arange needs a positive integer step")
+        if each == 0:
+            call.fail("step must not be 0", code="op-attribute")
+        return _count(first, last, each)
+    if not isinstance(each, int) or each <= 0:
+        call.fail("a symbolic arange needs a positive integer step", code="op-attribute")
+    dims = DimMath(call.prover)
+    found = dims.ceil_divide(dims.subtract(last, first), each)
+    return found if isinstance(first, int) and first == 0 and isinstance(last, tir.Var) else dims.maximum(found, 0)
 
 
 def _count(start: float, stop: float, step: float) -> int:

@@ -168,7 +168,7 @@ def compute_collapse(inputs: Any, a: Any, out: Any) -> Any:
             axes[n] = k.reduce_axis(k.index(d) // k.index(wanted), f"k{n}")
 
     def body(*i: Any) -> Any:
-        where = []
+        where: list[Any] = []
         for n in range(x.ndim):
             if n < offset or (n in axes and k.is_one(out.shape[n - offset])):
                 where.append(axes[n].var)
@@ -301,7 +301,7 @@ TILE = OpDef(
     ),
     summary="The whole tensor repeated along its axes.",
 )
-DYN_TILE = OpDef(
+DYN_TILE: OpDef[Any] = OpDef(
     "dyn.tile",
     inputs=(Input("data"), Input("reps", "a tensor of rank 1")),
     infer=infer_tile,
@@ -347,7 +347,8 @@ def compute_repeat(inputs: Any, a: RepeatAttrs, out: Any) -> Any:
     if a.axis is None:
 
         def flat(i: Any) -> Any:
-            position, where = i // a.repeats, []
+            position: Any = i // a.repeats
+            where: list[Any] = []
             for d in reversed(x.shape):
                 where.insert(0, position % k.index(d))
                 position = position // k.index(d)

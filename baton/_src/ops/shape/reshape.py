@@ -1,9 +1,10 @@
 """Reshape: the same elements in the same order, another shape.
 
-Relax takes the target as an argument (at most one -1, which is inferred); Relay as the attribute `newshape`, whose special
-values are 0 (copy this dim; a real zero with `allowzero`), -1 (infer), -2 (copy all that are left), -3 (merge the next
-two), -4 (split this dim into the two that follow). `dyn.reshape` takes it as a tensor. Also here: `reshape_like`, `flatten`
-(all to one axis), `nn.batch_flatten` (all but the first). Source: facts relax-ops-passes-vm §1, relay-language §6 level 3.
+Relax takes the target as an argument (at most one -1, which is inferred); Relay as the attribute `newshape`, whose
+special values are 0 (copy this dim; a real zero with `allowzero`), -1 (infer), -2 (copy all that are left), -3 (merge
+the next two), -4 (split this dim into the two that follow). `dyn.reshape` takes it as a tensor. Also here:
+`reshape_like`, `flatten` (all to one axis), `nn.batch_flatten` (all but the first). Source: facts relax-ops-passes-vm
+§1, relay-language §6 level 3.
 """
 
 from __future__ import annotations
