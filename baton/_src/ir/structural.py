@@ -170,8 +170,9 @@ class _Comparison:
         if left is not right and not (entry.defining or self.map_free_vars):
             return self._fail(f"{_name(left)} and {_name(right)} are defined by neither side")
         self._pair(left, right)
+        # Where a Relay variable is defined, its annotation defines the dim variables in it.
         parts = [(getattr(left, n), getattr(right, n), f".{n}") for n, _ in _fields(type(left))]
-        self._push(parts, entry, False)
+        self._push(parts, entry, entry.defining)
         known = getattr(left, "struct_info_", None), getattr(right, "struct_info_", None)
         if known[0] is not None and known[1] is not None:
             self.stack.append(Entry(known[0], known[1], True, entry, ".struct_info"))

@@ -12,7 +12,8 @@ A function that was inferred before is not looked at again unless the types of t
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, Op
@@ -45,6 +46,7 @@ from baton._src.relay.nodes import (
     Var,
 )
 from baton._src.support.diagnostics import DiagnosticError, fail
+from baton._src.transform.collector import rarely_collecting
 
 Relations = Mapping[str, FunctionRelation]
 
@@ -56,6 +58,11 @@ def infer_type(
     module: IRModule, *, relations: Relations = STANDARD_RELATIONS, elaboration: Elaboration | None = None
 ) -> IRModule:
     """Fill in the checked types of `module`'s Relay functions; `DiagnosticError` lists everything that is wrong."""
+    with rarely_collecting(), bounded_types():
+        return _infer_module(module, relations, elaboration)
+
+
+def _infer_module(module: IRModule, relations: Relations, elaboration: Elaboration | None) -> IRModule:
     inference = Inference(module, relations, elaboration or Elaboration())
     inference.definitions_are_sound(module)
     functions = {var: f for var, f in module.functions.items() if isinstance(f, Function)}
@@ -80,6 +87,11 @@ def infer_expr(
     elaboration: Elaboration | None = None,
 ) -> Any:
     """Fill in the checked types of `expr`, whose globals are those of `module` (typed first)."""
+    with rarely_collecting(), bounded_types():
+        return _infer_single(expr, module, relations, elaboration)
+
+
+def _infer_single(expr: Any, module: IRModule | None, relations: Relations, elaboration: Elaboration | None) -> Any:
     around = infer_type(module, relations=relations) if module is not None else IRModule()
     inference = Inference(around, relations, elaboration or Elaboration())
     inference.definitions_are_sound(around)
@@ -345,6 +357,16 @@ class Inference(ExpressionRules):
                 self.types[node] = self.constructor(node)
             case Op():
                 self.types[node] = self.operator(node)
+
+
+@contextmanager
+def bounded_types() -> Iterator[None]:
+    """Programs may be as deep as memory allows; the type of a single value may not: a clear error says so."""
+    try:
+        yield
+    except RecursionError:
+        help = "a value of such a type (functions returning functions, nested tuples) is hundreds of levels deep"
+        raise fail("relay-type-depth", "a type is nested too deep", help=help) from None
 
 
 def _enter_unknown(inference: Inference, node: Any) -> None:

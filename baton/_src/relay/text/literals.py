@@ -48,11 +48,9 @@ def scalar(data: NDArray) -> str | None:
             sign = "-" if np.signbit(number) else ""
             bits = "" if data.dtype == "float32" else str(data.dtype.bits)
             return f"{sign}{'nan' if np.isnan(number) else 'inf'}f{bits}" if not np.isnan(number) else None
-        text = np.format_float_scientific(number, trim="-") if abs(number) >= 1e16 else repr(number.item())
-        if data.dtype != "float64":
-            text = np.format_float_positional(number, unique=True, trim="-") if 1e-4 <= abs(number) < 1e16 else text
-            if not 1e-4 <= abs(number) < 1e16:
-                text = np.format_float_scientific(number, unique=True, trim="-") if number != 0 else text
+        plain = number == 0 or 1e-4 <= abs(float(number)) < 1e16
+        write = np.format_float_positional if plain else np.format_float_scientific
+        text = write(number, unique=True, trim="-")
         return f"{text.removesuffix('.0')}{suffix}"
     return f"{int(number)}{suffix}"
 

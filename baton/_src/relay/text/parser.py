@@ -28,6 +28,7 @@ from baton._src.relay.text.names import Names, OperatorNames
 from baton._src.relay.text.type_reader import TypeReader
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.support.trampoline import run
+from baton._src.transform.collector import rarely_collecting
 
 VERSION = "0.0.5"
 
@@ -44,9 +45,10 @@ def parse(
 
     A text that is one expression becomes `main`. `DiagnosticError` lists every fault.
     """
-    reader = ModuleReader(text, catalogue, module, relations, source_name)
-    made = reader.module()
-    return elaborate_module(made, reader.elaboration, relations, catalogue)
+    with rarely_collecting():
+        reader = ModuleReader(text, catalogue, module, relations, source_name)
+        made = reader.module()
+        return elaborate_module(made, reader.elaboration, relations, catalogue)
 
 
 def parse_expr(

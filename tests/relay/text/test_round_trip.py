@@ -1,0 +1,99 @@
+"""What prints reads back to the same program; both take linear time."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from baton._src.ir.module import IRModule
+from baton._src.ir.structural import assert_structural_equal
+from baton._src.ops.catalogue import CATALOGUE
+from baton._src.relay.check.infer_type import infer_type
+from baton._src.relay.nodes import Call, Constant, Function, Let, Var, var
+from baton._src.relay.text.parser import parse
+from baton._src.relay.text.printer import astext
+from baton._src.values.tensor import array
+from tests.relay.programs import NAT, read, read_module
+from tests.relay.strategies import modules
+
+
+@pytest.mark.rule("RELAY-TEXT-10")
+@given(modules())
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+def test_generated_programs(module: IRModule) -> None:
+    """Untyped as made, and typed."""
+    assert_structural_equal(module, parse(astext(module), CATALOGUE))
+    typed = infer_type(module)
+    assert_structural_equal(typed, parse(astext(typed), CATALOGUE))
+
+
+@pytest.mark.rule("RELAY-TEXT-10")
+@pytest.mark.parametrize(
+    "text",
+    [
+        NAT + "def @f(%v: Nat) -> Nat[] { match (%v) { Z => Z(), S(S(%n)) => %n, _ => %v } }",
+        "def @f<s : Shape, bt : BaseType>(%x : Tensor[s, bt]) { %x }",
+        "def @f(%x, %y) where Broadcast, Identity { add(%x, %y) }",
+        'def @f(%x: Tensor[(?, n, 3), float32], Primitive=1, hash="ab") { exp(%x) }',
+        "def @f() { let %r = ref((1, (2f, ()), (3i64,))); ref_write(%r, (4, (5f, ()), (6i64,))); ref_read(%r).1.0 }",
+        "extern type Storage\ndef @f(%s: Storage) { %s }",
+        "def @f(%g: fn<a : Type>(a) -> a) { (%g<int32>(1), %g(True), inff, -2.5f16, 255u8) }",
+        "def @even(%n: int32) -> bool { if (%n == 0) { True } else { @odd(%n - 1) } }\n"
+        "def @odd(%n: int32) -> bool { if (%n == 0) { False } else { @even(%n - 1) } }",
+    ],
+)
+def test_every_construct(text: str) -> None:
+    module = read_module(text)
+    assert_structural_equal(module, parse(astext(module), CATALOGUE))
+
+
+@pytest.mark.rule("RELAY-TEXT-11")
+@pytest.mark.rule("RELAY-TEXT-7")
+def test_constants_print_inline_or_as_metadata() -> None:
+    assert astext(read("1f")) == "1f"
+    big = Constant(array(np.arange(6, dtype="float32").reshape(2, 3)))
+    text = astext(big)
+    assert text.startswith("meta[relay.Constant][0]\n#[metadata]")
+    assert_structural_equal(big, read(text))
+    assert "ty=int32" in astext(read("1 + 2"))
+
+
+@pytest.mark.rule("RELAY-GRAPH-8")
+@pytest.mark.rule("RELAY-OP-6")
+def test_a_graph_prints_one_call_a_line() -> None:
+    a, b = var("a", shape=()), var("b", shape=())
+    add, multiply = CATALOGUE.relay("add"), CATALOGUE.relay("multiply")
+    first = Call(add, (a, b))
+    second = Call(add, (first, first))
+    lines = astext(Function([a, b], Call(multiply, (second, second)))).split("\n")
+    assert [line.strip() for line in lines[1:4]] == ["%0 = add(%a, %b);", "%1 = add(%0, %0);", "multiply(%1, %1)"]
+
+
+def _graph(count: int) -> IRModule:
+    x = var("x", shape=(2,))
+    expr: object = x
+    for _ in range(count):
+        expr = Call(CATALOGUE.relay("add"), (expr, expr))
+    return IRModule({"main": Function([x], expr)})
+
+
+def _lets(count: int) -> IRModule:
+    x = var("x", shape=(2,))
+    names = [x, *(Var(f"v{i}") for i in range(count))]
+    body: object = names[-1]
+    for i in range(count, 0, -1):
+        body = Let(names[i], Call(CATALOGUE.relay("add"), (names[i - 1], names[i - 1])), body)
+    return IRModule({"main": Function([x], body)})
+
+
+@pytest.mark.parametrize("make", [_graph, _lets])
+def test_long_programs(make: object) -> None:
+    """A depth far beyond Python's stack, in time that grows with the length only."""
+    module = make(20_000)  # type: ignore[operator]
+    start = time.perf_counter()
+    text = astext(module)
+    assert_structural_equal(module, parse(text, CATALOGUE))
+    assert time.perf_counter() - start < 30
