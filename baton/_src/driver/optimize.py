@@ -51,6 +51,8 @@ _NEEDED = {p.name for p in (*PREPARE, *PLAIN)}
 
 def _passes(pipeline: Any) -> tuple[Callable[[IRModule], IRModule], ...]:
     if isinstance(pipeline, str):
+        if pipeline == "plain":
+            return (*PREPARE, *PLAIN)
         return default() if pipeline in ("default", LOWERING) else (*PREPARE, *get_pipeline(pipeline), *PLAIN)
     if callable(pipeline):
         return (*PREPARE, pipeline, *PLAIN)

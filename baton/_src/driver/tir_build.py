@@ -1,97 +1,104 @@
-"""`build` as users call it: modules of any of the languages."""
+"""`tvm.build`: kernels by themselves, called on tensors.
+
+add = te.compute((n,), lambda i: a[i] + b[i])
+module = tvm.build(te.create_prim_func([a, b, add]))
+module(x, y, out)                       or module["main"], module.entry_name, module.time_evaluator("main", dev)
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from baton._src.codegen.llvm.module import compile_module
-from baton._src.driver.relax_build import relax_build
-from baton._src.driver.relay_build import build as relay_build
 from baton._src.driver.targets import chosen_target
-from baton._src.driver.wiring import is_relay, wire
+from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.lower.kernel_schedules.schedule import schedule
 from baton._src.lower.relax_to_vm.kernel_arguments import kernel_signature
-from baton._src.relax.nodes import Function as RelaxFunction
-from baton._src.relay.nodes import Function as RelayFunction
-from baton._src.runtime.executable import Executable
-from baton._src.runtime.function_entry import FunctionEntry
-from baton._src.runtime.vm import VirtualMachine
-from baton._src.support.diagnostics import fail
+from baton._src.runtime.kernel_function import KernelFunction
+from baton._src.runtime.native import load
+from baton._src.runtime.timing import BenchmarkResult, measure
+from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.te.prim_func import create_prim_func
+from baton._src.te.tensor import Tensor
+from baton._src.tir.check import check_prim_func
 from baton._src.tir.prim_func import PrimFunc
 
 
+@dataclass(frozen=True)
 class KernelModule:
-    """Compiled PrimFuncs by name: ``module["add_one"](a, b)``; calling it calls the only (or main) function."""
+    """Compiled kernels by name. Calling the module calls its entry, the only kernel or `main`."""
 
-    def __init__(self, executable: Executable) -> None:
-        self.executable = executable
-        self._machine = VirtualMachine(executable)
-
-    def __getitem__(self, name: str) -> Callable[..., Any]:
-        return self._machine[name]
+    kernels: dict[str, KernelFunction]
 
     @property
     def entry_name(self) -> str:
-        names = [f.name for f in self.executable.functions]
-        return "main" if "main" in names else names[0]
+        return "main" if "main" in self.kernels else next(iter(self.kernels))
+
+    def get_function(self, name: str, query_imports: bool = False) -> KernelFunction:
+        """The kernel `name`; `DiagnosticError` (`function-missing`) if there is none."""
+        found = self.kernels.get(name)
+        if found is None:
+            raise fail("function-missing", f"no kernel is named {name!r}", help=f"there are: {', '.join(self.kernels)}")
+        return found
+
+    __getitem__ = get_function
 
     def __call__(self, *args: Any) -> Any:
-        return self[self.entry_name](*args)
+        return self.get_function(self.entry_name)(*args)
 
-    def export_library(self, path: Any, *args: Any, **kwargs: Any) -> None:
-        """Write the code to a file; `runtime.load_module` reads it."""
-        self.executable.save(path)
+    def time_evaluator(
+        self, func_name: str, dev: Any = None, number: int = 10, repeat: int = 1, min_repeat_ms: int = 0
+    ) -> Callable[..., BenchmarkResult]:
+        """A function that measures a kernel on the arguments it is given."""
+        kernel = self.get_function(func_name)
+        return lambda *args: measure(lambda: kernel(*args), number, repeat, min_repeat_ms)
 
 
 def build(
-    inputs: Any,
-    args: Any = None,
-    target: Any = None,
-    target_host: Any = None,
-    runtime: Any = None,
-    name: str = "main",
-    binds: Any = None,
-    *,
-    params: Mapping[str, Any] | None = None,
-) -> Any:
-    """Compile PrimFuncs (`KernelModule`), a Relax module (`Executable`) or a Relay module (a factory).
+    inputs: Any, args: Any = None, target: Any = None, target_host: Any = None, name: str = "main", binds: Any = None
+) -> KernelModule:
+    """Compile a PrimFunc, a module of them, or `te` tensors (inputs and outputs, in the order they are passed).
 
-    `inputs` is a PrimFunc, a list of te tensors, an IRModule or a function. (In TVM the second argument may also be the
-    target.)
+    A PrimFunc that was not scheduled by hand gets a schedule for the target. Raises `DiagnosticError` for kernels that are
+    not well-formed.
     """
     wire()
-    if args is not None and target is None and not isinstance(args, (list, tuple)):
-        target = args
-    if isinstance(inputs, RelayFunction) or (isinstance(inputs, IRModule) and is_relay(inputs)):
-        return relay_build(inputs, target, target_host, params=params)
-    has_relax = isinstance(inputs, IRModule) and any(isinstance(f, RelaxFunction) for f in inputs.functions.values())
-    if isinstance(inputs, RelaxFunction) or has_relax:
-        return relax_build(inputs, target, params)
-    return build_kernels(lower(inputs, args, name), target)
+    found = chosen_target(args if target is None and isinstance(args, str) else target)
+    functions = _functions(inputs, args, name)
+    faults = [d for n, f in functions.items() for d in check_prim_func(f, n)]
+    if faults:
+        raise DiagnosticError(faults)
+    code = compile_module({n: schedule(f, found) for n, f in functions.items()}, found)
+    library = load(code)
+    return KernelModule(
+        {n: KernelFunction(kernel_signature(n, f), library.address(n), library) for n, f in functions.items()}
+    )
 
 
-def lower(inputs: Any, args: Any = None, name: str = "main", binds: Any = None, simple_mode: bool = False) -> IRModule:
-    """A module of PrimFuncs: from a module, a PrimFunc, or te tensors (inputs, then outputs)."""
-    if isinstance(inputs, IRModule):
-        return inputs
+def lower(inputs: Any, args: Any = None, name: str = "main", **options: Any) -> IRModule:
+    """The module of kernels that `build` would compile, before scheduling."""
+    wire()
+    return IRModule(_functions(inputs, args, name))
+
+
+def _functions(inputs: Any, args: Any, name: str) -> dict[str, PrimFunc]:
     if isinstance(inputs, PrimFunc):
-        return IRModule({str(inputs.attrs.get("global_symbol", name)): inputs})
-    tensors = args if isinstance(args, (list, tuple)) else inputs
-    if isinstance(tensors, (list, tuple)):
-        return IRModule({name: create_prim_func(tensors, name)})
-    raise fail("api", f"cannot build a {type(inputs).__name__}", help="give a PrimFunc, te tensors, or an IRModule")
+        symbol = str(inputs.attrs.get("global_symbol", name))
+        return {symbol: inputs}
+    if isinstance(inputs, IRModule):
+        return {v.name_hint: f for v, f in inputs.functions.items() if isinstance(f, PrimFunc)}
+    tensors = inputs if _is_tensors(inputs) else args
+    if _is_tensors(tensors):
+        return {name: create_prim_func(list(tensors))}
+    raise fail(
+        "api",
+        f"cannot build a {type(inputs).__name__}",
+        help="give a PrimFunc, an IRModule of them, or a list of te tensors",
+    )
 
 
-def build_kernels(module: IRModule, target: Any = None) -> KernelModule:
-    """Compile every PrimFunc of `module` as a function on tensors."""
-    found = chosen_target(target)
-    kernels = {v.name_hint: f for v, f in module.functions.items() if isinstance(f, PrimFunc)}
-    if not kernels:
-        raise fail("api", "the module has no PrimFunc")
-    code = compile_module({n: schedule(f, found) for n, f in kernels.items()}, found)
-    signatures = {n: kernel_signature(n, f) for n, f in kernels.items()}
-    entries = tuple(FunctionEntry("kernel", n, s.names, public=True) for n, s in signatures.items())
-    return KernelModule(Executable(entries, kernels=signatures, object_code=code, facts={"target": str(found)}))
+def _is_tensors(value: Any) -> bool:
+    return isinstance(value, Sequence) and bool(value) and all(isinstance(t, Tensor) for t in value)

@@ -1,0 +1,115 @@
+"""Native functions: concurrent calls, unusual arrays, shapes remembered, instruments and profiles kernel by kernel."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from baton._src.runtime.addresses import data_address
+from baton._src.support.diagnostics import DiagnosticError
+from tests.lower.relax_to_vm.programs import machine
+
+TWO_KERNELS = """
+@I.ir_module
+class M:
+    @R.function
+    def main(x: R.Tensor(("n", 8), "float32")) -> R.Tuple(R.Tensor(("n", 8), "float32"), R.Tensor(("n",), "float32")):
+        with R.dataflow():
+            a = R.nn.softmax(x)
+            b = R.matmul(a, R.const([[1.0]] * 8, "float32"))
+            c = R.sum(R.exp(a), axis=[1])
+            R.output(a, c)
+        return (a, c)
+"""
+
+
+def expected(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    soft = np.exp(x - x.max(1, keepdims=True))
+    soft = soft / soft.sum(1, keepdims=True)
+    return soft, np.exp(soft).sum(1)
+
+
+def test_addresses_agree_with_numpy() -> None:
+    for array in (np.zeros(3), np.zeros((2, 0)), np.array(1.0), np.arange(10)[3:]):
+        assert data_address(array) == array.ctypes.data
+
+
+def test_threads_do_not_share_arenas() -> None:
+    """Calls from several Python threads at once give each caller its own results."""
+    run = machine(TWO_KERNELS)["main"]
+    rng = np.random.default_rng(0)
+    inputs = [rng.standard_normal((n, 8)).astype("float32") for n in (1, 30, 200, 7)]
+    problems: list[str] = []
+
+    def work(x: np.ndarray) -> None:
+        want = expected(x)
+        for _ in range(30):
+            for found, right in zip(run(x), want):
+                if not np.allclose(found.data, right, rtol=1e-4):
+                    problems.append("wrong result")
+
+    threads = [threading.Thread(target=work, args=(x,)) for x in inputs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not problems
+
+
+def test_unusual_arrays_give_the_same() -> None:
+    """Strided, read-only, misaligned and byte-swapped inputs are taken; results are fresh each time."""
+    run = machine(TWO_KERNELS)["main"]
+    x = np.random.default_rng(1).standard_normal((6, 8)).astype("float32")
+    raw = np.zeros(x.nbytes + 1, np.uint8)
+    misaligned = raw[1:].view("float32").reshape(x.shape)
+    misaligned[...] = x
+    locked = x.copy()
+    locked.flags.writeable = False
+    for given in (x, np.asfortranarray(x), misaligned, locked, x.astype(">f4")):
+        first = run(given)
+        np.testing.assert_allclose(first[0].data, expected(x)[0], rtol=1e-5)
+        assert not np.shares_memory(first[0].data, run(given)[0].data)
+
+
+def test_wrong_arguments_are_named() -> None:
+    run = machine(TWO_KERNELS)["main"]
+    run(np.zeros((2, 8), "float32"))
+    with pytest.raises(DiagnosticError, match="main: argument x: dimension 1 is 9, expected 8"):
+        run(np.zeros((2, 9), "float32"))
+    with pytest.raises(
+        DiagnosticError, match="main: argument x: expected a tensor of dtype float32, found dtype float64"
+    ):
+        run(np.zeros((2, 8)))
+    with pytest.raises(DiagnosticError, match="main: argument x: expected a tensor, found the string 'x'"):
+        run("x")
+
+
+def test_kernels_one_by_one() -> None:
+    """Profiles run the same kernels and give the same results."""
+    vm = machine(TWO_KERNELS)
+    x = np.random.default_rng(2).standard_normal((5, 8)).astype("float32")
+    profile = vm.profile("main", x)
+    names = [step.name for step in vm.executable.natives["main"].steps]
+    assert sorted(r.name for r in profile.records) == sorted(set(names))
+    assert sum(r.calls for r in profile.records) == len(names)
+    assert "total" in profile.table()
+
+
+def test_what_nobody_needs_is_not_computed() -> None:
+    """`b` is never used: no kernel for it."""
+    vm = machine(TWO_KERNELS)
+    assert not any("matmul" in step.kernel for step in vm.executable.natives["main"].steps)
+
+
+def test_saved_and_loaded_natives_give_the_same(tmp_path: object) -> None:
+    from baton._src.runtime.executable import load_executable
+    from baton._src.runtime.vm import VirtualMachine
+
+    vm = machine(TWO_KERNELS)
+    path = f"{tmp_path}/m.baton"
+    vm.executable.save(path)
+    x = np.random.default_rng(3).standard_normal((3, 8)).astype("float32")
+    for a, b in zip(vm["main"](x), VirtualMachine(load_executable(path))["main"](x)):
+        np.testing.assert_array_equal(a.data, b.data)
