@@ -19,7 +19,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("ir.structural", "structural_equal structural_hash assert_structural_equal"),
         **names("support.spans", "Span"),
         **renamed("support.spans", SourceName="Source"),
-        **names("ir.global_info", "VDevice DummyGlobalInfo GlobalInfo"),
+        **names("ir.global_info", "VDevice DummyGlobalInfo"),
         **names("ir.node", "Node"),
         **submodules("baton.ir", "instrument transform"),
     },

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from baton._src.driver.wiring import wire
-from baton._src.support.lazy import attach, names
+from baton._src.support.lazy import attach, names, renamed
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
@@ -15,7 +15,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.relax.canonicalize_bindings", "CanonicalizeBindings"),
         **names("passes.relax.dataflow_blocks", "ConvertToDataflow ToNonDataflow"),
         **names("passes.relax.dead_code_elimination", "DeadCodeElimination"),
-        **names("passes.relax.decompose_ops", "DecomposeOps"),
+        **names("passes.relax.decompose_ops", "DecomposeOps DecomposeOpsForInference DecomposeOpsForTraining"),
         **names("passes.relax.eliminate_common_subexpr", "EliminateCommonSubexpr"),
         **names("passes.relax.fold_constant", "FoldConstant"),
         **names("passes.relax.fold_scale_into_weights", "FoldScaleIntoWeights"),
@@ -30,7 +30,11 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.relax.remove_purity_checking", "RemovePurityChecking"),
         **names("passes.relax.rewrite_dataflow_reshape", "RewriteDataflowReshape"),
         **names("transform.passes", "Pass Sequential FunctionPass"),
-        **names("transform.decorators", "module_pass function_pass"),
+        **names("transform.context", "PassContext PassInfo"),
+        **names("transform.decorators", "module_pass"),
+        **renamed(
+            "driver.tvm_names.user_passes", function_pass="relax_function_pass", dataflowblock_pass="dataflowblock_pass"
+        ),
     },
     before=wire,
 )

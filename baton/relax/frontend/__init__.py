@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **submodules("baton.relax.frontend", "onnx"),
-        **names("passes.relax.detach_params", "detach_params"),
+        **names("driver.tvm_names.params", "detach_params"),
     },
     before=wire,
 )

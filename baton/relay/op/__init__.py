@@ -9,7 +9,7 @@ from baton._src.support.lazy import attach, names, renamed, submodules
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.operators", "get register register_alter_op_layout register_compute"),
+        **names("driver.tvm_names.operators", "get"),
         **names("ir.expr", "Op"),
         **renamed("ir.op_def", OpPattern="Fusion"),
         **submodules("baton.relay.op", "image nn tensor transform reduce vision"),

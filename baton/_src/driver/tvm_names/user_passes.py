@@ -1,12 +1,22 @@
-"""Small passes that scripts use."""
+"""Passes that scripts write: each language's `function_pass`, `dataflowblock_pass`, and `PrintIR`."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
+from baton._src.relax import nodes as relax
+from baton._src.relay import nodes as relay
+from baton._src.relay.check.infer_type import infer_type
+from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
+from baton._src.transform.decorators import UserFunctionPass, make_decorator
 from baton._src.transform.passes import Pass
+
+SKIPPED = ("SkipOptimization", "Compiler")
+"""Attributes of Relay functions that passes over functions leave alone."""
 
 
 @dataclass(frozen=True)
@@ -18,3 +28,68 @@ class PrintIR(Pass):
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         print(f"PrintIR({self.header}):\n{module!r}" if self.header else repr(module))
         return module
+
+
+class _RelayUserPass(UserFunctionPass):
+    function_class: ClassVar[type] = relay.Function
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        return infer_type(super().run(module, ctx))
+
+    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+        if any(function.attrs.get(name) for name in SKIPPED):
+            return function
+        return super().run_function(function, module, ctx)
+
+
+class _RelaxUserPass(UserFunctionPass):
+    function_class: ClassVar[type] = relax.Function
+
+
+class _TirUserPass(UserFunctionPass):
+    function_class: ClassVar[type] = PrimFunc
+
+
+class _BlockUserPass(_RelaxUserPass):
+    """A user's `(block, module, ctx) -> block` over every dataflow block."""
+
+    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+        body = function.body
+        if not isinstance(body, relax.SeqExpr):
+            return function
+        blocks = tuple(self._function(b, module, ctx) if isinstance(b, relax.DataflowBlock) else b for b in body.blocks)
+        if all(new is old for new, old in zip(blocks, body.blocks, strict=True)):
+            return function
+        return function.with_fields(body=body.with_fields(blocks=blocks))
+
+
+def relay_function_pass(
+    pass_func: Any = None, opt_level: int | None = None, name: str | None = None, required: Sequence[str] | None = None,
+    traceable: bool = False,
+) -> Any:  # fmt: skip
+    """`relay.transform.function_pass`: a function or class that rewrites one Relay function at a time."""
+    return make_decorator(_RelayUserPass, "transform_function", pass_func, opt_level, name, required, traceable)
+
+
+def relax_function_pass(
+    pass_func: Any = None, opt_level: int | None = None, name: str | None = None, required: Sequence[str] | None = None,
+    traceable: bool = False,
+) -> Any:  # fmt: skip
+    """`relax.transform.function_pass`: the same for Relax."""
+    return make_decorator(_RelaxUserPass, "transform_function", pass_func, opt_level, name, required, traceable)
+
+
+def dataflowblock_pass(
+    pass_func: Any = None, opt_level: int | None = None, name: str | None = None, required: Sequence[str] | None = None,
+    traceable: bool = False,
+) -> Any:  # fmt: skip
+    """`relax.transform.dataflowblock_pass`: a function or class that rewrites one dataflow block at a time."""
+    return make_decorator(_BlockUserPass, "transform_dataflowblock", pass_func, opt_level, name, required, traceable)
+
+
+def prim_func_pass(
+    pass_func: Any = None, opt_level: int | None = None, name: str | None = None, required: Sequence[str] | None = None,
+    traceable: bool = False,
+) -> Any:  # fmt: skip
+    """`tir.transform.prim_func_pass`: the same for kernels."""
+    return make_decorator(_TirUserPass, "transform_function", pass_func, opt_level, name, required, traceable)

@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from baton._src.ir.cpu import host_cpu
+from baton._src.ir.cpu import model_name
 from baton._src.tools.benchmark.rounds import Comparison
 
 
@@ -43,7 +43,7 @@ def environment(comparisons: Sequence[Comparison]) -> dict[str, Any]:
     versions = {r.name: r.version for c in comparisons for r in c.runtimes}
     return {
         "date": date.today().isoformat(),
-        "cpu": host_cpu().name,
+        "cpu": model_name(),
         "python": platform.python_version(),
         "versions": versions,
     }

@@ -1,0 +1,68 @@
+"""Every name of the public face leads somewhere, and every pass of the pipelines is on it."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from baton import relax, relay
+from baton._src.passes.pipelines import PIPELINES
+
+
+def _modules(name: str) -> Iterator[str]:
+    yield name
+    module = importlib.import_module(name)
+    for found in pkgutil.iter_modules(getattr(module, "__path__", [])):
+        if found.name not in ("_src", "alias"):
+            yield from _modules(f"{name}.{found.name}")
+
+
+MODULES = sorted(_modules("baton"))
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_listed_name_resolves(module: str) -> None:
+    face = importlib.import_module(module)
+    missing = [name for name in getattr(face, "__all__", []) if getattr(face, name, None) is None]
+    assert not missing
+
+
+def test_unknown_names_are_attribute_errors() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'conv9d'"):
+        _ = relay.nn.conv9d
+
+
+def test_pipeline_passes_are_public() -> None:
+    used = {type(step).__name__ for pipeline in PIPELINES.values() for step in pipeline()}
+    internal = {"FoldScaleIntoWeights"} & used
+    assert {name for name in used - internal if not hasattr(relax.transform, name)} == set()
+
+
+def test_builders_of_both_languages_are_served() -> None:
+    assert relay.nn.conv2d is relay.op.nn.conv2d
+    assert relax.op.nn.relu.__doc__
+
+
+@pytest.mark.parametrize("module", ["baton", "baton.runtime", "baton._src.runtime.vm", "baton._src.runtime.executable"])
+def test_running_imports_no_compiler(module: str) -> None:
+    """An executable runs without the compiler: nothing from `ir` up is imported by the runtime."""
+    upper = "ir transform tir te relay relax script ops analysis passes lower codegen frontends driver tools".split()
+    code = (
+        f"import sys, {module}; bad = [m for m in sys.modules if m.startswith('baton._src.') "
+        f"and m.split('.')[2] in {upper!r}]; print(bad); sys.exit(bool(bad))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_importing_baton_is_quick_because_nothing_is_imported() -> None:
+    code = (
+        "import sys, baton; print(len([m for m in sys.modules if m.startswith(('baton._src', 'numpy', 'llvmlite'))]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert int(done.stdout) <= 4
