@@ -31,9 +31,7 @@ def build(func: PrimFunc, target: Target = HOST, checked: bool = False) -> Nativ
 
 
 def call(library: NativeLibrary, func: PrimFunc, *arguments: Any, symbol: str = "f") -> str | None:
-    """Call a function with arrays for buffers and numbers for scalars; shape variables come from the arrays. The fault, if
-    any.
-    """
+    """Call with arrays for buffers and numbers for scalars; shape variables come from the arrays. The fault, if any."""
     kinds: list[Any] = []
     values: list[Any] = []
     shapes: dict[Var, int] = {}

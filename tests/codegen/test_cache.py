@@ -1,4 +1,5 @@
-"""The object cache: entries serve, damaged ones are rebuilt silently, the cap holds, the switch is off when it is off."""
+"""The object cache: entries serve, damaged ones are rebuilt silently, the cap holds, the switch is off when it is off.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +46,9 @@ def test_second_time_from_disk(tmp_path: Path, compiled: list[int]) -> None:
 
 def test_equal_kernels_are_compiled_once(compiled: list[int]) -> None:
     """Guards content addressing: names of kernels and buffers do not matter."""
-    compile_module({"f": kernel(), "g": kernel(name="X"), "h": kernel(5.0)}, HOST, CompileOptions(cache=CacheOptions(None)))
+    compile_module(
+        {"f": kernel(), "g": kernel(name="X"), "h": kernel(5.0)}, HOST, CompileOptions(cache=CacheOptions(None))
+    )
     assert compiled == [2]
 
 

@@ -113,7 +113,7 @@ def test_division_by_literals(divisor: int) -> None:
     values = np.arange(-40, 41, dtype="int32")
     for node, meaning in ((tir.FloorDiv, np.floor_divide), (tir.FloorMod, np.remainder), (tir.Mod, np.fmod)):
         a = placeholder((81,), "int32", "A")
-        func = create_prim_func([a, compute((81,), lambda i, n=node: n(a[i], tir.IntImm("int32", divisor)), "C")])
+        func = create_prim_func([a, compute((81,), lambda i, n=node, a=a: n(a[i], tir.IntImm("int32", divisor)), "C")])
         found = np.zeros_like(values)
         run_native(loops(func, [st.ForKind.VECTORIZED]), values, found)
         np.testing.assert_array_equal(found, meaning(values, np.int32(divisor)))
@@ -125,7 +125,7 @@ def test_casts(source: str) -> None:
     x = random_array((21,), source, 3)
     for target in [*DTYPES, "bool"]:
         a = placeholder((21,), source, "A")
-        func = create_prim_func([a, compute((21,), lambda i, t=target: ops.cast(t, a[i]), "C")])
+        func = create_prim_func([a, compute((21,), lambda i, t=target, a=a: ops.cast(t, a[i]), "C")])
         for kind in (st.ForKind.SERIAL, st.ForKind.VECTORIZED):
             found = np.zeros((21,), DataType(target).numpy)
             run_native(loops(func, [kind]), x, found)
@@ -164,7 +164,7 @@ def test_narrow_floats_bit_for_bit(dtype: str, target: Target | None) -> None:
     options = {"target": target} if target else {}
     for vectorized in (st.ForKind.SERIAL, st.ForKind.VECTORIZED):
         a = placeholder((len(wide),), "float32", "A")
-        func = create_prim_func([a, compute((len(wide),), lambda i: ops.cast(dtype, a[i]), "C")])
+        func = create_prim_func([a, compute((len(wide),), lambda i, a=a: ops.cast(dtype, a[i]), "C")])
         found = np.zeros(len(wide), kind)
         run_native(loops(func, [vectorized]), wide, found, **options)
         with np.errstate(all="ignore"):
@@ -173,7 +173,7 @@ def test_narrow_floats_bit_for_bit(dtype: str, target: Target | None) -> None:
         assert same.all(), wide[~same]
         assert np.isnan(found.astype("float32"))[np.isnan(wide)].all()
         b = placeholder((1 << 16,), dtype, "B")
-        back = create_prim_func([b, compute((1 << 16,), lambda i: ops.cast("float32", b[i]), "C")])
+        back = create_prim_func([b, compute((1 << 16,), lambda i, b=b: ops.cast("float32", b[i]), "C")])
         widened = np.zeros(1 << 16, "float32")
         run_native(loops(back, [vectorized]), every, widened, **options)
         np.testing.assert_array_equal(widened, every.astype("float32"))

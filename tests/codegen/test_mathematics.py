@@ -42,7 +42,8 @@ FUNCTIONS = {
     "cos": (np.cos, (-1000, 1000)), "tan": (np.tan, (-1000, 1000)), "sinh": (np.sinh, (-89, 89)),
     "cosh": (np.cosh, (-89, 89)), "atan": (np.arctan, (-100, 100)), "asin": (np.arcsin, (-1, 1)),
     "acos": (np.arccos, (-1, 1)), "asinh": (np.arcsinh, (-1e10, 1e10)), "acosh": (np.arccosh, (1, 1e10)),
-    "atanh": (np.arctanh, (-0.999, 0.999)), "sqrt": (np.sqrt, (0, 1e30)), "rsqrt": (lambda x: 1 / np.sqrt(x), (1e-30, 1e30)),
+    "atanh": (np.arctanh, (-0.999, 0.999)), "sqrt": (np.sqrt, (0, 1e30)),
+    "rsqrt": (lambda x: 1 / np.sqrt(x), (1e-30, 1e30)),
     "floor": (np.floor, (-100, 100)), "ceil": (np.ceil, (-100, 100)), "trunc": (np.trunc, (-100, 100)),
     "nearbyint": (np.rint, (-100, 100)), "fabs": (np.abs, (-100, 100)),
 }  # fmt: skip

@@ -89,8 +89,8 @@ def split_index(flat: PrimExpr, extents: Sequence[PrimExpr]) -> list[PrimExpr]:
 def parallel_rows(axes: Sequence[Axis], work: PrimExpr | int, body: st.Stmt, num_threads: int) -> st.Stmt:
     """Loops over `axes`, shared between threads where a thread gets enough to do.
 
-    `work` is the cost of one body. The outermost axis is shared if it alone has enough iterations to go round; otherwise the
-    axes are fused into one.
+    `work` is the cost of one body. The outermost axis is shared if it alone has iterations to go round; otherwise
+    the axes are fused into one.
     """
     if not axes:
         return body

@@ -1,6 +1,6 @@
 """Products of matrices: register tiles over packed panels.
 
-    C[batch.., i, j] = sum over k of A[batch.., i, k] * B[batch.., k, j]        (any layout; elementwise stages after it)
+    C[batch.., i, j] = sum over k of A[batch.., i, k] * B[batch.., k, j]      (any layout; elementwise stages after it)
 
 For each panel of columns B is packed into a buffer of its own, `width` columns side by side for every k, zeros beyond
 the last column; then tiles of rows run down A. One tile holds rows x width sums in registers while k runs, and writes

@@ -163,8 +163,6 @@ class _Expressions(Visitor):
 
     def _same(self, node: Any, a: PrimExpr, b: PrimExpr) -> PrimExpr:
         rebuilt: PrimExpr = node.with_fields(a=a, b=b)
-        if rebuilt is node:
-            return rebuilt
         folded = fold(rebuilt)
         return folded if isinstance(folded, PrimExpr) else rebuilt
 

@@ -9,7 +9,7 @@ from baton._src.ir.traverse import post_order
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
-from baton._src.tir.buffer import BufferRegion
+from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.regions import point_regions
 from baton._src.tir.schedule.tree import (
     find_block,
@@ -49,13 +49,15 @@ def reverse_compute_at(root: st.Stmt, name: str, var: tir.Var) -> st.Stmt:
     return _moved(root, realize, var, lambda body: point_regions(body)[1], before=False)
 
 
-def _touches(regions: tuple[BufferRegion, ...], buffers: set[object]) -> bool:
+def _touches(regions: tuple[BufferRegion, ...], buffers: set[Buffer]) -> bool:
     return any(region.buffer in buffers for region in regions)
 
 
 def _require_complete(realize: st.BlockRealize) -> None:
     if not is_true(realize.predicate):
-        raise refuse(f"block {realize.block.name_hint} runs under a condition", help="move it before splitting its loops")
+        raise refuse(
+            f"block {realize.block.name_hint} runs under a condition", help="move it before splitting its loops"
+        )
 
 
 def _moved(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -63,7 +64,7 @@ def under_condition(body: st.Stmt, condition: PrimExpr) -> st.Stmt:
 def fuse(root: st.Stmt, variables: Sequence[tir.Var]) -> tuple[st.Stmt, tir.Var]:
     """Perfectly nested loops as one, outermost first."""
     loops = [find_loop(root, v) for v in variables]
-    for outer, inner in zip(loops, loops[1:]):
+    for outer, inner in itertools.pairwise(loops):
         if outer.body is not inner:
             raise refuse(f"{inner.loop_var.name} is not the only thing inside {outer.loop_var.name}")
     if any(not (isinstance(loop.min, tir.IntImm) and loop.min.value == 0) for loop in loops):

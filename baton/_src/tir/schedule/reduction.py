@@ -27,7 +27,9 @@ def decompose_reduction(root: st.Stmt, name: str, var: tir.Var) -> tuple[st.Stmt
     iters: list[IterVar] = []
     values: list[PrimExpr] = []
     start = {item.loop_var: item.min for item in below if item.loop_var in reduced}
-    fresh = {i.loop_var: tir.Var(f"{i.loop_var.name}_init", i.loop_var.dtype) for i in below if i.loop_var not in reduced}
+    fresh = {
+        i.loop_var: tir.Var(f"{i.loop_var.name}_init", i.loop_var.dtype) for i in below if i.loop_var not in reduced
+    }
     for axis, value in zip(block.iter_vars, realize.iter_values):
         if axis.iter_type == "reduce":
             continue

@@ -8,9 +8,9 @@
     sch.vectorize(j)
     sch.func
 
-Each primitive checks that it keeps the meaning and raises `DiagnosticError` (`schedule`) if it cannot tell. Blocks are named;
-a loop handle stays valid until a primitive replaces the loop. Primitives of TVM that are not here: rfactor, tensorize, blockize,
-pad_einsum, storage_align, transform_layout, sampling.
+Each primitive checks that it keeps the meaning and raises `DiagnosticError` (`schedule`) if it cannot tell. Blocks
+are named; a loop handle stays valid until a primitive replaces the loop. Primitives of TVM that are not here:
+rfactor, tensorize, blockize, pad_einsum, storage_align, transform_layout, sampling.
 """
 
 from __future__ import annotations
@@ -149,7 +149,9 @@ class Schedule:
 
     def bind(self, loop: LoopRV, thread_axis: str) -> None:
         """GPU threads: there are none on the targets of this compiler."""
-        raise refuse(f"{loop.var.name} cannot be bound to {thread_axis}: CPU targets have no GPU threads", "use parallel")
+        raise refuse(
+            f"{loop.var.name} cannot be bound to {thread_axis}: CPU targets have no GPU threads", "use parallel"
+        )
 
     def annotate(self, handle: LoopRV, ann_key: str, ann_val: Any) -> None:
         """Set an annotation of a loop."""

@@ -40,7 +40,9 @@ def find_loop(root: st.Stmt, var: tir.Var) -> st.For:
     for item in post_order(root):
         if isinstance(item, st.For) and item.loop_var is var:
             return item
-    raise refuse(f"the loop over {var.name} is gone", help="an earlier primitive replaced it: use the loops it returned")
+    raise refuse(
+        f"the loop over {var.name} is gone", help="an earlier primitive replaced it: use the loops it returned"
+    )
 
 
 def path_to(root: st.Stmt, target: st.Stmt) -> list[st.Stmt]:

@@ -1,0 +1,191 @@
+"""Schedule primitives keep the meaning: interpreter and native code agree with the function they started from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baton._src.support.diagnostics import DiagnosticError
+from baton._src.te import reduction
+from baton._src.te.computation import compute, placeholder, reduce_axis
+from baton._src.te.prim_func import create_prim_func
+from baton._src.tir import operators as ops
+from baton._src.tir.expr import Var
+from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.schedule.schedule import Schedule
+from tests.codegen.native_run import random_array, run_native
+
+
+def chain(n: Any = 13, m: Any = 10) -> PrimFunc:
+    """B = A + 1, C = B * 2, D = relu(C)"""
+    a = placeholder((n, m), "float32", "A")
+    b = compute((n, m), lambda i, j: a[i, j] + 1.0, "B")
+    c = compute((n, m), lambda i, j: b[i, j] * 2.0, "C")
+    return create_prim_func([a, compute((n, m), lambda i, j: ops.max(c[i, j], 0.0), "D")])
+
+
+def matmul(m: Any = 13, n: int = 9, k: int = 7) -> PrimFunc:
+    """C = A B, D = C + 1"""
+    a, b = placeholder((m, k), "float32", "A"), placeholder((k, n), "float32", "B")
+    r = reduce_axis((0, k), "r")
+    c = compute((m, n), lambda i, j: reduction.sum(a[i, r] * b[r, j], r), "C")
+    return create_prim_func([a, b, compute((m, n), lambda i, j: c[i, j] + 1.0, "D")])
+
+
+def same(func: PrimFunc, change: Callable[[Schedule], None], *shapes: tuple[int, ...]) -> Schedule:
+    """Apply, and run before and after every way."""
+    schedule = Schedule(func)
+    change(schedule)
+    arrays = [random_array(s, "float32", i) for i, s in enumerate(shapes)]
+    before, after, native = ([a.copy() for a in arrays] for _ in range(3))
+    run_prim_func(func, before)
+    run_prim_func(schedule.func, after)
+    assert run_native(schedule.func, *native, checked=True) is None
+    np.testing.assert_allclose(after[-1], before[-1], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(native[-1], before[-1], rtol=1e-5, atol=1e-6)
+    return schedule
+
+
+CHAIN = ((13, 10), (13, 10))
+MATMUL = ((13, 7), (7, 9), (13, 9))
+
+
+@pytest.mark.parametrize("factors", [[None, 4], [4, None], [13, 1], [2, None, 3], [5, 3]])
+def test_split(factors: list[int | None]) -> None:
+    """Guards factors that divide and factors that do not."""
+
+    def change(s: Schedule) -> None:
+        s.split(s.get_loops(s.get_block("D"))[0], factors)
+
+    same(chain(), change, *CHAIN)
+    same(chain(Var("n", "int64")), change, *CHAIN) if factors != [13, 1] and factors != [5, 3] else None
+
+
+def test_split_too_small() -> None:
+    """Guards factors that would drop iterations."""
+    s = Schedule(chain())
+    with pytest.raises(DiagnosticError, match="fewer iterations"):
+        s.split(s.get_loops(s.get_block("D"))[0], [2, 3])
+
+
+def test_fuse_reorder_and_kinds() -> None:
+    """Guards loops as a whole."""
+
+    def change(s: Schedule) -> None:
+        i, j = s.get_loops(s.get_block("B"))
+        s.parallel(s.fuse(i, j))
+        i, j = s.get_loops(s.get_block("C"))
+        s.reorder(j, i)
+        s.vectorize(i)
+        i, j = s.get_loops(s.get_block("D"))
+        s.unroll(s.split(j, [None, 5])[1])
+
+    same(chain(), change, *CHAIN)
+
+
+def test_reductions_are_not_shared() -> None:
+    """Guards the check of parallel and vectorize."""
+    s = Schedule(matmul())
+    r = s.get_loops(s.get_block("C"))[2]
+    for primitive in (s.parallel, s.vectorize):
+        with pytest.raises(DiagnosticError, match="carries the reduction"):
+            primitive(r)
+    s.unroll(r)
+
+
+def test_inlining() -> None:
+    """Guards both directions, and what must not be inlined."""
+
+    def forward(s: Schedule) -> None:
+        s.compute_inline(s.get_block("B"))
+        s.compute_inline(s.get_block("C"))
+
+    def backward(s: Schedule) -> None:
+        s.reverse_compute_inline(s.get_block("C"))
+        s.reverse_compute_inline(s.get_block("D"))
+
+    for change in (forward, backward):
+        done = same(chain(), change, *CHAIN)
+        assert [b.name for b in done.get_child_blocks(done.get_block("root"))] == ["D"]
+    s = Schedule(matmul())
+    for name in ("C", "D"):
+        with pytest.raises(DiagnosticError):
+            s.compute_inline(s.get_block(name))
+
+
+@pytest.mark.parametrize("depth", [0, 1])
+def test_compute_at(depth: int) -> None:
+    """Guards the region that is computed inside a loop."""
+
+    def change(s: Schedule) -> None:
+        s.compute_at(s.get_block("C"), s.get_loops(s.get_block("D"))[depth])
+        s.compute_at(s.get_block("B"), s.get_loops(s.get_block("C"))[0])
+
+    same(chain(), change, *CHAIN)
+
+    def reduced(s: Schedule) -> None:
+        i, _ = s.get_loops(s.get_block("D"))
+        outer, inner = s.split(i, [None, 4])
+        s.compute_at(s.get_block("C"), outer if depth == 0 else inner)
+
+    same(matmul(), reduced, *MATMUL)
+
+
+def test_reverse_compute_at() -> None:
+    """Guards an epilogue moved into the tiles of a product."""
+
+    def change(s: Schedule) -> None:
+        i, j, r = s.get_loops(s.get_block("C"))
+        outer, inner = s.split(i, [None, 4])
+        left, right = s.split(j, [None, 3])
+        s.reorder(outer, left, r, inner, right)
+        s.reverse_compute_at(s.get_block("D"), left)
+
+    same(matmul(), change, *MATMUL)
+
+
+def test_caches() -> None:
+    """Guards copies in front and behind, and moving them."""
+
+    def change(s: Schedule) -> None:
+        block = s.get_block("C")
+        copy = s.cache_read(block, 0, "local")
+        s.cache_write(block, 0, "local")
+        s.compute_at(copy, s.get_loops(block)[0])
+        s.set_scope(block, 0, "global")
+
+    same(matmul(), change, *MATMUL)
+
+
+def test_decompose_reduction() -> None:
+    """Guards the initialisation as a block of its own, with loops in any order."""
+
+    def change(s: Schedule) -> None:
+        block = s.get_block("C")
+        i, j, r = s.get_loops(block)
+        outer, inner = s.split(j, [None, 4])
+        s.reorder(i, outer, r, inner)
+        s.decompose_reduction(block, r)
+        s.vectorize(inner)
+
+    same(matmul(), change, *MATMUL)
+    s = Schedule(matmul())
+    i, j, r = s.get_loops(s.get_block("C"))
+    s.reorder(r, i, j)
+    with pytest.raises(DiagnosticError, match="more than once"):
+        s.decompose_reduction(s.get_block("C"), i)
+
+
+def test_unknown_names() -> None:
+    """Guards the messages."""
+    s = Schedule(chain())
+    with pytest.raises(DiagnosticError, match="no block 'X'"):
+        s.get_block("X")
+    loop = s.get_loops(s.get_block("D"))[0]
+    s.split(loop, [None, 2])
+    with pytest.raises(DiagnosticError, match="is gone"):
+        s.split(loop, [None, 2])
