@@ -13,13 +13,12 @@ from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.samples import Arr
 from baton._src.relax import nodes as relax
 from baton._src.relax.struct_info import ShapeStructInfo, TensorStructInfo, TupleStructInfo
+from baton._src.support.diagnostics import DiagnosticError
 from tests.ops.relax_values import evaluate
 
 _STEP = 1e-5
 # Not smooth at many sampled points, or with operands that are no numbers to vary.
 _SKIPPED = {"full_like", "zeros_like", "ones_like", "grad.no_grad", "cast_like", "astype", "wrap_param", "round"}
-
-_STILL_WRITTEN = ("baton._src.ops.index", "baton._src.ops.shape.slic", "baton._src.ops.shape.dynamic_slicing")
 
 
 def _cases() -> list[Any]:
@@ -32,13 +31,9 @@ def _cases() -> list[Any]:
             nested = [a for a in sample.args if isinstance(a, tuple) and a and isinstance(a[0], Arr)]
             if nested or not tensors or tensors[0].dtype != "float32" or getattr(sample.attrs, "training", False):
                 continue
-            later = definition.gradient.__module__.startswith(_STILL_WRITTEN)
-            marks = (
-                [pytest.mark.xfail(reason="gradients of indexing are still being written", strict=False)]
-                if later
-                else []
-            )
-            found.append(pytest.param(definition, sample, id=f"{definition.name}-{number}", marks=marks))
+            if tensors[0].values is not None and np.isnan(np.asarray(tensors[0].values)).any():
+                continue
+            found.append(pytest.param(definition, sample, id=f"{definition.name}-{number}"))
     return found
 
 
@@ -54,7 +49,12 @@ def test_gradient_is_the_slope(definition: OpDef[Any], sample: Any) -> None:
     outputs = definition.reference(tuple(values), sample.attrs)  # type: ignore[operator]
     first = outputs[0] if isinstance(outputs, tuple) else outputs
     seed = rng.uniform(0.5, 1.5, first.shape)
-    grads = _gradients(definition, sample.attrs, values, outputs, seed)
+    try:
+        grads = _gradients(definition, sample.attrs, values, outputs, seed)
+    except DiagnosticError as error:
+        if error.code != "op-gradient":
+            raise
+        pytest.skip("no gradient with these attributes")
     for position, value in enumerate(values):
         if not isinstance(value, np.ndarray) or value.dtype != np.float64 or grads[position] is None:
             continue

@@ -21,6 +21,7 @@ from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.index.take import indices_info
 from baton._src.ops.samples import Arr, Sample
+from baton._src.support.diagnostics import fail
 
 
 @attrs
@@ -160,7 +161,9 @@ def _gather_nd(name: str, leading: bool) -> OpDef[Any]:
 
     def gradient(b: Any, args: Any, a: GatherNDAttrs, out: Any, grad: Any) -> list[Any]:
         if a.batch_dims:
-            raise NotImplementedError("the gradient of gather_nd with batch_dims")
+            raise fail(
+                "op-gradient", f"{name} has no gradient with batch_dims", help="write the shared axes as coordinates"
+            )
         return [b.op(scatter, b.full_like(args[0], 0), args[1], grad, reduction="add"), None]
 
     return OpDef(

@@ -26,6 +26,7 @@ from baton._src.ops.index.take import indices_info
 from baton._src.ops.loop_nests import both, load, loops, store
 from baton._src.ops.precision import is_narrow
 from baton._src.ops.samples import Arr, Sample
+from baton._src.support.diagnostics import fail
 from baton._src.te.computation import extern
 from baton._src.values.dtype import DataType
 
@@ -132,13 +133,13 @@ def reference_elements(inputs: Any, a: ScatterAttrs) -> Any:
 
 
 def gradient_elements(b: Any, args: Any, a: ScatterAttrs, out: Any, grad: Any) -> list[Any]:
-    """`add`: to both; `update`: to the data where nothing was written."""
+    """`add`: to both; `update`: to the data where nothing was written (places are taken to be different)."""
     _, at, updates = args
     taken = b.op("gather_elements", grad, at, axis=a.axis)
     if a.reduction == "add":
         return [grad, None, taken]
     if a.reduction != "update":
-        raise NotImplementedError(f"the gradient of scatter_elements with reduction {a.reduction!r}")
+        raise fail("op-gradient", f"scatter_elements has no gradient with reduction {a.reduction!r}")
     kept = b.op("scatter_elements", grad, at, b.full_like(updates, 0), axis=a.axis, reduction="update")
     return [kept, None, taken]
 
@@ -147,7 +148,8 @@ def _elements_samples() -> tuple[Sample, ...]:
     at = Arr((2, 3), "int64", -4, 4)
     return (
         Sample((Arr(("n", 4)), Arr((2, 4), "int64", 0, 3), Arr((2, 4))), ScatterAttrs()),
-        *(Sample((Arr((4, 3)), at, Arr((2, 3))), ScatterAttrs(reduction=r)) for r in REDUCTIONS),
+        *(Sample((Arr((4, 3)), at, Arr((2, 3))), ScatterAttrs(reduction=r)) for r in REDUCTIONS if r != "update"),
+        Sample((Arr((4, 3), "float64"), at, Arr((2, 3), "float64")), ScatterAttrs()),
         Sample((Arr((4, 3), "int32", -9, 9), at, Arr((2, 3), "int32", -9, 9)), ScatterAttrs(reduction="mean")),
         Sample((Arr((2, "m")), Arr((2, 3), "int32", 0, 4), Arr((2, 3))), ScatterAttrs(axis=-1, reduction="add")),
     )
@@ -247,7 +249,7 @@ def _scatter_nd(name: str, leading: bool) -> OpDef[Any]:
         if _reduction(a) == "add":
             return [grad, None, taken]
         if _reduction(a) != "update":
-            raise NotImplementedError(f"the gradient of scatter_nd with reduction {_reduction(a)!r}")
+            raise fail("op-gradient", f"{name} has no gradient with reduction {_reduction(a)!r}")
         return [b.op(name, grad, args[1], b.full_like(args[2], 0)), None, taken]
 
     return OpDef(
@@ -262,7 +264,10 @@ def _scatter_nd(name: str, leading: bool) -> OpDef[Any]:
         relay_name="scatter_nd" if leading else NotApplicable("Relay's coordinates lie along the first axis"),
         in_relax=not leading,
         samples=lambda: (
-            Sample((Arr((4, "m")), Arr(moved(("n", 1)), "int64", 0, 4), Arr(("n", "m"))), ScatterNDAttrs()),
+            Sample(
+                (Arr((4, "m"), "float64"), Arr(moved(("n", 1)), "int64", 0, 4), Arr(("n", "m"), "float64")),
+                ScatterNDAttrs(),
+            ),
             Sample((Arr((4, 3)), Arr(moved((2, 3, 2)), "int64", -3, 3), Arr((2, 3))), ScatterNDAttrs("add")),
             Sample((Arr((4, 3)), Arr(moved((5, 2)), "int32", 0, 3), Arr((5,))), ScatterNDAttrs("max")),
         ),

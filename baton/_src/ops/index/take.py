@@ -20,6 +20,7 @@ from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.reshape import split_index
+from baton._src.support.diagnostics import fail
 
 MODES = ("clip", "wrap", "fast")
 
@@ -113,6 +114,8 @@ def reference(inputs: Any, a: TakeAttrs) -> Any:
 
 def gradient(b: Any, args: Any, a: TakeAttrs, out: Any, grad: Any) -> list[Any]:
     """What was taken several times gets several contributions; indices get none."""
+    if a.batch_dims:
+        raise fail("op-gradient", "take has no gradient with batch_dims")
     return [b.op("grad.take_backward", grad, args[0], args[1], axis=a.axis, mode=a.mode), None]
 
 
