@@ -1,0 +1,1 @@
+"""Relay's passes: before and after, and values that stay."""

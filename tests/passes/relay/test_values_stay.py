@@ -1,0 +1,105 @@
+"""Random programs (closures, ADTs, references, polymorphism, sharing) have the same value before and after every pass,
+and after the pipeline; what passes give is well-formed and typed."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from baton._src.ir.module import IRModule
+from baton._src.passes.relay.dead_code_elimination import DeadCodeElimination
+from baton._src.passes.relay.defuse_ops import DefuseOps
+from baton._src.passes.relay.eliminate_common_subexpr import EliminateCommonSubexpr
+from baton._src.passes.relay.eta_expand import EtaExpand
+from baton._src.passes.relay.fold_constant import FoldConstant
+from baton._src.passes.relay.fuse_ops import FuseOps
+from baton._src.passes.relay.infer_type import InferType
+from baton._src.passes.relay.inlining import Inline
+from baton._src.passes.relay.lambda_lift import LambdaLift
+from baton._src.passes.relay.pipeline import optimize
+from baton._src.passes.relay.simplify_expr import SimplifyExpr
+from baton._src.passes.relay.to_a_normal_form import ToANormalForm
+from baton._src.passes.relay.to_basic_block_normal_form import ToBasicBlockNormalForm
+from baton._src.passes.relay.to_graph_normal_form import ToGraphNormalForm
+from baton._src.relay.analysis import well_formed
+from baton._src.relay.check.infer_type import infer_type
+from baton._src.relay.interpreter import Interpreter
+from baton._src.relay.nodes import Function
+from baton._src.transform.context import PassContext
+from tests.relay.programs import plain
+from tests.relay.strategies import modules
+
+PASSES = (
+    InferType(),
+    FoldConstant(),
+    DeadCodeElimination(),
+    DeadCodeElimination(inline_once=True),
+    EliminateCommonSubexpr(),
+    ToANormalForm(),
+    ToBasicBlockNormalForm(),
+    ToGraphNormalForm(),
+    EtaExpand(),
+    EtaExpand(expand_global_var=True),
+    Inline(),
+    LambdaLift(),
+    SimplifyExpr(),
+    FuseOps(fuse_opt_level=1),
+    DefuseOps(),
+)
+COMMON = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def value(module: IRModule, flag: bool = True) -> Any:
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return plain(Interpreter(module).evaluate(module["main"])(flag, np.float32([1, -2]), np.float32([0.5, 3])))
+
+
+def same(left: Any, right: Any) -> bool:
+    if isinstance(left, (tuple, list)):
+        return len(left) == len(right) and all(same(a, b) for a, b in zip(left, right))
+    if isinstance(left, float):
+        return bool(np.isclose(left, right, rtol=1e-5, atol=1e-5, equal_nan=True))
+    return bool(left == right)
+
+
+def check(module: IRModule, step: Any) -> IRModule:
+    after = step(module)
+    for function in after.functions.values():
+        assert not isinstance(function, Function) or well_formed(function)
+        assert not isinstance(function, Function) or function.checked_type_ is not None
+    for flag in (True, False):
+        before = value(module, flag)
+        assert same(before, value(after, flag)), step
+    return after
+
+
+@pytest.mark.rule("RELAY-IMPURE-1")
+@pytest.mark.parametrize("step", PASSES, ids=repr)
+def test_each_pass(step: Any) -> None:
+    @given(modules())
+    @COMMON
+    def run(module: IRModule) -> None:
+        check(infer_type(module), step)
+
+    run()
+
+
+@given(modules(), st.lists(st.sampled_from(PASSES), min_size=2, max_size=5))
+@COMMON
+def test_sequences(module: IRModule, steps: list[Any]) -> None:
+    module = infer_type(module)
+    for step in steps:
+        module = check(module, step)
+
+
+@given(modules())
+@COMMON
+def test_the_pipeline(module: IRModule) -> None:
+    with PassContext(opt_level=3):
+        check(infer_type(module), optimize())
