@@ -182,3 +182,7 @@ def test_long_chains_evaluate_without_recursion() -> None:
         nested = fn.if_then_else(k > I64, IntImm("int64", k), nested)
     assert evaluate(total, {I64: 2}) == 10_002
     assert evaluate(nested, {I64: 4_990}) == 4_999
+    deep = F32
+    for _ in range(3_000):
+        deep = fn.tanh(tir.Min(deep, F32) * 1.5)
+    assert np.isfinite(evaluate(deep, {F32: np.float32(0.5)}))

@@ -7,19 +7,23 @@ their dtype; vectors are NumPy arrays of their lanes; a pointer is the uint8 arr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from baton._src.ir.expr import GlobalVar, PrimExpr
+from baton._src.ir.node import Role
+from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import InternalError, fail
 from baton._src.tir import expr as tir
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import BinaryOp, BufferLoad, Call, FloatImm, IntImm, StringImm, Var
 from baton._src.tir.intrinsics import definition
-from baton._src.tir.scalar_values import Env, Run, Two, converter, from_numpy, operation, pair
+from baton._src.tir.scalar_values import Env, Run, converter, from_numpy, pair
 
 
 def evaluate(expr: PrimExpr, values: Mapping[Var, Any] | None = None) -> Any:
@@ -31,7 +35,7 @@ def evaluate(expr: PrimExpr, values: Mapping[Var, Any] | None = None) -> Any:
     env: Env = [None] * len(compiler.slots)
     for var, value in (values or {}).items():
         env[compiler.slots[var]] = value
-    with np.errstate(all="ignore"):
+    with compiler.running():
         return run(env)
 
 
@@ -43,6 +47,8 @@ class ExprCompiler:
         self.aliases: dict[Var, list[int]] = {}
         """For each pointer variable the slots of the buffers behind it: views to forget when it changes."""
         self.functions = dict(functions or {})
+        self.memo: dict[Any, Run] = {}
+        self.depth: dict[Any, int] = {}
 
     def slot(self, owner: Any) -> int:
         """The slot of a variable or buffer."""
@@ -54,47 +60,42 @@ class ExprCompiler:
         return found
 
     def expr(self, node: Any) -> Run:
-        """The closure of an expression."""
+        """The closure of an expression; parts shared in the program are compiled once."""
+        memo = self.memo
+        if node in memo:
+            return memo[node]
+        order = post_order(node, below=lambda n: () if n in memo else _parts(n))
+        for part in order:
+            if isinstance(part, tir.Let):
+                self.slot(part.var)
+        for part in order:
+            if part not in memo:
+                memo[part] = self._compile(part)
+                self.depth[part] = 1 + max((self.depth.get(p, 0) for p in _parts(part)), default=0)
+        return memo[node]
+
+    def _compile(self, node: Any) -> Run:
+        """The closure of a node whose parts are compiled."""
         if isinstance(node, (BinaryOp, tir.CompareOp)):
-            return self._chain(node)
+            return pair(node, self.expr(node.a), self.expr(node.b))
         compile_node = _COMPILERS.get(type(node))
         if compile_node is None:
             raise InternalError(f"the interpreter does not know {type(node).__name__}")
         return compile_node(self, node)
 
-    def _chain(self, node: Any) -> Run:
-        """A binary operation; a chain a + b + c + ... runs as a loop, however long."""
-        left: list[Any] = [node]
-        while isinstance(left[-1].a, BinaryOp):
-            left.append(left[-1].a)
-        if len(left) > 4:
-            return self._loop(left[-1].a, [(operation(n), self._operand(n.b)) for n in reversed(left)], first=True)
-        right: list[Any] = [node]
-        while isinstance(right[-1].b, BinaryOp):
-            right.append(right[-1].b)
-        if len(right) > 4:
-            return self._loop(right[-1].b, [(operation(n), self._operand(n.a)) for n in reversed(right)], first=False)
-        return pair(node, self.expr(node.a), self.expr(node.b))
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """While closures run: NumPy's warnings off, and room for expressions that are deeper than Python's limit.
 
-    def _operand(self, node: Any) -> Run:
-        return self.expr(node)
-
-    def _loop(self, start: Any, steps: list[tuple[Two, Run]], *, first: bool) -> Run:
-        begin = self.expr(start)
-
-        def run_left(env: Env) -> Any:
-            found = begin(env)
-            for two, operand in steps:
-                found = two(found, operand(env))
-            return found
-
-        def run_right(env: Env) -> Any:
-            found = begin(env)
-            for two, operand in steps:
-                found = two(operand(env), found)
-            return found
-
-        return run_left if first else run_right
+        Calls between Python functions live on the heap, so the limit may be raised to the depth of the program.
+        """
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(limit + 2 * max(self.depth.values(), default=0))
+        try:
+            with np.errstate(all="ignore"):
+                yield
+        finally:
+            sys.setrecursionlimit(limit)
 
     # ------------------------------------------------------------------------------------------- leaves
 
@@ -116,64 +117,33 @@ class ExprCompiler:
     # ------------------------------------------------------------------------------------- conditionals
 
     def _logical(self, node: Any) -> Run:
-        kind = type(node)
-        parts = [node.b]
-        while type(node.a) is kind:
-            node = node.a
-            parts.append(node.b)
-        parts.append(node.a)
-        runs = [self.expr(p) for p in reversed(parts)]
-        stop: bool = kind is tir.Or
+        a, b = self.expr(node.a), self.expr(node.b)
         if node.dtype.lanes > 1:
-            ufunc = np.logical_or if stop else np.logical_and
-            return lambda env: ufunc.reduce([r(env) for r in runs])
-
-        def run(env: Env) -> Any:
-            for part in runs:
-                if part(env) == stop:
-                    return stop
-            return not stop
-
-        return run
+            ufunc = np.logical_or if isinstance(node, tir.Or) else np.logical_and
+            return lambda env: ufunc(a(env), b(env))
+        if isinstance(node, tir.Or):
+            return lambda env: a(env) or b(env)
+        return lambda env: a(env) and b(env)
 
     def _not(self, node: tir.Not) -> Run:
         value = self.expr(node.a)
         return (lambda env: ~value(env)) if node.dtype.lanes > 1 else (lambda env: not value(env))
 
     def _conditional(self, node: Any) -> Run:
-        """`Select` and `if_then_else`: only the value chosen is evaluated; a chain on the false side is a loop."""
-        cases: list[tuple[Run, Run]] = []
-        while True:
-            parts = _conditional_parts(node)
-            if parts is None or parts[0].dtype.lanes > 1:
-                break
-            cases.append((self.expr(parts[0]), self.expr(parts[1])))
-            node = parts[2]
-        if not cases and parts is not None:
-            test, yes, no = (self.expr(p) for p in parts)
+        """`Select` and `if_then_else`: only the value chosen is evaluated."""
+        is_select = isinstance(node, tir.Select)
+        parts = (node.condition, node.true_value, node.false_value) if is_select else node.args
+        test, yes, no = (self.expr(p) for p in parts)
+        if parts[0].dtype.lanes > 1:
             return lambda env: np.where(test(env), yes(env), no(env))
-        otherwise = self.expr(node)
-
-        def run(env: Env) -> Any:
-            for test, value in cases:
-                if test(env):
-                    return value(env)
-            return otherwise(env)
-
-        return run
+        return lambda env: yes(env) if test(env) else no(env)
 
     def _let(self, node: tir.Let) -> Run:
-        bindings = []
-        body: Any = node
-        while isinstance(body, tir.Let):
-            bindings.append((self.slot(body.var), self.expr(body.value)))
-            body = body.body
-        result = self.expr(body)
+        slot, value, body = self.slot(node.var), self.expr(node.value), self.expr(node.body)
 
         def run(env: Env) -> Any:
-            for slot, value in bindings:
-                env[slot] = value(env)
-            return result(env)
+            env[slot] = value(env)
+            return body(env)
 
         return run
 
@@ -361,14 +331,20 @@ class Returned(Exception):
         self.value = value
 
 
-def _conditional_parts(node: Any) -> tuple[Any, Any, Any] | None:
-    if isinstance(node, tir.Select):
-        return node.condition, node.true_value, node.false_value
-    if isinstance(node, Call):
-        row = definition(node.op)
-        if row is not None and row.lazy:
-            return node.args[0], node.args[1], node.args[2]
-    return None
+def _parts(node: Any) -> list[Any]:
+    """The expressions directly below one (the shapes of buffers are no parts of an access)."""
+    if isinstance(node, (BinaryOp, tir.CompareOp, tir.LogicalOp)):
+        return [node.a, node.b]
+    if isinstance(node, BufferLoad):
+        return list(node.indices)
+    found: list[Any] = []
+    for spec in type(node).specs:
+        content = getattr(node, spec.name)
+        if isinstance(content, PrimExpr) and spec.role is not Role.BINDER:
+            found.append(content)
+        elif isinstance(content, tuple):
+            found += [c for c in content if isinstance(c, PrimExpr)]
+    return found
 
 
 _SPECIAL_CALLS: dict[str, Callable[[ExprCompiler, Call], Run]] = {

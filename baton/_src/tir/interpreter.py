@@ -65,7 +65,7 @@ def run_prim_func(
         env[compiler.slots[owner]] = value
     for check in checks:
         check(env)
-    with np.errstate(all="ignore"):
+    with compiler.running():
         try:
             run(env)
         except Returned as returned:
