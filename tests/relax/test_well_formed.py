@@ -160,7 +160,7 @@ def test_each_criterion_rejects(number: int) -> None:
     assert code in codes(program, check_struct_info=False), codes(program, check_struct_info=False)
 
 
-ACCEPTED = '''
+ACCEPTED = """
 @R.function
 def main(x: R.Tensor(("n", "m"), "float32"), s: R.Shape(["k", "n * 2"]), p: R.Prim(value="j")) -> R.Tensor(("n", "m"), "float32"):
     n = T.int64()
@@ -200,7 +200,7 @@ def odd(i: R.Tensor((), "int64")) -> R.Tensor((), "bool"):
     else:
         r = cls.even(R.subtract(i, R.const(1, "int64")))
     return r
-'''
+"""
 
 
 @pytest.mark.rule("RELAX-WF-1")
@@ -243,7 +243,7 @@ def test_a_module_that_uses_everything_is_accepted() -> None:
 @pytest.mark.rule("RELAX-WF-7-2")
 def test_recursion_inside_dataflow() -> None:
     """Calls of the function itself, or of one that calls back, cannot stand in a DataflowBlock; helpers can."""
-    text = '''
+    text = """
 @R.function
 def main(x: R.Tensor((3,))) -> R.Tensor((3,)):
     with R.dataflow():
@@ -261,7 +261,7 @@ def partner(x: R.Tensor((3,))) -> R.Tensor((3,)):
 @R.function
 def helper(x: R.Tensor((3,))) -> R.Tensor((3,)):
     return x
-'''
+"""
     with pytest.raises(DiagnosticError) as error:
         module(text)
     assert [d.code for d in error.value.diagnostics] == ["RELAX-WF-7-1", "RELAX-WF-7-2"]
@@ -365,7 +365,7 @@ def test_violations_in_nested_code_are_all_reported() -> None:
 )
 def test_kernel_calls_are_validated(call: str, code: str | None) -> None:
     """Callee, number, shapes and dtypes of a call_tir must fit the kernel."""
-    text = f'''
+    text = f"""
 @T.prim_func(private=True)
 def k(A: T.Buffer((T.int64(3),), "float32"), B: T.Buffer((T.int64(3),), "float32")):
     for i in range(3):
@@ -377,7 +377,7 @@ def k(A: T.Buffer((T.int64(3),), "float32"), B: T.Buffer((T.int64(3),), "float32
 def main(x: R.Tensor((3,), "float32")) -> R.Tensor:
     y = {call}
     return y
-'''
+"""
     if code is None:
         module(text)
     else:
@@ -392,7 +392,7 @@ def main(x: R.Tensor((3,), "float32")) -> R.Tensor:
 @pytest.mark.rule("RELAX-EXPR-12", rejects=True)
 def test_branch_variables_leave_scope() -> None:
     """Relax and shape variables of a branch are not visible after it."""
-    text = '''
+    text = """
 @R.function
 def main(x: R.Tensor(ndim=1), c: R.Tensor((), "bool")) -> R.Object:
     if c:
@@ -403,7 +403,7 @@ def main(x: R.Tensor(ndim=1), c: R.Tensor((), "bool")) -> R.Object:
         y = x
     z = (a, R.shape([m]))
     return z
-'''
+"""
     with pytest.raises(DiagnosticError) as error:
         load(text)
     assert sorted(d.code for d in error.value.diagnostics) == ["RELAX-SCOPE-3", "RELAX-WF-5"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -27,8 +28,13 @@ def _init(target: GraphExpr, span: Span | None, info: StructInfo | None = None, 
 
 
 def as_dim(dim: Any) -> PrimExpr:
-    """An int as an int64 immediate, a PrimExpr as itself."""
-    return dim if isinstance(dim, PrimExpr) else literal(int(dim), INT64)
+    """An int as an int64 immediate, a PrimExpr as itself; anything else is an error (`relax-api`)."""
+    if isinstance(dim, PrimExpr):
+        return dim
+    try:
+        return literal(operator.index(dim), INT64)
+    except TypeError:
+        raise fail("relax-api", f"a dimension is an integer or a scalar expression, got {dim!r}") from None
 
 
 @node

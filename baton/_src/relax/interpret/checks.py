@@ -13,7 +13,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.relax.check.dims import Answer
 from baton._src.relax.check.erase import substitute_info
 from baton._src.relax.check.subtype import is_subtype
-from baton._src.relax.check.variables import free_tir_vars, prim_vars
+from baton._src.relax.check.variables import prim_vars, tir_vars_in_struct_info
 from baton._src.relax.interpret.environment import Frame, PrimFuncValue
 from baton._src.relax.nodes import ShapeExpr, Var
 from baton._src.relax.struct_info import (
@@ -211,7 +211,7 @@ class Checker:
     def concrete(self, info: StructInfo) -> StructInfo:
         """`info` with the shape variables bound here replaced by their values."""
         shapes = self.frame.shapes
-        known = {v: literal(shapes[v], v.dtype) for v in free_tir_vars(info) if v in shapes}
+        known = {v: literal(shapes[v], v.dtype) for v in tir_vars_in_struct_info(info) if v in shapes}
         return substitute_info(info, known, Analyzer())
 
     def _wrong(self, place: str, expected: str, value: Any) -> NoReturn:

@@ -10,6 +10,7 @@ import numpy as np
 
 from baton._src.ir.attrs import Attrs
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.global_info import DummyGlobalInfo, VDevice
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import NDArray
 
@@ -38,6 +39,8 @@ def value_text(value: Any, scalar: Callable[[PrimExpr], str], tensor: Callable[[
         return tensor(value)
     if isinstance(value, DataType):
         return quoted(str(value))
+    if isinstance(value, (VDevice, DummyGlobalInfo)):
+        return value.script()
     return repr(value)
 
 
