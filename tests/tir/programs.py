@@ -83,18 +83,24 @@ class RandomProgram:
         )
         if kind is None:
             if dtype == "int32" and self.draw(st.booleans()):
-                return BufferLoad(self.buffers[1], (self.integer(depth - 1),))
+                return BufferLoad(self.buffers[1], (self.index(depth - 1),))
             return if_then_else(
                 self.condition(depth - 1), self.integer(depth - 1, dtype), self.integer(depth - 1, dtype)
             )
+        if kind in (tir.FloorDiv, tir.FloorMod, tir.Div, tir.Mod):
+            return kind(self.integer(depth - 1, dtype), IntImm(dtype, self.pick([-3, 1, 2, 5, 8])))
         return kind(self.integer(depth - 1, dtype), self.integer(depth - 1, dtype))
+
+    def index(self, depth: int) -> PrimExpr:
+        """An index within every buffer's dims."""
+        return tir.FloorMod(self.integer(depth), IntImm("int32", 16))
 
     def floating(self, depth: int) -> PrimExpr:
         if depth == 0:
             return FloatImm("float32", self.draw(st.floats(width=32)))
         option = self.draw(st.integers(0, 6))
         if option == 0:
-            return BufferLoad(self.buffers[0], (self.integer(depth - 1), self.integer(depth - 1)))
+            return BufferLoad(self.buffers[0], (self.index(depth - 1), self.index(depth - 1)))
         if option == 1:
             return tir.Cast("float32", self.integer(depth - 1))
         if option == 2:
@@ -119,9 +125,9 @@ class RandomProgram:
         option = self.draw(st.integers(0, 9)) if depth else self.draw(st.integers(0, 2))
         match option:
             case 0:
-                return BufferStore(self.buffers[0], self.floating(2), (self.integer(1), self.integer(1)))
+                return BufferStore(self.buffers[0], self.floating(2), (self.index(1), self.index(1)))
             case 1:
-                return BufferStore(self.buffers[1], self.integer(2), (self.integer(1),))
+                return BufferStore(self.buffers[1], self.integer(2), (self.index(1),))
             case 2:
                 return Evaluate(self.integer(1))
             case 3:
