@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from baton._src.driver.wiring import wire
+from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import (
     StructuralMismatchError,
@@ -171,3 +174,43 @@ def test_report_says_why(other: Any, said: str) -> None:
 
 def test_equal_things_raise_nothing() -> None:
     assert_structural_equal(copy_kernel(), copy_kernel())
+
+
+def underlined(ours: Any, theirs: Any) -> list[str]:
+    """The texts above the carets, left then right."""
+    wire()
+    with pytest.raises(StructuralMismatchError) as caught:
+        assert_structural_equal(ours, theirs)
+    lines = str(caught.value).split("\n")
+    found = []
+    for above, line in itertools.pairwise(lines):
+        if line.strip() and set(line.strip()) == {"^"}:
+            start = line.index("^")
+            found.append(above[start : start + len(line.strip())])
+    return found
+
+
+def test_report_underlines_the_term_in_both_texts() -> None:
+    """An operand, an operator's name, an element type in an annotation, an index."""
+    x, y = (relax.Var(n, TensorStructInfo([2], "float32")) for n in "xy")
+
+    def main(op: str, a: Any, b: Any, params: Any = (x, y)) -> relax.Function:
+        gv = relax.Var("gv", TensorStructInfo([2], "float32"))
+        block = relax.BindingBlock([relax.VarBinding(gv, relax.Call(Op(f"relax.{op}"), [a, b]))])
+        return relax.Function(params, relax.SeqExpr([block], gv))
+
+    assert underlined(main("add", x, y), main("add", x, x)) == ["y", "x"]
+    assert underlined(main("add", x, y), main("sub", x, y)) == ["add", "sub"]
+    other = relax.Var("y", TensorStructInfo([2], "int32"))
+    assert underlined(main("add", x, x), main("add", x, x, (x, other))) == ["float32", "int32"]
+    assert underlined(copy_kernel(), copy_kernel(offset=2))[1] == "i + T.int64(2)"
+
+
+def test_long_texts_are_cut_around_the_difference() -> None:
+    wire()
+    a, b = let_chain(200, relay.Var("x")), let_chain(200, relay.Var("x"))
+    b = b.with_fields(body=b.body.with_fields(value=relay.Call(Op("subtract"), b.body.value.args)))
+    with pytest.raises(StructuralMismatchError) as caught:
+        assert_structural_equal(a, b)
+    assert len(str(caught.value).split("\n")) < 80
+    assert "^^^" in str(caught.value)

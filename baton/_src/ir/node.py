@@ -83,8 +83,6 @@ class Node:
     text: ClassVar[Callable[..., str] | None] = None
     """The printer of the node's language, `text(node, show_meta, header)`; bound by `driver.wiring`, as printers live
     in later layers."""
-    document: ClassVar[Callable[[Any], Any] | None] = None
-    """The same printer before layout: a `support.documents.Doc` with origins, so that a node can be underlined."""
     is_variable: ClassVar[bool] = False
     """A variable: occurrences are one object; equality pairs them up instead of comparing names."""
     is_graph_node: ClassVar[bool] = False

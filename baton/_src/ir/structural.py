@@ -46,7 +46,7 @@ def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> 
     comparison = _Comparison(map_free_vars)
     failed = comparison.run(lhs, rhs)
     if failed is not None:
-        message = report(failed, comparison.reason, lhs, rhs)
+        message = report(failed, comparison.reason)
         raise StructuralMismatchError(Diagnostic("structural-mismatch", message))
 
 

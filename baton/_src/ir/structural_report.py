@@ -1,11 +1,24 @@
-"""How a structural mismatch is told: the path to it, and both sides printed with the differing term underlined."""
+"""How a structural mismatch is told: the path to it, and both sides printed with the differing term underlined.
+
+Printers know nothing of this. A term is found in the text by changing just that term (another variable, another number)
+and printing again: what differs between the two texts is where it stands.
+"""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from baton._src.ir.attrs import Attrs
+from baton._src.ir.expr import GraphExpr, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import Node
+from baton._src.ir.traverse import post_order, substitute
+from baton._src.support.documents import with_carets
+from baton._src.values.dtype import DataType
+
+_MARK = "HERE"
+_MOST_LINES = 30
+"""Of a printed side; longer ones are cut around the difference."""
 
 
 class Entry(NamedTuple):
@@ -18,49 +31,132 @@ class Entry(NamedTuple):
     step: str
 
 
-def access_path(entry: Entry) -> str:
-    """E.g. `.functions["main"].body.blocks[0].bindings[1].value.args[0]`; empty at the root."""
-    steps: list[str] = []
-    at: Entry | None = entry
-    while at is not None:
-        steps.append(at.step)
-        at = at.parent
-    return "".join(reversed(steps))
-
-
-def report(entry: Entry, reason: str, lhs: Any, rhs: Any) -> str:
-    """The message: where, why, and what the two sides look like there."""
-    path = access_path(entry)
-    places = _places(entry)
-    lines = [f"the two sides differ at <root>{path}: {reason}"]
-    for side, whole in ((0, lhs), (1, rhs)):
-        lines += ["", "left:" if side == 0 else "right:", _show(whole, [pair[side] for pair in places])]
-    return "\n".join(lines)
-
-
-def _places(entry: Entry) -> list[tuple[Any, Any]]:
-    """The pairs from the differing one outwards, nodes only."""
+def _chain(entry: Entry) -> list[Entry]:
+    """From the root to `entry`."""
     found = []
     at: Entry | None = entry
     while at is not None:
-        if isinstance(at.left, Node) or isinstance(at.right, Node):
-            found.append((at.left, at.right))
+        found.append(at)
         at = at.parent
-    return found
+    return found[::-1]
 
 
-def _show(whole: Any, places: list[Any]) -> str:
-    """The function around the difference, with the innermost printed node of `places` underlined."""
-    nodes = [p for p in places if isinstance(p, Node)]
-    shown = whole
-    for candidate in nodes:  # print one function rather than a whole module
-        if not isinstance(candidate, IRModule):
-            shown = candidate
-    if not isinstance(shown, Node):
-        return repr(shown)
-    print_document = type(shown).document
-    if print_document is None:
-        where = f"\n  here: {nodes[0]!r}" if nodes and nodes[0] is not shown else ""
-        return f"{shown!r}{where}"
-    text: str = print_document(shown).render(underline=nodes)
-    return text
+def access_path(entry: Entry) -> str:
+    """E.g. `.functions["main"].body.blocks[0].bindings[1].value.args[0]`; empty at the root."""
+    return "".join(e.step for e in _chain(entry))
+
+
+def report(entry: Entry, reason: str) -> str:
+    """The message: where, why, and what the two sides look like there."""
+    chain = _chain(entry)
+    lines = [f"the two sides differ at <root>{access_path(entry)}: {reason}"]
+    for side, title in ((0, "left:"), (1, "right:")):
+        lines += ["", title, _show([(e[side], e.step) for e in chain])]
+    return "\n".join(lines)
+
+
+def _show(chain: list[tuple[Any, str]]) -> str:
+    """The outermost node that is no module, with the innermost term of the chain that can be found underlined."""
+    while len(chain) > 1 and not (isinstance(chain[0][0], Node) and not isinstance(chain[0][0], IRModule)):
+        chain = chain[1:]
+    shown = chain[0][0]
+    text = repr(shown)
+    for depth in range(len(chain) - 1, 0, -1):
+        other = _printed_with_change(chain[: depth + 1])
+        place = None if other is None else _difference(text, other)
+        if place is not None and text.count("\n", *place) <= 2:
+            return _cut(with_carets(text, *place))
+    return _cut(text)
+
+
+def _printed_with_change(chain: list[tuple[Any, str]]) -> str | None:
+    """The text with the last term of the chain changed; None if it cannot be changed or printed then."""
+    changed = _other(chain[-1][0], chain[0][0])
+    if changed is None:
+        return None
+    try:
+        for (outer, _), (_, step) in zip(reversed(chain[:-1]), reversed(chain[1:])):
+            if isinstance(outer, Node) and outer.is_variable:  # its annotation is written wherever it is
+                renewed = outer.copy().with_fields(struct_info_=changed)
+                return repr(substitute(chain[0][0], {outer: renewed}, notes=False))
+            changed = _replaced(outer, step, changed)
+        return repr(changed)
+    except Exception:  # a printer may refuse what makes no sense; the next larger term is tried
+        return None
+
+
+def _other(value: Any, shown: Any) -> Any:
+    """Something else of the same kind that is easy to tell apart in text; None if there is nothing."""
+    if isinstance(value, Node):
+        if value.is_variable:
+            return _marked(value)
+        if isinstance(value, (PrimExpr, GraphExpr)):
+            family = PrimExpr if isinstance(value, PrimExpr) else GraphExpr
+            found = (n for n in post_order(shown, notes=True) if n.is_variable and isinstance(n, family))
+            variable = next(found, None)
+            return None if variable is None else _marked(variable)
+        return None
+    if isinstance(value, DataType):
+        return DataType("uint8" if value != "uint8" else "int8")
+    match value:
+        case bool():
+            return not value
+        case int():
+            return 9_000_000_001
+        case float():
+            return 90001.5
+        case str():
+            return _MARK
+        case _:
+            return None
+
+
+def _marked(variable: Any) -> Any:
+    name = "name_hint" if any(s.name == "name_hint" for s in variable.specs) else "name"
+    return variable.copy().with_fields(**{name: _MARK})
+
+
+def _replaced(outer: Any, step: str, new: Any) -> Any:
+    """`outer` with the part that `step` leads to replaced."""
+    if step.startswith("."):
+        name = step[1:]
+        if isinstance(outer, Attrs):
+            return outer.with_attrs(**{name: new})
+        return outer.with_fields(**{name: new})
+    if isinstance(outer, dict):
+        return {key: new if step in (f"[{key!r}]", f'["{key}"]') else content for key, content in outer.items()}
+    index = int(step[1:-1])
+    return (*outer[:index], new, *outer[index + 1 :])
+
+
+def _difference(text: str, other: str) -> tuple[int, int] | None:
+    """Where `text` differs from `other`, widened to whole words; None if nowhere."""
+    if text == other:
+        return None
+    start = next((i for i, (a, b) in enumerate(zip(text, other)) if a != b), min(len(text), len(other)))
+    tail = 0
+    while tail < min(len(text), len(other)) - start and text[-1 - tail] == other[-1 - tail]:
+        tail += 1
+    stop = len(text) - tail
+    while start > 0 and _is_word(text[start - 1]):
+        start -= 1
+    while stop < len(text) and _is_word(text[stop]):
+        stop += 1
+    return (start, stop) if start < stop else None
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+def _cut(text: str) -> str:
+    """The lines around the carets, where the text is long."""
+    lines = text.split("\n")
+    if len(lines) <= _MOST_LINES:
+        return text
+    marked = [i for i, line in enumerate(lines) if line.strip() and set(line.strip()) == {"^"}]
+    middle = marked[0] if marked else 0
+    first = max(0, middle - _MOST_LINES // 2)
+    kept = lines[first : first + _MOST_LINES]
+    before = ["..."] if first > 0 else []
+    return "\n".join([*before, *kept, *(["..."] if first + _MOST_LINES < len(lines) else [])])

@@ -209,14 +209,13 @@ def substitute(root: Any, replacements: Mapping[Any, Any], *, notes: bool = True
 
 def bound_variables(root: Any, *, notes: bool = False) -> list[Any]:
     """The variables that `root` defines in binder fields, in order of definition, each once."""
-    found: dict[Any, None] = {}
-    for item in post_order(root, notes=notes):
+    order = post_order(root, notes=notes)
+    found: set[Any] = set()
+    for item in order:
         for name in _binders(type(item)):
             content = getattr(item, name)
-            for candidate in content if isinstance(content, tuple) else (content,):
-                if candidate is not None and candidate.is_variable:
-                    found[candidate] = None
-    return list(found)
+            found.update(content if isinstance(content, tuple) else (content,))
+    return [item for item in order if item.is_variable and item in found]
 
 
 def with_fresh_binders(root: N) -> N:

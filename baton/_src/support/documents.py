@@ -27,7 +27,7 @@ class Doc:
         text, places = layout(self, width)
         for node in underline:
             if id(node) in places:
-                return _with_carets(text, *places[id(node)])
+                return with_carets(text, *places[id(node)])
         return text
 
     def __add__(self, other: Doc | str) -> Doc:
@@ -210,7 +210,7 @@ def _fits(doc: Doc, room: int) -> bool:
     return True
 
 
-def _with_carets(content: str, start: int, stop: int) -> str:
+def with_carets(content: str, start: int, stop: int) -> str:
     """`content` with a line of carets below each line of `content[start:stop]`."""
     shown: list[str] = []
     at = 0

@@ -39,7 +39,9 @@ def reproducer_text(name: str, module: IRModule, remaining: Sequence[Any], error
     first_line = str(error).split("\n", 1)[0]
     header = [f"// pass: {name}", f"// error: {type(error).__name__}: {first_line}"]
     header += [f"// pipeline: {step!r}" for step in remaining]
-    return "\n".join([*header, "", repr(module), ""])
+    print_module = type(module).text
+    text = repr(module) if print_module is None else print_module(module, show_meta=True)
+    return "\n".join([*header, "", text, ""])
 
 
 def default_directory() -> Path:
