@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.relay.check.show import show_type
@@ -15,6 +16,8 @@ from baton._src.relay.text.parser import parse, parse_expr
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.adt import ADT
 from baton._src.values.tensor import NDArray
+
+wire()
 
 NAT = """
 data Nat {

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hypothesis import note
 from hypothesis import strategies as st
 
 from baton._src.ir.expr import GlobalVar
@@ -34,6 +35,7 @@ from baton._src.relay.nodes import (
     Var,
     var,
 )
+from baton._src.relay.text.printer import astext
 from baton._src.values.tensor import array
 from tests.relay.programs import read_module
 
@@ -173,4 +175,6 @@ def modules(draw: Any, depth: int = 4, effects: bool = True) -> IRModule:
     env = [(BOOL, flag), (FLOAT, x), (FLOAT, y)]
     kind = maker.pick([FLOAT, BOOL, PAIR, LIST])
     main = Function([flag, x, y], maker.expr(kind, env, depth))
-    return maker.base.with_functions({**maker.base.functions, GlobalVar("main"): main})
+    module = maker.base.with_functions({**maker.base.functions, GlobalVar("main"): main})
+    note(astext(module))
+    return module

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
@@ -12,9 +13,15 @@ from baton._src.lower.relay_to_relax.module import lower
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.relax import nodes as rx
 from baton._src.relax.check.well_formed import well_formed
+from baton._src.relax.interpreter import Interpreter as Relax
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.relay.interpreter import Interpreter as Relay
 from baton._src.relay.nodes import Call, Function, Let, TupleGetItem, Var, var
-from tests.relay.programs import error_of, read_module
+from baton._src.runtime.builtins.table import BUILTINS
+from baton._src.values.packed_func import FunctionTable
+from baton._src.values.tensor import array
+from tests.passes.relay.test_values_stay import same
+from tests.relay.programs import error_of, plain, read_module
 from tests.relay.strategies import modules
 
 
@@ -37,6 +44,27 @@ def shape_of(info: Any) -> list[int]:
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_random_programs_are_well_formed(module: IRModule) -> None:
     assert [d.render() for d in well_formed(lower(module))] == []
+
+
+def builtins() -> FunctionTable:
+    """The machine's builtins as packed functions."""
+    table = FunctionTable()
+    for name, function in BUILTINS.items():
+        table.register(name, function)
+    return table
+
+
+@given(modules())
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+def test_random_programs_compute_the_same(module: IRModule) -> None:
+    """Relay's interpreter before, Relax's after; neither knows of the other."""
+    relax = lower(module)
+    for flag in (True, False):
+        args = (array(flag), array([1.0, -2.0], dtype="float32"), array([0.5, 3.0], dtype="float32"))
+        with np.errstate(all="ignore"):
+            wanted = Relay(module).evaluate(module["main"])(*args)
+            found = Relax(relax, builtins()).run("main", *args)
+        assert same(plain(wanted), plain(found))
 
 
 @pytest.mark.rule("RELAY-BUILD-3")
