@@ -1,20 +1,32 @@
-"""Names of variables and buffers in printed text: identifiers near the hints, each given once."""
+"""Names of variables and buffers in printed text: identifiers near the hints, unique wherever they are seen together."""
 
 from __future__ import annotations
 
 import keyword
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 _RESERVED = frozenset({"T", "R", "I", "cls", "tvm", "range", "_", *keyword.kwlist})
 
 
 class Names:
-    """Gives each variable or buffer (by identity) a name nothing else has."""
+    """Gives each variable or buffer (by identity) a name nothing else has that is visible with it."""
 
     def __init__(self) -> None:
         self._names: dict[Any, str] = {}
         self._taken: dict[str, int] = dict.fromkeys(_RESERVED, 1)
+        self._given: list[list[str]] = [[]]
+        """The names given in each scope that is open."""
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Names given inside are free again afterwards."""
+        self._given.append([])
+        yield
+        for name in self._given.pop():
+            self._taken.pop(name, None)
 
     def of(self, owner: Any) -> str:
         """The name of a variable or buffer, made near its hint when first asked for."""
@@ -39,6 +51,8 @@ class Names:
         while name in self._taken:
             count += 1
             name = f"{base}_{count}"
-        self._taken[base] = count + 1
-        self._taken.setdefault(name, 1)
+        if count:
+            self._taken[base] = count + 1
+        self._taken[name] = 1
+        self._given[-1].append(name)
         return name

@@ -222,7 +222,8 @@ class _Printer:
     def nested(self, node: Stmt) -> Task[None]:
         """A body one level deeper."""
         outer, self.indent = self.indent, self.indent + "    "
-        yield self.body(node)
+        with self.names.scope():
+            yield self.body(node)
         self.indent = outer
 
     def body(self, node: Stmt) -> Task[None]:
@@ -231,15 +232,15 @@ class _Printer:
         while current is not None:
             if isinstance(current, SeqStmt):
                 for part in current.seq[:-1]:
-                    yield self._statement(part, last=False)
+                    yield self._statement(part)
                 current = current.seq[-1] if current.seq else None
                 if current is None or isinstance(current, SeqStmt):
                     # A sequence in a sequence keeps its shape only when it is written as a scope.
-                    yield self._statement(current or Evaluate(IntImm("int32", 0)), last=True)
+                    yield self._statement(current or Evaluate(IntImm("int32", 0)))
                     return
             tail = self._flat(current)
             if tail is None:
-                yield self._statement(current, last=True)
+                yield self._statement(current)
                 return
             current = tail
 
@@ -280,7 +281,12 @@ class _Printer:
             case _:
                 return "with T.seq():"
 
-    def _statement(self, node: Stmt, last: bool) -> Task[None]:
+    def _statement(self, node: Stmt) -> Task[None]:
+        with self.names.scope():
+            yield self._scope_of(node)
+
+    def _scope_of(self, node: Stmt) -> Task[None]:
+        """A statement that opens a scope, or a single line."""
         match node:
             case BufferStore():
                 where = ", ".join(self.expr(i) for i in node.indices) or "()"
