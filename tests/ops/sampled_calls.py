@@ -129,13 +129,14 @@ class SampledCall:
             assert tensor.dtype == field.dtype, f"compute gives {tensor.dtype}, declared {field.dtype}"
             assert field.shape is not None
             results.append(np.zeros(tuple(self.number(d) for d in field.shape), field.dtype.numpy))
-        arguments = [np.ascontiguousarray(a) if a.ndim else a.copy() for a in _arrays(self.values)]
+        arguments = [np.ascontiguousarray(a) if a.ndim else a.copy() for a in arrays_of(self.values)]
         scalars = [self.environment[v] for v in self.scalars]
         run_prim_func(func, [*arguments, *results, *scalars])
         return results
 
 
-def _arrays(values: Any) -> list[Any]:
+def arrays_of(values: Any) -> list[Any]:
+    """The arrays among operands, in order."""
     found: list[Any] = []
     for value in values:
         if isinstance(value, np.ndarray):
