@@ -23,7 +23,8 @@ def result_bytes(info: Info) -> int | None:
         return None
     elements = 1
     for dim in info.shape or ():
-        elements *= int(dim)  # type: ignore[call-overload]
+        assert isinstance(dim, int)  # it is static
+        elements *= dim
     return elements * info.dtype.itemsize
 
 
