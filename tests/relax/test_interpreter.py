@@ -209,7 +209,9 @@ def test_signatures_bind_first_then_check() -> None:
     """f(x: (M*N,), y: (M, N)) -> (N*N, M*M): variables come from y, x is checked before y, the result at exit."""
     body = """
 @R.function(pure=False)
-def main(x: R.Tensor(("M * N",), "float32"), y: R.Tensor(("M", "N"), "float32"), z: R.Object) -> R.Tensor(("N * N", "M * M"), "float32"):
+def main(
+    x: R.Tensor(("M * N",), "float32"), y: R.Tensor(("M", "N"), "float32"), z: R.Object
+) -> R.Tensor(("N * N", "M * M"), "float32"):
     M = T.int64()
     N = T.int64()
     w = R.call_packed("identity", z, sinfo_args=R.Tensor((N * N, M * M), "float32"))
@@ -230,7 +232,9 @@ def test_signatures_reach_into_tuples() -> None:
     """A second binding position is an equality check."""
     body = """
 @R.function
-def main(t: R.Tuple(R.Tensor(("n",), "float32"), R.Tensor(("n * 2",), "float32")), b: R.Tensor(("n",), "float32")) -> R.Object:
+def main(
+    t: R.Tuple(R.Tensor(("n",), "float32"), R.Tensor(("n * 2",), "float32")), b: R.Tensor(("n",), "float32")
+) -> R.Object:
     return b
 """
     a, twice = f32(1, 2), f32(1, 2, 3, 4)
@@ -560,7 +564,8 @@ def grow(A: T.Buffer((T.int64(2),), "float32")):
 def main(x: R.Tensor((2,), "float32"), y: R.Tensor((2,), "float32")) -> R.Object:
     a = R.call_tir(cls.scale, (x,), out_sinfo=R.Tensor((2,), "float32"), tir_vars=R.shape([3]))
     b = R.call_tir_inplace(cls.grow, (x,), out_sinfo=R.Tensor((2,), "float32"), inplace_indices=[0])
-    c = R.call_tir_with_grad(cls.scale, (y,), out_sinfo=R.Tensor((2,), "float32"), te_grad_name="g", tir_vars=R.shape([2]))
+    out = R.Tensor((2,), "float32")
+    c = R.call_tir_with_grad(cls.scale, (y,), out_sinfo=out, te_grad_name="g", tir_vars=R.shape([2]))
     cls.grow(y)
     _ = R.call_packed("scale", x, y, R.prim_value(10))
     return (a, b, c)

@@ -162,7 +162,9 @@ def test_each_criterion_rejects(number: int) -> None:
 
 ACCEPTED = """
 @R.function
-def main(x: R.Tensor(("n", "m"), "float32"), s: R.Shape(["k", "n * 2"]), p: R.Prim(value="j")) -> R.Tensor(("n", "m"), "float32"):
+def main(
+    x: R.Tensor(("n", "m"), "float32"), s: R.Shape(["k", "n * 2"]), p: R.Prim(value="j")
+) -> R.Tensor(("n", "m"), "float32"):
     n = T.int64()
     m = T.int64()
     t = R.shape_of(x)

@@ -1,0 +1,256 @@
+"""Random well-formed Relax programs, with inputs to run them on (for hypothesis).
+
+    @given(programs())
+    def test(program): Interpreter(program.module, program.functions)["main"](*program.inputs(n=3))
+
+They have symbolic shapes, dataflow blocks, branches, bounded recursion, local functions that capture, tuples, casts,
+packed calls with effects, kernels, constants. Every tensor is float32 of shape (n, 4) or (4,), values stay small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from baton._src.ir.expr import GlobalVar
+from baton._src.ir.module import IRModule
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.nodes import (
+    BindingBlock,
+    Call,
+    DataflowBlock,
+    Expr,
+    Function,
+    If,
+    SeqExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
+from baton._src.relax.special_builders import call_packed, call_tir, const, print_values, shape_of
+from baton._src.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
+from baton._src.tir.expr import Var as TirVar
+from baton._src.values.packed_func import FunctionTable
+from baton._src.values.tensor import NDArray
+from tests.relax.build import RELAX, module
+
+KERNEL = """
+@T.prim_func(private=True)
+def double(a: T.handle, b: T.handle):
+    n = T.int64()
+    A = T.match_buffer(a, (n, 4), "float32")
+    B = T.match_buffer(b, (n, 4), "float32")
+    for i, j in T.grid(n, T.int64(4)):
+        with T.block("b"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(0.5)
+
+@R.function
+def seed(x: R.Tensor) -> R.Tensor:
+    return x
+"""
+
+
+@dataclass
+class Program:
+    """A module with a public `main`, and what running it needs."""
+
+    module: IRModule
+    pure: bool
+
+    @property
+    def functions(self) -> FunctionTable:
+        """The packed functions it calls: `test.note` logs a shape, `test.inc` adds one in place."""
+        table = FunctionTable()
+        table.register("test.note", lambda x: None)
+        table.register("test.inc", _increase)
+        return table
+
+    def inputs(self, n: int = 3, seed: int = 0) -> list[Any]:
+        """Arguments for `main`: two (n, 4) tensors, one (4,) tensor, a flag, a small counter."""
+        rng = np.random.default_rng(seed)
+        wide = [rng.uniform(-1, 1, (n, 4)).astype(np.float32) for _ in range(2)]
+        return [*wide, rng.uniform(-1, 1, 4).astype(np.float32), np.bool_(seed % 2), np.int64(seed % 4)]
+
+
+def _increase(x: NDArray) -> None:
+    x.data[...] += 1
+
+
+@st.composite
+def programs(draw: Callable[..., Any], max_statements: int = 8, effects: bool | None = None) -> Program:
+    """A program; `effects` forces or forbids impure statements."""
+    impure = draw(st.booleans()) if effects is None else effects
+    base = module(KERNEL)
+    builder = BlockBuilder(base)
+    kernel = builder.get().get_global_var("double")
+    helpers: list[GlobalVar] = []
+    for index in range(draw(st.integers(0, 2))):
+        helpers.append(_function(draw, builder, kernel, helpers, f"helper{index}", False, max_statements // 2))
+    _function(draw, builder, kernel, helpers, "main", impure, max_statements)
+    found = builder.get()
+    kept = {v: f for v, f in found.functions.items() if v.name_hint != "seed"}
+    return Program(IRModule(kept), not impure)
+
+
+def _function(
+    draw: Callable[..., Any],
+    builder: BlockBuilder,
+    kernel: GlobalVar,
+    helpers: list[GlobalVar],
+    name: str,
+    impure: bool,
+    size: int,
+) -> GlobalVar:
+    n = TirVar("n", "int64")
+    wide, flat = TensorStructInfo((n, 4), "float32"), TensorStructInfo((4,), "float32")
+    params = [Var("x", wide), Var("y", wide), Var("b", flat)]
+    params += [Var("flag", TensorStructInfo((), "bool")), Var("count", TensorStructInfo((), "int64"))]
+    with builder.function(name, params, pure=not impure, private=name != "main"):
+        generator = _Statements(draw, builder, n, params, kernel, helpers, impure)
+        for _ in range(draw(st.integers(1, size))):
+            generator.statement()
+        return builder.emit_func_output(generator.result())
+
+
+class _Statements:
+    """Emits random statements into the current function; `pool` holds the (n, 4) tensors in scope."""
+
+    def __init__(
+        self,
+        draw: Callable[..., Any],
+        builder: BlockBuilder,
+        n: TirVar,
+        params: list[Var],
+        kernel: GlobalVar,
+        helpers: list[GlobalVar],
+        impure: bool,
+    ) -> None:
+        self.draw = draw
+        self.builder = builder
+        self.n = n
+        self.params = params
+        self.kernel = kernel
+        self.helpers = helpers
+        self.impure = impure
+        self.wide: StructInfo = TensorStructInfo((n, 4), "float32")
+        self.pool: list[Any] = list(params[:2])
+        self.tuples: list[Any] = []
+
+    def pick(self) -> Any:
+        return self.draw(st.sampled_from(self.pool))
+
+    def result(self) -> Any:
+        """What the function returns: a tensor, or a tuple of some."""
+        if self.draw(st.booleans()):
+            return self.pick()
+        return Tuple([self.pick(), Tuple([self.pick(), shape_of(self.pick())])])
+
+    def statement(self) -> None:
+        """One statement of a random kind."""
+        kinds = [self._operator, self._operator, self._tuple, self._item, self._branch, self._dataflow, self._cast]
+        kinds += [self._kernel, self._local, self._recursive, self._alias]
+        if self.helpers:
+            kinds.append(self._helper)
+        if self.impure:
+            kinds += [self._effect, self._print]
+        self.draw(st.sampled_from(kinds))()
+
+    def _add(self, expr: Any) -> None:
+        self.pool.append(self.builder.emit(expr))
+
+    def operator(self, pool: list[Any]) -> Any:
+        """A nested expression over tensors of the pool, of shape (n, 4)."""
+        pick = self.draw(st.sampled_from(pool))
+        other = self.draw(st.sampled_from([*pool, self.params[2], const(0.5)]))
+        name = self.draw(st.sampled_from(["add", "subtract", "maximum", "tanh", "nn.relu", "negative"]))
+        build = RELAX.find(name)
+        expr = build(pick, other) if name in ("add", "subtract", "maximum") else build(pick)
+        return RELAX["tanh"](expr) if self.draw(st.booleans()) else expr
+
+    def _operator(self) -> None:
+        self._add(self.operator(self.pool))
+
+    def _alias(self) -> None:
+        self._add(self.pick())
+
+    def _tuple(self) -> None:
+        self.tuples.append(self.builder.emit(Tuple([self.pick(), self.pick()])))
+
+    def _item(self) -> None:
+        if self.tuples:
+            self._add(TupleGetItem(self.draw(st.sampled_from(self.tuples)), self.draw(st.integers(0, 1))))
+
+    def _cast(self) -> None:
+        """Forget the shape, and find it again under a new variable."""
+        hidden = self.pick()
+        k = TirVar("k", "int64")
+        self.builder.match_cast(hidden, TensorStructInfo((k, 4), "float32"))
+        self.pool.append(self.builder.match_cast(hidden, TensorStructInfo((self.n, 4), "float32")))
+
+    def _kernel(self) -> None:
+        self._add(call_tir(self.kernel, [self.pick()], self.wide))
+
+    def _helper(self) -> None:
+        helper = self.draw(st.sampled_from(self.helpers))
+        args = [self.pick(), self.pick(), *self.params[2:]]
+        found = self.builder.emit(Call(helper, args))
+        if isinstance(found.struct_info, TupleStructInfo):
+            self._add(TupleGetItem(found, 0))
+        else:
+            self.pool.append(found)
+
+    def _effect(self) -> None:
+        """Change a fresh tensor in place: a kernel's output, so that no input of the test is written."""
+        fresh = self.builder.emit(RELAX["add"](self.pick(), const(0.0)))
+        self.builder.emit(call_packed("test.inc", fresh))
+        self.pool.append(fresh)
+
+    def _print(self) -> None:
+        self.builder.emit(print_values(shape_of(self.pick()), format="shape {}"))
+
+    def _dataflow(self) -> None:
+        local = list(self.pool)
+        with self.builder.dataflow():
+            for _ in range(self.draw(st.integers(1, 3))):
+                local.append(self.builder.emit(self.operator(local)))
+            out = self.builder.emit_output(self.operator(local))
+        self.pool.append(out)
+
+    def _branch(self) -> None:
+        cond = self.params[3]
+        then, other = self._sequence(), self._sequence()
+        self._add(If(cond, then, other))
+
+    def _sequence(self) -> Expr:
+        """A branch: some bindings, maybe in a dataflow block, and a value."""
+        first = Var("t")
+        block = BindingBlock([VarBinding(first, self.operator(self.pool))])
+        if self.draw(st.booleans()):
+            block = DataflowBlock(block.bindings)
+        return SeqExpr([block], self.operator([*self.pool, first]))
+
+    def _local(self) -> None:
+        """A function that captures a tensor and the shape variable, and a call of it."""
+        param = Var("p", self.wide)
+        body = RELAX["add"](param, self.operator(self.pool))
+        function = self.builder.emit(Function([param], body, self.wide, True), "local")
+        self._add(Call(function, [self.pick()]))
+
+    def _recursive(self) -> None:
+        """`loop(i, acc)`: as many steps as the counter says."""
+        info = TensorStructInfo((), "int64")
+        i, acc = Var("i", info), Var("acc", self.wide)
+        loop = Var("loop")
+        done = RELAX["less_equal"](i, const(0, "int64"))
+        step = Call(loop, [RELAX["subtract"](i, const(1, "int64")), RELAX["tanh"](acc)])
+        if self.draw(st.booleans()):
+            step = RELAX["add"](step, acc)  # not in tail position
+        function = Function([i, acc], If(done, acc, step), self.wide, True)
+        self.builder.emit_normalized(VarBinding(loop, function))
+        self._add(Call(loop, [self.params[4], self.pick()]))
