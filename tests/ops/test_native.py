@@ -1,4 +1,6 @@
-"""The whole catalogue natively: every sampled kernel, scheduled, lowered and compiled by LLVM, gives what NumPy gives."""
+"""The whole catalogue natively: every sampled kernel, scheduled, lowered and compiled by LLVM, gives what NumPy
+gives.
+"""
 
 from __future__ import annotations
 

@@ -39,8 +39,10 @@ from baton._src.ops.nn.convolution import CONV1D, CONV2D, CONV3D
 from baton._src.ops.nn.convolution_transpose import CONV1D_TRANSPOSE, CONV2D_TRANSPOSE, CONV3D_TRANSPOSE
 from baton._src.ops.nn.depth_and_space import DEPTH_AND_SPACE
 from baton._src.ops.nn.dropout import DROPOUT
+from baton._src.ops.nn.group_norm import GROUP_NORM, INSTANCE_NORM
+from baton._src.ops.nn.layer_norm import LAYER_NORM, RMS_NORM
+from baton._src.ops.nn.local_norm import L2_NORMALIZE, LRN
 from baton._src.ops.nn.losses import LOSSES
-from baton._src.ops.nn.normalization import NORMALIZATIONS
 from baton._src.ops.nn.padding import PADDINGS
 from baton._src.ops.nn.pooling import POOLING
 from baton._src.ops.nn.softmax import FAST_SOFTMAX, LOG_SOFTMAX, SOFTMAX
@@ -92,7 +94,12 @@ NN: tuple[OpDef[Any], ...] = (
     CONV3D_TRANSPOSE,
     *POOLING,
     *ADAPTIVE_POOLING,
-    *NORMALIZATIONS,
+    LAYER_NORM,
+    GROUP_NORM,
+    INSTANCE_NORM,
+    RMS_NORM,
+    L2_NORMALIZE,
+    LRN,
     *PADDINGS,
     *ATTENTIONS,
     DROPOUT,

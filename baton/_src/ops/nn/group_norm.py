@@ -1,0 +1,196 @@
+"""group_norm and instance_norm: statistics over groups of channels, or over each channel of each image.
+
+`(x - mean) / sqrt(var + eps) * gamma + beta`, gamma and beta channel by channel.
+Source: facts relax-ops-passes-vm §1 (nn), relay-language §6 level 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.axes import as_axes, from_front, normal_axes, normal_axis
+from baton._src.ops.nn.normalized import (
+    check_float,
+    check_weights,
+    inverse_deviation,
+    norm_sample,
+    normalised,
+    np_normalised,
+    scaled,
+)
+from baton._src.ops.precision import wide
+from baton._src.ops.reduce.folds import centred_squares, count_of, mean_stage
+
+
+@attrs
+class GroupNormAttrs(Attrs):
+    """Groups and axes."""
+
+    num_groups: int = attr(doc="into how many groups the channels fall")
+    channel_axis: int = attr(1, "the channel axis", relax_only=True)
+    axes: Any = attr(None, "the axes normalised with each group; None: all after the channels", relax_only=True)
+    axis: int = attr(1, "the channel axis", relay_only=True)
+    epsilon: float = attr(1e-5, "added to the variance")
+    center: bool = attr(True, "add beta")
+    scale: bool = attr(True, "multiply by gamma")
+
+    def __post_init__(self) -> None:
+        set_attr(self, "axes", as_axes(self.axes))
+
+
+def _group_axes(a: GroupNormAttrs, ndim: int) -> tuple[int, tuple[int, ...]]:
+    """The channel axis, and the other axes that are normalised."""
+    given = a.channel_axis if a.channel_axis != 1 or a.axis == 1 else a.axis
+    channel = from_front(given, ndim)
+    if a.axes is None:
+        return channel, tuple(i for i in range(1, ndim) if i != channel)
+    return channel, tuple(from_front(i, ndim) for i in a.axes)
+
+
+def infer_group(call: OpCall[GroupNormAttrs]) -> Info:
+    """The data itself."""
+    x, a = call.tensor(0), call.attrs
+    check_float(call, x)
+    if x.ndim >= 0:
+        normal_axis(call, a.channel_axis, x.ndim, "channel_axis")
+        normal_axes(call, a.axes or (), x.ndim, "axes")
+        channel, _ = _group_axes(a, x.ndim)
+        extent = None if x.shape is None else x.shape[channel]
+        if isinstance(extent, int) and extent % a.num_groups:
+            call.fail(f"{extent} channels cannot be divided into {a.num_groups} groups")
+        check_weights(call, None if extent is None else (extent,), 1, (1, 2))
+    return x
+
+
+def infer_channels(call: OpCall[Any]) -> Sequence[TensorInfo | None]:
+    """Unknown weights are vectors of channels."""
+    x = call.tensor(0)
+    axis = getattr(call.attrs, "axis", 1)
+    if x.shape is None or x.dtype.is_void or not -x.ndim <= axis < x.ndim:
+        return (None, None, None)
+    vector = TensorInfo((x.shape[from_front(axis, x.ndim)],), x.dtype)
+    return (None, vector, vector)
+
+
+def compute_group(inputs: Any, a: GroupNormAttrs, out: Any) -> Any:
+    """Channels split into (group, within), then as layer_norm."""
+    x, gamma, beta = inputs
+    channel, axes = _group_axes(a, x.ndim)
+    each = k.index(x.shape[channel]) // a.num_groups
+    shape = [*x.shape[:channel], k.index(a.num_groups), each, *x.shape[channel + 1 :]]
+    grouped = k.compute(
+        shape, lambda *i: x(*i[:channel], i[channel] * each + i[channel + 1], *i[channel + 2 :]), "group"
+    )
+    folded = (channel + 1, *(n if n < channel else n + 1 for n in axes))
+    mean = mean_stage(grouped, tuple(sorted(folded)))
+    squares = centred_squares(grouped, mean, tuple(sorted(folded)), True)
+    count = count_of(grouped, folded, squares.dtype)
+
+    def body(*i: Any) -> Any:
+        c = i[channel]
+        place = [*i[:channel], c // each, c % each, *i[channel + 1 :]]
+        centre = [k.index(0) if n in folded else v for n, v in enumerate(place)]
+        value = (k.wide(x(*i)) - mean(*centre)) * inverse_deviation(squares(*centre), count, a.epsilon)
+        return k.cast(out.dtype, scaled(value, gamma(c), beta(c), a))
+
+    return k.compute(x.shape, body, "group_norm")
+
+
+def reference_group(inputs: Any, a: GroupNormAttrs) -> Any:
+    """The formula, on grouped channels."""
+    x, gamma, beta = inputs
+    channel, axes = _group_axes(a, x.ndim)
+    values = wide(x)
+    each = x.shape[channel] // a.num_groups
+    grouped = values.reshape(*x.shape[:channel], a.num_groups, each, *x.shape[channel + 1 :])
+    folded = (channel + 1, *(n if n < channel else n + 1 for n in axes))
+    mean = grouped.mean(axis=folded, keepdims=True)
+    variance = grouped.var(axis=folded, keepdims=True)
+    result = ((grouped - mean) / np.sqrt(variance + values.dtype.type(a.epsilon))).reshape(x.shape)
+    shape = [-1 if n == channel else 1 for n in range(x.ndim)]
+    result = result * wide(gamma).reshape(shape) if a.scale else result
+    return (result + wide(beta).reshape(shape) if a.center else result).astype(x.dtype)
+
+
+GROUP_NORM = OpDef(
+    "nn.group_norm",
+    GroupNormAttrs,
+    inputs=(Input("data"), Input("gamma", "a vector of channels"), Input("beta", "a vector of channels")),
+    infer=infer_group,
+    infer_inputs=infer_channels,
+    compute=compute_group,
+    reference=reference_group,
+    gradient=NotApplicable("not yet"),
+    fusion=Fusion.OPAQUE,
+    samples=lambda: (
+        norm_sample(("n", 4, 5), (4,), GroupNormAttrs(2, 1, (2,))),
+        norm_sample((2, 3, 6), (6,), GroupNormAttrs(3, -1, (1,), center=False)),
+        norm_sample((2, 4, 3, 3), (4,), GroupNormAttrs(4), "float16"),
+    ),
+    summary="Each group of channels brought to mean 0 and variance 1, then scaled and shifted channel by channel.",
+)
+
+
+@attrs
+class InstanceNormAttrs(Attrs):
+    """Channel axis and axes."""
+
+    channel_axis: int = attr(1, "the channel axis", relax_only=True)
+    axes: Any = attr(None, "the axes normalised; None: all but batch and channels", relax_only=True)
+    axis: int = attr(1, "the channel axis", relay_only=True)
+    epsilon: float = attr(1e-5, "added to the variance")
+    center: bool = attr(True, "add beta")
+    scale: bool = attr(True, "multiply by gamma")
+
+    def __post_init__(self) -> None:
+        set_attr(self, "axes", as_axes(self.axes))
+
+
+def infer_instance(call: OpCall[InstanceNormAttrs]) -> Info:
+    """The data itself."""
+    x = call.tensor(0)
+    check_float(call, x)
+    if x.ndim >= 0:
+        channel, _ = _group_axes(call.attrs, x.ndim)  # type: ignore[arg-type]
+        check_weights(call, None if x.shape is None else (x.shape[channel],), 1, (1, 2))
+    return x
+
+
+def compute_instance(inputs: Any, a: Any, out: Any) -> Any:
+    """As layer_norm, weights by channel."""
+    x, gamma, beta = inputs
+    channel, axes = _group_axes(a, x.ndim)
+    return normalised(x, sorted(axes), lambda i: [i[channel]], gamma, beta, a, out, "instance_norm")
+
+
+def reference_instance(inputs: Any, a: Any) -> Any:
+    """The formula."""
+    x, gamma, beta = inputs
+    channel, axes = _group_axes(a, x.ndim)
+    shape = [-1 if n == channel else 1 for n in range(x.ndim)]
+    return np_normalised(x, axes, gamma.reshape(shape), beta.reshape(shape), a)
+
+
+INSTANCE_NORM = OpDef(
+    "nn.instance_norm",
+    InstanceNormAttrs,
+    inputs=(Input("data"), Input("gamma", "a vector of channels"), Input("beta", "a vector of channels")),
+    infer=infer_instance,
+    infer_inputs=infer_channels,
+    compute=compute_instance,
+    reference=reference_instance,
+    gradient=NotApplicable("not yet"),
+    fusion=Fusion.OUT_EWISE_FUSABLE,
+    samples=lambda: (
+        norm_sample(("n", 4, "w"), (4,), InstanceNormAttrs()),
+        norm_sample((2, 3, 3, 4), (4,), InstanceNormAttrs(channel_axis=-1)),
+    ),
+    summary="Each channel of each image brought to mean 0 and variance 1, then scaled and shifted.",
+)

@@ -1,0 +1,196 @@
+"""layer_norm and rms_norm: statistics over the given axes.
+
+layer_norm: `(x - mean) / sqrt(var + eps) * gamma + beta`; rms_norm: `x / sqrt(mean(x²) + eps) * weight`. Stages: sum,
+mean, sum of squares, and one elementwise stage, so that schedules recognise them. Source: facts relax-ops-passes-vm
+§1 (nn), relay-language §6 level 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.axes import as_axes, from_front, normal_axes
+from baton._src.ops.nn.normalized import (
+    check_float,
+    check_weights,
+    inverse_deviation,
+    norm_sample,
+    normalised,
+    np_normalised,
+)
+from baton._src.ops.precision import wide
+from baton._src.ops.reduce.folds import count_of, fold_compute
+from baton._src.ops.samples import Arr, Sample
+
+
+@attrs
+class LayerNormAttrs(Attrs):
+    """Axes (Relay: one axis) and what is applied."""
+
+    axes: Any = attr(None, "the axes that are normalised together", relax_only=True)
+    axis: int = attr(-1, "the axis that is normalised", relay_only=True)
+    epsilon: float = attr(1e-5, "added to the variance")
+    center: bool = attr(True, "add beta")
+    scale: bool = attr(True, "multiply by gamma")
+
+    def __post_init__(self) -> None:
+        set_attr(self, "axes", as_axes(self.axes))
+
+
+def _layer_axes(a: LayerNormAttrs, ndim: int) -> tuple[int, ...]:
+    given = (a.axis,) if a.axes is None else a.axes
+    return tuple(from_front(i, ndim) for i in given)
+
+
+def infer_layer(call: OpCall[LayerNormAttrs]) -> Info:
+    """The data itself."""
+    x = call.tensor(0)
+    check_float(call, x)
+    given = (call.attrs.axis,) if call.attrs.axes is None else call.attrs.axes
+    if x.ndim >= 0:
+        axes = normal_axes(call, given, x.ndim, "axes")
+        expected = None if x.shape is None else tuple(x.shape[i] for i in axes)
+        check_weights(call, expected, len(axes), (1, 2))
+    return x
+
+
+def infer_layer_weights(call: OpCall[LayerNormAttrs]) -> Sequence[TensorInfo | None]:
+    """Unknown weights have the extents of the axes."""
+    x = call.tensor(0)
+    if x.shape is None or x.dtype.is_void:
+        return (None, None, None)
+    vector = TensorInfo(tuple(x.shape[i] for i in _layer_axes(call.attrs, x.ndim)), x.dtype)
+    return (None, vector, vector)
+
+
+def compute_layer(inputs: Any, a: LayerNormAttrs, out: Any) -> Any:
+    """Mean, squares, one elementwise stage."""
+    x, gamma, beta = inputs
+    axes = _layer_axes(a, x.ndim)
+    return normalised(x, sorted(axes), lambda i: [i[n] for n in axes], gamma, beta, a, out, "layer_norm")
+
+
+def reference_layer(inputs: Any, a: LayerNormAttrs) -> Any:
+    """The formula."""
+    x, gamma, beta = inputs
+    axes = _layer_axes(a, x.ndim)
+    order = sorted(range(len(axes)), key=lambda n: axes[n])
+    shape = [x.shape[n] if n in axes else 1 for n in range(x.ndim)]
+    weights = [np.transpose(v, order).reshape(shape) for v in (gamma, beta)]
+    return np_normalised(x, axes, weights[0], weights[1], a)
+
+
+def gradient_layer(b: Any, args: Any, a: LayerNormAttrs, out: Any, grad: Any) -> list[Any]:
+    """Towards data, gamma and beta; weights whose axes are the last ones, in order."""
+    x, gamma, _ = args
+    info = x.struct_info
+    axes = tuple(sorted(_layer_axes(a, info.ndim)))
+    others = tuple(i for i in range(info.ndim) if i not in axes)
+    epsilon = b.const(a.epsilon, info.dtype)
+    centred = b.op("subtract", x, b.op("mean", x, axis=axes, keepdims=True))
+    variance = b.op("mean", b.op("multiply", centred, centred), axis=axes, keepdims=True)
+    deviation = b.op("sqrt", b.op("add", variance, epsilon))
+    normal = b.op("divide", centred, deviation)
+    weighted = b.op("multiply", grad, b.op("reshape", gamma, b.shape(_spread(info, axes)))) if a.scale else grad
+    first = b.op("mean", weighted, axis=axes, keepdims=True)
+    second = b.op("mean", b.op("multiply", weighted, normal), axis=axes, keepdims=True)
+    inner = b.op("subtract", b.op("subtract", weighted, first), b.op("multiply", normal, second))
+    to_gamma = b.op("sum", b.op("multiply", grad, normal), axis=others) if a.scale else b.full_like(gamma, 0)
+    to_beta = b.op("sum", grad, axis=others) if a.center else b.full_like(args[2], 0)
+    return [b.op("divide", inner, deviation), to_gamma, to_beta]
+
+
+def _spread(info: Any, axes: tuple[int, ...]) -> list[Any]:
+    return [d if i in axes else 1 for i, d in enumerate(info.shape.values)]
+
+
+LAYER_NORM = OpDef(
+    "nn.layer_norm",
+    LayerNormAttrs,
+    inputs=(Input("data"), Input("gamma"), Input("beta")),
+    infer=infer_layer,
+    infer_inputs=infer_layer_weights,
+    compute=compute_layer,
+    reference=reference_layer,
+    gradient=gradient_layer,
+    fusion=Fusion.OUT_EWISE_FUSABLE,
+    samples=lambda: (
+        norm_sample(("n", 8), (8,), LayerNormAttrs(axes=-1)),
+        norm_sample((2, "m", 5), ("m", 5), LayerNormAttrs(axes=(-2, -1), epsilon=1e-3)),
+        norm_sample((2, 8), (8,), LayerNormAttrs(axis=1, center=False), "float16"),
+    ),
+    summary="Each slice over the axes brought to mean 0 and variance 1, then scaled and shifted.",
+)
+
+
+@attrs
+class RmsNormAttrs(Attrs):
+    """Axes."""
+
+    axes: Any = attr(-1, "the axes that are normalised together")
+    epsilon: float = attr(1e-5, "added to the mean square")
+
+    def __post_init__(self) -> None:
+        set_attr(self, "axes", as_axes(self.axes))
+
+
+def infer_rms(call: OpCall[RmsNormAttrs]) -> Info:
+    """The data itself."""
+    x = call.tensor(0)
+    check_float(call, x)
+    if x.ndim >= 0:
+        axes = normal_axes(call, call.attrs.axes, x.ndim, "axes")
+        check_weights(call, None if x.shape is None else tuple(x.shape[i] for i in axes), len(axes), (1,))
+    return x
+
+
+def compute_rms(inputs: Any, a: RmsNormAttrs, out: Any) -> Any:
+    """A sum of squares, one elementwise stage."""
+    x, weight = inputs
+    axes = tuple(from_front(i, x.ndim) for i in a.axes)
+    squares = fold_compute(x, tuple(sorted(axes)), True, k.reduce_sum, "squares", lambda v: k.wide(v) * k.wide(v))
+    count = count_of(x, axes, squares.dtype)
+
+    def body(*i: Any) -> Any:
+        at = [k.index(0) if n in axes else i[n] for n in range(x.ndim)]
+        value = k.wide(x(*i)) * inverse_deviation(squares(*at), count, a.epsilon)
+        return k.cast(out.dtype, value * k.wide(weight(*(i[n] for n in axes))))
+
+    return k.compute(x.shape, body, "rms_norm")
+
+
+def reference_rms(inputs: Any, a: RmsNormAttrs) -> Any:
+    """The formula."""
+    x, weight = inputs
+    axes = tuple(from_front(i, x.ndim) for i in a.axes)
+    values = wide(x)
+    mean = np.mean(values * values, axis=axes, keepdims=True)
+    shape = [x.shape[n] if n in axes else 1 for n in range(x.ndim)]
+    order = sorted(range(len(axes)), key=lambda n: axes[n])
+    scale = np.transpose(wide(weight), order).reshape(shape)
+    return (values / np.sqrt(mean + values.dtype.type(a.epsilon)) * scale).astype(x.dtype)
+
+
+RMS_NORM = OpDef(
+    "nn.rms_norm",
+    RmsNormAttrs,
+    inputs=(Input("data"), Input("weight")),
+    infer=infer_rms,
+    compute=compute_rms,
+    reference=reference_rms,
+    gradient=NotApplicable("not yet"),
+    fusion=Fusion.OUT_EWISE_FUSABLE,
+    relay_name=NotApplicable("Relay composes it of other operators"),
+    samples=lambda: (
+        Sample((Arr(("n", 8)), Arr((8,))), RmsNormAttrs(), rtol=1e-4),
+        Sample((Arr((2, 3, 4), "float16"), Arr((3, 4), "float16")), RmsNormAttrs((-2, -1)), rtol=2e-2, atol=2e-2),
+    ),
+    summary="Each slice over the axes divided by its root mean square, then scaled.",
+)

@@ -1,0 +1,156 @@
+"""l2_normalize and lrn: elements divided by a norm, over axes or over neighbouring channels.
+
+Source: facts relay-language §6 level 2.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info
+from baton._src.ops import kernel_words as k
+from baton._src.ops.axes import as_axes, from_front, normal_axes, normal_axis
+from baton._src.ops.nn.normalized import (
+    check_float,
+)
+from baton._src.ops.precision import wide
+from baton._src.ops.reduce.folds import fold_compute
+from baton._src.ops.samples import Arr, Sample
+
+
+@attrs
+class L2NormalizeAttrs(Attrs):
+    """Axes."""
+
+    eps: float = attr(doc="lower bound of the squared norm")
+    axis: Any = attr(None, "the axes of the norm; None: all")
+
+    def __post_init__(self) -> None:
+        set_attr(self, "axis", as_axes(self.axis))
+
+
+def infer_l2(call: OpCall[L2NormalizeAttrs]) -> Info:
+    """The data itself."""
+    x = call.tensor(0)
+    check_float(call, x)
+    if x.ndim >= 0 and call.attrs.axis is not None:
+        normal_axes(call, call.attrs.axis, x.ndim)
+    return x
+
+
+def _l2_axes(a: L2NormalizeAttrs, ndim: int) -> tuple[int, ...]:
+    return tuple(range(ndim)) if a.axis is None else tuple(sorted(from_front(i, ndim) for i in a.axis))
+
+
+def compute_l2(inputs: Any, a: L2NormalizeAttrs, out: Any) -> Any:
+    """A sum of squares, one elementwise stage."""
+    (x,) = inputs
+    axes = _l2_axes(a, x.ndim)
+    squares = fold_compute(x, axes, True, k.reduce_sum, "squares", lambda v: k.wide(v) * k.wide(v))
+
+    def body(*i: Any) -> Any:
+        at = [k.index(0) if n in axes else i[n] for n in range(x.ndim)]
+        norm = k.sqrt(k.maximum(squares(*at), k.const(a.eps, squares.dtype)))
+        return k.cast(out.dtype, k.wide(x(*i)) / norm)
+
+    return k.compute(x.shape, body, "l2_normalize")
+
+
+def reference_l2(inputs: Any, a: L2NormalizeAttrs) -> Any:
+    """x / sqrt(max(sum(x²), eps))"""
+    x = wide(inputs[0])
+    squares = np.sum(x * x, axis=_l2_axes(a, x.ndim), keepdims=True)
+    return (x / np.sqrt(np.maximum(squares, x.dtype.type(a.eps)))).astype(inputs[0].dtype)
+
+
+L2_NORMALIZE = OpDef(
+    "nn.l2_normalize",
+    L2NormalizeAttrs,
+    inputs=(Input("data"),),
+    infer=infer_l2,
+    compute=compute_l2,
+    reference=reference_l2,
+    gradient=NotApplicable("not yet"),
+    fusion=Fusion.OUT_EWISE_FUSABLE,
+    in_relax=False,
+    samples=lambda: (Sample((Arr(("n", 4, 5)),), L2NormalizeAttrs(1e-6, (1,)), rtol=1e-4),),
+    summary="x / sqrt(max(sum(x²), eps)) over the axes.",
+)
+
+
+@attrs
+class LrnAttrs(Attrs):
+    """Window and constants."""
+
+    size: int = attr(5, "channels in the window, odd")
+    axis: int = attr(1, "the channel axis")
+    bias: float = attr(2.0, "added to the mean square")
+    alpha: float = attr(1e-5, "weight of the mean square")
+    beta: float = attr(0.75, "exponent")
+
+
+def infer_lrn(call: OpCall[LrnAttrs]) -> Info:
+    """The data itself."""
+    x = call.tensor(0)
+    check_float(call, x)
+    if x.ndim >= 0:
+        normal_axis(call, call.attrs.axis, x.ndim)
+    if call.attrs.size < 1:
+        call.fail("size must be positive", code="op-attribute")
+    return x
+
+
+def compute_lrn(inputs: Any, a: LrnAttrs, out: Any) -> Any:
+    """A windowed sum of squares along the channels, one elementwise stage."""
+    (x,) = inputs
+    axis = from_front(a.axis, x.ndim)
+    extent = k.index(x.shape[axis])
+    before = (a.size - 1) // 2
+    tap = k.reduce_axis(a.size, "r")
+
+    def squares(*i: Any) -> Any:
+        c = i[axis] + tap.var - before
+        inside = k.all_of([c >= k.index(0), c < extent])
+        value = k.wide(x(*i[:axis], c, *i[axis + 1 :]))
+        return k.reduce_sum(k.if_then_else(inside, value * value, k.const(0, value.dtype)), [tap])
+
+    total = k.compute(x.shape, squares, "lrn_squares")
+
+    def body(*i: Any) -> Any:
+        value = k.wide(x(*i))
+        scale = k.const(a.bias, value.dtype) + k.const(a.alpha / a.size, value.dtype) * total(*i)
+        return k.cast(out.dtype, value / k.power(scale, k.const(a.beta, value.dtype)))
+
+    return k.compute(x.shape, body, "lrn")
+
+
+def reference_lrn(inputs: Any, a: LrnAttrs) -> Any:
+    """x / (bias + alpha / size * sum of squares of neighbouring channels) ^ beta"""
+    x = wide(inputs[0])
+    moved = np.moveaxis(x * x, a.axis, 0)
+    before = (a.size - 1) // 2
+    total = np.stack([moved[max(0, c - before) : c - before + a.size].sum(axis=0) for c in range(moved.shape[0])])
+    scale = a.bias + a.alpha / a.size * np.moveaxis(total, 0, a.axis)
+    return (x / scale**a.beta).astype(inputs[0].dtype)
+
+
+LRN = OpDef(
+    "nn.lrn",
+    LrnAttrs,
+    inputs=(Input("data"),),
+    infer=infer_lrn,
+    compute=compute_lrn,
+    reference=reference_lrn,
+    gradient=NotApplicable("not yet"),
+    fusion=Fusion.OUT_EWISE_FUSABLE,
+    in_relax=False,
+    samples=lambda: (
+        Sample((Arr(("n", 7, 3)),), LrnAttrs(alpha=0.5), rtol=1e-4),
+        Sample((Arr((2, 3, 4)),), LrnAttrs(size=3, axis=-1, alpha=0.5), rtol=1e-4),
+    ),
+    summary="Each element divided by a power of the mean square of neighbouring channels.",
+)

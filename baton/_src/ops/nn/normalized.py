@@ -1,0 +1,79 @@
+"""What normalising operators share: checks, the (x - mean) / deviation stage in te and over NumPy, samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.op_def import OpCall
+from baton._src.ir.tensor_info import Dim, TensorInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.precision import wide
+from baton._src.ops.reduce.folds import centred_squares, count_of, mean_stage
+from baton._src.ops.samples import Arr, Sample
+
+
+def check_float(call: OpCall[Any], x: TensorInfo) -> None:
+    """Floats only."""
+    if not x.dtype.is_void and not x.dtype.is_float:
+        call.fail(f"takes floating-point data, got {x.dtype}", code="op-dtype", help="astype first")
+
+
+def check_weights(call: OpCall[Any], expected: tuple[Dim, ...] | None, rank: int, positions: Sequence[int]) -> None:
+    """Weights must have the extents of the axes they scale."""
+    math = DimMath(call.prover)
+    for position in positions:
+        v = call.tensor(position)
+        name = call.op.inputs[position].name
+        if v.ndim not in (-1, rank):
+            call.fail(f"{name} must have rank {rank}, got {show_shape(v.shape, v.ndim)}")
+        if v.shape is None or expected is None:
+            continue
+        if any(math.equal(a, b) is False for a, b in zip(v.shape, expected)):
+            call.fail(f"{name} has shape {show_shape(v.shape)}, the data asks for {show_shape(expected)}")
+
+
+def scaled(value: Any, gamma: Any, beta: Any, a: Any) -> Any:
+    """`value * gamma + beta`, as the attributes ask."""
+    value = value * k.wide(gamma) if a.scale else value
+    return value + k.wide(beta) if a.center else value
+
+
+def inverse_deviation(squares: Any, count: Any, epsilon: float) -> Any:
+    """1 / sqrt(squares / count + epsilon)"""
+    return k.const(1, squares.dtype) / k.sqrt(squares / count + k.const(epsilon, squares.dtype))
+
+
+def normalised(
+    x: k.Tensor, axes: Sequence[int], at: Any, gamma: Any, beta: Any, a: Any, out: Any, name: str
+) -> k.Tensor:
+    """(x - mean) / deviation over `axes`, scaled by weights read at `at(indices)`."""
+    folded = tuple(axes)
+    mean = mean_stage(x, folded)
+    squares = centred_squares(x, mean, folded, True)
+    count = count_of(x, folded, squares.dtype)
+
+    def body(*i: Any) -> Any:
+        centre = [k.index(0) if n in folded else i[n] for n in range(x.ndim)]
+        value = (k.wide(x(*i)) - mean(*centre)) * inverse_deviation(squares(*centre), count, a.epsilon)
+        return k.cast(out.dtype, scaled(value, gamma(*at(i)), beta(*at(i)), a))
+
+    return k.compute(x.shape, body, name)
+
+
+def np_normalised(x: Any, axes: tuple[int, ...], gamma: Any, beta: Any, a: Any) -> Any:
+    values = wide(x)
+    mean = values.mean(axis=axes, keepdims=True)
+    variance = values.var(axis=axes, keepdims=True)
+    result = (values - mean) / np.sqrt(variance + values.dtype.type(a.epsilon))
+    result = result * wide(gamma) if a.scale else result
+    return (result + wide(beta) if a.center else result).astype(x.dtype)
+
+
+def norm_sample(shape: Any, weights: Any, a: Any, dtype: str = "float32") -> Sample:
+    tolerance = 3e-2 if "16" in dtype else 1e-4
+    vectors = (Arr(weights, dtype), Arr(weights, dtype))
+    return Sample((Arr(shape, dtype), *vectors), a, rtol=tolerance, atol=tolerance)
