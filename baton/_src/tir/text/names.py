@@ -1,4 +1,4 @@
-"""Names of variables and buffers in printed text: identifiers near the hints, unique wherever they are seen together."""
+"""Names of variables and buffers in printed text: identifiers near the hints, unique wherever both are seen."""
 
 from __future__ import annotations
 
