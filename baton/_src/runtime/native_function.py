@@ -35,6 +35,8 @@ class Sizes(NamedTuple):
     variables: tuple[int, ...]
     outputs: tuple[tuple[tuple[int, ...], Any], ...]
     arena_bytes: int
+    tail: bytes
+    """The words of the entry's table behind the tensors: variables and constants."""
 
 
 class NativeFunction:
@@ -49,7 +51,7 @@ class NativeFunction:
         self._take_fault: Callable[[], str | None] = getattr(library, "take_fault", lambda: None)
         self._entry = ctypes.CFUNCTYPE(None, ctypes.c_char_p)(address)
         self._constants = [constants[index].data for index in plan.constants]
-        self._constant_addresses = [a.ctypes.data for a in self._constants]
+        self._constant_words = struct.pack(f"={len(self._constants)}Q", *[data_address(c) for c in self._constants])
         self._dtypes = [DataType(i.info.dtype).numpy for i in plan.inputs]
         self._input_count = len(plan.inputs)
         self._dims = [compile_dims(o.dims) for o in plan.outputs]
@@ -58,14 +60,9 @@ class NativeFunction:
         self._has_arena = plan.arena_bytes != 0
         self._arenas: list[AnyArray] = []
         self._remembered: dict[Any, Sizes] = {}
-        self._pack = self._table_layout().pack
+        self._pack = struct.Struct(f"={len(plan.inputs) + len(plan.outputs) + self._has_arena}Q").pack
         self._result = None if plan.is_single else plan.result
         self.kernel_address: Callable[[str], int] | None = getattr(library, "address", None)
-
-    def _table_layout(self) -> struct.Struct:
-        plan = self.plan
-        pointers = len(plan.inputs) + len(plan.outputs) + len(plan.constants) + self._has_arena
-        return struct.Struct(f"={pointers}Q{len(plan.variables)}q")
 
     # ------------------------------------------------------------------------------------------- calls
 
@@ -82,37 +79,29 @@ class NativeFunction:
         self, arrays: Sequence[AnyArray], scalars: tuple[int, ...] = (), hook: KernelHook | None = None
     ) -> list[AnyArray]:
         """Run on NumPy arrays; returns the plan's outputs, fresh arrays. Nothing else may be passed for arrays."""
-        key = (*[a.shape for a in arrays], scalars)
-        sizes = self._remembered.get(key)
-        if sizes is None:
-            sizes = self._measure(arrays, scalars)
-            self._remembered[key] = sizes
-        addresses = []
+        sizes = self._remembered.get((*[a.shape for a in arrays], scalars)) or self._measure(arrays, scalars)
         for array, dtype in zip(arrays, self._dtypes):
             if array.dtype is not dtype or not array.flags.carray:
-                return self._unusual(arrays, scalars, hook)
-            addresses.append(data_address(array))
-        outputs = [np.empty(shape, dtype) for shape, dtype in sizes.outputs]
-        if hook is not None:
-            self._step_by_step(arrays, outputs, sizes, hook)
-            return outputs
-        self._run_entry(addresses, outputs, sizes)
-        return outputs
+                return self._run(self._usable(arrays, scalars), sizes, hook)
+        return self._run(arrays, sizes, hook)
 
-    def _run_entry(self, addresses: list[int], outputs: list[AnyArray], sizes: Sizes) -> None:
-        # The table is a bytes object: ctypes passes its address, and the argument keeps it alive during the call.
-        addresses += [data_address(o) for o in outputs]
-        addresses += self._constant_addresses
-        if self._has_arena:
-            arena = self._take_arena(sizes.arena_bytes)
-            addresses.append(data_address(arena))
-            self._entry(self._pack(*addresses, *sizes.variables))
-            self._arenas.append(arena)
-        else:
-            self._entry(self._pack(*addresses, *sizes.variables))
+    def _run(self, arrays: Sequence[AnyArray], sizes: Sizes, hook: KernelHook | None) -> list[AnyArray]:
+        outputs = [_empty(shape, dtype) for shape, dtype in sizes.outputs]
+        arena = self._take_arena(sizes.arena_bytes) if self._has_arena else None
+        try:
+            if hook is not None:
+                self._step_by_step(arrays, outputs, arena, sizes, hook)
+            else:
+                tensors = (*arrays, *outputs) if arena is None else (*arrays, *outputs, arena)
+                # The table is a bytes object: ctypes passes its address, and keeps it alive during the call.
+                self._entry(self._pack(*[data_address(t) for t in tensors]) + sizes.tail)
+        finally:
+            if arena is not None:
+                self._arenas.append(arena)
         fault = self._take_fault()
         if fault is not None:
             raise fail("kernel-fault", f"{self.name}: {fault}")
+        return outputs
 
     def _take_arena(self, count: int) -> AnyArray:
         try:
@@ -140,19 +129,15 @@ class NativeFunction:
         for shape, _ in outputs:
             if min(shape, default=0) < 0:
                 raise fail("value-mismatch", f"{self.name}: these inputs give an output of negative size, {shape}")
-        return Sizes(tuple(heap), tuple(outputs), int(self._arena_size(heap)))
+        tail = struct.pack(f"={len(heap)}q", *heap) + self._constant_words
+        sizes = Sizes(tuple(heap), tuple(outputs), int(self._arena_size(heap)), tail)
+        self._remembered[(*[a.shape for a in arrays], scalars)] = sizes
+        return sizes
 
-    def _unusual(self, arrays: Sequence[AnyArray], scalars: tuple[int, ...], hook: KernelHook | None) -> list[AnyArray]:
+    def _usable(self, arrays: Sequence[AnyArray], scalars: tuple[int, ...]) -> list[AnyArray]:
         """Arrays of the wrong dtype are refused; read-only, strided or misaligned ones are made usable."""
         self._measure(arrays, scalars)
-        usable = [contiguous(a) for a in arrays]
-        sizes = self._remembered[(*[a.shape for a in usable], scalars)]
-        outputs = [np.empty(shape, dtype) for shape, dtype in sizes.outputs]
-        if hook is not None:
-            self._step_by_step(usable, outputs, sizes, hook)
-        else:
-            self._run_entry([a.ctypes.data for a in usable], outputs, sizes)
-        return outputs
+        return [contiguous(a) for a in arrays]
 
     def _refuse(self, values: tuple[Any, ...]) -> AnyArray:
         inputs = self.plan.inputs
@@ -179,25 +164,28 @@ class NativeFunction:
     # ------------------------------------------------------------------------------------ step by step
 
     def _step_by_step(
-        self, arrays: Sequence[AnyArray], outputs: list[AnyArray], sizes: Sizes, hook: KernelHook
+        self,
+        arrays: Sequence[AnyArray],
+        outputs: list[AnyArray],
+        arena: AnyArray | None,
+        sizes: Sizes,
+        hook: KernelHook,
     ) -> None:
         """One foreign call a kernel, each through `hook`: for profilers and instruments."""
         if self.kernel_address is None:
             raise fail("native-steps", f"{self.name} cannot run step by step: its library is not at hand")
-        arena = self._take_arena(sizes.arena_bytes)
         spaces = {"input": arrays, "output": outputs, "constant": self._constants}
         for step in self.plan.steps:
             tensors = [_tensor_at(place, spaces, arena, sizes.variables) for place in step.tensors]
             scalars = [int(compile_dim(s)(sizes.variables)) for s in step.scalars]
-            arguments = [_pointer(tensors[k].ctypes.data) if k >= 0 else _integer(scalars[-k - 1]) for k in step.order]
+            arguments = [
+                _pointer(data_address(tensors[k])) if k >= 0 else _integer(scalars[-k - 1]) for k in step.order
+            ]
             kernel = ctypes.CFUNCTYPE(None)(self.kernel_address(step.kernel))
             hook(step.kernel, step.name, _bound(kernel, arguments), tensors)
-        self._arenas.append(arena)
-        fault = self._take_fault()
-        if fault is not None:
-            raise fail("kernel-fault", f"{self.name}: {fault}")
 
 
+_empty = np.empty
 _pointer = ctypes.c_void_p
 _integer = ctypes.c_int64
 
@@ -209,8 +197,8 @@ def _bound(function: Any, arguments: list[Any]) -> Callable[[], None]:
     return run
 
 
-def _tensor_at(place: Place, spaces: dict[str, Any], arena: AnyArray, variables: Sequence[int]) -> AnyArray:
-    if place.space != "arena":
+def _tensor_at(place: Place, spaces: dict[str, Any], arena: AnyArray | None, variables: Sequence[int]) -> AnyArray:
+    if place.space != "arena" or arena is None:
         found: AnyArray = spaces[place.space][compile_dim(place.at)(variables)]
         return found
     start = int(compile_dim(place.at)(variables))

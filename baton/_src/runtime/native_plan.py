@@ -1,7 +1,7 @@
 """The plan of a native function: what a dataflow function compiled to one native entry needs from its caller.
 
 The entry is a C function of one argument: the address of a table of 64-bit words. In order: one pointer an input, one
-pointer an output, one pointer a constant, the pointer to the arena (only if the plan has one), and one i64 a variable.
+pointer an output, the pointer to the arena (only if the plan has one), one i64 a variable, and one pointer a constant.
 Variables are the shape variables: the first ones are given by the caller as scalars, the others are read from the
 inputs' shapes.
 """

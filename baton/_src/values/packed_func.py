@@ -18,14 +18,15 @@ from baton._src.values.convert import from_host, to_ffi
 class PackedFunc:
     """A named packed function. Calling it converts what comes back into a run-time value."""
 
-    __slots__ = ("function", "name")
+    __slots__ = ("_is_foreign", "function", "name")
 
     def __init__(self, function: Callable[..., Any], name: str = "") -> None:
         self.name = name or getattr(function, "__name__", "packed_func")
         self.function = function
+        self._is_foreign = ffi.is_function(function)
 
     def __call__(self, *args: Any) -> Any:
-        if ffi.is_function(self.function):
+        if self._is_foreign:
             return from_host(self.function(*[to_ffi(a) for a in args]))
         return from_host(self.function(*args))
 

@@ -224,17 +224,20 @@ class _Words:
     """The entry's argument table: expressions for the addresses and integers in it."""
 
     def __init__(self, builder: EntryBuilder, slots: dict[Var, int], has_arena: bool) -> None:
-        pointers = len(builder.inputs) + len(builder.outputs) + len(builder.constants) + has_arena
+        tensors = len(builder.inputs) + len(builder.outputs)
+        integers = tensors + has_arena
+        constants = integers + len(slots)
+        words = max(constants + len(builder.constants), 1)
         self.table = Var("words", HANDLE)
-        self._pointers = decl_buffer((max(pointers, 1),), HANDLE, "pointers", data=self.table)
-        self._integers = decl_buffer((pointers + max(len(slots), 1),), INT64, "integers", data=self.table)
+        self._pointers = decl_buffer((words,), HANDLE, "pointers", data=self.table)
+        self._integers = decl_buffer((words,), INT64, "integers", data=self.table)
         self._starts = {
             "input": 0,
             "output": len(builder.inputs),
-            "constant": len(builder.inputs) + len(builder.outputs),
-            "arena": len(builder.inputs) + len(builder.outputs) + len(builder.constants),
+            "arena": tensors,
+            "constant": constants,
         }
-        self._values = {v: self._load(v, pointers + i) for v, i in slots.items()}
+        self._values = {v: self._load(v, integers + i) for v, i in slots.items()}
 
     def _load(self, var: Var, index: int) -> PrimExpr:
         word = BufferLoad(self._integers, (literal(index, INT64),))
