@@ -102,7 +102,9 @@ def _import_address(name: str, fault: Any, externs: Mapping[str, int]) -> int:
     if name == FAULT_SYMBOL:
         return ctypes.addressof(fault)
     if name == PARALLEL_SYMBOL:
-        return thread_pool().entry
+        pool = thread_pool()
+        pool.start_once()
+        return pool.entry
     address = process_symbol(name)
     if address is None:
         raise fail("object-import", f"nothing in this process defines {name!r}", help="give its address in `externs`")

@@ -1,7 +1,7 @@
 """The thread pool that parallel loops of compiled code run on.
 
     pool = thread_pool()          # one a process
-    pool.start()                  # as many threads as physical cores, or BATON_NUM_THREADS
+    pool.start()                  # as many threads as physical cores, or BATON_NUM_THREADS; `native.load` does it once
     with pool.limited(2): ...     # calls made meanwhile use at most 2 threads
 
 Workers are Python threads sitting in one foreign call (the GIL released), so a debugger and a profiler see them, and
@@ -60,6 +60,7 @@ class ThreadPool:
         self._workers: list[threading.Thread] = []
         self._lock = threading.Lock()
         self._limit = 1
+        self._untouched = True
         os.register_at_fork(after_in_child=self._forget)
         atexit.register(self.stop)
 
@@ -74,12 +75,18 @@ class ThreadPool:
         if wanted < 1:
             raise fail("threads-count", f"num_threads must be at least 1, got {wanted}")
         with self._lock:
+            self._untouched = False
             for number in range(len(self._workers) + 1, wanted):
                 worker = threading.Thread(target=self._work, args=(number,), name=f"baton-{number}", daemon=True)
                 worker.start()
                 self._workers.append(worker)
             self._limit = wanted
             self._set_limit(wanted)
+
+    def start_once(self) -> None:
+        """Start with the default number of threads, unless somebody has chosen one (in this process) before."""
+        if self._untouched:
+            self.start()
 
     @contextmanager
     def limited(self, num_threads: int) -> Iterator[None]:
@@ -114,6 +121,7 @@ class ThreadPool:
         self._lock = threading.Lock()
         self._workers = []
         self._limit = 1
+        self._untouched = True
         self._reset()
 
 
