@@ -118,7 +118,7 @@ class NativeFunction:
         """Check the arguments against the signature and compute what follows from their shapes."""
         heap: list[Any] = list(scalars) + [None] * (len(self.plan.variables) - len(scalars))
         inputs = self.plan.inputs
-        values = [NDArray(np.asarray(a)) for a in arrays]
+        values = [NDArray(contiguous(a)) for a in arrays]
         matcher = Matcher(heap, self.plan.variables)
         check_signature(values, [i.info for i in inputs], [i.name for i in inputs], matcher, self.name)
         for condition in self.plan.conditions:

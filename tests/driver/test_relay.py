@@ -1,0 +1,178 @@
+"""Relay through the tower: `relay.build` and graph executor, the VM, the four executors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from baton._src.driver import relay_vm
+from baton._src.driver.artifacts import load_module
+from baton._src.driver.executors import create_executor
+from baton._src.driver.relay_build import GraphExecutorFactory, build
+from baton._src.driver.wiring import wire
+from baton._src.ir.module import IRModule
+from baton._src.ops.catalogue import CATALOGUE
+from baton._src.relay.text.parser import parse
+from baton._src.runtime.graph_debug_executor import GraphModuleDebug
+from baton._src.runtime.graph_executor import GraphModule, create
+from baton._src.runtime.param_dict import save_param_dict
+from baton._src.support.diagnostics import DiagnosticError
+from baton._src.values.device import CPU
+from baton._src.values.tensor import empty
+
+DENSE = """
+def @main(%x: Tensor[(2, 3), float32], %w: Tensor[(4, 3), float32], %b: Tensor[(4), float32]) {
+  let %y = nn.bias_add(nn.dense(%x, %w), %b);
+  (nn.relu(%y), %y)
+}
+"""
+LOOP = """
+def @main(%n: Tensor[(), int32], %x: Tensor[(3), float32]) -> Tensor[(3), float32] {
+  if (%n <= 0) { %x } else { @main(%n - 1, %x + 1f) }
+}
+"""
+RNG = np.random.default_rng(0)
+X, W, B = (RNG.standard_normal(s).astype("float32") for s in ((2, 3), (4, 3), (4,)))
+Y = X @ W.T + B
+
+
+def module(text: str) -> IRModule:
+    wire()
+    return parse(text, CATALOGUE)
+
+
+@pytest.fixture(scope="module")
+def dense() -> GraphExecutorFactory:
+    with pytest.warns(UserWarning, match="no parameter other"):
+        return build(module(DENSE), "llvm", params={"w": W, "b": B, "other": B})
+
+
+@pytest.mark.rule("RELAY-BUILD-1")
+@pytest.mark.rule("RELAY-BUILD-5")
+@pytest.mark.rule("RELAY-BUILD-6")
+def test_graph_module(dense: GraphExecutorFactory) -> None:
+    graph = GraphModule(dense["default"](CPU))
+    assert graph.get_num_inputs() == 1
+    assert graph.get_num_outputs() == 2
+    assert graph.get_input_index("x") == 0
+    assert graph.get_input_index("w") == -1
+    assert graph.get_input_info() == ({"x": (2, 3)}, {"x": "float32"})
+    graph.set_input("x", X)
+    graph.set_input(**dense.get_params())
+    graph.run()
+    np.testing.assert_allclose(graph.get_output(0).numpy(), np.maximum(Y, 0), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(graph.get_output(1, empty((2, 4))).numpy(), Y, rtol=1e-5, atol=1e-6)
+    graph.set_input(0, X.astype("float64") * 2)
+    graph.run()
+    np.testing.assert_allclose(graph.get_output(1).numpy(), X * 2 @ W.T + B, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(graph.get_input("x").numpy(), X * 2)
+    assert graph.benchmark(CPU, repeat=2, number=1).mean > 0
+
+
+def test_zero_copy_and_sharing(dense: GraphExecutorFactory) -> None:
+    first, second = (GraphModule(dense["default"](CPU)) for _ in range(2))
+    held = X.copy()
+    first.set_input_zero_copy("x", held)
+    held[...] = 0
+    target = empty((2, 4))
+    first.set_output_zero_copy(1, target)
+    first.run()
+    np.testing.assert_allclose(target.numpy(), np.tile(B, (2, 1)), rtol=1e-6)
+    second.share_params(first, save_param_dict({"x": held}))
+    second.load_params(save_param_dict({"x": X}))
+    second.run()
+    np.testing.assert_allclose(second.get_output(1).numpy(), Y, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.rule("RELAY-BUILD-6", rejects=True)
+def test_wrong_inputs_and_outputs(dense: GraphExecutorFactory) -> None:
+    graph = GraphModule(dense["default"](CPU))
+    with pytest.raises(DiagnosticError, match="input 'x' is not set"):
+        graph.run()
+    graph.set_input("x", X)
+    graph.run()
+    for action, text in (
+        (lambda: graph.set_input("nope", X), "no input 'nope'"),
+        (lambda: graph.get_output(9), "2 outputs, there is no number 9"),
+        (lambda: graph.set_input("x", X[:1]), r"input 'x' has shape \(2, 3\), got \(1, 3\)"),
+    ):
+        with pytest.raises(DiagnosticError, match=text):
+            action()
+
+
+@pytest.mark.rule("RELAY-BUILD-1", rejects=True)
+def test_unknown_targets_and_parameters() -> None:
+    with pytest.raises(DiagnosticError, match="no-such-target"):
+        build(module(DENSE), "no-such-target")
+    with pytest.raises(DiagnosticError, match="w"):
+        build(module(DENSE), "llvm", params={"w": W[:, :2]})
+
+
+def test_libraries_on_disk(dense: GraphExecutorFactory, tmp_path: Path) -> None:
+    path = tmp_path / "lib.baton"
+    dense.export_library(path)
+    graph = GraphModule(load_module(path)["default"](CPU))
+    graph.run(x=X)
+    np.testing.assert_allclose(graph.get_output(1).numpy(), Y, rtol=1e-5, atol=1e-6)
+    json_text, lib, _ = dense
+    again = create(json_text, lib, CPU)
+    again.run(x=X)
+    np.testing.assert_allclose(again.get_output(1).numpy(), Y, rtol=1e-5, atol=1e-6)
+
+
+def test_debug_executor(dense: GraphExecutorFactory) -> None:
+    """Node by node, with what each wrote."""
+    graph = GraphModuleDebug(dense["default"](CPU))
+    graph.run(x=X)
+    np.testing.assert_allclose(graph.get_output(0).numpy(), np.maximum(Y, 0), rtol=1e-5, atol=1e-6)
+    names = graph.get_node_names()
+    assert names
+    assert graph.debug_get_output(names[-1]).shape == (2, 4)
+    assert len(graph.run_individual(number=1)) == len(names)
+    assert graph.profile().records
+
+
+@pytest.mark.rule("RELAY-EXEC-3")
+def test_virtual_machine(tmp_path: Path) -> None:
+    """Control flow and recursion, before and after saving."""
+    executable = relay_vm.compile(module(LOOP))
+    path = tmp_path / "loop.baton"
+    executable.save(path)
+    for one in (executable, relay_vm.Executable.load(path)):
+        machine = relay_vm.VirtualMachine(one, CPU)
+        for found in (
+            machine.run(np.int32(5), np.zeros(3, "float32")),
+            machine.invoke("main", n=np.int32(5), x=np.zeros(3, "float32")),
+        ):
+            assert found.numpy().tolist() == [5.0, 5.0, 5.0]
+        machine.set_input("main", np.int32(2), np.zeros(3, "float32"))
+        machine.invoke_stateful("main")
+        assert machine.get_outputs()[0].numpy().tolist() == [2.0, 2.0, 2.0]
+
+
+@pytest.mark.rule("RELAY-EXEC-2", rejects=True)
+def test_graph_executor_refuses_control_flow() -> None:
+    with pytest.raises(DiagnosticError, match="it contains an if"):
+        build(module(LOOP), "llvm")
+
+
+@pytest.mark.rule("RELAY-EXEC-1")
+@pytest.mark.rule("RELAY-EXEC-4")
+@pytest.mark.parametrize("kind", ["debug", "graph", "vm", "aot"])
+def test_executors_agree(kind: str) -> None:
+    text = DENSE if kind == "graph" else LOOP
+    run = create_executor(kind, module(text)).evaluate()
+    if kind == "graph":
+        np.testing.assert_allclose(run(X, W, b=B)[1].numpy(), Y, rtol=1e-5, atol=1e-6)
+    else:
+        assert run(np.int32(4), x=np.zeros(3, "float32")).numpy().tolist() == [4.0] * 3
+
+
+@pytest.mark.rule("RELAY-EXEC-4", rejects=True)
+def test_executor_errors() -> None:
+    with pytest.raises(DiagnosticError, match="unknown executor 'nope'"):
+        create_executor("nope")
+    with pytest.raises(DiagnosticError, match="argument 'x' is missing"):
+        create_executor("debug", module(LOOP)).evaluate()(np.int32(1))
