@@ -17,6 +17,8 @@ from baton._src.ops.elementwise.activations import ACTIVATIONS
 from baton._src.ops.elementwise.binary import BINARY
 from baton._src.ops.elementwise.choice import CHOICES
 from baton._src.ops.elementwise.unary import UNARY
+from baton._src.ops.image.crop_and_resize import CROPS
+from baton._src.ops.image.grid_sampling import GRID_SAMPLING
 from baton._src.ops.image.resize import RESIZES
 from baton._src.ops.index.data_dependent import DATA_DEPENDENT
 from baton._src.ops.index.gathering import GATHERS
@@ -48,6 +50,7 @@ from baton._src.ops.nn.pooling import POOLING
 from baton._src.ops.nn.softmax import FAST_SOFTMAX, LOG_SOFTMAX, SOFTMAX
 from baton._src.ops.quant.affine import AFFINE
 from baton._src.ops.random.multinomial import MULTINOMIAL_FROM_UNIFORM
+from baton._src.ops.random.threefry import THREEFRY
 from baton._src.ops.reduce.arg_extrema import ARG_EXTREMA
 from baton._src.ops.reduce.folds import FOLDS
 from baton._src.ops.shape.axes_moved import MOVED
@@ -81,6 +84,7 @@ INDEX: tuple[OpDef[Any], ...] = (
     *DATA_DEPENDENT,
     *TENSOR_INDICES,
 )
+SAMPLING: tuple[OpDef[Any], ...] = (*GRID_SAMPLING, *CROPS, *THREEFRY)
 NN: tuple[OpDef[Any], ...] = (
     SOFTMAX,
     LOG_SOFTMAX,
@@ -178,4 +182,4 @@ def unknown_op(name: str, known: Iterable[str], language: str = "") -> Diagnosti
     return fail("op-unknown", f"there is no {language}operator named {name!r}", help=wanted)
 
 
-CATALOGUE = Catalogue((*ELEMENTWISE, *REDUCE, *LINALG, *SHAPE, *NN, *IMAGE, *OTHERS, *SLICING, *INDEX))
+CATALOGUE = Catalogue((*ELEMENTWISE, *REDUCE, *LINALG, *SHAPE, *NN, *IMAGE, *OTHERS, *SLICING, *INDEX, *SAMPLING))

@@ -1,0 +1,322 @@
+"""Sampling images at computed points: image.affine_grid makes the points, image.grid_sample reads there.
+
+    affine_grid  data (b, 2, 3) -> grid (b, 2, h, w): the points of [-1, 1] x [-1, 1], mapped; row 0: x, row 1: y
+    grid_sample  data (b, c, [d,] h, w), grid (b, 2 or 3, ...) -> (b, c, ...): grid holds x, y (and z) in [-1, 1]
+
+Methods nearest, bilinear (trilinear in 3d), bicubic (2d); outside the image stands zero, the border, or the reflection. With
+`align_corners`, -1 and 1 are the centres of the outer pixels, otherwise their outer edges. Weighed in float32.
+Source: facts relax-ops-passes-vm §1 (image), relay-language §6 level 5.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.samples import Arr, Sample, Shape
+from baton._src.ops.shape.targets import target_dims, target_numbers
+from baton._src.tir import expr as tir
+
+CUBIC_ALPHA = -0.75
+METHODS = ("nearest", "bilinear", "bicubic")
+PADDINGS = ("zeros", "border", "reflection")
+
+
+# ------------------------------------------------------------------------------------------------ affine_grid
+
+
+@attrs
+class AffineGridAttrs(Attrs):
+    """Relay's size."""
+
+    target_shape: Any = attr(None, "height and width of the grid", relay_only=True)
+
+    def __post_init__(self) -> None:
+        if self.target_shape is not None:
+            set_attr(self, "target_shape", tuple(self.target_shape))
+
+
+def infer_affine(call: OpCall[AffineGridAttrs]) -> Info:
+    """(b, 2, h, w)"""
+    x = call.tensor(0)
+    size = target_dims(call, 1, "target_shape")
+    if x.ndim not in (-1, 3):
+        call.fail(f"takes matrices (batch, 2, 3), got {show_shape(x.shape, x.ndim)}")
+    if size is not None and len(size) != 2:
+        call.fail(f"the size must be a height and a width, got {show_shape(size)}")
+    if x.shape is None or size is None:
+        return TensorInfo(None, x.dtype, 4, x.vdevice)
+    same = DimMath(call.prover)
+    if same.equal(x.shape[1], 2) is False or same.equal(x.shape[2], 3) is False:
+        call.fail(f"takes matrices (batch, 2, 3), got {show_shape(x.shape)}")
+    return TensorInfo((x.shape[0], 2, *size), x.dtype, vdevice=x.vdevice)
+
+
+def compute_affine(inputs: Any, a: AffineGridAttrs, out: Any) -> Any:
+    """m[r, 0] * x + m[r, 1] * y + m[r, 2]"""
+    x = inputs[0]
+    height, width = out.shape[2], out.shape[3]
+
+    def point(i: Any, extent: Any) -> Any:
+        """Number `i` of `extent` even steps from -1 to 1."""
+        steps = k.maximum(k.index(1), k.index(extent) - k.index(1))
+        return k.cast("float32", i) * k.const(2.0, "float32") / k.cast("float32", steps) - k.const(1.0, "float32")
+
+    def body(b: Any, row: Any, i: Any, j: Any) -> Any:
+        m = [k.cast("float32", x(b, row, k.index(n))) for n in range(3)]
+        return k.cast(out.dtype, m[0] * point(j, width) + m[1] * point(i, height) + m[2])
+
+    return k.compute(out.shape, body, "affine_grid")
+
+
+def reference_affine(inputs: Any, a: AffineGridAttrs) -> Any:
+    """A product of matrices."""
+    x = inputs[0]
+    height, width = target_numbers(inputs, 1, a.target_shape)
+    across, down = np.meshgrid(np.linspace(-1, 1, width), np.linspace(-1, 1, height))
+    points = np.stack([across, down, np.ones_like(across)]).reshape(3, -1)
+    return (x.astype("float32") @ points.astype("float32")).reshape(-1, 2, height, width).astype(x.dtype)
+
+
+AFFINE_GRID = OpDef(
+    "image.affine_grid",
+    AffineGridAttrs,
+    inputs=(
+        Input("data", "affine maps"),
+        Input("size", "height and width", kind="shape", relay_name="target_shape", languages=("relax",)),
+    ),
+    infer=infer_affine,
+    compute=compute_affine,
+    reference=reference_affine,
+    gradient=NotApplicable("not offered"),
+    fusion=Fusion.INJECTIVE,
+    samples=lambda: (
+        Sample((Arr(("n", 2, 3)), Shape((4, 5))), AffineGridAttrs(), rtol=1e-4, atol=1e-5),
+        Sample((Arr((1, 2, 3)),), AffineGridAttrs(target_shape=(3, 2)), rtol=1e-4, atol=1e-5),
+    ),
+    summary="The points an affine map takes a regular grid to.",
+)
+
+
+# ------------------------------------------------------------------------------------------------ grid_sample
+
+
+@attrs
+class GridSampleAttrs(Attrs):
+    """How is read, and what stands outside."""
+
+    method: str = attr("bilinear", "nearest, bilinear or bicubic")
+    layout: str = attr("NCHW", "NCHW or NCDHW")
+    padding_mode: str = attr("zeros", "zeros, border or reflection")
+    align_corners: bool = attr(True, "-1 and 1 are the centres of the outer pixels, else their outer edges")
+
+
+def infer_sample(call: OpCall[GridSampleAttrs]) -> Info:
+    """The data's batch and channels, the grid's extents."""
+    x, grid, a = call.tensor(0), call.tensor(1), call.attrs
+    if a.layout not in ("NCHW", "NCDHW"):
+        call.fail(f"layout must be NCHW or NCDHW, got {a.layout!r}", code="op-attribute")
+    if a.method not in METHODS or a.padding_mode not in PADDINGS:
+        call.fail(f"method {a.method!r} or padding_mode {a.padding_mode!r} is none", code="op-attribute")
+    rank = len(a.layout)
+    if rank == 5 and a.method == "bicubic":
+        call.fail("bicubic sampling is defined for two spatial axes", code="op-attribute")
+    for name, t in (("data", x), ("grid", grid)):
+        if t.ndim not in (-1, rank):
+            call.fail(f"{name} must have rank {rank}, got {show_shape(t.shape, t.ndim)}")
+    if x.shape is None or grid.shape is None:
+        return TensorInfo(None, x.dtype, rank, x.vdevice)
+    same = DimMath(call.prover)
+    if same.equal(grid.shape[1], rank - 2) is False or same.equal(x.shape[0], grid.shape[0]) is False:
+        call.fail(
+            f"data {show_shape(x.shape)} and grid {show_shape(grid.shape)} do not fit: (b, c, ...), (b, {rank - 2}, ...)"
+        )
+    return TensorInfo((*x.shape[:2], *grid.shape[2:]), x.dtype, vdevice=x.vdevice)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The operations that te scalars and NumPy arrays name differently; all of float32."""
+
+    const: Callable[[Any], Any]
+    floor: Callable[[Any], Any]
+    nearest: Callable[[Any], Any]
+    absolute: Callable[[Any], Any]
+    least: Callable[[Any, Any], Any]
+    greatest: Callable[[Any, Any], Any]
+    choose: Callable[[Any, Any, Any], Any]
+
+
+TE = Numbers(
+    const=lambda v: k.const(v, "float32") if isinstance(v, (int, float)) else k.cast("float32", v),
+    floor=k.floor,
+    nearest=k.nearbyint,
+    absolute=k.fabs,
+    least=k.minimum,
+    greatest=k.maximum,
+    choose=k.select,
+)
+NUMPY = Numbers(
+    const=np.float32,
+    floor=np.floor,
+    nearest=np.rint,
+    absolute=np.abs,
+    least=np.minimum,
+    greatest=np.maximum,
+    choose=np.where,
+)
+
+
+def place(f: Numbers, u: Any, extent: Any, align: bool) -> Any:
+    """A coordinate of [-1, 1] as one of pixels."""
+    one, half = f.const(1.0), f.const(0.5)
+    if align:
+        return (u + one) * half * (f.const(extent) - one)
+    return ((u + one) * f.const(extent) - one) * half
+
+
+def inside(f: Numbers, u: Any, extent: Any, a: GridSampleAttrs) -> Any:
+    """`u` moved into the image as the padding mode says."""
+    last = f.const(extent) - f.const(1.0)
+    if a.padding_mode == "reflection":
+        low = f.const(0.0 if a.align_corners else -0.5)
+        span = f.greatest(last if a.align_corners else f.const(extent), f.const(1e-6))
+        distance = f.absolute(u - low)
+        turns = f.floor(distance / span)
+        rest = distance - turns * span
+        is_odd = turns - f.const(2.0) * f.floor(turns * f.const(0.5)) > f.const(0.5)
+        u = f.choose(is_odd, span - rest + low, rest + low)
+    return f.least(f.greatest(u, f.const(0.0)), last)
+
+
+def taps(f: Numbers, u: Any, extent: Any, a: GridSampleAttrs) -> list[tuple[Any, Any]]:
+    """(pixel, weight) pairs along one axis; pixels are floats with whole values and may lie outside."""
+    if a.method != "bicubic":
+        moved = u if a.padding_mode == "zeros" else inside(f, u, extent, a)
+        if a.method == "nearest":
+            return [(f.nearest(moved), f.const(1.0))]
+        first = f.floor(moved)
+        t = moved - first
+        return [(first, f.const(1.0) - t), (first + f.const(1.0), t)]
+    first = f.floor(u)
+    weights = cubic_weights(f, u - first)
+    pixels = [first + f.const(float(n)) for n in (-1, 0, 1, 2)]
+    if a.padding_mode != "zeros":
+        pixels = [inside(f, p, extent, a) for p in pixels]
+    return list(zip(pixels, weights))
+
+
+def cubic_weights(f: Numbers, t: Any) -> list[Any]:
+    """Keys' kernel at distances 1 + t, t, 1 - t, 2 - t."""
+    c, one = f.const, f.const(1.0)
+
+    def near(d: Any) -> Any:
+        return (c(CUBIC_ALPHA + 2.0) * d - c(CUBIC_ALPHA + 3.0)) * d * d + one
+
+    def far(d: Any) -> Any:
+        return ((c(CUBIC_ALPHA) * d - c(5.0 * CUBIC_ALPHA)) * d + c(8.0 * CUBIC_ALPHA)) * d - c(4.0 * CUBIC_ALPHA)
+
+    return [far(one + t), near(t), near(one - t), far(c(2.0) - t)]
+
+
+def compute_sample(inputs: Any, a: GridSampleAttrs, out: Any) -> Any:
+    """A weighted sum of the pixels around the point."""
+    x, grid = inputs
+    spatial = x.ndim - 2
+
+    def body(b: Any, c: Any, *o: Any) -> Any:
+        axes = []
+        for axis in range(spatial):
+            u = k.cast("float32", grid(b, k.index(spatial - 1 - axis), *o))
+            extent = x.shape[2 + axis]
+            axes.append(taps(TE, place(TE, u, k.index(extent), a.align_corners), k.index(extent), a))
+        total: Any = None
+        for combination in itertools.product(*axes):
+            pixels = [k.cast("int64", p) for p, _ in combination]
+            weight = combination[0][1]
+            for _, w in combination[1:]:
+                weight = weight * w
+            value = _read(x, (b, c), pixels) * weight
+            total = value if total is None else total + value
+        return k.cast(out.dtype, total)
+
+    return k.compute(out.shape, body, "grid_sample")
+
+
+def _read(x: k.Tensor, outer: Sequence[Any], pixels: Sequence[Any]) -> Any:
+    """The pixel as float32; zero outside."""
+    tests: list[Any] = []
+    clamped = []
+    for pixel, dim in zip(pixels, x.shape[2:]):
+        extent = k.index(dim)
+        tests += [tir.GE(pixel, k.index(0)), tir.LT(pixel, extent)]
+        clamped.append(k.maximum(k.index(0), k.minimum(pixel, extent - k.index(1))))
+    return k.select(k.all_of(tests), k.cast("float32", x(*outer, *clamped)), k.const(0.0, "float32"))
+
+
+def reference_sample(inputs: Any, a: GridSampleAttrs) -> Any:
+    """The same sum over whole arrays."""
+    x, grid = inputs[0].astype("float32"), inputs[1].astype("float32")
+    extents = x.shape[2:]
+    axes = [
+        taps(NUMPY, place(NUMPY, grid[:, len(extents) - 1 - n], e, a.align_corners), e, a)
+        for n, e in enumerate(extents)
+    ]
+    total = np.zeros((*x.shape[:2], *grid.shape[2:]), "float32")
+    batch = np.arange(x.shape[0]).reshape(-1, *(1,) * len(extents))
+    for combination in itertools.product(*axes):
+        weight = math.prod(w for _, w in combination)
+        valid = np.ones(grid[:, 0].shape, bool)
+        where = []
+        for (pixel, _), extent in zip(combination, extents):
+            valid &= (pixel >= 0) & (pixel < extent)
+            where.append(np.clip(pixel, 0, extent - 1).astype(int))
+        values = np.moveaxis(x, 1, -1)[(batch, *where)] * (weight * valid)[..., None]
+        total += np.moveaxis(values, -1, 1)
+    return total.astype(inputs[0].dtype)
+
+
+def _cases() -> tuple[Sample, ...]:
+    def sample(**options: Any) -> Sample:
+        return Sample(
+            (Arr((2, 3, 5, 6)), Arr((2, 2, 4, "n"), low=-1.7, high=1.7)),
+            GridSampleAttrs(**options),
+            rtol=1e-3,
+            atol=1e-4,
+        )
+
+    return (
+        *(sample(method=m, padding_mode=p, align_corners=c) for m in METHODS for p in PADDINGS for c in (True, False)),
+        Sample(
+            (Arr((1, 2, 3, 4, 5)), Arr((1, 3, 2, 3, 4), low=-1.2, high=1.2)),
+            GridSampleAttrs(layout="NCDHW"),
+            rtol=1e-3,
+            atol=1e-4,
+        ),
+    )
+
+
+GRID_SAMPLE = OpDef(
+    "image.grid_sample",
+    GridSampleAttrs,
+    inputs=(Input("data"), Input("grid", "points")),
+    infer=infer_sample,
+    compute=compute_sample,
+    reference=reference_sample,
+    gradient=NotApplicable("not offered"),
+    fusion=Fusion.INJECTIVE,
+    samples=_cases,
+    summary="Images read at given points.",
+)
+
+GRID_SAMPLING: tuple[OpDef[Any], ...] = (AFFINE_GRID, GRID_SAMPLE)
