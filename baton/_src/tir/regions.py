@@ -1,7 +1,7 @@
 """Which boxes of which buffers a statement reads and writes: the `reads` and `writes` of blocks.
 
 Accesses are taken over all values of the loops inside the statement; several accesses of one buffer are covered by one
-box. Where a bound cannot be told without the variables of inner loops, the whole axis is taken.
+box. Where a bound cannot be told without the variables of inner loops, and for gathers, the whole axis is taken.
 """
 
 from __future__ import annotations
@@ -65,7 +65,10 @@ def _cover_all(points: Points, inner: dict[Var, Range], hidden: set[Buffer]) -> 
 def _cover(dim: PrimExpr, indices: list[PrimExpr], inner: dict[Var, Range]) -> Range:
     first = indices[0]
     whole = Range(literal(0, dim.dtype), dim)
-    depends = bool(inner) and any(n in inner for i in indices for n in post_order(i))
+    parts = [n for i in indices for n in post_order(i)]
+    if any(isinstance(n, BufferLoad) for n in parts):
+        return whole  # a gather: what the index is depends on memory
+    depends = bool(inner) and any(n in inner for n in parts)
     if not depends and all(i is first or structural_equal(i, first) for i in indices[1:]):
         return Range(first, literal(1, first.dtype))
     if any(i.dtype.lanes > 1 for i in indices):

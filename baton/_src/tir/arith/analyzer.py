@@ -163,7 +163,7 @@ class Analyzer:
     def bind(self, var: Var | IterVar, domain: Any, allow_override: bool = True) -> None:
         """Note that `var` ranges over a `Range` (taken not to be empty) or equals an expression."""
         given = var.var if isinstance(var, IterVar) else var
-        index = self._atom(given)
+        index = self.atom(given)
         facts = self._ctx.facts
         for known in (facts.bounds, facts.lower, facts.upper, facts.definitions, facts.modular):
             known.pop(index, None)
@@ -186,16 +186,17 @@ class Analyzer:
     def mark_nonnegative(self, *variables: Var) -> None:
         """Note that variables are >= 0 (shape variables)."""
         for var in variables:
-            self._ctx.facts.narrow(self._atom(var), 0, math.inf)
+            self._ctx.facts.narrow(self.atom(var), 0, math.inf)
         self._ctx.forget()
 
     def mark_positive(self, *variables: Var) -> None:
         """Note that variables are >= 1."""
         for var in variables:
-            self._ctx.facts.narrow(self._atom(var), 1, math.inf)
+            self._ctx.facts.narrow(self.atom(var), 1, math.inf)
         self._ctx.forget()
 
-    def _atom(self, var: Var) -> int:
+    def atom(self, var: Var) -> int:
+        """The number of a variable among the atoms."""
         return self._ctx.atoms.intern(("var", var), "var", (), var.dtype, lambda: var)
 
     @contextmanager

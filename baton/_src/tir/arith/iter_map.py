@@ -4,7 +4,8 @@
     [f // 12, f % 12] for f < 12 * n     one to one onto n x 12;   f = a * 12 + b
 
 Every index must be a sum of `scale * ((loop // lower) % extent)` whose scales are the products of the extents below,
-and the pieces must make up every loop. Sizes may be symbolic; loops start at 0. Reshapes, transposes and flattenings are of this kind.
+and the pieces must make up every loop. Sizes may be symbolic; loops start at 0.
+Reshapes, transposes and flattenings are of this kind.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class _Map:
         self.vars: dict[int, Var] = {}
         for var, domain in domains.items():
             extent = canonical(self.ctx, domain.extent)
-            (index,) = p.atoms_of(canonical(self.ctx, var))
+            index = analyzer.atom(var)
             self.starts_at_zero &= operators.is_const(domain.min, 0)
             self.extents[index], self.vars[index] = extent, var
         for var, domain in domains.items():
