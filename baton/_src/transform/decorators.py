@@ -64,7 +64,7 @@ def make_decorator(
 class _UserPass(Pass):
     """What the decorators share: the info is a value, not the class's."""
 
-    by_user = True
+    guarded = False
 
     def __init__(self, info: PassInfo, function: Method) -> None:
         self._info, self._function = info, function

@@ -33,8 +33,8 @@ class Pass:
     required: ClassVar[tuple[str | Pass, ...]] = ()
     """Passes (or their names) a Sequential runs first."""
     traceable: ClassVar[bool] = False
-    by_user: ClassVar[bool] = False
-    """Written by a user: its exceptions are the user's own and travel as they are."""
+    guarded: ClassVar[bool] = True
+    """Whether an exception in it is baton's fault (`InternalError`). Those of users' passes travel as they are."""
     find: ClassVar[Callable[[str], Pass] | None] = None
     """Pass by name, for `required`; bound by `driver.wiring`."""
 
@@ -76,12 +76,9 @@ class Pass:
             if not isinstance(result, IRModule):
                 raise fail("pass-result", f"{self.name} returned {type(result).__name__}, not an IRModule")
             return result
-        except BatonError as error:
-            if isinstance(error, InternalError) and not getattr(error, "reported", False):
-                raise _broken(self, module, ctx, error) from error
-            raise
         except Exception as error:
-            if self.by_user:
+            mistake = isinstance(error, BatonError) and not isinstance(error, InternalError)
+            if mistake or not self.guarded or getattr(error, "reported", False):
                 raise
             raise _broken(self, module, ctx, error) from error
 
@@ -132,6 +129,7 @@ def _is_skipped(function: Any, attributes: tuple[str, ...]) -> bool:
 class Sequential(Pass):
     """Passes in order: each that the PassContext enables, after the passes it requires (those run unconditionally)."""
 
+    guarded = False  # its passes are, each for itself; what instruments raise goes through
     passes: tuple[Pass, ...] = ()
     title: str = "sequential"
     level: int = 0

@@ -18,8 +18,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton._src.analysis.bindings import used_vars
+from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import Fusion
+from baton._src.ir.structural import structural_equal, structural_hash
 from baton._src.ir.traverse import post_order, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.shared.fusion_groups import FusionNode, fusion_groups
@@ -76,6 +78,7 @@ class _Fuser(BindingRewriter):
         self.builder = BlockBuilder(module)
         self.max_depth = max_depth
         self.call_tir = special_op("call_tir")
+        self.made: dict[int, list[GlobalVar]] = {}
 
     def leave_block(self, block: BindingBlock, bindings: list[Binding]) -> Any:
         if isinstance(block, DataflowBlock):
@@ -134,12 +137,23 @@ class _Fuser(BindingRewriter):
         outside = _inputs(group)
         shape_vars = _unshown_shape_vars(group, outside)
         arguments: list[Any] = [*outside, *((ShapeExpr(shape_vars),) if shape_vars else ())]
-        var = self.builder.add_func(_group_function(group, outside, shape_vars), _group_name(group))
-        self.context.functions[var] = self.builder.context.functions[var]
+        var = self._named(_group_function(group, outside, shape_vars), _group_name(group))
         call: Any = self.normalized(Call(var, arguments, span=group[-1].span))
         if call.struct_info_ is not result.struct_info_:
             call = call.with_fields(struct_info_=result.struct_info)
         return VarBinding(result, call, group[-1].span)
+
+    def _named(self, function: Function, name: str) -> GlobalVar:
+        """The name of the group's function; equal groups have one. (Groups hold no weights, so hashing is cheap.)"""
+        known = self.made.setdefault(structural_hash(function), [])
+        for var in known:
+            if structural_equal(self.context.functions[var], function):
+                return var
+        var = GlobalVar(self.builder.get_unique_name(name))
+        self.builder.update_func(var, function)
+        self.context.functions[var] = function
+        known.append(var)
+        return var
 
 
 def _same_shape(a: Any, b: Any) -> bool:
