@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from baton._src.frontends.onnx.graph import GraphBuilder, Scalars
@@ -19,11 +20,6 @@ from baton._src.relay.nodes import Call, Constant, Function, If, Let, Tuple, Tup
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import AnyDim
 from baton._src.values.tensor import AnyArray, NDArray, array
-
-ATTRIBUTES = {
-    ("reshape", ""): "newshape", ("broadcast_to", ""): "shape", ("clip", "min"): "a_min", ("clip", "max"): "a_max",
-}  # fmt: skip
-"""What Relay calls the attribute that is an operand (of this name; a shape has none) in the neutral form."""
 
 
 class RelayGraph:
@@ -86,15 +82,12 @@ def _dims(info: TensorInfo) -> tuple[PrimExpr, ...]:
 
 
 def _relay_arguments(definition: OpDef[Any], args: list[Any], attrs: Any) -> tuple[list[Any], Any]:
-    """Arguments and attributes as Relay has them."""
+    """Arguments and attributes as Relay has them: operands that only Relax passes become attributes."""
     kept = []
-    for arg in args:
-        if isinstance(arg, ShapeInfo):
-            attrs = attrs.with_attrs(**{ATTRIBUTES[definition.name, ""]: tuple(arg.values or ())})
-        elif isinstance(arg, Scalars):
-            name = ATTRIBUTES.get((definition.name, arg.name), arg.name)
-            attrs = attrs.with_attrs(**{name: arg.values})
-        else:
+    for operand, arg in zip_longest(definition.inputs, args):
+        if isinstance(arg, (ShapeInfo, Scalars)) and operand is not None and "relay" not in operand.languages:
+            attrs = attrs.with_attrs(**{operand.named("relay"): arg.values})
+        elif arg is not None:
             kept.append(Tuple(arg) if isinstance(arg, tuple) else arg)
     return kept, attrs if attrs.names else None
 

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from baton._src.ir.expr import GlobalVar, GraphExpr, Op, PrimExpr
-from baton._src.ir.types import Constructor, FuncType
+from baton._src.ir.types import Constructor, FuncType, TensorType
 from baton._src.lower.relay_to_relax.types import OBJECT
 from baton._src.relax import nodes as rx
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import StructInfo
 from baton._src.relay.nodes import Call, Function, Var
 from baton._src.support.diagnostics import fail
+from baton._src.tir.expr import IntImm
 
 if TYPE_CHECKING:
     from baton._src.lower.relay_to_relax.scope_lowering import Bindings, ScopeLowering
@@ -73,9 +74,10 @@ class Calls:
             attrs = None
         elif attrs is None:
             attrs = definition.attrs()
-        given: Sequence[Any] = args
         if definition.relay_to_relax is not None:
             given, attrs = definition.relay_to_relax(list(args), attrs)
+        else:
+            given = with_relax_operands(definition, args, attrs, getattr(node, "checked_type_", None))
         return rx.Call(definition.relax_op, [as_relax(a) for a in given], attrs, span=node.span)
 
     def construct(self, bindings: Bindings, constructor: Constructor, args: Sequence[Any], node: Any) -> Any:
@@ -107,6 +109,29 @@ class Calls:
             message = f"the operator {node.name} is used as a value"
             raise fail("relay-operator-value", message, help="wrap it: fn(%x) { op(%x) }; EtaExpand does that")
         return made
+
+
+def with_relax_operands(definition: Any, args: Sequence[Any], attrs: Any, type_: Any) -> list[Any]:
+    """`args` with the operands that Relay gives as attributes put in place: a target shape, the bounds of a clip.
+
+    A shape comes from the call's type where that is known (Relay's `newshape` has special values), else from the attribute.
+    """
+    rest, found = iter(args), []
+    for operand in definition.inputs:
+        if "relay" in operand.languages:
+            found.extend(arg for arg in (next(rest, None),) if arg is not None)
+            continue
+        content = attrs.get(operand.relay_name or operand.name)
+        if (
+            operand.kind == "shape"
+            and isinstance(type_, TensorType)
+            and all(isinstance(d, IntImm) for d in type_.shape)
+        ):
+            content = type_.shape
+        if content is None:
+            break
+        found.append(tuple(content) if operand.kind == "shape" else content)
+    return [*found, *rest]
 
 
 def as_relax(argument: Any) -> Any:

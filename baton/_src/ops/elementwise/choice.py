@@ -154,8 +154,8 @@ CLIP = OpDef(
     ClipAttrs,
     inputs=(
         Input("x", relay_name="a"),
-        Input("min", "lower bound", kind="prim", languages=("relax",)),
-        Input("max", "upper bound", kind="prim", languages=("relax",)),
+        Input("min", "lower bound", kind="prim", relay_name="a_min", languages=("relax",)),
+        Input("max", "upper bound", kind="prim", relay_name="a_max", languages=("relax",)),
     ),
     infer=infer_clip,
     compute=compute_clip,

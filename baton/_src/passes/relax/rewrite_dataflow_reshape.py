@@ -81,10 +81,20 @@ def has_reshape_pattern(kernel: PrimFunc) -> bool:
     if not isinstance(load, BufferLoad) or load.buffer is not buffers[0]:
         return False
     analyzer = Analyzer()
+    if analyzer.equal(_size(buffers[0]), _size(buffers[1])) is not True:
+        return False  # a slice from the front has the same positions
     for axis in stage.block.iter_vars:
         if axis.dom is not None:
             analyzer.bind(axis.var, axis.dom)
     return analyzer.equal(_position(load.indices, load.buffer), _position(stage.indices, stage.buffer)) is True
+
+
+def _size(buffer: Buffer) -> Any:
+    """The number of elements."""
+    found: Any = IntImm("int64", 1)
+    for dim in buffer.shape:
+        found = found * dim
+    return found
 
 
 def _position(indices: tuple[PrimExpr, ...], buffer: Buffer) -> PrimExpr:

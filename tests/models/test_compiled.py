@@ -1,0 +1,99 @@
+"""The zoo, compiled, against onnxruntime: 1e-4 relative. Small versions of all, full size of what users bring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import baton
+from baton import relay
+from baton.contrib import graph_executor
+from bench.models.zoo import ZOO, example_inputs
+
+TOLERANCE = 1e-4
+
+
+def close(found: np.ndarray, expected: np.ndarray) -> None:
+    """Relative to the largest value, as models' outputs have one scale."""
+    assert found.shape == expected.shape
+    assert found.dtype == expected.dtype
+    scale = max(float(np.abs(expected).max()), 1e-30) if expected.size else 1.0
+    np.testing.assert_allclose(found / scale, expected / scale, atol=TOLERANCE, rtol=0)
+
+
+def compare(model: onnx.ModelProto, dims: Mapping[str, int], judge: Callable[..., dict[str, np.ndarray]]) -> None:
+    feed = example_inputs(model, dims)
+    compiled = baton.compile(model)
+    found = dict(zip([spec.name for spec in compiled.outputs], compiled.run(feed), strict=True))
+    expected = judge(model, feed)
+    assert list(found) == list(expected)
+    for name, array in expected.items():
+        close(np.asarray(found[name]), array)
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_small_models(name: str, judge: Callable[..., dict[str, np.ndarray]]) -> None:
+    compare(ZOO[name].small_model(), ZOO[name].dims, judge)
+
+
+@pytest.mark.parametrize("name", ["resnet50", "mobilenetv2", "bert_base", "bert_base_symbolic"])
+def test_full_models(name: str, model_file: Callable[..., Path], judge: Callable[..., dict[str, np.ndarray]]) -> None:
+    model = onnx.load(model_file(name))
+    compare(model, ZOO[name].dims, judge)
+
+
+@pytest.mark.parametrize(
+    "sizes", [{"batch": 1, "sequence": 32}, {"batch": 3, "sequence": 7}, {"batch": 8, "sequence": 64}]
+)
+def test_one_executable_serves_all_sizes(sizes: dict[str, int], judge: Callable[..., dict[str, np.ndarray]]) -> None:
+    model = ZOO["bert_base_symbolic"].small_model()
+    compiled = _symbolic_bert()
+    feed = example_inputs(model, sizes)
+    for found, expected in zip(compiled.run(feed), judge(model, feed).values(), strict=True):
+        close(np.asarray(found), expected)
+
+
+_COMPILED: list[baton.Model] = []
+
+
+def _symbolic_bert() -> baton.Model:
+    """Compiled once for all sizes: that is the point."""
+    if not _COMPILED:
+        _COMPILED.append(baton.compile(ZOO["bert_base_symbolic"].small_model()))
+    return _COMPILED[0]
+
+
+@pytest.mark.parametrize("name", ["resnet50", "mobilenetv2"])
+def test_convolution_networks_through_relay(name: str, judge: Callable[..., dict[str, np.ndarray]]) -> None:
+    """Relay's importer and `graph_executor` give the numbers that Relax's give."""
+    model = ZOO[name].small_model()
+    feed = example_inputs(model)
+    module, params = relay.frontend.from_onnx(model)
+    with baton.transform.PassContext(opt_level=3):
+        library = relay.build(module, target="llvm", params=params)
+    executor = graph_executor.GraphModule(library["default"](baton.cpu(0)))
+    for key, array in feed.items():
+        executor.set_input(key, baton.nd.array(array))
+    executor.run()
+    relax_outputs = baton.compile(model).run(feed)
+    for position, expected in enumerate(judge(model, feed).values()):
+        found = executor.get_output(position).numpy()
+        close(found, expected)
+        close(found, np.asarray(relax_outputs[position]))
+
+
+@pytest.mark.parametrize("name", ["mlp_symbolic", "conv", "decoder_step"])
+def test_artifacts_give_the_same_numbers(name: str, tmp_path: Path) -> None:
+    model, dims = ZOO[name].small_model(), ZOO[name].dims
+    feed = example_inputs(model, dims)
+    compiled = baton.compile(model)
+    path = tmp_path / "model.baton"
+    compiled.save(path)
+    loaded = baton.load(path)
+    assert [(s.name, s.dtype, s.shape) for s in loaded.inputs] == [(s.name, s.dtype, s.shape) for s in compiled.inputs]
+    for one, two in zip(compiled.run(feed), loaded.run(feed), strict=True):
+        np.testing.assert_array_equal(one, two)
