@@ -336,6 +336,48 @@ class M:
 
 
 @both_modes
+@pytest.mark.rule("RELAX-DERIVE-07")
+def test_annotations_that_say_more_are_checked(mode: str) -> None:
+    """A packed function's result, annotated: the annotation is believed only after a look."""
+    made = {"now": f32(1, 2)}
+    vm = machine(
+        """
+@I.ir_module
+class M:
+    @R.function(pure=False)
+    def main(x: R.Tensor((2,), "float32")):
+        y: R.Tensor((2,), "float32") = R.call_packed("make", sinfo_args=R.Tensor(dtype="float32"))
+        return R.add(x, y)
+""",
+        mode,
+        make=lambda: made["now"],
+    )
+    assert vm["main"](f32(1, 1)).data.tolist() == [2, 3]
+    made["now"] = f32(1, 2, 3)
+    with pytest.raises(DiagnosticError, match="annotation of y: dimension 0 is 3, expected 2"):
+        vm["main"](f32(1, 1))
+
+
+@both_modes
+def test_false_claims_of_packed_functions_never_reach_a_kernel(mode: str) -> None:
+    """`sinfo_args` is taken at its word, yet a kernel checks what it is given."""
+    vm = machine(
+        """
+@I.ir_module
+class M:
+    @R.function(pure=False)
+    def main(x: R.Tensor((2,), "float32")):
+        y = R.call_packed("make", sinfo_args=R.Tensor((2,), "float32"))
+        return R.add(x, y)
+""",
+        mode,
+        make=lambda: f32(1),
+    )
+    with pytest.raises(DiagnosticError, match="dimension 0 is 1, expected 2"):
+        vm["main"](f32(1, 1))
+
+
+@both_modes
 def test_print_and_assert(mode: str, capsys: pytest.CaptureFixture[str]) -> None:
     vm = machine(
         """

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.op_def import DimProver
 from baton._src.lower.relax_to_vm.abstract_values import InRegister, Pending, Value, View
-from baton._src.relax.nodes import ShapeExpr
+from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
+from baton._src.relax.nodes import ShapeExpr, VarBinding
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.tir.expr import IntImm
 
@@ -37,6 +39,16 @@ def cast_conditions(value: Value, info: Any, place: str) -> list[CastCondition] 
         return []
     pairs = zip(known.shape.values, info.shape.values)
     return [CastCondition(f"{place}: dimension {i}", a, b) for i, (a, b) in enumerate(pairs) if not _same(a, b)]
+
+
+def is_narrowed(binding: Any, prover: DimProver) -> bool:
+    """Whether a binding's annotation says more than what was deduced of its value, so that it has to be checked."""
+    if not isinstance(binding, VarBinding):
+        return False
+    said, known = binding.var.struct_info_, getattr(binding.value, "struct_info_", None)
+    if said is None or known is None or said is known:
+        return False
+    return struct_info_base_check(said, known, prover) is not BaseCheckResult.Pass
 
 
 def _same(a: PrimExpr, b: PrimExpr) -> bool:

@@ -7,7 +7,7 @@ itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from baton._src.ir.expr import Op
@@ -23,7 +23,7 @@ from baton._src.lower.relax_to_vm.abstract_values import (
     memory_of,
     resolve,
 )
-from baton._src.lower.relax_to_vm.cast_conditions import cast_conditions
+from baton._src.lower.relax_to_vm.cast_conditions import cast_conditions, is_narrowed
 from baton._src.lower.relax_to_vm.dims import to_dim_expr
 from baton._src.lower.relax_to_vm.function_scope import FunctionScope
 from baton._src.lower.relax_to_vm.infos import to_value_info
@@ -144,9 +144,19 @@ class FunctionLowering:
                 position = number
                 self._flush(lambda var: last_use.get(var, -1) >= position, [])  # noqa: B023
                 self.env[binding.var] = yield self._barrier(binding)
+            if is_narrowed(binding, self.program.prover):
+                self._narrow(binding.var, last_use, number)
         result = self.value(seq.body)
         self._flush(lambda var: False, [result])
         return resolve(result)
+
+    def _narrow(self, var: Var, last_use: Mapping[Var, int], position: int) -> None:
+        """An annotation that says more than is known of the value is checked as a cast would be."""
+        self._flush(lambda other: last_use.get(other, -1) > position, [self.env[var]])
+        register = self._cast(
+            self.register(self.env[var]), var.struct_info_, f"{self.name}: annotation of {var.name_hint}"
+        )
+        self.env[var] = InRegister(register, var.struct_info_)
 
     def _is_free(self, binding: Binding) -> bool:
         """Whether the binding only gives a name to something that needs no instruction."""

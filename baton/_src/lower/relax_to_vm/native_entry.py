@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.memory_plan import Lifetime, MemoryPlan, plan_memory
@@ -26,7 +27,7 @@ from baton._src.lower.relax_to_vm.cast_conditions import CastCondition
 from baton._src.lower.relax_to_vm.dims import to_dim_expr
 from baton._src.lower.relax_to_vm.kernel_arguments import c_arguments, in_terms_of, known_dims
 from baton._src.relax.check.variables import prim_vars
-from baton._src.relax.nodes import Constant
+from baton._src.relax.nodes import Constant, ShapeExpr
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.runtime.dim_expr import DimExpr
 from baton._src.runtime.native_plan import DimCondition, NativeInput, NativeOutput, NativePlan, Place, Step
@@ -83,9 +84,10 @@ class EntryBuilder:
         self.constants: dict[int, Constant] = {}
         self.conditions: Sequence[CastCondition] = ()
         for call in calls:
-            for arg in map(memory_of, call.args):
+            for arg, info in zip(map(memory_of, call.args), call.arg_infos):
                 if isinstance(arg, InRegister) and arg.register not in self.inputs:
-                    self.inputs[arg.register] = (f"arg{len(self.inputs)}", arg)
+                    known = arg if _has_dims(arg.info) else InRegister(arg.register, info)
+                    self.inputs[arg.register] = (f"arg{len(self.inputs)}", known)
                 elif isinstance(arg, Literal) and isinstance(arg.expr, Constant):
                     self.constants.setdefault(id(arg.expr.data), arg.expr)
         self.roots = self._find_roots()
@@ -258,6 +260,10 @@ class _Words:
     def integer(self, expr: PrimExpr) -> PrimExpr:
         """A scalar argument."""
         return in_terms_of(expr, self._values)
+
+
+def _has_dims(info: Any) -> bool:
+    return isinstance(info, TensorStructInfo) and isinstance(info.shape, ShapeExpr) and not info.dtype.is_void
 
 
 def _tensor_value(info: TensorStructInfo, slots: dict[Var, int]) -> TensorValue:

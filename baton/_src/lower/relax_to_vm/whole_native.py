@@ -15,7 +15,7 @@ from baton._src.lower.relax_to_vm.abstract_values import (
     View,
     resolve,
 )
-from baton._src.lower.relax_to_vm.cast_conditions import CastCondition, cast_conditions
+from baton._src.lower.relax_to_vm.cast_conditions import CastCondition, cast_conditions, is_narrowed
 from baton._src.lower.relax_to_vm.infos import to_value_info
 from baton._src.lower.relax_to_vm.kernel_calls import as_kernel_call, as_view
 from baton._src.lower.relax_to_vm.native_entry import EntryBuilder, live_calls
@@ -104,7 +104,7 @@ def _collect(program: Program, function: Function) -> Collected | None:
                 conditions += found
                 env[binding.var] = source
                 continue
-            if not isinstance(binding, VarBinding):
+            if not isinstance(binding, VarBinding) or is_narrowed(binding, program.prover):
                 return None
             if not isinstance(binding.value, Call):
                 env[binding.var] = value(binding.value)
