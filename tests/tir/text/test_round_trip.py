@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given, settings
 
 from baton._src.ir.structural import assert_structural_equal
+from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import operators as ops
 from baton._src.tir.expr import BufferLoad, IntImm, Var
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.stmt import BufferStore, Evaluate, LetStmt, Stmt
+from baton._src.tir.stmt import Block, BufferStore, Evaluate, LetStmt, Stmt
 from baton._src.tir.text.parser import parse_text
 from baton._src.tir.text.printer import node_text, script
 from tests.tir.programs import matmul_add, programs
@@ -85,6 +86,17 @@ def test_a_chain_of_a_thousand_terms_reads_back() -> None:
     func = parse_text(f"def main(n: T.int32):\n    T.evaluate({terms})")
     assert isinstance(func.body, Evaluate)
     assert node_text(func.body.value) == terms
+
+
+def test_parts_of_a_program_print_alone() -> None:
+    """Guards `repr` of nodes that are no whole program: blocks, regions, ranges, axes, buffers."""
+    func = matmul_add(4)
+    blocks = [n for n in post_order(func.body) if isinstance(n, Block) and n.name_hint == "C"]
+    assert node_text(blocks[0]).startswith('with T.block("C"):')
+    assert node_text(blocks[0].reads[0]) == "A[v_i, v_k]"
+    assert node_text(blocks[0].iter_vars[2]) == "T.iter_var(v_k, I.Range(T.int64(0), T.int64(8)), 'reduce')"
+    assert node_text(blocks[0].reads[0].buffer) == "A"
+    assert node_text(func).endswith("D[v_i, v_j] = C[v_i, v_j] + T.float32(1)")
 
 
 BAD = """

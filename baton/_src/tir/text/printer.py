@@ -18,7 +18,7 @@ from baton._src.ir.traverse import post_order
 from baton._src.support.trampoline import Task, run
 from baton._src.tir import operators
 from baton._src.tir.buffer import Buffer, BufferRegion
-from baton._src.tir.expr import BufferLoad, IntImm, IterVar, SizeVar, Var
+from baton._src.tir.expr import BufferLoad, CommReducer, IntImm, IterVar, SizeVar, Var
 from baton._src.tir.kernel_abi import implicit_shape_vars
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.stmt import (
@@ -71,6 +71,8 @@ def node_text(node: Node) -> str:
         case PrimFunc():
             return script(node)
         case Stmt():
+            if isinstance(node, Block):
+                node = BlockRealize(tuple(axis.var for axis in node.iter_vars), IntImm(BOOL, 1), node)
             run(printer.body(node))
             return "\n".join(printer.lines)
         case PrimExpr():
@@ -84,6 +86,11 @@ def node_text(node: Node) -> str:
         case IterVar():
             dom = "None" if node.dom is None else node_text(node.dom)
             return f"T.iter_var({printer.names.of(node.var)}, {dom}, {node.iter_type!r})"
+        case CommReducer():
+            params = ", ".join(printer.names.of(v) for v in (*node.lhs, *node.rhs))
+            result = ", ".join(printer.expr(r) for r in node.result)
+            identity = ", ".join(printer.expr(e) for e in node.identity_element)
+            return f"T.comm_reducer(lambda {params}: ({result}), [{identity}])"
         case _:
             return f"<{type(node).__name__}>"
 
