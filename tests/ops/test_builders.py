@@ -212,3 +212,14 @@ def test_attributes_are_plain_python() -> None:
     assert record.axes == (1, 0)
     with pytest.raises(TypeError, match="no attribute 'axis'"):
         make_attrs(CATALOGUE.get("permute_dims"), {"axis": 1})
+
+
+def test_helpers_compose_operators() -> None:
+    """Guards linear, masked_fill, mean_variance: called like operators, made of them."""
+    found = RELAX.linear(_x(2, 3), _x(4, 3), _x(4))
+    assert found.op.name == "relax.add"
+    assert found.args[0].op.name == "relax.matmul"
+    assert list(inspect.signature(RELAX.linear).parameters) == ["data", "weight", "bias", "out_dtype"]
+    assert RELAX.masked_fill(_x(2), _x(2, dtype="bool"), 0.0).op.name == "relax.where"
+    mean, variance = RELAY.mean_variance(relay.var("x", shape=(2, 3)), axis=1)
+    assert (mean.op.name, variance.op.name) == ("mean", "variance")

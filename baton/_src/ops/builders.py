@@ -25,6 +25,7 @@ from baton._src.ops.arguments import (
     visible_dtype,
 )
 from baton._src.ops.catalogue import CATALOGUE, Catalogue
+from baton._src.ops.helpers import RELAX_HELPERS, RELAY_HELPERS
 from baton._src.ops.tuple_wrapper import TupleWrapper
 from baton._src.relax import nodes as relax
 from baton._src.relax.special_ops import special_op
@@ -187,7 +188,7 @@ def derive(definition: OpDef[Any], language: str, catalogue: Catalogue) -> Calla
     return found
 
 
-def _custom(custom: Callable[..., Any], make: Maker) -> Callable[..., Any]:
+def _custom(custom: Callable[..., Any], make: Any) -> Callable[..., Any]:
     def builder(*args: Any, **kwargs: Any) -> Any:
         return custom(make, *args, **kwargs)
 
@@ -261,12 +262,23 @@ def _as_namespace(tree: Mapping[str, Any]) -> Namespace:
 
 def relax_namespace(catalogue: Catalogue) -> Namespace:
     """`relax.op`: every operator that Relax offers."""
-    return _nest({d.name: derive(d, "relax", catalogue) for d in catalogue if d.in_relax})
+    found = _nest({d.name: derive(d, "relax", catalogue) for d in catalogue if d.in_relax})
+    return _with_helpers(found, RELAX_HELPERS)
 
 
 def relay_namespace(catalogue: Catalogue) -> Namespace:
     """`relay.op`: every operator that Relay offers."""
-    return _nest({d.relay_op.name: derive(d, "relay", catalogue) for d in catalogue if d.relay_op is not None})
+    found = _nest({d.relay_op.name: derive(d, "relay", catalogue) for d in catalogue if d.relay_op is not None})
+    return _with_helpers(found, RELAY_HELPERS)
+
+
+def _with_helpers(namespace: Namespace, helpers: Mapping[str, Callable[..., Any]]) -> Namespace:
+    """The namespace, with functions that compose its operators."""
+    bound = {name: _custom(helper, namespace) for name, helper in helpers.items()}
+    for name, builder in bound.items():
+        builder.__name__ = builder.__qualname__ = name
+        builder.__doc__ = helpers[name].__doc__
+    return Namespace({**dict(namespace.items()), **bound})
 
 
 RELAX = relax_namespace(CATALOGUE)

@@ -43,30 +43,34 @@ class ConvAttrs(Attrs):
     out_dtype: Any = attr("", "dtype of the result; empty: that of the data")
 
     def __post_init__(self) -> None:
-        count = self.spatial
-        letters = SPATIAL[count]
-        set_attr(self, "strides", per_axis(self.strides, count, "strides"))
-        set_attr(self, "dilation", per_axis(self.dilation, count, "dilation"))
-        set_attr(self, "padding", both_sides(self.padding, count))
-        if self.kernel_size is not None:
-            set_attr(self, "kernel_size", per_axis(self.kernel_size, count, "kernel_size"))
-        set_attr(self, "data_layout", self.data_layout or f"NC{letters}")
-        set_attr(self, "kernel_layout", self.kernel_layout or f"{self.kernel_channels}{letters}")
-        set_attr(self, "out_layout", self.out_layout or "")
-        set_attr(self, "out_dtype", DataType(self.out_dtype or VOID))
+        normalise_geometry(self, "OI")
 
     @property
     def spatial(self) -> int:
         return 2
 
-    @property
-    def kernel_channels(self) -> str:
-        return "OI"
+
+def normalise_geometry(a: Any, kernel_channels: str) -> None:
+    """One number for each spatial axis; both sides of the border; layouts spelled out."""
+    count = a.spatial
+    letters = SPATIAL[count]
+    set_attr(a, "strides", per_axis(a.strides, count, "strides"))
+    set_attr(a, "dilation", per_axis(a.dilation, count, "dilation"))
+    set_attr(a, "padding", both_sides(a.padding, count))
+    if a.kernel_size is not None:
+        set_attr(a, "kernel_size", per_axis(a.kernel_size, count, "kernel_size"))
+    set_attr(a, "data_layout", a.data_layout or f"NC{letters}")
+    set_attr(a, "kernel_layout", a.kernel_layout or f"{kernel_channels}{letters}")
+    set_attr(a, "out_layout", a.out_layout or "")
+    set_attr(a, "out_dtype", DataType(a.out_dtype or VOID))
 
 
 @attrs
 class Conv1DAttrs(ConvAttrs):
     """One spatial axis (W)."""
+
+    data_layout: str = attr("NCW", "layout of the data")
+    kernel_layout: str = attr("OIW", "layout of the kernel")
 
     @property
     def spatial(self) -> int:
@@ -77,10 +81,16 @@ class Conv1DAttrs(ConvAttrs):
 class Conv2DAttrs(ConvAttrs):
     """Two spatial axes (H, W)."""
 
+    data_layout: str = attr("NCHW", "layout of the data")
+    kernel_layout: str = attr("OIHW", "layout of the kernel")
+
 
 @attrs
 class Conv3DAttrs(ConvAttrs):
     """Three spatial axes (D, H, W)."""
+
+    data_layout: str = attr("NCDHW", "layout of the data")
+    kernel_layout: str = attr("OIDHW", "layout of the kernel")
 
     @property
     def spatial(self) -> int:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from baton._src.ir.attrs import attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_vdevice
@@ -19,32 +19,46 @@ from baton._src.ops.dims import DimMath
 from baton._src.ops.layout_names import AxisOrder
 from baton._src.ops.layouts import anchor
 from baton._src.ops.linalg.products import computing_dtype, product_dtype, rounded
-from baton._src.ops.nn.convolution import ConvAttrs, check_ranks, kernel_extents, orders
+from baton._src.ops.nn.convolution import check_ranks, kernel_extents, normalise_geometry, orders
 from baton._src.ops.nn.convolution_reference import convolve_transposed
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import SPATIAL, per_axis
+from baton._src.support.diagnostics import fail
 
 
 @attrs
-class ConvTransposeAttrs(ConvAttrs):
+class ConvTransposeAttrs(Attrs):
     """The geometry of the convolution whose adjoint this is."""
 
+    strides: Any = attr(1, "distance of the spread elements")
+    padding: Any = attr(0, "what is cut off: one, one per axis, or begins then ends")
     output_padding: Any = attr(
-        0, "extra extent at the end, telling apart inputs that a strided convolution maps together"
+        0, "extra extent at the end of every axis"
     )
+    dilation: Any = attr(1, "distance of kernel taps")
+    groups: int = attr(1, "channels are convolved in so many independent groups")
+    channels: Any = attr(None, "number of output channels", relay_only=True)
+    kernel_size: Any = attr(None, "spatial extents of the kernel", relay_only=True)
+    data_layout: str = attr("", "layout of the data")
+    kernel_layout: str = attr("", "layout of the kernel")
+    out_layout: str = attr("", "layout of the result; empty: that of the data")
+    out_dtype: Any = attr("", "dtype of the result; empty: that of the data")
 
     def __post_init__(self) -> None:
-        ConvAttrs.__post_init__(self)
+        normalise_geometry(self, "IO")
         set_attr(self, "output_padding", per_axis(self.output_padding, self.spatial, "output_padding"))
 
     @property
-    def kernel_channels(self) -> str:
-        return "IO"
+    def spatial(self) -> int:
+        return 2
 
 
 @attrs
 class Conv1DTransposeAttrs(ConvTransposeAttrs):
     """One spatial axis (W)."""
+
+    data_layout: str = attr("NCW", "layout of the data")
+    kernel_layout: str = attr("IOW", "layout of the kernel")
 
     @property
     def spatial(self) -> int:
@@ -55,14 +69,41 @@ class Conv1DTransposeAttrs(ConvTransposeAttrs):
 class Conv2DTransposeAttrs(ConvTransposeAttrs):
     """Two spatial axes (H, W)."""
 
+    data_layout: str = attr("NCHW", "layout of the data")
+    kernel_layout: str = attr("IOHW", "layout of the kernel")
+
 
 @attrs
 class Conv3DTransposeAttrs(ConvTransposeAttrs):
     """Three spatial axes (D, H, W)."""
 
+    data_layout: str = attr("NCDHW", "layout of the data")
+    kernel_layout: str = attr("IODHW", "layout of the kernel")
+
     @property
     def spatial(self) -> int:
         return 3
+
+
+def relay_builder(
+    make: Any,
+    data: Any,
+    weight: Any,
+    strides: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    channels: Any = None,
+    kernel_size: Any = None,
+    groups: int = 1,
+    data_layout: str = "",
+    kernel_layout: str = "",
+    out_layout: str = "",
+    output_padding: Any = 0,
+    out_dtype: Any = "",
+) -> Any:
+    """Relay's order of attributes."""
+    fields = {key: value for key, value in locals().items() if key not in ("make", "data", "weight")}
+    return make(data, weight, **fields)
 
 
 def infer(call: OpCall[Any]) -> Info:
@@ -164,6 +205,29 @@ def reference(inputs: Any, attributes: Any) -> Any:
     return convolve_transposed(inputs[0], inputs[1], attributes, orders(attributes))
 
 
+def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+    """Towards the data the convolution itself; towards the kernel the data slides over the gradient."""
+    x, w = args
+    count = a.spatial
+    letters = SPATIAL[count]
+    if a.groups != 1 or a.data_layout != "NC" + letters or a.kernel_layout != "IO" + letters:
+        raise fail("gradient", "the gradient of transposed convolution is known for one group, channels first")
+    geometry = {"strides": a.strides, "padding": a.padding, "dilation": a.dilation}
+    to_data = b.op(f"nn.conv{count}d", grad, w, **geometry)
+    swap = (1, 0, *range(2, count + 2))
+    slid = b.op(
+        f"nn.conv{count}d",
+        b.op("permute_dims", grad, axes=swap),
+        b.op("permute_dims", x, axes=swap),
+        strides=a.dilation,
+        dilation=a.strides,
+        padding=a.padding,
+    )
+    extents = tuple(int(d) for d in w.struct_info.shape.values[2:])
+    cut = b.op("strided_slice", slid, tuple(range(2, count + 2)), (0,) * count, extents)
+    return [to_data, b.op("permute_dims", cut, axes=swap)]
+
+
 def _samples(record: Any, spatial: int) -> tuple[Sample, ...]:
     s = (4,) * (spatial - 1)
     kernel = (3,) * spatial
@@ -185,7 +249,8 @@ def _define(spatial: int, record: Any) -> OpDef[Any]:
         infer=infer,
         compute=compute,
         reference=reference,
-        gradient=NotApplicable("not yet"),
+        gradient=gradient,
+        relay_builder=relay_builder,
         infer_inputs=infer_inputs,
         fusion=Fusion.OUT_EWISE_FUSABLE,
         layout=anchor("data_layout", "kernel_layout", "out_layout"),

@@ -55,8 +55,17 @@ class PoolAttrs(Attrs):
 
 
 @attrs
+class Pool2DAttrs(PoolAttrs):
+    """Two spatial axes (H, W)."""
+
+    layout: str = attr("NCHW", "layout of the data")
+
+
+@attrs
 class Pool1DAttrs(PoolAttrs):
     """One spatial axis (W)."""
+
+    layout: str = attr("NCW", "layout of the data")
 
     @property
     def spatial(self) -> int:
@@ -66,6 +75,8 @@ class Pool1DAttrs(PoolAttrs):
 @attrs
 class Pool3DAttrs(PoolAttrs):
     """Three spatial axes (D, H, W)."""
+
+    layout: str = attr("NCDHW", "layout of the data")
 
     @property
     def spatial(self) -> int:
@@ -252,5 +263,5 @@ def _define(spatial: int, record: Any, kind: str) -> OpDef[Any]:
 POOLING: tuple[OpDef[Any], ...] = tuple(
     _define(spatial, record, kind)
     for kind in ("max", "avg")
-    for spatial, record in ((1, Pool1DAttrs), (2, PoolAttrs), (3, Pool3DAttrs))
+    for spatial, record in ((1, Pool1DAttrs), (2, Pool2DAttrs), (3, Pool3DAttrs))
 )
