@@ -20,7 +20,7 @@ import llvmlite
 from baton._src.codegen.llvm.cache import CacheOptions, ObjectCache
 from baton._src.codegen.llvm.jit import Machine
 from baton._src.codegen.llvm.kernel import KERNEL, kernel_text
-from baton._src.codegen.llvm.workers import compile_all
+from baton._src.codegen.llvm.workers import compile_all, shared
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order
@@ -28,10 +28,14 @@ from baton._src.passes.tir.lower_prim_func import lower_prim_func
 from baton._src.runtime.object_bundle import ObjectBundle
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
+from baton._src.tir import stmt as st
 from baton._src.tir.prim_func import PrimFunc
 
 FORMAT = "1"
 """Changes when the same text would be compiled differently (options, attributes)."""
+
+SHARE_ABOVE = 150
+"""Stores to lower, all kernels together, that are worth a second process."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ def compile_module(functions: Mapping[str, PrimFunc], target: Target, options: C
     """Object code of `functions` by symbol, for `runtime.native.load`."""
     chosen = options or CompileOptions()
     machine = Machine.of(target, chosen.level)
-    texts, imports = module_texts(functions, target, chosen.checked)
+    texts, imports = module_texts(functions, target, chosen.checked, chosen.workers)
     keys = {symbol: _key(text, machine) for symbol, text in texts.items()}
     cache = ObjectCache(chosen.cache)
     objects: dict[str, bytes] = {}
@@ -76,20 +80,38 @@ def compile_module(functions: Mapping[str, PrimFunc], target: Target, options: C
 
 
 def module_texts(
-    functions: Mapping[str, PrimFunc], target: Target, checked: bool = False
+    functions: Mapping[str, PrimFunc], target: Target, checked: bool = False, workers: int = 0
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     """LLVM IR by symbol, each kernel under its linker name, and what has to be imported."""
-    lowered = {symbol: lower_prim_func(func, target) for symbol, func in functions.items()}
+    order = _callees_first(functions)
     names: dict[str, str] = {}
     texts: dict[str, str] = {}
     imports: dict[str, None] = {}
-    for symbol in _callees_first(lowered):
-        kernel = kernel_text(symbol, lowered[symbol], names, target.features, target.vector_bits, checked)
-        name = linker_name(kernel.text)
+
+    def write(symbol: str) -> bytes:
+        lowered = lower_prim_func(functions[symbol], target)
+        kernel = kernel_text(symbol, lowered, names, target.features, target.vector_bits, checked)
+        return "\0".join((kernel.text, *kernel.imports)).encode()
+
+    leaves = {symbol: _size(functions[symbol]) for symbol in order if not _calls(functions[symbol])}
+    written = shared(leaves, write, SHARE_ABOVE, workers)
+    for symbol in order:
+        text, *needed = (written.get(symbol) or write(symbol)).decode().split("\0")
+        name = linker_name(text)
         names[symbol] = name
-        texts[symbol] = kernel.text.replace(f"@{KERNEL}(", f"@{name}(", 1)
-        imports.update(dict.fromkeys(kernel.imports))
+        texts[symbol] = text.replace(f"@{KERNEL}(", f"@{name}(", 1)
+        imports.update(dict.fromkeys(needed))
     return texts, tuple(imports)
+
+
+def _size(func: PrimFunc) -> int:
+    """Roughly how much there is to write: statements that store, and vectors of them."""
+    return sum(isinstance(n, st.BufferStore) for n in post_order(func.body))
+
+
+def _calls(func: PrimFunc) -> list[str]:
+    """The kernels a function calls."""
+    return [n.op.name_hint for n in post_order(func.body) if isinstance(n, tir.Call) and isinstance(n.op, GlobalVar)]
 
 
 def linker_name(text: str) -> str:
@@ -112,14 +134,7 @@ def _required(machine: Machine) -> tuple[str, ...]:
 
 def _callees_first(functions: Mapping[str, PrimFunc]) -> list[str]:
     """Symbols such that every function comes after those it calls."""
-    calls = {
-        symbol: [
-            n.op.name_hint
-            for n in post_order(func.body)
-            if isinstance(n, tir.Call) and isinstance(n.op, GlobalVar) and n.op.name_hint in functions
-        ]
-        for symbol, func in functions.items()
-    }
+    calls = {symbol: [c for c in _calls(func) if c in functions] for symbol, func in functions.items()}
     order: list[str] = []
     state: dict[str, int] = {}
     for root in functions:

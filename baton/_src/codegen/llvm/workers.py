@@ -1,8 +1,8 @@
-"""Compile many kernels: LLVM in one process works on one module at a time, so forked processes share the work.
+"""Share work on many kernels between forked processes: Python and LLVM both do one thing at a time in one process.
 
 Forking is worth it only for big jobs, and is done where it is safe: on systems that fork, with LLVM's lock held
 meanwhile (so that no child inherits it taken by a thread it does not have). Whatever a child does not deliver, the
-parent compiles itself.
+parent does itself, errors included.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import os
 import selectors
 import struct
 import sys
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
 
 from llvmlite.binding import ffi
 
@@ -24,15 +25,22 @@ _HEADER = struct.Struct("<II")
 
 def compile_all(texts: Mapping[str, str], machine: Machine, workers: int = 0) -> dict[str, bytes]:
     """Object code by key."""
-    count = workers or _cores()
-    size = sum(len(t) for t in texts.values())
+    target_machine(machine)
+    sizes = {key: len(text) for key, text in texts.items()}
+    return shared(sizes, lambda key: compile_text(texts[key], machine), FORK_ABOVE, workers)
+
+
+def shared(
+    sizes: Mapping[str, int], work: Callable[[str], bytes], worthwhile: int, workers: int = 0
+) -> dict[str, bytes]:
+    """`work(key)` for every key of `sizes` (how much each is), in several processes if all together is `worthwhile`."""
+    count = min(workers or _cores(), len(sizes))
     found: dict[str, bytes] = {}
-    if count > 1 and len(texts) > 1 and (size > FORK_ABOVE or workers > 1) and _can_fork():
-        target_machine(machine)
-        found = _in_children(texts, machine, min(count, len(texts)))
-    for key, text in texts.items():
+    if count > 1 and (sum(sizes.values()) > worthwhile or workers > 1) and _can_fork():
+        found = _in_children(sizes, work, count)
+    for key in sizes:
         if key not in found:
-            found[key] = compile_text(text, machine)
+            found[key] = work(key)
     return found
 
 
@@ -46,26 +54,31 @@ def _can_fork() -> bool:
     return hasattr(os, "fork") and sys.platform.startswith("linux")
 
 
-def _in_children(texts: Mapping[str, str], machine: Machine, count: int) -> dict[str, bytes]:
+def _in_children(sizes: Mapping[str, int], work: Callable[[str], bytes], count: int) -> dict[str, bytes]:
     """Shares of about equal size, the first for this process."""
     shares: list[list[str]] = [[] for _ in range(count)]
-    sizes = [0] * count
-    for key in sorted(texts, key=lambda k: -len(texts[k])):
-        smallest = sizes.index(min(sizes))
+    loads = [0] * count
+    for key in sorted(sizes, key=lambda k: -sizes[k]):
+        smallest = loads.index(min(loads))
         shares[smallest].append(key)
-        sizes[smallest] += len(texts[key])
-    children = [_start_child(texts, share, machine) for share in shares[1:]]
-    found = {key: compile_text(texts[key], machine) for key in shares[0]}
-    for pid, reader, share in children:
-        found.update(_receive(pid, reader, share))
+        loads[smallest] += sizes[key]
+    children = [_start_child(share, work) for share in shares[1:]]
+    found: dict[str, bytes] = {}
+    try:
+        found.update((key, work(key)) for key in shares[0])
+    finally:
+        for pid, reader, share in children:
+            found.update(_receive(pid, reader, share))
     return found
 
 
-def _start_child(texts: Mapping[str, str], share: list[str], machine: Machine) -> tuple[int, int, list[str]]:
+def _start_child(share: list[str], work: Callable[[str], bytes]) -> tuple[int, int, list[str]]:
     reader, writer = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
-    with ffi.lib._lock:
+    with ffi.lib._lock, warnings.catch_warnings():
+        # Python warns of forking beside threads; the child only computes, and never touches the thread pool.
+        warnings.simplefilter("ignore", DeprecationWarning)
         pid = os.fork()
     if pid:
         os.close(writer)
@@ -74,8 +87,8 @@ def _start_child(texts: Mapping[str, str], share: list[str], machine: Machine) -
     try:
         os.close(reader)
         for place, key in enumerate(share):
-            code = compile_text(texts[key], machine)
-            _send(writer, _HEADER.pack(place, len(code)) + code)
+            result = work(key)
+            _send(writer, _HEADER.pack(place, len(result)) + result)
         status = 0
     finally:
         os._exit(status)
