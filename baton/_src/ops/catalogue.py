@@ -47,6 +47,7 @@ from baton._src.ops.nn.local_norm import L2_NORMALIZE, LRN
 from baton._src.ops.nn.losses import LOSSES
 from baton._src.ops.nn.padding import PADDINGS
 from baton._src.ops.nn.pooling import POOLING
+from baton._src.ops.nn.pooling_gradient import POOLING_GRADIENTS
 from baton._src.ops.nn.softmax import FAST_SOFTMAX, LOG_SOFTMAX, SOFTMAX
 from baton._src.ops.quant.affine import AFFINE
 from baton._src.ops.random.multinomial import MULTINOMIAL_FROM_UNIFORM
@@ -97,6 +98,7 @@ NN: tuple[OpDef[Any], ...] = (
     CONV2D_TRANSPOSE,
     CONV3D_TRANSPOSE,
     *POOLING,
+    *POOLING_GRADIENTS,
     *ADAPTIVE_POOLING,
     LAYER_NORM,
     GROUP_NORM,

@@ -125,6 +125,22 @@ def _silu_slope(b: Any, x: Any, y: Any, a: Any) -> Any:
     return b.op("add", s, b.op("multiply", y, b.op("subtract", b.full_like(x, 1), s)))
 
 
+def _gelu_tanh_slope(b: Any, x: Any, y: Any, a: Any) -> Any:
+    one, half = b.full_like(x, 1), b.full_like(x, 0.5)
+    square = b.op("multiply", x, x)
+    cubic = b.op("add", one, b.op("multiply", square, b.full_like(x, 0.044715)))
+    t = b.op("tanh", b.op("multiply", b.op("multiply", x, cubic), b.full_like(x, _TANH_SCALE)))
+    inner = b.op("add", one, b.op("multiply", square, b.full_like(x, 3 * 0.044715)))
+    bell = b.op("multiply", b.op("subtract", one, b.op("multiply", t, t)), b.full_like(x, _TANH_SCALE))
+    bent = b.op("multiply", x, b.op("multiply", bell, inner))
+    return b.op("multiply", half, b.op("add", b.op("add", one, t), bent))
+
+
+def _selu_slope(b: Any, x: Any, y: Any, a: Any) -> Any:
+    low = b.op("add", y, b.full_like(x, _SELU_ALPHA * _SELU_SCALE))
+    return b.op("where", b.op("greater", x, b.full_like(x, 0)), b.full_like(x, _SELU_SCALE), low)
+
+
 ROWS = (
     Row(
         "nn.relu",
@@ -135,7 +151,7 @@ ROWS = (
         floats_only=False,
     ),
     Row("nn.gelu", _gelu, lambda x, a: x * (1 + erf(x / x.dtype.type(math.sqrt(2)))) / 2, slope=_gelu_slope),
-    Row("nn.gelu_tanh", _gelu_tanh, _np_gelu_tanh),
+    Row("nn.gelu_tanh", _gelu_tanh, _np_gelu_tanh, slope=_gelu_tanh_slope),
     Row("nn.silu", lambda x, a: x * k.sigmoid(x), lambda x, a: x / (1 + np.exp(-x)), slope=_silu_slope),
     Row(
         "nn.leakyrelu",
@@ -160,7 +176,7 @@ ROWS = (
         SoftplusAttrs,
         slope=lambda b, x, y, a: b.op("sigmoid", b.op("multiply", x, b.full_like(x, a.beta))),
     ),
-    Row("nn.selu", _selu, _np_selu),
+    Row("nn.selu", _selu, _np_selu, slope=_selu_slope),
 )
 
 

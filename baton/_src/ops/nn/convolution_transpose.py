@@ -32,9 +32,7 @@ class ConvTransposeAttrs(Attrs):
 
     strides: Any = attr(1, "distance of the spread elements")
     padding: Any = attr(0, "what is cut off: one, one per axis, or begins then ends")
-    output_padding: Any = attr(
-        0, "extra extent at the end of every axis"
-    )
+    output_padding: Any = attr(0, "extra extent at the end of every axis")
     dilation: Any = attr(1, "distance of kernel taps")
     groups: int = attr(1, "channels are convolved in so many independent groups")
     channels: Any = attr(None, "number of output channels", relay_only=True)

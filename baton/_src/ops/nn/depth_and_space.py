@@ -19,6 +19,7 @@ from baton._src.ops.layout_names import layout_over
 from baton._src.ops.layouts import anchor
 from baton._src.ops.nn.convolution_reference import from_canonical, to_canonical
 from baton._src.ops.samples import Arr, Sample
+from baton._src.support.diagnostics import fail
 
 
 @attrs
@@ -134,10 +135,16 @@ def reference_to_depth(inputs: Any, a: Any) -> Any:
     return from_canonical(np.ascontiguousarray(moved).reshape(n, c * b * b, h // b, w // b), order, "NCHW")
 
 
+def gradient_to_space(b: Any, args: Any, a: DepthToSpaceAttrs, out: Any, grad: Any) -> list[Any]:
+    """The inverse, for the order that has one."""
+    if a.mode != "DCR":
+        raise fail("gradient", "the gradient of nn.depth_to_space is known for mode DCR")
+    return [b.op("nn.space_to_depth", grad, block_size=a.block_size, layout=a.layout)]
+
+
 _SHARED: dict[str, Any] = {
     "inputs": (Input("data", "the images"),),
     "infer": infer,
-    "gradient": NotApplicable("not yet"),
     "fusion": Fusion.INJECTIVE,
     "layout": anchor("layout"),
 }
@@ -147,6 +154,7 @@ DEPTH_TO_SPACE = OpDef(
     DepthToSpaceAttrs,
     compute=compute_to_space,
     reference=reference_to_space,
+    gradient=gradient_to_space,
     in_relax=False,
     samples=lambda: (
         Sample((Arr(("n", 8, 2, "w")),), DepthToSpaceAttrs(2)),
@@ -160,6 +168,7 @@ SPACE_TO_DEPTH = OpDef(
     SpaceToDepthAttrs,
     compute=compute_to_depth,
     reference=reference_to_depth,
+    gradient=lambda b, args, a, out, grad: [b.op("nn.depth_to_space", grad, block_size=a.block_size, layout=a.layout)],
     in_relax=False,
     samples=lambda: (
         Sample((Arr(("n", 2, 4, 6)),), SpaceToDepthAttrs(2)),
@@ -173,6 +182,7 @@ PIXEL_SHUFFLE = OpDef(
     PixelShuffleAttrs,
     compute=compute_to_space,
     reference=reference_to_space,
+    gradient=NotApplicable("not yet"),
     relay_name=NotApplicable("Relay has nn.depth_to_space"),
     samples=lambda: (Sample((Arr(("n", 8, 2, 3)),), PixelShuffleAttrs(2)),),
     summary="Channels spread over squares of pixels, block last (PyTorch's).",

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.op_def import Fusion, Gradient, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
@@ -150,13 +150,13 @@ def compute_mean(inputs: Any, a: Any, out: Any) -> Any:
     _, result = pool_orders(a)
 
     def body(*indices: Any) -> Any:
-        count = _count(x, a, result.split(indices), begins)
+        count = pool_count(x, a, result.split(indices), begins)
         return k.cast(out.dtype, k.tir.Div(total(*indices), k.cast(total.dtype, count)))
 
     return k.compute(out.shape, body, f"avg_pool{a.spatial}d")
 
 
-def _count(x: k.Tensor, a: Any, at: dict[str, Any], begins: list[int]) -> Any:
+def pool_count(x: k.Tensor, a: Any, at: dict[str, Any], begins: list[int]) -> Any:
     """How many elements of a window count in its mean."""
     data, _ = pool_orders(a)
     count: Any = k.index(1)
@@ -242,6 +242,13 @@ def _samples(record: Any, spatial: int, is_max: bool) -> tuple[Sample, ...]:
     return tuple(calls)
 
 
+def _gradient(name: str) -> Gradient:
+    def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+        return [b.op(name, grad, args[0], **dict(a.items()))]
+
+    return gradient
+
+
 def _define(spatial: int, record: Any, kind: str) -> OpDef[Any]:
     is_max = kind == "max"
     return OpDef(
@@ -251,7 +258,9 @@ def _define(spatial: int, record: Any, kind: str) -> OpDef[Any]:
         infer=infer,
         compute=compute_max if is_max else compute_mean,
         reference=reference_max if is_max else reference_mean,
-        gradient=NotApplicable("not yet"),
+        gradient=_gradient(f"grad.{kind}_pool2d_backward")
+        if spatial == 2
+        else NotApplicable("only two-dimensional pooling has a gradient operator"),
         fusion=Fusion.OUT_EWISE_FUSABLE,
         layout=anchor("layout", None, "out_layout"),
         samples=lambda: _samples(record, spatial, is_max),

@@ -213,6 +213,25 @@ def _extremum_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) 
     return [b.op("where", hit, _spread(b, attributes, x, grad), b.full_like(x, 0))]
 
 
+def _variance_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
+    """2 (x - mean) / count, the count less one where unbiased."""
+    x = args[0]
+    axes = folded_axes(x.struct_info.ndim, attributes)
+    if not axes:
+        return [b.full_like(x, 0)]
+    centred = b.op("subtract", x, b.op("mean", x, axis=axes, keepdims=True))
+    count = b.op("sum", b.full_like(x, 1), axis=axes, keepdims=True)
+    if getattr(attributes, "unbiased", False):
+        count = b.op("subtract", count, b.full_like(count, 1))
+    slope = b.op("divide", b.op("add", centred, centred), count)
+    return [b.op("multiply", slope, _spread(b, attributes, x, grad))]
+
+
+def _deviation_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
+    """That of the variance, divided by twice the deviation."""
+    return _variance_gradient(b, args, attributes, out, b.op("divide", grad, b.op("add", out, out)))
+
+
 def _logical(name: str, combine: str) -> OpDef[Any]:
     """all and any fold uint8 zeros and ones, then compare."""
 
@@ -275,6 +294,7 @@ def _variance(name: str) -> OpDef[Any]:
         compute=compute,
         reference=reference,
         fusion=Fusion.OPAQUE,
+        gradient=_deviation_gradient if root else _variance_gradient,
         samples=lambda: _samples(("float32", "float16"), VarianceAttrs),
         summary=f"The {'standard deviation' if root else 'variance'} over axes.",
     )
