@@ -13,7 +13,7 @@ from baton._src.runtime.kernel_function import KernelSignature
 from baton._src.runtime.value_info import PrimScalar, TensorValue
 from baton._src.support.diagnostics import InternalError
 from baton._src.tir.expr import IntImm, Var
-from baton._src.tir.kernel_abi import kernel_abi
+from baton._src.tir.kernel_abi import KernelABI, kernel_abi
 from baton._src.tir.prim_func import PrimFunc
 
 
@@ -32,10 +32,15 @@ def passed_dims(call: KernelCall) -> list[tuple[PrimExpr, ...]]:
     return [tuple(info.shape.values) for info in (*call.arg_infos, *fresh)]
 
 
-def c_arguments(call: KernelCall) -> CArguments:
-    """Match tensors and integers with the kernel's params, and solve its shape variables for the caller's dims."""
+def c_arguments(call: KernelCall, known: dict[PrimFunc, KernelABI]) -> CArguments:
+    """Match tensors and integers with the kernel's params, and solve its shape variables for the caller's dims.
+
+    `known` remembers the signatures of kernels.
+    """
     dims = passed_dims(call)
-    abi = kernel_abi(call.function)
+    abi = known.get(call.function)
+    if abi is None:
+        abi = known[call.function] = kernel_abi(call.function)
     solved: dict[Var, PrimExpr] = {}
     order: list[int] = []
     scalars: list[PrimExpr] = []

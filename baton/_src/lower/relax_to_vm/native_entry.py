@@ -35,6 +35,7 @@ from baton._src.runtime.value_info import TensorValue
 from baton._src.support.diagnostics import InternalError
 from baton._src.tir.buffer import decl_buffer
 from baton._src.tir.expr import BufferLoad, Call, Cast, IntImm, Var, literal
+from baton._src.tir.kernel_abi import KernelABI
 from baton._src.tir.operators import multiply
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.scalar_functions import ptr_add
@@ -94,16 +95,19 @@ class EntryBuilder:
 
     def build(self) -> Entry:
         """Plan the memory, then write the plan and the function."""
+        self._constant_numbers = {key: number for number, key in enumerate(self.constants)}
+        self._input_numbers = {register: number for number, register in enumerate(self.inputs)}
         memory, arena = self._plan()
         scalars, variables = self._variables()
         slots = {v: i for i, v in enumerate((*scalars, *variables))}
         has_arena = not isinstance(memory.total, int) or memory.total > 0
         words = _Words(self, slots, has_arena)
         places = self._places(memory, arena)
+        signatures: dict[PrimFunc, KernelABI] = {}
         steps: list[Step] = []
         body: list[Stmt] = []
         for call in self.calls:
-            c_args = c_arguments(call)
+            c_args = c_arguments(call, signatures)
             tensors = [self._place_of(v, places) for v in self._tensors(call)]
             operands = [
                 words.address(*tensors[k]) if k >= 0 else words.integer(c_args.scalars[-k - 1]) for k in c_args.order
@@ -178,9 +182,9 @@ class EntryBuilder:
     def _place_of(self, value: Value, places: dict[Value, tuple[str, int | PrimExpr]]) -> tuple[str, int | PrimExpr]:
         root = self._root(value)
         if isinstance(root, Literal) and isinstance(root.expr, Constant):
-            return "constant", list(self.constants).index(id(root.expr.data))
+            return "constant", self._constant_numbers[id(root.expr.data)]
         if isinstance(root, InRegister):
-            return "input", list(self.inputs).index(root.register)
+            return "input", self._input_numbers[root.register]
         return places[root]
 
     # ----------------------------------------------------------------------------------------- variables
