@@ -62,8 +62,8 @@ def build(
 ) -> KernelModule:
     """Compile a PrimFunc, a module of them, or `te` tensors (inputs and outputs, in the order they are passed).
 
-    A PrimFunc that was not scheduled by hand gets a schedule for the target. Raises `DiagnosticError` for kernels that are
-    not well-formed.
+    A PrimFunc that was not scheduled by hand gets a schedule for the target. Raises `DiagnosticError` for kernels that
+    are not well-formed.
     """
     wire()
     found = chosen_target(args if target is None and isinstance(args, str) else target)
