@@ -43,7 +43,17 @@ def matmul(m: Any, n: Any, k: Any, transposed: bool, bias: bool, dtype: str = "f
     return create_prim_func([a, b, v, compute((m, n), lambda i, j: ops.max(c[i, j] + v[j], ops.const(0, dtype)), "d")])
 
 
-SIZES = [(1, 1, 1), (1, 40, 7), (3, 50, 20), (5, 16, 3), (12, 32, 8), (13, 33, 9), (24, 100, 1), (50, 5, 64), (7, 70, 0)]
+SIZES = [
+    (1, 1, 1),
+    (1, 40, 7),
+    (3, 50, 20),
+    (5, 16, 3),
+    (12, 32, 8),
+    (13, 33, 9),
+    (24, 100, 1),
+    (50, 5, 64),
+    (7, 70, 0),
+]
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -72,7 +82,11 @@ def test_symbolic_matmul(symbols: str, target: Target) -> None:
     library = build(decision.func, target, checked=True)
     for m in (0, 1, 4, 5, 23, 64):
         n, k = (70, 19) if symbols == "m" else (33, 19) if symbols == "mn" else (40, 6)
-        a, b, v = random_array((m, k), "float32", 1), random_array((n, k), "float32", 2), random_array((n,), "float32", 3)
+        a, b, v = (
+            random_array((m, k), "float32", 1),
+            random_array((n, k), "float32", 2),
+            random_array((n,), "float32", 3),
+        )
         out = np.zeros((m, n), "float32")
         assert call(library, decision.func, a, b, v, out) is None
         np.testing.assert_allclose(out, np.maximum(a @ b.T + v, 0), rtol=1e-4, atol=1e-5)
@@ -126,7 +140,13 @@ def convolution(n: Any, ic: int, size: int, oc: int, window: int, stride: int, p
 
 @pytest.mark.parametrize(
     "case",
-    [(1, 3, 8, 5, 3, 1, 1), (2, 4, 9, 13, 3, 2, 1), (1, 2, 7, 24, 1, 1, 0), (3, 5, 11, 6, 5, 3, 2), (1, 1, 40, 2, 3, 1, 0)],
+    [
+        (1, 3, 8, 5, 3, 1, 1),
+        (2, 4, 9, 13, 3, 2, 1),
+        (1, 2, 7, 24, 1, 1, 0),
+        (3, 5, 11, 6, 5, 3, 2),
+        (1, 1, 40, 2, 3, 1, 0),
+    ],
 )
 @pytest.mark.parametrize("symbolic", [False, True])
 @pytest.mark.parametrize("target", [HOST, THREADS])

@@ -1,4 +1,4 @@
-"""Moving a block under a loop of its reader (or of its producer): only what that loop's body needs is computed there."""
+"""Moving a block under a loop of its reader or producer: only what that loop's body needs is computed there."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _moved(
 
 
 def _nest(realize: st.BlockRealize, wanted: list[BufferRegion], before: bool) -> st.Stmt:
-    """Loops over the part of the block's axes that `wanted` asks for; axes it does not fix run over their whole range."""
+    """Loops over the part of the block's axes that `wanted` asks for; axes it does not fix run over their range."""
     block = realize.block
     ranges: dict[tir.Var, Range] = {}
     for region in wanted:
