@@ -62,6 +62,7 @@ class NativeFunction:
         self._remembered: dict[Any, Sizes] = {}
         self._pack = struct.Struct(f"={len(plan.inputs) + len(plan.outputs) + self._has_arena}Q").pack
         self._result = None if plan.is_single else plan.result
+        self._shared = _mentioned_twice(plan.result)
         self.kernel_address: Callable[[str], int] | None = getattr(library, "address", None)
 
     # ------------------------------------------------------------------------------------------- calls
@@ -147,7 +148,15 @@ class NativeFunction:
         check_signature(found, [i.info for i in inputs], names, Matcher(heap, self.plan.variables), self.name)
         raise fail("value-mismatch", f"{self.name}: expected tensors")
 
+    def _view_dims(self, dims: Sequence[DimExpr], values: tuple[Any, ...]) -> tuple[int, ...]:
+        if all(isinstance(d, int) for d in dims):
+            return tuple(dims)
+        count = self._input_count
+        sizes = self._remembered[(*[v.shape for v in values[:count]], values[count:])]
+        return compile_dims(dims)(sizes.variables)
+
     def _structure(self, result: Any, outputs: list[NDArray], values: tuple[Any, ...]) -> Any:
+        """What `result` says."""
         if isinstance(result, int):
             return outputs[result]
         match result:
@@ -157,6 +166,11 @@ class NativeFunction:
                 return NDArray(self._constants[index].copy())
             case ["tuple", fields]:
                 return tuple([self._structure(f, outputs, values) for f in fields])
+            case ["view", source, dims]:
+                is_shared = not isinstance(source, int) or source in self._shared
+                tensor = self._structure(source, outputs, values)
+                array = tensor.data.reshape(self._view_dims(dims, values))
+                return NDArray(array.copy() if is_shared else array)
             case _:
                 pass
         raise fail("executable-corrupt", f"{self.name}: {result!r} is no result of a native function")
@@ -186,6 +200,23 @@ class NativeFunction:
 
 
 _empty = np.empty
+
+
+def _mentioned_twice(result: Any) -> frozenset[int]:
+    """The outputs that a result mentions more than once: views of them are copies."""
+    counts: dict[int, int] = {}
+    work = [result]
+    while work:
+        item = work.pop()
+        if isinstance(item, int):
+            counts[item] = counts.get(item, 0) + 1
+        elif item[0] == "tuple":
+            work.extend(item[1])
+        elif item[0] == "view":
+            work.append(item[1])
+    return frozenset(number for number, count in counts.items() if count > 1)
+
+
 _pointer = ctypes.c_void_p
 _integer = ctypes.c_int64
 

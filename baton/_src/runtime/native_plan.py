@@ -70,9 +70,11 @@ class DimCondition:
 
 @dataclass(frozen=True)
 class NativePlan:
-    """See the module's docstring. `result` is the returned value: an output's index, ``["input", i]``, ``["const", i]``
-    (a fresh copy), ``["view", source, dims]`` (the same memory under another shape), or ``["tuple", [...]]`` of
-    such."""
+    """See the module's docstring.
+
+    `result` is the returned value: an output's index, ``["input", i]``, ``["const", i]`` (a fresh copy), ``["view",
+    source, dims]`` (the same under another shape, copied if the source is given out as well), or ``["tuple", [...]]`` of such.
+    """
 
     name: str
     symbol: str

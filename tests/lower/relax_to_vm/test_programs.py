@@ -289,6 +289,39 @@ class M:
 
 
 @both_modes
+@pytest.mark.parametrize("pipeline", ["default", "plain"])
+def test_results_that_are_views_share_nothing(mode: str, pipeline: str) -> None:
+    """A tensor and its reshape, both returned: writing one leaves the other."""
+    vm = machine(
+        """
+@I.ir_module
+class M:
+    @R.function
+    def main(x: R.Tensor(("n", 3), "float32")):
+        n = T.int64()
+        with R.dataflow():
+            a = R.add(x, x)
+            b = R.reshape(a, R.shape([3, n]))
+            c = R.reshape(b, R.shape([n * 3]))
+            d = R.reshape(x, R.shape([n * 3]))
+            R.output(a, b, c, d)
+        return (b, a, c, d)
+""",
+        mode,
+        pipeline,
+    )
+    x = np.arange(6, dtype="float32").reshape(2, 3)
+    found = vm["main"](x)
+    for index, shape in enumerate(((3, 2), (2, 3), (6,), (6,))):
+        factor = 1 if index == 3 else 2
+        np.testing.assert_array_equal(found[index].data, (x * factor).reshape(shape))
+    found[1].data[...] = -1
+    assert all((found[i].data >= 0).all() for i in (0, 2, 3))
+    found[3].data[...] = -2
+    assert (x >= 0).all()
+
+
+@both_modes
 def test_reshapes_inside_cost_no_kernel(mode: str) -> None:
     vm = machine(
         """

@@ -303,7 +303,9 @@ class FunctionLowering:
             case View(source=source, info=info):
                 shape = self.operand(self.value(info.shape))
                 tensor = self.operand(source)
-                return self.scope.call_into("vm.builtin.reshape", [tensor, shape])
+                # A value that leaves its run of kernels must not share memory with another one.
+                view = self.scope.call_into("vm.builtin.reshape", [tensor, shape])
+                return self.scope.call_into("vm.builtin.copy", [self.program.builder.r(view)])
             case Pending():
                 raise InternalError(f"lowering {self.name}: {found.node.name} is used before it is emitted")
             case Fields(fields=fields):

@@ -54,6 +54,8 @@ class Entry:
     function: PrimFunc
     inputs: tuple[InRegister, ...]
     scalars: tuple[Var, ...]
+    variables: tuple[Var, ...]
+    """All shape variables, by slot; the first ones are the scalars."""
     constants: tuple[Constant, ...]
     memory: MemoryPlan
 
@@ -132,7 +134,7 @@ class EntryBuilder:
         )
         function = PrimFunc([words.table], SeqStmt(tuple(body)), attrs={"global_symbol": self.name})
         registers = tuple(v for _, v in self.inputs.values())
-        return Entry(plan, function, registers, scalars, tuple(self.constants.values()), memory)
+        return Entry(plan, function, registers, scalars, tuple(slots), tuple(self.constants.values()), memory)
 
     # -------------------------------------------------------------------------------------------- memory
 

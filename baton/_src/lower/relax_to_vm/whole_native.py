@@ -13,9 +13,11 @@ from baton._src.lower.relax_to_vm.abstract_values import (
     Pending,
     Value,
     View,
+    memory_of,
     resolve,
 )
 from baton._src.lower.relax_to_vm.cast_conditions import CastCondition, cast_conditions, is_narrowed
+from baton._src.lower.relax_to_vm.dims import to_dim_expr
 from baton._src.lower.relax_to_vm.infos import to_value_info
 from baton._src.lower.relax_to_vm.kernel_calls import as_kernel_call, as_view
 from baton._src.lower.relax_to_vm.native_entry import EntryBuilder, live_calls
@@ -36,6 +38,7 @@ from baton._src.relax.nodes import (
 )
 from baton._src.relax.struct_info import ObjectStructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.support.diagnostics import InternalError
+from baton._src.tir.expr import Var as TirVar
 
 
 def as_whole_native(program: Program, name: str, function: Function, public: bool) -> bool:
@@ -56,7 +59,8 @@ def as_whole_native(program: Program, name: str, function: Function, public: boo
     if entry.scalars or len(entry.inputs) != len(params):
         return False
     places = {p: i for i, p in enumerate(outputs)}
-    shown = _result(result, places, [v for _, v in params], list(builder.constants))
+    slots = {v: i for i, v in enumerate(entry.variables)}
+    shown = _result(result, places, [v for _, v in params], list(builder.constants), slots)
     for call in live:
         program.use_kernel(call.kernel, call.function)
     program.add_entry(
@@ -160,8 +164,7 @@ def _result_fits(program: Program, function: Function) -> bool:
 
 def _only_tensors(result: Value) -> bool:
     leaves = _leaves(result)
-    literals = [v for v in leaves if isinstance(v, Literal) and not isinstance(v.expr, Constant)]
-    return not literals and not any(isinstance(v, View) for v in leaves)
+    return not any(isinstance(v, Literal) and not isinstance(v.expr, Constant) for v in map(memory_of, leaves))
 
 
 def _leaves(result: Value) -> list[Value]:
@@ -178,14 +181,21 @@ def _leaves(result: Value) -> list[Value]:
 
 def _outputs(result: Value) -> list[Pending]:
     """Results computed by kernels; one written into an argument's memory counts too."""
-    return list(dict.fromkeys(v for v in _leaves(result) if isinstance(v, Pending)))
+    return list(dict.fromkeys(v for v in map(memory_of, _leaves(result)) if isinstance(v, Pending)))
 
 
 def _constants(result: Value) -> list[Constant]:
-    return [v.expr for v in _leaves(result) if isinstance(v, Literal) and isinstance(v.expr, Constant)]
+    memories = map(memory_of, _leaves(result))
+    return [v.expr for v in memories if isinstance(v, Literal) and isinstance(v.expr, Constant)]
 
 
-def _result(value: Value, outputs: dict[Pending, int], params: list[InRegister], constants: list[int]) -> Any:
+def _result(
+    value: Value,
+    outputs: dict[Pending, int],
+    params: list[InRegister],
+    constants: list[int],
+    slots: dict[TirVar, int],
+) -> Any:
     """The plan's description of the returned value."""
     match value:
         case Pending():
@@ -193,7 +203,10 @@ def _result(value: Value, outputs: dict[Pending, int], params: list[InRegister],
         case InRegister():
             return ["input", params.index(value)]
         case Fields(fields=fields):
-            return ["tuple", [_result(f, outputs, params, constants) for f in fields]]
+            return ["tuple", [_result(f, outputs, params, constants, slots) for f in fields]]
+        case View(info=info):
+            source = _result(memory_of(value), outputs, params, constants, slots)
+            return ["view", source, [to_dim_expr(d, slots) for d in info.shape.values]]
         case Literal(expr=Constant() as constant):
             return ["const", constants.index(id(constant.data))]
         case _:
