@@ -141,7 +141,9 @@ class BlockBuilder:
         return opened.result
 
     def add_func(self, func: Any, func_name: str) -> GlobalVar:
-        """Add a function or PrimFunc under a name like `func_name`; one that is there already is used again."""
+        """Add a function under a name like `func_name`; a private one that is there already is used again."""
+        if isinstance(func, Function) and "global_symbol" in func.attrs:
+            return self._define(GlobalVar(self.get_unique_name(func_name)), func)
         known = self._known_functions(type(func))
         key = structural_hash(func)
         for var in known.get(key, ()):
@@ -149,8 +151,7 @@ class BlockBuilder:
                 return var
         var = GlobalVar(self.get_unique_name(func_name))
         known.setdefault(key, []).append(var)
-        self._define(var, func)
-        return var
+        return self._define(var, func)
 
     def update_func(self, gv: GlobalVar, updated_func: Any) -> None:
         """Define `gv` anew (or for the first time)."""
@@ -158,9 +159,10 @@ class BlockBuilder:
         self._global_names.add(gv.name_hint)
         self._define(gv, updated_func)
 
-    def _define(self, var: GlobalVar, function: Any) -> None:
+    def _define(self, var: GlobalVar, function: Any) -> GlobalVar:
         self.context.functions[var] = function
         set_note(var, "struct_info_", function_info(function))
+        return var
 
     def _known_functions(self, kind: type) -> dict[int, list[GlobalVar]]:
         """The functions of one class by structural hash, worked out when first asked for."""

@@ -268,7 +268,7 @@ class SeqExpr(Expr):
 
 @node
 class Function(Expr):
-    """A function or closure. `attrs["global_symbol"]` makes it public, `attrs["relax.force_pure"]` vouches for purity."""
+    """A function or closure. `attrs["global_symbol"]` makes it public, `"relax.force_pure"` vouches for purity."""
 
     params: tuple[Var, ...] = binder()
     body: Any = part(kw_only=True)

@@ -63,7 +63,7 @@ class ShapeStructInfo(StructInfo):
 
 @node
 class TensorStructInfo(StructInfo):
-    """A tensor. `shape` is a `ShapeExpr`, a variable holding a shape, or None (unknown), as VOID dtype and ndim -1 are."""
+    """A tensor. `shape` is a `ShapeExpr`, a variable holding a shape, or None (unknown), like VOID dtype, ndim -1."""
 
     shape: Any = match_part(kw_only=True, default=None)
     dtype: DataType = part(kw_only=True, default=VOID)

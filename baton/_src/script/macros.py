@@ -1,4 +1,4 @@
-"""`@R.macro`: statements read anew wherever the macro is called, with its parameters bound to the arguments.
+"""`@R.macro`: statements read anew wherever the macro is called, parameters bound to arguments.
 
 A hygienic macro (the default) sees the names of the place it was defined in, another one those of the place of the call.
 """
