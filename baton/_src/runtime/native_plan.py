@@ -73,8 +73,8 @@ class NativePlan:
     """See the module's docstring.
 
     `result` is the returned value: an output's index, ``["input", i]``, ``["const", i]`` (a fresh copy), ``["view",
-    source, dims]`` (the same under another shape, copied if the source is given out as well), or ``["tuple", [...]]`` of such.
-    """
+    source, dims]`` (the same under another shape, copied if the source is given out as well), or ``["tuple", [...]]``
+    of such. """
 
     name: str
     symbol: str
