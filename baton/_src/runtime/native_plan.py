@@ -74,7 +74,8 @@ class NativePlan:
 
     `result` is the returned value: an output's index, ``["input", i]``, ``["const", i]`` (a fresh copy), ``["view",
     source, dims]`` (the same under another shape, copied if the source is given out as well), or ``["tuple", [...]]``
-    of such. """
+    of such.
+    """
 
     name: str
     symbol: str
