@@ -362,12 +362,8 @@ def test_block_builder() -> None:
             builder.emit_output(out)
         with pytest.raises(DiagnosticError, match="opened inside"), builder.function("g", []):
             pass
-        te = builder.emit_te(
-            lambda a: compute(a.shape, lambda *i: a(*i) + 1.0, name="B"), out, primfunc_name_hint="inc"
-        )
-        again = builder.emit_te(
-            lambda a: compute(a.shape, lambda *i: a(*i) + 1.0, name="B"), te, primfunc_name_hint="inc"
-        )
+        te = builder.emit_te(increase, out)
+        again = builder.emit_te(increase, te)
         builder.emit_func_output((te, again))
         with pytest.raises(DiagnosticError, match="twice"):
             builder.emit_func_output(te)

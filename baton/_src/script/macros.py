@@ -1,6 +1,6 @@
 """`@R.macro`: statements read anew wherever the macro is called, parameters bound to arguments.
 
-A hygienic macro (the default) sees the names of the place it was defined in, another one those of the place of the call.
+A hygienic macro (the default) sees the names of the place it was defined in, another one those of the call.
 """
 
 from __future__ import annotations
