@@ -55,7 +55,14 @@ class Build:
         if None not in types and node.op.definition is not None:
             constants = [a.data.data if isinstance(a, Constant) else None for a in node.args]
             set_note(node, "checked_type_", self._rule.quick(node.op, types, node.attrs, constants, node.span))
+            set_note(node, "struct_info_", to_info(node.checked_type_))
         return node
+
+    def describe(self, *values: Any) -> None:
+        """Let operators' rules, which serve both languages, ask these values for `struct_info`: they get the info."""
+        for value in values:
+            if value.checked_type_ is not None and value.struct_info_ is None:
+                set_note(value, "struct_info_", to_info(value.checked_type_))
 
     def const(self, value: Any, dtype: object = None) -> Constant:
         """A constant tensor."""

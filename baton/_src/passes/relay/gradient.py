@@ -138,6 +138,7 @@ class _Reverse:
         rule = node.op.definition.gradient
         if isinstance(rule, NotApplicable):
             raise fail("relay-gradient", f"{node.op.name} has no gradient: {rule.why}", span=node.span)
+        self._build.describe(node, grad, *node.args)
         found = rule(self._build, node.args, node.attrs, node, grad)
         for arg, piece in zip(node.args, found):
             self._add(arg, piece)

@@ -42,6 +42,7 @@ class SimplifyInference(RelayFunctionPass):
             if not isinstance(new, Call) or name is None:
                 return None
             if name in DECOMPOSED:
+                build.describe(*new.args)
                 return new.op.definition.decompose(build, new.args, new.attrs, build.info(old))
             simplify = _RULES.get(name)
             return simplify(build, new) if simplify is not None else None

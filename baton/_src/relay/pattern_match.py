@@ -1,0 +1,223 @@
+"""Does an expression match a pattern, and which parts match which?
+
+Operands of commutative operators may be in either order. Alternatives are tried in order; what a failed one assumed is
+forgotten. Depth is that of the pattern, never of the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from baton._src.ir.expr import Op
+from baton._src.ir.structural import structural_equal
+from baton._src.ir.types import TensorType
+from baton._src.relay.expressions import parts, walk
+from baton._src.relay.nodes import Call, Constant, Function, If, Let, Tuple, TupleGetItem, Var
+from baton._src.relay.patterns import (
+    AltPattern,
+    AttrPattern,
+    CallPattern,
+    ConstantPattern,
+    DataTypePattern,
+    DFPattern,
+    DominatorPattern,
+    ExprPattern,
+    FunctionPattern,
+    IfPattern,
+    LetPattern,
+    OpPattern,
+    ShapePattern,
+    TupleGetItemPattern,
+    TuplePattern,
+    TypePattern,
+    VarPattern,
+    WildcardPattern,
+    tensor_type,
+)
+from baton._src.tir.expr import FloatImm, IntImm, StringImm
+
+Bindings = Mapping[Any, Any]
+COMMUTATIVE = frozenset(
+    ("add", "multiply", "maximum", "minimum", "equal", "not_equal", "logical_and", "logical_or", "logical_xor")
+)
+
+
+def match(pattern: DFPattern, expr: Any, root: Any = None) -> dict[Any, Any] | None:
+    """What each pattern matched, or None. `root` is the program around `expr`, which dominators look at."""
+    matcher = Matcher(root if root is not None else expr)
+    return matcher.match(pattern, expr)
+
+
+class Matcher:
+    """Matching within one program, whose users of nodes are worked out once."""
+
+    def __init__(self, root: Any) -> None:
+        self._root = root
+        self._users: dict[Any, list[Any]] | None = None
+
+    def match(self, pattern: DFPattern, expr: Any) -> dict[Any, Any] | None:
+        found = next(self._try(pattern, expr, {}), None)
+        return None if found is None else dict(found)
+
+    def _try(self, pattern: Any, expr: Any, known: Bindings) -> Iterator[Bindings]:
+        """Every way to match, as what is bound then."""
+        if pattern in known:
+            if known[pattern] is expr or (
+                isinstance(pattern, ConstantPattern) and structural_equal(known[pattern], expr)
+            ):
+                yield known
+            return
+        for found in self._ways(pattern, expr, known):
+            yield {**found, pattern: expr}
+
+    def _ways(self, pattern: Any, expr: Any, known: Bindings) -> Iterator[Bindings]:
+        match pattern:
+            case WildcardPattern():
+                yield from self._try(pattern.target[0], expr, known) if pattern.target else (known,)
+            case OpPattern():
+                yield from (known,) if isinstance(expr, Op) and expr.name == pattern.name else ()
+            case VarPattern():
+                fits = isinstance(expr, Var) and pattern.name in ("", expr.name_hint)
+                yield from (known,) if fits else ()
+            case ConstantPattern():
+                yield from (known,) if isinstance(expr, Constant) else ()
+            case ExprPattern():
+                yield from (known,) if expr is pattern.expr or structural_equal(expr, pattern.expr) else ()
+            case AltPattern():
+                yield from self._try(pattern.left, expr, known)
+                yield from self._try(pattern.right, expr, known)
+            case AttrPattern():
+                if _has_attrs(expr, pattern.attrs):
+                    yield from self._try(pattern.pattern, expr, known)
+            case TypePattern() | DataTypePattern() | ShapePattern():
+                if _has_type(expr, pattern):
+                    yield from self._try(pattern.pattern, expr, known)
+            case DominatorPattern():
+                yield from self._dominated(pattern, expr, known)
+            case _:
+                yield from self._compound(pattern, expr, known)
+
+    def _compound(self, pattern: Any, expr: Any, known: Bindings) -> Iterator[Bindings]:
+        match pattern, expr:
+            case CallPattern(), Call():
+                yield from self._call(pattern, expr, known)
+            case TuplePattern(), Tuple():
+                if pattern.fields is None:
+                    yield known
+                else:
+                    yield from self._all(pattern.fields, expr.fields, known)
+            case TupleGetItemPattern(), TupleGetItem():
+                if pattern.index in (-1, expr.index):
+                    yield from self._try(pattern.tuple, expr.tuple_value, known)
+            case IfPattern(), If():
+                wanted = (pattern.cond, pattern.true_branch, pattern.false_branch)
+                yield from self._all(wanted, (expr.cond, expr.true_branch, expr.false_branch), known)
+            case LetPattern(), Let():
+                yield from self._all(
+                    (pattern.var, pattern.value, pattern.body), (expr.var, expr.value, expr.body), known
+                )
+            case FunctionPattern(), Function():
+                params = pattern.params if pattern.params is not None else ()
+                given = expr.params if pattern.params is not None else ()
+                yield from self._all((*params, pattern.body), (*given, expr.body), known)
+
+    def _call(self, pattern: CallPattern, expr: Call, known: Bindings) -> Iterator[Bindings]:
+        for found in self._try(pattern.op, expr.op, known):
+            if pattern.args is None:
+                yield found
+                continue
+            yield from self._all(pattern.args, expr.args, found)
+            if len(expr.args) == 2 and getattr(expr.op, "name", "") in COMMUTATIVE:
+                yield from self._all(pattern.args, tuple(reversed(expr.args)), found)
+
+    def _all(self, patterns: tuple[Any, ...], exprs: tuple[Any, ...], known: Bindings) -> Iterator[Bindings]:
+        if len(patterns) != len(exprs):
+            return
+        if not patterns:
+            yield known
+            return
+        for found in self._try(patterns[0], exprs[0], known):
+            yield from self._all(patterns[1:], exprs[1:], found)
+
+    # ---- dominators
+
+    def _dominated(self, pattern: DominatorPattern, expr: Any, known: Bindings) -> Iterator[Bindings]:
+        for found in self._try(pattern.child, expr, known):
+            for parent, bound in self._parents(pattern, expr, found):
+                if self._all_lead_to(pattern, parent, expr):
+                    yield bound
+
+    def _parents(self, pattern: DominatorPattern, child: Any, known: Bindings) -> Iterator[tuple[Any, Bindings]]:
+        """Matches of the parent that are reached from the child through the path."""
+        work, seen = list(parts(child)), set()
+        while work:
+            node = work.pop(0)
+            if node in seen or isinstance(node, Op):
+                continue
+            seen.add(node)
+            bound = next(self._try(pattern.parent, node, known), None)
+            if bound is not None:
+                yield node, bound
+            elif next(self._try(pattern.path, node, {}), None) is not None:
+                work.extend(parts(node))
+
+    def _all_lead_to(self, pattern: DominatorPattern, parent: Any, child: Any) -> bool:
+        """Every use of the parent, and of what is computed from it, ends in the child along the path."""
+        work, seen = [parent], {parent}
+        while work:
+            node = work.pop()
+            users = self._uses().get(node, ())
+            if not users:
+                return False
+            for user in users:
+                if user is child or user in seen:
+                    continue
+                if next(self._try(pattern.path, user, {}), None) is None:
+                    return False
+                seen.add(user)
+                work.append(user)
+        return True
+
+    def _uses(self) -> dict[Any, list[Any]]:
+        if self._users is None:
+            self._users = {}
+            for node in walk(self._root):
+                for part in parts(node):
+                    self._users.setdefault(part, []).append(node)
+        return self._users
+
+
+def _has_attrs(expr: Any, wanted: Mapping[str, Any]) -> bool:
+    """Of a call: its attributes, or columns of its operator; of a function: its attributes."""
+    given = getattr(expr, "attrs", None)
+    definition = getattr(getattr(expr, "op", expr), "definition", None)
+    for name, content in wanted.items():
+        found = given.get(name, _MISSING) if given is not None else _MISSING
+        if found is _MISSING and name == "TOpPattern" and definition is not None:
+            found = definition.fusion
+        if found is _MISSING or _plain(found) != _plain(content):
+            return False
+    return True
+
+
+def _plain(content: Any) -> Any:
+    if isinstance(content, (list, tuple)):
+        return tuple(_plain(c) for c in content)
+    return (
+        getattr(content, "value", content) if type(content).__name__ in ("IntImm", "FloatImm", "StringImm") else content
+    )
+
+
+_MISSING = object()
+
+
+def _has_type(expr: Any, pattern: Any) -> bool:
+    type_ = tensor_type(expr)
+    if isinstance(pattern, TypePattern):
+        return structural_equal(type_, pattern.type)
+    if not isinstance(type_, TensorType):
+        return False
+    if isinstance(pattern, DataTypePattern):
+        return bool(type_.dtype == pattern.dtype)
+    return structural_equal(type_.shape, pattern.shape)

@@ -1,0 +1,270 @@
+"""The pattern language over Relay programs (`tvm.relay.dataflow_pattern`): what patterns say.
+
+    conv = is_op("nn.conv2d")(wildcard(), is_constant())
+    relu = is_op("nn.relu")(conv | is_op("add")(conv, wildcard()))
+    relu.match(expr);  relu.partition(expr);  rewrite(callback, expr)
+
+Patterns are plain objects; one that occurs twice must match the same expression both times. `pattern_match` decides,
+`pattern_rewrite` rewrites and partitions. Source: facts relay-language §11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from baton._src.ir.types import TensorType, Type
+from baton._src.support.diagnostics import fail
+from baton._src.tir.expr import literal
+from baton._src.values.dtype import DataType
+
+
+class DFPattern:
+    """Any pattern; compared by identity."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any) -> CallPattern:
+        """A call of what this matches. `p(None)` allows any arguments."""
+        return CallPattern(self, None if args == (None,) else tuple(args))
+
+    def __or__(self, other: DFPattern) -> AltPattern:
+        return AltPattern(self, other)
+
+    def __add__(self, other: DFPattern) -> CallPattern:
+        return is_op("add")(self, other)
+
+    def __sub__(self, other: DFPattern) -> CallPattern:
+        return is_op("subtract")(self, other)
+
+    def __mul__(self, other: DFPattern) -> CallPattern:
+        return is_op("multiply")(self, other)
+
+    def __truediv__(self, other: DFPattern) -> CallPattern:
+        return is_op("divide")(self, other)
+
+    def has_attr(self, attrs: Mapping[str, Any]) -> AttrPattern:
+        """With these attributes, among others."""
+        return AttrPattern(self, dict(attrs))
+
+    def has_type(self, type_: Type) -> TypePattern:
+        return TypePattern(self, type_)
+
+    def has_dtype(self, dtype: object) -> DataTypePattern:
+        return DataTypePattern(self, DataType(dtype))
+
+    def has_shape(self, shape: Any) -> ShapePattern:
+        return ShapePattern(self, tuple(literal(d) for d in shape))
+
+    def optional(self, option: Callable[[DFPattern], DFPattern]) -> AltPattern:
+        """This, or `option` of this around it."""
+        return AltPattern(option(self), self)
+
+    def dominates(self, parent: DFPattern, path: DFPattern | None = None) -> DominatorPattern:
+        """Everything that flows from `parent` comes here, through nodes that match `path`."""
+        return DominatorPattern(parent, path if path is not None else wildcard(), self)
+
+
+def _pattern(cls: type) -> Any:
+    return dataclass(frozen=True, eq=False)(cls)
+
+
+@_pattern
+class WildcardPattern(DFPattern):
+    """Anything. `redirect_to` gives it a meaning later, for recursive patterns."""
+
+    target: list[DFPattern] = field(default_factory=list)
+
+    def redirect_to(self, pattern: DFPattern) -> None:
+        self.target[:] = [pattern]
+
+
+@_pattern
+class ExprPattern(DFPattern):
+    """Exactly this expression (operators: by name)."""
+
+    expr: Any
+
+
+@_pattern
+class OpPattern(DFPattern):
+    """The operator of this name."""
+
+    name: str
+
+
+@_pattern
+class VarPattern(DFPattern):
+    """A variable, of this name unless empty."""
+
+    name: str = ""
+
+
+@_pattern
+class ConstantPattern(DFPattern):
+    """A constant."""
+
+
+@_pattern
+class CallPattern(DFPattern):
+    """A call; `args` None: of anything."""
+
+    op: DFPattern
+    args: tuple[DFPattern, ...] | None
+
+
+@_pattern
+class FunctionPattern(DFPattern):
+    """A function literal; `params` None: any parameters."""
+
+    params: tuple[DFPattern, ...] | None
+    body: DFPattern
+
+
+@_pattern
+class LetPattern(DFPattern):
+    """A let."""
+
+    var: DFPattern
+    value: DFPattern
+    body: DFPattern
+
+
+@_pattern
+class IfPattern(DFPattern):
+    """An if."""
+
+    cond: DFPattern
+    true_branch: DFPattern
+    false_branch: DFPattern
+
+
+@_pattern
+class TuplePattern(DFPattern):
+    """A tuple; `fields` None: of any length."""
+
+    fields: tuple[DFPattern, ...] | None
+
+
+@_pattern
+class TupleGetItemPattern(DFPattern):
+    """A projection; `index` -1: any."""
+
+    tuple: DFPattern
+    index: int = -1
+
+
+@_pattern
+class AltPattern(DFPattern):
+    """Either."""
+
+    left: DFPattern
+    right: DFPattern
+
+
+@_pattern
+class AttrPattern(DFPattern):
+    """What matches `pattern` and has these attributes (of the call, the function or the operator)."""
+
+    pattern: DFPattern
+    attrs: Mapping[str, Any]
+
+
+@_pattern
+class TypePattern(DFPattern):
+    """What matches `pattern` and has this type."""
+
+    pattern: DFPattern
+    type: Type
+
+
+@_pattern
+class DataTypePattern(DFPattern):
+    """What matches `pattern` and is a tensor of this dtype."""
+
+    pattern: DFPattern
+    dtype: DataType
+
+
+@_pattern
+class ShapePattern(DFPattern):
+    """What matches `pattern` and is a tensor of this shape."""
+
+    pattern: DFPattern
+    shape: Any
+
+
+@_pattern
+class DominatorPattern(DFPattern):
+    """`child`, to which everything leads that flows from `parent`, through `path`."""
+
+    parent: DFPattern
+    path: DFPattern
+    child: DFPattern
+
+
+def wildcard() -> WildcardPattern:
+    """Anything."""
+    return WildcardPattern()
+
+
+def is_var(name: str = "") -> VarPattern:
+    return VarPattern(name)
+
+
+def is_constant() -> ConstantPattern:
+    return ConstantPattern()
+
+
+def is_expr(expr: Any) -> ExprPattern:
+    return ExprPattern(expr)
+
+
+def is_op(name: str) -> OpPattern:
+    return OpPattern(name)
+
+
+def is_tuple(fields: Any = None) -> TuplePattern:
+    return TuplePattern(None if fields is None else tuple(fields))
+
+
+def is_tuple_get_item(tuple_value: DFPattern, index: int | None = None) -> TupleGetItemPattern:
+    return TupleGetItemPattern(tuple_value, -1 if index is None else index)
+
+
+def is_if(cond: DFPattern, true_branch: DFPattern, false_branch: DFPattern) -> IfPattern:
+    return IfPattern(cond, true_branch, false_branch)
+
+
+def is_let(var: DFPattern, value: DFPattern, body: DFPattern) -> LetPattern:
+    return LetPattern(var, value, body)
+
+
+def has_type(type_: Type, pattern: DFPattern | None = None) -> TypePattern:
+    return TypePattern(pattern or wildcard(), type_)
+
+
+def has_dtype(dtype: object, pattern: DFPattern | None = None) -> DataTypePattern:
+    return (pattern or wildcard()).has_dtype(dtype)
+
+
+def has_shape(shape: Any, pattern: DFPattern | None = None) -> ShapePattern:
+    return (pattern or wildcard()).has_shape(shape)
+
+
+def has_attr(attrs: Mapping[str, Any], pattern: DFPattern | None = None) -> AttrPattern:
+    return (pattern or wildcard()).has_attr(attrs)
+
+
+def dominates(parent: DFPattern, path: DFPattern, child: DFPattern) -> DominatorPattern:
+    return DominatorPattern(parent, path, child)
+
+
+def tensor_type(expr: Any) -> TensorType:
+    """The type of an expression that has to be known and a tensor's for a pattern on types."""
+    type_ = expr.checked_type_
+    if type_ is None:
+        raise fail("relay-unchecked", "this pattern asks for types, which are not inferred yet", help="run InferType")
+    found: TensorType = type_
+    return found

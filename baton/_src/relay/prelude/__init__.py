@@ -1,0 +1,1 @@
+"""The Prelude as Relay text (`*.rly`) and its loader, `load`."""

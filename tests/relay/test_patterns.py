@@ -1,0 +1,121 @@
+"""The pattern language: matching, dominators, rewriting to a fixpoint, partitioning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baton._src.ir.structural import structural_equal
+from baton._src.relay.interpreter import Interpreter
+from baton._src.relay.nodes import Call, Constant, Function
+from baton._src.relay.pattern_match import match
+from baton._src.relay.pattern_rewrite import DFPatternCallback, partition, rewrite
+from baton._src.relay.patterns import (
+    FunctionPattern,
+    has_dtype,
+    has_shape,
+    is_constant,
+    is_if,
+    is_let,
+    is_op,
+    is_tuple,
+    is_tuple_get_item,
+    is_var,
+    wildcard,
+)
+from tests.relay.programs import error_of, plain, read
+
+BODY = "fn(%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]) {{ {} }}"
+
+
+def body(text: str) -> Any:
+    return read(BODY.format(text)).body
+
+
+@pytest.mark.rule("RELAY-DFP-1")
+def test_matching() -> None:
+    add = is_op("add")(wildcard(), is_constant())
+    assert match(add, body("%x + 1f"))
+    assert match(add, body("1f + %x"))  # addition commutes
+    assert match(is_tuple([is_var("x"), is_var()]), body("(%x, %y)"))
+    assert match(is_tuple_get_item(wildcard(), 1), body("(%x, %y).1"))
+    assert match(is_if(is_constant(), is_var("x"), wildcard()), body("if (True) { %x } else { %y }"))
+    assert match(is_let(is_var("z"), is_op("exp")(wildcard()), wildcard()), body("let %z = exp(%x); %z"))
+    assert match(is_op("nn.softmax")(wildcard()).has_attr({"axis": 1}), body("nn.softmax(%x, axis=1)"))
+    assert match(has_dtype("float32", has_shape((2, 3))), body("exp(%x)"))
+    assert match(FunctionPattern((is_var("x"), is_var("y")), is_op("exp")(wildcard())), read(BODY.format("exp(%x)")))
+    assert match(is_op("exp")(None), body("exp(%x)"))
+    assert match(is_op("exp")(wildcard()).optional(lambda p: is_op("log")(p)), body("log(exp(%x))"))
+
+
+@pytest.mark.rule("RELAY-DFP-1", rejects=True)
+def test_not_matching() -> None:
+    assert not match(is_op("add")(wildcard(), is_constant()), body("%x + %y"))
+    assert not match(is_op("nn.softmax")(wildcard()).has_attr({"axis": 0}), body("nn.softmax(%x, axis=1)"))
+    assert not match(has_dtype("float16"), body("exp(%x)"))
+    x = wildcard()
+    assert match(x * x, body("%x * %x"))
+    assert not match(x * x, body("%x * %y"))
+
+
+@pytest.mark.rule("RELAY-DFP-2")
+def test_domination() -> None:
+    elementwise = wildcard().has_attr({"TOpPattern": 0}) | wildcard().has_attr({"TOpPattern": 1})
+    pattern = is_op("nn.relu")(wildcard()).dominates(is_op("nn.softmax")(wildcard()), elementwise)
+    assert match(pattern, body("nn.relu(exp(nn.softmax(%x)) + 1f)"))
+
+
+@pytest.mark.rule("RELAY-DFP-2", rejects=True)
+def test_a_path_around() -> None:
+    pattern = is_op("nn.relu")(wildcard()).dominates(is_op("nn.softmax")(wildcard()), wildcard())
+    whole = body("%1 = nn.softmax(%x); (nn.relu(exp(%1)), %1)")
+    assert not match(pattern, whole.fields[0], whole)
+
+
+class _AddZero(DFPatternCallback):
+    """x + 0 is x."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.x, self.zero = wildcard(), is_constant()
+        self.pattern = self.x + self.zero
+
+    def callback(self, pre: Any, post: Any, node_map: Any) -> Any:
+        constant: Constant = node_map[self.zero][0]
+        return node_map[self.x][0] if not constant.data.data.any() else post
+
+
+class _Forever(DFPatternCallback):
+    """Gives a new node every time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pattern = is_op("exp")(wildcard())
+
+    def callback(self, pre: Any, post: Any, node_map: Any) -> Any:
+        return Call(post.op, post.args)
+
+
+@pytest.mark.rule("RELAY-DFP-3")
+def test_rewriting() -> None:
+    function = read(BODY.format("exp(%x + 0f + 0f) + (%y + 0f)"))
+    assert structural_equal(rewrite(_AddZero(), function), read(BODY.format("exp(%x) + %y")))
+
+
+@pytest.mark.rule("RELAY-DFP-3")
+def test_partitioning() -> None:
+    pattern = is_op("nn.relu")(is_op("add")(wildcard(), wildcard()))
+    function = read(BODY.format("exp(nn.relu(%x + %y))"))
+    made = partition(pattern, function, {"Composite": "add_relu"})
+    call = made.body.args[0]
+    assert isinstance(call.op, Function)
+    assert call.op.attrs == {"PartitionedFromPattern": "add_nn.relu_", "Composite": "add_relu"}
+    arg = [[1.0, -2.0, 3.0]] * 2
+    given = np.float32(arg)
+    assert plain(Interpreter().evaluate(made)(given, given)) == plain(Interpreter().evaluate(function)(given, given))
+
+
+def test_an_endless_rewrite_is_an_error() -> None:
+    assert error_of(lambda: rewrite(_Forever(), body("exp(%x)"))).code == "relay-pattern"

@@ -1,0 +1,179 @@
+"""Type inference: generalisation, relations, kinds, ADTs, references, and what is refused with which words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from baton._src.ir.expr import GlobalVar
+from baton._src.ir.module import IRModule
+from baton._src.ops.catalogue import CATALOGUE
+from baton._src.relay.check.infer_type import infer_type
+from baton._src.relay.check.show import show_type
+from baton._src.relay.nodes import Call, Constant, Function, If, Var, var
+from baton._src.values.tensor import array
+from tests.relay.programs import NAT, error_of, read, read_module, run, type_of
+
+POLY = "type List[A] { Cons(A, List[A]), Nil }\ntype Option[A] { Some(A), None }\n"
+
+TYPES = [
+    ("RELAY-FN-6", "fn(%x) { %x }", "fn [t](t) -> t"),
+    (
+        "RELAY-FN-6",
+        "let %f = fn(%x, %y) { add(%x, %y) }; %f(Constant(1, (2,), float32), Constant(1, (2,), float32))",
+        None,
+    ),
+    ("RELAY-POLY-4", "let %id = fn<t : Type>(%x : t) -> t { %x }; (%id(1), %id(True))", "(int32, bool)"),
+    ("RELAY-REL-4", "let %f = (let %x = 2f; fn(%y) { %y * %x }); %f(1f)", "float32"),
+    ("RELAY-CONST-4", "let %x = 2f; let %c = 1; %x + %c", "float32"),
+    ("RELAY-CONST-4", "let %a = 1; %a", "int32"),
+    ("RELAY-TYPE-7", "ref(1)", "ref(int32)"),
+    ("RELAY-CALL-5", "let %id = fn<t : Type>(%x : t) -> t { %x }; %id<Tensor[(), bool]>(True)", "bool"),
+    ("RELAY-REL-8", "less(Constant(1, (2, 1), int32), Constant(1, (3,), int32))", "Tensor[(2, 3), bool]"),
+    ("RELAY-REL-2", "fn(%a, %b) where Broadcast { %a + %b }", None),
+    ("RELAY-LET-2", "let %x : Tensor[(), int32] = 1; %x", "int32"),
+    ("RELAY-TEXT-13", "let %x : _ = 1; %x", "int32"),
+    ("RELAY-IF-6", "if (Constant(1, (2,), int32) == Constant(1, (2,), int32)) {1} else {2}", "int32"),
+]
+
+
+@pytest.mark.parametrize(("text", "wanted"), [pytest.param(t, w, marks=pytest.mark.rule(r)) for r, t, w in TYPES])
+def test_types(text: str, wanted: str | None) -> None:
+    assert wanted is None or type_of(text) == wanted
+    read(text)
+
+
+REFUSED = [
+    (
+        "RELAY-FN-3",
+        "(fn(%x: Tensor[(10), float32]) { %x })(Constant(1, (5,), float32))",
+        "dim 0 is 5 against 10",
+    ),
+    ("RELAY-FN-4", "fn(%x: Tensor[(2), int32]) -> Tensor[(3), int32] { %x }", "2 against 3"),
+    ("RELAY-FN-6", "let %f = fn(%x, %y) { add(%x, %y) }; %f(1f, 1i32)", "float32 and int32"),
+    ("RELAY-POLY-3", "fn<t : Type>(%x : Tensor[t, float32]) { %x }", "kind Type"),
+    ("RELAY-POLY-3", "fn<s : Shape>(%x : s) { %x }", "kind Shape"),
+    ("RELAY-REL-2", "(fn(%a, %b) where Broadcast { %a })((1, 2), 3)", "must be a tensor"),
+    ("RELAY-REL-7", "1f + 1i32", "float32 and int32"),
+    ("RELAY-OP-4", "add(1)", "2 arguments, got 1"),
+    ("RELAY-OP-5", "add((1, 2), 3)", "must be a tensor"),
+    ("RELAY-CALL-2", "let %x = 1; %x(2)", "not a function"),
+    ("RELAY-CALL-3", "let %f = fn(%x, %y) { %x }; %f(1)", "1 arguments for 2"),
+    ("RELAY-CALL-5", "let %id = fn<t : Type>(%x : t) -> t { %x }; %id<Tensor[(), bool]>(1f)", "float32"),
+    ("RELAY-CALL-5", "let %id = fn<t : Type>(%x : t) -> t { %x }; %id<int32, bool>(1)", "2 type arguments for 1"),
+    ("RELAY-CONST-4", "1i64 + 1f", "int64 and float32"),
+    ("RELAY-LET-2", "let %x : Tensor[(2), int32] = 1; %x", "rank"),
+    ("RELAY-IF-2", "if (1) {1} else {2}", "condition"),
+    ("RELAY-IF-2", "fn(%c: Tensor[(2), bool]) { if (%c) {1} else {2} }", "condition"),
+    ("RELAY-IF-4", "if (True) {1f} else {(1f, 2f)}", "branches"),
+    ("RELAY-IF-6", "fn(%x: Tensor[(2), int32]) { if (%x < %x) {1} else {2} }", "condition"),
+    ("RELAY-TYPE-4", "let %f = fn(%x) { %x(%x) }; 1", "contain itself"),
+    ("RELAY-TYPE-5", "fn(%y: Tensor[(3), int32]) { let %x : Tensor[(?, ?), int32] = %y; %x }", "rank 1 against rank 2"),
+    ("RELAY-VAR-2", "@g()", "@g is not defined"),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"), [pytest.param(t, m, marks=pytest.mark.rule(r, rejects=True)) for r, t, m in REFUSED]
+)
+def test_refused(text: str, message: str) -> None:
+    error = error_of(lambda: read(text))
+    assert message in str(error)
+    assert error.code.startswith(("relay-", "op-"))
+
+
+ADT_REFUSED = [
+    ("RELAY-ADT-1", "S(1)"),
+    ("RELAY-ADT-1", "S()"),
+    ("RELAY-MATCH-6", "fn(%v: Nat) { match(%v) { case S(%a, %b) { %a } case _ { %v } } }"),
+    ("RELAY-MATCH-6", "fn(%v: Nat) { match(%v) { case Cons(%h, %t) { 1 } case _ { 2 } } }"),
+    ("RELAY-MATCH-6", "fn(%v: int32) { match(%v) { case S(%n) { 1 } case _ { 2 } } }"),
+    ("RELAY-MATCH-9", "fn(%v: Nat) { match(%v) { case Z() { 1 } case S(%n) { %n } } }"),
+    ("RELAY-MATCH-10", "match((1, Z())) { case (%a, %b, %c) { %a } }"),
+    ("RELAY-ADT-8", "fn(%v: List[]) { %v }"),
+    ("RELAY-ADT-8", "fn(%v: List[int32, bool]) { %v }"),
+    ("RELAY-TYPE-6", "let %d = None(); ()"),
+]
+
+
+@pytest.mark.parametrize(("text"), [pytest.param(t, marks=pytest.mark.rule(r, rejects=True)) for r, t in ADT_REFUSED])
+def test_adts_refused(text: str) -> None:
+    module = read_module(NAT + POLY)
+    assert error_of(lambda: read(text, module)).code.startswith("relay-")
+
+
+@pytest.mark.rule("RELAY-MATCH-7", rejects=True)
+@pytest.mark.rule("RELAY-MATCH-11", rejects=True)
+def test_missing_cases_are_named() -> None:
+    module = read_module(NAT)
+    for clauses, missing in (("S(%n) => %n", "Z()"), ("Z => Z, S(S(%n)) => %n", "S(Z())")):
+        error = error_of(lambda c=clauses: read(f"fn(%v: Nat) {{ match (%v) {{ {c} }} }}", module))
+        assert missing in str(error)
+
+
+@pytest.mark.rule("RELAY-MATCH-7")
+@pytest.mark.rule("RELAY-MATCH-8")
+@pytest.mark.rule("RELAY-MATCH-11")
+def test_matches_that_cover_enough() -> None:
+    module = read_module(NAT)
+    assert run("match?(S(Z())) { case S(%n) { %n } }", module=module) == ("Z",)
+    read("fn(%v: Nat) { match (%v) { Z => 0, S(Z) => 1, S(S(%n)) => 2 } }", module)
+
+
+@pytest.mark.rule("RELAY-MATCH-8", rejects=True)
+def test_no_clause_fits() -> None:
+    error = error_of(lambda: run("match?(Z()) { case S(%n) { %n } }", module=read_module(NAT)))
+    assert error.code == "relay-match-failed"
+
+
+@pytest.mark.rule("RELAY-ADT-4", rejects=True)
+@pytest.mark.rule("RELAY-ADT-7", rejects=True)
+def test_definitions() -> None:
+    assert "no type b" in str(error_of(lambda: read_module("data L<a> { Cs : (b) -> L[a] }")))
+    module = read_module("type A { MkA(int32) }\ntype B { MkB(int32) }")
+    assert "A[]" in str(error_of(lambda: read("(fn(%x: B) { %x })(MkA(1))", module)))
+
+
+@pytest.mark.rule("RELAY-MOD-7")
+def test_declaring_precedes_defining() -> None:
+    later = GlobalVar("later")
+    main = Function([], Call(later, ()))
+    error = error_of(lambda: infer_type(IRModule({"main": main})))
+    assert "@later is not defined" in str(error)
+    module = IRModule({"main": main, later: Function([], Constant(array(1, dtype="int32")))})
+    assert show_type(infer_type(module)["main"].checked_type) == "fn () -> int32"
+
+
+@pytest.mark.rule("RELAY-IF-6", rejects=True)
+def test_trees_from_python_stay_strict() -> None:
+    x = var("x", shape=(2,), dtype="int32")
+    node = If(Call(CATALOGUE.relay("equal"), (x, x)), x, x)
+    assert "condition" in str(error_of(lambda: infer_type(IRModule({"main": Function([x], node)}))))
+
+
+@pytest.mark.rule("RELAY-PASS-18")
+def test_inference_is_incremental_and_idempotent() -> None:
+    module = read_module("def @f(%x: int32) -> int32 { %x + 1 }\ndef @main() { @f(1) }")
+    assert infer_type(module) is module
+    changed = module.with_function(module.get_global_var("f"), read("fn(%x: int32) -> int32 { %x * 2 }"))
+    again = infer_type(changed)
+    assert again["main"] is module["main"]
+
+
+def test_errors_say_where() -> None:
+    error = error_of(lambda: read_module("def @main(%x: float32) {\n  let %y = %x + 1i32;\n  %y\n}"))
+    text = str(error)
+    assert ":2:" in text
+    assert "in function @main" in text
+    assert "^" in text
+
+
+def test_untyped_parameters_are_annotated() -> None:
+    x = Var("x")
+    data = var("data", shape=(1, 3, 8, 8))
+    conv = CATALOGUE.relay("nn.conv2d")
+    attrs = conv.definition.attrs(channels=4, kernel_size=(3, 3))
+    module = infer_type(IRModule({"main": Function([data, x], Call(conv, (data, x), attrs))}))
+    annotation: Any = module["main"].params[1].type_annotation
+    assert show_type(annotation) == "Tensor[(4, 3, 3, 3), float32]"
