@@ -162,8 +162,7 @@ def test_lifted_expressions() -> None:
 @pytest.mark.rule("RELAY-VAR-7")
 def test_inlining() -> None:
     text = (
-        "def @f(%x: float32, Inline=1) -> float32 { let %y = %x + %x; %y * %x }\n"
-    text += "def @main(%a: float32) { @f(@f(%a)) }"
+        "def @f(%x: float32, Inline=1) -> float32 { let %y = %x + %x; %y * %x }\ndef @main(%a: float32) { @f(@f(%a)) }"
     )
     before = read_module(text)
     after = Inline()(before)
