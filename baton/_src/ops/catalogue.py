@@ -30,6 +30,7 @@ from baton._src.ops.index.sequences import SEQUENCES
 from baton._src.ops.index.sorting import SORTS
 from baton._src.ops.index.take import TAKES
 from baton._src.ops.index.tensor_indices import TENSOR_INDICES
+from baton._src.ops.index.writing import WRITINGS
 from baton._src.ops.linalg.dense import BATCH_MATMUL, DENSE, RELAY_MATMUL
 from baton._src.ops.linalg.einsum import EINSUMS
 from baton._src.ops.linalg.matmul import MATMUL
@@ -55,6 +56,7 @@ from baton._src.ops.random.threefry import THREEFRY
 from baton._src.ops.reduce.arg_extrema import ARG_EXTREMA
 from baton._src.ops.reduce.folds import FOLDS
 from baton._src.ops.shape.axes_moved import MOVED
+from baton._src.ops.shape.block_space import BLOCK_SPACE
 from baton._src.ops.shape.creation import CREATIONS
 from baton._src.ops.shape.dynamic_slicing import DYNAMIC_SLICES
 from baton._src.ops.shape.expansion import EXPANSIONS
@@ -85,7 +87,7 @@ INDEX: tuple[OpDef[Any], ...] = (
     *DATA_DEPENDENT,
     *TENSOR_INDICES,
 )
-SAMPLING: tuple[OpDef[Any], ...] = (*GRID_SAMPLING, *CROPS, *THREEFRY)
+SAMPLING: tuple[OpDef[Any], ...] = (*GRID_SAMPLING, *CROPS, *THREEFRY, *WRITINGS, *BLOCK_SPACE)
 NN: tuple[OpDef[Any], ...] = (
     SOFTMAX,
     LOG_SOFTMAX,

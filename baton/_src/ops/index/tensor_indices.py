@@ -28,7 +28,7 @@ from baton._src.te.computation import extern
 from baton._src.tir.stmt import Stmt
 
 
-def _indexed(call: OpCall[Any], x: TensorInfo, indices: list[TensorInfo]) -> Info:
+def indexed_info(call: OpCall[Any], x: TensorInfo, indices: list[TensorInfo]) -> Info:
     if not indices:
         call.fail("needs at least one tensor of indices", code="op-argument")
     for at in indices:
@@ -47,7 +47,7 @@ def _indexed(call: OpCall[Any], x: TensorInfo, indices: list[TensorInfo]) -> Inf
     return TensorInfo((*common, *x.shape[len(indices) :]), x.dtype, vdevice=x.vdevice)
 
 
-def _tensors(call: OpCall[Any], position: int) -> list[TensorInfo]:
+def index_tensors(call: OpCall[Any], position: int) -> list[TensorInfo]:
     found = call.args[position]
     fields = found.fields if isinstance(found, TupleInfo) else ()
     tensors = [f for f in fields if isinstance(f, TensorInfo)]
@@ -58,13 +58,13 @@ def _tensors(call: OpCall[Any], position: int) -> list[TensorInfo]:
 
 def infer_index_tensor(call: OpCall[Any]) -> Info:
     """The common shape of the indices, then what they leave of the data's."""
-    return _indexed(call, call.tensor(0), _tensors(call, 1))
+    return indexed_info(call, call.tensor(0), index_tensors(call, 1))
 
 
 def infer_adv_index(call: OpCall[Any]) -> Info:
     """The same; the data comes first in the tuple."""
-    first, *rest = _tensors(call, 0)
-    return _indexed(call, first, rest)
+    first, *rest = index_tensors(call, 0)
+    return indexed_info(call, first, rest)
 
 
 def indexed(x: k.Tensor, indices: Any, shape: Any) -> k.Tensor:

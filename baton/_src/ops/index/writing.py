@@ -1,1 +1,209 @@
-"""Being written (second ops engineer)."""
+"""Writing at places: index_put (by tensors of indices) and slice_scatter (into a slice of one axis).
+
+    index_put(data, (i, j), values)          out = data; out[i[p...], j[p...], k...] = (or +=) values[p..., k...]
+    slice_scatter(x, src, start, end, step)  out = x; out[..., start:end:step, ...] = src
+
+Values broadcast. With repeated indices the last value stays, or all are added up (`accumulate`).
+Source: facts relax-ops-passes-vm §1 (manipulate).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, PrimInfo, TensorInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.axes import from_front, normal_axis
+from baton._src.ops.broadcasting import broadcast_shapes
+from baton._src.ops.dims import show_shape
+from baton._src.ops.index.gathering import from_either_end
+from baton._src.ops.index.tensor_indices import index_tensors, indexed_info
+from baton._src.ops.loop_nests import both, load, loops, store
+from baton._src.ops.precision import wide
+from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.shape.slice_relatives import compute_set
+from baton._src.ops.shape.slicing import StridedSliceAttrs
+from baton._src.te.computation import extern
+from baton._src.tir.stmt import Stmt
+
+_NO_RELAY = NotApplicable("only Relax has it")
+
+
+@attrs
+class IndexPutAttrs(Attrs):
+    """What happens to what is there."""
+
+    accumulate: bool = attr(False, "add to what is there")
+
+
+def infer_put(call: OpCall[IndexPutAttrs]) -> Info:
+    """The data itself; the values must broadcast to what the indices name."""
+    x, values = call.tensor(0), call.tensor(2)
+    named = indexed_info(call, x, index_tensors(call, 1))
+    if not x.dtype.is_void and not values.dtype.is_void and x.dtype != values.dtype:
+        call.fail(f"values must have the data's dtype {x.dtype}, got {values.dtype}", code="op-dtype")
+    assert isinstance(named, TensorInfo)
+    if named.shape is not None and values.shape is not None:
+        if len(values.shape) > len(named.shape):
+            call.fail(f"values {show_shape(values.shape)} do not fit the places {show_shape(named.shape)}")
+        broadcast_shapes(call, named.shape, values.shape)
+    return x
+
+
+def compute_put(inputs: Any, a: IndexPutAttrs, out: Any) -> Any:
+    """A copy, then the values one after the other."""
+    x, indices, values = inputs[0], tuple(inputs[1]), inputs[2]
+    rank = max(t.ndim for t in indices)
+    places = [_widest(indices, axis, rank) for axis in range(rank)]
+    shape = [*places, *x.shape[len(indices) :]]
+
+    def body(ins: Any, outs: Any) -> Stmt:
+        data, *at, new = ins
+        result = outs[0]
+
+        def write(*i: Any) -> Stmt:
+            outer = i[:rank]
+            where = [
+                from_either_end(load(b, *k.broadcast_indices(t, outer, places)), x.shape[n])
+                for n, (b, t) in enumerate(zip(at, indices))
+            ]
+            where += i[rank:]
+            value = load(new, *k.broadcast_indices(values, i, shape))
+            if a.accumulate:
+                value = k.cast(x.dtype, k.wide(load(result, *where)) + k.wide(value))
+            return store(result, where, value)
+
+        return both(loops(x.shape, lambda *i: store(result, i, load(data, *i))), loops(shape, write, "u"))
+
+    return extern(tuple(x.shape), [x, *indices, values], body, "index_put", x.dtype)
+
+
+def _widest(indices: Any, axis: int, rank: int) -> Any:
+    """The common extent of an axis of tensors that broadcast against each other."""
+    found: Any = k.index(1)
+    for t in indices:
+        position = axis - (rank - t.ndim)
+        if position >= 0 and not k.is_one(t.shape[position]):
+            found = t.shape[position]
+    return found
+
+
+def reference_put(inputs: Any, a: IndexPutAttrs) -> Any:
+    """Assignment by arrays, or `numpy.add.at`."""
+    x, indices, values = inputs
+    where = tuple(np.asarray(i).astype(np.int64) for i in indices)
+    if not a.accumulate:
+        found = np.array(x)
+        found[where] = values
+        return found
+    sums = wide(np.array(x))
+    np.add.at(sums, where, wide(values))
+    return sums.astype(x.dtype)
+
+
+def gradient_put(b: Any, args: Any, a: IndexPutAttrs, out: Any, grad: Any) -> list[Any]:
+    """To the values where they were written, to the data elsewhere (everywhere if it was added to)."""
+    _, indices, values = args
+    taken = b.op("collapse_sum_like", b.op("index_tensor", grad, indices), values)
+    kept = grad if a.accumulate else b.op("index_put", grad, indices, b.full_like(values, 0))
+    return [kept, None, taken]
+
+
+INDEX_PUT = OpDef(
+    "index_put",
+    IndexPutAttrs,
+    inputs=(
+        Input("data"),
+        Input("indices", "tensors that broadcast against each other", kind="tensors"),
+        Input("values", "broadcast to the places"),
+    ),
+    infer=infer_put,
+    compute=compute_put,
+    reference=reference_put,
+    gradient=gradient_put,
+    fusion=Fusion.OPAQUE,
+    relay_name=_NO_RELAY,
+    samples=lambda: (
+        Sample((Arr((4, 5)), (Arr((2,), "int64", 0, 4), Arr((2,), "int64", -5, 5)), Arr((2,))), IndexPutAttrs(True)),
+        Sample((Arr(("n", 5)), (Arr((2, 1), "int32", 0, 3),), Arr((2, 1, 5))), IndexPutAttrs(True)),
+        Sample((Arr((4, 3)), (Arr((3,), "int64", values=(2, 0, 3)),), Arr((1,))), IndexPutAttrs()),
+    ),
+    summary="A copy of a tensor with values at indexed places.",
+)
+
+
+@attrs
+class SliceScatterAttrs(Attrs):
+    """Which axis."""
+
+    axis: int = attr(0, "the axis of the slice")
+
+
+def _bounds(inputs: Any, a: SliceScatterAttrs, ndim: int) -> tuple[Any, ...]:
+    start, end, step = inputs[2:5]
+    return (from_front(a.axis, ndim),), (start,), (end,), (step,)
+
+
+def infer_scatter(call: OpCall[SliceScatterAttrs]) -> Info:
+    """The data itself."""
+    x, src = call.tensor(0), call.tensor(1)
+    if x.ndim >= 0:
+        normal_axis(call, call.attrs.axis, x.ndim)
+        if src.ndim not in (-1, x.ndim):
+            call.fail(f"src must have the data's rank {x.ndim}, got {show_shape(src.shape, src.ndim)}")
+    step = call.args[4]
+    if not isinstance(step, PrimInfo) or not isinstance(step.value, int) or step.value < 1:
+        call.fail("step must be a known positive number", code="op-argument")
+    return x
+
+
+def compute_scatter(inputs: Any, a: SliceScatterAttrs, out: Any) -> Any:
+    """The source inside the slice, the data elsewhere."""
+    x, src = inputs[:2]
+    return compute_set((x, src, *_bounds(inputs, a, x.ndim)), StridedSliceAttrs(), out)
+
+
+def reference_scatter(inputs: Any, a: SliceScatterAttrs) -> Any:
+    """Assignment to a slice."""
+    x, src, start, end, step = inputs
+    found = np.array(x)
+    found[(slice(None),) * from_front(a.axis, x.ndim) + (slice(start, end, step),)] = src
+    return found
+
+
+def gradient_scatter(b: Any, args: Any, a: SliceScatterAttrs, out: Any, grad: Any) -> list[Any]:
+    """To the source inside the slice, to the data elsewhere."""
+    start, end, step = args[2:5]
+    inner = b.op("strided_slice", grad, (a.axis,), *((v,) for v in (start, end, step)))
+    outer = b.op("slice_scatter", grad, b.full_like(args[1], 0), start, end, step, axis=a.axis)
+    return [outer, inner, None, None, None]
+
+
+SLICE_SCATTER = OpDef(
+    "slice_scatter",
+    SliceScatterAttrs,
+    inputs=(
+        Input("input_tensor"),
+        Input("src", "what is written"),
+        Input("start", kind="prim"),
+        Input("end", kind="prim"),
+        Input("step", kind="prim", default=1),
+    ),
+    infer=infer_scatter,
+    compute=compute_scatter,
+    reference=reference_scatter,
+    gradient=gradient_scatter,
+    fusion=Fusion.INJECTIVE,
+    relay_name=_NO_RELAY,
+    samples=lambda: (
+        Sample((Arr((6, "m")), Arr((2, "m")), 1, 5, 2), SliceScatterAttrs()),
+        Sample((Arr(("n", 6)), Arr(("n", 2)), -2, 6, 1), SliceScatterAttrs(axis=-1)),
+    ),
+    summary="A copy of a tensor with another in a slice of one axis.",
+)
+
+WRITINGS: tuple[OpDef[Any], ...] = (INDEX_PUT, SLICE_SCATTER)

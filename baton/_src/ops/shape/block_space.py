@@ -1,0 +1,267 @@
+"""Blocks of space and the batch: nn.space_to_batch_nd, nn.batch_to_space_nd; and contrib_reverse_reshape.
+
+    space_to_batch_nd  pads the spatial axes, then moves every place within a block of them into the batch
+    batch_to_space_nd  the other way round, then crops
+
+The data is (batch, spatial..., rest...), with as many spatial axes as `block_shape` has entries.
+Source: facts relay-language §6 levels 5 and 10.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.shape.reshape import compute as compute_reshape
+from baton._src.ops.shape.reshape import split_index
+
+
+def _pairs(values: Any) -> tuple[tuple[int, int], ...]:
+    return tuple((int(a), int(b)) for a, b in values)
+
+
+@attrs
+class SpaceToBatchAttrs(Attrs):
+    """Blocks and padding."""
+
+    block_shape: Any = attr(doc="extent of a block along each spatial axis")
+    paddings: Any = attr(doc="(before, after) for each spatial axis")
+    pad_value: float = attr(0.0, "what stands in the padding")
+
+    def __post_init__(self) -> None:
+        set_attr(self, "block_shape", tuple(self.block_shape))
+        set_attr(self, "paddings", _pairs(self.paddings))
+
+
+@attrs
+class BatchToSpaceAttrs(Attrs):
+    """Blocks and what is cut off."""
+
+    block_shape: Any = attr(doc="extent of a block along each spatial axis")
+    crops: Any = attr(doc="(before, after) for each spatial axis")
+
+    def __post_init__(self) -> None:
+        set_attr(self, "block_shape", tuple(self.block_shape))
+        set_attr(self, "crops", _pairs(self.crops))
+
+
+def _check(call: OpCall[Any], x: TensorInfo, pairs: Any) -> None:
+    block = call.attrs.block_shape
+    if len(pairs) != len(block) or any(b < 1 for b in block):
+        call.fail(f"blocks {block} and {pairs} must have the same length, blocks be positive", code="op-attribute")
+    if 0 <= x.ndim <= len(block):
+        call.fail(f"{len(block)} spatial axes and a batch do not fit {show_shape(x.shape, x.ndim)}")
+
+
+def infer_to_batch(call: OpCall[SpaceToBatchAttrs]) -> Info:
+    """The batch times the block; the spatial axes, padded, divided by it."""
+    x, a = call.tensor(0), call.attrs
+    _check(call, x, a.paddings)
+    if x.shape is None:
+        return x
+    math_, shape = DimMath(call.prover), list(x.shape)
+    for axis, (block, (before, after)) in enumerate(zip(a.block_shape, a.paddings), start=1):
+        padded: Dim = math_.add(shape[axis], before + after)
+        if isinstance(padded, int) and padded % block:
+            call.fail(f"{padded} padded elements along axis {axis} are no multiple of the block's {block}")
+        shape[axis] = math_.floor_divide(padded, block)
+    shape[0] = math_.multiply(shape[0], math.prod(a.block_shape))
+    return TensorInfo(tuple(shape), x.dtype, vdevice=x.vdevice)
+
+
+def compute_to_batch(inputs: Any, a: SpaceToBatchAttrs, out: Any) -> Any:
+    """A batch entry says which place of the block it holds."""
+    (x,) = inputs
+    spatial = len(a.block_shape)
+
+    def body(*i: Any) -> Any:
+        places = split_index(i[0] // k.index(x.shape[0]), a.block_shape)
+        where, tests = [i[0] % k.index(x.shape[0])], []
+        for axis in range(spatial):
+            before, after = a.paddings[axis]
+            at = i[1 + axis] * k.index(a.block_shape[axis]) + places[axis]
+            if before or after:
+                at = at - k.index(before)
+                tests += [k.tir.GE(at, k.index(0)), k.tir.LT(at, k.index(x.shape[1 + axis]))]
+            where.append(at)
+        value = x(*where, *i[1 + spatial :])
+        return k.if_then_else(k.all_of(tests), value, k.const(a.pad_value, x.dtype)) if tests else value
+
+    return k.compute(out.shape, body, "space_to_batch_nd")
+
+
+def reference_to_batch(inputs: Any, a: SpaceToBatchAttrs) -> Any:
+    """Pad, cut into blocks, move them to the front."""
+    x, block = inputs[0], a.block_shape
+    count = len(block)
+    widths = [(0, 0), *a.paddings, *[(0, 0)] * (x.ndim - 1 - count)]
+    padded = np.pad(x, widths, constant_values=np.asarray(a.pad_value, x.dtype))
+    cut = [padded.shape[0]]
+    for d, b in zip(padded.shape[1 : 1 + count], block):
+        cut += [d // b, b]
+    rest = padded.shape[1 + count :]
+    moved = padded.reshape(*cut, *rest)
+    order = [2 + 2 * n for n in range(count)] + [0] + [1 + 2 * n for n in range(count)]
+    moved = moved.transpose(*order, *range(len(cut), len(cut) + len(rest)))
+    return np.ascontiguousarray(moved).reshape(math.prod(block) * x.shape[0], *cut[1::2], *rest)
+
+
+def infer_to_space(call: OpCall[BatchToSpaceAttrs]) -> Info:
+    """The batch divided by the block; the spatial axes times it, cropped."""
+    x, a = call.tensor(0), call.attrs
+    _check(call, x, a.crops)
+    if x.shape is None:
+        return x
+    math_, shape = DimMath(call.prover), list(x.shape)
+    size = math.prod(a.block_shape)
+    if isinstance(shape[0], int) and shape[0] % size:
+        call.fail(f"a batch of {shape[0]} is no multiple of the block's {size} places")
+    shape[0] = math_.floor_divide(shape[0], size)
+    for axis, (block, (before, after)) in enumerate(zip(a.block_shape, a.crops), start=1):
+        shape[axis] = math_.subtract(math_.multiply(shape[axis], block), before + after)
+    return TensorInfo(tuple(shape), x.dtype, vdevice=x.vdevice)
+
+
+def compute_to_space(inputs: Any, a: BatchToSpaceAttrs, out: Any) -> Any:
+    """A spatial index says which batch entry holds it."""
+    (x,) = inputs
+    spatial = len(a.block_shape)
+
+    def body(*i: Any) -> Any:
+        entry: Any = k.index(0)
+        where = []
+        for axis in range(spatial):
+            block = k.index(a.block_shape[axis])
+            at = i[1 + axis] + k.index(a.crops[axis][0])
+            entry = entry * block + at % block
+            where.append(at // block)
+        return x(entry * k.index(out.shape[0]) + i[0], *where, *i[1 + spatial :])
+
+    return k.compute(out.shape, body, "batch_to_space_nd")
+
+
+def reference_to_space(inputs: Any, a: BatchToSpaceAttrs) -> Any:
+    """Blocks back between the spatial axes, then cropped."""
+    x, block = inputs[0], a.block_shape
+    count = len(block)
+    batch, rest = x.shape[0] // math.prod(block), x.shape[1 + count :]
+    cut = x.reshape(*block, batch, *x.shape[1:])
+    order = [count]
+    for n in range(count):
+        order += [count + 1 + n, n]
+    moved = cut.transpose(*order, *range(2 * count + 1, cut.ndim))
+    whole = moved.reshape(batch, *(d * b for d, b in zip(x.shape[1:], block)), *rest)
+    kept = tuple(slice(before, d - after) for d, (before, after) in zip(whole.shape[1:], a.crops))
+    return np.ascontiguousarray(whole[(slice(None), *kept)])
+
+
+def _gradient_to_batch(b: Any, args: Any, a: SpaceToBatchAttrs, out: Any, grad: Any) -> list[Any]:
+    return [b.op("nn.batch_to_space_nd", grad, block_shape=a.block_shape, crops=a.paddings)]
+
+
+def _gradient_to_space(b: Any, args: Any, a: BatchToSpaceAttrs, out: Any, grad: Any) -> list[Any]:
+    return [b.op("nn.space_to_batch_nd", grad, block_shape=a.block_shape, paddings=a.crops)]
+
+
+SPACE_TO_BATCH = OpDef(
+    "nn.space_to_batch_nd",
+    SpaceToBatchAttrs,
+    inputs=(Input("data"),),
+    infer=infer_to_batch,
+    compute=compute_to_batch,
+    reference=reference_to_batch,
+    gradient=_gradient_to_batch,
+    fusion=Fusion.INJECTIVE,
+    in_relax=False,
+    samples=lambda: (
+        Sample((Arr(("n", 4, 6, 2)),), SpaceToBatchAttrs((2, 3), ((0, 0), (0, 0)))),
+        Sample((Arr((2, 3, 4)),), SpaceToBatchAttrs((2, 2), ((1, 0), (0, 2)))),
+        Sample((Arr((1, 5)),), SpaceToBatchAttrs((3,), ((0, 1),), pad_value=-1.0)),
+    ),
+    summary="Blocks of the spatial axes moved into the batch.",
+)
+
+BATCH_TO_SPACE = OpDef(
+    "nn.batch_to_space_nd",
+    BatchToSpaceAttrs,
+    inputs=(Input("data"),),
+    infer=infer_to_space,
+    compute=compute_to_space,
+    reference=reference_to_space,
+    gradient=_gradient_to_space,
+    fusion=Fusion.INJECTIVE,
+    in_relax=False,
+    samples=lambda: (
+        Sample((Arr((12, 2, 2, "m")),), BatchToSpaceAttrs((2, 3), ((0, 0), (0, 0)))),
+        Sample((Arr((4, 2, 3)),), BatchToSpaceAttrs((2, 2), ((1, 0), (0, 2)))),
+    ),
+    summary="Places of a block moved from the batch back between the spatial axes.",
+)
+
+
+@attrs
+class ReverseReshapeAttrs(Attrs):
+    """The target."""
+
+    newshape: Any = attr(doc="the target; 0 copies and -1 infers, counted from the last axis")
+
+    def __post_init__(self) -> None:
+        set_attr(self, "newshape", tuple(self.newshape))
+
+
+def _resolved(shape: Any, target: Any) -> tuple[Any, int | None]:
+    """The target with zeros copied, from the right; and where -1 stands."""
+    found, gap = list(target), None
+    for back in range(1, len(found) + 1):
+        if found[-back] == 0:
+            found[-back] = shape[-back]
+        elif found[-back] == -1:
+            gap = len(found) - back
+    return found, gap
+
+
+def infer_reverse_reshape(call: OpCall[ReverseReshapeAttrs]) -> Info:
+    """The target, resolved from the right."""
+    x, target = call.tensor(0), call.attrs.newshape
+    if any(d < -1 for d in target) or target.count(-1) > 1:
+        call.fail(f"the target {target} may hold 0, one -1 and positive dims", code="op-attribute")
+    if x.shape is None:
+        return TensorInfo(None, x.dtype, len(target), x.vdevice)
+    if any(target[-n] == 0 for n in range(x.ndim + 1, len(target) + 1)):
+        call.fail(f"the target {target} copies a dim that {show_shape(x.shape)} does not have")
+    math_ = DimMath(call.prover)
+    found, gap = _resolved(x.shape, target)
+    known = math_.product(d for n, d in enumerate(found) if n != gap)
+    if gap is not None:
+        found[gap] = math_.floor_divide(math_.product(x.shape), known)
+    elif math_.equal(known, math_.product(x.shape)) is False:
+        call.fail(f"cannot reshape {show_shape(x.shape)} into {show_shape(tuple(found))}")
+    return TensorInfo(tuple(found), x.dtype, vdevice=x.vdevice)
+
+
+REVERSE_RESHAPE = OpDef(
+    "contrib_reverse_reshape",
+    ReverseReshapeAttrs,
+    inputs=(Input("data"),),
+    infer=infer_reverse_reshape,
+    compute=compute_reshape,
+    reference=lambda inputs, a: np.reshape(inputs[0], _resolved(inputs[0].shape, a.newshape)[0]),
+    gradient=lambda b, args, a, out, grad: [b.op("reshape", grad, b.shape_of(args[0]))],
+    fusion=Fusion.INJECTIVE,
+    in_relax=False,
+    samples=lambda: (
+        Sample((Arr((2, 3, 4)),), ReverseReshapeAttrs((-1, 0))),
+        Sample((Arr(("n", 4)),), ReverseReshapeAttrs((2, -1, 2))),
+    ),
+    summary="Reshape whose special values are read from the last axis to the first.",
+)
+
+BLOCK_SPACE: tuple[OpDef[Any], ...] = (SPACE_TO_BATCH, BATCH_TO_SPACE, REVERSE_RESHAPE)
