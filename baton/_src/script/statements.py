@@ -30,6 +30,7 @@ from baton._src.script.evaluate import Evaluator
 from baton._src.script.infos import Scalars
 from baton._src.script.macros import Macro, bind_arguments
 from baton._src.script.options import Options, options_of
+from baton._src.script.syntax import KINDS, common_result, mentions, targets
 from baton._src.support.spans import Span
 from baton._src.tir.expr import Var as TirVar
 
@@ -102,7 +103,7 @@ class Statements:
     # ---------------------------------------------------------------------------------------------- statements
 
     def _statement(self, node: ast.stmt) -> None:
-        self.reader.guarded(lambda: self._run(node), node, _targets(node))
+        self.reader.guarded(lambda: self._run(node), node, targets(node))
 
     def _run(self, node: ast.stmt) -> None:
         match node:
@@ -126,7 +127,7 @@ class Statements:
             case ast.Pass():
                 pass
             case _:
-                what = _KIND.get(type(node), type(node).__name__)
+                what = KINDS.get(type(node), type(node).__name__)
                 raise self._error("script-syntax", f"{what} has no meaning in a Relax function", node)
 
     def _error(self, code: str, message: str, node: ast.AST, help: str | None = None) -> Exception:
@@ -306,7 +307,7 @@ class Statements:
         if not node.orelse:
             raise self._error("script-syntax", "an if needs an else branch", node, help="both branches give a value")
         cond = self._leaf(self.evaluator.expr(node.test))
-        result = _common_result(node)
+        result = common_result(node)
         then = self._branch(node.body, result)
         other = self._branch(node.orelse, result)
         span = self.source.span(node.test)
@@ -356,7 +357,7 @@ class Statements:
         if frame.dataflow:
             raise self._error("script-dataflow", "a dataflow block stands inside another one", node)
         outputs, body = self._dataflow_outputs(node)
-        self.outputs = {name: sum(_targets(s).count(name) for s in body) for name in outputs}
+        self.outputs = {name: sum(targets(s).count(name) for s in body) for name in outputs}
         frame.dataflow = True
         try:
             with self.environment.scope() as inner:
@@ -403,7 +404,7 @@ class Statements:
         span = self.source.span(node)
         # Inside a dataflow block a function is bound like any value; its name can be used in its own body.
         var = self._variable(node.name, None, span)
-        if _mentions(node, node.name):
+        if mentions(node, node.name):
             var_info: FuncStructInfo = self.reader.signature(node, options)
             if node.returns is not None:
                 var = type(var)(node.name, var_info, span)
@@ -449,75 +450,8 @@ class Statements:
         return None
 
 
-def _targets(node: ast.stmt) -> list[str]:
-    """The names a statement assigns."""
-    match node:
-        case ast.Assign():
-            found = [n for t in node.targets for n in ast.walk(t)]
-            return [n.id for n in found if isinstance(n, ast.Name)]
-        case ast.AnnAssign(target=ast.Name(id=name)):
-            return [name]
-        case ast.FunctionDef():
-            return [node.name]
-        case ast.If():
-            result = _common_result(node)
-            return [] if result is None else [result]
-        case ast.With():
-            return [n for s in node.body for n in _targets(s)]
-        case _:
-            return []
-
-
-def _common_result(node: ast.If) -> str | None:
-    """The name that the last statements of both branches assign, if it is one and the same."""
-    if not node.orelse:
-        return None
-    ends = [_last_target(node.body[-1]), _last_target(node.orelse[-1])]
-    return ends[0] if ends[0] == ends[1] else None
-
-
-def _last_target(node: ast.stmt) -> str | None:
-    while isinstance(node, ast.If):
-        # `elif` chains nest in the else branch: the name must be that of every branch.
-        if not node.orelse or _last_simple(node.body[-1]) is None:
-            return _common_result(node)
-        first = _last_simple(node.body[-1])
-        node, expected = node.orelse[-1], first
-        if not isinstance(node, ast.If):
-            return expected if _last_simple(node) == expected else None
-    return _last_simple(node)
-
-
-def _last_simple(node: ast.stmt) -> str | None:
-    match node:
-        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
-            return name
-        case ast.FunctionDef(name=name):
-            return name
-        case _:
-            return None
-
-
-def _mentions(node: ast.FunctionDef, name: str) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == name for s in node.body for n in ast.walk(s))
-
-
 def _is_program_value(value: Any) -> bool:
     """Whether an assigned value becomes a binding; strings, annotations, functions and scalars stay Python's."""
     if isinstance(value, (GraphExpr, bool, int, float)) or hasattr(value, "__array__"):
         return True
     return (isinstance(value, (tuple, list)) and any(_is_program_value(v) for v in value)) or value == ()
-
-
-_KIND = {
-    ast.For: "a for loop",
-    ast.While: "a while loop",
-    ast.AugAssign: "an augmented assignment",
-    ast.Try: "try",
-    ast.Import: "an import",
-    ast.ImportFrom: "an import",
-    ast.ClassDef: "a class",
-    ast.Assert: "assert",
-    ast.Raise: "raise",
-    ast.Delete: "del",
-}

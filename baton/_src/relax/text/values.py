@@ -57,6 +57,8 @@ def attr_arguments(record: Attrs | None, text: Callable[[Any], str]) -> list[str
     found: list[str] = []
     fields = getattr(type(record), "__dataclass_fields__", {})
     for name, value in record.items():
+        if "relax" not in fields[name].metadata.get("languages", ("relax",)):
+            continue  # Relay's spelling of what an operand or another attribute says
         default = fields[name].default
         if value is default or (type(value) is type(default) and value == default):
             continue

@@ -1,0 +1,72 @@
+"""Questions about statements that their syntax alone answers: what they assign, what branches have in common."""
+
+from __future__ import annotations
+
+import ast
+
+KINDS: dict[type[ast.stmt], str] = {
+    ast.For: "a for loop",
+    ast.While: "a while loop",
+    ast.AugAssign: "an augmented assignment",
+    ast.Try: "try",
+    ast.Import: "an import",
+    ast.ImportFrom: "an import",
+    ast.ClassDef: "a class",
+    ast.Assert: "assert",
+    ast.Raise: "raise",
+    ast.Delete: "del",
+}
+"""Statements without a meaning in a script function, in words."""
+
+
+def targets(node: ast.stmt) -> list[str]:
+    """The names a statement assigns."""
+    match node:
+        case ast.Assign():
+            found = [n for t in node.targets for n in ast.walk(t)]
+            return [n.id for n in found if isinstance(n, ast.Name)]
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            return [name]
+        case ast.FunctionDef():
+            return [node.name]
+        case ast.If():
+            result = common_result(node)
+            return [] if result is None else [result]
+        case ast.With():
+            return [n for s in node.body for n in targets(s)]
+        case _:
+            return []
+
+
+def common_result(node: ast.If) -> str | None:
+    """The name that the last statements of both branches assign, if it is one and the same."""
+    if not node.orelse:
+        return None
+    ends = [_last_target(node.body[-1]), _last_target(node.orelse[-1])]
+    return ends[0] if ends[0] == ends[1] else None
+
+
+def _last_target(node: ast.stmt) -> str | None:
+    while isinstance(node, ast.If):
+        # `elif` chains nest in the else branch: the name must be that of every branch.
+        if not node.orelse or _last_simple(node.body[-1]) is None:
+            return common_result(node)
+        first = _last_simple(node.body[-1])
+        node, expected = node.orelse[-1], first
+        if not isinstance(node, ast.If):
+            return expected if _last_simple(node) == expected else None
+    return _last_simple(node)
+
+
+def _last_simple(node: ast.stmt) -> str | None:
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+            return name
+        case ast.FunctionDef(name=name):
+            return name
+        case _:
+            return None
+
+
+def mentions(node: ast.FunctionDef, name: str) -> bool:
+    return any(isinstance(n, ast.Name) and n.id == name for s in node.body for n in ast.walk(s))
