@@ -18,7 +18,7 @@ def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
     count = a.spatial
     letters = {1: "W", 2: "HW", 3: "DHW"}[count]
     if a.groups != 1 or a.data_layout != "NC" + letters or a.kernel_layout != "OI" + letters:
-        raise fail("gradient", "the gradient of convolution is known for one group and channels-first layouts")
+        raise fail("op-gradient", "the gradient of convolution is known for one group and channels-first layouts")
     extents, kernel, result = (_numbers(t.struct_info.shape.values[2:]) for t in (x, w, out))
     begins, ends = a.padding[:count], a.padding[count:]
     left_over = tuple(

@@ -138,7 +138,7 @@ def reference_to_depth(inputs: Any, a: Any) -> Any:
 def gradient_to_space(b: Any, args: Any, a: DepthToSpaceAttrs, out: Any, grad: Any) -> list[Any]:
     """The inverse, for the order that has one."""
     if a.mode != "DCR":
-        raise fail("gradient", "the gradient of nn.depth_to_space is known for mode DCR")
+        raise fail("op-gradient", "the gradient of nn.depth_to_space is known for mode DCR")
     return [b.op("nn.space_to_depth", grad, block_size=a.block_size, layout=a.layout)]
 
 

@@ -121,7 +121,7 @@ def np_dtype(x: Any) -> Any:
 def gradient(b: Any, args: Any, a: PadAttrs, out: Any, grad: Any) -> list[Any]:
     """The middle of the gradient (constant mode)."""
     if a.pad_mode != "constant":
-        raise fail("gradient", f"the gradient of nn.pad is known for constant borders, not for {a.pad_mode}")
+        raise fail("op-gradient", f"the gradient of nn.pad is known for constant borders, not for {a.pad_mode}")
     inverse = tuple(-w for pair in a.pad_width for w in pair)
     return [b.op("nn.pad", grad, pad_width=inverse), *(None for _ in args[1:])]
 
