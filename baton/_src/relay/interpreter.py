@@ -332,6 +332,8 @@ def bind(pattern: Pattern, value: Any, into: dict[Any, Any]) -> bool:
                 work.extend(zip(found.patterns, part.fields))
             case PatternTuple():
                 work.extend(zip(found.patterns, part))
+            case _:
+                continue
     return True
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar, dataclass_transform
 
 from baton._src.ir.types import TensorType, Type
 from baton._src.support.diagnostics import fail
@@ -66,7 +66,11 @@ class DFPattern:
         return DominatorPattern(parent, path if path is not None else wildcard(), self)
 
 
-def _pattern(cls: type) -> Any:
+T = TypeVar("T")
+
+
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
+def _pattern(cls: type[T]) -> type[T]:
     return dataclass(frozen=True, eq=False)(cls)
 
 

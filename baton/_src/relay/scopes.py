@@ -22,7 +22,7 @@ class Scope:
 
     def __init__(self, parent: Scope | None, owner: Any = None) -> None:
         self.parent = parent
-        self.depth = 0 if parent is None else parent.depth + 1
+        self.depth: int = 0 if parent is None else parent.depth + 1
         self.owner = owner
 
     def common(self, other: Scope) -> Scope:

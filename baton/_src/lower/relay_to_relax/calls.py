@@ -45,6 +45,11 @@ class Calls:
                 scheme = owner.schemes[node.op.name_hint]
                 made = rx.Call(owner.globals[node.op.name_hint], args, span=node.span)
                 return self._cast_result(bindings, made, scheme, node)
+            case _:
+                return self._call_value(bindings, node, args)
+
+    def _call_value(self, bindings: Bindings, node: Call, args: Sequence[Any]) -> Any:
+        owner = self._owner
         known = owner.functions.get(node.op)
         if known is not None:
             return self._cast_result(bindings, rx.Call(owner.values[node.op], args, span=node.span), known, node)

@@ -17,7 +17,7 @@ from baton._src.ops.catalogue import CATALOGUE, Catalogue
 from baton._src.relay.check.solver import Solver
 from baton._src.relay.info import to_info
 from baton._src.relay.nodes import Call, Constant, Tuple, TupleGetItem
-from baton._src.support.diagnostics import DiagnosticError
+from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.tir.expr import literal
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import NDArray
@@ -34,8 +34,26 @@ class Build:
         """A call of the operator with this neutral (or Relay's) name. Numbers become constants of the first tensor's
         dtype."""
         definition = self._definition(name)
-        made = [self._argument(a, args) for a in args]
+        made = []
+        for position, arg in enumerate(args):
+            operand = definition.inputs[position] if position < len(definition.inputs) else None
+            if operand is not None and "relay" not in operand.languages:
+                attrs[self._attribute(definition, operand)] = arg  # Relay has it as an attribute
+            else:
+                made.append(self._argument(arg, args))
         return self.call(Call(definition.relay_op, made, make_attrs(definition, attrs)))
+
+    def _attribute(self, definition: Any, operand: Any) -> str:
+        """The attribute that stands for an operand which only Relax passes as an argument."""
+        names = (operand.relay_name, operand.name, f"new{operand.name}")
+        return next((n for n in names if n in definition.attrs.names), operand.name)
+
+    def shape_of(self, value: Any) -> tuple[int, ...]:
+        """The shape of a value, for operators that want one."""
+        found = shape_of(value)
+        if found is None:
+            raise fail("relay-gradient", "this needs a static shape", span=value.span, help="annotate the dims")
+        return found
 
     def _definition(self, name: str) -> Any:
         try:

@@ -33,11 +33,11 @@ class ScaledExpr(TempExpr):
     value: Any
     scale: Any
     axis: int
-    build: Any
+    maker: Any
 
     def realize(self) -> Any:
         rank = len(self.value.checked_type.shape)
-        return self.build.op("multiply", self.value, along(self.build, self.scale, rank, self.axis))
+        return self.maker.op("multiply", self.value, along(self.maker, self.scale, rank, self.axis))
 
 
 @node

@@ -22,10 +22,10 @@ class TransposedExpr(TempExpr):
     value: Any
     now: str
     was: str
-    build: Any
+    maker: Any
 
     def realize(self) -> Any:
-        return transposed(self.build, self.value, self.now, self.was)
+        return transposed(self.maker, self.value, self.now, self.was)
 
 
 def transposed(build: Build, value: Any, source: str, target: str) -> Any:

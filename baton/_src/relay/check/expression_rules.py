@@ -95,7 +95,7 @@ class ExpressionRules:
             hole = self.solver.unifier.literal_hole()
             self.solver.literals.append(hole)
             self.elaboration.literals[node] = hole
-            return TensorType((), hole)  # type: ignore[arg-type]
+            return TensorType((), hole)
         key = (data.shape, data.dtype)
         found = self._constant_types.get(key)
         if found is None:

@@ -54,6 +54,8 @@ def kind_errors(
             yield from _call_errors(type_.func, type_.args, definitions)
             for arg in type_.args:
                 yield from kind_errors(arg, definitions)
+        case _:
+            return
 
 
 def _tensor_errors(type_: TensorType, definitions: Mapping[GlobalTypeVar, TypeData]) -> Iterator[str]:
@@ -105,3 +107,5 @@ def _foreign_variables(type_: Any, declared: tuple[TypeVar, ...]) -> Iterator[st
                 yield from _foreign_variables(arg, declared)
         case RelayRefType():
             yield from _foreign_variables(type_.value, declared)
+        case _:
+            return

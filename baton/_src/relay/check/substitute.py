@@ -95,6 +95,8 @@ def parts(type_: Any) -> Iterator[Any]:
             yield from type_.args
         case RelayRefType():
             yield type_.value
+        case _:
+            return
 
 
 def leaves(type_: Any) -> Iterator[IncompleteType | TypeVar | GlobalTypeVar]:

@@ -42,7 +42,7 @@ def scalar(data: NDArray) -> str | None:
     suffix = _SUFFIXES.get(data.dtype)
     if suffix is None:
         return None
-    number = data.data[()]
+    number: Any = data.data[()]
     if data.dtype.is_float:
         if not np.isfinite(number):
             sign = "-" if np.signbit(number) else ""
