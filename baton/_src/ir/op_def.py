@@ -141,8 +141,8 @@ class OpDef(Generic[A]):
     """`(args, attrs) -> (args, attrs)` where the languages differ (reshape: attribute or argument)."""
     samples: Callable[[], Sequence[Any]] | None = field(kw_only=True, default=None)
     """Sampled calls (`ops.samples.Sample`) for the conformance test over the catalogue."""
-    outputs: int | Callable[[A], int] | None = field(kw_only=True, default=None)
-    """None: one tensor. A number: a tuple of so many. A function (split): the number, from the attributes."""
+    outputs: int | Callable[[A], int | None] | None = field(kw_only=True, default=None)
+    """None: one tensor. A number: a tuple of so many. A function (split): the number, from the attributes (None: one tensor)."""
     summary: str = field(kw_only=True, default="")
     """What it does in a sentence or two; left out, the docstring of the module that declares `infer` says it."""
 

@@ -130,7 +130,7 @@ class Maker:
         if definition.outputs is None:
             return call
         count = definition.outputs if isinstance(definition.outputs, int) else definition.outputs(record)
-        return TupleWrapper(call, count)
+        return call if count is None else TupleWrapper(call, count)
 
     def _argument(self, value: Any, operand: Input, beside: DataType | None) -> Any:
         if self.language == "relay":

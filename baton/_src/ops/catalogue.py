@@ -51,6 +51,7 @@ from baton._src.ops.nn.pooling import POOLING
 from baton._src.ops.nn.pooling_gradient import POOLING_GRADIENTS
 from baton._src.ops.nn.softmax import FAST_SOFTMAX, LOG_SOFTMAX, SOFTMAX
 from baton._src.ops.quant.affine import AFFINE
+from baton._src.ops.quant.qnn import QNN
 from baton._src.ops.random.multinomial import MULTINOMIAL_FROM_UNIFORM
 from baton._src.ops.random.threefry import THREEFRY
 from baton._src.ops.reduce.arg_extrema import ARG_EXTREMA
@@ -58,6 +59,7 @@ from baton._src.ops.reduce.folds import FOLDS
 from baton._src.ops.shape.axes_moved import MOVED
 from baton._src.ops.shape.block_space import BLOCK_SPACE
 from baton._src.ops.shape.creation import CREATIONS
+from baton._src.ops.shape.dynamic_axes import DYNAMIC_AXES
 from baton._src.ops.shape.dynamic_slicing import DYNAMIC_SLICES
 from baton._src.ops.shape.expansion import EXPANSIONS
 from baton._src.ops.shape.grids import GRIDS
@@ -87,7 +89,7 @@ INDEX: tuple[OpDef[Any], ...] = (
     *DATA_DEPENDENT,
     *TENSOR_INDICES,
 )
-SAMPLING: tuple[OpDef[Any], ...] = (*GRID_SAMPLING, *CROPS, *THREEFRY, *WRITINGS, *BLOCK_SPACE)
+SAMPLING: tuple[OpDef[Any], ...] = (*GRID_SAMPLING, *CROPS, *THREEFRY, *WRITINGS, *BLOCK_SPACE, *DYNAMIC_AXES, *QNN)
 NN: tuple[OpDef[Any], ...] = (
     SOFTMAX,
     LOG_SOFTMAX,

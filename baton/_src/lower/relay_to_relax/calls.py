@@ -83,7 +83,9 @@ class Calls:
             given, attrs = definition.relay_to_relax(list(args), attrs)
         else:
             given = with_relax_operands(definition, args, attrs, getattr(node, "checked_type_", None))
-        return rx.Call(definition.relax_op, [as_relax(a) for a in given], attrs, span=node.span)
+        kinds = [operand.kind for operand in definition.inputs if "relax" in operand.languages]
+        operands = [as_relax(a, kinds[n] if n < len(kinds) else "") for n, a in enumerate(given)]
+        return rx.Call(definition.relax_op, operands, attrs, span=node.span)
 
     def construct(self, bindings: Bindings, constructor: Constructor, args: Sequence[Any], node: Any) -> Any:
         """A tagged tuple."""
@@ -139,16 +141,15 @@ def with_relax_operands(definition: Any, args: Sequence[Any], attrs: Any, type_:
     return [*found, *rest]
 
 
-def as_relax(argument: Any) -> Any:
-    """What an operator's adapter gives as an argument: expressions as they are, dims as shapes, numbers as prims."""
+def as_relax(argument: Any, kind: str = "") -> Any:
+    """What an operator's adapter gives as an argument: expressions as they are, dims as shapes, numbers as prims (in
+    tuples too, for an operand of kind `prims`)."""
     if isinstance(argument, GraphExpr):
         return argument
     if isinstance(argument, PrimExpr):
         return rx.PrimValue(argument)
     if isinstance(argument, (tuple, list)):
-        return (
-            rx.Tuple([as_relax(a) for a in argument])
-            if any(isinstance(a, GraphExpr) for a in argument)
-            else (rx.ShapeExpr(argument))
-        )
+        if kind == "prims" or any(isinstance(a, GraphExpr) for a in argument):
+            return rx.Tuple([as_relax(a) for a in argument])
+        return rx.ShapeExpr(argument)
     return rx.PrimValue(argument)

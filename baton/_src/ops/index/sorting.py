@@ -346,7 +346,7 @@ TOPK = OpDef(
     reference=reference_topk,
     gradient=gradient_topk,
     fusion=Fusion.OPAQUE,
-    outputs=_results,  # type: ignore[arg-type]
+    outputs=_results,
     samples=lambda: (
         Sample((Arr(("n", 7)),), TopKAttrs(k=3)),
         Sample((Arr((6, "m"), "int32", 0, 3),), TopKAttrs(k=2, axis=0, largest=False, dtype="int64")),

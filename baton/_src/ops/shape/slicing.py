@@ -204,9 +204,14 @@ def relay_builder(
 ) -> Any:
     """Bounds that are tensors make it `dyn.strided_slice`."""
     if any(isinstance(v, GraphExpr) for v in (begin, end, strides)):
-        steps = make.const([1] * len(begin), "int64") if strides is None else strides
+        steps = make.op("ones_like", _tensor(make, begin)) if strides is None else strides
+        begin, end, steps = (_tensor(make, v) for v in (begin, end, steps))
         return make.op("dyn.strided_slice", data, begin, end, steps, axes=axes, slice_mode=slice_mode)
     return make(data, begin=begin, end=end, strides=strides, axes=axes, slice_mode=slice_mode)
+
+
+def _tensor(make: Any, values: Any) -> Any:
+    return values if isinstance(values, GraphExpr) else make.const(values, "int64")
 
 
 SLICE_BOUNDS = tuple(
