@@ -99,7 +99,7 @@ def called_globals(module: IRModule) -> dict[str, list[str]]:
 
 
 def is_dataflow(expr: Any, module: IRModule | None = None) -> bool:
-    """Whether `expr` is in the dataflow fragment: no if, no match, no recursion, in it or in what it calls (seed 004)."""
+    """Whether `expr` is in seed 004's dataflow fragment: no if, no match, no recursion, here or in what is called."""
     work, seen = [expr], set()
     while work:
         root = work.pop()
@@ -131,8 +131,8 @@ def _reaches_itself(name: str, graph: dict[str, list[str]]) -> bool:
 
 
 def expression_features(program: Any) -> set[str]:
-    """Which kinds of expressions occur (`detect_feature`), by class name; `Graph` if a node is shared, `LetRec` if a let
-    is recursive."""
+    """Which kinds of expressions occur (`detect_feature`), by class name; `Graph` if a node is shared, `LetRec` if a
+    let is recursive."""
     roots = list(program.functions.values()) if isinstance(program, IRModule) else [program]
     found: set[str] = set()
     for root in roots:

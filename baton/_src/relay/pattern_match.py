@@ -11,7 +11,6 @@ from typing import Any
 
 from baton._src.ir.expr import Op
 from baton._src.ir.structural import structural_equal
-from baton._src.ir.types import TensorType
 from baton._src.relay.expressions import parts, walk
 from baton._src.relay.nodes import Call, Constant, Function, If, Let, Tuple, TupleGetItem, Var
 from baton._src.relay.patterns import (
@@ -121,6 +120,8 @@ class Matcher:
                 params = pattern.params if pattern.params is not None else ()
                 given = expr.params if pattern.params is not None else ()
                 yield from self._all((*params, pattern.body), (*given, expr.body), known)
+            case _:
+                return
 
     def _call(self, pattern: CallPattern, expr: Call, known: Bindings) -> Iterator[Bindings]:
         for found in self._try(pattern.op, expr.op, known):
@@ -204,9 +205,7 @@ def _has_attrs(expr: Any, wanted: Mapping[str, Any]) -> bool:
 def _plain(content: Any) -> Any:
     if isinstance(content, (list, tuple)):
         return tuple(_plain(c) for c in content)
-    return (
-        getattr(content, "value", content) if type(content).__name__ in ("IntImm", "FloatImm", "StringImm") else content
-    )
+    return content.value if isinstance(content, (IntImm, FloatImm, StringImm)) else content
 
 
 _MISSING = object()
@@ -216,8 +215,6 @@ def _has_type(expr: Any, pattern: Any) -> bool:
     type_ = tensor_type(expr)
     if isinstance(pattern, TypePattern):
         return structural_equal(type_, pattern.type)
-    if not isinstance(type_, TensorType):
-        return False
     if isinstance(pattern, DataTypePattern):
         return bool(type_.dtype == pattern.dtype)
     return structural_equal(type_.shape, pattern.shape)

@@ -9,7 +9,7 @@ from baton._src.relay.nodes import Function, TempExpr, Var
 
 
 def scope_errors(root: Any) -> list[str]:
-    """What is wrong with the variables of `root`: defined twice, or (in a function) not at all; temporary expressions."""
+    """What is wrong with the variables of `root`: defined twice, or (in a function) not at all; passes' leftovers."""
     errors: list[str] = []
     defined: dict[Var, Any] = {}
     nodes = walk(root)

@@ -1,1 +1,1 @@
-"""Typed Relay to Relax: `module` is the entrance; `types`, `scope_lowering` (expressions), `calls`, `match_lowering`."""
+"""Typed Relay to Relax. `module` is the entrance; `types`, `scope_lowering`, `calls` and `match_lowering` its parts."""

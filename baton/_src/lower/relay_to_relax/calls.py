@@ -1,4 +1,4 @@
-"""Calls: of operators, of functions known and unknown, of constructors; and of the builtins ADTs and references need."""
+"""Calls: of operators, of functions known and unknown, of constructors; and of builtins for ADTs and references."""
 
 from __future__ import annotations
 
@@ -121,9 +121,11 @@ class Calls:
 def with_relax_operands(definition: Any, args: Sequence[Any], attrs: Any, type_: Any) -> list[Any]:
     """`args` with the operands that Relay gives as attributes put in place: a target shape, the bounds of a clip.
 
-    A shape comes from the call's type where that is known (Relay's `newshape` has special values), else from the attribute.
+    A shape comes from the call's type where that is known (Relay's `newshape` has special values), else from the
+    attribute.
     """
-    rest, found = iter(args), []
+    rest = iter(args)
+    found: list[Any] = []
     for operand in definition.inputs:
         if "relay" in operand.languages:
             found.extend(arg for arg in (next(rest, None),) if arg is not None)

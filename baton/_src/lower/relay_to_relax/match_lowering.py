@@ -94,6 +94,8 @@ class MatchLowering:
                         if _binds(inner):
                             field = owner.emit(bindings, rx.TupleGetItem(here, position), found)
                             work.append((inner, field, fields[position]))
+                case _:
+                    continue
 
     def _field_types(self, pattern: PatternConstructor, type_: Any) -> list[Any]:
         constructor = pattern.constructor

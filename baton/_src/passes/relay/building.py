@@ -93,6 +93,14 @@ class Build:
         """A tensor like `value` filled with a number: a scalar, which broadcasts."""
         return self.const(number, dtype_of(value))
 
+    def shape(self, dims: Any) -> Any:
+        """A shape as an operand: in Relay it becomes an attribute (see `op`)."""
+        return tuple(int(d) for d in dims)
+
+    def swap_last(self, x: Any, ndim: int) -> Any:
+        """The last two of `ndim` axes exchanged."""
+        return self.op("permute_dims", x, axes=(*range(ndim - 2), ndim - 1, ndim - 2))
+
     def tuple(self, *fields: Any) -> Tuple:
         made = Tuple(fields)
         types = [f.checked_type_ for f in fields]

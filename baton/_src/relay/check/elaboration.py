@@ -15,8 +15,8 @@ from baton._src.ir.types import IncompleteType, TensorType
 
 @dataclass
 class Elaboration:
-    """`literals` maps a Constant to its dtype hole (None before inference); `conditions` maps an If whose condition is a
-    whole `==` or `!=` to the operator that would reduce it."""
+    """`literals` maps a Constant to its dtype hole (None before inference); `conditions` maps an If whose condition is
+    a whole `==` or `!=` to the operator that would reduce it."""
 
     literals: dict[Any, Any] = field(default_factory=dict)
     conditions: dict[Any, str] = field(default_factory=dict)

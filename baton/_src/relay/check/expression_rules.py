@@ -227,6 +227,8 @@ class ExpressionRules:
                     fields = [self.solver.unifier.hole() for _ in found.patterns]
                     self.solver.expect(wanted, TupleType(fields), "a tuple pattern", found.span)
                     work += zip(found.patterns, fields)
+                case _:
+                    continue
 
     def _pattern_var(self, var: Var, type_: Any) -> Any:
         if var.type_annotation is None:

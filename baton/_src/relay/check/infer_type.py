@@ -3,9 +3,9 @@
     infer_type(module)   -> the module, its nodes' checked types filled in; errors are all reported at once
     infer_expr(expr)     -> the same for one expression, whose free variables count as declared
 
-One pass in evaluation order with an explicit stack: an expression's type is found when its parts have theirs, and what
-is not decided yet waits in the `solver`. Checked types are written into the nodes in place (they are notes); a parameter
-of a module's function that had no annotation is replaced by one with the type found, as `relay.build` and passes need it.
+One pass in evaluation order with an explicit stack: an expression's type is found when its parts have theirs, and
+what is not decided yet waits in the `solver`. Checked types are written into the nodes in place (they are notes); a
+parameter of a module's function that had no annotation is replaced by one with the type found: `relay.build` needs it.
 A function that was inferred before is not looked at again unless the types of the globals it mentions have changed.
 """
 
@@ -355,7 +355,7 @@ class Inference(ExpressionRules):
                 self.types[node] = self.global_var(node)
             case Constructor():
                 self.types[node] = self.constructor(node)
-            case Op():
+            case _:
                 self.types[node] = self.operator(node)
 
 

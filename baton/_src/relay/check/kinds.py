@@ -36,8 +36,8 @@ def kind_errors(
     match type_:
         case TypeVar() | IncompleteType():
             if type_.kind is not wanted:
-                name = show_type(type_)
-                yield f"{name} has kind {type_.kind.name} and cannot stand where {_WHAT.get(wanted, wanted.name)} is needed"
+                needed = _WHAT.get(wanted, wanted.name)
+                yield f"{show_type(type_)} has kind {type_.kind.name} and cannot stand where {needed} is needed"
         case TensorType():
             yield from _tensor_errors(type_, definitions)
         case TupleType():
@@ -88,7 +88,8 @@ def definition_errors(data: TypeData, definitions: Mapping[GlobalTypeVar, TypeDa
         for field in constructor.inputs:
             yield from (f"{constructor.name_hint}: {e}" for e in kind_errors(field, definitions))
             for name in _foreign_variables(field, data.type_vars):
-                yield f"{constructor.name_hint} uses the type variable {name}, which {data.header.name_hint} does not declare"
+                owner = data.header.name_hint
+                yield f"{constructor.name_hint} uses the type variable {name}, which {owner} does not declare"
 
 
 def _foreign_variables(type_: Any, declared: tuple[TypeVar, ...]) -> Iterator[str]:

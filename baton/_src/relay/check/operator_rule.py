@@ -1,7 +1,8 @@
 """The type rule of an operator call: from Relay types to `Info`, `OpDef.infer`, and back.
 
-`quick` serves the ordinary call, whose argument types are all known. `apply` serves a call that waited: it fills in what
-`OpDef.infer_inputs` knows of untyped weights, settles the dtype of open literals, and says None while that is not enough.
+`quick` serves the ordinary call, whose argument types are all known. `apply` serves a call that waited: it fills in
+what `OpDef.infer_inputs` knows of untyped weights, settles the dtype of open literals, and says None while that is not
+enough.
 """
 
 from __future__ import annotations
@@ -64,9 +65,6 @@ class OperatorRule:
             raise fail("op-argument", f"{op.name} has no definition, so its type is unknown", span=span)
         call = OpCall(definition, infos, attrs or _defaults(op), self._prover, tuple(constants), span)
         found = definition.infer(call)
-        for arg, info in zip(infos, infos):
-            if found is info:
-                break
         return self._type_of(found)
 
     def _type_of(self, info: Info) -> Type:

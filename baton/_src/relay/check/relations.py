@@ -1,8 +1,8 @@
 """Type relations: what operators demand of their arguments, as the solver sees it.
 
-A relation is an object with a `name` and `func(args, num_inputs, attrs, reporter) -> bool` (facts §1): the last types are
-outputs; it may assign through the reporter; False means "not decided yet, ask again when more is known"; a conflict is
-raised or reported. `OperatorRelation` makes one of an `OpDef`; `FunctionRelation` of a Python function of the user.
+A relation is an object with a `name` and `func(args, num_inputs, attrs, reporter) -> bool` (facts §1): the last types
+are outputs; it may assign through the reporter; False means "not decided yet, ask again when more is known"; a conflict
+is raised or reported. `OperatorRelation` makes one of an `OpDef`; `FunctionRelation` of a Python function of the user.
 """
 
 from __future__ import annotations

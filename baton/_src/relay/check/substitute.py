@@ -1,4 +1,4 @@
-"""Types as terms: replacing type variables, collecting holes. Tensor dims and dtypes may be type variables or holes too.
+"""Types as terms: replacing type variables, collecting holes. Tensor dims and dtypes may be variables or holes too.
 
 A tensor type normally holds a tuple of dims and a `DataType`. While it is open, its `shape` may be a hole or a type
 variable of kind Shape, single dims of kind ShapeVar, its `dtype` of kind BaseType.

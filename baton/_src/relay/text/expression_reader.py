@@ -37,27 +37,15 @@ from baton._src.relay.text.attribute_reader import MAX_LITERAL, AttributeReader,
 from baton._src.relay.text.cursor import Cursor
 from baton._src.relay.text.lexer import Kind, Token
 from baton._src.relay.text.names import Names
+from baton._src.relay.text.operators import PRECEDENCE
 from baton._src.relay.text.pattern_reader import PatternReader
 from baton._src.relay.text.scope import Scope
 from baton._src.relay.text.type_reader import TypeReader
 from baton._src.support.spans import Span
 from baton._src.support.trampoline import Task
+from baton._src.tir.expr import IntImm
 from baton._src.values.tensor import NDArray
 
-PRECEDENCE = {
-    "*": (12, "multiply"),
-    "/": (12, "divide"),
-    "+": (10, "add"),
-    "-": (10, "subtract"),
-    "<": (8, "less"),
-    "<=": (8, "less_equal"),
-    ">": (8, "greater"),
-    ">=": (8, "greater_equal"),
-    "==": (7, "equal"),
-    "!=": (7, "not_equal"),
-    "&&": (5, "logical_and"),
-    "||": (4, "logical_or"),
-}
 _UNIT_LET = "_"
 MAX_NESTING = 20_000
 
@@ -274,6 +262,11 @@ class ExpressionReader:
                 return self._constant(self.attributes.number(token), token)
             case Kind.NAME:
                 return (yield self._word(token))
+            case _:
+                return (yield self._signed(token))
+
+    def _signed(self, token: Token) -> Task[Any]:
+        cursor = self.cursor
         if token.text == "(":
             return (yield self._parenthesis(token))
         if token.text == "-":
@@ -356,9 +349,10 @@ class ExpressionReader:
                 return self._filled(token)
             case "meta":
                 return self.attributes.reference(token)
-        if token.text.startswith(("inff", "nanf")):
-            return self._constant(self.attributes.number(token), token)
-        return self.names.word(token)
+            case text if text.startswith(("inff", "nanf")):
+                return self._constant(self.attributes.number(token), token)
+            case _:
+                return self.names.word(token)
 
     def _filled(self, token: Token) -> Any:
         """`Constant(value, shape, dtype)`: a tensor filled with a literal (contradictions B-06)."""
@@ -372,8 +366,8 @@ class ExpressionReader:
         cursor.expect(",", "between the shape and the dtype of a constant")
         dtype = self.types.dtype()
         cursor.expect(")", "after the dtype of a constant")
-        dims = tuple(getattr(d, "value", None) for d in shape)
-        if any(d is None for d in dims) or math.prod(dims) > MAX_LITERAL:
+        dims = tuple(int(d.value) for d in shape if isinstance(d, IntImm)) if isinstance(shape, tuple) else None
+        if dims is None or len(dims) != len(shape) or math.prod(dims) > MAX_LITERAL:
             raise cursor.fault("the shape of a constant is made of numbers, and not too large", token)
         filled = np.full(dims, value.value).astype(dtype.numpy)
         return Constant(NDArray(filled), span=cursor.span(token.start))

@@ -1,7 +1,7 @@
 """Relay text to tokens: both notations, comments dropped, places kept (facts relay-language §5, Lexing).
 
-Comments are `// line`, nested `/* */`, and `#` to the end of the line unless `[` follows. Dots between letters belong to
-a name (`nn.conv2d`); a number never contains the dot of a projection: the parser takes `%t.0.1` apart. The metadata
+Comments are `// line`, nested `/* */`, and `#` to the end of the line unless `[` follows. Dots between letters belong
+to a name (`nn.conv2d`); a number never contains the dot of a projection: the parser takes `%t.0.1` apart. The metadata
 section's JSON is not tokenised; it is the text of the token `metadata`.
 """
 

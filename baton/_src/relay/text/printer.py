@@ -155,13 +155,13 @@ class Printer:
 
     def _flat(self, root: Any, lines: list[str]) -> Task[str]:
         """The text of `root`; what it is computed from goes into `lines` as temporaries."""
-        texts = self._texts
+        texts: dict[Any, str] = self._texts
         if root in texts:
             return texts[root]
         for node in post_order(root, below=self._below):
             if node in texts:
                 continue
-            text = yield self._one(node)
+            text: str = yield self._one(node)
             shared = self._uses.get(node, 0) > 1
             if isinstance(node, _ATOMS):
                 texts[node] = text
@@ -219,13 +219,15 @@ class Printer:
             case Let():
                 return _parenthesised((yield self._scope(node)))
             case Function():
-                return "fn " + (yield self.signature_and_body(node))
+                header: str = yield self.signature_and_body(node)
+                return f"fn {header}"
             case If():
                 chosen = yield self.block(node.true_branch)
                 other = yield self.block(node.false_branch)
                 return f"if ({texts[node.cond]}) {chosen} else {other}{self._comment(node)}"
             case Match():
-                return (yield self._match(node))
+                found: str = yield self._match(node)
+                return found
             case TempExpr():
                 message = f"a {type(node).__name__} has no text: temporary expressions never leave their pass"
                 raise fail("RELAY-TEMP-1", message, help="realize() it before printing")
