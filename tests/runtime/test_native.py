@@ -1,4 +1,4 @@
-"""Loading object code: damaged or foreign code is refused with a reason, externs are found, calls go between functions."""
+"""Loading object code: damaged or foreign code is refused, externs are found, calls go between functions."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from baton._src.support.diagnostics import DiagnosticError
 from baton._src.te.computation import compute, placeholder
 from baton._src.te.prim_func import create_prim_func
 from baton._src.tir import stmt as st
-from baton._src.tir.expr import BufferLoad, Call, IntImm, StringImm, Var
 from baton._src.tir.buffer import decl_buffer
+from baton._src.tir.expr import BufferLoad, Call, IntImm, StringImm, Var
 from baton._src.tir.intrinsics import intrinsic
 from baton._src.tir.prim_func import PrimFunc
 from tests.codegen.native_run import HOST

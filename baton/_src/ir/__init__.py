@@ -1,1 +1,1 @@
-"""What all languages share: node declaration, traversal, structural equality, modules, types, op definitions, targets."""
+"""What all languages share: node declaration, traversal, structural equality, modules, types, operators, targets."""

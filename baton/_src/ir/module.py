@@ -15,8 +15,8 @@ from baton._src.support.diagnostics import fail
 class IRModule(Node):
     """The unit of compilation. `with_function` and `with_functions` give modules; that is what the compiler uses.
 
-    TVM's mutating spellings (`mod["main"] = f`, `update_func`, `update`) change the module in place; they are for users'
-    scripts, and no pass uses them.
+    TVM's mutating spellings (`mod["main"] = f`, `update_func`, `update`) change the module in place; they are for
+    users' scripts, and no pass uses them.
     """
 
     functions: dict[GlobalVar, Any] = part(kw_only=True)

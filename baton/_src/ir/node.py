@@ -100,7 +100,7 @@ class Node:
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def script(self, *, show_meta: bool = False, **style: Any) -> str:
-        """The text: TVMScript of Relax and TIR, Relay's own. With `show_meta`, large constants too, so that it reads back.
+        """The text: TVMScript of Relax and TIR, Relay's own. With `show_meta`, constants too, so that it reads back.
 
         `style` takes TVM's further printing options; they change nothing.
         """

@@ -79,7 +79,8 @@ class OpCall(Generic[A]):
 @dataclass(frozen=True, slots=True)
 class Input:
     """An operand: `kind` is `tensor`, `tensors` (a tuple of them), `shape` (a Relax shape value), `prim` (a host
-    scalar), `prims` (a tuple of them), or `object`. `relay_name` is Relay's name for it, where that differs ("lhs" for "x1").
+    scalar), `prims` (a tuple of them), or `object`. `relay_name` is Relay's name for it (or for the attribute it has
+    instead), where that differs ("lhs" for "x1").
 
     `default` is what builders put where a `prim` is left out (None and `optional`: the call has no such argument).
     `languages` leaves an operand out of one language's calls (Relay's reshape takes its target as an attribute).
@@ -101,7 +102,7 @@ class Input:
 Infer = Callable[[OpCall[Any]], Info]
 Compute = Callable[..., Any]
 """`compute(inputs, attrs, out) -> te.Tensor | tuple of them`: inputs are te.Tensors (tuples of them for
-`tensors`, tuples of dims for `shape`, scalars for `prim`), `out` is what `infer` said (all dims known or symbolic, dtype known)."""
+`tensors`, tuples of dims for `shape`, scalars for `prim`), `out` is what `infer` said, dims and dtype known."""
 Reference = Callable[..., Any]
 """`reference(inputs, attrs) -> ndarray | tuple of them`: the meaning, over NumPy arrays (tuples of ints for shapes)."""
 Decompose = Callable[..., Any]
@@ -142,7 +143,7 @@ class OpDef(Generic[A]):
     samples: Callable[[], Sequence[Any]] | None = field(kw_only=True, default=None)
     """Sampled calls (`ops.samples.Sample`) for the conformance test over the catalogue."""
     outputs: int | Callable[[A], int | None] | None = field(kw_only=True, default=None)
-    """None: one tensor. A number: a tuple of so many. A function (split): the number, from the attributes (None: one tensor)."""
+    """None: one tensor. A number: a tuple of so many. A function (split): the number, or None, from the attributes."""
     summary: str = field(kw_only=True, default="")
     """What it does in a sentence or two; left out, the docstring of the module that declares `infer` says it."""
 

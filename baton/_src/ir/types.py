@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any, ClassVar
 
-from baton._src.ir.expr import GraphExpr, PrimExpr
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.node import Node, binder, init_field, node, note, part
 from baton._src.support.spans import Span
 from baton._src.values.dtype import DataType

@@ -23,9 +23,6 @@ class Expr(GraphExpr, Operators):
     def __call__(self, *args: Any) -> Call:
         return Call(self, args)
 
-    def astext(self, show_meta_data: bool = True) -> str:
-        return repr(self)
-
 
 @node
 class Constant(Expr):

@@ -88,7 +88,8 @@ class DataType(str):
 
 
 def _numpy(scalar: Any) -> np.dtype[Any]:
-    return np.dtype(scalar)
+    found: np.dtype[Any] = np.dtype(scalar)
+    return found
 
 
 _INTERNED: dict[str, DataType] = {}

@@ -1,1 +1,1 @@
-"""What TVM's names need beyond a re-export: operator namespaces, devices, the function registry, texts, modules, test helpers."""
+"""What TVM's names need beyond a re-export: operators, devices, functions, texts, test helpers."""

@@ -7,7 +7,7 @@ from baton._src.values.tensor import NDArray
 
 
 def detach_params(mod: IRModule) -> tuple[IRModule, dict[str, list[NDArray]]]:
-    """The module without the parameters' values, and the values by function (`from_onnx(..., keep_params_in_input=True)`)."""
+    """The module without the parameters' values, and the values by function; for `keep_params_in_input=True`."""
     functions, values = {}, {}
     for var, function in mod.functions.items():
         found = getattr(function, "attrs", {}).get("params")

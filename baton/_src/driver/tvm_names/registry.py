@@ -48,5 +48,5 @@ def list_global_func_names() -> list[str]:
 
 
 def convert(value: Any) -> Any:
-    """A Python value as programs see it: functions become packed functions, tuples shapes or tuples, numbers scalars."""
+    """A Python value as programs see it: functions are packed functions, tuples shapes or tuples, numbers scalars."""
     return PackedFunc(value) if callable(value) and not isinstance(value, PackedFunc) else from_host(value)

@@ -11,7 +11,7 @@ from baton._src.tir.script_names import SCRIPT_NAMES
 
 
 def from_source(program: str, extra_vars: Any = None, check_well_formed: bool = True) -> Any:
-    """A module or function from its text; nothing of the text is executed. Errors carry their places, several at once."""
+    """A module or function from its text; nothing of it is executed. Errors carry their places, several at once."""
     return read(
         program, {**script_roots(RELAX, SCRIPT_NAMES), **(extra_vars or {})}, check_well_formed=check_well_formed
     )

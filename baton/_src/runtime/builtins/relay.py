@@ -1,6 +1,6 @@
 """What compiled Relay matches need: does a value fit a pattern?
 
-Patterns are written `_` (anything), `2(_,1())` (constructor number 2 with such fields), `t(_,_)` (a tuple); each is read
+Patterns are written `_` (anything), `2(_,1())` (constructor 2 with such fields), `t(_,_)` (a tuple); each is read
 once and kept.
 """
 
