@@ -56,8 +56,9 @@ setup: $(VENV)/.dev ## Create .venv and install the locked dependencies
 run: $(VENV)/.dev ## Compile a small CNN and read handwritten digits with it
 	@$(PY) examples/digits/run.py $(ARGS)
 
+# Two processes; a file's tests stay together, since some share what they compiled.
 test: $(VENV)/.dev ## Run the whole test suite
-	@$(PY) -m pytest -m "not fuzz" $(ARGS)
+	@$(PY) -m pytest -m "not fuzz" -n 2 --dist loadfile $(ARGS)
 
 check: $(VENV)/.dev ## Lint, formatting, types and import contracts
 	@$(PY) -m ruff check
