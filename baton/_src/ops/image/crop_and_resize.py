@@ -2,7 +2,8 @@
 
     data, boxes (m, 4): y1, x1, y2, x2 in [0, 1], box_indices (m): which image -> (m, c, height, width)
 
-Box corners map to the centres of the corner pixels; a box turned around is mirrored. Source: facts relay-language §6 level 5.
+Box corners map to the centres of the corner pixels; a box turned around is mirrored. Source: facts relay-language §6
+level 5.
 """
 
 from __future__ import annotations

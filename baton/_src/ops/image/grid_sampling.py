@@ -3,9 +3,9 @@
     affine_grid  data (b, 2, 3) -> grid (b, 2, h, w): the points of [-1, 1] x [-1, 1], mapped; row 0: x, row 1: y
     grid_sample  data (b, c, [d,] h, w), grid (b, 2 or 3, ...) -> (b, c, ...): grid holds x, y (and z) in [-1, 1]
 
-Methods nearest, bilinear (trilinear in 3d), bicubic (2d); outside the image stands zero, the border, or the reflection. With
-`align_corners`, -1 and 1 are the centres of the outer pixels, otherwise their outer edges. Weighed in float32.
-Source: facts relax-ops-passes-vm §1 (image), relay-language §6 level 5.
+Methods nearest, bilinear (trilinear in 3d), bicubic (2d); outside the image stands zero, the border, or the
+reflection. With `align_corners`, -1 and 1 are the centres of the outer pixels, otherwise their outer edges. Weighed
+in float32. Source: facts relax-ops-passes-vm §1 (image), relay-language §6 level 5.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def infer_sample(call: OpCall[GridSampleAttrs]) -> Info:
     same = DimMath(call.prover)
     if same.equal(grid.shape[1], rank - 2) is False or same.equal(x.shape[0], grid.shape[0]) is False:
         call.fail(
-            f"data {show_shape(x.shape)} and grid {show_shape(grid.shape)} do not fit: (b, c, ...), (b, {rank - 2}, ...)"
+            f"data {show_shape(x.shape)} and grid {show_shape(grid.shape)} must be (b, c, ...) and (b, {rank - 2}, ...)"
         )
     return TensorInfo((*x.shape[:2], *grid.shape[2:]), x.dtype, vdevice=x.vdevice)
 

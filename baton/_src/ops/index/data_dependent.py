@@ -1,11 +1,12 @@
-"""Operators whose result's shape depends on the elements: nonzero, argwhere, unique. No kernel: NumPy answers when they run.
+"""Operators whose result's shape depends on the elements: nonzero, argwhere, unique. No kernel: NumPy answers when
+they run.
 
     nonzero(x)   int64 (rank, count): the coordinates of non-zero elements, an axis a row
     argwhere(x)  int32 (count, rank): the same, an element a row
     unique(x)    the distinct elements, ascending (in order of appearance if not `sorted`), with where they came from
 
-Relax's `unique` has its options as host scalars; Relay's gives results of the operand's length and how much of them counts.
-Source: facts relax-ops-passes-vm §1 (set), relay-language §6 levels 3 and 10.
+Relax's `unique` has its options as host scalars; Relay's gives results of the operand's length and how much of them
+counts. Source: facts relax-ops-passes-vm §1 (set), relay-language §6 levels 3 and 10.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def reference_nonzero(inputs: Any, attributes: Any) -> Any:
     return np.stack(np.nonzero(np.atleast_1d(inputs[0]))).astype(np.int64)
 
 
-NONZERO = OpDef(
+NONZERO: OpDef[Any] = OpDef(
     "nonzero",
     inputs=(Input("x"),),
     infer=infer_nonzero,
@@ -60,7 +61,7 @@ def infer_argwhere(call: OpCall[Any]) -> Info:
     return TensorInfo((AnyDim(), x.ndim), INT32, vdevice=x.vdevice)
 
 
-ARGWHERE = OpDef(
+ARGWHERE: OpDef[Any] = OpDef(
     "argwhere",
     inputs=(Input("condition"),),
     infer=infer_argwhere,
@@ -115,13 +116,14 @@ def distinct(x: Any, ordered: bool, axis: int | None) -> tuple[Any, Any, Any, An
 
 def reference_unique(inputs: Any, attributes: Any) -> Any:
     """`numpy.unique`."""
-    x, ordered, index, inverse, counts, axis = (*inputs, *(True, False, False, False, None)[len(inputs) - 1 :])
+    defaults: list[Any] = [True, False, False, False, None]
+    x, ordered, index, inverse, counts, axis = list(inputs) + defaults[len(inputs) - 1 :]
     values, *rest = distinct(np.asarray(x), bool(ordered), None if axis is None else int(axis))
     chosen = [r.astype(np.int64) for r, wanted in zip(rest, (index, inverse, counts)) if wanted]
     return (values, *chosen) if chosen else values
 
 
-UNIQUE = OpDef(
+UNIQUE: OpDef[Any] = OpDef(
     "unique",
     inputs=(
         Input("x"),
@@ -174,7 +176,7 @@ def reference_padded(inputs: Any, a: RelayUniqueAttrs) -> Any:
         result[: len(found)] = found
         return result
 
-    fields = (padded(values, x.dtype), padded(first, np.int32), inverse.astype(np.int32))
+    fields: tuple[Any, ...] = (padded(values, x.dtype), padded(first, np.int32), inverse.astype(np.int32))
     fields = (*fields, np.array([len(values)], np.int32))
     return (*fields, padded(counts, np.int32)) if a.return_counts else fields
 

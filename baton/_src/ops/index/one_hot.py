@@ -1,7 +1,8 @@
 """one_hot: every index becomes a row with `on_value` at that place and `off_value` elsewhere, along a new axis.
 
-Relax gives the two values as host scalars, Relay as scalar tensors; an index outside [0, depth) gives a row of `off_value`.
-`dyn.one_hot` takes the depth as a tensor. Source: facts relax-ops-passes-vm §1, relay-language §6 level 10.
+Relax gives the two values as host scalars, Relay as scalar tensors; an index outside [0, depth) gives a row of
+`off_value`. `dyn.one_hot` takes the depth as a tensor. Source: facts relax-ops-passes-vm §1, relay-language §6 level
+10.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def infer(call: OpCall[Any]) -> Info:
 
 def _depth(call: OpCall[Any]) -> Dim:
     if isinstance(call.attrs, OneHotAttrs):
-        if isinstance(call.attrs.depth, int) and call.attrs.depth < 1:
+        if call.attrs.depth < 1:
             call.fail(f"depth must be positive, got {call.attrs.depth}", code="op-attribute")
         return call.attrs.depth
     value = call.values[3] if len(call.values) > 3 else None

@@ -1,7 +1,8 @@
 """Running sums and products along an axis: cumsum, cumprod.
 
-out[i] = x[0] op ... op x[i]; `exclusive` leaves x[i] itself out. Without an axis, of the flattened tensor. Accumulated in the
-dtype of the result (float32 for narrow floats). Source: facts relax-ops-passes-vm §1 (statistical), relay-language §6 level 3.
+out[i] = x[0] op ... op x[i]; `exclusive` leaves x[i] itself out. Without an axis, of the flattened tensor.
+Accumulated in the dtype of the result (float32 for narrow floats). Source: facts relax-ops-passes-vm §1
+(statistical), relay-language §6 level 3.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""Scatters: scatter_elements and scatter_nd: a copy of the data with updates written, or combined, at given places.
+"""Scatters: scatter_elements and scatter_nd: a copy of the data with updates written, or combined, at given
+places.
 
     scatter_elements  out[indices[i, j, k], j, k] op= updates[i, j, k]                           (axis 0)
     scatter_nd        out[*indices[i..., :], k...] op= updates[i..., k...]
 
-`op` is the reduction: update, add, mul, mean (of the two), min, max. Updates are applied in row-major order, so the last one to
-a place wins. Negative indices count from the end. In Relax the *last* axis of scatter_nd's indices holds the coordinates, in
-Relay the *first*. Source: facts relax-ops-passes-vm §1, relay-language §6 level 3.
+`op` is the reduction: update, add, mul, mean (of the two), min, max. Updates are applied in row-major order, so the
+last one to a place wins. Negative indices count from the end. In Relax the *last* axis of scatter_nd's indices holds
+the coordinates, in Relay the *first*. Source: facts relax-ops-passes-vm §1, relay-language §6 level 3.
 """
 
 from __future__ import annotations

@@ -106,8 +106,8 @@ SEARCHSORTED = OpDef(
     SearchAttrs,
     inputs=(Input("sorted_sequence", "ascending along the last axis"), Input("values")),
     infer=infer_search,
-    compute=lambda inputs, a, out: search(*inputs, a.right, out.dtype),
-    reference=lambda inputs, a: reference_search(*inputs, a.right, a.dtype.numpy),
+    compute=lambda inputs, a, out: search(inputs[0], inputs[1], a.right, out.dtype),
+    reference=lambda inputs, a: reference_search(inputs[0], inputs[1], a.right, a.dtype.numpy),
     gradient=NotApplicable("positions are not differentiable"),
     fusion=Fusion.OPAQUE,
     samples=lambda: (

@@ -1,8 +1,8 @@
 """Sorting along an axis: sort, argsort, topk, searchsorted, bucketize.
 
-One kernel finds the order: a bottom-up merge sort of positions, stable in both directions (equal elements keep their order).
-NaN counts as greater than any number. Sorted values, argsort and topk read that order. `searchsorted` is a binary search.
-Source: facts relax-ops-passes-vm §1 (sorting), relay-language §6 level 6.
+One kernel finds the order: a bottom-up merge sort of positions, stable in both directions (equal elements keep their
+order). NaN counts as greater than any number. Sorted values, argsort and topk read that order. `searchsorted` is a
+binary search. Source: facts relax-ops-passes-vm §1 (sorting), relay-language §6 level 6.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def is_descending(a: SortAttrs) -> bool:
     return bool(a.descending) or not a.is_ascend
 
 
-def infer_sort(call: OpCall[SortAttrs]) -> Info:
+def infer_sort(call: OpCall[Any]) -> Info:
     """The operand itself."""
     x = call.tensor(0)
     if x.ndim >= 0:
@@ -311,7 +311,8 @@ def compute_topk(inputs: Any, a: TopKAttrs, out: Any) -> Any:
     x = inputs[0]
     axis = from_front(a.axis, x.ndim)
     found = order(x, axis, _largest(a))
-    shape = out.fields[0].shape if isinstance(out, TupleInfo) else out.shape
+    first: Any = out.fields[0] if isinstance(out, TupleInfo) else out
+    shape = first.shape
     values = taken(x, found, axis, shape, "topk_values")
     indices = k.compute(shape, lambda *i: k.cast(a.dtype, place(found, i, axis)), "topk_indices")
     return (values, indices) if a.ret_type == "both" else values if a.ret_type == "values" else indices

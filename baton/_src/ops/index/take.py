@@ -1,9 +1,11 @@
-"""take: slices of a tensor along one axis, picked by indices of any rank; without an axis, of the flattened tensor.
+"""take: slices of a tensor along one axis, picked by indices of any rank; without an axis, of the flattened
+tensor.
 
     out[b..., i..., j..., k...] = data[b..., i..., index(indices[b..., j...]), k...]
 
-Indices beyond the ends: `clip` takes the nearest end, `wrap` counts modulo the extent (so negative ones count from the end),
-`fast` promises that there are none. Source: facts relax-ops-passes-vm §1 (index), relay-language §6 level 3.
+Indices beyond the ends: `clip` takes the nearest end, `wrap` counts modulo the extent (so negative ones count from
+the end), `fast` promises that there are none. Source: facts relax-ops-passes-vm §1 (index), relay-language §6 level
+3.
 """
 
 from __future__ import annotations

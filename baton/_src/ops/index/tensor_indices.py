@@ -1,8 +1,10 @@
-"""Indexing by tensors of indices: index_tensor (Relay: adv_index), unravel_index, invert_permutation, take_backward.
+"""Indexing by tensors of indices: index_tensor (Relay: adv_index), unravel_index, invert_permutation,
+take_backward.
 
-    index_tensor(data, (i, j))  out[p..., k...] = data[i[p...], j[p...], k...]; index tensors broadcast against each other
+    index_tensor(data, (i, j))  out[p..., k...] = data[i[p...], j[p...], k...]; indices broadcast against each other
 
-Negative indices count from the end. Source: facts relax-ops-passes-vm §1 (manipulate, grad), relay-language §6 level 3.
+Negative indices count from the end. Source: facts relax-ops-passes-vm §1 (manipulate, grad), relay-language §6 level
+3.
 """
 
 from __future__ import annotations
@@ -86,7 +88,7 @@ def _reference(x: Any, indices: Any) -> Any:
     return np.ascontiguousarray(x[tuple(np.asarray(i).astype(np.int64) for i in indices)])
 
 
-INDEX_TENSOR = OpDef(
+INDEX_TENSOR: OpDef[Any] = OpDef(
     "index_tensor",
     inputs=(Input("data"), Input("indices", "tensors that broadcast against each other", kind="tensors")),
     infer=infer_index_tensor,
@@ -102,7 +104,7 @@ INDEX_TENSOR = OpDef(
     summary="Elements picked by one tensor of indices for each leading axis.",
 )
 
-ADV_INDEX = OpDef(
+ADV_INDEX: OpDef[Any] = OpDef(
     "adv_index",
     inputs=(Input("inputs", "the data, then tensors of indices", kind="tensors"),),
     infer=infer_adv_index,
@@ -143,7 +145,7 @@ def compute_unravel(inputs: Any, a: Any, out: Any) -> Any:
     return k.compute(out.shape, body, "unravel_index")
 
 
-UNRAVEL_INDEX = OpDef(
+UNRAVEL_INDEX: OpDef[Any] = OpDef(
     "unravel_index",
     inputs=(Input("indices"), Input("shape", "a tensor of rank 1")),
     infer=infer_unravel,
@@ -178,7 +180,7 @@ def compute_invert(inputs: Any, a: Any, out: Any) -> Any:
     return extern(tuple(x.shape), [x], body, "invert_permutation", out.dtype)
 
 
-INVERT_PERMUTATION = OpDef(
+INVERT_PERMUTATION: OpDef[Any] = OpDef(
     "invert_permutation",
     inputs=(Input("data", "a permutation of 0, 1, ..., n - 1"),),
     infer=infer_invert,

@@ -1,8 +1,8 @@
 """Arithmetic on quantised tensors (Relay's dialect qnn): requantize, add, subtract, mul, dense, conv2d.
 
-A quantised tensor stands for (q - zero_point) * scale. Scales and zero points are scalar tensors (requantize: also vectors along
-`axis`). `dense` and `conv2d` give int32 sums of (q - zero_point) products, whose scale is the product of both.
-Rounding: UPWARD (halves up) or TONEAREST (halves away from zero). Source: facts relay-language §6 level 11.
+A quantised tensor stands for (q - zero_point) * scale. Scales and zero points are scalar tensors (requantize: also
+vectors along `axis`). `dense` and `conv2d` give int32 sums of (q - zero_point) products, whose scale is the product
+of both. Rounding: UPWARD (halves up) or TONEAREST (halves away from zero). Source: facts relay-language §6 level 11.
 """
 
 from __future__ import annotations

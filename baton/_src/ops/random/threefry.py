@@ -1,9 +1,10 @@
-"""Random numbers from keys, without hidden state: random.threefry_generate, threefry_split, uniform, normal, multinomial.
+"""Random numbers from keys, without hidden state: random.threefry_generate, threefry_split, uniform, normal,
+multinomial.
 
-A key is ten uint64 words: four of key, four of counter, two spare. Every operator gives the key to go on with first, then
-its result; the same key gives the same numbers. Bits come from Threefry-4x64 with 20 rounds (Salmon et al., "Parallel random
-numbers: as easy as 1, 2, 3", 2011). A split runs the generator on two counters no draw uses; its outputs are the new keys.
-Source: facts relay-language §6 level 11.
+A key is ten uint64 words: four of key, four of counter, two spare. Every operator gives the key to go on with first,
+then its result; the same key gives the same numbers. Bits come from Threefry-4x64 with 20 rounds (Salmon et al.,
+"Parallel random numbers: as easy as 1, 2, 3", 2011). A split runs the generator on two counters no draw uses; its
+outputs are the new keys. Source: facts relay-language §6 level 11.
 """
 
 from __future__ import annotations
@@ -233,7 +234,7 @@ def reference_split(inputs: Any, a: Any) -> Any:
     return tuple(found)
 
 
-SPLIT_KEY = OpDef(
+SPLIT_KEY: OpDef[Any] = OpDef(
     "random.threefry_split",
     inputs=(Input("key"),),
     infer=lambda call: TupleInfo((_key_info(call),) * 2),

@@ -1,7 +1,8 @@
 """Relay's operators whose axes or counts are tensors: dyn.expand_dims, dyn.squeeze, dyn.topk, dyn.sparse_to_dense.
 
-Known constants give a known shape; otherwise what depends on them is unknown. They run by their meaning over NumPy once the
-values are there; DynamicToStatic replaces them where the values are constants. Source: facts relay-language §6 (dyn).
+Known constants give a known shape; otherwise what depends on them is unknown. They run by their meaning over NumPy
+once the values are there; DynamicToStatic replaces them where the values are constants. Source: facts relay-language
+§6 (dyn).
 """
 
 from __future__ import annotations

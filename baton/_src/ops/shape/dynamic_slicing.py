@@ -106,7 +106,7 @@ def reference_dynamic(inputs: Any, a: Any) -> Any:
 
 _TENSOR_BOUNDS = (Input("begin"), Input("end"), Input("strides"))
 
-DYNAMIC_STRIDED_SLICE = OpDef(
+DYNAMIC_STRIDED_SLICE: OpDef[Any] = OpDef(
     "dynamic_strided_slice",
     inputs=(Input("x"), *_TENSOR_BOUNDS),
     infer=infer_dynamic,

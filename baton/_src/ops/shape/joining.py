@@ -292,7 +292,7 @@ def infer_split(call: OpCall[SplitAttrs]) -> Info:
 
 def _overshoots(total: Any, parts: int) -> bool:
     each = -(-total // parts)
-    return total > 0 and each * (parts - 1) > total
+    return bool(total > 0 and each * (parts - 1) >= total)
 
 
 def cuts(math: DimMath, total: Dim, given: Any) -> list[Dim]:

@@ -184,7 +184,7 @@ def reference_map(inputs: Any, a: MapAttrs) -> Any:
     pad = 0 if a.pad_value is None else getattr(a.pad_value, "value", a.pad_value)
     found = np.full(tuple(int(d) for d in new_shape(a.index_map, x.shape)), pad, x.dtype)
     for i in np.ndindex(x.shape):
-        found[tuple(v.value for v in mapped(a.index_map, [k.index(n) for n in i]))] = x[i]  # type: ignore[attr-defined]
+        found[tuple(v.value for v in mapped(a.index_map, [k.index(n) for n in i]))] = x[i]
     return found
 
 

@@ -252,7 +252,10 @@ _FACETS: dict[str, Any] = {"compute": compute, "fusion": Fusion.INJECTIVE, "grad
 RESHAPE = OpDef(
     "reshape",
     ReshapeAttrs,
-    inputs=(Input("x", relay_name="data"), Input("shape", "the target", kind="shape", relay_name="newshape", languages=("relax",))),
+    inputs=(
+        Input("x", relay_name="data"),
+        Input("shape", "the target", kind="shape", relay_name="newshape", languages=("relax",)),
+    ),
     infer=infer,
     reference=reference,
     relay_builder=relay_builder,

@@ -1,7 +1,8 @@
 """What a slice takes: bounds counted from either end, clipped to the axis, and how many elements lie between them.
 
-As NumPy's: a negative bound counts from the end; with a negative stride elements are taken backwards. A symbolic bound
-counts from the front (a dim cannot be negative). `inbound`: bounds are promised to lie on the axis, so nothing is clipped.
+As NumPy's: a negative bound counts from the end; with a negative stride elements are taken backwards. A symbolic
+bound counts from the front (a dim cannot be negative). `inbound`: bounds are promised to lie on the axis, so nothing
+is clipped.
 """
 
 from __future__ import annotations
@@ -94,4 +95,6 @@ def is_non_negative(value: Any) -> bool:
                 known[node] = known.get(node.b, False)
             case tir.Cast():
                 known[node] = known.get(node.value, False)
+            case _:
+                pass
     return known.get(value, False)

@@ -1,8 +1,8 @@
 """Slices with bounds known when compiling: strided_slice.
 
 Relax passes axes, begin, end and strides as tuples of host scalars, Relay as attributes (or as tensors:
-`dyn.strided_slice`); `slice_mode="size"` makes Relay's `end` a number of elements, -1 for all that are left. Bounds: see `slice_bounds`.
-Source: facts relax-ops-passes-vm §1 (index), relay-language §6 levels 4 and 10.
+`dyn.strided_slice`); `slice_mode="size"` makes Relay's `end` a number of elements, -1 for all that are left. Bounds:
+see `slice_bounds`. Source: facts relax-ops-passes-vm §1 (index), relay-language §6 levels 4 and 10.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Triangles and diagonals: tril, triu (Relay: trilu), matrix_set_diag.
 
-`tril` keeps what lies on or below diagonal k, `triu` on or above; everything else becomes zero. k > 0 is above the main
-diagonal. `matrix_set_diag` writes given diagonals. Source: facts relax-ops-passes-vm §1 (create), relay-language §6 levels 3, 10.
+`tril` keeps what lies on or below diagonal k, `triu` on or above; everything else becomes zero. k > 0 is above the
+main diagonal. `matrix_set_diag` writes given diagonals. Source: facts relax-ops-passes-vm §1 (create), relay-language
+§6 levels 3, 10.
 """
 
 from __future__ import annotations
@@ -93,8 +94,8 @@ TRILU = OpDef(
     TriluAttrs,
     inputs=(Input("data"), Input("k", "the diagonal, a scalar tensor")),
     infer=infer,
-    compute=lambda inputs, a, out: triangle(*inputs, a.upper),
-    reference=lambda inputs, a: _numpy(*inputs, a.upper),
+    compute=lambda inputs, a, out: triangle(inputs[0], inputs[1], a.upper),
+    reference=lambda inputs, a: _numpy(inputs[0], inputs[1], a.upper),
     gradient=lambda b, args, a, out, grad: [b.op("trilu", grad, args[1], upper=a.upper), None],
     fusion=Fusion.INJECTIVE,
     in_relax=False,
