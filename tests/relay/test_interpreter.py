@@ -1,0 +1,153 @@
+"""The reference interpreter: what is evaluated how often, and programs that go deep; users' operators and relations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info
+from baton._src.ops.catalogue import CATALOGUE
+from baton._src.relay.check.relations import FunctionRelation
+from baton._src.relay.check.show import show_type
+from baton._src.relay.interpreter import Interpreter
+from baton._src.relay.nodes import TempExpr
+from baton._src.relay.text.parser import parse_expr
+from tests.relay.programs import error_of, plain, read, read_module, run
+
+
+def _infer(call: OpCall[Any]) -> Info:
+    return call.tensor(0)
+
+
+class Counting:
+    """A catalogue with `count(x)`: the identity, which counts its calls."""
+
+    def __init__(self, stateful: bool = False) -> None:
+        self.calls = 0
+        operator = OpDef(
+            "count",
+            inputs=(Input("x"),),
+            infer=_infer,
+            compute=NotApplicable("for tests"),
+            reference=self._reference,
+            fusion=Fusion.OPAQUE,
+            stateful=stateful,
+        )
+        self.catalogue = CATALOGUE.with_op(operator)
+
+    def _reference(self, inputs: Any, attrs: Any) -> Any:
+        self.calls += 1
+        return inputs[0]
+
+    def run(self, text: str) -> Any:
+        return plain(Interpreter().evaluate(parse_expr(text, self.catalogue)))
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "calls"),
+    [
+        pytest.param("%1 = count(3f)\n%2 = %1 + %1\n%2 * %2", 36.0, 1, marks=pytest.mark.rule("RELAY-GRAPH-3")),
+        pytest.param("if (False) { count(1) } else { 2 }", 2, 0, marks=pytest.mark.rule("RELAY-IF-5")),
+        pytest.param("count(1) + count(2)", 3, 2, marks=pytest.mark.rule("RELAY-CALL-8")),
+        pytest.param(
+            "let %v = count(1); let %f = fn(%y: int32) { %y + %v }; %f(1) + %f(2)",
+            5,
+            1,
+            marks=pytest.mark.rule("RELAY-LET-7"),
+        ),
+        ("%1 = count(1)\nif (True) { %1 + %1 } else { %1 }", 2, 1),
+        ("let %f = fn(%y: int32) { %1 = count(%y); %1 + %1 }; %f(1) + %f(2)", 6, 2),
+        ("%1 = count(1)\nlet %f = fn(%y: int32) { %y + %1 }; %f(1) + %f(2)", 5, 2),
+    ],
+)
+def test_how_often(text: str, value: object, calls: int) -> None:
+    counting = Counting()
+    assert counting.run(text) == value
+    assert counting.calls == calls
+
+
+DEEP = """
+def @loop(%i: int32, %sum: int32) -> int32 { if (%i == 0) { %sum } else { @loop(%i - 1, %sum + 1) } }
+def @deep(%i: int32) -> int32 { if (%i == 0) { 0 } else { 1 + @deep(%i - 1) } }
+def @even(%n: int32) -> bool { if (%n == 0) { True } else { @odd(%n - 1) } }
+def @odd(%n: int32) -> bool { if (%n == 0) { False } else { @even(%n - 1) } }
+"""
+
+
+@pytest.mark.rule("RELAY-MOD-2")
+def test_deep_programs() -> None:
+    module = read_module(DEEP)
+    assert run("@loop(50000, 0)", module=module) == 50000
+    assert run("@deep(50000)", module=module) == 50000
+    assert run("@even(4)", module=module) is True
+
+
+def test_tail_calls_leave_nothing_behind() -> None:
+    """The stacks stay as short as they were, however long a loop runs."""
+    interpreter = Interpreter(read_module(DEEP))
+    lengths: set[int] = set()
+    original = interpreter._enter
+
+    def watched(*args: Any) -> None:
+        lengths.add(len(interpreter._todo) + len(interpreter._values))
+        original(*args)
+
+    interpreter._enter = watched  # type: ignore[method-assign]
+    interpreter.evaluate(read("@loop(200, 0)", interpreter.module))
+    assert len(lengths) <= 2
+
+
+@pytest.mark.rule("RELAY-REL-6")
+@pytest.mark.rule("RELAY-OP-2")
+def test_a_users_relation_and_operator() -> None:
+    def same(args: Any, num_inputs: int, attrs: Any, reporter: Any) -> bool:
+        reporter.assign(args[0], args[1])
+        return True
+
+    twice = OpDef(
+        "twice",
+        inputs=(Input("x"),),
+        infer=FunctionRelation("Same", same),  # type: ignore[arg-type]
+        compute=NotApplicable("for tests"),
+        reference=lambda inputs, attrs: np.asarray(inputs[0] * 2),
+        fusion=Fusion.ELEMWISE,
+    )
+    expr = parse_expr("twice(Constant(3, (2), float32))", CATALOGUE.with_op(twice))
+    assert show_type(expr.checked_type) == "Tensor[(2), float32]"
+    assert plain(Interpreter().evaluate(expr)) == [6.0, 6.0]
+
+
+@pytest.mark.rule("RELAY-REL-6", rejects=True)
+def test_a_relation_that_reports_a_conflict() -> None:
+    def never(args: Any, num_inputs: int, attrs: Any, reporter: Any) -> bool:
+        reporter.fail("never holds")
+        return True
+
+    relations = {"Never": FunctionRelation("Never", never)}
+    error = error_of(lambda: parse_expr("(fn(%x) where Never { %x })(1)", CATALOGUE, relations=relations))
+    assert "Never: never holds" in str(error)
+
+
+@pytest.mark.rule("RELAY-CALL-7", rejects=True)
+def test_an_operator_without_implementation() -> None:
+    shapeless = OpDef(
+        "shapeless",
+        inputs=(Input("x"),),
+        infer=_infer,
+        compute=NotApplicable("nobody wrote it"),
+        reference=NotApplicable("nobody wrote it"),
+        fusion=Fusion.OPAQUE,
+    )
+    expr = parse_expr("shapeless(1)", CATALOGUE.with_op(shapeless))
+    error = error_of(lambda: Interpreter().evaluate(expr))
+    assert error.code == "relay-run"
+    assert "nobody wrote it" in str(error)
+
+
+@pytest.mark.rule("RELAY-TEMP-1", rejects=True)
+def test_temporary_expressions_have_no_value() -> None:
+    for action in (Interpreter().evaluate, lambda node: node.astext()):
+        assert error_of(lambda act=action: act(TempExpr())).code == "RELAY-TEMP-1"
