@@ -205,7 +205,7 @@ class GraphBuilder:
         while given and given[-1] is None:
             given.pop()
         for operand in definition.inputs[len(given) :]:
-            if operand.name in attributes:
+            if operand.name in attributes and "relax" in operand.languages:
                 given.append(Scalars(operand.name, attributes.pop(operand.name)))
         attrs = definition.attrs(**attributes)
         infos = tuple(self._info(o) for o in given)
