@@ -24,7 +24,7 @@ __getattr__, __dir__, __all__ = attach(
         **renamed("support.diagnostics", TVMError="BatonError"),
         **names("ir.target", "Target"),
         **names("driver.tir_build", "build lower"),
-        **submodules("baton", "alias arith contrib driver error ir nd relax relay runtime script"),
+        **submodules("baton", "alias arith contrib driver error frontend ir nd relax relay runtime script"),
         **submodules("baton", "target te testing tir topi transform"),
     },
 )

@@ -74,6 +74,14 @@ def dtype_of(elem_type: int, where: str) -> DataType:
     return DataType(found)
 
 
+def onnx_type_of(dtype: Any) -> int:
+    """ONNX's number for a NumPy dtype; `DiagnosticError` (`onnx-dtype`) where there is none."""
+    for number, name in _DTYPES.items():
+        if DataType(name).numpy == dtype:
+            return number
+    raise fail("onnx-dtype", f"ONNX models here take no tensors of dtype {dtype}")
+
+
 def read_tensor(tensor: Any, folder: Path | None) -> AnyArray:
     """The contents of a `TensorProto`, external data included (`folder` is the model's)."""
     onnx = onnx_library()
@@ -120,4 +128,4 @@ def _external(tensor: Any, folder: Path | None, dtype: DataType, shape: tuple[in
     return array.reshape(shape)
 
 
-__all__ = ["dtype_of", "onnx_library", "read_model", "read_tensor"]
+__all__ = ["dtype_of", "onnx_library", "onnx_type_of", "read_model", "read_tensor"]

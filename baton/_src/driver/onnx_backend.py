@@ -1,0 +1,103 @@
+"""ONNX's own interface for back ends, `onnx.backend.base.Backend`, over `baton.compile`.
+
+import baton.frontend.onnx.backend as backend
+(y,) = backend.prepare(model).run([x])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx.backend.base import Backend, BackendRep, Device, DeviceType, namedtupledict
+
+from baton._src.driver.compile import compile as compile_model
+from baton._src.driver.model import Model
+from baton._src.frontends.onnx.reader import onnx_type_of
+from baton._src.support.diagnostics import fail
+from baton._src.values.tensor import AnyArray
+
+
+class BatonBackendRep(BackendRep):
+    """A compiled model as ONNX's tests and tools see one."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def run(self, inputs: Any, **kwargs: Any) -> Any:
+        """The outputs, as a named tuple, for the inputs in order, by name, or (where there is one) by itself.
+
+        Raises `DiagnosticError` for missing or unknown inputs and wrong dtypes or shapes.
+        """
+        if isinstance(inputs, Mapping):
+            arrays = self.model.run(inputs)
+        else:
+            arrays = self.model(*(inputs if isinstance(inputs, (list, tuple)) else [inputs]))
+        names = [spec.name for spec in self.model.outputs]
+        return namedtupledict("Outputs", names)(*arrays)
+
+
+class BatonBackend(Backend):
+    """Compiles ONNX models for this machine's CPU."""
+
+    @classmethod
+    def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
+        """Whether the device is there; what the model needs shows in `prepare`, which names all that is missing."""
+        return cls.supports_device(device)
+
+    @classmethod
+    def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> BatonBackendRep:
+        """Compile `model`; `kwargs` are options of `baton.compile` (`num_threads`, `opt_level`, `shapes`, ...).
+
+        Raises `DiagnosticError` for another device than the CPU and for models that cannot be imported.
+        """
+        if not cls.supports_device(device):
+            raise fail("onnx-device", f"there is no device {device!r}", help='models run on "CPU"')
+        return BatonBackendRep(compile_model(model, **kwargs))
+
+    @classmethod
+    def run_model(cls, model: onnx.ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any) -> Any:
+        """`prepare(model).run(inputs)`"""
+        return cls.prepare(model, device, **kwargs).run(inputs)
+
+    @classmethod
+    def run_node(
+        cls,
+        node: onnx.NodeProto,
+        inputs: Any,
+        device: str = "CPU",
+        outputs_info: Sequence[tuple[Any, tuple[int, ...]]] | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Run one node on arrays, in order; `opset_version` among `kwargs` says which version of the operator it is."""
+        opset = kwargs.pop("opset_version", None) or onnx.defs.onnx_opset_version()
+        names = [name for name in dict.fromkeys(node.input) if name]
+        given = inputs if isinstance(inputs, Mapping) else dict(zip(names, _arrays(inputs), strict=True))
+        model = _single_node_model(node, {n: np.asarray(given[n]) for n in names}, int(opset))
+        return cls.run_model(model, given, device, **kwargs)
+
+    @classmethod
+    def supports_device(cls, device: str) -> bool:
+        """Only the CPU."""
+        return bool(Device(device).type == DeviceType.CPU)
+
+
+def _arrays(inputs: Any) -> list[AnyArray]:
+    return list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+
+
+def _single_node_model(node: onnx.NodeProto, arrays: Mapping[str, AnyArray], opset: int) -> onnx.ModelProto:
+    """A model of this node alone whose inputs look like the arrays."""
+    inputs = [onnx.helper.make_tensor_value_info(n, onnx_type_of(a.dtype), a.shape) for n, a in arrays.items()]
+    outputs = [onnx.helper.make_empty_tensor_value_info(name) for name in node.output if name]
+    graph = onnx.helper.make_graph([node], node.op_type, inputs, outputs)
+    return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid(node.domain, opset)])
+
+
+is_compatible = BatonBackend.is_compatible
+prepare = BatonBackend.prepare
+run_model = BatonBackend.run_model
+run_node = BatonBackend.run_node
+supports_device = BatonBackend.supports_device

@@ -1,0 +1,12 @@
+"""What tools outside reach baton through."""
+
+from __future__ import annotations
+
+from baton._src.support.lazy import attach, submodules
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **submodules("baton.frontend", "onnx"),
+    },
+)
