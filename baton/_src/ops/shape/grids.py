@@ -81,7 +81,7 @@ def gradient_meshgrid(b: Any, args: Any, a: MeshgridAttrs, out: Any, grad: Any) 
         b.op("sum", b.item(grad, n), axis=tuple(i for i in range(count) if i != axis)) if count > 1 else b.item(grad, n)
         for n, axis in enumerate(axes)
     ]
-    return [b.tuple(sums)]
+    return [b.tuple(*sums)]
 
 
 def relay_meshgrid(make: Any, data: Any, indexing: str = "ij") -> Any:

@@ -160,12 +160,15 @@ def gradient_concat(b: Any, args: Any, attributes: ConcatAttrs, out: Any, grad: 
     """The gradient cut where the operands met."""
     axis, places, at = attributes.axis, [], 0
     fields = list(args[0].struct_info.fields)
-    for field in fields[:-1]:
+    for field in fields:
         at = field.shape[axis] + at
-        places.append(at)
+        places.append(getattr(at, "value", at))
     if len(fields) == 1:
         return [b.tuple(grad)]
-    return [b.op("split", grad, indices_or_sections=tuple(getattr(p, "value", p) for p in places), axis=axis)]
+    if all(isinstance(p, int) for p in places):
+        return [b.op("split", grad, indices_or_sections=tuple(places[:-1]), axis=axis)]
+    parts = zip([0, *places], places)
+    return [b.tuple(*(b.op("strided_slice", grad, (axis,), (p,), (q,), assume_inbound=True) for p, q in parts))]
 
 
 CONCAT = OpDef(
