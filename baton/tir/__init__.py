@@ -43,6 +43,7 @@ __getattr__, __dir__, __all__ = attach(
         ),
         **names("tir.scalar_functions", "reinterpret address_of isnullptr large_uint_imm call_extern call_packed"),
         **names("te.reduction", "comm_reducer sum"),
+        **names("tir.schedule.schedule", "Schedule"),
         **submodules("baton.tir", "analysis expr stmt stmt_functor transform"),
     },
     before=wire,

@@ -19,6 +19,9 @@ from baton._src.relax.struct_info import StructInfo
 from baton._src.relax.text.printer import node_text as relax_text
 from baton._src.relax.text.printer import script as relax_script
 from baton._src.relay import nodes as relay
+from baton._src.relay.analysis import free_vars
+from baton._src.relay.pattern_rewrite import match, partition, rewrite_with
+from baton._src.relay.patterns import DFPattern
 from baton._src.relay.text.printer import astext
 from baton._src.tir.text.printer import node_text as tir_text
 
@@ -32,6 +35,10 @@ def wire() -> None:
     # A plain function set on the class becomes a method: the callee is its first argument.
     GlobalVar.call = staticmethod(call_global)
     Node.text = staticmethod(node_text)
+    IRModule.as_function = staticmethod(lambda expr: relay.Function(free_vars(expr), expr))
+    DFPattern.matching = staticmethod(match)
+    DFPattern.rewriting = staticmethod(rewrite_with)
+    DFPattern.partitioning = staticmethod(partition)
 
 
 _RELAY = (relay.Expr, relay.Pattern, relay.Clause, Type, Constructor)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar
 
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.node import Node, init_field, node, part
@@ -42,6 +42,19 @@ class IRModule(Node):
         init_field(self, "type_definitions", dict(type_definitions or {}))
         init_field(self, "attrs", dict(attrs or {}))
         init_field(self, "global_infos", {k: tuple(v) for k, v in (global_infos or {}).items()})
+
+    as_function: ClassVar[Callable[[Any], Any] | None] = None
+    """Makes an expression that is no function one; bound by `driver.wiring`, since what is free in it is its language's."""
+
+    @staticmethod
+    def from_expr(expr: Any, functions: Mapping[Any, Any] | None = None, type_defs: Any = None) -> IRModule:
+        """A module whose `main` (or `global_symbol`) is `expr`; an expression's free variables become parameters."""
+        attributes = getattr(expr, "attrs", None)
+        function = expr
+        if not hasattr(expr, "params") and IRModule.as_function is not None:
+            function = IRModule.as_function(expr)
+        name = attributes.get("global_symbol", "main") if isinstance(attributes, dict) else "main"
+        return IRModule({name: function, **(functions or {})}, type_defs)
 
     def get_global_var(self, name: str) -> GlobalVar:
         """The variable named `name`; `DiagnosticError` (`module-missing`) if there is none."""

@@ -214,17 +214,31 @@ class FunctionReader:
 
 
 def declared_scalars(node: ast.FunctionDef) -> dict[str, DataType]:
-    """The shape variables a body declares at its top level, `n = T.int32()`, with their dtypes."""
+    """The shape variables a body declares at its top level, `n = T.int32()` or several at once, with their dtypes."""
     found: dict[str, DataType] = {}
     for statement in node.body:
         match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Attribute(attr=kind), args=[])):
-                try:
-                    dtype = DataType(kind)
-                except DiagnosticError:
-                    continue
-                if dtype.is_int:
-                    found.setdefault(name, dtype)
+            case ast.Assign(targets=[ast.Name() as target], value=value):
+                pairs = [(target, value)]
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
+                pairs = [(t, v) for t, v in zip(targets, values) if isinstance(t, ast.Name)]
             case _:
-                pass
+                pairs = []
+        for name, content in pairs:
+            dtype = _declared_dtype(content)
+            if dtype is not None:
+                found.setdefault(name.id, dtype)
     return found
+
+
+def _declared_dtype(value: ast.expr) -> DataType | None:
+    """The dtype of a declaration `T.int64()`."""
+    match value:
+        case ast.Call(func=ast.Attribute(attr=kind), args=[]):
+            try:
+                dtype = DataType(kind)
+            except DiagnosticError:
+                return None
+            return dtype if dtype.is_int else None
+        case _:
+            return None

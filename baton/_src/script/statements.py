@@ -220,7 +220,7 @@ class Statements:
         names = target.elts
         if isinstance(found, (tuple, list)) and len(found) == len(names):
             for name, item in zip(names, found):
-                self._unpack_one(name, self.evaluator.as_relax(item, value))
+                self._assign_one(name, item, value)
             return
         whole = self._leaf(self.evaluator.as_relax(found, value))
         info = whole.struct_info
@@ -232,6 +232,15 @@ class Statements:
             )
         for index, name in enumerate(names):
             self._unpack_one(name, TupleGetItem(whole, index, self.source.span(value)))
+
+    def _assign_one(self, name: ast.expr, item: Any, value: ast.expr) -> None:
+        """One of `m, n = T.int64(), T.int64()` or `a, b = x, y`: as if it stood alone."""
+        if isinstance(name, ast.Name) and isinstance(item, TirVar) and not self._is_known(item):
+            self._declare(name, item, value)
+        elif isinstance(name, ast.Name) and not _is_program_value(item):
+            self.environment.define(name.id, item)
+        else:
+            self._unpack_one(name, self.evaluator.as_relax(item, value))
 
     def _unpack_one(self, name: ast.expr, item: Any) -> None:
         if not isinstance(name, ast.Name):
