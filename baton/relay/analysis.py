@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from baton._src.driver.wiring import wire
-from baton._src.support.lazy import attach, names
+from baton._src.support.lazy import attach, names, renamed
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("relay.analysis", "all_vars bound_vars free_vars all_type_vars bound_type_vars free_type_vars"),
-        **names("relay.analysis", "post_order_visit well_formed check_kind unmatched_cases"),
+        **names("relay.analysis", "post_order_visit well_formed check_kind unmatched_cases is_dataflow"),
+        **renamed("relay.analysis", detect_feature="expression_features", call_graph="called_globals"),
     },
     before=wire,
 )

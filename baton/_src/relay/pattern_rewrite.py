@@ -171,3 +171,20 @@ def _call_of(root: Any, inside: set[Any], done: dict[Any, Any], attrs: dict[str,
 def match(pattern: DFPattern, expr: Any) -> bool:
     """Whether `expr` as a whole matches."""
     return Matcher(expr).match(pattern, expr) is not None
+
+
+class _Plain(DFPatternCallback):
+    """A function as a callback."""
+
+    def __init__(self, pattern: DFPattern, function: Callable[[Any, Any, Any], Any]) -> None:
+        super().__init__()
+        self.pattern = pattern
+        self.function = function
+
+    def callback(self, pre: Any, post: Any, node_map: Mapping[DFPattern, list[Any]]) -> Any:
+        return self.function(pre, post, node_map)
+
+
+def rewrite_with(pattern: DFPattern, callback: Callable[[Any, Any, Any], Any], expr: Any) -> Any:
+    """`pattern.rewrite(callback, expr)`."""
+    return rewrite(_Plain(pattern, callback), expr)

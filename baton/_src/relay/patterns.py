@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from baton._src.ir.types import TensorType, Type
 from baton._src.support.diagnostics import fail
@@ -21,9 +21,26 @@ from baton._src.values.dtype import DataType
 
 
 class DFPattern:
-    """Any pattern; compared by identity."""
+    """Any pattern; compared by identity. What `match`, `rewrite` and `partition` do is bound by `driver.wiring`."""
 
     __slots__ = ()
+    matching: ClassVar[Callable[..., bool]]
+    rewriting: ClassVar[Callable[..., Any]]
+    partitioning: ClassVar[Callable[..., Any]]
+
+    def match(self, expr: Any) -> bool:
+        """Whether `expr` as a whole matches."""
+        return type(self).matching(self, expr)
+
+    def rewrite(self, callback: Callable[[Any, Any, Any], Any], expr: Any) -> Any:
+        """`expr` with `callback(pre, post, node_map)` in place of every match, until nothing changes."""
+        return type(self).rewriting(self, callback, expr)
+
+    def partition(
+        self, expr: Any, attrs: Mapping[str, Any] | None = None, check: Callable[[Any], bool] = lambda matched: True
+    ) -> Any:
+        """`expr` with every match as a call of a function of its own."""
+        return type(self).partitioning(self, expr, attrs, check)
 
     def __call__(self, *args: Any) -> CallPattern:
         """A call of what this matches. `p(None)` allows any arguments."""

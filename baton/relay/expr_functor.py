@@ -1,0 +1,14 @@
+"""Walks over expressions for users (`tvm.relay.expr_functor`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("relay.expr_functor", "ExprFunctor ExprVisitor ExprMutator"),
+    },
+    before=wire,
+)

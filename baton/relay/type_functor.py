@@ -1,0 +1,14 @@
+"""Walks over types for users (`tvm.relay.type_functor`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("relay.type_functor", "TypeFunctor TypeVisitor TypeMutator"),
+    },
+    before=wire,
+)
