@@ -22,13 +22,15 @@ __getattr__, __dir__, __all__ = attach(
         **names("relax.special_builders", "const"),
         **names("relax.types", "ObjectType DynTensorType ShapeType PackedFuncType"),
         **names("relax.block_builder", "BlockBuilder"),
+        **names("relax.functors", "ExprVisitor ExprMutator"),
+        **renamed("relax.functors", PyExprVisitor="ExprVisitor", PyExprMutator="ExprMutator"),
         **names("runtime.exec_builder", "ExecBuilder"),
         **names("runtime.vm", "VirtualMachine"),
         **renamed("driver.relax_build", build="relax_build"),
         **names("runtime.executable", "Executable"),
         **names("passes.pipelines", "get_pipeline"),
         **submodules(
-            "baton.relax", "analysis block_builder exec_builder expr frontend op pipeline struct_info transform ty"
+            "baton.relax", "analysis block_builder exec_builder expr expr_functor frontend op pipeline struct_info transform ty"
         ),
     },
     before=wire,
