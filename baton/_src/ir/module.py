@@ -73,6 +73,14 @@ class IRModule(Node):
                 return var
         raise fail("module-missing", f"the module has no type {name!r}")
 
+    def get_global_type_vars(self) -> list[GlobalTypeVar]:
+        return list(self.type_definitions)
+
+    def get_type(self, name: str) -> tuple[Any, ...]:
+        """The ADT `name` and its constructors: `List, Cons, Nil = mod.get_type("List")`."""
+        var = self.get_global_type_var(name)
+        return (var, *self.type_definitions[var].constructors)
+
     def get_constructor(self, tag: int) -> Constructor:
         for data in self.type_definitions.values():
             for constructor in data.constructors:
