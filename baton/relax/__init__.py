@@ -28,9 +28,10 @@ __getattr__, __dir__, __all__ = attach(
         **names("runtime.vm", "VirtualMachine"),
         **renamed("driver.relax_build", build="relax_build"),
         **names("runtime.executable", "Executable"),
-        **names("passes.pipelines", "get_pipeline"),
+        **names("passes.pipelines", "get_pipeline register_pipeline"),
         **submodules(
-            "baton.relax", "analysis block_builder exec_builder expr expr_functor frontend op pipeline struct_info transform ty"
+            "baton.relax",
+            "analysis block_builder exec_builder expr expr_functor frontend op pipeline struct_info transform ty",
         ),
     },
     before=wire,

@@ -13,7 +13,7 @@ from baton._src.passes.relax.legalize_ops import LegalizeOps
 from baton._src.passes.relax.normalize import Normalize
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
-from baton._src.transform.passes import Pass
+from baton._src.transform.passes import Pass, Sequential
 
 Note = Callable[[str, IRModule], None]
 
@@ -53,7 +53,12 @@ def _passes(pipeline: Any) -> tuple[Callable[[IRModule], IRModule], ...]:
     if isinstance(pipeline, str):
         if pipeline == "plain":
             return (*PREPARE, *PLAIN)
-        return default() if pipeline in ("default", LOWERING) else (*PREPARE, *get_pipeline(pipeline), *PLAIN)
+        return default() if pipeline in ("default", LOWERING) else (*PREPARE, *_steps(get_pipeline(pipeline)), *PLAIN)
     if callable(pipeline):
         return (*PREPARE, pipeline, *PLAIN)
     raise fail("api", f"a {type(pipeline).__name__} is not a pipeline", help="give a name, a pass, or None")
+
+
+def _steps(pipeline: Pass) -> tuple[Pass, ...]:
+    """The passes of a pipeline one by one, so that each is noted."""
+    return pipeline.passes if isinstance(pipeline, Sequential) else (pipeline,)

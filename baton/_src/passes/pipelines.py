@@ -9,11 +9,14 @@ before lowering to native entries (`lower.relax_to_vm`), which takes call_tir as
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from baton._src.passes.relax.annotate_tir_op_pattern import AnnotateTIROpPattern
 from baton._src.passes.relax.attach_global_symbol import AttachGlobalSymbol
+from baton._src.passes.relax.block_channels import BlockChannels
 from baton._src.passes.relax.call_tir_rewrite import CallTIRRewrite
 from baton._src.passes.relax.canonicalize_bindings import CanonicalizeBindings
+from baton._src.passes.relax.compute_prim_value import ComputePrimValue
 from baton._src.passes.relax.dataflow_blocks import ConvertToDataflow, ToNonDataflow
 from baton._src.passes.relax.dead_code_elimination import DeadCodeElimination
 from baton._src.passes.relax.decompose_ops import DecomposeOpsForInference
@@ -26,11 +29,15 @@ from baton._src.passes.relax.inline_private_functions import InlinePrivateFuncti
 from baton._src.passes.relax.kill_after_last_use import KillAfterLastUse
 from baton._src.passes.relax.lambda_lift import LambdaLift
 from baton._src.passes.relax.legalize_ops import LegalizeOps
+from baton._src.passes.relax.lower_alloc_tensor import LowerAllocTensor
+from baton._src.passes.relax.lower_runtime_builtin import LowerRuntimeBuiltin
 from baton._src.passes.relax.normalize import Normalize
 from baton._src.passes.relax.remove_purity_checking import RemovePurityChecking
 from baton._src.passes.relax.rewrite_dataflow_reshape import RewriteDataflowReshape
-from baton._src.support.diagnostics import fail
-from baton._src.transform.passes import Pass
+from baton._src.passes.relax.static_plan_block_memory import StaticPlanBlockMemory
+from baton._src.passes.relax.vm_shape_lower import VMShapeLower
+from baton._src.support.diagnostics import Diagnostic, DiagnosticError, fail
+from baton._src.transform.passes import Pass, Sequential
 
 Pipeline = tuple[Pass, ...]
 
@@ -47,6 +54,7 @@ def simplify() -> Pipeline:
         FoldConstant(),  # weights alone: transposes, the scale and shift of normalisations
         FoldScaleIntoWeights(),  # a scale behind a convolution costs nothing once it is in the weights
         CanonicalizeBindings(),  # the copies that leaves
+        BlockChannels(),  # chains of convolutions in the layout of vectors; weights are final here
         EliminateCommonSubexpr(),  # before kernels exist: operators compare cheaply
         DeadCodeElimination(),  # what folding and merging left without users
     )
@@ -82,25 +90,58 @@ def zero() -> Pipeline:
 
 
 def default_build() -> Pipeline:
-    """TVM's `default_build`, as far as its steps are passes here; memory planning and the shape heap are lowering's."""
+    """TVM's `default_build`, but for the steps that only concern other devices: every detail of the machine is seen.
+
+    `relax.build` does the same work in one step while lowering, with native entries instead of single calls; this
+    is for looking at it, and for pipelines of one's own. Inner functions must be lifted first, as in TVM.
+    """
     return (
         LegalizeOps(),  # nothing to do where `zero` ran
         RewriteDataflowReshape(),  # needs dataflow blocks, so before they go
         ToNonDataflow(),  # calls with effects may not stand in dataflow blocks
         RemovePurityChecking(),  # nor in pure functions
         CallTIRRewrite(),  # allocations become visible ...
-        KillAfterLastUse(),  # ... and so can end
+        StaticPlanBlockMemory(),  # ... share memory where they may ...
+        LowerAllocTensor(),  # ... or get their own ...
+        KillAfterLastUse(),  # ... and end
+        LowerRuntimeBuiltin(),  # what the machine has a function for
+        ComputePrimValue(),  # scalars get kernels before shapes take theirs from the heap
+        VMShapeLower(),  # checks and shapes on the heap: last, for every pass above makes shapes
         AttachGlobalSymbol(),
     )
 
 
-PIPELINES: dict[str, Callable[[], Pipeline]] = {"default": default, "zero": zero, "default_build": default_build}
-"""By name, for `relax.get_pipeline`."""
+PIPELINES: dict[str, Callable[..., Any]] = {"default": default, "zero": zero, "default_build": default_build}
+"""By name: what makes the pipeline. `register_pipeline` adds users' own."""
 
 
-def get_pipeline(name: str = "zero") -> Pipeline:
-    """The passes of a pipeline; `DiagnosticError` (`pipeline-unknown`) for a name there is none of."""
+class UnknownPipeline(DiagnosticError, ValueError):
+    """A pipeline is asked for that nobody made."""
+
+
+def get_pipeline(name: str = "zero", **options: Any) -> Pass:
+    """The pipeline as one pass; `DiagnosticError` (`pipeline-unknown`, a ValueError) for a name there is none of.
+
+    `options` go to what makes the pipeline (TVM's own ones take none).
+    """
     found = PIPELINES.get(name)
     if found is None:
-        raise fail("pipeline-unknown", f"there is no pipeline {name!r}", help=f"known: {', '.join(PIPELINES)}")
-    return found()
+        known = ", ".join(PIPELINES)
+        raise UnknownPipeline(Diagnostic("pipeline-unknown", f"there is no pipeline {name!r}", help=f"known: {known}"))
+    made = found(**options)
+    return made if isinstance(made, Pass) else Sequential(made, name=name)
+
+
+def register_pipeline(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator that names a function without arguments which returns a pass, or passes in order.
+
+    Error `pipeline-duplicate`: a name that is taken.
+    """
+    if name in PIPELINES:
+        raise fail("pipeline-duplicate", f"there is a pipeline {name!r} already", help="choose another name")
+
+    def register(make: Callable[..., Any]) -> Callable[..., Any]:
+        PIPELINES[name] = make
+        return make
+
+    return register

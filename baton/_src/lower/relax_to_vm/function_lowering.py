@@ -75,6 +75,8 @@ class FunctionLowering:
         self.waiting: list[KernelCall] = []
         self.bound: list[Var] = []
         self.native_only = _native_only(function)
+        self.checked = bool(function.attrs.get("relax.checks_lowered"))
+        """Whether VMShapeLower has put the checks into the body."""
         self.entries = 0
 
     # ---------------------------------------------------------------------------------------- the whole
@@ -83,8 +85,9 @@ class FunctionLowering:
         """The body, between the signature's checks and `Ret`. The caller has opened the builder's function."""
         for number, param in enumerate(self.function.params):
             self.env[param] = InRegister(number, param.struct_info_)
-        self.scope.open_heap()
-        self._check_arguments()
+        if not self.checked:
+            self.scope.open_heap()
+            self._check_arguments()
         result = run(self._sequence(self.function.body))
         register = self.register(result)
         register = self._check_result(register)
@@ -102,7 +105,7 @@ class FunctionLowering:
     def _check_result(self, register: int) -> int:
         """The return annotation, unless what is known of the body proves it."""
         wanted = self.function.ret_struct_info
-        if wanted is None or isinstance(wanted, ObjectStructInfo):
+        if self.checked or wanted is None or isinstance(wanted, ObjectStructInfo):
             return register
         known = self.function.body.struct_info_
         if known is not None and not self.program.checks_everything:
@@ -144,7 +147,7 @@ class FunctionLowering:
                 position = number
                 self._flush(lambda var: last_use.get(var, -1) >= position, [])  # noqa: B023
                 self.env[binding.var] = yield self._barrier(binding)
-            if is_narrowed(binding, self.program.prover):
+            if not self.checked and is_narrowed(binding, self.program.prover):
                 self._narrow(binding.var, last_use, number)
         result = self.value(seq.body)
         self._flush(lambda var: False, [result])

@@ -77,6 +77,8 @@ def _call_closure(low: FunctionLowering, call: Call) -> int:
 
 
 def _call_with_context(low: FunctionLowering, call: Call) -> int:
+    if isinstance(call.args[0], ExternFunc) and call.args[0].global_symbol == "vm.builtin.alloc_shape_heap":
+        return low.scope.call_into("vm.builtin.alloc_shape_tensor", _packed_fields(low, call.args[1]))
     args = [low.program.builder.vm_state(), *_packed_fields(low, call.args[1])]
     return call_function(low, call.args[0], args)
 

@@ -27,8 +27,9 @@ class Storage:
 
 
 def alloc_storage(size: tuple[int, ...], device: int = 0, dtype: str = "uint8", scope: str = "global") -> Storage:
-    """Memory for `size` (a shape: bytes, or elements of `dtype`)."""
-    return Storage(aligned_bytes(max(1, math.prod(size) * DataType(dtype).itemsize)))
+    """Memory for `size`: one number of bytes, or several extents of elements of `dtype`."""
+    unit = 1 if len(size) == 1 else DataType(dtype).itemsize
+    return Storage(aligned_bytes(max(1, math.prod(size) * unit)))
 
 
 def alloc_tensor(storage: Storage, offset: int, shape: tuple[int, ...], dtype: str) -> NDArray:

@@ -14,6 +14,7 @@ import numpy as np
 from baton._src.runtime.constants import Data
 from baton._src.runtime.value_checks import describe, mismatch
 from baton._src.support.diagnostics import fail
+from baton._src.values.prim import prim
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import NDArray
 
@@ -39,7 +40,12 @@ def alloc_shape_heap(size: int) -> list[Any]:
     return [None] * size
 
 
-def match_shape(value: Any, heap: list[Any], count: int, *codes: Any) -> tuple[()]:
+def alloc_shape_tensor(size: int) -> NDArray:
+    """The same as a tensor of int64, which kernels can write computed dims to (VMShapeLower)."""
+    return NDArray(np.zeros(size, np.int64))
+
+
+def match_shape(value: Any, heap: Any, count: int, *codes: Any) -> tuple[()]:
     """For each dim a code and a number: compare with the number, store to that slot, ignore, or compare with that slot.
 
     The last argument is the context for error messages.
@@ -55,7 +61,7 @@ def match_shape(value: Any, heap: list[Any], count: int, *codes: Any) -> tuple[(
     return ()
 
 
-def _match_dim(found: int, code: MatchCode, number: int, heap: list[Any], place: str) -> None:
+def _match_dim(found: int, code: MatchCode, number: int, heap: Any, place: str) -> None:
     match code:
         case MatchCode.STORE_TO_HEAP:
             heap[number] = found
@@ -67,20 +73,25 @@ def _match_dim(found: int, code: MatchCode, number: int, heap: list[Any], place:
             pass
 
 
-def match_prim_value(value: Any, heap: list[Any], code: int, number: int, context: str = "") -> tuple[()]:
+def match_prim_value(value: Any, heap: Any, code: int, number: int, context: str = "") -> tuple[()]:
     """As `match_shape` for one prim value."""
     _match_dim(value, MatchCode(code), number, heap, context)
     return ()
 
 
-def make_shape(heap: list[Any], count: int, *codes: int) -> ShapeTuple:
+def make_shape(heap: Any, count: int, *codes: int) -> ShapeTuple:
     """A shape of `count` dims, each a code and a number: the number itself, or what is in that slot."""
     return ShapeTuple([heap[codes[2 * i + 1]] if codes[2 * i] else codes[2 * i + 1] for i in range(count)])
 
 
-def make_prim_value(heap: list[Any], code: int, number: int) -> Any:
+def make_prim_value(heap: Any, code: int, number: int) -> Any:
     """As `make_shape` for one prim value."""
-    return heap[number] if code else number
+    return int(heap[number]) if code else number
+
+
+def read_scalar(value: NDArray) -> Any:
+    """The one element of a tensor as a prim value."""
+    return prim(value.data.item(), value.dtype)
 
 
 def eval_shape(heap: list[Any], exprs: Data) -> ShapeTuple:
@@ -134,10 +145,12 @@ def shape_to_tensor(value: Sequence[int]) -> NDArray:
 
 TABLE: Mapping[str, Callable[..., Any]] = {
     "vm.builtin.alloc_shape_heap": alloc_shape_heap,
+    "vm.builtin.alloc_shape_tensor": alloc_shape_tensor,
     "vm.builtin.match_shape": match_shape,
     "vm.builtin.match_prim_value": match_prim_value,
     "vm.builtin.make_shape": make_shape,
     "vm.builtin.make_prim_value": make_prim_value,
+    "vm.builtin.read_scalar": read_scalar,
     "vm.builtin.eval_shape": eval_shape,
     "vm.builtin.eval_prim": eval_prim,
     "vm.builtin.load_slot": load_slot,

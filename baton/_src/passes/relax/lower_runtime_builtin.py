@@ -1,0 +1,126 @@
+"""LowerRuntimeBuiltin (older name: VMBuiltinLower): operators that the machine has a function for become calls of it.
+
+    s = R.memory.alloc_storage(size, dev, scope, dtype)    ->  s = R.vm.alloc_storage(size, dev, dtype, scope)
+    _ = R.memory.kill_tensor(t)                            ->  _ = R.vm.kill_object(t)
+    y = R.reshape(x, R.shape([6]))                         ->  y = R.call_packed("vm.builtin.reshape", x, R.shape([6]))
+    c = R.make_closure(cls.f, (x,))     ->  c = R.call_builtin_with_ctx("vm.builtin.make_closure", (cls.f, x))
+
+Results keep their StructInfo. Packed calls have effects as far as anyone knows, so this runs where purity is taken for
+granted (RemovePurityChecking) and no dataflow block is left (`pass-dataflow`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.ir.expr import Op
+from baton._src.ir.module import IRModule
+from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.relax.nodes import Call, ExternFunc, Function, ShapeExpr, Tuple, VarBinding
+from baton._src.relax.special_ops import special_op
+from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.diagnostics import fail
+from baton._src.tir.expr import IntImm
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import FunctionPass
+
+PACKED = {
+    "relax.reshape": "vm.builtin.reshape",
+    "relax.shape_of": "vm.builtin.shape_of",
+    "relax.tensor_to_shape": "vm.builtin.tensor_to_shape",
+    "relax.shape_to_tensor": "relax.run.shape_to_tensor",
+    "relax.to_vdevice": "vm.builtin.to_device",
+    "relax.null_value": "vm.builtin.null_value",
+    "relax.memory.ensure_zero_offset": "vm.builtin.ensure_zero_offset",
+    "relax.print": "relax.run.print",
+    "relax.assert_op": "relax.run.assert_op",
+}
+"""Operators that are functions of their arguments."""
+
+
+@dataclass(frozen=True)
+class LowerRuntimeBuiltin(FunctionPass):
+    """See the module."""
+
+    function_class = Function
+
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
+        return _Lowerer(module).function(function)
+
+
+VMBuiltinLower = LowerRuntimeBuiltin
+"""The name before v0.16."""
+
+
+class _Lowerer(BindingRewriter):
+    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+        if not isinstance(value, Call) or not isinstance(value.op, Op):
+            return value
+        name = value.op.name
+        made: Any
+        if name == "relax.reshape" and not _is_view(value):
+            return value
+        if name in PACKED:
+            made = Call(ExternFunc(PACKED[name]), value.args, None, (value.struct_info,), value.span)
+        elif name in _MACHINE:
+            made = _MACHINE[name](value)
+        else:
+            return value
+        if self.in_dataflow:
+            raise fail(
+                "pass-dataflow", f"{name} in a dataflow block cannot become a call of the machine",
+                span=value.span, help="run ToNonDataflow first",
+            )  # fmt: skip
+        return self.normalized(made)
+
+
+def _is_view(reshape: Call) -> bool:
+    """Whether all dims are known (no -1 among them), so that it is a view; others are worked out at run time."""
+    infos = reshape.args[0].struct_info, reshape.struct_info
+    target = reshape.args[1]
+    wildcard = isinstance(target, ShapeExpr) and any(isinstance(d, IntImm) and d.value < 0 for d in target.values)
+    return not wildcard and all(isinstance(i, TensorStructInfo) and isinstance(i.shape, ShapeExpr) for i in infos)
+
+
+def _storage(call: Call) -> Call:
+    size, device, scope, dtype = call.args
+    return Call(special_op("vm.alloc_storage"), [size, device, dtype, scope], span=call.span)
+
+
+def _tensor(call: Call) -> Call:
+    return Call(special_op("vm.alloc_tensor"), call.args, span=call.span)
+
+
+def _kill(call: Call) -> Call:
+    return Call(special_op("vm.kill_object"), call.args, span=call.span)
+
+
+def _make_closure(call: Call) -> Call:
+    return _with_context("vm.builtin.make_closure", call)
+
+
+def _invoke_closure(call: Call) -> Call:
+    return _with_context("vm.builtin.invoke_closure", call)
+
+
+def _with_context(name: str, call: Call) -> Call:
+    """A call of a function that takes the machine first; `call` is op(function, (arguments...))."""
+    function, packed = call.args
+    fields = packed.fields if isinstance(packed, Tuple) else None
+    if fields is None:
+        return call
+    operands = [ExternFunc(name), Tuple([function, *fields])]
+    return Call(special_op("call_builtin_with_ctx"), operands, None, (call.struct_info,), call.span)
+
+
+_MACHINE: dict[str, Callable[[Call], Call]] = {
+    "relax.memory.alloc_storage": _storage,
+    "relax.memory.alloc_tensor": _tensor,
+    "relax.memory.kill_storage": _kill,
+    "relax.memory.kill_tensor": _kill,
+    "relax.make_closure": _make_closure,
+    "relax.invoke_closure": _invoke_closure,
+    "relax.invoke_pure_closure": _invoke_closure,
+}

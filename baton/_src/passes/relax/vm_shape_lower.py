@@ -1,0 +1,384 @@
+"""VMShapeLower: signatures, match_casts and computed shapes become calls of the machine's functions on a shape heap.
+
+    def main(x: R.Tensor(("n", 4), "float32")):
+        s = R.shape([n * 2])
+    ->
+        shape_heap = R.call_builtin_with_ctx("vm.builtin.alloc_shape_heap", (R.prim_value(2),))
+        _ = R.call_packed("vm.builtin.check_tensor_info", x, 2, R.dtype("float32"), R.str("main: argument x"))
+        _ = R.call_packed("vm.builtin.match_shape", x, shape_heap, 2, 1, 0, 0, 4, R.str("main: argument x"))
+        _ = cls.shape_func(shape_heap)                     # heap[1] = heap[0] * 2
+        s = R.call_packed("vm.builtin.make_shape", shape_heap, 1, 1, 1)
+
+Every shape variable has a slot of the heap, and every computed dim another. All parameters bind their variables before
+any dim is compared. With `emit_err_ctx` the checks say where they stand. Functions get the attribute
+`relax.checks_lowered`: lowering to bytecode then adds no checks of its own. A function value is checked to be callable;
+its parameters are checked by whoever it belongs to.
+
+Errors: `pass-nested-function` where LambdaLift has not run; `pass-shape` for shapes that are not int64 numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.module import IRModule
+from baton._src.ir.structural import structural_equal, structural_hash
+from baton._src.ir.traverse import post_order, rewrite, substitute
+from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
+from baton._src.relax.info import UNIT_INFO
+from baton._src.relax.nodes import (
+    Binding,
+    BindingBlock,
+    Call,
+    DataTypeImm,
+    ExternFunc,
+    Function,
+    GlobalVar,
+    If,
+    MatchCast,
+    PrimValue,
+    SeqExpr,
+    ShapeExpr,
+    StringImm,
+    Tuple,
+    Var,
+    VarBinding,
+)
+from baton._src.relax.special_ops import special_op
+from baton._src.relax.struct_info import (
+    FuncStructInfo,
+    PrimStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
+from baton._src.runtime.builtins.shapes import MakeCode, MatchCode
+from baton._src.support.diagnostics import fail
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.buffer import Buffer, decl_buffer
+from baton._src.tir.expr import BufferLoad, IntImm
+from baton._src.tir.expr import Var as TirVar
+from baton._src.tir.operators import cast
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.stmt import BufferStore, SeqStmt
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import Pass
+from baton._src.values.dtype import HANDLE, INT64
+
+
+@dataclass(frozen=True)
+class VMShapeLower(Pass):
+    """See the module."""
+
+    emit_err_ctx: bool = True
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        builder = BlockBuilder(module)
+        changed: dict[GlobalVar, Any] = {}
+        for var, function in module.functions.items():
+            if isinstance(function, Function) and not function.attrs.get("relax.checks_lowered"):
+                _reject_nested(var.name_hint, function)
+                lowerer = _Lowerer(module, builder, var.name_hint, self.emit_err_ctx)
+                changed[var] = lowerer.lowered(function)
+        if not changed:
+            return module
+        return module.with_functions({**builder.context.functions, **changed})
+
+
+def _reject_nested(name: str, function: Function) -> None:
+    if any(isinstance(n, Function) for n in post_order(function.body)):
+        raise fail(
+            "pass-nested-function", f"{name} has a function inside", span=function.span, help="run LambdaLift first"
+        )
+
+
+@dataclass
+class _Match:
+    """A value whose dims have still to be compared with expressions over the heap."""
+
+    value: Any
+    dims: list[PrimExpr]
+    codes: list[tuple[int, Any]]
+    place: str
+    is_prim: bool = False
+
+
+@dataclass
+class _Kernel:
+    """A kernel over the heap: which slots it writes, and what."""
+
+    var: GlobalVar
+    stores: list[tuple[int, PrimExpr]] = field(default_factory=list)
+
+
+class _Lowerer(BindingRewriter):
+    """One function."""
+
+    def __init__(self, module: IRModule, builder: BlockBuilder, name: str, says_where: bool) -> None:
+        super().__init__(module)
+        self.builder, self.name, self.says_where = builder, name, says_where
+        self.slots: dict[TirVar, int] = {}
+        self.computed: dict[int, list[tuple[PrimExpr, int]]] = {}
+        self.size = 0
+        self.bound: set[TirVar] = set()
+        self.ready: list[set[int]] = [set()]
+        """Slots of computed dims that hold their value here: one set a sequence that is open."""
+        self.kernels: list[_Kernel] = []
+        self.heap = Var("shape_heap", TensorStructInfo(None, "int64", ndim=1))
+
+    # ------------------------------------------------------------------------------------------ the function
+
+    def lowered(self, function: Function) -> Function:
+        function = function.with_fields(body=rewrite(function.body, _with_variable_as_body))
+        self._check_all([(p, p.struct_info, f"argument {p.name_hint}") for p in function.params])
+        head, self._made = self._made, []
+        body = self.function(function).body
+        self._check_result(function, body)
+        tail, self._made = self._made, []
+        head.insert(0, self._heap_allocation())
+        self._finish_kernels()
+        blocks = [BindingBlock(head), *body.blocks, BindingBlock(tail)]
+        body = SeqExpr([b for b in blocks if b.bindings], body.body).with_fields(struct_info_=body.struct_info_)
+        return function.with_fields(body=body).with_attr("relax.checks_lowered", True)
+
+    def _heap_allocation(self) -> VarBinding:
+        args = [ExternFunc("vm.builtin.alloc_shape_heap"), Tuple([PrimValue(max(1, self.size))])]
+        call = Call(special_op("call_builtin_with_ctx"), args, None, (self.heap.struct_info,))
+        return VarBinding(self.heap, call.with_fields(struct_info_=self.heap.struct_info))
+
+    def _check_result(self, function: Function, body: Any) -> None:
+        wanted, value = function.ret_struct_info, body.body
+        if wanted is None or struct_info_base_check(wanted, value.struct_info, Analyzer()) is BaseCheckResult.Pass:
+            return
+        self._check_all([(value, wanted, "result")])
+
+    def _finish_kernels(self) -> None:
+        for kernel in self.kernels:
+            heap = decl_buffer((max(1, self.size),), "int64", "heap")
+            handle = TirVar("heap_handle", HANDLE)
+            loads = {v: BufferLoad(heap, (IntImm("int64", s),)) for v, s in self.slots.items()}
+            stores = [_store(heap, slot, substitute(expr, loads)) for slot, expr in kernel.stores]
+            body = stores[0] if len(stores) == 1 else SeqStmt(tuple(stores))
+            made = PrimFunc([handle], body, None, {handle: heap}, {"tir.is_scheduled": True})
+            self.builder.update_func(kernel.var, made)
+
+    # ---------------------------------------------------------------------------------------------- bindings
+
+    def enter_sequence(self, seq: SeqExpr) -> None:
+        self.ready.append(set())
+
+    def leave_sequence(self, seq: SeqExpr) -> None:
+        self.ready.pop()
+
+    def visit_binding(self, binding: Binding) -> None:
+        if isinstance(binding, MatchCast):
+            value = self._without_dims(binding.value)
+            self._check_all([(value, binding.struct_info, f"match_cast to {binding.var.name_hint}")])
+            self.keep(VarBinding(binding.var, value, binding.span))
+            return
+        assert isinstance(binding, VarBinding)
+        value = binding.value
+        if isinstance(value, If):
+            cond = self._without_dims(value.cond)
+            made: Any = value if cond is value.cond else value.with_fields(cond=cond)
+        elif isinstance(value, Call):
+            args = [self._without_dims(a) for a in value.args]
+            same = all(a is b for a, b in zip(args, value.args))
+            made = value if same else value.with_fields(args=tuple(args))
+        else:
+            made = self._without_dims(value)
+        self.keep(binding if made is value else VarBinding(binding.var, made, binding.span))
+
+    def _without_dims(self, expr: Any) -> Any:
+        """The leaf with shapes and scalars that mention variables taken from the heap."""
+        return rewrite(expr, self._from_heap)
+
+    def _from_heap(self, item: Any) -> Any:
+        if isinstance(item, ShapeExpr) and not all(isinstance(v, IntImm) for v in item.values):
+            self._compute(item.values)
+            codes = [c for v in item.values for c in self._make_code(v)]
+            args = [self.heap, PrimValue(len(item.values)), *codes]
+            return self._packed("make_shape", args, ShapeStructInfo(ndim=len(item.values)))
+        if isinstance(item, PrimValue) and _has_variables(item.value):
+            if item.value.dtype != INT64:
+                raise fail("pass-shape", f"{self.name} computes {item.value.dtype}", help="run ComputePrimValue first")
+            self._compute((item.value,))
+            return self._packed(
+                "make_prim_value", [self.heap, *self._make_code(item.value)], PrimStructInfo(item.value.dtype)
+            )
+        return None
+
+    def _make_code(self, dim: PrimExpr) -> list[Any]:
+        if isinstance(dim, IntImm):
+            return [PrimValue(int(MakeCode.USE_IMM)), PrimValue(dim.value)]
+        return [PrimValue(int(MakeCode.LOAD_SHAPE)), PrimValue(self._slot(dim))]
+
+    def _packed(self, name: str, args: list[Any], info: StructInfo = UNIT_INFO) -> Var:
+        """A call of a function of the machine, bound before the present binding."""
+        call = Call(ExternFunc(f"vm.builtin.{name}"), args, None, (info,)).with_fields(struct_info_=info)
+        var = Var("_" if info is UNIT_INFO else name.removeprefix("make_"), info)
+        self.keep(VarBinding(var, call))
+        return var
+
+    # -------------------------------------------------------------------------------------------------- slots
+
+    def _slot(self, expr: PrimExpr) -> int:
+        """The slot of a variable or of a computed dim."""
+        if isinstance(expr, TirVar):
+            if expr not in self.slots:
+                self.slots[expr] = self._new_slot()
+            return self.slots[expr]
+        known = self.computed.setdefault(structural_hash(expr), [])
+        for other, slot in known:
+            if _same_expr(other, expr):
+                return slot
+        known.append((expr, self._new_slot()))
+        return known[-1][1]
+
+    def _new_slot(self) -> int:
+        self.size += 1
+        return self.size - 1
+
+    def _compute(self, exprs: Any) -> None:
+        """Make sure that the slots of computed dims hold their values."""
+        wanted: dict[int, PrimExpr] = {}
+        for expr in exprs:
+            if isinstance(expr, (IntImm, TirVar)):
+                continue
+            if not (expr.dtype.is_int or expr.dtype.is_bool):
+                raise fail("pass-shape", f"{self.name} computes {expr!r} of dtype {expr.dtype}", help="dims are int64")
+            slot = self._slot(expr)
+            if not any(slot in ready for ready in self.ready):
+                wanted[slot] = expr
+                for used in post_order(expr):
+                    if isinstance(used, TirVar):
+                        self._slot(used)
+        if wanted:
+            var = GlobalVar(self.builder.get_unique_name("shape_func"))
+            self.builder.update_func(var, PrimFunc([], SeqStmt(())))  # its name is taken; the body follows at the end
+            self.kernels.append(_Kernel(var, list(wanted.items())))
+            self.ready[-1].update(wanted)
+            call: Any = Call(var, [self.heap])
+            self.keep(VarBinding(Var("_", UNIT_INFO), call.with_fields(struct_info_=UNIT_INFO)))
+
+    # ------------------------------------------------------------------------------------------------- checks
+
+    def _check_all(self, values: list[tuple[Any, StructInfo, str]]) -> None:
+        """Categories first, then new variables, then what is compared with expressions over them."""
+        matches: list[_Match] = []
+        todo = list(reversed(values))
+        while todo:
+            value, info, where = todo.pop()
+            place = f"{self.name}: {where}" if self.says_where else ""
+            if isinstance(info, TupleStructInfo):
+                self._packed("check_tuple_info", [value, PrimValue(len(info.fields)), StringImm(place)])
+                for index, part in reversed(list(enumerate(info.fields))):
+                    if _says_something(part):
+                        args = [value, PrimValue(index)]
+                        item = self._packed("tuple_getitem", args, part)
+                        todo.append((item, part, f"{where}[{index}]"))
+            else:
+                found = self._check_one(value, info, place)
+                if found is not None:
+                    matches.append(found)
+        later = [m for m in matches if self._match_now(m)]
+        for match in later:
+            self._compute(match.dims)
+        for match in later:
+            codes = [self._compare_code(d) for d in match.dims]
+            self._match(match, codes)
+
+    def _check_one(self, value: Any, info: StructInfo, place: str) -> _Match | None:
+        context = StringImm(place)
+        match info:
+            case TensorStructInfo():
+                kind = DataTypeImm(info.dtype)
+                self._packed("check_tensor_info", [value, PrimValue(info.ndim), kind, context])
+                if info.shape is not None and not isinstance(info.shape, ShapeExpr):
+                    raise fail(
+                        "pass-shape", f"{self.name}: a tensor has the shape of the variable {info.shape!r}",
+                        help="name its dims by a match_cast of the shape",
+                    )  # fmt: skip
+                return None if info.shape is None else _Match(value, list(info.shape.values), [], place)
+            case ShapeStructInfo():
+                self._packed("check_shape_info", [value, PrimValue(info.ndim), context])
+                return None if info.values is None else _Match(value, list(info.values), [], place)
+            case PrimStructInfo():
+                self._packed("check_prim_value_info", [value, DataTypeImm(info.dtype), context])
+                if info.value is None:
+                    return None
+                if info.dtype != INT64 and _has_variables(info.value):
+                    raise fail("pass-shape", f"{self.name}: a {info.dtype} variable", help="dims are int64")
+                return _Match(value, [info.value], [], place, True)
+            case FuncStructInfo():
+                self._packed("check_func_info", [value, context])
+            case _:
+                pass
+        return None
+
+    def _match_now(self, match: _Match) -> bool:
+        """Bind new variables and compare what is known; whether expressions remain to be compared."""
+        remains = False
+        codes: list[tuple[MatchCode, int]] = []
+        for dim in match.dims:
+            if isinstance(dim, TirVar) and dim not in self.bound:
+                self.bound.add(dim)
+                codes.append((MatchCode.STORE_TO_HEAP, self._slot(dim)))
+            elif isinstance(dim, (IntImm, TirVar)):
+                codes.append(self._compare_code(dim))
+            else:
+                remains = True
+                codes.append((MatchCode.NO_OP, 0))
+        self._match(match, codes)
+        return remains
+
+    def _compare_code(self, dim: PrimExpr) -> tuple[MatchCode, int]:
+        if isinstance(dim, IntImm):
+            return MatchCode.ASSERT_EQUAL_TO_IMM, dim.value
+        return MatchCode.ASSERT_EQUAL_TO_LOAD, self._slot(dim)
+
+    def _match(self, match: _Match, codes: list[tuple[MatchCode, int]]) -> None:
+        numbers = [PrimValue(int(n)) for code in codes for n in code]
+        context = StringImm(match.place)
+        if match.is_prim:
+            self._packed("match_prim_value", [match.value, self.heap, *numbers, context])
+        else:
+            args = [match.value, self.heap, PrimValue(len(codes)), *numbers, context]
+            self._packed("match_shape", args)
+
+
+def _with_variable_as_body(item: Any) -> Any:
+    """A sequence that ends in a leaf which is no variable ends in one."""
+    if not isinstance(item, SeqExpr) or isinstance(item.body, Var):
+        return None
+    info = item.body.struct_info_
+    var = Var("result", info)
+    blocks = (*item.blocks, BindingBlock([VarBinding(var, item.body)]))
+    return item.with_fields(blocks=blocks, body=var, struct_info_=info)
+
+
+def _store(heap: Buffer, slot: int, value: PrimExpr) -> BufferStore:
+    return BufferStore(heap, cast(INT64, value), (IntImm("int64", slot),))
+
+
+def _has_variables(expr: PrimExpr) -> bool:
+    return bool(_variables(expr))
+
+
+def _same_expr(a: PrimExpr, b: PrimExpr) -> bool:
+    """Equal with the same variables in the same places (`structural_equal` alone pairs `n` with `m`)."""
+    one, other = _variables(a), _variables(b)
+    return len(one) == len(other) and all(x is y for x, y in zip(one, other)) and structural_equal(a, b)
+
+
+def _variables(expr: PrimExpr) -> list[TirVar]:
+    return [n for n in post_order(expr) if isinstance(n, TirVar)]
+
+
+def _says_something(info: StructInfo) -> bool:
+    return isinstance(info, (TensorStructInfo, ShapeStructInfo, PrimStructInfo, TupleStructInfo, FuncStructInfo))
