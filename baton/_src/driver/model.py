@@ -105,22 +105,24 @@ class Model:
         return self._run(arrays, None)
 
     def _run(self, arrays: Sequence[Any], num_threads: int | None) -> list[AnyArray]:
-        wanted = num_threads or self.num_threads
-        if wanted is not None and wanted != thread_pool().num_threads:
-            with self._limited(wanted):
-                return self._evaluate(arrays)
-        return self._evaluate(arrays)
+        wanted = num_threads or self.num_threads or 0
+        if wanted > 1:
+            thread_pool().have(wanted)
+        native = self._native
+        if native is not None:
+            found = native.run_like_before(arrays, (), wanted)
+            if found is not None:
+                return found
+        with self._limited(wanted):
+            return self._evaluate(arrays)
 
     def _limited(self, threads: int | None) -> AbstractContextManager[None]:
-        return nullcontext() if threads is None else thread_pool().limited(threads)
+        return thread_pool().limited(threads) if threads else nullcontext()
 
     def _evaluate(self, arrays: Sequence[Any]) -> list[AnyArray]:
         native = self._native
         if native is not None:
-            for array in arrays:
-                if type(array) is not np.ndarray:
-                    return native.run([self._as_array(a, i) for i, a in enumerate(arrays)])
-            return native.run(arrays)
+            return native.run([self._as_array(a, i) for i, a in enumerate(arrays)])
         values = [NDArray(self._as_array(a, i)) for i, a in enumerate(arrays)]
         return _flat(self._machine[self.function](*values))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from array import array
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from baton._src.runtime.function_entry import FunctionEntry, entry_from_data, en
 from baton._src.runtime.kernel_function import KernelSignature, signature_from_data, signature_to_data
 from baton._src.runtime.native import NativeLibrary, load
 from baton._src.runtime.native_plan import NativePlan, plan_from_data, plan_to_data
-from baton._src.runtime.threads import thread_pool
 from baton._src.runtime.verify import verify_executable
 from baton._src.support.diagnostics import fail
 from baton._src.values.packed_func import PackedFunc
@@ -45,7 +44,6 @@ class Executable:
         """The native code, linked when first used; None if there is none."""
         if not self.object_code:
             return None
-        _start_threads()
         return load(self.object_code)
 
     @cached_property
@@ -102,14 +100,6 @@ class Executable:
     def jit(self) -> Executable:
         """This executable: it links itself when first used (TVM's spelling)."""
         return self
-
-
-@cache
-def _start_threads() -> None:
-    """Workers for parallel loops, once a process; callers may limit or change their number afterwards."""
-    pool = thread_pool()
-    if pool.num_threads == 1:
-        pool.start()
 
 
 def load_executable(path: str | Path, verify: bool = False) -> Executable:

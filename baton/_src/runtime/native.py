@@ -39,6 +39,8 @@ class NativeLibrary:
         self._exports = bundle.exports
         self._tracker = tracker
         self._fault = fault
+        self.fault_address = ctypes.addressof(fault)
+        self.uses_threads = PARALLEL_SYMBOL in bundle.imports
 
     @property
     def symbols(self) -> tuple[str, ...]:

@@ -9,6 +9,9 @@ that fails when the job is over, so a worker that wakes up late, having read the
 runs a chunk it should not. Between jobs `claim` has all ones in its lower half ("closed"); it is closed before the next
 job's fields are written. The caller works too and never waits for a worker that has not claimed anything.
 
+Limits. Each operating system thread may have a limit of its own (`baton_thread_limit`), kept in thread-specific storage
+of the C library; without one, the pool's limit holds. So calls with different numbers of threads do not meet.
+
 Waiting. A worker spins for `spin` rounds and then sleeps: on Linux in a futex on `wake`; elsewhere it polls with
 `usleep(100)`, which costs a tenth of a millisecond of latency after a pause but no processor time. The caller waits for
 claimed chunks with a bounded spin and then yields its time slice again and again.
@@ -37,6 +40,7 @@ _STATE = """
 @wake = internal global i32 0
 @stop = internal global i32 0, align 128
 @limit = internal global i64 1
+@key = internal global i64 0
 @spin = internal global i64 4000
 """
 
@@ -46,8 +50,11 @@ entry:
   %empty = icmp sle i64 %total, 0
   br i1 %empty, label %leave, label %measure
 measure:
-  %limit = load atomic i64, ptr @limit monotonic, align 8
   %grain1 = call i64 @llvm.smax.i64(i64 %grain, i64 1)
+  %small = icmp sle i64 %total, %grain1
+  br i1 %small, label %serial, label %divide
+divide:
+  %limit = call i64 @allowed()
   %less = sub i64 %total, 1
   %quotient = sdiv i64 %less, %grain1
   %most = add i64 %quotient, 1
@@ -211,6 +218,27 @@ define internal i1 @has_work(i64 %number) {{
 """
 
 _CONTROL = """
+define internal i64 @allowed() {{
+  %key = load i64, ptr @key
+  %own = call i64 @pthread_getspecific(i64 %key)
+  %none = icmp eq i64 %own, 0
+  %common = load atomic i64, ptr @limit monotonic, align 8
+  %limit = select i1 %none, i64 %common, i64 %own
+  ret i64 %limit
+}}
+
+define i64 @baton_thread_limit(i64 %threads) {{
+  %key = load i64, ptr @key
+  %before = call i64 @pthread_getspecific(i64 %key)
+  %r = call i32 @pthread_setspecific(i64 %key, i64 %threads)
+  ret i64 %before
+}}
+
+define i32 @baton_pool_key() {{
+  %r = call i32 @pthread_key_create(ptr @key, ptr null)
+  ret i32 %r
+}}
+
 define void @baton_pool_limit(i64 %threads) {{
   store atomic i64 %threads, ptr @limit seq_cst, align 8
   ret void
@@ -241,6 +269,9 @@ declare i64 @llvm.smax.i64(i64, i64)
 declare i64 @llvm.smin.i64(i64, i64)
 declare i64 @llvm.umin.i64(i64, i64)
 declare i32 @sched_yield()
+declare i32 @pthread_key_create(ptr, ptr)
+declare i64 @pthread_getspecific(i64)
+declare i32 @pthread_setspecific(i64, i64)
 """
 
 _FUTEX = """
@@ -303,4 +334,4 @@ def pool_ir() -> str:
 def pool_imports() -> tuple[str, ...]:
     """What the module needs from libc."""
     waiting = "syscall" if "@syscall" in pool_ir() else "usleep"
-    return ("sched_yield", waiting)
+    return ("sched_yield", waiting, "pthread_key_create", "pthread_getspecific", "pthread_setspecific")

@@ -2,7 +2,7 @@
 
     pool = thread_pool()          # one a process
     pool.start()                  # as many threads as physical cores, or BATON_NUM_THREADS; `native.load` does it once
-    with pool.limited(2): ...     # calls made meanwhile use at most 2 threads
+    with pool.limited(2): ...     # calls this Python thread makes meanwhile use at most 2 threads
 
 Workers are Python threads sitting in one foreign call (the GIL released), so a debugger and a profiler see them, and
 the pool needs no thread library. Compiled code reaches the pool through `baton_parallel_for(body, closure, total,
@@ -32,6 +32,8 @@ _FUNCTIONS = (
     "baton_pool_spin",
     "baton_pool_stop",
     "baton_pool_reset",
+    "baton_pool_key",
+    "baton_thread_limit",
 )
 
 
@@ -57,6 +59,12 @@ class ThreadPool:
         self._set_spin = take_number(self._library["baton_pool_spin"])
         self._signal_stop = take_nothing(self._library["baton_pool_stop"])
         self._reset = take_nothing(self._library["baton_pool_reset"])
+        limit_thread = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
+        self.limit_entry: int = self._library["baton_thread_limit"]
+        """Address of `baton_thread_limit(threads) -> before`; 0 stands for the pool's limit."""
+        self._limit_thread = limit_thread(self.limit_entry)
+        if ctypes.CFUNCTYPE(ctypes.c_int32)(self._library["baton_pool_key"])() != 0:
+            raise InternalError("the C library has no thread-specific storage left for the thread pool")
         self._workers: list[threading.Thread] = []
         self._lock = threading.Lock()
         self._limit = 1
@@ -66,22 +74,28 @@ class ThreadPool:
 
     @property
     def num_threads(self) -> int:
-        """How many threads a parallel loop may use now, the caller among them."""
-        return self._limit
+        """How many threads a parallel loop of this Python thread may use now, the caller among them."""
+        own = self._limit_thread(0)
+        self._limit_thread(own)
+        return own or self._limit
 
     def start(self, num_threads: int | None = None) -> None:
         """Have workers for `num_threads` threads (default: `default_num_threads()`), and use that many."""
         wanted = default_num_threads() if num_threads is None else num_threads
         if wanted < 1:
             raise fail("threads-count", f"num_threads must be at least 1, got {wanted}")
+        self.have(wanted)
+        self._use(wanted)
+
+    def have(self, num_threads: int) -> None:
+        """See that there are workers for `num_threads` threads; what may be used stays as it is."""
+        if num_threads <= len(self._workers) + 1:
+            return
         with self._lock:
-            self._untouched = False
-            for number in range(len(self._workers) + 1, wanted):
+            for number in range(len(self._workers) + 1, num_threads):
                 worker = threading.Thread(target=self._work, args=(number,), name=f"baton-{number}", daemon=True)
                 worker.start()
                 self._workers.append(worker)
-            self._limit = wanted
-            self._set_limit(wanted)
 
     def start_once(self) -> None:
         """Start with the default number of threads, unless somebody has chosen one (in this process) before."""
@@ -90,15 +104,17 @@ class ThreadPool:
 
     @contextmanager
     def limited(self, num_threads: int) -> Iterator[None]:
-        """Use at most `num_threads` threads within. The limit is the pool's, not the Python thread's."""
-        before = self._limit
-        self.start(max(1, num_threads)) if num_threads > len(self._workers) + 1 else self._use(max(1, num_threads))
+        """Use at most `num_threads` threads within. The limit is this Python thread's; others do not notice."""
+        wanted = max(1, num_threads)
+        self.have(wanted)
+        before = self._limit_thread(wanted)
         try:
             yield
         finally:
-            self._use(before)
+            self._limit_thread(before)
 
     def _use(self, num_threads: int) -> None:
+        self._untouched = False
         self._limit = num_threads
         self._set_limit(num_threads)
 
