@@ -78,7 +78,10 @@ def _direction(node: OnnxNode, index: int, gates: int, defaults: tuple[str, ...]
         both = _pick(node, 3, index)
         input_bias = _columns(node, both, 0, gates * hidden_size, axis=0)
         recurrent_bias = _columns(node, both, gates * hidden_size, 2 * gates * hidden_size, axis=0)
-    projected = g.call("matmul", x, weight)
+    if bias is not None and not node.attr("linear_before_reset", 0):
+        # Both biases end up in the same sum, so the recurrent one is added for all steps at once, too.
+        input_bias, recurrent_bias = g.call("add", input_bias, recurrent_bias), None
+    projected = _project(node, x, weight)
     if input_bias is not None:
         projected = g.call("add", projected, input_bias)
     assert x.shape is not None
@@ -88,6 +91,15 @@ def _direction(node: OnnxNode, index: int, gates: int, defaults: tuple[str, ...]
         _initial(node, 6, index, zero), _pick(node, 7, index) if node.optional(7) is not None else None,
         _activations(node, index, defaults),
     )  # fmt: skip
+
+
+def _project(node: OnnxNode, x: Value, weight: Value) -> Value:
+    """`x @ weight` for x [steps, batch, input], as one product of matrices: batches are small, often 1."""
+    assert x.shape is not None and weight.shape is not None
+    if not isinstance(x.shape[2], int):
+        return node.graph.call("matmul", x, weight)
+    product = node.graph.call("matmul", node.graph.reshape(x, (-1, x.shape[2])), weight)
+    return node.graph.reshape(product, (x.shape[0], -1, weight.shape[1]))
 
 
 def _pick(node: OnnxNode, operand: int, direction: int) -> Value:
