@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from baton._src.driver.relay_executable import build_executable
 from baton._src.driver.relay_fragment import check_graph_fragment
 from baton._src.driver.relay_vm import VirtualMachine
-from baton._src.driver.relay_vm import compile as compile_for_machine
 from baton._src.driver.wiring import wire
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
@@ -87,8 +87,9 @@ class Executor:
             )
         name = target.name_hint if isinstance(target, GlobalVar) else "main"
         if self.kind == "graph":
-            check_graph_fragment(module)
-        machine = VirtualMachine(compile_for_machine(module, self.target), self.device)
+            check_graph_fragment(module, name)
+        executable, _ = build_executable(module, self.target, entry=name)
+        machine = VirtualMachine(executable, self.device)
         return lambda *args: machine.machine[name](*args)
 
 

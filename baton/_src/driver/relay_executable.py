@@ -1,4 +1,4 @@
-"""From a Relay module to an executable: lowered to Relax, then the one way there is."""
+"""From a Relay module to an executable: Relay's own passes, then lowered to Relax, then the one way there is."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ from typing import Any
 from baton._src.driver.relax_build import Stages, relax_build
 from baton._src.ir.module import IRModule
 from baton._src.lower.relay_to_relax.module import lower as lower_relay
-from baton._src.relax.nodes import Function as RelaxFunction
+from baton._src.passes.relay.bind_params import bind_params_by_name
+from baton._src.passes.relay.eta_expand import EtaExpand
+from baton._src.passes.relay.pipeline import optimize
+from baton._src.passes.relay.remove_unused_functions import RemoveUnusedFunctions
+from baton._src.passes.relay.specialize import Specialize
 from baton._src.relay.nodes import Function
 from baton._src.runtime.executable import Executable
 from baton._src.support.diagnostics import fail
+from baton._src.transform.collector import rarely_collecting
 from baton._src.values.convert import from_host
 from baton._src.values.tensor import NDArray
 
@@ -28,21 +33,47 @@ def as_relay_module(mod: IRModule | Function) -> IRModule:
 
 
 def build_executable(
-    module: IRModule, target: Any = None, params: Mapping[str, Any] | None = None, stages: Stages | None = None
+    module: IRModule,
+    target: Any = None,
+    params: Mapping[str, Any] | None = None,
+    stages: Stages | None = None,
+    entry: str = "main",
 ) -> tuple[Executable, dict[str, NDArray]]:
-    """The executable of a Relay module, and the parameters bound in it as tensors."""
-    relax_module = lower_relay(module)
-    known = _known_params(relax_module, params or {})
-    executable = relax_build(relax_module, target, known, stages=stages)
+    """The executable of a Relay module, and the parameters bound in it as tensors.
+
+    With a function `entry` in the module only what that needs is compiled, else every function that has no type
+    parameters.
+    """
+    noted = stages or Stages()
+    with rarely_collecting():
+        bound, known = bind_known(module, params or {})
+        noted.note("Relay", bound)
+        relay_module = optimized(bound, entry)
+        noted.note("Relay, optimised", relay_module)
+        relax_module = lower_relay(relay_module)
+    executable = relax_build(relax_module, target, stages=noted)
     facts = {**executable.facts, "bound": sorted(known)}
     return replace(executable, facts=facts), known
 
 
-def _known_params(module: IRModule, params: Mapping[str, Any]) -> dict[str, NDArray]:
-    """The parameters that `main` has, as tensors; others are left out with a warning."""
-    main = module["main"]
-    names = {p.name_hint for p in main.params} if isinstance(main, RelaxFunction) else set()
+def optimized(module: IRModule, entry: str = "main") -> IRModule:
+    """The module after what every compilation needs (calls of known functions at known types only) and after the passes
+    of `relay.build` that the current `PassContext` enables."""
+    if entry in module:
+        module = RemoveUnusedFunctions((entry,))(module)
+    module = Specialize()(EtaExpand()(module))
+    return optimize(entry if entry in module else None)(module)
+
+
+def bind_known(module: IRModule, params: Mapping[str, Any]) -> tuple[IRModule, dict[str, NDArray]]:
+    """The module with the parameters of `main` bound that `params` has, and those as tensors; names that `main` does
+    not have are left out with a warning."""
+    main = {v.name_hint: f for v, f in module.functions.items()}.get("main")
+    names = {p.name_hint for p in main.params} if isinstance(main, Function) else set()
     unknown = sorted(str(n) for n in params if str(n) not in names)
     if unknown:
         warnings.warn(f"main has no parameter {', '.join(unknown)}: ignored", stacklevel=4)
-    return {str(n): from_host(v) for n, v in params.items() if str(n) in names}
+    known = {str(n): from_host(v) for n, v in params.items() if str(n) in names}
+    if not known or not isinstance(main, Function):
+        return module, known
+    return module.with_function(module.get_global_var("main"), bind_params_by_name(main, known)), known

@@ -20,12 +20,12 @@ _WORDS: dict[type, str] = {
 }
 
 
-def check_graph_fragment(module: IRModule) -> None:
-    """Raise `DiagnosticError` (`graph-fragment`) if `main` is outside the fragment."""
+def check_graph_fragment(module: IRModule, entry: str = "main") -> None:
+    """Raise `DiagnosticError` (`graph-fragment`) if `entry` is outside the fragment."""
     typed = infer_type(module)
-    main = typed["main"]
+    main = typed[entry]
     if not isinstance(main, Function):
-        raise fail("graph-fragment", "main is not a Relay function")
+        raise fail("graph-fragment", f"{entry} is not a Relay function")
     for node in post_order(main.body):
         word = _WORDS.get(type(node)) or ("a function inside" if _is_closure(node) else None)
         if word is not None:

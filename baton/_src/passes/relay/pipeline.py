@@ -66,6 +66,10 @@ OPTIMIZE: tuple[Pass, ...] = (
 )
 
 
-def optimize() -> Sequential:
-    """What `relay.build` runs before lowering. Fusion is left to Relax, which sees the same operators."""
-    return Sequential(OPTIMIZE, name="relay.optimize")
+def optimize(entry: str | None = "main") -> Sequential:
+    """What `relay.build` runs before lowering. Fusion is left to Relax, which sees the same operators.
+
+    Functions that `entry` does not reach are dropped; with None all are kept.
+    """
+    first = () if entry is None else (RemoveUnusedFunctions((entry,)),)
+    return Sequential((*first, *OPTIMIZE[1:]), name="relay.optimize")

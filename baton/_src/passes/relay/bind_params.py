@@ -1,0 +1,46 @@
+"""Parameters that are known become constants: `relay.build_module.bind_params_by_name(func, params)`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from baton._src.ir.types import TensorType
+from baton._src.relay.expressions import replace
+from baton._src.relay.nodes import Constant, Function
+from baton._src.support.diagnostics import fail
+from baton._src.tir.expr import AnyDim, IntImm
+from baton._src.values.convert import from_host
+from baton._src.values.tensor import NDArray
+
+
+def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
+    """`func` with the parameters that `params` names replaced by constants; other names are ignored.
+
+    A tensor that contradicts a parameter's declared shape or dtype is an error (`params-mismatch`).
+    """
+    found = {}
+    for param in func.params:
+        if param.name_hint in params:
+            value = from_host(params[param.name_hint])
+            _check(param, value)
+            found[param] = Constant(value)
+    if not found:
+        return func
+    rest = tuple(p for p in func.params if p not in found)
+    made: Function = func.with_fields(params=rest, body=replace(func.body, found))
+    return Function(rest, made.body, func.ret_type, func.type_params, func.attrs, func.span, where=func.where)
+
+
+def _check(param: Any, value: NDArray) -> None:
+    type_ = param.type_annotation
+    if not isinstance(type_, TensorType) or not isinstance(type_.shape, tuple):
+        return
+    dims = [d.value if isinstance(d, IntImm) else None for d in type_.shape]
+    fits = len(dims) == len(value.shape) and all(want is None or want == have for want, have in zip(dims, value.shape))
+    if not fits or (type_.dtype != value.dtype):
+        shape = ", ".join("?" if isinstance(d, AnyDim) else str(d) for d in type_.shape)
+        message = (
+            f"parameter {param.name_hint!r} is a Tensor[({shape}), {type_.dtype}]; given {value.shape} {value.dtype}"
+        )
+        raise fail("params-mismatch", message, span=param.span)

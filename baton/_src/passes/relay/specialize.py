@@ -1,0 +1,270 @@
+"""Specialize: polymorphic functions become one copy for each choice of types they are called with.
+
+    def @id[t](%x: t) -> t { %x }   def @main() { (@id(1), @id(True)) }
+becomes
+    def @id_1(%x: int32) -> int32 { %x }   def @id_2(%x: bool) -> bool { %x }   def @main() { (@id_1(1), @id_2(True)) }
+
+The same for let-bound functions, which inference generalises whenever it can; the copies stand where the let stood.
+Polymorphic functions used as values are eta-expanded first, so that every use is a call. What stays polymorphic then is
+a function value that carries declared type parameters; its types are decided at run time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from baton._src.ir.expr import GlobalVar
+from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import substitute
+from baton._src.ir.types import FuncType, IncompleteType, RelayRefType, TensorType, TupleType, TypeCall, TypeVar
+from baton._src.passes.relay.fresh_copy import fresh_copy
+from baton._src.relay.check.infer_type import infer_expr, infer_type
+from baton._src.relay.check.show import show_type
+from baton._src.relay.check.substitute import leaves, substitute_types
+from baton._src.relay.expressions import global_vars, parts, replace, rewrite, walk, with_parts
+from baton._src.relay.nodes import Call, Function, Let, Tuple, Var
+from baton._src.support.diagnostics import fail
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import Pass
+
+
+@dataclass(frozen=True)
+class Specialize(Pass):
+    """See the module's docstring. `max_copies` bounds polymorphic recursion, which would never end."""
+
+    opt_level: ClassVar[int] = 0
+    max_copies: int = 1000
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        module = infer_type(module)
+        if not any(_has_polymorphism(f) for f in module.functions.values()):
+            return module
+        expanded = {v: _values_expanded(f, module) for v, f in module.functions.items()}
+        return _Specializer(infer_type(module.with_functions(expanded)), self.max_copies).module()
+
+
+def is_polymorphic(type_: Any) -> bool:
+    """Whether it is the type of a function with type parameters."""
+    return isinstance(type_, FuncType) and bool(type_.type_params)
+
+
+def _has_polymorphism(function: Any) -> bool:
+    return isinstance(function, Function) and (
+        is_polymorphic(function.checked_type_)
+        or any(isinstance(n, Function) and is_polymorphic(n.checked_type_) for n in walk(function.body))
+    )
+
+
+def _values_expanded(function: Any, module: IRModule) -> Any:
+    """Every use of a polymorphic name as a value becomes `fn (%a) { name(%a) }`, each use its own."""
+    if not isinstance(function, Function):
+        return function
+    arity: dict[Any, int] = {}
+    for node in walk(function):
+        if isinstance(node, Let) and isinstance(node.value, Function) and is_polymorphic(node.value.checked_type_):
+            arity[node.var] = len(node.value.params)
+        elif isinstance(node, GlobalVar) and is_polymorphic(getattr(module[node], "checked_type_", None)):
+            arity[node] = len(module[node].params)
+
+    def expanded(part: Any) -> Any:
+        if part not in arity:
+            return part
+        params = [Var(f"a{i}") for i in range(arity[part])]
+        return Function(params, Call(part, params))
+
+    def rule(old: Any, new: Any) -> Any:
+        if isinstance(new, Call):
+            return new.with_fields(args=_mapped(new.args, expanded))
+        if isinstance(new, Tuple):
+            return new.with_fields(fields=_mapped(new.fields, expanded))
+        found = {p: expanded(p) for p in parts(new) if p in arity}
+        return with_parts(new, found) if found else None
+
+    return rewrite(function, rule) if arity else function
+
+
+def _mapped(items: tuple[Any, ...], function: Callable[[Any], Any]) -> tuple[Any, ...]:
+    made = tuple(function(i) for i in items)
+    return items if all(a is b for a, b in zip(made, items)) else made
+
+
+class _Specializer:
+    """One module; `copies` has the copies made of each global, by the types they are for."""
+
+    def __init__(self, module: IRModule, max_copies: int) -> None:
+        self._module = module
+        self._max_copies = max_copies
+        self._copies: dict[tuple[str, str], GlobalVar] = {}
+        self._names = {v.name_hint for v in module.functions}
+        self._todo: list[tuple[GlobalVar, Function]] = []
+
+    def module(self) -> IRModule:
+        functions: dict[GlobalVar, Any] = {}
+        for var, function in self._module.functions.items():
+            if not isinstance(function, Function):
+                functions[var] = function
+            elif not is_polymorphic(function.checked_type_):
+                functions[var] = self._specialized(function)
+        while self._todo:
+            var, function = self._todo.pop()
+            functions[var] = self._specialized(infer_expr(function, self._module))
+        return infer_type(self._module.with_functions(self._with_needed(functions)))
+
+    def _with_needed(self, functions: dict[GlobalVar, Any]) -> dict[GlobalVar, Any]:
+        """Polymorphic functions that are still mentioned stay; so does a polymorphic entry, to be reported later."""
+        work = list(functions.values())
+        work += [f for v, f in self._module.functions.items() if v.name_hint == "main"]
+        kept = {v.name_hint for v in functions} | {"main"}
+        while work:
+            top = work.pop()
+            for name in global_vars(top) if isinstance(top, Function) else ():
+                if name.name_hint not in kept:
+                    kept.add(name.name_hint)
+                    work.append(self._module[name])
+        first = {v: functions.get(v, f) for v, f in self._module.functions.items() if v.name_hint in kept}
+        return {**first, **functions}
+
+    def _specialized(self, function: Function) -> Function:
+        """A monomorphic function whose calls, of lets and of globals, are of copies."""
+        while True:
+            made = _Lets(function).function()
+            if made is function:
+                break
+            function = infer_expr(made, self._module)
+
+        def rule(old: Any, new: Any) -> Any:
+            if isinstance(old, Call) and isinstance(old.op, GlobalVar):
+                copy = self._copy(old)
+                return None if copy is None else new.with_fields(op=copy, type_args=())
+            return None
+
+        return rewrite(function, rule)  # type: ignore[no-any-return]
+
+    def _copy(self, call: Call) -> GlobalVar | None:
+        callee = self._module[call.op]
+        if not isinstance(callee, Function) or not is_polymorphic(callee.checked_type_):
+            return None
+        mapping = instance_of(callee.checked_type_, call)
+        if mapping is None:
+            return None
+        key = (call.op.name_hint, _shown(callee.checked_type_, mapping))
+        if key not in self._copies:
+            if len(self._copies) >= self._max_copies:
+                message = f"@{key[0]} is called with more and more types: {key[1]}"
+                raise fail("relay-specialize", message, span=call.span, help="give its parameters fixed types")
+            self._copies[key] = self._named(call.op.name_hint)
+            self._todo.append((self._copies[key], with_types(callee, mapping)))
+        return self._copies[key]
+
+    def _named(self, hint: str) -> GlobalVar:
+        count = 1
+        while f"{hint}_{count}" in self._names:
+            count += 1
+        self._names.add(f"{hint}_{count}")
+        return GlobalVar(f"{hint}_{count}")
+
+
+class _Lets:
+    """The polymorphic lets of one function, one round: calls whose types are known get copies."""
+
+    def __init__(self, function: Function) -> None:
+        self._function = function
+        self._lets = {
+            n.var: n
+            for n in walk(function.body)
+            if isinstance(n, Let) and isinstance(n.value, Function) and is_polymorphic(n.value.checked_type_)
+        }
+        self._copies: dict[Var, dict[str, tuple[Var, Any]]] = {v: {} for v in self._lets}
+        self._calls: dict[Call, Var] = {}
+
+    def function(self) -> Function:
+        """The function after the round; itself if there was nothing to do."""
+        if not self._lets:
+            return self._function
+        for node in walk(self._function.body):
+            if isinstance(node, Call) and node.op in self._lets:
+                self._note(node)
+        return rewrite(self._function, self._rule)  # type: ignore[no-any-return]
+
+    def _note(self, call: Call) -> None:
+        scheme = self._lets[call.op].value.checked_type_
+        mapping = instance_of(scheme, call)
+        if mapping is not None:
+            copies = self._copies[call.op]
+            made = copies.setdefault(_shown(scheme, mapping), (call.op.copy(), mapping))
+            self._calls[call] = made[0]
+
+    def _rule(self, old: Any, new: Any) -> Any:
+        if old in self._calls:
+            return new.with_fields(op=self._calls[old], type_args=())
+        if not isinstance(old, Let) or old.var not in self._lets:
+            return None
+        used = any(n is old.var for n in walk(new.body))
+        if used and not self._copies[old.var]:
+            return None
+        body = new if used else new.body
+        for var, mapping in self._copies[old.var].values():
+            copy = with_types(new.value.with_fields(body=new.value.body), mapping, old.value.checked_type_)
+            body = Let(var, replace(copy, {old.var: var}), body, old.span)
+        return body
+
+
+def instance_of(scheme: FuncType, call: Call) -> dict[Any, Any] | None:
+    """What the type parameters of `scheme` stand for at a typed call; None if that is not completely known."""
+    mapping: dict[Any, Any] = {}
+    pairs = [*zip(scheme.arg_types, (a.checked_type_ for a in call.args)), (scheme.ret_type, call.checked_type_)]
+    work = list(reversed(pairs))
+    while work:
+        general, found = work.pop()
+        if isinstance(general, TypeVar):
+            mapping.setdefault(general, found)
+            continue
+        work.extend(_inner_pairs(general, found))
+    known = all(v in mapping and _is_concrete(mapping[v]) for v in scheme.type_params)
+    return {v: mapping[v] for v in scheme.type_params} if known else None
+
+
+def _inner_pairs(general: Any, found: Any) -> list[tuple[Any, Any]]:
+    if type(general) is not type(found):
+        return []
+    match general:
+        case TensorType():
+            whole = isinstance(general.shape, TypeVar)
+            shapes = [(general.shape, found.shape)] if whole else list(zip(general.shape, found.shape))
+            return [p for p in (*shapes, (general.dtype, found.dtype)) if isinstance(p[0], TypeVar)]
+        case TupleType():
+            return list(zip(general.fields, found.fields))
+        case FuncType():
+            return [*zip(general.arg_types, found.arg_types), (general.ret_type, found.ret_type)]
+        case TypeCall():
+            return list(zip(general.args, found.args))
+        case RelayRefType():
+            return [(general.value, found.value)]
+        case _:
+            return []
+
+
+def _is_concrete(found: Any) -> bool:
+    if isinstance(found, tuple):
+        return all(_is_concrete(d) for d in found)
+    if found is None or isinstance(found, (TypeVar, IncompleteType)):
+        return False
+    return not hasattr(found, "specs") or not any(isinstance(x, (TypeVar, IncompleteType)) for x in leaves(found))
+
+
+def _shown(scheme: FuncType, mapping: dict[Any, Any]) -> str:
+    types = [substitute_types(t, mapping) for t in (*scheme.arg_types, scheme.ret_type)]
+    return ", ".join(show_type(t) for t in types)
+
+
+def with_types(function: Function, mapping: dict[Any, Any], scheme: Any = None) -> Function:
+    """A copy of `function` with fresh variables whose type parameters are what `mapping` says."""
+    type_ = scheme if scheme is not None else function.checked_type_
+    assert isinstance(type_, FuncType)
+    copy = fresh_copy(function)
+    params = [Var(p.name_hint, substitute_types(t, mapping), span=p.span) for p, t in zip(copy.params, type_.arg_types)]
+    body = substitute(copy.body, {**mapping, **dict(zip(copy.params, params))}, notes=False)
+    result = substitute_types(type_.ret_type, mapping)
+    return Function(params, body, result, None, copy.attrs, copy.span)
