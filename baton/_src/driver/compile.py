@@ -42,8 +42,8 @@ def compile(
     found = chosen_target(target)
     stages = Stages(keep=keep_stages)
     with PassContext(opt_level=opt_level):
-        module, bound = read_program(model, shapes)
-        executable = relax_build(module, found, {**bound, **(params or {})}, exec_mode=exec_mode, stages=stages)
+        module, bound = read_program(model, shapes, params)
+        executable = relax_build(module, found, bound, exec_mode=exec_mode, stages=stages)
     return Model(executable, num_threads=num_threads, stages=stages)
 
 

@@ -15,28 +15,85 @@ from onnx.backend.base import Backend, BackendRep, Device, DeviceType, namedtupl
 
 from baton._src.driver.compile import compile as compile_model
 from baton._src.driver.model import Model
-from baton._src.frontends.onnx.reader import onnx_type_of
+from baton._src.frontends.onnx.node import DynamicValueError
+from baton._src.frontends.onnx.reader import onnx_type_of, read_tensor
 from baton._src.support.diagnostics import fail
 from baton._src.values.tensor import AnyArray
 
 
 class BatonBackendRep(BackendRep):
-    """A compiled model as ONNX's tests and tools see one."""
+    """A compiled model as ONNX's tests and tools see one.
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
+    ONNX lets axes, paddings and sizes be inputs. A model for which these must be known is compiled when it is first
+    run, and again for every further value of these inputs (`KEPT` programs are kept); `Model.run` never does that.
+    """
+
+    KEPT = 16
+
+    def __init__(self, proto: onnx.ModelProto, options: Mapping[str, Any]) -> None:
+        self.proto = proto
+        self.options = dict(options)
+        weights = {t.name for t in proto.graph.initializer}
+        self.names = tuple(i.name for i in proto.graph.input if i.name not in weights)
+        self.bound: tuple[str, ...] = ()
+        """The inputs whose values programs are compiled for."""
+        self.programs: dict[Any, Model] = {}
+        try:
+            self._program({})
+        except DynamicValueError as error:
+            if not self._may_bind(error):
+                raise
+
+    def _may_bind(self, error: DynamicValueError) -> bool:
+        """Decide to bind the inputs that the importer asks for; False if there is none that is not bound yet."""
+        wanted = dict.fromkeys((*self.bound, *error.inputs))
+        if len(wanted) == len(self.bound):
+            return False
+        self.bound = tuple(wanted)
+        return True
+
+    def _program(self, feed: Mapping[str, AnyArray]) -> Model:
+        """The program for the values of the bound inputs."""
+        key = tuple((n, feed[n].dtype.str, feed[n].shape, feed[n].tobytes()) for n in self.bound)
+        if key not in self.programs:
+            values = {**self.options.get("params", {}), **{n: feed[n] for n in self.bound}}
+            model = compile_model(self.proto, **{**self.options, "params": values})
+            while len(self.programs) >= self.KEPT:
+                del self.programs[next(iter(self.programs))]
+            self.programs[key] = model
+        return self.programs[key]
 
     def run(self, inputs: Any, **kwargs: Any) -> Any:
         """The outputs, as a named tuple, for the inputs in order, by name, or (where there is one) by itself.
 
         Raises `DiagnosticError` for missing or unknown inputs and wrong dtypes or shapes.
         """
+        feed = self._feed(inputs)
+        while True:
+            try:
+                model = self._program(feed)
+                break
+            except DynamicValueError as error:
+                if not self._may_bind(error):
+                    raise
+        arrays = model.run({name: array for name, array in feed.items() if name not in self.bound})
+        return namedtupledict("Outputs", [spec.name for spec in model.outputs])(*arrays)
+
+    def _feed(self, inputs: Any) -> dict[str, AnyArray]:
         if isinstance(inputs, Mapping):
-            arrays = self.model.run(inputs)
+            found = dict(inputs)
         else:
-            arrays = self.model(*(inputs if isinstance(inputs, (list, tuple)) else [inputs]))
-        names = [spec.name for spec in self.model.outputs]
-        return namedtupledict("Outputs", names)(*arrays)
+            given = inputs if isinstance(inputs, (list, tuple)) else [inputs]
+            if len(given) != len(self.names):
+                raise fail(
+                    "argument-count",
+                    f"the model takes {len(self.names)} inputs ({', '.join(self.names)}); {len(given)} given",
+                )
+            found = dict(zip(self.names, given))
+        for name in self.bound:
+            if name not in found:
+                raise fail("input-missing", f"input {name!r} is missing", help=f"the inputs are: {self.names}")
+        return {n: read_tensor(v, None) if isinstance(v, onnx.TensorProto) else v for n, v in found.items()}
 
 
 class BatonBackend(Backend):
@@ -55,7 +112,7 @@ class BatonBackend(Backend):
         """
         if not cls.supports_device(device):
             raise fail("onnx-device", f"there is no device {device!r}", help='models run on "CPU"')
-        return BatonBackendRep(compile_model(model, **kwargs))
+        return BatonBackendRep(model, kwargs)
 
     @classmethod
     def run_model(cls, model: onnx.ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any) -> Any:

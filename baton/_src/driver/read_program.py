@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from baton._src.driver.wiring import is_relay
 from baton._src.frontends.onnx.relax_graph import from_onnx
 from baton._src.ir.module import IRModule
@@ -19,24 +21,32 @@ from baton._src.script.entrance import from_source
 from baton._src.script.namespaces import script_roots
 from baton._src.support.diagnostics import fail
 from baton._src.tir.script_names import SCRIPT_NAMES
+from baton._src.values.convert import from_host, to_numpy
+from baton._src.values.tensor import AnyArray, NDArray
 
 Program = tuple[IRModule, dict[str, Any]]
 MODEL_LIMIT = 1 << 28
 """Bytes of a text file beyond which it is not read."""
 
 
-def read_program(model: Any, shapes: Mapping[str, Any] | None = None) -> Program:
-    """The module, and parameters to bind. Raises `DiagnosticError` for what cannot be read."""
+def read_program(
+    model: Any, shapes: Mapping[str, Any] | None = None, params: Mapping[str, Any] | None = None
+) -> Program:
+    """The module, and the parameters that are left to bind (an ONNX model's inputs are bound while it is imported).
+
+    Raises `DiagnosticError` for what cannot be read.
+    """
+    given = dict(params or {})
     if isinstance(model, (str, Path)):
-        return _read_file(Path(model), shapes)
+        return _read_file(Path(model), shapes, given)
     if isinstance(model, IRModule):
-        return as_relax(model), {}
+        return as_relax(model), given
     if isinstance(model, relax.Function):
-        return IRModule({"main": model.with_attr("global_symbol", "main")}), {}
+        return IRModule({"main": model.with_attr("global_symbol", "main")}), given
     if isinstance(model, relay.Function):
-        return as_relax(IRModule({"main": model})), {}
+        return as_relax(IRModule({"main": model})), given
     if hasattr(model, "SerializeToString") and hasattr(model, "graph"):
-        return from_onnx(model, shapes), {}
+        return _from_onnx(model, shapes, given)
     raise fail(
         "model-kind",
         f"cannot compile a {type(model).__name__}",
@@ -44,17 +54,28 @@ def read_program(model: Any, shapes: Mapping[str, Any] | None = None) -> Program
     )
 
 
-def _read_file(path: Path, shapes: Mapping[str, Any] | None) -> Program:
+def _from_onnx(model: Any, shapes: Mapping[str, Any] | None, params: dict[str, Any]) -> Program:
+    return from_onnx(model, shapes, values={str(n): _array(v) for n, v in params.items()}), {}
+
+
+def _array(value: Any) -> AnyArray:
+    found = from_host(value)
+    if isinstance(found, NDArray):
+        return to_numpy(found)
+    return np.asarray(value)
+
+
+def _read_file(path: Path, shapes: Mapping[str, Any] | None, params: dict[str, Any]) -> Program:
     suffix = path.suffix.lower()
     if not path.is_file():
         raise fail("file-missing", f"there is no file {path}")
     if suffix == ".onnx":
-        return from_onnx(path, shapes), {}
+        return _from_onnx(path, shapes, params)
     if suffix in (".relay", ".rly"):
-        return as_relax(parse_relay(_text(path), CATALOGUE, source_name=str(path))), {}
+        return as_relax(parse_relay(_text(path), CATALOGUE, source_name=str(path))), params
     if suffix == ".py":
         found = from_source(_text(path), script_roots(RELAX, SCRIPT_NAMES), name=str(path))
-        return read_program(found)
+        return read_program(found, params=params)
     raise fail(
         "model-kind",
         f"cannot tell what {path} is",

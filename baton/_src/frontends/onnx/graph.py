@@ -6,7 +6,7 @@ A call names a neutral operator of the catalogue and its attributes; its result 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -101,7 +101,7 @@ class GraphBuilder:
         """The ONNX node being converted, for names of bindings and messages."""
 
     def input(self, name: str, info: TensorInfo) -> Value:
-        return Value(info, expr=self.language.input(name, info))
+        return Value(info, expr=self.language.input(name, info), sources=frozenset({name}))
 
     def constant(self, array: Any, dtype: object = None) -> Value:
         """A constant; nothing is emitted until it is used."""
@@ -135,7 +135,7 @@ class GraphBuilder:
     ) -> list[Value]:
         """The outputs of one of two subgraphs, chosen at run time."""
         found = self.language.branch(self.expr(condition), [self._arm(then), self._arm(otherwise)])
-        return [Value(info, expr=e) for e, info in found]
+        return [Value(info, expr=e, sources=condition.sources) for e, info in found]
 
     def loop(
         self, start: list[Value], infos: list[TensorInfo], step: Callable[[list[Value]], list[Value]]
@@ -143,11 +143,12 @@ class GraphBuilder:
         """`while state[0]: state = step(state)`; `infos` fit the state of every iteration."""
 
         def write(exprs: list[Any]) -> list[Any]:
-            state = [Value(i, expr=e) for i, e in zip(infos, exprs, strict=True)]
+            state = [Value(i, expr=e, sources=sources) for i, e in zip(infos, exprs, strict=True)]
             return self._arm(lambda: step(state))()
 
+        sources = sources_of(start)
         found = self.language.loop([self.expr(v) for v in start], infos, write)
-        return [Value(i, expr=e) for i, e in zip(infos, found, strict=True)]
+        return [Value(i, expr=e, sources=sources) for i, e in zip(infos, found, strict=True)]
 
     def rehearse(self, infos: list[TensorInfo], run: Callable[[list[Value]], list[Value]]) -> list[Value]:
         """What `run` makes of values with these infos; only the infos of the results mean anything."""
@@ -221,7 +222,8 @@ class GraphBuilder:
             return folded
         args = [self._argument(o) for o in given]
         exprs = self.language.call(definition, args, attrs, len(fields) if isinstance(out, TupleInfo) else 0, self.hint)
-        return tuple(Value(_tensor(info), expr=e) for info, e in zip(fields, exprs, strict=True))
+        sources = sources_of(_values_in(given))
+        return tuple(Value(_tensor(info), expr=e, sources=sources) for info, e in zip(fields, exprs, strict=True))
 
     def _agree(self, operands: list[Operand]) -> list[Operand]:
         """Operands whose dims ought to be equal but cannot be shown to be, such as `seq` and the `min(seq, 512)` of a
@@ -243,7 +245,7 @@ class GraphBuilder:
         if dims == value.shape:
             return value
         info = TensorInfo(dims, value.dtype)
-        return Value(info, expr=self.language.match(self.expr(value), info))
+        return Value(info, expr=self.language.match(self.expr(value), info), sources=value.sources)
 
     def _info(self, operand: Operand) -> Info:
         if isinstance(operand, (Value, Scalars)):
@@ -306,6 +308,23 @@ class GraphBuilder:
 
     def binary(self, op: str, a: Value, b: Value) -> Value:
         return self.call(op, a, b)
+
+
+def sources_of(values: Iterable[Value]) -> frozenset[str]:
+    """The model's inputs that these values are computed from."""
+    found: frozenset[str] = frozenset()
+    for value in values:
+        if value.sources is not found and value.sources:
+            found = found | value.sources if found else value.sources
+    return found
+
+
+def _values_in(operands: Iterable[Operand]) -> Iterator[Value]:
+    for operand in operands:
+        if isinstance(operand, Value):
+            yield operand
+        elif isinstance(operand, (tuple, list)):
+            yield from (o for o in operand if isinstance(o, Value))
 
 
 def _plainest(dims: tuple[Dim, ...]) -> Dim | None:

@@ -7,8 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from baton._src.frontends.onnx.functions import EXPANDED, Expanded, body_of
 from baton._src.frontends.onnx.graph import GraphBuilder, Language
-from baton._src.frontends.onnx.node import OnnxNode
+from baton._src.frontends.onnx.node import DynamicValueError, OnnxNode
 from baton._src.frontends.onnx.reader import dtype_of, read_tensor
 from baton._src.frontends.onnx.symbolic import fold_dims
 from baton._src.frontends.onnx.table import CONVERTERS
@@ -26,7 +29,8 @@ DOMAINS = ("", "ai.onnx")
 class Importer:
     """Imports one model through `language`.
 
-    `shape` and `dtype` override what the model says of its inputs; unnamed or unknown dims become fresh symbols.
+    `shape` and `dtype` override what the model says of its inputs; unnamed or unknown dims become fresh symbols. Inputs
+    in `values` become constants.
     """
 
     def __init__(
@@ -37,7 +41,9 @@ class Importer:
         shape: Mapping[str, Sequence[Any]] | None = None,
         dtype: Mapping[str, object] | object = None,
         opset: int | None = None,
+        values: Mapping[str, Any] | None = None,
     ) -> None:
+        self.values: dict[str, AnyArray] = {n: np.asarray(v) for n, v in (values or {}).items()}
         self.model, self.folder = model, folder
         self.builder = GraphBuilder(language)
         self.shape = dict(shape or {})
@@ -53,14 +59,15 @@ class Importer:
 
         With `keep_weights` the initializers become inputs behind the model's own instead of constants.
         """
-        self._check_supported()
+        self._check_supported(self.model.graph)
         graph = self.model.graph
         weights = {t.name: read_tensor(t, self.folder) for t in graph.initializer}
-        scope: dict[str, Value] = {name: self.builder.constant(array) for name, array in weights.items()}
+        bound = self._bound_values(graph, weights)
+        scope: dict[str, Value] = {n: self.builder.constant(a) for n, a in {**weights, **bound}.items()}
         inputs: list[tuple[str, Value]] = []
         self._check_overrides(graph, weights)
         for declared in graph.input:
-            if declared.name not in weights:
+            if declared.name not in scope:
                 value = self.builder.input(declared.name, self._input_info(declared))
                 scope[declared.name] = value
                 inputs.append((declared.name, value))
@@ -80,6 +87,18 @@ class Importer:
         for name in self.shape:
             if name not in known:
                 raise fail("onnx-input", f"the model has no input {name!r}", help=f"its inputs: {', '.join(known)}")
+
+    def _bound_values(self, graph: Any, weights: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
+        """The inputs and weights that `values` gives, checked against what the model declares."""
+        declared = {i.name: self._input_info(i) for i in graph.input if i.name in self.values}
+        declared.update((n, self.builder.constant(weights[n]).info) for n in weights if n in self.values)
+        for name, array in self.values.items():
+            if name not in declared:
+                raise fail("onnx-input", f"the model has no input {name!r} to bind")
+            info = declared[name]
+            if array.dtype != info.dtype.numpy or info.ndim not in (-1, array.ndim):
+                raise fail("onnx-input", f"{name!r} is {info}, but is bound to {array.dtype}{list(array.shape)}")
+        return self.values
 
     def _input_info(self, declared: Any) -> TensorInfo:
         tensor = declared.type.tensor_type
@@ -146,23 +165,43 @@ class Importer:
     def _convert(self, node: OnnxNode, proto: Any) -> Sequence[Value]:
         function = self.functions.get((proto.domain, proto.op_type))
         if function is not None:
-            return self._call_function(function, node)
+            return self._call_function(function, node, node.attributes)
         dims = fold_dims(node.op_type, [v.contents() if v is not None else None for v in node.inputs], node.attributes)
         if dims is not None:
             dtype = node[1].dtype if node.op_type == "Where" else node[0].dtype
             return [self.builder.dims(dims, dtype)]
         self.builder.hint = node.name
         try:
+            if (proto.domain, proto.op_type) in EXPANDED:
+                return self._expand(node, proto)
             found = CONVERTERS[proto.op_type](node)
+        except DynamicValueError as error:
+            raise DynamicValueError(_located(error, node), error.inputs) from error
         except DiagnosticError as error:
-            raise DiagnosticError([d.within(f"while importing {node.title}") for d in error.diagnostics]) from error
+            raise DiagnosticError(_located(error, node)) from error
         return [found] if isinstance(found, Value) else list(found)
 
-    def _call_function(self, function: Any, node: OnnxNode) -> list[Value]:
-        """A model-local function: its nodes, inline, with its own names."""
+    def _call_function(self, function: Any, node: OnnxNode, attributes: Mapping[str, Any]) -> list[Value]:
+        """A function of the model or of ONNX: its nodes, inline, with its own names and opset."""
         scope = {name: value for name, value in zip(function.input, node.inputs, strict=False) if value is not None}
-        self._nodes(_Expanded(function, node.attributes), scope)
-        return [scope[name] for name in function.output]
+        outer, self.opset = self.opset, _opset_of(function, self.opset)
+        self._nodes(Expanded(function, attributes), scope)
+        self.opset = outer
+        # An output that the caller leaves out may be missing from a body of ONNX's standard.
+        wanted = [bool(name) for name in node.outputs] + [False] * len(function.output)
+        found: list[Value] = []
+        for name, needed in zip(function.output, wanted, strict=False):
+            if name not in scope and needed:
+                node.fail(f"its function has no output {name!r}", code="onnx-graph")
+            found.append(scope[name] if name in scope else self.builder.constant(np.zeros(0)))
+        return found
+
+    def _expand(self, node: OnnxNode, proto: Any) -> list[Value]:
+        """An operator that ONNX defines by other operators."""
+        defaults, function = body_of(proto, self.opset, node.inputs)
+        self._check_supported(function)
+        given = {a.name: self._attribute(a) for a in defaults}
+        return self._call_function(function, node, {**given, **node.attributes})
 
     def _attribute(self, attribute: Any) -> Any:
         kinds = {1: "f", 2: "i", 3: "s", 4: "t", 5: "g", 6: "floats", 7: "ints", 8: "strings", 10: "graphs"}
@@ -178,10 +217,10 @@ class Importer:
             return read_tensor(content, self.folder)
         return list(content) if field in ("floats", "ints", "graphs") else content
 
-    def _check_supported(self) -> None:
+    def _check_supported(self, graph: Any) -> None:
         missing: dict[str, list[str]] = {}
-        for proto in _all_nodes(self.model.graph):
-            if (proto.domain, proto.op_type) in self.functions:
+        for proto in _all_nodes(graph):
+            if (proto.domain, proto.op_type) in self.functions or (proto.domain, proto.op_type) in EXPANDED:
                 continue
             if proto.domain not in DOMAINS or proto.op_type not in CONVERTERS:
                 name = f"{proto.domain}.{proto.op_type}" if proto.domain not in DOMAINS else proto.op_type
@@ -190,45 +229,8 @@ class Importer:
             raise DiagnosticError([_unsupported(name, nodes) for name, nodes in sorted(missing.items())])
 
 
-class _Expanded:
-    """The body of a model-local function with the caller's attributes put in place of references to them."""
-
-    def __init__(self, function: Any, attributes: Mapping[str, Any]) -> None:
-        self.node = [_bind_attributes(n, function, attributes) for n in function.node]
-
-
-def _bind_attributes(proto: Any, function: Any, given: Mapping[str, Any]) -> Any:
-    if not any(a.ref_attr_name for a in proto.attribute):
-        return proto
-    defaults = {a.name: a for a in function.attribute_proto}
-    copy = type(proto)()
-    copy.CopyFrom(proto)
-    del copy.attribute[:]
-    for attribute in proto.attribute:
-        source = attribute.ref_attr_name
-        if not source:
-            copy.attribute.append(attribute)
-        elif source in given:
-            copy.attribute.append(_make_attribute(attribute, given[source]))
-        elif source in defaults:
-            added = copy.attribute.add()
-            added.CopyFrom(defaults[source])
-            added.name = attribute.name
-    return copy
-
-
-def _make_attribute(template: Any, content: Any) -> Any:
-    made = type(template)()
-    made.name, made.type = template.name, template.type
-    fields = {1: "f", 2: "i", 3: "s", 6: "floats", 7: "ints", 8: "strings"}
-    field = fields.get(template.type)
-    if field is None:
-        raise fail("onnx-attribute", f"attribute {template.name!r} of a model function cannot be passed on")
-    if field in ("floats", "ints", "strings"):
-        getattr(made, field).extend([c.encode() if isinstance(c, str) else c for c in content])
-    else:
-        setattr(made, field, content.encode() if isinstance(content, str) else content)
-    return made
+def _located(error: DiagnosticError, node: OnnxNode) -> list[Diagnostic]:
+    return [d.within(f"while importing {node.title}") for d in error.diagnostics]
 
 
 def _all_nodes(graph: Any) -> Iterator[Any]:
@@ -253,8 +255,8 @@ def _unsupported(name: str, nodes: list[str]) -> Diagnostic:
     )
 
 
-def _opset_of(model: Any) -> int:
+def _opset_of(model: Any, default: int = 1) -> int:
     for entry in model.opset_import:
         if entry.domain in DOMAINS:
             return int(entry.version)
-    return 1
+    return default

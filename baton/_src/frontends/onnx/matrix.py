@@ -34,7 +34,7 @@ def _factor(node: OnnxNode, number: float, like: Value) -> Value:
 
 
 def einsum(node: OnnxNode) -> Value:
-    return node.graph.call("einsum", tuple(node.given), subscripts=str(node.attr("equation")).replace(" ", ""))
+    return node.graph.call("einsum", tuple(node.given), equation=str(node.attr("equation")).replace(" ", ""))
 
 
 MATRIX: dict[str, Converter] = {"MatMul": matmul, "Gemm": gemm, "Einsum": einsum}

@@ -9,8 +9,9 @@ from baton._src.frontends.onnx.value import Value
 from baton._src.frontends.onnx.windows import LAYOUTS, Window, window_of
 
 
-def _kernel_of(node: OnnxNode) -> tuple[int, ...]:
-    shape = node[1].shape
+def kernel_of(node: OnnxNode, index: int = 1) -> tuple[int, ...]:
+    """The spatial sizes of the kernel, which is operand `index`."""
+    shape = node[index].shape
     if shape is None or not all(isinstance(d, int) for d in shape[2:]):
         node.fail("the kernel's spatial sizes must be known", code="onnx-dynamic")
     return tuple(d for d in shape[2:] if isinstance(d, int))
@@ -23,19 +24,23 @@ def _add_bias(node: OnnxNode, x: Value, bias: Value | None, rank: int) -> Value:
 
 
 def conv(node: OnnxNode) -> Value:
-    window = window_of(node, _kernel_of(node))
+    window = window_of(node, kernel_of(node))
+    return _add_bias(node, convolve(node, node[0], node[1], window), node.optional(2), window.rank)
+
+
+def convolve(node: OnnxNode, x: Value, weight: Value, window: Window) -> Value:
+    """The convolution of `x` without bias."""
     layouts = LAYOUTS.get(window.rank)
     if layouts is None:
         node.fail(f"convolutions over {window.rank} spatial axes are not supported")
-    out = node.graph.call(
-        f"nn.conv{window.rank}d", node[0], node[1], strides=window.strides, padding=window.padding,
+    return node.graph.call(
+        f"nn.conv{window.rank}d", x, weight, strides=window.strides, padding=window.padding,
         dilation=window.dilations, groups=int(node.attr("group", 1)), data_layout=layouts[0], kernel_layout=layouts[1],
     )  # fmt: skip
-    return _add_bias(node, out, node.optional(2), window.rank)
 
 
 def conv_transpose(node: OnnxNode) -> Value:
-    window = window_of(node, _kernel_of(node)) if node.attr("auto_pad", "NOTSET") == "NOTSET" else _transposed(node)
+    window = window_of(node, kernel_of(node)) if node.attr("auto_pad", "NOTSET") == "NOTSET" else _transposed(node)
     layouts = LAYOUTS.get(window.rank)
     if layouts is None:
         node.fail(f"convolutions over {window.rank} spatial axes are not supported")
@@ -50,7 +55,7 @@ def conv_transpose(node: OnnxNode) -> Value:
 
 def _transposed(node: OnnxNode) -> Window:
     """auto_pad of a transposed convolution: output size = input size * stride."""
-    kernel = _kernel_of(node)
+    kernel = kernel_of(node)
     rank = len(kernel)
     strides = node.ints("strides") or (1,) * rank
     dilations = node.ints("dilations") or (1,) * rank

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from baton._src.frontends.onnx.graph import GraphBuilder
+from baton._src.frontends.onnx.graph import GraphBuilder, sources_of
 from baton._src.frontends.onnx.value import Value
 from baton._src.ir.tensor_info import Dim
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError
 from baton._src.values.tensor import AnyArray
+
+
+class DynamicValueError(DiagnosticError):
+    """Something must be known when importing but is computed at run time; `inputs` of the model decide it."""
+
+    def __init__(self, diagnostics: Diagnostic | Iterable[Diagnostic], inputs: Sequence[str]) -> None:
+        super().__init__(diagnostics)
+        self.inputs = tuple(inputs)
 
 
 @dataclass(slots=True)
@@ -51,7 +59,7 @@ class OnnxNode:
         if found is None:
             return None
         if found.array is None:
-            self.fail(f"{what} must be a constant here; it is computed at run time", code="onnx-dynamic")
+            self.fail_dynamic(f"{what} must be a constant here; it is computed at run time", found)
         return found.array
 
     def ints(self, name: str, index: int | None = None) -> tuple[int, ...] | None:
@@ -67,7 +75,7 @@ class OnnxNode:
         """Operand `index` as a list of sizes, constant or symbolic."""
         contents = self[index].contents()
         if contents is None:
-            self.fail(f"{what} depends on values known only at run time", code="onnx-dynamic")
+            self.fail_dynamic(f"{what} depends on values known only at run time", self[index])
         return list(contents.reshape(-1))
 
     def rank(self, index: int = 0) -> int:
@@ -85,7 +93,18 @@ class OnnxNode:
         return axis + rank if axis < 0 else axis
 
     def fail(self, message: str, *, code: str = "onnx-node", help: str | None = None) -> NoReturn:
+        """Refuse the node. With the code `onnx-dynamic`, what it depends on is what its operands depend on."""
+        if code == "onnx-dynamic":
+            self.fail_dynamic(message, *self.given)
         raise DiagnosticError(Diagnostic(code, f"{self.title}: {message}", help=help))
+
+    def fail_dynamic(self, message: str, *operands: Value) -> NoReturn:
+        """Refuse the node because the value of an operand is not known when importing; says which inputs decide it."""
+        names = sorted(sources_of(operands))
+        help = None
+        if names:
+            help = f"bind what decides it when compiling: params={{{', '.join(f'{n!r}: array' for n in names)}}}"
+        raise DynamicValueError(Diagnostic("onnx-dynamic", f"{self.title}: {message}", help=help), names)
 
     @property
     def title(self) -> str:

@@ -158,10 +158,12 @@ def from_onnx(
     opset: int | None = None,
     keep_params_in_input: bool = False,
     sanitize_input_names: bool = True,
+    values: Mapping[str, Any] | None = None,
 ) -> IRModule:
     """Import an ONNX model (`ModelProto`, bytes or path) as a Relax module with the function `main`.
 
-    `shape_dict` gives input shapes (ints, or names of symbolic dims) where the model leaves them open. Weights become
+    `shape_dict` gives input shapes (ints, or names of symbolic dims) where the model leaves them open; `values` makes
+    inputs constants: axes, pads and sizes that the model takes as inputs must be known when importing. Weights become
     constants, or parameters behind the inputs with `keep_params_in_input` (their values are in the function's attribute
     `params`). Raises `DiagnosticError`: every unsupported operator at once (`onnx-unsupported-op`), damaged files
     (`onnx-file`), and whatever is wrong with a node, naming it.
@@ -169,7 +171,7 @@ def from_onnx(
     proto, folder = read_model(model)
     control = any(n.op_type in CONTROL_FLOW for n in proto.graph.node)
     language = RelaxGraph(dataflow=not control)
-    importer = Importer(proto, folder, language, shape_dict, dtype_dict, opset)
+    importer = Importer(proto, folder, language, shape_dict, dtype_dict, opset, values)
     inputs, outputs, weights = importer.run(keep_weights=keep_params_in_input)
     builder = importer.builder
     module = language.finish([builder.expr(v) for _, v in outputs], len(inputs))

@@ -217,6 +217,8 @@ def range_(node: OnnxNode) -> Value:
     if all(a is not None for a in arrays):
         numbers = [a.reshape(-1)[0].item() for a in arrays if a is not None]
         return node.graph.constant(np.arange(*numbers).astype(dtype.numpy))
+    if any(node[i].contents() is None for i in range(3)):
+        node.fail("the range depends on values known only at run time", code="onnx-dynamic")
     start, limit, delta = (node.sizes(i, "the range")[0] for i in range(3))
     return node.graph.call("arange", start=start, stop=limit, step=delta, dtype=dtype)
 

@@ -8,8 +8,10 @@ from baton._src.frontends.onnx.index import INDEX
 from baton._src.frontends.onnx.matrix import MATRIX
 from baton._src.frontends.onnx.nn import NN
 from baton._src.frontends.onnx.node import Converter
+from baton._src.frontends.onnx.quantization import QUANTIZATION
 from baton._src.frontends.onnx.recurrent import RECURRENT
 from baton._src.frontends.onnx.reduction import REDUCTION
+from baton._src.frontends.onnx.resize import RESIZE
 from baton._src.frontends.onnx.shape import SHAPE
 
 CONVERTERS: dict[str, Converter] = {
@@ -21,4 +23,6 @@ CONVERTERS: dict[str, Converter] = {
     **INDEX,
     **RECURRENT,
     **CONTROL,
+    **RESIZE,
+    **QUANTIZATION,
 }

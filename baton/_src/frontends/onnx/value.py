@@ -20,6 +20,7 @@ class Value:
 
     `array`: a constant. `dims`: an integer tensor of rank 0 or 1 whose elements are known, possibly symbolic (the
     result of Shape and what is computed from it): an object array of ints and PrimExprs. `items`: a tensor sequence.
+    `sources`: the inputs of the model whose values (not only sizes) it is computed from.
     """
 
     info: TensorInfo
@@ -27,6 +28,7 @@ class Value:
     array: AnyArray | None = None
     dims: AnyArray | None = None
     items: tuple[Value, ...] | None = None
+    sources: frozenset[str] = frozenset()
 
     @property
     def rank(self) -> int:

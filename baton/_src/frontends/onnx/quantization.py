@@ -1,0 +1,144 @@
+"""Quantised tensors: to and from integers, products and convolutions of them with exact int32 accumulation."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from baton._src.frontends.onnx.nn import convolve, kernel_of
+from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.frontends.onnx.reader import dtype_of
+from baton._src.frontends.onnx.value import Value
+from baton._src.frontends.onnx.windows import window_of
+from baton._src.values.dtype import INT32, DataType
+
+
+def _zero_of(node: OnnxNode, index: int, dtype: DataType) -> Value:
+    given = node.optional(index)
+    return given if given is not None else node.graph.constant(0, dtype)
+
+
+def quantize_linear(node: OnnxNode) -> Value:
+    """saturate(round(x / scale) + zero_point)"""
+    zero = node.optional(2)
+    dtype = zero.dtype if zero is not None else DataType("uint8")
+    if zero is None and node.attr("output_dtype", 0):
+        dtype = dtype_of(int(node.attr("output_dtype")), node.title)
+    if not dtype.is_int:
+        node.fail(f"quantising to {dtype} is not supported")
+    return _quantize(node, node[0], node[1], _zero_of(node, 2, dtype), dtype)
+
+
+def _quantize(node: OnnxNode, x: Value, scale: Value, zero: Value, dtype: DataType) -> Value:
+    g = node.graph
+    if not x.dtype.is_float:
+        x = g.cast(x, "float32")
+    scale, zero = _parameters(node, x, scale, zero)
+    if scale.rank <= 1:
+        axis = int(node.attr("axis", 1)) if scale.rank == 1 and scale.shape != (1,) else -1
+        return g.call("quantize", x, scale, zero, axis=axis, out_dtype=dtype)
+    limits, wide = np.iinfo(dtype.numpy), "float32" if dtype.bits <= 16 else "float64"
+    rounded = g.call("round", g.call("divide", g.cast(x, wide), g.cast(scale, wide)))
+    shifted = g.call("add", rounded, g.cast(zero, wide))
+    return g.cast(g.call("clip", shifted, min=float(limits.min), max=float(limits.max)), dtype)
+
+
+def _parameters(node: OnnxNode, x: Value, scale: Value, zero: Value) -> tuple[Value, Value]:
+    """Scale and zero point as scalars, as vectors along the axis, or (blocked) in the shape of `x`."""
+    g, block = node.graph, int(node.attr("block_size", 0))
+    if zero.rank == 0 and scale.rank == 1:
+        zero = g.broadcast_to(zero, scale.shape or (1,))
+    if not block:
+        return scale, zero
+    rank = len(x.shape or ())
+    axis = int(node.attr("axis", 1)) % rank
+    size = None if x.shape is None else x.shape[axis]
+    if not isinstance(size, int):
+        node.fail("the size of the blocked axis must be known", code="onnx-dynamic")
+
+    def spread(v: Value) -> Value:
+        if v.rank == 0:
+            return v
+        wide = g.call("repeat", v, repeats=block, axis=axis)
+        return g.call("strided_slice", wide, axes=(axis,), begin=(0,), end=(size,), strides=(1,))
+
+    return spread(scale), spread(zero)
+
+
+def dequantize_linear(node: OnnxNode) -> Value:
+    """(x - zero_point) * scale"""
+    g, x, scale = node.graph, node[0], node[1]
+    dtype = dtype_of(int(node.attr("output_dtype")), node.title) if node.attr("output_dtype", 0) else scale.dtype
+    if not x.dtype.is_int:
+        node.fail(f"dequantising {x.dtype} is not supported")
+    scale, zero = _parameters(node, x, scale, _zero_of(node, 2, x.dtype))
+    if scale.rank <= 1:
+        axis = int(node.attr("axis", 1)) if scale.rank == 1 and scale.shape != (1,) else -1
+        return g.call("dequantize", x, scale, zero, axis=axis, out_dtype=dtype)
+    whole = g.call("subtract", g.cast(x, INT32), g.cast(zero, INT32))
+    return g.cast(g.call("multiply", g.cast(whole, scale.dtype), scale), dtype)
+
+
+def _centred(node: OnnxNode, x: Value, zero: Value | None, shape: tuple[int, ...]) -> Value:
+    """x - zero_point in int32; a vector of zero points in `shape`."""
+    g = node.graph
+    whole = g.cast(x, INT32)
+    if zero is None:
+        return whole
+    shift = g.cast(zero, INT32)
+    if zero.rank == 1:
+        shift = g.reshape(shift, () if zero.shape == (1,) else shape)
+    return g.call("subtract", whole, shift)
+
+
+def matmul_integer(node: OnnxNode) -> Value:
+    a = _centred(node, node[0], node.optional(2), (-1, 1))
+    b = _centred(node, node[1], node.optional(3), (1, -1))
+    return node.graph.call("matmul", a, b)
+
+
+def conv_integer(node: OnnxNode) -> Value:
+    rank = len(kernel_of(node, 1))
+    x = _centred(node, node[0], node.optional(2), ())
+    w = _centred(node, node[1], node.optional(3), (-1,) + (1,) * (rank + 1))
+    return convolve(node, x, w, window_of(node, kernel_of(node, 1)))
+
+
+def qlinear_matmul(node: OnnxNode) -> Value:
+    """a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero"""
+    a = _centred(node, node[0], node.optional(2), (-1, 1))
+    b = _centred(node, node[3], node.optional(5), (1, -1))
+    total = node.graph.call("matmul", a, b)
+    return _requantized(node, total, _factor(node, node[1], (-1, 1)), _factor(node, node[4], (1, -1)))
+
+
+def _factor(node: OnnxNode, scale: Value, shape: tuple[int, ...]) -> Value:
+    found = node.graph.cast(scale, "float32")
+    if found.rank != 1:
+        return found
+    return node.graph.reshape(found, () if found.shape == (1,) else shape)
+
+
+def _requantized(node: OnnxNode, total: Value, left: Value, right: Value) -> Value:
+    """The int32 `total`, times both scales, in the result's scale (operands 6 and 7)."""
+    g, zero = node.graph, node[7]
+    real = g.call("multiply", g.cast(total, "float32"), g.call("multiply", left, right))
+    return _quantize(node, real, g.cast(node[6], "float32"), zero, zero.dtype)
+
+
+def qlinear_conv(node: OnnxNode) -> Value:
+    """x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias"""
+    g, rank = node.graph, len(kernel_of(node, 3))
+    per_channel = (-1,) + (1,) * (rank + 1)
+    x = _centred(node, node[0], node.optional(2), ())
+    w = _centred(node, node[3], node.optional(5), per_channel)
+    total = convolve(node, x, w, window_of(node, kernel_of(node, 3)))
+    bias = node.optional(8)
+    if bias is not None:
+        total = g.call("add", total, g.reshape(bias, (1, -1) + (1,) * rank))
+    return _requantized(node, total, _factor(node, node[1], ()), _factor(node, node[4], (1, -1) + (1,) * rank))
+
+
+QUANTIZATION: dict[str, Converter] = {
+    "QuantizeLinear": quantize_linear, "DequantizeLinear": dequantize_linear, "MatMulInteger": matmul_integer,
+    "ConvInteger": conv_integer, "QLinearMatMul": qlinear_matmul, "QLinearConv": qlinear_conv,
+}  # fmt: skip
