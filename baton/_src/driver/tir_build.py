@@ -12,11 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton._src.codegen.llvm.module import compile_module
+from baton._src.driver.relax_build import relax_build
 from baton._src.driver.targets import chosen_target
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
+from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.schedule import schedule
 from baton._src.lower.relax_to_vm.kernel_arguments import kernel_signature
+from baton._src.relax.nodes import Function
+from baton._src.runtime.executable import Executable
 from baton._src.runtime.kernel_function import KernelFunction
 from baton._src.runtime.native import load
 from baton._src.runtime.timing import BenchmarkResult, measure
@@ -59,14 +63,16 @@ class KernelModule:
 
 def build(
     inputs: Any, args: Any = None, target: Any = None, target_host: Any = None, name: str = "main", binds: Any = None
-) -> KernelModule:
+) -> KernelModule | Executable:
     """Compile a PrimFunc, a module of them, or `te` tensors (inputs and outputs, in the order they are passed).
 
-    A PrimFunc that was not scheduled by hand gets a schedule for the target. Raises `DiagnosticError` for kernels that
+    Relax functions, and modules that contain any, are built by `relax_build` and give an `Executable`. A PrimFunc that was not scheduled by hand gets a schedule for the target. Raises `DiagnosticError` for kernels that
     are not well-formed.
     """
     wire()
-    found = chosen_target(args if target is None and isinstance(args, str) else target)
+    found = chosen_target(args if target is None and isinstance(args, (str, Target)) else target)
+    if _is_relax(inputs):
+        return relax_build(inputs, found)
     functions = _functions(inputs, args, name)
     faults = [d for n, f in functions.items() for d in check_prim_func(f, n)]
     if faults:
@@ -98,6 +104,11 @@ def _functions(inputs: Any, args: Any, name: str) -> dict[str, PrimFunc]:
         f"cannot build a {type(inputs).__name__}",
         help="give a PrimFunc, an IRModule of them, or a list of te tensors",
     )
+
+
+def _is_relax(inputs: Any) -> bool:
+    found = inputs.functions.values() if isinstance(inputs, IRModule) else [inputs]
+    return any(isinstance(f, Function) for f in found)
 
 
 def _is_tensors(value: Any) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from baton._src.lower.relax_to_vm.dims import to_dim_expr
+from baton._src.relax.check.variables import tir_vars_in_struct_info
 from baton._src.relax.nodes import ShapeExpr, Var
 from baton._src.relax.struct_info import (
     FuncStructInfo,
@@ -25,7 +26,6 @@ from baton._src.runtime.value_info import (
     TupleValue,
     ValueInfo,
 )
-from baton._src.tir.expr import IntImm
 from baton._src.tir.expr import Var as TirVar
 
 Slots = Mapping[TirVar, int]
@@ -34,7 +34,8 @@ Slots = Mapping[TirVar, int]
 def to_value_info(info: StructInfo | None, slots: Slots, shape_vars: list[Var] | None = None) -> ValueInfo:
     """What `info` demands at run time. Variables that hold the shape of a tensor are added to `shape_vars`.
 
-    Inside function types dims are dropped: their variables belong to the function's own signature.
+    Inside a function type, slots number the variables of the function's own signature, in order of appearance;
+    `runtime.builtins.functions.make_closure` fills in those that captured values show.
     """
     holders: list[Var] = [] if shape_vars is None else shape_vars
     match info:
@@ -51,14 +52,15 @@ def to_value_info(info: StructInfo | None, slots: Slots, shape_vars: list[Var] |
         case FuncStructInfo(params=None):
             return FunctionValue(None, pure=info.purity, any_callable=info.derive_func is None)
         case FuncStructInfo(params=params, ret=ret):
-            inputs = tuple(_erased(p) for p in params or ())
-            return FunctionValue(inputs, _erased(ret), info.purity)
+            own = {v: i for i, v in enumerate(tir_vars_in_struct_info(info))}
+            inputs = tuple(_signature_part(p, own) for p in params or ())
+            return FunctionValue(inputs, _signature_part(ret, own), info.purity)
         case _:
             return ANY
 
 
 def _tensor(info: TensorStructInfo, slots: Slots, holders: list[Var]) -> TensorValue:
-    dtype = "" if info.dtype.is_void else str(info.dtype)
+    dtype = _dtype_name(info)
     if isinstance(info.shape, ShapeExpr):
         return TensorValue(dtype, info.ndim, tuple(to_dim_expr(v, slots) for v in info.shape.values))
     if isinstance(info.shape, Var):
@@ -67,24 +69,18 @@ def _tensor(info: TensorStructInfo, slots: Slots, holders: list[Var]) -> TensorV
     return TensorValue(dtype, info.ndim)
 
 
-def _erased(info: Any) -> ValueInfo:
-    """The information without anything that depends on variables; constant dims stay."""
+def _signature_part(info: Any, slots: Slots) -> ValueInfo:
+    """A parameter or result of a function type; what depends on variables other than shape variables is left out."""
     match info:
+        case TensorStructInfo(shape=ShapeExpr(values=values)):
+            return TensorValue(_dtype_name(info), info.ndim, tuple(to_dim_expr(v, slots) for v in values))
         case TensorStructInfo():
-            dims = tuple(info.shape.values) if isinstance(info.shape, ShapeExpr) else None
-            return TensorValue("" if info.dtype.is_void else str(info.dtype), info.ndim, _constant(dims))
-        case ShapeStructInfo(values=values, ndim=ndim):
-            return ShapeValue(ndim, _constant(values))
-        case PrimStructInfo(dtype=dtype):
-            return PrimScalar(str(dtype))
+            return TensorValue(_dtype_name(info), info.ndim)
         case TupleStructInfo(fields=fields):
-            return TupleValue(tuple(_erased(f) for f in fields))
-        case FuncStructInfo():
-            return to_value_info(info, {})
+            return TupleValue(tuple(_signature_part(f, slots) for f in fields))
         case _:
-            return ANY
+            return to_value_info(info, slots)
 
 
-def _constant(dims: Any) -> tuple[int, ...] | None:
-    values = None if dims is None else [d.value for d in dims if isinstance(d, IntImm)]
-    return None if values is None or len(values) < len(dims) else tuple(values)
+def _dtype_name(info: TensorStructInfo) -> str:
+    return "" if info.dtype.is_void else str(info.dtype)

@@ -77,7 +77,8 @@ class Program:
         self.natives[plan.name] = plan
         self.entries[plan.symbol] = entry.function
         self.memory[plan.name] = entry.memory
-        self.builder.add_function(FunctionEntry("native", plan.name, tuple(i.name for i in plan.inputs), public=public))
+        names = tuple(i.name for i in plan.inputs)
+        self.builder.add_function(FunctionEntry("native", plan.name, names, public=public, info=info))
 
     def use_kernel(self, var: GlobalVar, function: PrimFunc) -> None:
         """Note that a native entry calls the kernel."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from baton._src.runtime.builtins.scope import Machine
+from baton._src.runtime.closure_info import captured_info
 from baton._src.runtime.value_checks import describe, is_packed, mismatch
-from baton._src.runtime.value_info import FunctionValue
 from baton._src.support.diagnostics import BatonError, fail
 from baton._src.values.closure import Closure
 from baton._src.values.packed_func import PackedFunc
@@ -23,15 +22,8 @@ def make_closure(machine: Machine, function: Any, *captured: Any) -> Closure:
     """A closure over `captured`, which are the trailing arguments of `function`."""
     if not isinstance(function, Closure):
         raise mismatch("make_closure", "a function of the module", describe(function))
-    info = _without_trailing(function.info, len(captured))
+    info = captured_info(function.info, captured)
     return Closure(function.name, function.function, (*captured, *function.captured), function.invoke, info)
-
-
-def _without_trailing(info: Any, count: int) -> Any:
-    """What is known of a function of which the last `count` arguments are given."""
-    if not isinstance(info, FunctionValue) or info.params is None:
-        return info
-    return replace(info, params=info.params[: len(info.params) - count])
 
 
 def invoke_closure(machine: Machine, function: Any, *args: Any) -> Any:
