@@ -7,6 +7,7 @@ from typing import Any
 
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
+from baton._src.lower.pack_weights import PackWeights
 from baton._src.passes.pipelines import default, get_pipeline
 from baton._src.passes.relax.lambda_lift import LambdaLift
 from baton._src.passes.relax.legalize_ops import LegalizeOps
@@ -23,6 +24,9 @@ PREPARE: tuple[Pass, ...] = (
 )
 PLAIN: tuple[Pass, ...] = (LegalizeOps(),)
 """What a program needs to run at all."""
+
+LAYOUTS: tuple[Pass, ...] = (PackWeights(),)
+"""What schedules want prepared; kernels are final here."""
 
 LOWERING = "default_build"
 """TVM's name for what comes before code generation; here that is `default`, and lowering plans memory itself."""
@@ -53,7 +57,9 @@ def _passes(pipeline: Any) -> tuple[Callable[[IRModule], IRModule], ...]:
     if isinstance(pipeline, str):
         if pipeline == "plain":
             return (*PREPARE, *PLAIN)
-        return default() if pipeline in ("default", LOWERING) else (*PREPARE, *_steps(get_pipeline(pipeline)), *PLAIN)
+        if pipeline in ("default", LOWERING):
+            return (*default(), *LAYOUTS)
+        return (*PREPARE, *_steps(get_pipeline(pipeline)), *PLAIN)
     if callable(pipeline):
         return (*PREPARE, pipeline, *PLAIN)
     raise fail("api", f"a {type(pipeline).__name__} is not a pipeline", help="give a name, a pass, or None")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules.affine import depends, step
+from baton._src.lower.kernel_schedules.affine import depends, merge_pair, step
 from baton._src.lower.kernel_schedules.anchors import Anchored, find_anchor, surrounded
 from baton._src.lower.kernel_schedules.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.loops import (
@@ -87,16 +87,40 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
     if isinstance(kernel, Declined):
         return kernel
     kernel = inline_elementwise(kernel)
-    found = find_anchor(kernel, lambda s: not isinstance(_product(Anchored(s, None)), Declined))
-    if found is None:
+    matrix = find_product(kernel)
+    if matrix is None:
         return Declined("no stage is a product of matrices")
-    matrix = _product(found)
-    if isinstance(matrix, Declined):
-        return matrix
+    found = matrix.anchored
+    matrix = merged_rows(matrix)
     body = _emit(matrix, kernel, target)
     if isinstance(body, Declined):
         return body
     return kernel.rebuilt(surrounded(kernel, found, body, target))
+
+
+def find_product(kernel: Kernel) -> Product | None:
+    """The first stage that is a product of matrices, with its epilogue."""
+    found = find_anchor(kernel, lambda s: not isinstance(_product(Anchored(s, None)), Declined))
+    matrix = None if found is None else _product(found)
+    return None if isinstance(matrix, Declined) else matrix
+
+
+def merged_rows(matrix: Product) -> Product:
+    """`matrix` with the row axes as one, as far as they lie together in A and C: tiles then run across them."""
+    while matrix.outer and not all(a.size == 1 for a in matrix.outer):
+        stage, epilogue = matrix.stage, matrix.anchored.epilogue
+        place = stage.spatial.index(matrix.rows)
+        if place == 0 or stage.spatial[place - 1] not in matrix.outer:
+            break
+        merged = merge_pair(stage, stage.spatial[place - 1], stage.spatial[place])
+        after = None if epilogue is None else merge_pair(epilogue, *epilogue.spatial[place - 1 : place + 1])
+        if merged is None or (epilogue is not None and after is None):
+            break
+        found = _product(Anchored(merged, after))
+        if isinstance(found, Declined):
+            break
+        matrix = found
+    return matrix
 
 
 def _product(anchored: Anchored) -> Product | Declined:
@@ -174,7 +198,7 @@ def packed_product(matrix: Product, target: Target) -> st.Stmt:
         return allocated(packed, sequence(pack(packed, start, width), rows))
 
     def tiles(first: PrimExpr, count: PrimExpr) -> st.Stmt:
-        return _row_tiles(matrix, shape, width, first, count, start, packed)
+        return row_tiles(matrix, shape, width, first, count, start, packed)
 
     flops = product([a.extent for a in (*matrix.batch, *matrix.outer, matrix.rows, matrix.columns, matrix.k)])
     enough = constant(panels)
@@ -186,9 +210,9 @@ def packed_product(matrix: Product, target: Target) -> st.Stmt:
         enough is not None and enough < 2 * threads and not (constant(product(_extents(matrix.batch))) or 0) > 2
     )
     if threads > 1 and few_panels and (size is None or size > 64 * WORTH_A_THREAD):
-        return _row_blocks(matrix, shape, panels, panel, with_panel, tiles)
+        return row_blocks(matrix, shape, panels, panel, with_panel, tiles)
     body = with_panel(nest(matrix.outer, tiles(i64(0), every)))
-    return _shared_panels(matrix, panel, panels, body, work, threads)
+    return shared_panels(matrix, panel, panels, body, work, threads)
 
 
 def _extents(axes: tuple[Axis, ...]) -> list[PrimExpr]:
@@ -202,7 +226,7 @@ def _width(matrix: Product, shape: TileShape) -> int:
     return shape.width
 
 
-def _shared_panels(
+def shared_panels(
     matrix: Product, panel: tir.Var, panels: PrimExpr, body: st.Stmt, work: PrimExpr, threads: int
 ) -> st.Stmt:
     """Loops over batch and panels as one, shared."""
@@ -226,7 +250,7 @@ def _shared_panels(
     return loop(flat, ops.multiply(batches, panels), inner, PARALLEL, grain=grain)
 
 
-def _row_blocks(
+def row_blocks(
     matrix: Product,
     shape: TileShape,
     panels: PrimExpr,
@@ -250,7 +274,7 @@ def _pack(matrix: Product, buffer: Buffer, start: PrimExpr, width: int) -> st.St
     assert matrix.right is not None
     k, v = index_var("k"), index_var("v")
     column = ops.add(start, v)
-    value = _bound(matrix.right, {matrix.k: k, matrix.columns: column})
+    value = bound(matrix.right, {matrix.k: k, matrix.columns: column})
     slot = ops.add(ops.multiply(k, i64(width)), v)
     size = matrix.columns.size
     whole = size is not None and size % width == 0
@@ -266,13 +290,13 @@ def _where(condition: PrimExpr, value: PrimExpr, other: PrimExpr) -> PrimExpr:
     return tir.Call(value.dtype, intrinsic("if_then_else"), (condition, value, other))
 
 
-def _bound(value: PrimExpr, places: dict[Axis, PrimExpr]) -> PrimExpr:
+def bound(value: PrimExpr, places: dict[Axis, PrimExpr]) -> PrimExpr:
     """`value` with axes at given places."""
     found: PrimExpr = substitute_and_fold(value, {a.var: ops.cast(a.var.dtype, p) for a, p in places.items()})
     return found
 
 
-def _row_tiles(
+def row_tiles(
     matrix: Product,
     shape: TileShape,
     width: int,
@@ -324,7 +348,7 @@ def _tile(matrix: Product, rows: int, width: int, first: PrimExpr, start: PrimEx
 
     def update(k: PrimExpr) -> st.Stmt:
         def term(row: int, lane: tir.Var) -> PrimExpr:
-            left = _bound(matrix.left, {matrix.k: k, matrix.rows: ops.add(first, i64(row))})
+            left = bound(matrix.left, {matrix.k: k, matrix.rows: ops.add(first, i64(row))})
             right = tir.BufferLoad(packed, (ops.add(ops.multiply(k, i64(width)), lane),))
             return tir.Add(acc.load(row, lane), tir.Mul(left, right))
 
@@ -342,25 +366,24 @@ def write_out(matrix: Product, acc: Accumulators, first: PrimExpr, start: PrimEx
     """Store the tile through the epilogue; columns beyond the last are left alone."""
     size = matrix.columns.size
     whole = size is not None and size % acc.width == 0
-    parts = []
-    for row in range(acc.rows):
-        lane = index_var("v")
-        places = {matrix.rows: ops.add(first, i64(row)), matrix.columns: ops.add(start, lane)}
-        store = matrix.anchored.store(acc.load(row, lane), {a.var: p for a, p in places.items()})
-        if not whole:
-            store = st.IfThenElse(tir.LT(places[matrix.columns], as_int64(matrix.columns.extent)), store)
-        parts.append(loop(lane, acc.width, store, VECTORIZED))
+    rows = [ops.add(first, i64(row)) for row in range(acc.rows)]
     if whole:
-        return sequence(*parts)
+        return sequence(*(store_row(matrix, acc, n, at, start, masked=False) for n, at in enumerate(rows)))
     # Full panels need no mask: two versions.
-    free = []
-    for row in range(acc.rows):
-        lane = index_var("v")
-        places = {matrix.rows: ops.add(first, i64(row)), matrix.columns: ops.add(start, lane)}
-        store = matrix.anchored.store(acc.load(row, lane), {a.var: p for a, p in places.items()})
-        free.append(loop(lane, acc.width, store, VECTORIZED))
+    free = sequence(*(store_row(matrix, acc, n, at, start, masked=False) for n, at in enumerate(rows)))
+    masked = sequence(*(store_row(matrix, acc, n, at, start, masked=True) for n, at in enumerate(rows)))
     inside = tir.LE(ops.add(start, i64(acc.width)), as_int64(matrix.columns.extent))
-    return st.IfThenElse(inside, sequence(*free), sequence(*parts))
+    return st.IfThenElse(inside, free, masked)
+
+
+def store_row(matrix: Product, acc: Accumulators, number: int, row: PrimExpr, start: PrimExpr, masked: bool) -> st.Stmt:
+    """Store one row of a tile, from column `start` on; `masked`: as far as there are columns."""
+    lane = index_var("v")
+    places = {matrix.rows: row, matrix.columns: ops.add(start, lane)}
+    store = matrix.anchored.store(acc.load(number, lane), {a.var: p for a, p in places.items()})
+    if masked:
+        store = st.IfThenElse(tir.LT(places[matrix.columns], as_int64(matrix.columns.extent)), store)
+    return loop(lane, acc.width, store, VECTORIZED)
 
 
 # ------------------------------------------------------------------------------------------------- few rows
@@ -388,7 +411,7 @@ def _few_rows(matrix: Product, target: Target) -> st.Stmt:
         body = st.IfThenElse(inside, full, _strip(matrix, acc, start, masked=True))
     body = nest(matrix.outer, allocated(acc.buffer, body))
     work = ops.multiply(as_int64(matrix.k.extent), i64(max(1, rows * width // 16)))
-    return _shared_panels(matrix, panel, panels, body, work, target.num_cores)
+    return shared_panels(matrix, panel, panels, body, work, target.num_cores)
 
 
 def _strip(matrix: Product, acc: Accumulators, start: PrimExpr, masked: bool) -> st.Stmt:
@@ -402,8 +425,8 @@ def _strip(matrix: Product, acc: Accumulators, start: PrimExpr, masked: bool) ->
     def update(k: PrimExpr) -> st.Stmt:
         def term(row: int, lane: tir.Var) -> PrimExpr:
             column = ops.add(start, lane)
-            left = _bound(matrix.left, {matrix.k: k, matrix.rows: i64(row)})
-            right = _bound(source, {matrix.k: k, matrix.columns: column})
+            left = bound(matrix.left, {matrix.k: k, matrix.rows: i64(row)})
+            right = bound(source, {matrix.k: k, matrix.columns: column})
             if masked:
                 right = _where(tir.LT(column, end), right, zero)
             return tir.Add(acc.load(row, lane), tir.Mul(left, right))

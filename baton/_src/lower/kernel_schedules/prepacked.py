@@ -1,0 +1,255 @@
+"""Products whose right factor was packed when the program was compiled.
+
+    C[.., i, j] = sum over k of A[.., i, k] * P[j // width, k, j % width]
+
+`lower/pack_weights` writes constant weights this way: panels of `width` columns, all of a panel in one piece. Nothing
+is packed at run time; tiles of rows run down A for each panel as in `matmul`, and a few rows read several panels side
+by side, which is as fast as memory delivers them. Where the rows of A lie a multiple of 4 KB apart, a tile's rows
+compete for the same lines of the first-level cache: A is then copied to rows of a better distance first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import gcd
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.target import Target
+from baton._src.ir.traverse import substitute
+from baton._src.lower.kernel_schedules.affine import step
+from baton._src.lower.kernel_schedules.anchors import find_anchor, surrounded
+from baton._src.lower.kernel_schedules.inline import inline_elementwise
+from baton._src.lower.kernel_schedules.loops import (
+    PARALLEL,
+    VECTORIZED,
+    WORTH_A_THREAD,
+    allocated,
+    constant,
+    i64,
+    index_var,
+    local_buffer,
+    loop,
+    nest,
+    parallel_rows,
+    product,
+    sequence,
+)
+from baton._src.lower.kernel_schedules.matmul import (
+    FEW_ROWS,
+    UNROLL_K,
+    Product,
+    bound,
+    find_product,
+    load_of,
+    merged_rows,
+    row_blocks,
+    row_tiles,
+    shared_panels,
+    store_row,
+)
+from baton._src.lower.kernel_schedules.stages import Declined, Kernel, read_kernel
+from baton._src.lower.kernel_schedules.tiles import Accumulators, tile_shape, unrolled_by
+from baton._src.passes.tir.flatten_buffers import as_int64
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer
+from baton._src.tir.prim_func import PrimFunc
+
+PAGE = 4096
+"""Bytes after which the lines of the first-level cache repeat."""
+PAD = 16
+"""Elements between copied rows, so that they start on different lines."""
+ACCUMULATORS = 8
+"""Vectors of sums that hide the latency of a multiply-add."""
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A parameter of a kernel that could be packed: its place, whether it lies (n, k), and the width of a panel."""
+
+    place: int
+    buffer: Buffer
+    load: tir.BufferLoad
+    columns_first: bool
+    width: int
+
+
+def packable_weight(func: PrimFunc, target: Target) -> Weight | None:
+    """The right factor of the product in `func`, if it is a matrix among the parameters that is read nowhere else."""
+    kernel = read_kernel(func)
+    if isinstance(kernel, Declined):
+        return None
+    matrix = find_product(inline_elementwise(kernel))
+    if matrix is None or not isinstance(matrix.right, tir.BufferLoad) or matrix.batch:
+        return None
+    load = matrix.right
+    inputs = [func.buffer_map.get(p) for p in func.params]
+    size = matrix.columns.size
+    if load.buffer not in inputs or len(load.indices) != 2 or size is None or matrix.k.size is None:
+        return None
+    first, second = load.indices
+    if (first, second) not in ((matrix.k.var, matrix.columns.var), (matrix.columns.var, matrix.k.var)):
+        return None
+    if load.buffer.dtype != matrix.stage.buffer.dtype:
+        return None
+    shape = tile_shape(target, load.buffer.dtype)
+    width = shape.lanes * max(1, min(shape.vectors, -(-size // shape.lanes)))
+    return Weight(inputs.index(load.buffer), load.buffer, load, first is matrix.columns.var, width)
+
+
+def panel_width(load: PrimExpr | None, columns: tir.Var, k: tir.Var) -> int | None:
+    """The width of the panels, if a factor is read from packed panels."""
+    if not isinstance(load, tir.BufferLoad) or len(load.indices) != 3:
+        return None
+    match load.indices:
+        case (
+            tir.FloorDiv(a=a, b=tir.IntImm(value=width)),
+            tir.Var() as row,
+            tir.FloorMod(a=b, b=tir.IntImm(value=same)),
+        ):
+            whole = a is columns and b is columns and row is k and width == same
+            return width if whole and constant(load.buffer.shape[2]) == width else None
+        case _:
+            return None
+
+
+def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
+    """The rule; see the module."""
+    kernel = read_kernel(func)
+    if isinstance(kernel, Declined):
+        return kernel
+    kernel = inline_elementwise(kernel)
+    matrix = find_product(kernel)
+    width = None if matrix is None else panel_width(matrix.right, matrix.columns.var, matrix.k.var)
+    if matrix is None or width is None:
+        return Declined("no product with packed weights")
+    panels = _Panels(merged_rows(matrix), width)
+    found = find_anchor(kernel, lambda s: s is matrix.stage)
+    assert found is not None
+    return kernel.rebuilt(surrounded(kernel, found, _emit(panels, kernel, target), target))
+
+
+@dataclass(frozen=True)
+class _Panels:
+    """A product, and its weights by panel."""
+
+    matrix: Product
+    width: int
+
+    @property
+    def count(self) -> int:
+        return -(-(self.matrix.columns.size or 0) // self.width)
+
+    def panel(self, number: PrimExpr) -> Buffer:
+        """One panel as a vector of k * width elements."""
+        assert self.matrix.right is not None
+        whole = load_of(self.matrix.right).buffer
+        size = (self.matrix.k.size or 0) * self.width
+        return Buffer(whole.data, whole.dtype, (i64(size),), (), ops.multiply(number, i64(size)), whole.name)
+
+
+def _emit(panels: _Panels, kernel: Kernel, target: Target) -> st.Stmt:
+    matrix = panels.matrix
+    count = constant(product([a.extent for a in (*matrix.outer, matrix.rows)]))
+    if count is not None and count <= FEW_ROWS:
+        return _few_rows(panels, target)
+    staged = _staged(matrix, target)
+    if staged is None:
+        return _tiles(panels, target)
+    buffer, copy, moved = staged
+    return allocated(buffer, sequence(copy, _tiles(replace(panels, matrix=moved), target)))
+
+
+def _tiles(panels: _Panels, target: Target) -> st.Stmt:
+    matrix = panels.matrix
+    shape = tile_shape(target, matrix.stage.buffer.dtype)
+    number = index_var("panel")
+    start = ops.multiply(number, i64(panels.width))
+    packed = panels.panel(number)
+
+    def tiles(first: PrimExpr, count: PrimExpr) -> st.Stmt:
+        return row_tiles(matrix, shape, panels.width, first, count, start, packed)
+
+    threads = target.num_cores
+    flops = constant(product([a.extent for a in (*matrix.outer, matrix.rows, matrix.columns, matrix.k)]))
+    if threads > 1 and panels.count < 2 * threads and (flops is None or flops > 64 * WORTH_A_THREAD):
+        return row_blocks(matrix, shape, i64(panels.count), number, lambda rows: rows, tiles)
+    body = nest(matrix.outer, tiles(i64(0), as_int64(matrix.rows.extent)))
+    work = ops.multiply(
+        product([a.extent for a in (*matrix.outer, matrix.rows, matrix.k)]), i64(max(1, panels.width // 16))
+    )
+    return shared_panels(matrix, number, i64(panels.count), body, work, threads)
+
+
+def _staged(matrix: Product, target: Target) -> tuple[Buffer, st.Stmt, Product] | None:
+    """(buffer, copying A into it, the product that reads it), if A's rows lie badly."""
+    size = matrix.k.size
+    load = load_of(matrix.left)
+    move = step(load, matrix.rows)
+    assert size is not None
+    if move is None or move <= 0 or step(load, matrix.k) != 1:
+        return None
+    distance = gcd(move * load.buffer.dtype.itemsize, PAGE)
+    if distance < PAGE or (matrix.columns.size or 0) < 128:
+        return None
+    axes = (*matrix.outer, matrix.rows)
+    shape = [*(as_int64(a.extent) for a in axes), i64(size + PAD)]
+    buffer = local_buffer("rows", shape, matrix.left.dtype)
+    places = [as_int64(a.var) for a in axes]
+    lane = index_var("v")
+    store = st.BufferStore(buffer, bound(matrix.left, {matrix.k: lane}), (*places, lane))
+    copy = parallel_rows(axes, max(1, size // 16), loop(lane, size, store, VECTORIZED), target.num_cores)
+    staged = tir.BufferLoad(buffer, (*places, as_int64(matrix.k.var)))
+    fresh = {a.var: tir.Var(a.var.name, a.var.dtype) for a in axes}
+    return buffer, substitute(copy, fresh), replace(matrix, left=staged)
+
+
+# ------------------------------------------------------------------------------------------------- few rows
+
+
+def _few_rows(panels: _Panels, target: Target) -> st.Stmt:
+    """All rows at once, several panels side by side: as many streams from memory."""
+    matrix = panels.matrix
+    rows = matrix.rows.size or 1
+    vectors = panels.width // tile_shape(target, matrix.stage.buffer.dtype).lanes
+    beside = max(1, min(panels.count, ACCUMULATORS // (rows * vectors)))
+    groups, rest = divmod(panels.count, beside)
+    parts = []
+    for first, count, wide in ((0, groups, beside), (groups * beside, rest, 1)):
+        if count:
+            group = index_var("group")
+            number = ops.add(i64(first), ops.multiply(group, i64(wide)))
+            body = nest(matrix.outer, _strip(panels, rows, wide, number))
+            grain = max(1, WORTH_A_THREAD // max(1, (matrix.k.size or 1) * rows * wide * vectors))
+            parts.append(
+                loop(group, count, body, PARALLEL, grain=grain) if target.num_cores > 1 else loop(group, count, body)
+            )
+    return sequence(*parts)
+
+
+def _strip(panels: _Panels, rows: int, wide: int, number: PrimExpr) -> st.Stmt:
+    """`rows` x `wide` panels of results; accumulator row r * wide + p is row r in panel p."""
+    matrix, width = panels.matrix, panels.width
+    acc = Accumulators.of(rows * wide, width, matrix.stage.buffer.dtype)
+    numbers = [ops.add(number, i64(p)) for p in range(wide)]
+    packed = [panels.panel(n) for n in numbers]
+    init = matrix.stage.init
+    assert init is not None
+
+    def update(k: PrimExpr) -> st.Stmt:
+        def term(place: int, lane: tir.Var) -> PrimExpr:
+            row, panel = divmod(place, wide)
+            left = bound(matrix.left, {matrix.k: k, matrix.rows: i64(row)})
+            right = tir.BufferLoad(packed[panel], (ops.add(ops.multiply(k, i64(width)), lane),))
+            return tir.Add(acc.load(place, lane), tir.Mul(left, right))
+
+        return acc.each(term)
+
+    stores = []
+    masked = (matrix.columns.size or 0) % width != 0
+    for place in range(rows * wide):
+        row, panel = divmod(place, wide)
+        stores.append(store_row(matrix, acc, place, i64(row), ops.multiply(numbers[panel], i64(width)), masked))
+    body = sequence(acc.each(lambda row, lane: init), unrolled_by(UNROLL_K, matrix.k.extent, "k", update), *stores)
+    return allocated(acc.buffer, body)

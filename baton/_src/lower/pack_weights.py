@@ -1,0 +1,157 @@
+"""PackWeights: constant weights of products lie the way the kernel reads them.
+
+    R.call_tir(cls.matmul_add, (x, W, b), ...)      ->      R.call_tir(cls.matmul_add_packed, (x, P, b), ...)
+
+W is a constant (k, n), or (n, k), that a kernel multiplies by; P is the constant (panels, k, width) with
+P[j // width, k, j % width] = W[k, j], and the kernel reads that. Columns beyond n are zeros. Runs on fused kernels:
+the layout is the schedule's (`kernel_schedules/prepacked`), and stays a fact of the program that any rule, interpreter
+or printer can read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.expr import GlobalVar, Range
+from baton._src.ir.module import IRModule
+from baton._src.ir.target import Target
+from baton._src.ir.traverse import post_order, rewrite
+from baton._src.lower.kernel_schedules.prepacked import Weight, packable_weight
+from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.relax.nodes import Call, Constant, Function, Tuple, VarBinding
+from baton._src.relax.special_ops import special_op
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer, BufferRegion, decl_buffer
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import Pass
+from baton._src.values.tensor import AnyArray
+
+
+@dataclass(frozen=True)
+class PackWeights(Pass):
+    """See the module."""
+
+    opt_level = 2
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        target = Target.current(allow_none=True)
+        if target is None or target.kind.name != "llvm":
+            return module
+        rewriter = _Packer(module, target)
+        changed: dict[Any, Any] = {}
+        for var, function in module.functions.items():
+            if isinstance(function, Function):
+                changed[var] = rewriter.function(function)
+        if not rewriter.packed:
+            return module
+        functions = {**module.functions, **changed, **dict(rewriter.packed.values())}
+        used = {n for f in functions.values() for n in post_order(f) if isinstance(n, GlobalVar)}
+        gone = {v for v in rewriter.packed if v not in used and "global_symbol" not in functions[v].attrs}
+        return module.with_functions({v: f for v, f in functions.items() if v not in gone})
+
+
+class _Packer(BindingRewriter):
+    def __init__(self, module: IRModule, target: Target) -> None:
+        super().__init__(module)
+        self.target = target
+        self.call_tir = special_op("call_tir")
+        self.weights: dict[GlobalVar, Weight | None] = {}
+        self.packed: dict[GlobalVar, tuple[GlobalVar, PrimFunc]] = {}
+        """By kernel the kernel that reads packed weights."""
+        self.constants: dict[tuple[int, bool, int], Constant] = {}
+        self.names = {v.name_hint for v in module.functions}
+
+    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+        if not isinstance(value, Call) or value.op is not self.call_tir or not isinstance(value.args[1], Tuple):
+            return value
+        kernel, operands = value.args[0], value.args[1]
+        weight = self._weight(kernel)
+        if weight is None or weight.place >= len(operands.fields):
+            return value
+        constant = operands.fields[weight.place]
+        if not isinstance(constant, Constant):
+            return value
+        fields = list(operands.fields)
+        fields[weight.place] = self._constant(constant, weight)
+        args = [self._kernel(kernel, weight), Tuple(fields), *value.args[2:]]
+        return self.normalized(Call(value.op, args, value.attrs, value.sinfo_args, value.span))
+
+    def _weight(self, kernel: Any) -> Weight | None:
+        if kernel not in self.weights:
+            function = self.context.functions.get(kernel)
+            found = None
+            if isinstance(function, PrimFunc):
+                weight = packable_weight(function, self.target)
+                found = weight if weight is not None and _read_once(function, weight.buffer) else None
+            self.weights[kernel] = found
+        return self.weights[kernel]
+
+    def _constant(self, constant: Constant, weight: Weight) -> Constant:
+        key = (id(constant), weight.columns_first, weight.width)
+        if key not in self.constants:
+            data = constant.data.data
+            self.constants[key] = Constant(panels(data.T if weight.columns_first else data, weight.width))
+        return self.constants[key]
+
+    def _kernel(self, kernel: GlobalVar, weight: Weight) -> GlobalVar:
+        if kernel not in self.packed:
+            function = self.context.functions[kernel]
+            assert isinstance(function, PrimFunc)
+            name = f"{kernel.name_hint}_packed"
+            while name in self.names:
+                name += "_"
+            self.names.add(name)
+            changed = reading_panels(function, weight)
+            var = GlobalVar(name)
+            self.context.functions[var] = changed
+            self.packed[kernel] = (var, changed)
+        return self.packed[kernel][0]
+
+
+def _read_once(function: PrimFunc, buffer: Buffer) -> bool:
+    """Whether one load is all a kernel does with a buffer."""
+    nodes = post_order(function.body)
+    uses = [n for n in nodes if isinstance(n, (tir.BufferLoad, st.BufferStore)) and n.buffer is buffer]
+    pointers = [n for n in nodes if isinstance(n, tir.Call) and buffer.data in n.args]
+    return len(uses) == 1 and not pointers
+
+
+def panels(matrix: AnyArray, width: int) -> AnyArray:
+    """(k, n) as (panels, k, width); columns beyond n are zeros."""
+    k, n = matrix.shape
+    count = -(-n // width)
+    whole = np.zeros((count, k, width), matrix.dtype)
+    full = n // width
+    whole[:full] = matrix[:, : full * width].reshape(k, full, width).transpose(1, 0, 2)
+    if full < count:
+        whole[full, :, : n - full * width] = matrix[:, full * width :]
+    return whole
+
+
+def reading_panels(function: PrimFunc, weight: Weight) -> PrimFunc:
+    """The kernel, its weight parameter being packed."""
+    n, k = weight.buffer.shape if weight.columns_first else weight.buffer.shape[::-1]
+    assert isinstance(n, tir.IntImm)
+    assert isinstance(k, tir.IntImm)
+    shape = (-(-n.value // weight.width), k.value, weight.width)
+    packed = decl_buffer([tir.IntImm("int64", s) for s in shape], weight.buffer.dtype, weight.buffer.name)
+    whole = BufferRegion(packed, tuple(Range(tir.IntImm("int64", 0), dim) for dim in packed.shape))
+
+    def rule(node: Any) -> Any:
+        if isinstance(node, tir.BufferLoad) and node.buffer is weight.buffer:
+            row, column = reversed(node.indices) if weight.columns_first else node.indices
+            wide = tir.IntImm(column.dtype, weight.width)
+            return tir.BufferLoad(packed, (ops.floordiv(column, wide), row, ops.floormod(column, wide)))
+        if isinstance(node, st.Block) and any(r.buffer is weight.buffer for r in node.reads):
+            return node.with_fields(reads=tuple(whole if r.buffer is weight.buffer else r for r in node.reads))
+        return None
+
+    param = next(p for p, b in function.buffer_map.items() if b is weight.buffer)
+    buffers = {p: packed if p is param else b for p, b in function.buffer_map.items()}
+    return function.with_fields(body=rewrite(function.body, rule), buffer_map=buffers)

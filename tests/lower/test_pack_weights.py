@@ -1,0 +1,91 @@
+"""PackWeights: what it changes, and that packed kernels compute the same, with every access checked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from baton._src.ir.target import Target
+from baton._src.ir.traverse import post_order
+from baton._src.lower.kernel_schedules.prepacked import packable_weight
+from baton._src.lower.kernel_schedules.schedule import decide
+from baton._src.lower.pack_weights import PackWeights, panels, reading_panels
+from baton._src.passes.pipelines import default
+from baton._src.relax.nodes import Constant
+from baton._src.tir.expr import Var as TirVar
+from tests.codegen.native_run import HOST, build, call, random_array
+from tests.lower.kernel_schedules.test_rules import matmul
+from tests.passes.relax.evaluate import evaluate
+from tests.passes.relax.programs import R, program, tensor, weights
+
+SIZES = [
+    (1, 40, 7),
+    (1, 300, 20),
+    (2, 33, 5),
+    (3, 70, 9),
+    (4, 64, 8),
+    (5, 16, 3),
+    (13, 33, 9),
+    (30, 130, 1024),
+    (7, 5, 4),
+]
+TARGETS = [HOST, Target("llvm -num-cores=4"), Target("llvm -mcpu=x86-64")]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("target", TARGETS, ids=["one", "threads", "sse"])
+def test_packed_product(size: tuple[int, int, int], transposed: bool, target: Target) -> None:
+    """Guards panels, their tail, few rows, copied rows (k = 1024) and the epilogue."""
+    m, n, k = size
+    a, v = random_array((m, k), "float32", 1), random_array((n,), "float32", 3)
+    b = random_array((n, k) if transposed else (k, n), "float32", 2)
+    func = matmul(m, n, k, transposed, bias=True)
+    _check(func, target, a, b, v)
+
+
+@pytest.mark.parametrize("rows", [1, 4, 6, 40])
+def test_any_number_of_rows(rows: int) -> None:
+    """Guards one kernel for all numbers of rows."""
+    func = matmul(TirVar("m", "int64"), 70, 33, True, bias=True)
+    _check(
+        func, HOST, random_array((rows, 33), "float32", 1), random_array((70, 33), "float32", 2), np.ones(70, "float32")
+    )
+
+
+def _check(func: object, target: Target, a: np.ndarray, b: np.ndarray, v: np.ndarray) -> None:
+    weight = packable_weight(func, target)  # type: ignore[arg-type]
+    assert weight is not None
+    matrix = b.T if weight.columns_first else b
+    decision = decide(reading_panels(func, weight), target)  # type: ignore[arg-type]
+    assert decision.rule == "prepacked"
+    out = np.zeros((len(a), matrix.shape[1]), "float32")
+    kernel = build(decision.func, target, checked=True)
+    assert call(kernel, decision.func, a, panels(matrix, weight.width), v, out) is None
+    np.testing.assert_allclose(out, np.maximum(a @ matrix + v, 0), rtol=1e-4, atol=1e-4)
+
+
+def test_program() -> None:
+    """A batch of rows against constant weights: packed once for two uses; the program means the same."""
+    x, w = tensor("x", 2, 3, 8), weights(8, 40)
+    before = program([x], lambda bb, x: R.add(R.matmul(x, w), R.matmul(R.add(x, x), w)))
+    with HOST:
+        lowered = before
+        for step in default():
+            lowered = step(lowered)
+        after = PackWeights()(lowered)
+    shapes = [n.data.shape for n in post_order(after["main"]) if isinstance(n, Constant)]
+    assert all(len(s) == 3 and s[1] == 8 for s in shapes), shapes
+    data = random_array((2, 3, 8), "float32", 5)
+    np.testing.assert_allclose(evaluate(after, "main", data), evaluate(before, "main", data), rtol=1e-5)
+
+
+def test_weights_given_at_run_time_stay() -> None:
+    """Only constants are packed."""
+    x, w = tensor("x", 2, 8), tensor("w", 8, 40)
+    before = program([x, w], lambda bb, x, w: R.matmul(x, w))
+    with HOST:
+        lowered = before
+        for step in default():
+            lowered = step(lowered)
+        assert PackWeights()(lowered) is lowered
