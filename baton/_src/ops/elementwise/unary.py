@@ -19,6 +19,7 @@ from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import like, operand
 from baton._src.ops.elementwise.special_functions import erf
+from baton._src.ops.layouts import follows_input
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample, each
 from baton._src.values.dtype import BOOL
@@ -214,6 +215,7 @@ def _define(row: Row) -> OpDef[Any]:
         compute=compute,
         reference=reference,
         fusion=Fusion.ELEMWISE,
+        layout=follows_input(),
         gradient=_gradient(row),
         in_relax=row.in_relax,
         samples=samples,

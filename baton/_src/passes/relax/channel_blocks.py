@@ -1,0 +1,220 @@
+"""Which values of a binding block are worth keeping with their channels in blocks, and constants in that layout.
+
+A plan is made before anything changes: convolutions start groups, followers join the group of what they read, and
+only groups with two convolutions or more are chosen: for a single one, putting its result back in order would cost
+more than blocks gain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.expr import Op
+from baton._src.ir.op_def import Fusion, OpDef
+from baton._src.ops.catalogue import CATALOGUE
+from baton._src.ops.layout_names import parse_layout
+from baton._src.ops.layouts import Anchor, FollowsInput
+from baton._src.ops.nn.convolution import Conv2DAttrs
+from baton._src.relax.nodes import BindingBlock, Call, Constant, PrimValue, ShapeExpr, Tuple, Var, VarBinding
+from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.tir.expr import IntImm
+from baton._src.values.tensor import AnyArray
+
+WORTHWHILE = 2
+"""Convolutions that a group must have."""
+MAP_AXES = (2, 3)
+
+
+class Role(Enum):
+    """What a call does in a group."""
+
+    CONVOLUTION = auto()
+    POOLING = auto()
+    JOINING = auto()
+    FOLDING = auto()
+    FOLLOWING = auto()
+
+
+@dataclass(frozen=True, eq=False)
+class BlockPlan:
+    """The role of every value that could be in blocks, and those that are to be."""
+
+    roles: Mapping[Var, Role]
+    chosen: frozenset[Var]
+
+
+def plan_block(block: BindingBlock, lanes: int) -> BlockPlan:
+    """The plan for one binding block."""
+    found = _Planner(lanes)
+    for binding in block.bindings:
+        if isinstance(binding, VarBinding) and isinstance(binding.value, Call):
+            found.consider(binding.var, binding.value)
+    chosen = frozenset(v for v in found.roles if found.convolutions[found.leader(v)] >= WORTHWHILE)
+    return BlockPlan(found.roles, chosen)
+
+
+class _Planner:
+    """Groups of values, as a union of sets."""
+
+    def __init__(self, lanes: int) -> None:
+        self.lanes = lanes
+        self.roles: dict[Var, Role] = {}
+        self.maps: set[Var] = set()
+        """Values of four axes that can be in blocks."""
+        self.parents: dict[Var, Var] = {}
+        self.convolutions: dict[Var, int] = {}
+
+    def consider(self, var: Var, call: Call) -> None:
+        """Find the role of `var`'s value."""
+        role = self._role(call)
+        if role is None:
+            return
+        self.roles[var] = role
+        self.parents[var] = var
+        self.convolutions[var] = int(role is Role.CONVOLUTION)
+        if block_of_channels(_channels(var), self.lanes) is not None:
+            self.maps.add(var)
+        read = call.args[0].fields if role is Role.JOINING else call.args
+        for arg in read:
+            if isinstance(arg, Var) and arg in self.maps:
+                self._join(var, arg)
+
+    def leader(self, var: Var) -> Var:
+        """The value that stands for the group of `var`."""
+        while self.parents[var] is not var:
+            self.parents[var] = self.parents[self.parents[var]]
+            var = self.parents[var]
+        return var
+
+    def _join(self, a: Var, b: Var) -> None:
+        first, second = self.leader(a), self.leader(b)
+        if first is not second:
+            self.parents[second] = first
+            self.convolutions[first] += self.convolutions[second]
+
+    def _role(self, call: Call) -> Role | None:
+        definition = call.op.definition if isinstance(call.op, Op) else None
+        if not isinstance(definition, OpDef) or not call.args:
+            return None
+        first: Any = call.args[0]
+        if isinstance(call.attrs, Conv2DAttrs) and definition is CATALOGUE.get("nn.conv2d"):
+            return Role.CONVOLUTION if self._is_convolution(call) else None
+        if definition is CATALOGUE.get("concat"):
+            return Role.JOINING if self._joins(call) else None
+        layout = definition.layout
+        if isinstance(layout, Anchor):
+            plain = layout.kernel is None and layout.data == "layout" and layout.out == "out_layout"
+            known = plain and call.attrs.layout == "NCHW" and call.attrs.out_layout in ("", "NCHW")
+            return Role.POOLING if known and len(call.args) == 1 and first in self.maps else None
+        if definition.fusion is Fusion.COMM_REDUCE:
+            return Role.FOLDING if first in self.maps and len(call.args) == 1 and _folds_map(call.attrs) else None
+        if isinstance(layout, FollowsInput) and layout.axis is None:
+            return Role.FOLLOWING if self._follows(call) else None
+        return None
+
+    def _is_convolution(self, call: Call) -> bool:
+        a, weight = call.attrs, call.args[1]
+        x = map_shape(call.args[0].struct_info)
+        if x is None or not isinstance(call.args[0], Var) or not isinstance(weight, Constant):
+            return False
+        if (a.data_layout, a.kernel_layout) != ("NCHW", "OIHW") or a.out_layout not in ("", "NCHW"):
+            return False
+        if not (_is_float(call.struct_info) and _is_float(call.args[0].struct_info) and _is_float(weight.struct_info)):
+            return False
+        outputs, inputs = weight.data.data.shape[:2]
+        depthwise = inputs == 1 and a.groups == outputs == x[1]
+        whole = all(isinstance(d, IntImm) for d in call.struct_info.shape.values[1:])
+        return whole and (a.groups == 1 or depthwise) and block_of_channels(outputs, self.lanes) is not None
+
+    def _joins(self, call: Call) -> bool:
+        fields = call.args[0].fields if isinstance(call.args[0], Tuple) else ()
+        if call.attrs.axis not in (1, -3) or not fields or not all(f in self.maps for f in fields):
+            return False
+        blocks = {block_of_channels(_channels(f), self.lanes) for f in fields}
+        # The whole may divide into larger blocks than its parts.
+        blocks.add(block_of_channels(_channels_of(call.struct_info), self.lanes))
+        return len(blocks) == 1
+
+    def _follows(self, call: Call) -> bool:
+        inside = [a for a in call.args if a in self.maps]
+        channels = _channels_of(call.struct_info)
+        if not inside or channels is None or map_shape(call.struct_info) is None:
+            return False
+        for arg in call.args:
+            if isinstance(arg, (PrimValue, ShapeExpr)):
+                continue
+            if isinstance(arg, Constant):
+                shape = arg.data.data.shape
+                if len(shape) > 4 or (len(shape) >= 3 and shape[-3] not in (1, channels)):
+                    return False
+            elif not isinstance(arg, Var) or map_shape(arg.struct_info) is None or _channels(arg) != channels:
+                return False
+        return all(_channels(a) == channels for a in inside)
+
+
+def _folds_map(attrs: Any) -> bool:
+    """Whether an operator folds exactly the two axes of the map."""
+    axis = attrs.get("axis")
+    named = isinstance(axis, tuple) and tuple(sorted(a % 4 for a in axis)) == MAP_AXES
+    return named and not attrs.get("exclude", False)
+
+
+def _is_float(info: Any) -> bool:
+    return isinstance(info, TensorStructInfo) and str(info.dtype) == "float32"
+
+
+def _channels(value: Any) -> int | None:
+    return _channels_of(value.struct_info)
+
+
+def _channels_of(info: Any) -> int | None:
+    shape = map_shape(info)
+    return None if shape is None else shape[1]
+
+
+def map_shape(info: Any) -> Any:
+    """(batch, channels, height, width) of a tensor with known channels; None for other values."""
+    if not isinstance(info, TensorStructInfo) or not isinstance(info.shape, ShapeExpr):
+        return None
+    dims = info.shape.values
+    if len(dims) != 4 or not isinstance(dims[1], IntImm):
+        return None
+    return (dims[0], dims[1].value, dims[2], dims[3])
+
+
+def block_of_channels(channels: int | None, lanes: int) -> int | None:
+    """The block size for so many channels: a vector, or the least there is a point in; None if they do not divide."""
+    if channels is None:
+        return None
+    return next((block for block in (lanes, 8) if channels and channels % block == 0), None)
+
+
+def pack_weight(weight: AnyArray, layout: str) -> AnyArray:
+    """A kernel (O, I, H, W) in a layout such as OIHW16i16o."""
+    order = parse_layout(layout)
+    shape: list[int] = []
+    places: dict[tuple[str, int], int] = {}
+    for letter, size in zip("OIHW", weight.shape):
+        block = order.block(letter)
+        places[(letter, 0)] = len(shape)
+        shape.append(size // block)
+        if block > 1:
+            places[(letter, block)] = len(shape)
+            shape.append(block)
+    axes = [places[axis] for axis in order.axes]
+    return np.ascontiguousarray(weight.reshape(shape).transpose(axes))
+
+
+def blocked_constant(array: AnyArray, block: int) -> AnyArray:
+    """A constant that broadcasts against (N, C, H, W), for (N, C / block, H, W, block)."""
+    if array.ndim == 0:
+        return array
+    n, c, h, w = (1,) * (4 - array.ndim) + array.shape
+    if c == 1:
+        return array.reshape(n, 1, h, w, 1)
+    return np.ascontiguousarray(array.reshape(n, c // block, block, h, w).transpose(0, 1, 3, 4, 2))
