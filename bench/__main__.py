@@ -2,8 +2,9 @@
 
     python -m bench [MODEL ...] [--threads 1,2] [--seconds 4] [--against onnxruntime,openvino]
 
-Peak memory and load times are in the JSON. Kernel benchmarks are in `bench.kernels`, compile-time scaling in
-`bench.compile_time`.
+Peers are onnxruntime, openvino, torch and torch.compile (the last takes minutes to compile; PyTorch runs the models
+whose shapes are constant). Cold load times and peak memory come from processes of their own. Kernel benchmarks are in
+`bench.kernels`, compile-time scaling in `bench.compile_time`.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ def main() -> None:
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--seconds", type=float, default=4.0, help="a runtime and model")
     parser.add_argument("--against", default="onnxruntime,openvino")
+    parser.add_argument("--no-memory", action="store_true", help="skip cold loading and memory")
     options = parser.parse_args()
     runtimes = ["baton", *options.against.split(",")]
     found = []
@@ -43,7 +45,9 @@ def _measure(name: str, folder: Path, runtimes: list[str], options: argparse.Nam
     path = folder / f"{name}.onnx"
     path.write_bytes(model.SerializeToString())
     feed = example_inputs(model, entry.dims)
-    return [compare(name, path, feed, int(t), runtimes, options.seconds) for t in options.threads.split(",")]
+    counts = [int(t) for t in options.threads.split(",")]
+    memory = {counts[0]} if not options.no_memory else set()
+    return [compare(name, path, feed, t, runtimes, options.seconds, t in memory) for t in counts]
 
 
 if __name__ == "__main__":

@@ -76,4 +76,46 @@ def openvino(path: Path, feed: Feed, threads: int) -> Prepared:
     return Prepared("openvino", ov.__version__.split("-")[0], seconds, run)
 
 
-PEERS: dict[str, Prepare] = {"baton": baton, "onnxruntime": onnxruntime, "openvino": openvino}
+def torch_eager(path: Path, feed: Feed, threads: int) -> Prepared:
+    return _torch("torch", path, feed, threads, lambda module: module)
+
+
+def torch_compile(path: Path, feed: Feed, threads: int) -> Prepared:
+    torch = _library("torch")
+    return _torch("torch.compile", path, feed, threads, lambda module: torch.compile(module, dynamic=False))
+
+
+def _torch(name: str, path: Path, feed: Feed, threads: int, finish: Callable[[Any], Any]) -> Prepared:
+    """PyTorch's number of threads is the process's, so every run sets it."""
+    torch, graphs = _library("torch"), importlib.import_module("baton._src.tools.benchmark.torch_graph")
+    onnx = _library("onnx")
+    start = time.perf_counter()
+    model = onnx.load(path)
+    module = finish(graphs.torch_module(model))
+    given = [torch.from_numpy(feed[value.name].copy()) for value in model.graph.input]
+
+    def run() -> list[AnyArray]:
+        if torch.get_num_threads() != threads:
+            torch.set_num_threads(threads)
+        with torch.inference_mode():
+            return [output.numpy() for output in module(*given)]
+
+    run()
+    return Prepared(name, torch.__version__, time.perf_counter() - start, run)
+
+
+PEERS: dict[str, Prepare] = {
+    "baton": baton,
+    "onnxruntime": onnxruntime,
+    "openvino": openvino,
+    "torch": torch_eager,
+    "torch.compile": torch_compile,
+}
+
+
+def warm_up(name: str) -> None:
+    """Import what a runtime needs, so that only models are measured."""
+    for module in {"torch": ("torch", "onnx"), "torch.compile": ("torch", "onnx"), "baton": ("onnx",)}.get(
+        name, (name,)
+    ):
+        _library(module)

@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 from baton._src.ir.cpu import model_name
+from baton._src.tools.benchmark.footprint import Footprint
 from baton._src.tools.benchmark.rounds import Comparison
+
+_MEMORY = """Each model in a fresh process, nothing cached: seconds until its first result is there; resident memory beyond
+the process before, at the peak of loading / at the peak of a run."""
 
 
 def seconds_text(seconds: float) -> str:
@@ -28,7 +33,7 @@ def markdown(comparisons: Sequence[Comparison]) -> str:
     lines.append("|" + "---|" * (len(names) + 4))
     for comparison in comparisons:
         by_name = {r.name: r for r in comparison.runtimes}
-        cells = [seconds_text(by_name[n].median) if n in by_name else "-" for n in names]
+        cells = [seconds_text(by_name[n].median) if n in by_name else "—" for n in names]
         ratio = comparison.ratio()
         own = by_name.get("baton")
         lines.append(
@@ -36,6 +41,22 @@ def markdown(comparisons: Sequence[Comparison]) -> str:
             f"{'-' if ratio is None else f'{ratio:.2f}'} | {'-' if own is None else f'{own.difference:.1e}'} |"
         )
     return "\n".join(lines)
+
+
+def memory_table(comparisons: Sequence[Comparison]) -> str:
+    """A table of cold loading and memory: seconds, peak while loading / peak of a run, a column a runtime."""
+    measured = [c for c in comparisons if any(r.footprint for r in c.runtimes)]
+    names = list(dict.fromkeys(r.name for c in measured for r in c.runtimes))
+    lines = ["| model | " + " | ".join(names) + " |", "|" + "---|" * (len(names) + 1)]
+    for comparison in measured:
+        cells = {r.name: _footprint_text(r.footprint) for r in comparison.runtimes if r.footprint is not None}
+        lines.append(f"| {comparison.model} | " + " | ".join(cells.get(n, "—") for n in names) + " |")
+    return "\n".join(lines)
+
+
+def _footprint_text(found: Footprint) -> str:
+    peaks = " / ".join(f"{size / 1e6:.0f}" for size in (found.load_peak, found.run_peak))
+    return f"{seconds_text(found.load_seconds)}, {peaks} MB"
 
 
 def environment(comparisons: Sequence[Comparison]) -> dict[str, Any]:
@@ -55,11 +76,12 @@ def to_json(comparisons: Sequence[Comparison]) -> dict[str, Any]:
         "environment": environment(comparisons),
         "results": [
             {
-                "model": c.model, "threads": c.threads, "ratio": c.ratio(),
+                "model": c.model, "threads": c.threads, "ratio": c.ratio(), "left_out": c.left_out,
                 "runtimes": [
                     {
                         "name": r.name, "load_seconds": r.load_seconds, "median_seconds": r.median,
                         "difference": r.difference, "samples": r.samples,
+                        "footprint": None if r.footprint is None else asdict(r.footprint),
                     }
                     for r in c.runtimes
                 ],
@@ -75,6 +97,9 @@ def write(comparisons: Sequence[Comparison], page: Path | None, data: Path | Non
         facts = environment(comparisons)
         versions = ", ".join(f"{n} {v}" for n, v in facts["versions"].items())
         head = f"# Performance\n\nMeasured on {facts['date']}, {facts['cpu']}, Python {facts['python']}: {versions}.\n"
-        page.write_text(f"{head}Written by `make bench`; medians of interleaved rounds.\n\n{markdown(comparisons)}\n")
+        text = f"{head}Written by `make bench`; medians of interleaved rounds.\n\n{markdown(comparisons)}\n"
+        if any(r.footprint for c in comparisons for r in c.runtimes):
+            text += f"\n## Loading and memory\n\n{_MEMORY}\n\n{memory_table(comparisons)}\n"
+        page.write_text(text)
     if data is not None:
         data.write_text(json.dumps(to_json(comparisons), indent=1))

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+from baton._src.support.diagnostics import DiagnosticError
 from baton._src.support.progress import report
+from baton._src.tools.benchmark.footprint import Footprint, footprint
 from baton._src.tools.benchmark.peers import PEERS, Feed, Prepared
 from baton._src.values.tensor import AnyArray
 
@@ -27,6 +29,7 @@ class Measured:
     load_seconds: float
     samples: list[float] = field(default_factory=list)
     difference: float = 0.0
+    footprint: Footprint | None = None
 
     @property
     def median(self) -> float:
@@ -40,6 +43,8 @@ class Comparison:
     model: str
     threads: int
     runtimes: list[Measured]
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Runtimes that cannot take the model, and why."""
 
     def ratio(self) -> float | None:
         """The best other runtime's median over ours: above 1 we are faster."""
@@ -49,11 +54,18 @@ class Comparison:
 
 
 def compare(
-    model: str, path: Path, feed: Feed, threads: int, runtimes: Sequence[str], seconds: float = 3.0
+    model: str,
+    path: Path,
+    feed: Feed,
+    threads: int,
+    runtimes: Sequence[str],
+    seconds: float = 3.0,
+    memory: bool = False,
 ) -> Comparison:
-    """Measure `runtimes` on a model, about `seconds` for each of them, in rounds."""
-    prepared = [PEERS[name](path, feed, threads) for name in runtimes]
-    expected = prepared[-1].run()
+    """Measure `runtimes` on a model, about `seconds` for each of them, in rounds; outputs are checked against the first
+    peer's. `memory` also loads the model in a process of its own for each of them."""
+    prepared, left_out = _prepare(path, feed, threads, runtimes)
+    expected = prepared[min(1, len(prepared) - 1)].run()
     measured = [Measured(p.name, p.version, p.seconds, difference=_difference(p.run(), expected)) for p in prepared]
     repeats = [_repeats(p) for p in prepared]
     rounds = _rounds(prepared, repeats, seconds)
@@ -62,7 +74,24 @@ def compare(
         for one, result, count in zip(prepared, measured, repeats, strict=True):
             result.samples.append(_sample(one, count))
     report(f"measuring {model}, {threads} thread(s)", rounds, rounds)
-    return Comparison(model, threads, measured)
+    if memory:
+        for result in measured:
+            result.footprint = footprint(result.name, path, feed, threads)
+    return Comparison(model, threads, measured, left_out)
+
+
+def _prepare(path: Path, feed: Feed, threads: int, runtimes: Sequence[str]) -> tuple[list[Prepared], dict[str, str]]:
+    """Every runtime loaded; peers that refuse the model are left out, baton may not."""
+    prepared: list[Prepared] = []
+    left_out: dict[str, str] = {}
+    for name in runtimes:
+        try:
+            prepared.append(PEERS[name](path, feed, threads))
+        except DiagnosticError as error:
+            if name == "baton":
+                raise
+            left_out[name] = error.diagnostics[0].message
+    return prepared, left_out
 
 
 def _sample(prepared: Prepared, repeats: int) -> float:

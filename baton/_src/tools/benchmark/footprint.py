@@ -1,0 +1,82 @@
+"""Memory and cold loading of one runtime, in a process of its own: nothing another runtime left is counted.
+
+    python -m baton._src.tools.benchmark.footprint RUNTIME MODEL FEED.npz THREADS     # prints JSON
+
+Sizes are the process's resident memory beyond what it took before the model was loaded. baton compiles without its
+cache here, so that `load_seconds` is a cold one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from baton._src.support.diagnostics import fail
+from baton._src.tools.benchmark.peers import PEERS, Feed, warm_up
+
+_STATUS = Path("/proc/self/status")
+_TIMEOUT = 600.0
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Bytes while loading (the peak), bytes a loaded model keeps, the peak of runs; seconds of loading."""
+
+    load_seconds: float
+    load_peak: int
+    resident: int
+    run_peak: int
+
+
+def footprint(runtime: str, path: Path, feed: Feed, threads: int) -> Footprint | None:
+    """Load and run in a fresh process; None where the system does not tell about memory (only Linux does)."""
+    if not _STATUS.exists():
+        return None
+    given = path.with_suffix(".npz")
+    save: Any = np.savez  # its annotation takes names of arrays for options
+    save(given, **feed)
+    command = [sys.executable, "-m", __spec__.name, runtime, str(path), str(given), str(threads)]
+    done = subprocess.run(
+        command, env={**os.environ, "BATON_CACHE": "0"}, capture_output=True, text=True, timeout=_TIMEOUT, check=False
+    )
+    if done.returncode != 0:
+        raise fail("bench-process", f"{runtime} on {path.name} ended with {done.returncode}:\n{done.stderr[-2000:]}")
+    return Footprint(**json.loads(done.stdout.splitlines()[-1]))
+
+
+def _bytes(field: str) -> int:
+    """`VmRSS` (now) or `VmHWM` (the peak) of this process."""
+    found = re.search(rf"^{field}:\s+(\d+) kB", _STATUS.read_text(), re.MULTILINE)
+    return 0 if found is None else int(found[1]) * 1024
+
+
+def _forget_peak() -> None:
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def main(runtime: str, path: str, feed: str, threads: str) -> None:
+    """Measure in this process and print."""
+    warm_up(runtime)
+    with np.load(feed) as given:
+        arrays = {name: given[name] for name in given.files}
+    _forget_peak()
+    before = _bytes("VmRSS")
+    prepared = PEERS[runtime](Path(path), arrays, int(threads))
+    peak = _bytes("VmHWM") - before
+    resident = _bytes("VmRSS") - before
+    _forget_peak()
+    for _ in range(3):
+        prepared.run()
+    print(json.dumps(asdict(Footprint(prepared.seconds, peak, resident, _bytes("VmHWM") - before))))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
