@@ -19,7 +19,7 @@ from baton._src.ir.tensor_info import Dim, Info, PrimInfo, ShapeInfo, TensorInfo
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.support.diagnostics import fail
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.expr import Var
+from baton._src.tir.expr import Max, Var
 from baton._src.values.dtype import BOOL, INT64, DataType
 from baton._src.values.tensor import AnyArray
 
@@ -233,8 +233,21 @@ class GraphBuilder:
             return operands
         rank = max(len(v.shape or ()) for v in values)
         padded = [(1,) * (rank - len(v.shape or ())) + (v.shape or ()) for v in values]
-        common = [_plainest(column) for column in zip(*padded, strict=True)]
+        common = [self._plainest(column) for column in zip(*padded, strict=True)]
         return [self._checked(v, p, common) for v, p in zip(values, padded, strict=True)]
+
+    def _plainest(self, dims: tuple[Dim, ...]) -> Dim | None:
+        """What dims that ought to be equal are called: a number, else the one variable among computed dims, else what
+        all are but for `max(0, length)` (the length of a range, which may be empty; of a tensor never), else None."""
+        others = [d for d in dims if not (isinstance(d, int) and d == 1)]
+        numbers = [d for d in others if isinstance(d, int)]
+        if numbers:
+            return numbers[0]
+        names = list({id(d): d for d in others if isinstance(d, Var)}.values())
+        if len(names) == 1:
+            return names[0]
+        lengths = [_length(d) for d in others]
+        return lengths[0] if lengths and all(self.prover.equal(lengths[0], d) for d in lengths[1:]) else None
 
     def _checked(self, value: Value, padded: tuple[Dim, ...], common: list[Dim | None]) -> Value:
         wanted = [
@@ -327,14 +340,14 @@ def _values_in(operands: Iterable[Operand]) -> Iterator[Value]:
             yield from (o for o in operand if isinstance(o, Value))
 
 
-def _plainest(dims: tuple[Dim, ...]) -> Dim | None:
-    """What dims that ought to be equal are called: a number, else the one variable among computed dims, else None."""
-    others = [d for d in dims if not (isinstance(d, int) and d == 1)]
-    numbers = [d for d in others if isinstance(d, int)]
-    if numbers:
-        return numbers[0]
-    names = list({id(d): d for d in others if isinstance(d, Var)}.values())
-    return names[0] if len(names) == 1 else None
+def _length(dim: Dim) -> Dim:
+    """`n` for `max(0, n)`."""
+    if not isinstance(dim, Max):
+        return dim
+    first, second = _as_int(dim.a), _as_int(dim.b)
+    return (
+        second if first == 0 and isinstance(first, int) else first if second == 0 and isinstance(second, int) else dim
+    )
 
 
 def _as_int(dim: Any) -> Any:
