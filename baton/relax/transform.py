@@ -34,6 +34,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.relax.lower_runtime_builtin", "LowerRuntimeBuiltin VMBuiltinLower"),
         **names("passes.relax.static_plan_block_memory", "StaticPlanBlockMemory"),
         **names("passes.relax.vm_shape_lower", "VMShapeLower"),
+        **names("passes.relax.topological_sort", "TopologicalSort"),
         **names("transform.passes", "Pass Sequential FunctionPass"),
         **names("transform.context", "PassContext PassInfo"),
         **names("transform.decorators", "module_pass"),

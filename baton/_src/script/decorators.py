@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from types import FrameType
 from typing import Any
 
@@ -48,6 +50,15 @@ def _captured(subject: Any) -> dict[str, Any]:
         if inspect.isfunction(function):
             found.update(inspect.getclosurevars(function).nonlocals)
     return found
+
+
+def on_module(name: str, finish: Callable[[Any], Any]) -> Decorator:
+    """A decorator of classes that read as modules: it gives what `finish` makes of the module."""
+
+    def apply(subject: Any, options: Options) -> Any:
+        return finish(_apply(subject, replace(options, decorator=IR_MODULE)))
+
+    return Decorator(name, ("check_well_formed",), apply)
 
 
 FUNCTION = Decorator("R.function", ("pure", "private", "check_well_formed"), _apply)

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from baton._src.ops.builders import RELAX, RELAY, Namespace
+from baton._src.passes.relax.pattern_matching_rewriter import PatternMatchingRewriter
 from baton._src.relax.special_builders import SPECIAL_BUILDERS
-from baton._src.script.decorators import PRIM_FUNC
+from baton._src.script.decorators import PRIM_FUNC, on_module
 from baton._src.script.namespaces import ir_entries, relax_entries
 from baton._src.tir.script_names import SCRIPT_NAMES
 
@@ -37,9 +38,13 @@ def script_ir() -> Mapping[str, Any]:
     return ir_entries()
 
 
+REWRITER = on_module("R.rewriter", PatternMatchingRewriter.from_module)
+"""`@R.rewriter`: a class of two functions, `pattern` and `replacement`, as a pass."""
+
+
 def script_relax() -> Mapping[str, Any]:
     """What `from tvm.script import relax as R` holds."""
-    return _nested(relax_entries(RELAX))
+    return _nested({**relax_entries(RELAX), "rewriter": REWRITER})
 
 
 def script_tir() -> Mapping[str, Any]:

@@ -1,0 +1,141 @@
+"""Rewriting by patterns: `rewrite_call` expression by expression, `rewrite_bindings` a dataflow block at a time.
+
+    rewrite_call(is_op("relax.add")(x, x), lambda expr, found: R.multiply(found[x], R.const(2.0)), function)
+
+A rewriter gives the same expression (or no bindings) to decline. What it gives is normalised and looked at again, until
+nothing changes; bindings that nobody needs any more are dropped. A replacement that would use a DataflowVar outside of
+its block is declined. Errors: `pass-endless` for rewriting that does not come to an end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from baton._src.analysis.bindings import get_var2val
+from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import post_order, substitute
+from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.dead_code_elimination import remove_all_unused
+from baton._src.passes.relax.topological_sort import in_order
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.nodes import Binding, BindingBlock, DataflowBlock, DataflowVar, Function, SeqExpr, Var, VarBinding
+from baton._src.relax.patterns.context import PatternContext
+from baton._src.relax.patterns.match import extract
+from baton._src.relax.patterns.match_block import match_block
+from baton._src.relax.patterns.nodes import DFPattern
+from baton._src.support.diagnostics import fail
+
+MOST_ROUNDS = 1000
+"""Of rewriting one expression or block again; more is a circle."""
+
+Rewriter = Callable[[Any, Mapping[DFPattern, Any]], Any]
+
+
+def rewrite_call(pattern: DFPattern, rewriter: Rewriter, func: Function, module: IRModule | None = None) -> Function:
+    """`func` with `rewriter(expr, matchings)` for every bound expression that matches `pattern`."""
+    return rewrite_calls([(pattern, rewriter)], func, module)
+
+
+def rewrite_calls(rules: list[tuple[DFPattern, Rewriter]], func: Function, module: IRModule | None = None) -> Function:
+    """The same with several rules, earlier ones first."""
+    for _ in range(MOST_ROUNDS):
+        rewriter = _CallRewriter(rules, module)
+        found = rewriter.function(func)
+        if found is func:
+            return func
+        func = remove_all_unused(found)
+        if not rewriter.changed_used:
+            return func
+    raise _endless()
+
+
+def _endless() -> Exception:
+    return fail("pass-endless", "rewriting by patterns does not come to an end", help="what it makes matches again")
+
+
+class _CallRewriter(BindingRewriter):
+    def __init__(self, rules: list[tuple[DFPattern, Rewriter]], module: IRModule | None) -> None:
+        super().__init__(module)
+        self.rules = rules
+        self.here: set[Any] = set()
+        self.changed_used = False
+
+    def enter_block(self, block: BindingBlock) -> None:
+        self.here = {b.var for b in block.bindings}
+
+    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+        for _ in range(MOST_ROUNDS):
+            made = self._once(value)
+            if made is value:
+                return value
+            value = self.normalized(self._flattened(made))
+            self.changed_used = True
+        raise _endless()
+
+    def _flattened(self, made: Any) -> Any:
+        """A sequence of pure bindings as bindings of the present block, and its result."""
+        if not isinstance(made, SeqExpr):
+            return made
+        renamed: dict[Any, Any] = {}
+        for binding in (b for block in made.blocks for b in block.bindings):
+            value = substitute(binding.value, renamed, notes=False)
+            renamed[binding.var] = self.emit(value, binding.var.name_hint)
+        result = substitute(made.body, renamed, notes=False)
+        last = self._made[-1] if self._made else None
+        if isinstance(last, VarBinding) and last.var is result:
+            self._made.pop()
+            return last.value
+        return result
+
+    def _once(self, value: Any) -> Any:
+        for pattern, rewriter in self.rules:
+            found = extract(pattern, value, self.values)
+            if found is not None:
+                made = rewriter(value, found)
+                if made is not None and made is not value and self._is_visible(made):
+                    return made
+        return value
+
+    def _is_visible(self, expr: Any) -> bool:
+        return all(n in self.here for n in post_order(expr) if isinstance(n, DataflowVar))
+
+    def keep(self, binding: Binding) -> None:
+        super().keep(binding)
+        self.here.add(binding.var)
+
+
+def rewrite_bindings(
+    ctx: PatternContext,
+    rewriter: Callable[[Mapping[DFPattern, Var], Mapping[Var, Any]], Mapping[Var, Any]],
+    func: Function,
+) -> Function:
+    """`func` with what `rewriter(matchings, bindings)` says bound to variables of its dataflow blocks."""
+    for _ in range(MOST_ROUNDS):
+        blocks = _BlockRewriter(ctx, rewriter, func)
+        found = blocks.function(func)
+        if found is func:
+            return func
+        func = remove_all_unused(BlockBuilder().normalize(found))
+    raise _endless()
+
+
+class _BlockRewriter(BindingRewriter):
+    """One round: the first match of each block that the rewriter does not decline."""
+
+    def __init__(self, ctx: PatternContext, rewriter: Any, func: Function) -> None:
+        super().__init__()
+        self.ctx, self.rewriter, self.all_values = ctx, rewriter, get_var2val(func)
+
+    def leave_block(self, block: BindingBlock, bindings: list[Binding]) -> Any:
+        found = super().leave_block(block, bindings)
+        if not isinstance(block, DataflowBlock) or not found:
+            return found
+        for matched in match_block(self.ctx.patterns, self.ctx.edges, block):
+            changed = {
+                v: e for v, e in self.rewriter(matched, self.all_values).items() if self.all_values.get(v) is not e
+            }
+            if changed:
+                made = [VarBinding(b.var, changed[b.var], b.span) if b.var in changed else b for b in found[0].bindings]
+                return (DataflowBlock(in_order(made), block.span),)
+        return found

@@ -1,0 +1,5 @@
+"""The dataflow pattern language over Relax (`tvm.relax.dpl`): what patterns say, what matches, and rewriting.
+
+`nodes` patterns; `builders` the functions that make them; `match` one expression; `context` edges between patterns;
+`match_block` a whole dataflow block; `rewrite` and `rewriter` put something else where patterns match.
+"""

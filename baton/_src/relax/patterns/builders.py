@@ -1,0 +1,170 @@
+"""The functions users make patterns with (names of `tvm.relax.dpl`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from baton._src.ir.expr import Op, PrimExpr
+from baton._src.relax.patterns import context as _context  # noqa: F401  (binds what patterns can do)
+from baton._src.relax.patterns.nodes import (
+    AndPattern,
+    AttrPattern,
+    CallPattern,
+    ConstantPattern,
+    DataflowVarPattern,
+    DataTypePattern,
+    DFPattern,
+    ExprPattern,
+    ExternFuncPattern,
+    FunctionPattern,
+    GlobalVarPattern,
+    NotPattern,
+    OrPattern,
+    PrimArrPattern,
+    SameShapeConstraint,
+    ShapePattern,
+    StructInfoPattern,
+    TupleGetItemPattern,
+    TuplePattern,
+    TypePattern,
+    UnorderedTuplePattern,
+    VarPattern,
+    WildcardPattern,
+)
+from baton._src.relax.special_ops import SPECIAL_OPS, special_op
+from baton._src.support.diagnostics import fail
+from baton._src.tir.expr import literal
+
+
+def wildcard() -> WildcardPattern:
+    """Anything."""
+    return WildcardPattern()
+
+
+def is_expr(expr: Any) -> ExprPattern:
+    """This expression."""
+    return ExprPattern(expr)
+
+
+def is_op(op_name: str) -> ExprPattern:
+    """The operator of this name ("relax.add"). It is called with its arguments: `is_op("relax.add")(a, b)`."""
+    neutral = op_name.removeprefix("relax.")
+    if not op_name.startswith("relax."):
+        raise fail("api", f"there is no Relax operator {op_name!r}", help=f'is it "relax.{op_name}"?')
+    return ExprPattern(special_op(neutral) if neutral in SPECIAL_OPS else Op(op_name))
+
+
+def is_var(name: str = "") -> VarPattern:
+    """A variable, of this name if one is given."""
+    return VarPattern(name)
+
+
+def is_dfv(name: str = "") -> DataflowVarPattern:
+    """A DataflowVar."""
+    return DataflowVarPattern(name)
+
+
+def is_gv(name: str = "") -> GlobalVarPattern:
+    """A function of the module."""
+    return GlobalVarPattern(name)
+
+
+def is_const() -> ConstantPattern:
+    """A constant."""
+    return ConstantPattern()
+
+
+def is_shape(shape: Sequence[Any]) -> PrimArrPattern:
+    """A shape of these dims."""
+    return PrimArrPattern(tuple(d if isinstance(d, PrimExpr) else literal(d) for d in shape))
+
+
+def is_tuple(fields: Sequence[DFPattern], unordered: bool = False) -> TuplePattern | UnorderedTuplePattern:
+    """A tuple."""
+    return UnorderedTuplePattern(tuple(fields)) if unordered else TuplePattern(tuple(fields))
+
+
+def is_tuple_get_item(tuple_value: DFPattern, index: int | None = None) -> TupleGetItemPattern:
+    """A field of a tuple, any without `index`."""
+    return TupleGetItemPattern(tuple_value, index)
+
+
+def _arguments(args: Sequence[DFPattern] | DFPattern | None) -> DFPattern:
+    if args is None:
+        return wildcard()
+    return args if isinstance(args, DFPattern) else TuplePattern(tuple(args))
+
+
+def is_call_tir(func_name: str | DFPattern = "", args: Any = None, tir_vars: DFPattern | None = None) -> CallPattern:
+    """call_tir of a kernel (of any, without a name) with these arguments (any, without `args`)."""
+    callee = func_name if isinstance(func_name, DFPattern) else GlobalVarPattern(func_name)
+    trailing = () if tir_vars is None else (tir_vars,)
+    return CallPattern(is_op("relax.call_tir"), (callee, _arguments(args), *trailing))
+
+
+def is_call_dps_packed(func_name: str = "", args: Any = None) -> CallPattern:
+    """call_dps_packed of a packed function."""
+    callee: DFPattern = ExternFuncPattern(func_name) if func_name else wildcard()
+    return CallPattern(is_op("relax.call_dps_packed"), (callee, _arguments(args)))
+
+
+is_call_tir_extern = is_call_dps_packed
+"""The older name."""
+
+
+def is_call_packed(func_name: str, args: Sequence[DFPattern] | None = None) -> CallPattern:
+    """A call of the packed function of this name."""
+    return CallPattern(ExternFuncPattern(func_name), tuple(args or ()), args is None)
+
+
+def make_fused_bias_activation_pattern(
+    op_name: str, with_bias: bool = False, activation: str | None = None
+) -> DFPattern:
+    """op(data, weight), plus a bias, behind it an activation."""
+    found: DFPattern = is_op(op_name)(wildcard(), wildcard())
+    if with_bias:
+        found = is_op("relax.add")(found, wildcard())
+    return found if activation is None else is_op(activation)(found)
+
+
+__all__ = [
+    "AndPattern",
+    "AttrPattern",
+    "CallPattern",
+    "ConstantPattern",
+    "DFPattern",
+    "DataTypePattern",
+    "DataflowVarPattern",
+    "ExprPattern",
+    "ExternFuncPattern",
+    "FunctionPattern",
+    "GlobalVarPattern",
+    "NotPattern",
+    "OrPattern",
+    "PrimArrPattern",
+    "SameShapeConstraint",
+    "ShapePattern",
+    "StructInfoPattern",
+    "TupleGetItemPattern",
+    "TuplePattern",
+    "TypePattern",
+    "UnorderedTuplePattern",
+    "VarPattern",
+    "WildcardPattern",
+    "is_call_dps_packed",
+    "is_call_packed",
+    "is_call_tir",
+    "is_call_tir_extern",
+    "is_const",
+    "is_dfv",
+    "is_expr",
+    "is_gv",
+    "is_op",
+    "is_shape",
+    "is_tuple",
+    "is_tuple_get_item",
+    "is_var",
+    "make_fused_bias_activation_pattern",
+    "wildcard",
+]

@@ -1,0 +1,111 @@
+"""Matching patterns joined by edges against a dataflow block.
+
+Backtracking over variables of the block: an edge to a pattern placed already leaves only the users, or the operands, of
+its variable as candidates, so a connected set of patterns costs the block's size times that of the patterns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from baton._src.ir.traverse import post_order
+from baton._src.relax.nodes import Call, DataflowBlock, DataflowVar, MatchCast, Tuple, TupleGetItem, Var, VarBinding
+from baton._src.relax.patterns.match import Found, Matcher
+from baton._src.relax.patterns.nodes import DFPattern
+
+
+class _Block:
+    """What is bound in a block, and who uses it."""
+
+    def __init__(self, block: DataflowBlock) -> None:
+        self.values: dict[Any, Any] = {}
+        self.users: dict[Any, list[Var]] = {}
+        self.operands: dict[Any, list[Any]] = {}
+        for binding in block.bindings:
+            if isinstance(binding, (VarBinding, MatchCast)):
+                self.values[binding.var] = binding.value
+                used = [n for n in post_order(binding.value) if isinstance(n, Var)]
+                self.operands[binding.var] = used
+                for var in used:
+                    self.users.setdefault(var, []).append(binding.var)
+
+
+def match_block(
+    patterns: Sequence[DFPattern], edges: Sequence[Any], block: DataflowBlock
+) -> Iterator[dict[DFPattern, Var]]:
+    """Every way to place the patterns on different variables so that all edges hold."""
+    search = _Search(_connected_order(patterns, edges), edges, _Block(block))
+    for found in search.place(0, {}):
+        yield {p: v for p, v in found.items() if isinstance(v, Var)}
+
+
+def _connected_order(patterns: Sequence[DFPattern], edges: Sequence[Any]) -> list[DFPattern]:
+    """The patterns, consumers first, so that most are reached by an edge from one before."""
+    order: list[DFPattern] = []
+    rest = list(patterns)
+    while rest:
+        reached = next(
+            (p for p in rest if any((e.producer is p and e.consumer in order) for e in edges)),
+            next((p for p in rest if any((e.consumer is p and e.producer in order) for e in edges)), None),
+        )
+        chosen = reached or next((p for p in rest if not any(e.producer is p for e in edges)), rest[0])
+        order.append(chosen)
+        rest.remove(chosen)
+    return order
+
+
+class _Search:
+    def __init__(self, order: list[DFPattern], edges: Sequence[Any], block: _Block) -> None:
+        self.order, self.edges, self.block = order, edges, block
+        self.matcher = Matcher(block.values)
+
+    def place(self, number: int, found: Found) -> Iterator[Found]:
+        """All ways to place the patterns from `number` on."""
+        if number == len(self.order):
+            yield found
+            return
+        pattern = self.order[number]
+        for var in self._candidates(pattern, found):
+            for more in self.matcher.matches(pattern, var, found):
+                if self._edges_hold(more) and self._all_different(more):
+                    yield from self.place(number + 1, more)
+
+    def _candidates(self, pattern: DFPattern, found: Found) -> Sequence[Any]:
+        if pattern in found:
+            return [found[pattern]]
+        for edge in self.edges:
+            if edge.producer is pattern and edge.consumer in found:
+                return list(dict.fromkeys(self.block.operands.get(found[edge.consumer], ())))
+            if edge.consumer is pattern and edge.producer in found:
+                return list(dict.fromkeys(self.block.users.get(found[edge.producer], ())))
+        return list(self.block.values)
+
+    def _all_different(self, found: Found) -> bool:
+        """Whether the patterns of the context stand on variables of their own."""
+        placed = [found[p] for p in self.order if p in found]
+        return len(set(placed)) == len(placed)
+
+    def _edges_hold(self, found: Found) -> bool:
+        return all(self._holds(e, found) for e in self.edges if e.producer in found and e.consumer in found)
+
+    def _holds(self, edge: Any, found: Found) -> bool:
+        producer, consumer = found[edge.producer], found[edge.consumer]
+        users = self.block.users.get(producer, [])
+        if not any(u is consumer for u in users):
+            return False
+        if edge.only and (any(u is not consumer for u in users) or not isinstance(producer, DataflowVar)):
+            return producer not in self.block.values and all(u is consumer for u in users)
+        return edge.index == -1 or _is_operand(self.block.values.get(consumer), edge.index, producer)
+
+
+def _is_operand(value: Any, index: int, producer: Any) -> bool:
+    match value:
+        case Call(args=args):
+            return index < len(args) and args[index] is producer
+        case Tuple(fields=fields):
+            return index < len(fields) and fields[index] is producer
+        case TupleGetItem(tuple_value=whole):
+            return index == 0 and whole is producer
+        case _:
+            return False

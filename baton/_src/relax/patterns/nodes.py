@@ -1,0 +1,295 @@
+"""Patterns over Relax expressions: what they say. (`match` decides, `builders` makes them, facts passes-vm §3.)
+
+    relu = is_op("relax.nn.relu")(is_op("relax.add")(wildcard(), is_const()))
+    relu.match(expr, get_var2val(function))
+
+Patterns are plain objects compared by identity; one that occurs twice must match the same expression both times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.relax.struct_info import StructInfo
+from baton._src.tir.expr import literal
+from baton._src.values.dtype import DataType
+
+Var2Val = Mapping[Any, Any]
+
+
+class DFPattern:
+    """Any pattern."""
+
+    extracting: ClassVar[Callable[[DFPattern, Any, Var2Val | None], dict[DFPattern, Any] | None]]
+    """What decides (`match.extract`); bound, like the next two, by `context`."""
+    chaining: ClassVar[Callable[[DFPattern, Any, bool, int], Any]]
+    """What joins patterns by edges (`context.chain`)."""
+    calling: ClassVar[Callable[[CallPattern], None]]
+    """What notes a call pattern in the PatternContext that is open (`context.note_call`)."""
+
+    def match(self, expr: Any, var2val: Var2Val | None = None) -> bool:
+        """Whether `expr` as a whole matches. With `var2val` variables are looked through."""
+        return type(self).extracting(self, expr, var2val) is not None
+
+    def extract_matched_expr(self, expr: Any, var2val: Var2Val | None = None) -> dict[DFPattern, Any] | None:
+        """What each pattern inside matched, or None if `expr` does not match."""
+        return type(self).extracting(self, expr, var2val)
+
+    def __call__(self, *args: Any, varg_default_wildcard: bool = False, add_constraint: bool = True) -> CallPattern:
+        """A call of what this matches; with `varg_default_wildcard` there may be more arguments."""
+        found = CallPattern(self, tuple(args), varg_default_wildcard)
+        if add_constraint:
+            type(self).calling(found)
+        return found
+
+    def __or__(self, other: DFPattern) -> OrPattern:
+        return OrPattern(self, other)
+
+    def __and__(self, other: DFPattern) -> AndPattern:
+        return AndPattern(self, other)
+
+    def __invert__(self) -> NotPattern:
+        return NotPattern(self)
+
+    def reject(self) -> NotPattern:
+        """Anything else."""
+        return NotPattern(self)
+
+    def has_attr(self, attrs: Mapping[str, Any]) -> AttrPattern:
+        """And its attributes are these (others do not matter)."""
+        return AttrPattern(self, dict(attrs))
+
+    def has_struct_info(self, struct_info: StructInfo) -> StructInfoPattern:
+        """And its StructInfo is `struct_info` or more exact."""
+        return StructInfoPattern(self, struct_info)
+
+    def has_type(self, ttype: Any) -> TypePattern:
+        """And its static type is `ttype`."""
+        return TypePattern(self, ttype)
+
+    def has_dtype(self, dtype: object) -> DataTypePattern:
+        """And it is a tensor of `dtype`."""
+        return DataTypePattern(self, DataType(dtype))
+
+    def has_shape(self, shape: Sequence[Any]) -> ShapePattern:
+        """And it is a tensor of this shape."""
+        return ShapePattern(self, tuple(literal(d) if not isinstance(d, PrimExpr) else d for d in shape))
+
+    def same_shape_as(self, *args: DFPattern) -> DFPattern:
+        """And it has the shape that each of `args` has; gives this pattern back."""
+        constraint = SameShapeConstraint((self, *args))
+        for pattern in constraint.args:
+            pattern.constraints.append(constraint)
+        return self
+
+    @property
+    def constraints(self) -> list[SameShapeConstraint]:
+        """What must hold beyond this pattern itself."""
+        found: list[SameShapeConstraint] = self.__dict__.setdefault("_constraints", [])
+        return found
+
+    def dup(self) -> DFPattern:
+        """A pattern that says the same and may match something else."""
+        copy = object.__new__(type(self))
+        copy.__dict__.update({k: v for k, v in self.__dict__.items() if k != "_constraints"})
+        return copy
+
+    def used_by(self, other: Any, index: int = -1) -> Any:
+        """What this matches is used by what `other` matches (as argument `index`; -1: any)."""
+        return type(self).chaining(self, other, False, index)
+
+    def only_used_by(self, other: Any, index: int = -1) -> Any:
+        """As `used_by`, and nobody else uses it."""
+        return type(self).chaining(self, other, True, index)
+
+    def __xor__(self, other: Any) -> Any:
+        return self.used_by(other)
+
+    def __rshift__(self, other: Any) -> Any:
+        return self.only_used_by(other)
+
+    def fork_to(self, *args: Any) -> None:
+        """What this matches is used by each of `args`."""
+        for other in args:
+            self.used_by(other)
+
+
+@dataclass(eq=False)
+class WildcardPattern(DFPattern):
+    """Anything."""
+
+
+@dataclass(eq=False)
+class ExprPattern(DFPattern):
+    """This expression: an operator or global by identity, else something structurally equal."""
+
+    expr: Any
+
+
+@dataclass(eq=False)
+class VarPattern(DFPattern):
+    """A variable, named so unless the name is empty."""
+
+    name: str = ""
+
+    @property
+    def name_hint(self) -> str:
+        return self.name
+
+
+@dataclass(eq=False)
+class DataflowVarPattern(VarPattern):
+    """A DataflowVar."""
+
+
+@dataclass(eq=False)
+class GlobalVarPattern(VarPattern):
+    """A name of the module."""
+
+
+@dataclass(eq=False)
+class ConstantPattern(DFPattern):
+    """A constant."""
+
+
+@dataclass(eq=False)
+class ExternFuncPattern(DFPattern):
+    """The packed function of this name."""
+
+    global_symbol: str
+
+
+@dataclass(eq=False)
+class PrimArrPattern(DFPattern):
+    """A shape of these dims."""
+
+    fields: tuple[Any, ...]
+
+    def __getitem__(self, index: int) -> Any:
+        return self.fields[index]
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+
+@dataclass(eq=False)
+class CallPattern(DFPattern):
+    """A call."""
+
+    op: DFPattern
+    args: tuple[DFPattern, ...]
+    varg_default_wildcard: bool = False
+
+
+@dataclass(eq=False)
+class FunctionPattern(DFPattern):
+    """A function literal with these parameters and body."""
+
+    params: tuple[DFPattern, ...]
+    body: DFPattern
+
+
+@dataclass(eq=False)
+class TuplePattern(DFPattern):
+    """A tuple of these fields."""
+
+    fields: tuple[DFPattern, ...]
+
+    def __getitem__(self, index: int) -> TupleGetItemPattern:
+        if not -len(self.fields) <= index < len(self.fields):
+            raise IndexError(f"field {index} of a tuple pattern of {len(self.fields)} fields")
+        return TupleGetItemPattern(self, index % len(self.fields))
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+
+@dataclass(eq=False)
+class UnorderedTuplePattern(DFPattern):
+    """A tuple of these fields in any order."""
+
+    fields: tuple[DFPattern, ...]
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+
+@dataclass(eq=False)
+class TupleGetItemPattern(DFPattern):
+    """A field of a tuple; `index` None or -1: any."""
+
+    tuple: DFPattern
+    index: int | None = None
+
+
+@dataclass(eq=False)
+class OrPattern(DFPattern):
+    """One or the other, tried in order."""
+
+    left: DFPattern
+    right: DFPattern
+
+
+@dataclass(eq=False)
+class AndPattern(DFPattern):
+    """Both at once."""
+
+    left: DFPattern
+    right: DFPattern
+
+
+@dataclass(eq=False)
+class NotPattern(DFPattern):
+    """Anything that does not match."""
+
+    reject_pattern: DFPattern
+
+
+@dataclass(eq=False)
+class AttrPattern(DFPattern):
+    """An attribute of a call or a function, or of the operator called."""
+
+    pattern: DFPattern
+    attrs: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class StructInfoPattern(DFPattern):
+    """StructInfo at least as exact."""
+
+    pattern: DFPattern
+    struct_info: StructInfo
+
+
+@dataclass(eq=False)
+class TypePattern(DFPattern):
+    """A static type."""
+
+    pattern: DFPattern
+    type: Any
+
+
+@dataclass(eq=False)
+class DataTypePattern(DFPattern):
+    """A dtype."""
+
+    pattern: DFPattern
+    dtype: DataType
+
+
+@dataclass(eq=False)
+class ShapePattern(DFPattern):
+    """A shape."""
+
+    pattern: DFPattern
+    shape: tuple[PrimExpr, ...]
+
+
+@dataclass(eq=False)
+class SameShapeConstraint:
+    """The patterns match tensors of one shape."""
+
+    args: tuple[DFPattern, ...]

@@ -1,0 +1,37 @@
+"""The dataflow pattern language (`tvm.relax.dpl`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names(
+            "relax.patterns.builders",  # and not `nodes`: this one sees that patterns can be matched
+            "DFPattern VarPattern DataflowVarPattern GlobalVarPattern ExprPattern ConstantPattern WildcardPattern",
+        ),
+        **names(
+            "relax.patterns.builders",
+            "CallPattern TuplePattern UnorderedTuplePattern TupleGetItemPattern FunctionPattern PrimArrPattern",
+        ),
+        **names(
+            "relax.patterns.builders",
+            "ExternFuncPattern OrPattern AndPattern NotPattern TypePattern StructInfoPattern ShapePattern AttrPattern",
+        ),
+        **names("relax.patterns.builders", "DataTypePattern SameShapeConstraint"),
+        **names(
+            "relax.patterns.builders",
+            "wildcard is_op is_const is_expr is_var is_dfv is_gv is_shape is_tuple is_tuple_get_item is_call_tir",
+        ),
+        **names(
+            "relax.patterns.builders",
+            "is_call_packed is_call_dps_packed is_call_tir_extern make_fused_bias_activation_pattern",
+        ),
+        **names("relax.patterns.context", "PatternContext PatternSeq"),
+        **names("passes.relax.rewrite_patterns", "rewrite_call rewrite_bindings"),
+        **names("passes.relax.pattern_matching_rewriter", "PatternMatchingRewriter rewriter"),
+    },
+    before=wire,
+)

@@ -1,0 +1,344 @@
+"""The dataflow pattern language: matching one expression, a block, rewriting, and rules written as Relax functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from baton import relax
+from baton.relax.dpl import (
+    PatternContext,
+    PatternMatchingRewriter,
+    is_call_packed,
+    is_call_tir,
+    is_const,
+    is_dfv,
+    is_expr,
+    is_gv,
+    is_op,
+    is_shape,
+    is_tuple,
+    is_tuple_get_item,
+    is_var,
+    make_fused_bias_activation_pattern,
+    rewrite_bindings,
+    rewrite_call,
+    wildcard,
+)
+from baton.script import ir as I
+from baton.script import relax as R
+from baton.script import tir as T
+from tests.passes.relax.programs import arrays, evaluate, same_values
+
+
+@R.function
+def chain(x: R.Tensor((2, 3), "float32"), y: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
+    with R.dataflow():
+        a = R.add(x, y)
+        b = R.nn.relu(a)
+        c = R.add(b, b)
+        d = R.exp(c)
+        R.output(d)
+    return d
+
+
+@R.function
+def forked(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
+    with R.dataflow():
+        a = R.nn.relu(x)
+        b = R.exp(a)
+        c = R.sin(a)
+        d = R.add(b, c)
+        R.output(d)
+    return d
+
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def k(a: T.Buffer((2,), "float32"), b: T.Buffer((2,), "float32")):
+        for i in range(2):
+            b[i] = a[i]
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        y = R.call_tir(Module.k, (x,), out_sinfo=R.Tensor((2,), "float32"))
+        return y
+
+
+VALUES = relax.analysis.get_var2val(chain)
+BOUND = {v.name_hint: e for v, e in VALUES.items()}
+BLOCK = chain.body.blocks[0]
+
+
+def names(found: dict[Any, Any] | None, *patterns: Any) -> list[str]:
+    assert found is not None
+    return [found[p].name_hint for p in patterns]
+
+
+def value_of(function: Any, *shapes: Any) -> Any:
+    return evaluate(relax_module(function), "main", *arrays(*shapes))
+
+
+def relax_module(function: Any) -> Any:
+    from_function = function.with_attr("global_symbol", "main")
+    return __import__("baton").IRModule({"main": from_function})
+
+
+@pytest.mark.rule("RELAX-DPL-1")
+def test_calls_match_through_variables() -> None:
+    add = is_op("relax.add")(wildcard(), wildcard())
+    pattern = is_op("relax.nn.relu")(add)
+    assert pattern.match(BOUND["b"], VALUES)
+    found = pattern.extract_matched_expr(BOUND["b"], VALUES)
+    assert found is not None
+    assert found[add] is BOUND["a"]
+    assert is_expr(BOUND["a"]).match(BOUND["a"])
+
+
+@pytest.mark.rule("RELAX-DPL-1", rejects=True)
+def test_without_the_map_variables_are_what_they_are() -> None:
+    assert not is_op("relax.nn.relu")(is_op("relax.add")(wildcard(), wildcard())).match(BOUND["b"])
+    assert not is_op("relax.add")(wildcard()).match(BOUND["a"])
+    assert is_op("relax.add")(wildcard(), varg_default_wildcard=True).match(BOUND["a"])
+    with pytest.raises(Exception, match="is it"):
+        is_op("add")
+
+
+@pytest.mark.rule("RELAX-DPL-1")
+def test_leaves() -> None:
+    x, dataflow = chain.params[0], BLOCK.bindings[0].var
+    assert is_var().match(x)
+    assert is_var("x").match(x)
+    assert not is_var("y").match(x)
+    assert is_dfv().match(dataflow)
+    assert not is_dfv().match(x)
+    assert is_const().match(relax.const(1.0))
+    assert not is_const().match(x)
+    assert is_gv("f").match(relax.GlobalVar("f"))
+    assert not is_gv("g").match(relax.GlobalVar("f"))
+    assert is_shape([2, 3]).match(relax.ShapeExpr([2, 3]))
+    assert not is_shape([2]).match(relax.ShapeExpr([2, 3]))
+    assert is_call_packed("f").match(relax.Call(relax.ExternFunc("f"), [x]))
+    assert not is_call_packed("f", []).match(relax.Call(relax.ExternFunc("f"), [x]))
+
+
+@pytest.mark.rule("RELAX-DPL-1")
+def test_tuples() -> None:
+    x, y = chain.params
+    pair = relax.Tuple([x, y])
+    assert is_tuple([is_var("x"), is_var("y")]).match(pair)
+    assert not is_tuple([is_var("y"), is_var("x")]).match(pair)
+    assert is_tuple([is_var("y"), is_var("x")], unordered=True).match(pair)
+    second = relax.TupleGetItem(pair, 1)
+    assert is_tuple_get_item(wildcard(), 1).match(second)
+    assert is_tuple([wildcard(), wildcard()])[1].match(second)
+    assert is_tuple_get_item(wildcard()).match(second)
+    assert not is_tuple_get_item(wildcard(), 0).match(second)
+
+
+def test_kernel_calls() -> None:
+    call = Module["main"].body.blocks[0].bindings[0].value
+    assert is_call_tir("k", [is_var("x")]).match(call)
+    assert is_call_tir().match(call)
+    assert not is_call_tir("other").match(call)
+
+
+@pytest.mark.rule("RELAX-DPL-2")
+def test_constraints_and_logic() -> None:
+    a = BOUND["a"]
+    assert wildcard().has_shape([2, 3]).match(a)
+    assert wildcard().has_dtype("float32").match(a)
+    assert (wildcard().has_dtype("int32") | is_op("relax.add")(wildcard(), wildcard())).match(a)
+    assert (wildcard().has_dtype("float32") & wildcard().has_shape([2, 3])).match(a)
+    assert (~is_const()).match(a)
+    assert wildcard().has_struct_info(relax.TensorStructInfo(None, "float32", ndim=2)).match(a)
+    sum_ = R.sum(chain.params[0], axis=[1], keepdims=True)
+    assert is_op("relax.sum")(wildcard()).has_attr({"keepdims": True, "axis": [1]}).match(sum_)
+
+
+@pytest.mark.rule("RELAX-DPL-2", rejects=True)
+def test_constraints_that_do_not_hold() -> None:
+    a = BOUND["a"]
+    assert not wildcard().has_shape([3, 2]).match(a)
+    assert not wildcard().has_dtype("int32").match(a)
+    assert not (wildcard() & is_const()).match(a)
+    assert not (~wildcard()).match(a)
+    assert not wildcard().has_struct_info(relax.TensorStructInfo([4], "float32")).match(a)
+    sum_ = R.sum(chain.params[0], keepdims=True)
+    assert not is_op("relax.sum")(wildcard()).has_attr({"keepdims": False}).match(sum_)
+    assert not is_op("relax.sum")(wildcard()).has_attr({"nothing": False}).match(sum_)
+
+
+def test_same_shape() -> None:
+    x = relax.Var("x", relax.TensorStructInfo([2, 3], "float32"))
+    row = relax.Var("r", relax.TensorStructInfo([3], "float32"))
+    left, right = wildcard(), wildcard()
+    left.same_shape_as(right)
+    assert is_op("relax.add")(left, right).match(R.add(x, x))
+    assert not is_op("relax.add")(left, right).match(R.add(x, row))
+
+
+@pytest.mark.rule("RELAX-DPL-3")
+def test_a_pattern_used_twice_matches_one_thing() -> None:
+    p = wildcard()
+    assert is_op("relax.add")(p, p).match(BOUND["c"])
+
+
+@pytest.mark.rule("RELAX-DPL-3", rejects=True)
+def test_a_pattern_used_twice_refuses_two_things() -> None:
+    p = wildcard()
+    assert not is_op("relax.add")(p, p).match(BOUND["a"])
+    assert is_op("relax.add")(p.dup(), p).match(BOUND["a"])
+
+
+@pytest.mark.rule("RELAX-DPL-4")
+def test_chains_in_a_block() -> None:
+    with PatternContext() as ctx:
+        relu = is_op("relax.nn.relu")(wildcard())
+        add = is_op("relax.add")(wildcard(), wildcard())
+        exp = is_op("relax.exp")(wildcard())
+        relu >> add >> exp
+    assert names(ctx.match_dfb(BLOCK), relu, add, exp) == ["b", "c", "d"]
+    with PatternContext() as ctx:
+        relu, exp, sin = (is_op(f"relax.{n}")(wildcard()) for n in ("nn.relu", "exp", "sin"))
+        relu.fork_to(exp, sin)
+    assert names(ctx.match_dfb(forked.body.blocks[0]), relu, exp, sin) == ["a", "b", "c"]
+
+
+@pytest.mark.rule("RELAX-DPL-4", rejects=True)
+def test_a_second_user_breaks_only_used_by() -> None:
+    block = forked.body.blocks[0]
+    for only in (True, False):
+        with PatternContext() as ctx:
+            relu, exp = is_op("relax.nn.relu")(wildcard()), is_op("relax.exp")(wildcard())
+            (relu.only_used_by if only else relu.used_by)(exp)
+        assert (ctx.match_dfb(block) is None) == only
+    with pytest.raises(Exception, match="PatternContext"):
+        wildcard().used_by(wildcard())
+
+
+def test_positions_hints_and_incremental_contexts() -> None:
+    block = forked.body.blocks[0]
+    with PatternContext() as ctx:
+        exp, add = is_op("relax.exp")(wildcard()), is_op("relax.add")(wildcard(), wildcard())
+        exp.used_by(add, 1)
+    assert ctx.match_dfb(block) is None
+    with PatternContext() as outer:
+        unary = wildcard()
+        relu = is_op("relax.nn.relu")(wildcard())
+        relu ^ unary
+        with PatternContext(incremental=True) as inner:
+            add = is_op("relax.add")(wildcard(), wildcard())
+            unary ^ add
+    sin = block.bindings[2].var
+    assert outer.match_dfb(block, start_hint=sin, must_include_hint=True)[unary] is sin
+    assert outer.match_dfb(block, start_hint=block.bindings[3].var, must_include_hint=True) is None
+    assert len(inner.edges) == 2
+    assert len(outer.edges) == 1
+
+
+@pytest.mark.rule("RELAX-DPL-5")
+def test_rewriting_calls() -> None:
+    x = wildcard()
+    made = rewrite_call(
+        is_op("relax.add")(x, x), lambda expr, found: R.multiply(found[x], R.const(2.0, "float32")), chain
+    )
+    assert "R.multiply" in repr(made)
+    same_values(value_of(made, (2, 3), (2, 3)), value_of(chain, (2, 3), (2, 3)))
+    assert rewrite_call(is_op("relax.add")(x, x), lambda expr, found: expr, chain) is chain
+
+
+@pytest.mark.rule("RELAX-DPL-5")
+def test_unused_bindings_go() -> None:
+    inner = wildcard()
+    made = rewrite_call(is_op("relax.exp")(is_op("relax.add")(inner, inner)), lambda e, found: found[inner], chain)
+    assert [b.var.name_hint for b in made.body.blocks[0].bindings] == ["a", "b", "d"]
+
+
+def test_rewriting_in_a_circle_is_an_error() -> None:
+    x, y = wildcard(), wildcard()
+    with pytest.raises(Exception, match="does not come to an end"):
+        rewrite_call(is_op("relax.add")(x, y), lambda expr, found: R.add(found[y], found[x]), chain)
+
+
+@pytest.mark.rule("RELAX-DPL-5")
+def test_rewriting_bindings() -> None:
+    with PatternContext() as ctx:
+        relu = is_op("relax.nn.relu")(wildcard())
+        exp = is_op("relax.exp")(wildcard())
+        relu ^ exp
+
+    def rewrite(matched: Any, values: Any) -> Any:
+        return {matched[exp]: R.cos(values[matched[relu]].args[0])}
+
+    made = rewrite_bindings(ctx, rewrite, forked)
+    assert "R.cos(x)" in repr(made)
+    assert "R.exp" not in repr(made)
+
+
+def test_rules_written_as_functions() -> None:
+    @R.rewriter
+    class Doubled:
+        @R.function
+        def pattern(x: R.Tensor(("n", 3), "float32")):
+            return R.add(x, x)
+
+        @R.function
+        def replacement(x: R.Tensor(("n", 3), "float32")):
+            y = R.multiply(x, R.const(2.0, "float32"))
+            return y
+
+    assert isinstance(Doubled, PatternMatchingRewriter)
+    made = Doubled(chain)
+    assert "R.multiply" in repr(made)
+    same_values(value_of(made, (2, 3), (2, 3)), value_of(chain, (2, 3), (2, 3)))
+    other = PatternMatchingRewriter.from_pattern(
+        is_op("relax.exp")(wildcard()), lambda expr, found: R.sin(expr.args[0])
+    )
+    both = (Doubled | other)(relax_module(chain))["main"]
+    assert "R.sin" in repr(both)
+    assert "R.multiply" in repr(both)
+
+
+def test_annotations_of_rules_are_checked() -> None:
+    @R.rewriter
+    class Wide:
+        @R.function
+        def pattern(x: R.Tensor(("n", 4), "float32")):
+            return R.add(x, x)
+
+        @R.function
+        def replacement(x: R.Tensor(("n", 4), "float32")):
+            return x
+
+    assert Wide(chain) is chain
+
+
+def test_rules_with_several_results() -> None:
+    @R.rewriter
+    class Both:
+        @R.function
+        def pattern(x: R.Tensor(("n", 3), "float32")):
+            a = R.exp(x)
+            b = R.sin(x)
+            return (a, b)
+
+        @R.function
+        def replacement(x: R.Tensor(("n", 3), "float32")):
+            a = R.cos(x)
+            b = R.tan(x)
+            return (a, b)
+
+    text = repr(Both(forked))
+    assert "R.cos(a)" in text
+    assert "R.tan(a)" in text
+    assert "R.sin" not in text
+
+
+def test_the_usual_fused_pattern() -> None:
+    pattern = make_fused_bias_activation_pattern("relax.matmul", with_bias=True, activation="relax.nn.relu")
+    x = relax.Var("x", relax.TensorStructInfo([2, 2], "float32"))
+    assert pattern.match(R.nn.relu(R.add(R.matmul(x, x), x)))
+    assert not pattern.match(R.nn.relu(R.matmul(x, x)))
