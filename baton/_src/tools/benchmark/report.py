@@ -14,8 +14,8 @@ from baton._src.ir.cpu import model_name
 from baton._src.tools.benchmark.footprint import Footprint
 from baton._src.tools.benchmark.rounds import Comparison
 
-_MEMORY = """Each model in a fresh process, nothing cached: seconds until its first result is there; resident memory beyond
-the process before, at the peak of loading / at the peak of a run."""
+_MEMORY = """Each model in a fresh process, nothing cached: seconds until its first result is there; resident memory
+beyond the process before, at the peak of loading / at the peak of a run."""
 
 
 def seconds_text(seconds: float) -> str:
