@@ -49,10 +49,18 @@ def write_arrays(path: Path, arrays: Mapping[str, AnyArray]) -> None:
 def made_up(inputs: Sequence[Any], sizes: Mapping[str, int], seed: int = 0) -> dict[str, AnyArray]:
     """Random arrays for a model's inputs; `sizes` gives symbolic dims their numbers (default 1)."""
     random = np.random.default_rng(seed)
-    return {spec.name: _random(random, spec.dtype, _numbers(spec.shape, sizes)) for spec in inputs}
+    known = {str(d) for spec in inputs for d in spec.shape or () if not isinstance(d, int)}
+    for name in sizes:
+        if name not in known:
+            help = f"there are: {', '.join(sorted(known))}" if known else "all its dims are numbers"
+            raise fail("option", f"the model has no dim {name!r}", help=help)
+    return {spec.name: _random(random, spec.dtype, _numbers(spec, sizes)) for spec in inputs}
 
 
-def _numbers(shape: Sequence[Any], sizes: Mapping[str, int]) -> tuple[int, ...]:
+def _numbers(spec: Any, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    shape = spec.shape
+    if shape is None:
+        raise fail("option", f"the rank of input {spec.name!r} is not known", help="give --input FILE")
     return tuple(d if isinstance(d, int) else sizes.get(str(d), 1) for d in shape)
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -38,8 +41,29 @@ def guarded(command: F) -> F:
             raise typer.Exit(USER_ERROR) from error
         except (BrokenPipeError, KeyboardInterrupt) as error:
             raise typer.Exit(130) from error
+        except OSError as error:
+            ERR.print(_coloured(f"error[file]: {error}"))
+            raise typer.Exit(USER_ERROR) from error
+        except MemoryError as error:
+            ERR.print(_coloured(f"error[memory]: not enough memory: {error}"))
+            raise typer.Exit(USER_ERROR) from error
+        except (typer.Exit, typer.Abort, typer.BadParameter):
+            raise
+        except Exception as error:
+            _report_bug(error)
+            raise typer.Exit(INTERNAL_ERROR) from error
 
     return run  # type: ignore[return-value]
+
+
+def _report_bug(error: Exception) -> None:
+    """Anything unforeseen is a bug of baton's: say where, in two lines; the traceback on request."""
+    if os.environ.get("BATON_TRACEBACK"):
+        raise error
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{os.path.basename(last.filename)}:{last.lineno}"
+    ERR.print(Text(f"internal error: {type(error).__name__}: {error} ({place})", style="bold red"))
+    ERR.print("  help: this is a bug of baton; BATON_TRACEBACK=1 shows where it happened", markup=False)
 
 
 def _coloured(message: str) -> Text:
@@ -49,6 +73,11 @@ def _coloured(message: str) -> Text:
     text.highlight_regex(r"(?m)^ +help:", "bold cyan")
     text.highlight_regex(r"\^+", "bold red")
     return text
+
+
+def print_json(facts: Any) -> None:
+    """`facts` on standard output, for programs."""
+    OUT.print(json.dumps(facts, indent=2), markup=False)
 
 
 @contextmanager

@@ -6,30 +6,40 @@ import importlib
 import os
 import platform
 from importlib import metadata
+from typing import Annotated
 
+import typer
 from rich.table import Table
 
 from baton._src.codegen.llvm.cache import CacheOptions
 from baton._src.ir.cpu import host_cpu, model_name
 from baton._src.runtime.threads import default_num_threads
-from baton._src.tools.console import OUT, guarded
+from baton._src.tools.console import OUT, guarded, print_json
 
 PACKAGES = ("baton", "numpy", "llvmlite", "apache-tvm-ffi", "ml_dtypes", "onnx", "onnxruntime", "openvino", "torch")
 
 
 @guarded
-def doctor() -> None:
+def doctor(
+    json: Annotated[bool, typer.Option("--json", help="print JSON instead of a table")] = False,
+) -> None:
     """Print processor features, threads, versions and the cache."""
     cpu = host_cpu()
-    table = Table("what", "value", show_header=False)
-    table.add_row("system", f"{platform.system()} {platform.machine()}, Python {platform.python_version()}")
-    table.add_row("processor", f"{model_name()}, {os.cpu_count()} cores, vectors of {cpu.vector_bits} bits")
-    table.add_row("threads", str(default_num_threads()))
-    for package in PACKAGES:
-        table.add_row(package, _version(package))
+    facts = {
+        "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+        "processor": f"{model_name()}, {os.cpu_count()} cores, vectors of {cpu.vector_bits} bits",
+        "threads": str(default_num_threads()),
+        **{package: _version(package) for package in PACKAGES},
+    }
     binding = importlib.import_module("llvmlite.binding")
-    table.add_row("LLVM", ".".join(str(n) for n in binding.llvm_version_info))
-    table.add_row("cache", _cache_text(CacheOptions.from_environment()))
+    facts["LLVM"] = ".".join(str(n) for n in binding.llvm_version_info)
+    facts["cache"] = _cache_text(CacheOptions.from_environment())
+    if json:
+        print_json(facts)
+        return
+    table = Table("what", "value", show_header=False)
+    for name, value in facts.items():
+        table.add_row(name, value)
     OUT.print(table)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
+from baton._src.driver.model import Model
 from baton._src.driver.open_model import open_model
-from baton._src.tools.console import OUT, guarded, progress
+from baton._src.tools.console import OUT, guarded, print_json, progress
 
 
 @guarded
@@ -18,6 +19,7 @@ def inspect(
     stage: Annotated[str, typer.Option(help="print the program at this stage; `list` names them")] = "",
     kernels: Annotated[bool, typer.Option("--kernels", help="list the kernels")] = False,
     memory: Annotated[bool, typer.Option("--memory", help="print the memory plan")] = False,
+    json: Annotated[bool, typer.Option("--json", help="print inputs, outputs and kernels as JSON")] = False,
 ) -> None:
     """Show what MODEL is and what became of it."""
     with progress():
@@ -27,6 +29,9 @@ def inspect(
         return
     if stage:
         OUT.print(opened.stage(stage), markup=False)
+        return
+    if json:
+        print_json(_facts(opened))
         return
     _signature(opened)
     if kernels:
@@ -38,9 +43,22 @@ def inspect(
         OUT.print(opened.memory_plan, markup=False)
 
 
-def _signature(opened: object) -> None:
+def _facts(opened: Model) -> dict[str, Any]:
+    specs = {
+        kind: [{"name": s.name, "dtype": str(s.dtype), "shape": s.shape} for s in found]
+        for kind, found in (("inputs", opened.inputs), ("outputs", opened.outputs))
+    }
+    kernels = [{"name": k.name, "calls": k.calls, "summary": k.summary} for k in opened.kernels]
+    return {**specs, "kernels": kernels}
+
+
+def _signature(opened: Model) -> None:
     table = Table("", "name", "dtype", "shape")
     for kind in ("inputs", "outputs"):
         for spec in getattr(opened, kind):
-            table.add_row(kind[:-1], spec.name, str(spec.dtype), "(" + ", ".join(str(d) for d in spec.shape) + ")")
+            table.add_row(kind[:-1], spec.name, str(spec.dtype), _shape_text(spec.shape))
     OUT.print(table)
+
+
+def _shape_text(shape: tuple[int | str, ...] | None) -> str:
+    return "unknown rank" if shape is None else f"({', '.join(str(d) for d in shape)})"

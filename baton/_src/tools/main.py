@@ -1,24 +1,64 @@
-"""The command `baton`: its verbs."""
+"""The command `baton`: its verbs. A verb's module is imported when the verb is used, so that help comes at once."""
 
 from __future__ import annotations
 
-import typer
+import importlib
+from dataclasses import dataclass
+from typing import Any
 
-from baton._src.tools.bench import bench
-from baton._src.tools.compile_ import compile_
-from baton._src.tools.doctor import doctor
-from baton._src.tools.inspect_ import inspect
-from baton._src.tools.run import run
+import typer
+from typer.core import TyperGroup
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A command: its name, the module and function that do it, and the line that `baton --help` shows."""
+
+    name: str
+    module: str
+    function: str
+    help: str
+
+
+VERBS = (
+    Verb("compile", "compile_", "compile_", "Compile MODEL for this machine and write an artifact."),
+    Verb("run", "run", "run", "Run MODEL on inputs from a file and print (or write) its outputs."),
+    Verb("bench", "bench", "bench", "Measure MODEL in interleaved rounds and print medians and ratios."),
+    Verb("inspect", "inspect_", "inspect", "Show what MODEL is and what became of it."),
+    Verb("doctor", "doctor", "doctor", "Print processor features, threads, versions and the cache."),
+)
+
+
+class VerbGroup(TyperGroup):
+    """Lists verbs from the table; loads the one that is called."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        verb = next((v for v in VERBS if v.name == name), None)
+        return name, command if verb is None else load(verb), rest
+
+
+def load(verb: Verb) -> Any:
+    """The real command of a verb."""
+    module = importlib.import_module(f"baton._src.tools.{verb.module}")
+    single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    single.command(verb.name)(getattr(module, verb.function))
+    return typer.main.get_command(single)
+
 
 app = typer.Typer(
     name="baton",
+    cls=VerbGroup,
     help="Compile deep-learning models (ONNX, Relay, Relax) to native code and run them.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-app.command("compile")(compile_)
-app.command("run")(run)
-app.command("bench")(bench)
-app.command("inspect")(inspect)
-app.command("doctor")(doctor)
+
+
+def _listed() -> None:
+    """Stands in the list of commands; `VerbGroup` puts the real command in its place."""
+
+
+for _verb in VERBS:
+    app.command(_verb.name, help=_verb.help)(_listed)

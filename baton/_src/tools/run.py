@@ -10,7 +10,7 @@ from rich.table import Table
 
 from baton._src.driver.open_model import open_model
 from baton._src.tools.arrays import made_up, parse_sizes, read_arrays, write_arrays
-from baton._src.tools.console import OUT, guarded, progress
+from baton._src.tools.console import OUT, guarded, print_json, progress
 
 
 @guarded
@@ -22,6 +22,7 @@ def run(
     random: Annotated[bool, typer.Option("--random", help="make up the inputs")] = False,
     dim: Annotated[list[str] | None, typer.Option(help="size of a symbolic dim for --random: NAME=SIZE")] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="write the outputs (.npz)")] = None,
+    json: Annotated[bool, typer.Option("--json", help="print the outputs, whole, as JSON")] = False,
     threads: Annotated[int | None, typer.Option(help="how many threads; default: all cores")] = None,
 ) -> None:
     """Run MODEL on inputs from a file and print (or write) its outputs."""
@@ -35,8 +36,11 @@ def run(
     found = {spec.name: array for spec, array in zip(opened.outputs, outputs, strict=True)}
     if output is not None:
         write_arrays(output, found)
+    if json:
+        print_json({n: {"dtype": str(a.dtype), "shape": a.shape, "values": a.tolist()} for n, a in found.items()})
+        return
     table = Table("output", "shape", "dtype", "first values")
     for name, array in found.items():
-        values = ", ".join(f"{v:.5g}" for v in array.reshape(-1)[:6].tolist())
+        values = ", ".join(f"{v:.5g}" if isinstance(v, float) else str(v) for v in array.reshape(-1)[:6].tolist())
         table.add_row(name, str(array.shape), str(array.dtype), values + (", …" if array.size > 6 else ""))
     OUT.print(table)

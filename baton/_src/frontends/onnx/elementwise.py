@@ -224,10 +224,28 @@ def identity(node: OnnxNode) -> Value:
 
 def dropout(node: OnnxNode) -> list[Value]:
     """Inference: the data itself; the mask is all true."""
+    training = node.constant(2, "training_mode")
+    if training is not None and training.any():
+        ratio = node.constant(1, "ratio")
+        if ratio is None or float(ratio.reshape(-1)[0]) != 0.0:
+            node.fail("Dropout in training mode is not supported", help="export the model for inference")
     outputs = [node[0]]
     if len(node.outputs) > 1:
-        outputs.append(node.graph.call("equal", node[0], node[0]))
+        dims = node[0].shape
+        if dims is None:
+            node.fail("the shape must be known for the mask", code="onnx-dynamic")
+        outputs.append(node.graph.broadcast_to(node.graph.constant(np.array(True)), dims))
     return outputs
+
+
+def bit_cast(node: OnnxNode) -> Value:
+    """The same bits as another dtype of the same width."""
+    dtype = dtype_of(node.attr("to"), node.title)
+    if dtype == node[0].dtype:
+        return node[0]
+    if dtype.itemsize != node[0].dtype.itemsize or dtype.is_bool or node[0].dtype.is_bool:
+        node.fail(f"{node[0].dtype} cannot be read as {dtype}")
+    return node.graph.call("reinterpret", node[0], dtype=dtype)
 
 
 ELEMENTWISE: dict[str, Converter] = {
@@ -256,4 +274,5 @@ ELEMENTWISE: dict[str, Converter] = {
     "HardSwish": hard_swish, "Swish": swish, "Mish": mish, "Softplus": softplus, "Softsign": softsign,
     "ThresholdedRelu": thresholded_relu, "Shrink": shrink, "Gelu": gelu, "Reciprocal": reciprocal, "PRelu": prelu,
     "BitShift": bit_shift, "IsInf": is_inf, "Identity": identity, "Dropout": dropout,
+    "BitCast": bit_cast,
 }  # fmt: skip

@@ -99,9 +99,9 @@ def _bind_attributes(proto: Any, function: Any, given: Mapping[str, Any]) -> Any
 
 def _make_attribute(template: Any, content: Any) -> Any:
     made = type(template)()
-    made.name, made.type = template.name, template.type
+    made.name, made.type = template.name, template.type or _kind_of(content)
     fields = {1: "f", 2: "i", 3: "s", 6: "floats", 7: "ints", 8: "strings"}
-    field = fields.get(template.type)
+    field = fields.get(made.type)
     if field is None:
         raise fail("onnx-attribute", f"attribute {template.name!r} of a model function cannot be passed on")
     if field in ("floats", "ints", "strings"):
@@ -109,3 +109,22 @@ def _make_attribute(template: Any, content: Any) -> Any:
     else:
         setattr(made, field, content.encode() if isinstance(content, str) else content)
     return made
+
+
+def _kind_of(content: Any) -> int:
+    """ONNX's number for the type of an attribute that a body refers to without saying its type; 0 for none."""
+    match content:
+        case float():
+            return 1
+        case int():
+            return 2
+        case str():
+            return 3
+        case [float(), *_]:
+            return 6
+        case [int(), *_]:
+            return 7
+        case [str(), *_]:
+            return 8
+        case _:
+            return 0

@@ -101,12 +101,12 @@ class Importer:
         return self.values
 
     def _input_info(self, declared: Any) -> TensorInfo:
-        tensor = declared.type.tensor_type
-        if not declared.type.HasField("tensor_type"):
-            raise fail(
-                "onnx-input",
-                f"input {declared.name!r} is no tensor; sequences and optionals as inputs are not supported",
-            )
+        kind = declared.type
+        if kind.HasField("optional_type"):  # What is passed is there.
+            kind = kind.optional_type.elem_type
+        tensor = kind.tensor_type
+        if not kind.HasField("tensor_type"):
+            raise fail("onnx-input", f"input {declared.name!r} is no tensor; sequences as inputs are not supported")
         dtype = dtype_of(tensor.elem_type, f"input {declared.name!r}")
         if isinstance(self.dtype, Mapping):
             dtype = DataType(self.dtype.get(declared.name, dtype))

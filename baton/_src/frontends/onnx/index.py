@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.frontends.onnx.value import Value
 
@@ -75,8 +77,55 @@ def reverse_sequence(node: OnnxNode) -> Value:
     return node.graph.call("reverse_sequence", node[0], node[1], seq_axis=time, batch_axis=batch)
 
 
+def compress(node: OnnxNode) -> Value:
+    """The slices (elements, without an axis) whose condition holds; how many is known at run time."""
+    g, x, axis = node.graph, node[0], node.attr("axis")
+    places = g.call("squeeze", g.call("nonzero", node[1]), axis=(0,))
+    if axis is None:
+        x, axis = g.reshape(x, (-1,)), 0
+    rank = x.rank
+    return g.call("take", x, places, axis=int(axis) + rank if int(axis) < 0 else int(axis))
+
+
+def unique(node: OnnxNode) -> list[Value]:
+    """(values, first places, place of each element's value, counts)"""
+    g, x, axis = node.graph, node[0], node.attr("axis")
+    options: dict[str, bool | int] = {
+        "sorted": bool(node.attr("sorted", 1)),
+        "return_index": True,
+        "return_inverse": True,
+    }
+    if axis is not None:
+        options["axis"] = int(axis)
+    found = g.call_many("unique", x, return_counts=True, **options)
+    return [found[0], *(g.cast(v, "int64") for v in found[1:])]
+
+
+def tensor_scatter(node: OnnxNode) -> Value:
+    """The cache with `update` written along an axis from each row's own index on (`circular`: around the end)."""
+    g, cache, update = node.graph, node[0], node[1]
+    axis = node.axis(-2)
+    if cache.shape is None or update.shape is None:
+        node.fail("the shapes must be known", code="onnx-dynamic")
+    length, count, rank = cache.shape[axis], update.shape[axis], len(cache.shape)
+    if not isinstance(length, int) or not isinstance(count, int):
+        node.fail("the sizes of the axis must be known", code="onnx-dynamic")
+    start = node.optional(2) or g.broadcast_to(g.constant(0, "int64"), (cache.shape[0],))
+    column = [-1 if a == axis else 1 for a in range(rank)]
+    places = g.constant(np.arange(length, dtype=np.int64).reshape(column))
+    offset = g.call("subtract", places, g.cast(g.reshape(start, (-1,) + (1,) * (rank - 1)), "int64"))
+    if str(node.attr("mode", "linear")) == "circular":
+        offset = g.call("floor_mod", offset, g.scalar(length, offset))
+    low, high = g.scalar(0, offset), g.scalar(count, offset)
+    written = g.call("logical_and", g.call("greater_equal", offset, low), g.call("less", offset, high))
+    source = g.call("minimum", g.call("maximum", offset, low), g.scalar(count - 1, offset))
+    rows = g.call("gather_elements", update, g.broadcast_to(source, cache.shape), axis=axis)
+    return g.call("where", written, rows, cache)
+
+
 INDEX: dict[str, Converter] = {
     "Gather": gather, "GatherElements": gather_elements, "GatherND": gather_nd, "Scatter": scatter_elements,
     "ScatterElements": scatter_elements, "ScatterND": scatter_nd, "Where": where, "OneHot": one_hot,
-    "NonZero": non_zero, "ReverseSequence": reverse_sequence,
+    "NonZero": non_zero, "ReverseSequence": reverse_sequence, "Compress": compress, "Unique": unique,
+    "TensorScatter": tensor_scatter,
 }  # fmt: skip

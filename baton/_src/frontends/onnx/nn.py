@@ -91,24 +91,18 @@ def _transposed_padding(node: OnnxNode, window: Window) -> tuple[tuple[int, ...]
     return tuple(begins + ends), extra
 
 
-def max_pool(node: OnnxNode) -> list[Value]:
-    window = window_of(node, node.ints("kernel_shape") or ())
-    if len(node.outputs) > 1 and node.outputs[1]:
-        node.fail("the Indices output of MaxPool is not supported")
-    return [_pool(node, "max", window, {})]
-
-
 def average_pool(node: OnnxNode) -> Value:
     window = window_of(node, node.ints("kernel_shape") or ())
-    return _pool(node, "avg", window, {"count_include_pad": bool(node.attr("count_include_pad", 0))})
+    return pool(node, node[0], "avg", window, {"count_include_pad": bool(node.attr("count_include_pad", 0))})
 
 
-def _pool(node: OnnxNode, kind: str, window: Window, extra: dict[str, bool]) -> Value:
+def pool(node: OnnxNode, x: Value, kind: str, window: Window, extra: dict[str, bool]) -> Value:
+    """The pool of `kind` (`max`, `avg`) over `x`."""
     layouts = LAYOUTS.get(window.rank)
     if layouts is None:
         node.fail(f"pools over {window.rank} spatial axes are not supported")
     return node.graph.call(
-        f"nn.{kind}_pool{window.rank}d", node[0], pool_size=window.kernel, strides=window.strides,
+        f"nn.{kind}_pool{window.rank}d", x, pool_size=window.kernel, strides=window.strides,
         dilation=window.dilations, padding=window.padding, ceil_mode=bool(node.attr("ceil_mode", 0)),
         layout=layouts[0], **extra,
     )  # fmt: skip
@@ -124,12 +118,33 @@ def global_pool(op: str) -> Converter:
     return convert
 
 
-def batch_normalization(node: OnnxNode) -> Value:
-    if node.attr("training_mode", 0):
-        node.fail("BatchNormalization in training mode is not supported")
+def batch_normalization(node: OnnxNode) -> list[Value]:
     epsilon = float(node.attr("epsilon", 1e-5))
+    if node.attr("training_mode", 0):
+        return _batch_statistics(node, epsilon)
     operands = [node[i] for i in range(5)]
-    return node.graph.call_many("nn.batch_norm", *operands, axis=1, epsilon=epsilon)[0]
+    return [node.graph.call_many("nn.batch_norm", *operands, axis=1, epsilon=epsilon)[0]]
+
+
+def _batch_statistics(node: OnnxNode, epsilon: float) -> list[Value]:
+    """Training: normalised by the batch's own mean and variance, which the running ones move towards."""
+    g, x, momentum = node.graph, node[0], float(node.attr("momentum", 0.9))
+    rank = node.rank()
+    axes = tuple(a for a in range(rank) if a != 1)
+    scaled = _normalise(node, x, axes, epsilon)
+    shape = (1, -1) + (1,) * (rank - 2)
+    out = g.call("add", g.call("multiply", scaled, g.reshape(node[1], shape)), g.reshape(node[2], shape))
+    mean = g.call("mean", x, axis=axes, keepdims=True)
+    centred = g.call("subtract", x, mean)
+    variance = g.call("mean", g.call("multiply", centred, centred), axis=axes, keepdims=False)
+    batch = [g.call("squeeze", mean, axis=axes), variance]
+    return [out, *(_blend(node, node[i + 3], batch[i], momentum) for i in range(2))]
+
+
+def _blend(node: OnnxNode, old: Value, new: Value, momentum: float) -> Value:
+    g = node.graph
+    kept = g.call("multiply", old, g.scalar(momentum, old))
+    return g.call("add", kept, g.cast(g.call("multiply", new, g.scalar(1 - momentum, new)), old.dtype))
 
 
 def instance_normalization(node: OnnxNode) -> Value:
@@ -266,7 +281,7 @@ def lp_normalization(node: OnnxNode) -> Value:
 
 
 NN: dict[str, Converter] = {
-    "Conv": conv, "ConvTranspose": conv_transpose, "MaxPool": max_pool, "AveragePool": average_pool,
+    "Conv": conv, "ConvTranspose": conv_transpose, "AveragePool": average_pool,
     "GlobalAveragePool": global_pool("mean"), "GlobalMaxPool": global_pool("max"),
     "BatchNormalization": batch_normalization, "InstanceNormalization": instance_normalization,
     "LayerNormalization": layer_normalization, "RMSNormalization": rms_normalization,

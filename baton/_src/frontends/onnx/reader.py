@@ -61,9 +61,12 @@ def _parse(onnx: Any, content: bytes, name: str) -> Any:
 
 _DTYPES = {
     1: "float32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 9: "bool",
-    10: "float16", 11: "float64", 12: "uint32", 13: "uint64", 16: "bfloat16", 17: "float8_e4m3fn", 19: "float8_e5m2",
+    10: "float16", 11: "float64", 12: "uint32", 13: "uint64", 16: "bfloat16",
 }  # fmt: skip
-_NAMES = {8: "string", 14: "complex64", 15: "complex128", 21: "uint4", 22: "int4"}
+_NAMES = {
+    8: "string", 14: "complex64", 15: "complex128", 17: "float8_e4m3fn", 18: "float8_e4m3fnuz", 19: "float8_e5m2",
+    20: "float8_e5m2fnuz", 21: "uint4", 22: "int4", 23: "float4_e2m1", 24: "float8_e8m0", 25: "uint2", 26: "int2",
+}  # fmt: skip
 
 
 def dtype_of(elem_type: int, where: str) -> DataType:

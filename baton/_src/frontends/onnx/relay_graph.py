@@ -128,11 +128,13 @@ def from_onnx(
     dtype: Mapping[str, object] | object = None,
     opset: int | None = None,
     freeze_params: bool = True,
+    convert_config: Any = None,
 ) -> tuple[IRModule, dict[str, NDArray]]:
     """Import an ONNX model (`ModelProto`, bytes or path) as a Relay module with a function `main`, and its parameters.
 
     With `freeze_params` weights are constants of the module and the parameters are empty; otherwise they are arguments
-    behind the inputs, by their names in the model. Errors as for `relax.frontend.onnx.from_onnx`.
+    behind the inputs, by their names in the model. `convert_config` is accepted for scripts written for TVM; there is
+    one way to convert an operator. Errors as for `relax.frontend.onnx.from_onnx`.
     """
     proto, folder = read_model(model)
     language = RelayGraph()

@@ -159,7 +159,7 @@ def pad(node: OnnxNode) -> Value:
     if any(p < 0 for p in begins + ends):
         x = _crop(node, x, begins, ends)
         begins, ends = [max(p, 0) for p in begins], [max(p, 0) for p in ends]
-    mode = str(node.attr("mode", "constant"))
+    mode = {"wrap": "circular"}.get(str(node.attr("mode", "constant")), str(node.attr("mode", "constant")))
     widths = tuple(w for pair in zip(begins, ends, strict=True) for w in pair)
     fill = node.optional(2)
     number = float(node.attr("value", 0.0))
@@ -208,7 +208,15 @@ def depth_to_space(node: OnnxNode) -> Value:
 
 
 def space_to_depth(node: OnnxNode) -> Value:
-    return node.graph.call("nn.space_to_depth", node[0], block_size=int(node.attr("blocksize")), layout="NCHW")
+    g, x, block = node.graph, node[0], int(node.attr("blocksize"))
+    if str(node.attr("mode", "DCR")) == "DCR":
+        return g.call("nn.space_to_depth", x, block_size=block, layout="NCHW")
+    shape = x.shape
+    if shape is None or len(shape) != 4:
+        node.fail("the shape must be known and of rank 4", code="onnx-dynamic")
+    n, c, h, w = shape
+    parts = g.reshape(x, (n, c, h // block, block, w // block, block))
+    return g.reshape(g.transpose(parts, (0, 1, 3, 5, 2, 4)), (n, c * (block * block), h // block, w // block))
 
 
 def range_(node: OnnxNode) -> Value:

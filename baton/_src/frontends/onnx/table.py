@@ -8,11 +8,15 @@ from baton._src.frontends.onnx.index import INDEX
 from baton._src.frontends.onnx.matrix import MATRIX
 from baton._src.frontends.onnx.nn import NN
 from baton._src.frontends.onnx.node import Converter
+from baton._src.frontends.onnx.pooling import POOLING
 from baton._src.frontends.onnx.quantization import QUANTIZATION
+from baton._src.frontends.onnx.randomness import RANDOMNESS
 from baton._src.frontends.onnx.recurrent import RECURRENT
 from baton._src.frontends.onnx.reduction import REDUCTION
 from baton._src.frontends.onnx.resize import RESIZE
+from baton._src.frontends.onnx.sequences import SEQUENCES
 from baton._src.frontends.onnx.shape import SHAPE
+from baton._src.frontends.onnx.signal import SIGNAL
 
 CONVERTERS: dict[str, Converter] = {
     **ELEMENTWISE,
@@ -24,5 +28,9 @@ CONVERTERS: dict[str, Converter] = {
     **RECURRENT,
     **CONTROL,
     **RESIZE,
+    **POOLING,
+    **SIGNAL,
+    **RANDOMNESS,
+    **SEQUENCES,
     **QUANTIZATION,
 }

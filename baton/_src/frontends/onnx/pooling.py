@@ -1,0 +1,142 @@
+"""Pools beyond maximum and average: norms, places of maxima, and their inverses (unpooling, Col2Im)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from baton._src.frontends.onnx.nn import pool
+from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.frontends.onnx.value import Value
+from baton._src.frontends.onnx.windows import Window, window_of
+from baton._src.values.tensor import AnyArray
+
+
+def _sizes(node: OnnxNode, x: Value) -> tuple[int, ...]:
+    """All sizes of an operand, which must be known."""
+    shape = x.shape
+    if shape is None or not all(isinstance(d, int) for d in shape):
+        node.fail("the sizes must be known", code="onnx-dynamic")
+    return tuple(d for d in shape if isinstance(d, int))
+
+
+def lp_pool(node: OnnxNode) -> Value:
+    """The p-norm of each window: the mean of |x|**p times the window's size, to the power of 1/p."""
+    g, p = node.graph, float(node.attr("p", 2))
+    window = window_of(node, node.ints("kernel_shape") or ())
+    powered = _power(node, node[0], p)
+    mean = pool(node, powered, "avg", window, {"count_include_pad": True})
+    total = g.call("multiply", mean, g.scalar(math.prod(window.kernel), mean))
+    return g.call("power", total, g.scalar(1 / p, total))
+
+
+def _power(node: OnnxNode, x: Value, p: float) -> Value:
+    if p == 2:
+        return node.graph.call("multiply", x, x)
+    return node.graph.call("power", node.graph.call("abs", x), node.graph.scalar(p, x))
+
+
+def global_lp_pool(node: OnnxNode) -> Value:
+    g, p = node.graph, float(node.attr("p", 2))
+    total = g.call("sum", _power(node, node[0], p), axis=tuple(range(2, node.rank())), keepdims=True)
+    return g.call("power", total, g.scalar(1 / p, total))
+
+
+def max_pool(node: OnnxNode) -> list[Value]:
+    window = window_of(node, node.ints("kernel_shape") or ())
+    outputs = [pool(node, node[0], "max", window, {})]
+    if len(node.outputs) > 1 and node.outputs[1]:
+        outputs.append(_places_of_maxima(node, window, outputs[0]))
+    return outputs
+
+
+def _places_of_maxima(node: OnnxNode, window: Window, pooled: Value) -> Value:
+    """int64 indices into the flattened input, of the first maximum of each window."""
+    g, x = node.graph, node[0]
+    sizes, out = _sizes(node, x), _sizes(node, pooled)
+    places = _window_places(sizes[2:], out[2:], window)
+    inside = places >= 0
+    images, area = sizes[0] * sizes[1], math.prod(sizes[2:])
+    taken = g.call("take", g.reshape(x, (images, area)), g.constant(np.maximum(places, 0)), axis=1)
+    low = g.scalar(-np.inf if x.dtype.is_float else int(np.iinfo(x.dtype.numpy).min), x)
+    best = g.call("argmax", g.call("where", g.constant(inside), taken, low), axis=2, keepdims=True)
+    table = np.broadcast_to(_stored(places, sizes[2:], int(node.attr("storage_order", 0))), (images, *places.shape))
+    found = g.call("gather_elements", g.constant(np.ascontiguousarray(table)), g.cast(best, "int64"), axis=2)
+    base = g.constant(np.arange(images, dtype=np.int64).reshape(-1, 1, 1) * area)
+    return g.reshape(g.call("add", found, base), out)
+
+
+def _stored(places: AnyArray, spatial: tuple[int, ...], order: int) -> AnyArray:
+    """Row-major places, or (`storage_order=1`) column-major ones."""
+    if not order:
+        return places
+    unravelled = np.unravel_index(np.maximum(places, 0), spatial)
+    return np.asarray(np.ravel_multi_index(unravelled, spatial, order="F"), np.int64)
+
+
+def _window_places(spatial: tuple[int, ...], out: tuple[int, ...], window: Window) -> AnyArray:
+    """[windows, taps]: row-major places of the elements of each window; -1 in the padding."""
+    grids = []
+    for axis in range(window.rank):
+        starts = np.arange(out[axis]) * window.strides[axis] - window.padding[axis]
+        at = starts[:, None] + np.arange(window.kernel[axis])[None, :] * window.dilations[axis]
+        grids.append(np.where((at >= 0) & (at < spatial[axis]), at, -1))
+    found = np.zeros((1, 1), np.int64)
+    for axis, at in enumerate(grids):
+        both = found[:, None, :, None] * spatial[axis] + at[None, :, None, :]
+        bad = (found[:, None, :, None] < 0) | (at[None, :, None, :] < 0)
+        found = np.where(bad, -1, both).reshape(found.shape[0] * at.shape[0], -1)
+    return found.astype(np.int64)
+
+
+def max_unpool(node: OnnxNode) -> Value:
+    """Values go back to the places MaxPool noted; the rest is zero."""
+    g, x = node.graph, node[0]
+    sizes, kernel = _sizes(node, x), node.ints("kernel_shape") or ()
+    rank = len(kernel)
+    strides, pads = node.ints("strides") or (1,) * rank, node.ints("pads") or (0,) * (2 * rank)
+    plain = [
+        (sizes[i + 2] - 1) * strides[i] + kernel[i] - pads[i] - pads[i + rank] for i in range(rank)
+    ]  # fmt: skip
+    total = math.prod((*sizes[:2], *plain))
+    flat = g.call(
+        "scatter_elements", g.constant(np.zeros(total), x.dtype), g.reshape(node[1], (-1,)), g.reshape(x, (-1,)), axis=0
+    )
+    found = g.reshape(flat, (*sizes[:2], *plain))
+    wanted = node.constant(2, "output_shape")
+    if wanted is None:
+        return found
+    widths = [0] * 4 + [w for i in range(rank) for w in (0, int(wanted[i + 2]) - plain[i])]
+    return g.call("nn.pad", found, pad_width=tuple(widths), pad_value=0.0)
+
+
+def col2im(node: OnnxNode) -> Value:
+    """Columns [N, C * taps, windows] summed back into an image."""
+    g, x = node.graph, node[0]
+    image, block = node.ints("image_shape", 1) or (), node.ints("block_shape", 2) or ()
+    rank = len(image)
+    pads = node.ints("pads") or (0,) * (2 * rank)
+    window = Window(block, node.ints("strides") or (1,) * rank, node.ints("dilations") or (1,) * rank, pads)
+    out = tuple(
+        (image[i] + pads[i] + pads[i + rank] - (block[i] - 1) * window.dilations[i] - 1) // window.strides[i] + 1
+        for i in range(rank)
+    )
+    batch, columns, _ = _sizes(node, x)
+    taps, area = math.prod(block), math.prod(image)
+    images = batch * (columns // taps)
+    places = _window_places(image, out, window).T.reshape(-1)
+    # What lies in the padding is added to one place behind the image, and dropped.
+    target = np.broadcast_to(np.where(places < 0, area, places), (images, places.size))
+    zeros = g.constant(np.zeros((images, area + 1)), x.dtype)
+    columns_flat = g.reshape(x, (images, places.size))
+    summed = g.call(
+        "scatter_elements", zeros, g.constant(np.ascontiguousarray(target)), columns_flat, axis=1, reduction="add"
+    )
+    kept = g.call("strided_slice", summed, axes=(1,), begin=(0,), end=(area,), strides=(1,))
+    return g.reshape(kept, (batch, columns // taps, *image))
+
+
+POOLING: dict[str, Converter] = {
+    "MaxPool": max_pool, "LpPool": lp_pool, "GlobalLpPool": global_lp_pool, "MaxUnpool": max_unpool, "Col2Im": col2im,
+}  # fmt: skip

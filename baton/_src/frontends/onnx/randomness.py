@@ -1,0 +1,71 @@
+"""Random tensors. Their numbers follow from the seed (without one, from the node's name): every run gives the same."""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+
+from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.frontends.onnx.reader import dtype_of
+from baton._src.frontends.onnx.value import Value
+from baton._src.ops.random.threefry import threefry_key
+from baton._src.values.dtype import DataType
+
+
+def _key(node: OnnxNode) -> Value:
+    seed = node.attr("seed")
+    number = zlib.crc32(node.name.encode()) if seed is None else int(np.float32(seed).view(np.uint32))
+    return node.graph.constant(threefry_key(number))
+
+
+def _dtype(node: OnnxNode, otherwise: DataType) -> DataType:
+    return dtype_of(int(node.attr("dtype")), node.title) if node.attr("dtype") else otherwise
+
+
+def _draw(node: OnnxNode, op: str, shape: tuple[int, ...], dtype: DataType, a: float, b: float) -> Value:
+    g = node.graph
+    numbers = g.call_many(
+        op, _key(node), g.constant(a, "float32"), g.constant(b, "float32"), out_shape=shape, out_dtype="float32"
+    )
+    return g.cast(numbers[1], dtype)
+
+
+def _own_shape(node: OnnxNode) -> tuple[int, ...]:
+    return tuple(int(d) for d in node.attr("shape"))
+
+
+def _shape_of_operand(node: OnnxNode) -> tuple[int, ...]:
+    shape = node[0].shape
+    if shape is None or not all(isinstance(d, int) for d in shape):
+        node.fail("the shape must be known", code="onnx-dynamic")
+    return tuple(d for d in shape if isinstance(d, int))
+
+
+def random(op: str, names: tuple[str, str], defaults: tuple[float, float], like: bool) -> Converter:
+    """`random.uniform` or `random.normal` with its two parameters, in a shape of its own or that of the operand."""
+
+    def convert(node: OnnxNode) -> Value:
+        shape = _shape_of_operand(node) if like else _own_shape(node)
+        dtype = _dtype(node, node[0].dtype if like else DataType("float32"))
+        a, b = (float(node.attr(n, d)) for n, d in zip(names, defaults, strict=True))
+        return _draw(node, op, shape, dtype, a, b)
+
+    return convert
+
+
+def multinomial(node: OnnxNode) -> Value:
+    """Draws from each row's classes, whose logarithmic odds are given."""
+    g = node.graph
+    odds = g.call("nn.softmax", g.cast(node[0], "float32"), axis=-1)
+    drawn = g.call_many("random.multinomial", _key(node), odds, num_samples=int(node.attr("sample_size", 1)))
+    return g.cast(drawn[1], _dtype(node, DataType("int32")))
+
+
+UNIFORM = ("random.uniform", ("low", "high"), (0.0, 1.0))
+NORMAL = ("random.normal", ("mean", "scale"), (0.0, 1.0))
+RANDOMNESS: dict[str, Converter] = {
+    "RandomUniform": random(*UNIFORM, like=False), "RandomUniformLike": random(*UNIFORM, like=True),
+    "RandomNormal": random(*NORMAL, like=False), "RandomNormalLike": random(*NORMAL, like=True),
+    "Multinomial": multinomial,
+}  # fmt: skip

@@ -1,0 +1,111 @@
+"""Fourier transforms, as products with matrices made while importing. Lengths must be known."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.frontends.onnx.value import Value
+from baton._src.values.tensor import AnyArray
+
+MAX_LENGTH = 1 << 13
+"""A transform of length n costs an n x n matrix."""
+
+
+def dft(node: OnnxNode) -> Value:
+    """[..., length, ..., 1 or 2] to [..., length or length/2+1, ..., 2] (one real part when inverse and one-sided)."""
+    g, x, rank = node.graph, node[0], node.rank()
+    length = node.constant(1, "dft_length")
+    given = node.constant(2, "axis") if node.opset >= 20 else None
+    axis = int(given.reshape(-1)[0]) if given is not None else int(node.attr("axis", -2 if node.opset >= 20 else 1))
+    axis %= rank
+    size = None if x.shape is None else x.shape[axis]
+    if not isinstance(size, int):
+        node.fail("the length must be known", code="onnx-dynamic")
+    order = [a for a in range(rank - 1) if a != axis] + [axis, rank - 1]
+    back = [order.index(a) for a in range(rank)]
+    wanted = size if length is None else int(length.reshape(-1)[0])
+    one_sided, inverse = bool(node.attr("onesided", 0)), bool(node.attr("inverse", 0))
+    if one_sided and inverse and length is None:
+        wanted = 2 * (size - 1)
+    found = _transform(node, g.transpose(x, order), wanted, inverse, one_sided)
+    return g.transpose(found, back)
+
+
+def _transform(node: OnnxNode, x: Value, length: int, inverse: bool, one_sided: bool) -> Value:
+    """The transform of [..., size, 1 or 2] along its last but one axis, cut or padded with zeros to `length`."""
+    g, shape = node.graph, x.shape
+    assert shape is not None
+    size, parts = shape[-2], shape[-1]
+    assert isinstance(size, int)
+    if length > MAX_LENGTH:
+        node.fail(f"transforms of length {length} are not supported", help=f"at most {MAX_LENGTH}")
+    matrix = _matrix(length, inverse)
+    if inverse and one_sided:
+        real, imaginary = _from_half(matrix, length, size)
+    else:
+        rows = min(size, length)
+        columns = length // 2 + 1 if one_sided else length
+        real, imaginary = (np.zeros((size, columns)) for _ in range(2))
+        real[:rows], imaginary[:rows] = matrix.real[:rows, :columns], matrix.imag[:rows, :columns]
+    a = _part(node, x, 0)
+    out = [_times(node, a, real), _times(node, a, imaginary)]
+    if parts == 2:
+        b = _part(node, x, 1)
+        out[0] = g.call("subtract", out[0], _times(node, b, imaginary))
+        out[1] = g.call("add", out[1], _times(node, b, real))
+    return g.call("stack", tuple(out[:1] if inverse and one_sided else out), axis=len(shape) - 1)
+
+
+def _from_half(matrix: AnyArray, length: int, size: int) -> tuple[AnyArray, AnyArray]:
+    """What turns half a spectrum back into a real signal: the other half is its mirror image, conjugated."""
+    rows = min(size, length // 2 + 1)
+    real, imaginary = np.zeros((size, length)), np.zeros((size, length))
+    for k in range(rows):
+        twice = k > 0 and 2 * k != length
+        real[k] = matrix.real[k] * (2 if twice else 1)
+        imaginary[k] = matrix.imag[k] * (2 if twice else 1)
+    return real, imaginary
+
+
+def _matrix(length: int, inverse: bool) -> AnyArray:
+    at = np.arange(length)
+    angle = 2 * np.pi * ((at[:, None] * at[None, :]) % length) / length
+    found: AnyArray = np.exp((1j if inverse else -1j) * angle) / (length if inverse else 1)
+    return found
+
+
+def _part(node: OnnxNode, x: Value, index: int) -> Value:
+    return node.graph.call("take", x, node.graph.constant(index, "int64"), axis=x.rank - 1)
+
+
+def _times(node: OnnxNode, x: Value, matrix: AnyArray) -> Value:
+    return node.graph.call("matmul", x, node.graph.constant(matrix, x.dtype))
+
+
+def stft(node: OnnxNode) -> Value:
+    """[batch, length, 1 or 2] to [batch, frames, bins, 2]: the transform of overlapping frames."""
+    g, x = node.graph, node[0]
+    step_array, window, length_array = (
+        node.constant(1, "frame_step"),
+        node.optional(2),
+        node.constant(3, "frame_length"),
+    )
+    size = None if x.shape is None else x.shape[1]
+    if not isinstance(size, int) or x.shape is None or step_array is None:
+        node.fail("the signal's length must be known", code="onnx-dynamic")
+    step = int(step_array.reshape(-1)[0])
+    length = int(length_array.reshape(-1)[0]) if length_array is not None else None
+    if length is None:
+        extent = None if window is None or window.shape is None else window.shape[0]
+        if not isinstance(extent, int):
+            node.fail("neither frame_length nor a window of known length is given")
+        length = extent
+    starts = np.arange((size - length) // step + 1) * step
+    frames = g.call("take", x, g.constant((starts[:, None] + np.arange(length)[None, :]).astype(np.int64)), axis=1)
+    if window is not None:
+        frames = g.call("multiply", frames, g.reshape(window, (length, 1)))
+    return _transform(node, frames, length, inverse=False, one_sided=bool(node.attr("onesided", 1)))
+
+
+SIGNAL: dict[str, Converter] = {"DFT": dft, "STFT": stft}
