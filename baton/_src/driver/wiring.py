@@ -13,6 +13,7 @@ from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import Node
 from baton._src.ir.types import Constructor, Type
+from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.syntax import build_relax, build_relay, call_global
 from baton._src.relax import nodes as relax
 from baton._src.relax.struct_info import StructInfo
@@ -34,11 +35,17 @@ def wire() -> None:
         owner.build = staticmethod(build)
     # A plain function set on the class becomes a method: the callee is its first argument.
     GlobalVar.call = staticmethod(call_global)
+    Op.lookup = staticmethod(operator_named)
     Node.text = staticmethod(node_text)
     IRModule.as_function = staticmethod(lambda expr: relay.Function(free_vars(expr), expr))
     DFPattern.matching = staticmethod(match)
     DFPattern.rewriting = staticmethod(rewrite_with)
     DFPattern.partitioning = staticmethod(partition)
+
+
+def operator_named(name: str) -> Op:
+    """An operator of Relax (`relax.add`) or Relay (`add`)."""
+    return CATALOGUE.relax(name) if name.startswith("relax.") else CATALOGUE.relay(name)
 
 
 _RELAY = (relay.Expr, relay.Pattern, relay.Clause, Type, Constructor)

@@ -180,8 +180,16 @@ class Op(GraphExpr):
     `definition` is the `OpDef` (or TIR intrinsic) it stands for.
     """
 
+    lookup: ClassVar[Callable[[str], Op]]
+    """Finds an operator of any language by its full name; bound where the catalogue is known."""
+
     name: str
     definition: Any = note(kw_only=True, default=None)
+
+    @staticmethod
+    def get(op_name: str) -> Op:
+        """The operator of this name, always the same object; `DiagnosticError` (`op-unknown`) if there is none."""
+        return Op.lookup(op_name)
 
 
 @node
