@@ -1,0 +1,146 @@
+"""Direct convolutions over blocked channels: against the operators' meaning, with every access checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baton._src.codegen.llvm.jit import Machine, assembly
+from baton._src.codegen.llvm.module import module_texts
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.schedule import decide
+from baton._src.ops.builders import RELAX as R
+from baton._src.passes.pipelines import kernels
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.nodes import Var
+from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.te.prim_func import PrimFunc
+from baton._src.tir.expr import Var as TirVar
+from tests.codegen.native_run import HOST, build, call
+from tests.passes.relax.evaluate import evaluate
+
+OLD = Target("llvm -mcpu=x86-64")
+THREADS = Target("llvm -num-cores=4")
+
+
+def convolution(data: Any, kernel: Any, **attrs: Any) -> tuple[Any, PrimFunc]:
+    """(module, kernel) of relu(conv(x, w) + b + r), all operands parameters."""
+    bb = BlockBuilder()
+    x, w = Var("x", TensorStructInfo(list(data), "float32")), Var("w", TensorStructInfo(list(kernel), "float32"))
+    call_ = bb.normalize(R.nn.conv2d(x, w, **attrs))
+    shape = call_.struct_info.shape.values
+    b = Var("b", TensorStructInfo([1, shape[1], 1, 1, shape[4]], "float32"))
+    r = Var("r", TensorStructInfo(list(shape), "float32"))
+    with bb.function("main", [x, w, b, r]):
+        with bb.dataflow():
+            y = bb.emit(R.add(bb.emit(call_), b))
+            result = bb.emit_output(R.nn.relu(bb.emit(R.add(y, r))))
+        bb.emit_func_output(result)
+    module = bb.get()
+    done = module
+    for step in kernels():
+        done = step(done)
+    (func,) = [f for f in done.functions.values() if isinstance(f, PrimFunc)]
+    return module, func
+
+
+def check(data: Any, kernel: Any, target: Target = HOST, batch: int = 2, **attrs: Any) -> None:
+    """Schedule, compile with checks, call, compare."""
+    module, func = convolution(data, kernel, **attrs)
+    decision = decide(func, target)
+    assert decision.rule == "conv_blocked", decision.declined
+    rng = np.random.default_rng(0)
+
+    def array(info: Any) -> Any:
+        shape = [batch if isinstance(d, TirVar) else d.value for d in info.shape.values]
+        return rng.uniform(-1, 1, shape).astype("float32")
+
+    arguments = [array(p.struct_info) for p in module["main"].params]
+    expected = evaluate(module, "main", *arguments)
+    found = np.full_like(expected, np.nan)
+    assert call(build(decision.func, target, checked=True), decision.func, *arguments, found) is None
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+BLOCKED = {"data_layout": "NCHW16c", "kernel_layout": "OIHW16i16o", "out_layout": "NCHW16c"}
+GEOMETRIES = [
+    (3, {"padding": 1}),
+    (3, {"padding": 1, "strides": 2}),
+    (3, {"padding": (0, 1, 2, 1), "strides": (1, 2)}),
+    (3, {"padding": 2, "dilation": 2}),
+    (3, {}),
+    (1, {}),
+    (1, {"strides": 2}),
+    (1, {"padding": 1}),
+    (5, {"padding": 4}),
+]
+
+
+@pytest.mark.parametrize(("window", "geometry"), GEOMETRIES)
+def test_geometries(window: int, geometry: dict[str, Any]) -> None:
+    """Strides, dilation and padding (more on one side than the window reaches, too), on rows of an odd length."""
+    check((1, 2, 9, 17, 16), (3, 2, window, window, 16, 16), **BLOCKED, **geometry)
+
+
+@pytest.mark.parametrize(("width", "blocks"), [(1, 4), (7, 1), (13, 2), (15, 3), (29, 2), (43, 4)])
+def test_rows_and_blocks(width: int, blocks: int) -> None:
+    """Tiles at the edges of a row and between, one and more blocks of output channels."""
+    check((1, 1, 3, width, 16), (blocks, 1, 3, 3, 16, 16), **BLOCKED, padding=1)
+
+
+@pytest.mark.parametrize(("inner", "outer", "target"), [(8, 16, OLD), (16, 8, THREADS), (8, 8, HOST), (32, 4, HOST)])
+def test_blocks_of_other_sizes(inner: int, outer: int, target: Target) -> None:
+    layouts = {"data_layout": f"NCHW{inner}c", "kernel_layout": f"OIHW{inner}i{outer}o", "out_layout": f"NCHW{outer}c"}
+    check((1, 2, 6, 6, inner), (2, 2, 3, 3, inner, outer), target, padding=1, **layouts)
+
+
+@pytest.mark.parametrize(("window", "stride"), [(3, 1), (5, 2)])
+def test_depthwise(window: int, stride: int) -> None:
+    layouts = {"data_layout": "NCHW16c", "kernel_layout": "OIHW16o", "out_layout": "NCHW16c"}
+    geometry = {"padding": window // 2, "strides": stride, "groups": 48}
+    check((2, 3, 9, 20, 16), (3, 1, window, window, 16), **layouts, **geometry)
+
+
+@pytest.mark.parametrize(("window", "stride"), [(7, 2), (3, 1), (1, 1)])
+def test_plain_input(window: int, stride: int) -> None:
+    """The first layer of a network: few channels, not in blocks."""
+    layouts = {"data_layout": "NCHW", "kernel_layout": "OHWI16o", "out_layout": "NCHW16c"}
+    check((1, 3, 15, 18), (2, window, window, 3, 16), **layouts, padding=window // 2, strides=stride)
+
+
+@pytest.mark.parametrize(("window", "target"), [(1, THREADS), (3, HOST)])
+def test_symbolic_batch(window: int, target: Target) -> None:
+    kernel = (2, 2, window, window, 16, 16)
+    check((TirVar("n", "int64"), 2, 8, 8, 16), kernel, target, batch=3, **BLOCKED, padding=window // 2)
+
+
+def test_grouped_and_symbolic_maps_go_another_way() -> None:
+    """What the rule cannot read it declines."""
+    layouts = {"data_layout": "NCHW16c", "kernel_layout": "OIHW16i16o", "out_layout": "NCHW16c"}
+    for data in ((1, 2, 8, TirVar("w", "int64"), 16), (1, 2, TirVar("h", "int64"), 8, 16)):
+        _, func = convolution(data, (2, 2, 3, 3, 16, 16), **layouts, padding=1)
+        assert decide(func, HOST).rule != "conv_blocked"
+    _, func = convolution((1, 2, 8, 8, 16), (2, 1, 3, 3, 16, 16), **layouts, padding=1, groups=2)
+    assert decide(func, HOST).rule != "conv_blocked"
+
+
+@pytest.mark.skipif(HOST.vector_bits < 512, reason="reads AVX-512 assembly")
+@pytest.mark.parametrize("width", [7, 28])
+def test_sums_stay_in_registers(width: int) -> None:
+    """No vector goes to the stack while multiply-adds run: a spill there costs a third of the speed."""
+    _, func = convolution((1, 4, width, width, 16), (4, 4, 3, 3, 16, 16), **BLOCKED, padding=1)
+    texts, _ = module_texts({"f": decide(func, HOST).func}, HOST, False, 1)
+    lines = assembly(texts["f"], Machine.of(HOST)).splitlines()
+    bodies, body = [], []
+    for line in lines:
+        if line.startswith(".LBB"):
+            body = []
+        body.append(line)
+        if line.strip().startswith("j") and any("vfmadd231ps" in x for x in body):
+            bodies.append(body)
+            body = []
+    assert bodies
+    spilled = [x for b in bodies for x in b if "zmm" in x and "(%rsp)" in x]
+    assert not spilled, spilled[:3]
