@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,12 @@ from baton._src.driver.relax_build import Stages, relax_build
 from baton._src.driver.targets import chosen_target
 from baton._src.driver.wiring import wire
 from baton._src.ir.target import Target
-from baton._src.runtime.executable import load_executable
+from baton._src.runtime.executable import Executable, load_executable
 from baton._src.transform.context import PassContext
+from baton._src.values.tensor import NDArray
+
+_LARGE = 1 << 25
+"""Bytes of constants from which on their remains are collected at once."""
 
 
 def compile(
@@ -44,7 +49,20 @@ def compile(
     with PassContext(opt_level=opt_level):
         module, bound = read_program(model, shapes, params)
         executable = relax_build(module, found, bound, exec_mode=exec_mode, stages=stages)
+    del module, bound
+    _release_weights(executable)
     return Model(executable, num_threads=num_threads, stages=stages)
+
+
+def _release_weights(executable: Executable) -> None:
+    """Free what reading and compiling left of large weights now, not when Python's collector comes around to it.
+
+    Readers and IR refer to each other in cycles that hold the weights as they were in the file: as much again as the
+    model itself. Looking for them takes a tenth of a second, which small models are not worth.
+    """
+    size = sum(c.data.nbytes for c in executable.constants if isinstance(c, NDArray))
+    if size >= _LARGE:
+        gc.collect()
 
 
 def load(path: str | Path, num_threads: int | None = None) -> Model:

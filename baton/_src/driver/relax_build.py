@@ -33,7 +33,6 @@ class Stages:
 
     keep: bool = False
     modules: dict[str, IRModule] = field(default_factory=dict)
-    program: Program | None = None
     rules: dict[str, str] = field(default_factory=dict)
     """Which schedule rule made each kernel."""
 
@@ -72,7 +71,6 @@ def relax_build(
             module = bind_params(module, "main", params)
         module = optimize(module, found, pipeline, noted.note)
         program = lower_module(module, exec_mode == "compiled")
-        noted.program = program
         facts = {"target": str(found), "exec_mode": exec_mode, "signatures": signature_facts(module)}
         text = module_text(module)
         return attach_operators(emit_program(program, found, options, noted, ir_text=text, facts=facts), found)

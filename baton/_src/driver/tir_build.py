@@ -66,8 +66,9 @@ def build(
 ) -> KernelModule | Executable:
     """Compile a PrimFunc, a module of them, or `te` tensors (inputs and outputs, in the order they are passed).
 
-    Relax functions, and modules that contain any, are built by `relax_build` and give an `Executable`. A PrimFunc that was not scheduled by hand gets a schedule for the target. Raises `DiagnosticError` for kernels that
-    are not well-formed.
+    Relax functions, and modules that contain any, are built by `relax_build` and give an `Executable`. A PrimFunc that
+    was not scheduled by hand gets a schedule for the target. Raises `DiagnosticError` for kernels that are not
+    well-formed.
     """
     wire()
     found = chosen_target(args if target is None and isinstance(args, (str, Target)) else target)
