@@ -56,18 +56,25 @@ def seed(x: R.Tensor) -> R.Tensor:
 """
 
 
-@dataclass
+@dataclass(repr=False)
 class Program:
-    """A module with a public `main`, and what running it needs."""
+    """A module with a public `main`, and what running it needs. Tests `note` its text; its `repr` is short."""
 
     module: IRModule
     pure: bool
 
+    def __repr__(self) -> str:
+        return "<program>"
+
     @property
     def functions(self) -> FunctionTable:
-        """The packed functions it calls: `test.note` logs a shape, `test.inc` adds one in place."""
+        """The packed functions it calls, with nobody reading the log."""
+        return self.logging_functions([])
+
+    def logging_functions(self, log: list[Any]) -> FunctionTable:
+        """The packed functions it calls: `test.note` logs a tensor's contents, `test.inc` adds one in place."""
         table = FunctionTable()
-        table.register("test.note", lambda x: None)
+        table.register("test.note", lambda x: log.append(np.array(x.data)))
         table.register("test.inc", _increase)
         return table
 
@@ -158,7 +165,7 @@ class _Statements:
         if self.helpers:
             kinds.append(self._helper)
         if self.impure:
-            kinds += [self._effect, self._print]
+            kinds += [self._effect, self._mutate, self._note, self._print]
         self.draw(st.sampled_from(kinds))()
 
     def _add(self, expr: Any) -> None:
@@ -210,6 +217,13 @@ class _Statements:
         fresh = self.builder.emit(RELAX["add"](self.pick(), const(0.0)))
         self.builder.emit(call_packed("test.inc", fresh))
         self.pool.append(fresh)
+
+    def _mutate(self) -> None:
+        """Change any tensor in scope: all its aliases change, and what was computed of it before does not."""
+        self.builder.emit(call_packed("test.inc", self.pick()))
+
+    def _note(self) -> None:
+        self.builder.emit(call_packed("test.note", self.pick()))
 
     def _print(self) -> None:
         self.builder.emit(print_values(shape_of(self.pick()), format="shape {}"))

@@ -28,9 +28,9 @@ def is_impure_call(call: Call, pure_callees: frozenset[Any] = frozenset()) -> bo
 
 
 def allocates(call: Call) -> bool:
-    """Whether two equal calls give two different things (allocations), so that they must not be merged."""
+    """Whether two equal calls are two things (allocations, changes in place), so that they must not be merged."""
     definition = call.op.definition if isinstance(call.op, Op) else None
-    return bool(getattr(definition, "allocates", False) or getattr(definition, "stateful", False))
+    return any(getattr(definition, facet, False) for facet in ("allocates", "stateful", "writes_arguments"))
 
 
 def find_impure_call(expr: Any, own_name: Any = None) -> Call | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from baton._src.ir.expr import GlobalVar
+from baton._src.ir.expr import GlobalVar, GraphExpr
 from baton._src.ir.node import Node, init_field, node, part
 from baton._src.ir.types import Constructor, GlobalTypeVar, TypeData
 from baton._src.support.diagnostics import fail
@@ -33,6 +33,9 @@ class IRModule(Node):
     ) -> None:
         found: dict[GlobalVar, Any] = {}
         for key, function in (functions or {}).items():
+            if isinstance(function, GraphExpr) and not hasattr(function, "params"):
+                if not hasattr(function, "global_symbol"):
+                    raise fail("module-function", f"{key} is a {type(function).__name__}, not a function")
             found[GlobalVar(key) if isinstance(key, str) else key] = function
         names = [v.name_hint for v in found]
         if len(set(names)) != len(names):

@@ -137,7 +137,9 @@ class BlockBuilder:
         body = self.normalizer.atom(_as_expr(output))
         seq = SeqExpr(self.normalizer.frame.finish(), body)
         function = Function(given, seq, None, opened.pure, opened.attrs)
-        opened.result = self.add_func(self.normalizer.function(function), opened.name)
+        # The body's scope ends here: what its casts bound must not show in the result that is deduced (criterion 4).
+        with self.normalizer.outside_scope(given):
+            opened.result = self.add_func(self.normalizer.function(function), opened.name)
         return opened.result
 
     def add_func(self, func: Any, func_name: str) -> GlobalVar:

@@ -52,7 +52,10 @@ class Constant(Expr):
     data: NDArray
 
     def __init__(self, data: Any, struct_info: StructInfo | None = None, span: Span | None = None) -> None:
-        _init(self, span, struct_info, data=data if isinstance(data, NDArray) else array(data))
+        found = data if isinstance(data, NDArray) else array(data)
+        if found.data.dtype.kind in "USOMm":
+            raise fail("relax-api", f"a Constant holds numbers, got {data!r}", span=span)
+        _init(self, span, struct_info, data=found)
 
 
 @node
@@ -103,7 +106,11 @@ class TupleGetItem(Expr):
     index: int
 
     def __init__(self, tuple_value: Any, index: int, span: Span | None = None) -> None:
-        _init(self, span, tuple_value=tuple_value, index=int(index))
+        try:
+            position = operator.index(index)
+        except TypeError:
+            raise fail("relax-api", f"the index of a tuple's item is an integer, got {index!r}", span=span) from None
+        _init(self, span, tuple_value=tuple_value, index=position)
 
 
 @node
@@ -196,6 +203,9 @@ class If(Expr):
     false_branch: Any
 
     def __init__(self, cond: Any, true_branch: Any, false_branch: Any, span: Span | None = None) -> None:
+        for name, part_ in (("cond", cond), ("true_branch", true_branch), ("false_branch", false_branch)):
+            if part_ is None:
+                raise fail("relax-api", f"an If needs its {name}", span=span)
         _init(self, span, cond=cond, true_branch=true_branch, false_branch=false_branch)
 
 
@@ -215,6 +225,8 @@ class VarBinding(Binding):
     value: Any = part(kw_only=True)
 
     def __init__(self, var: Var, value: Any, span: Span | None = None) -> None:
+        if not isinstance(var, Var):
+            raise fail("relax-api", f"a binding binds a Var or DataflowVar, not a {type(var).__name__}", span=span)
         init_field(self, "var", var)
         init_field(self, "value", value)
         init_field(self, "span", span)
@@ -227,11 +239,28 @@ class MatchCast(Binding):
     value: Any = part(kw_only=True)
     struct_info: StructInfo = part(kw_only=True)
 
-    def __init__(self, var: Var, value: Any, struct_info: StructInfo, span: Span | None = None) -> None:
+    def __init__(self, var: Var | None, value: Any, struct_info: StructInfo, span: Span | None = None) -> None:
+        if struct_info is None:
+            raise fail("relax-api", "a MatchCast needs the struct_info to cast to", span=span)
+        if var is not None and not isinstance(var, Var):
+            raise fail("relax-api", f"a MatchCast binds a Var or DataflowVar, not a {type(var).__name__}", span=span)
         init_field(self, "var", var)
         init_field(self, "value", value)
         init_field(self, "struct_info", struct_info)
         init_field(self, "span", span)
+
+    @property
+    def place(self) -> str:
+        """What messages call the cast."""
+        return "match_cast" if self.var is None else f"match_cast to {self.var.name_hint}"
+
+
+def _checked_bindings(bindings: Any, span: Span | None) -> tuple[Binding, ...]:
+    found = tuple(bindings)
+    for item in found:
+        if not isinstance(item, Binding):
+            raise fail("relax-api", f"a block consists of bindings, got a {type(item).__name__}", span=span)
+    return found
 
 
 @node
@@ -242,7 +271,7 @@ class BindingBlock(Node):
     span: Span | None = note(kw_only=True, default=None)
 
     def __init__(self, bindings: Any, span: Span | None = None) -> None:
-        init_field(self, "bindings", tuple(bindings))
+        init_field(self, "bindings", _checked_bindings(bindings, span))
         init_field(self, "span", span)
 
 
@@ -251,7 +280,7 @@ class DataflowBlock(BindingBlock):
     """Bindings without effects and control flow; its DataflowVars end with it."""
 
     def __init__(self, bindings: Any, span: Span | None = None) -> None:
-        init_field(self, "bindings", tuple(bindings))
+        init_field(self, "bindings", _checked_bindings(bindings, span))
         init_field(self, "span", span)
 
 
@@ -263,7 +292,16 @@ class SeqExpr(Expr):
     body: Any
 
     def __init__(self, blocks: Any, body: Any, span: Span | None = None) -> None:
-        _init(self, span, blocks=tuple(blocks), body=body)
+        found = tuple(blocks)
+        for block in found:
+            if not isinstance(block, BindingBlock):
+                raise fail(
+                    "relax-api",
+                    f"a SeqExpr consists of binding blocks, got a {type(block).__name__}",
+                    span=span,
+                    help="put bindings into a BindingBlock or DataflowBlock",
+                )
+        _init(self, span, blocks=found, body=body)
 
 
 @node
@@ -281,7 +319,7 @@ class Function(Expr):
         params: Any,
         body: Any,
         ret_struct_info: StructInfo | None = None,
-        is_pure: bool = True,
+        is_pure: bool | None = True,
         attrs: Any = None,
         span: Span | None = None,
     ) -> None:
@@ -291,7 +329,7 @@ class Function(Expr):
             params=tuple(params),
             body=body,
             ret_struct_info=ret_struct_info,
-            is_pure=bool(is_pure),
+            is_pure=True if is_pure is None else bool(is_pure),
             attrs=dict(attrs or {}),
         )
 

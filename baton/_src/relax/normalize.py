@@ -95,6 +95,7 @@ class Normalizer:
         """The value of every variable bound so far."""
         self._names: dict[str, int] = {}
         self._shape_vars: list[TirVar] = []
+        self._scope_marks: list[int] = []
         self._defining: set[Var] = set()
 
     # ---------------------------------------------------------------------------------------------- entrances
@@ -135,12 +136,26 @@ class Normalizer:
     def scope(self, params: tuple[Var, ...] = ()) -> Iterator[None]:
         """A region with its own shape variables: those of `params`, and those of casts inside."""
         mark = len(self._shape_vars)
+        self._scope_marks.append(mark)
         self.define_params(params)
         try:
             yield
         finally:
+            self._scope_marks.pop()
             self.context.shape_scope.difference_update(self._shape_vars[mark:])
             del self._shape_vars[mark:]
+
+    @contextmanager
+    def outside_scope(self, params: tuple[Var, ...]) -> Iterator[None]:
+        """Within the innermost scope, a region that sees only the shape variables of `params` (and outer scopes')."""
+        scope, kept = self.context.shape_scope, set(self.context.shape_scope)
+        scope.difference_update(self._shape_vars[self._scope_marks[-1] :] if self._scope_marks else ())
+        for param in params:
+            scope.update(definable_tir_vars_in_struct_info(param.struct_info))
+        try:
+            yield
+        finally:
+            scope.update(kept)
 
     def define_params(self, params: tuple[Var, ...]) -> None:
         """Parameters without annotation are objects; their shape variables come into scope."""

@@ -38,6 +38,10 @@ class SpecialOp:
     validate: Validate | None = field(kw_only=True, default=None)
     allocates: bool = field(kw_only=True, default=False)
     """It returns new memory, so two equal calls are not one (TVM's TAllocator)."""
+    fresh_results: bool = field(kw_only=True, default=False)
+    """It only reads its arguments, and what it gives shares no memory with them, as with every `OpDef`."""
+    writes_arguments: bool = field(kw_only=True, default=False)
+    """It changes arguments in place (trusted that nobody else looks at them), so two equal calls are not one."""
     fusion: Fusion = Fusion.OPAQUE
     op: Op = field(init=False, repr=False)
 

@@ -56,6 +56,7 @@ class ShapeStructInfo(StructInfo):
         dims = None if values is None else tuple(as_dim(v) for v in values)
         if dims is not None and ndim not in (-1, len(dims)):
             raise fail("api", f"ShapeStructInfo: ndim {ndim} contradicts {len(dims)} values")
+        _check_ndim("ShapeStructInfo", ndim)
         init_field(self, "values", dims)
         init_field(self, "ndim", ndim if dims is None else len(dims))
         init_field(self, "span", span)
@@ -82,6 +83,7 @@ class TensorStructInfo(StructInfo):
         rank = _rank(found)
         if rank is not None and ndim not in (-1, rank):
             raise fail("api", f"TensorStructInfo: ndim {ndim} contradicts a shape of rank {rank}")
+        _check_ndim("TensorStructInfo", ndim)
         init_field(self, "shape", found)
         init_field(self, "dtype", DataType(dtype if dtype is not None else "void"))
         init_field(self, "vdevice", vdevice)
@@ -96,7 +98,7 @@ class TupleStructInfo(StructInfo):
     fields: tuple[StructInfo, ...] = part(kw_only=True)
 
     def __init__(self, fields: Any = (), span: Span | None = None) -> None:
-        init_field(self, "fields", tuple(fields))
+        init_field(self, "fields", _infos("a field of a TupleStructInfo", fields))
         init_field(self, "span", span)
 
 
@@ -117,7 +119,7 @@ class FuncStructInfo(StructInfo):
         derive_func: Any = None,
         span: Span | None = None,
     ) -> None:
-        init_field(self, "params", None if params is None else tuple(params))
+        init_field(self, "params", None if params is None else _infos("a parameter of a FuncStructInfo", params))
         init_field(self, "ret", ret if ret is not None else ObjectStructInfo())
         init_field(self, "purity", purity)
         init_field(self, "derive_func", derive_func)
@@ -127,6 +129,19 @@ class FuncStructInfo(StructInfo):
     def opaque_func(*, ret: StructInfo | None = None, derive_func: Any = None, purity: bool = False) -> FuncStructInfo:
         """The information of a packed function."""
         return FuncStructInfo(None, ret, purity, derive_func)
+
+
+def _check_ndim(what: str, ndim: int) -> None:
+    if ndim < -1:
+        raise fail("api", f"{what}: ndim {ndim} is no rank", help="-1 stands for an unknown rank")
+
+
+def _infos(what: str, infos: Any) -> tuple[StructInfo, ...]:
+    found = tuple(infos)
+    for info in found:
+        if not isinstance(info, StructInfo):
+            raise fail("api", f"{what} is a StructInfo, got a {type(info).__name__}")
+    return found
 
 
 def _rank(shape: Any) -> int | None:

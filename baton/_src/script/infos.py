@@ -24,6 +24,7 @@ from baton._src.relax.struct_info import (
 )
 from baton._src.support.diagnostics import fail
 from baton._src.values.dtype import VOID, DataType
+from baton._src.values.packed_func import PROCESS_FUNCTIONS
 
 DERIVE_FUNCS: dict[str, Callable[..., Any]] = {
     "default_derive": default_derive,
@@ -164,10 +165,14 @@ def _callable(
 def _derive(said: Any) -> Any:
     if not isinstance(said, str):
         return said
-    found = DERIVE_FUNCS.get(said)
+    found = DERIVE_FUNCS.get(said) or PROCESS_FUNCTIONS.get(said)
     if found is None:
         known = ", ".join(sorted(DERIVE_FUNCS))
-        raise fail("script-annotation", f"there is no derive_func named {said!r}", help=f"known are {known}")
+        raise fail(
+            "script-annotation",
+            f"there is no derive_func named {said!r}",
+            help=f"known are {known}, and every function made known by register_func",
+        )
     return found
 
 

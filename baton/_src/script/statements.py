@@ -30,7 +30,8 @@ from baton._src.script.evaluate import Evaluator
 from baton._src.script.infos import Scalars
 from baton._src.script.macros import Macro, bind_arguments
 from baton._src.script.options import Options, options_of
-from baton._src.script.syntax import KINDS, common_result, mentions, targets
+from baton._src.script.syntax import KINDS, Announced, common_result, mentions, targets
+from baton._src.support.diagnostics import DiagnosticError
 from baton._src.support.spans import Span
 from baton._src.tir.expr import Var as TirVar
 
@@ -56,6 +57,8 @@ class Statements:
         self.public_name: str | None = None
         self.outputs: dict[str, int] | None = None
         """Inside a dataflow block: the names that leave it, with the number of assignments to them still to come."""
+        self.announced: Announced | None = None
+        """The annotation of the variable that the next if binds, where it stands by itself."""
 
     # -------------------------------------------------------------------------------------------------- bodies
 
@@ -76,6 +79,8 @@ class Statements:
                 result = self._guarded_leaf(call.args[0] if call is not None else None, statement, result)
             else:
                 self._statement(statement)
+        if self.announced is not None:
+            self.reader.problems += self._unbound(self.announced).diagnostics
         if not returned and not self.reader.problems:
             self._problem("script-return", f"function {node.name} does not return anything", node.body[-1])
         return result
@@ -106,11 +111,16 @@ class Statements:
         self.reader.guarded(lambda: self._run(node), node, targets(node))
 
     def _run(self, node: ast.stmt) -> None:
+        if self.announced is not None and not isinstance(node, ast.If):
+            announced, self.announced = self.announced, None
+            raise self._unbound(announced)
         match node:
             case ast.Assign(targets=[target]):
                 self._assign(target, node.value, None, node)
             case ast.AnnAssign(value=ast.expr() as value):
                 self._assign(node.target, value, node.annotation, node)
+            case ast.AnnAssign(target=ast.Name()):
+                self._announce(node)
             case ast.Expr():
                 self._expression(node)
             case ast.If():
@@ -130,7 +140,7 @@ class Statements:
                 what = KINDS.get(type(node), type(node).__name__)
                 raise self._error("script-syntax", f"{what} has no meaning in a Relax function", node)
 
-    def _error(self, code: str, message: str, node: ast.AST, help: str | None = None) -> Exception:
+    def _error(self, code: str, message: str, node: ast.AST, help: str | None = None) -> DiagnosticError:
         return self.evaluator.error(code, message, node, help)
 
     def _marker_call(self, node: ast.AST, *wanted: markers.Marker) -> ast.Call | None:
@@ -259,7 +269,7 @@ class Statements:
         if target is not None:
             declared = None if annotation is None else self.evaluator.info(annotation)
             var = self._variable(target.id, declared, self.source.span(target))
-        self.normalizer.add_binding(MatchCast(var, found, info, self.source.span(call)))  # type: ignore[arg-type]
+        self.normalizer.add_binding(MatchCast(var, found, info, self.source.span(call)))
         if target is not None:
             self.environment.define(target.id, var)
 
@@ -317,15 +327,29 @@ class Statements:
             raise self._error("script-syntax", "an if needs an else branch", node, help="both branches give a value")
         cond = self._leaf(self.evaluator.expr(node.test))
         result = common_result(node)
+        announced, self.announced = self.announced, None
+        if announced is not None and announced.name != result:
+            raise self._unbound(announced)
         then = self._branch(node.body, result)
         other = self._branch(node.orelse, result)
         span = self.source.span(node.test)
         value = self.normalizer.expression(If(cond, then, other, span))
         name = result or "_"
-        var = self._variable(name, None, span)
+        var = self._variable(name, announced.info if announced is not None else None, span)
         self.normalizer.add_binding(VarBinding(var, value, span))
         if result is not None:
             self.environment.define(result, var)
+
+    def _announce(self, node: ast.AnnAssign) -> None:
+        """`y: annotation` before an if: what is known of the variable that both branches give."""
+        assert isinstance(node.target, ast.Name)
+        self.announced = Announced(node.target.id, self.evaluator.info(node.annotation), node)
+
+    def _unbound(self, announced: Announced) -> DiagnosticError:
+        return self._error(
+            "script-syntax", f"{announced.name} is annotated but gets no value", announced.node,
+            help="an annotation without a value stands right before the if that binds the name",
+        )  # fmt: skip
 
     def _branch(self, body: list[ast.stmt], result: str | None) -> SeqExpr:
         """One branch as a SeqExpr; it gives what its last statement assigns to `result`, or unit."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
+
+from baton._src.relax.struct_info import StructInfo
 
 KINDS: dict[type[ast.stmt], str] = {
     ast.For: "a for loop",
@@ -36,6 +39,15 @@ def targets(node: ast.stmt) -> list[str]:
             return [n for s in node.body for n in targets(s)]
         case _:
             return []
+
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """`name: info` by itself, before the if that binds the name."""
+
+    name: str
+    info: StructInfo
+    node: ast.AnnAssign
 
 
 def common_result(node: ast.If) -> str | None:

@@ -36,7 +36,10 @@ def evaluate(expr: PrimExpr, values: Mapping[Var, Any] | None = None) -> Any:
     for var, value in (values or {}).items():
         env[compiler.slots[var]] = value
     with compiler.running():
-        return run(env)
+        try:
+            return run(env)
+        except ZeroDivisionError:
+            raise fail("tir-zero", f"division by zero in {expr!r}") from None
 
 
 class ExprCompiler:

@@ -186,8 +186,8 @@ class FunctionLowering:
     def _barrier(self, binding: Binding) -> Task[Value]:
         """A binding that needs instructions of its own; nothing waits any more."""
         match binding:
-            case MatchCast(var=var, value=value, struct_info=info):
-                return self._match_cast(var, self.value(value), info)
+            case MatchCast(value=value):
+                return self._match_cast(binding, self.value(value))
             case VarBinding(var=var, value=If() as branch):
                 merged: Value = yield self._branch(branch, var)
                 return merged
@@ -234,7 +234,7 @@ class FunctionLowering:
         """Emit a cast as comparisons of dims, where that is enough: it need not wait for the value."""
         if self.program.checks_everything or self.scope.binds(binding.struct_info):
             return False
-        place = f"{self.name}: match_cast to {binding.var.name_hint}"
+        place = f"{self.name}: {binding.place}"
         found = cast_conditions(value, binding.struct_info, place)
         if found is None:
             return False
@@ -244,10 +244,10 @@ class FunctionLowering:
             self.scope.call("vm.builtin.check_dims", [self.scope.heap(), Data([self.scope.slot_names, pairs])])
         return True
 
-    def _match_cast(self, var: Var, value: Value, info: Any) -> Value:
-        register = self._cast(self.register(value), info, f"{self.name}: match_cast to {var.name_hint}")
-        self.scope.bind(info)
-        return InRegister(register, info)
+    def _match_cast(self, binding: MatchCast, value: Value) -> Value:
+        register = self._cast(self.register(value), binding.struct_info, f"{self.name}: {binding.place}")
+        self.scope.bind(binding.struct_info)
+        return InRegister(register, binding.struct_info)
 
     # ------------------------------------------------------------------------------------------- calls
 

@@ -139,7 +139,7 @@ def _conditions(
     if not set(tir_vars_in_struct_info(binding.struct_info)) <= bindable:
         return None
     name = function.attrs.get("global_symbol", "function")
-    return cast_conditions(source, binding.struct_info, f"{name}: match_cast to {binding.var.name_hint}")
+    return cast_conditions(source, binding.struct_info, f"{name}: {binding.place}")
 
 
 def _parameters_fit(function: Function) -> bool:

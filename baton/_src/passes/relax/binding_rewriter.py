@@ -15,6 +15,7 @@ every later use mean `expr`. `emit` puts a new binding before the present one. W
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby, pairwise
 from typing import Any
 
 from baton._src.ir.module import IRModule
@@ -152,6 +153,7 @@ class BindingRewriter:
         self._made, self.block = outer, outer_block
         body = self._use(seq.body)
         self.leave_sequence(seq)
+        blocks = _joined(blocks)
         if len(blocks) == len(seq.blocks) and all(a is b for a, b in zip(blocks, seq.blocks)):
             return seq if body is seq.body else seq.with_fields(body=body, struct_info_=body.struct_info_)
         return seq.with_fields(blocks=tuple(blocks), body=body, struct_info_=body.struct_info_)
@@ -184,6 +186,14 @@ class BindingRewriter:
         if isinstance(expr, Call) and not any(isinstance(a, Tuple) for a in expr.args):
             return rebuild(expr, self.replaced)
         return substitute(expr, self.replaced, notes=False)
+
+
+def _joined(blocks: list[BindingBlock]) -> list[BindingBlock]:
+    """Neighbours of one kind as one block, as normal form demands: what stood between them may be gone."""
+    if all(type(a) is not type(b) for a, b in pairwise(blocks)):
+        return blocks
+    groups = [list(group) for _, group in groupby(blocks, type)]
+    return [g[0] if len(g) == 1 else type(g[0])([b for block in g for b in block.bindings], g[0].span) for g in groups]
 
 
 class _Emitting(Normalizer):

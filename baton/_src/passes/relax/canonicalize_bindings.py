@@ -15,8 +15,10 @@ binding, and so does a match_cast that may fail or defines a shape variable.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from baton._src.analysis.exposure import Exposure
 from baton._src.ir.module import IRModule
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.same_info import same_info
@@ -52,12 +54,13 @@ class CanonicalizeBindings(FunctionPass):
     function_class = Function
 
     def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
-        return _Canonicalizer(module).function(function)
+        return _Canonicalizer(module, function).function(function)
 
 
 class _Canonicalizer(BindingRewriter):
-    def __init__(self, module: IRModule) -> None:
+    def __init__(self, module: IRModule, function: Function) -> None:
         super().__init__(module)
+        self.root = function
         self.promoted: dict[Var, Var] = {}
         """Variables of the block at work, and the outputs that take their place."""
 
@@ -92,6 +95,9 @@ class _Canonicalizer(BindingRewriter):
 
     def _visit_cast(self, binding: MatchCast) -> None:
         value = binding.value
+        if binding.var is None:
+            self.keep(binding)
+            return
         exact = isinstance(value, _LEAVES) and same_info(value.struct_info_, binding.struct_info)
         if exact and same_info(value.struct_info_, binding.var.struct_info_):
             if self._may_stand_for(binding.var, value):
@@ -103,7 +109,15 @@ class _Canonicalizer(BindingRewriter):
 
     def _may_stand_for(self, var: Var, value: Any) -> bool:
         """Whether uses of `var` may use `value`: what is visible outside a block is not replaced by what is not."""
+        if isinstance(value, Constant) and var in self.written:
+            return False  # each evaluation of a constant is a tensor of its own
         return isinstance(var, DataflowVar) or not isinstance(value, DataflowVar)
+
+    @cached_property
+    def written(self) -> Exposure | tuple[()]:
+        """The variables whose tensors a call with effects may write."""
+        exposure = Exposure(self.root)
+        return exposure if exposure.has_effects else ()
 
     def _simplified(self, value: Any) -> Any:
         if isinstance(value, TupleGetItem):

@@ -6,20 +6,23 @@
                                              R.output(gv)
                                          R.print(gv)
 
-Branches, inner functions and calls with effects end a run; runs shorter than `min_size` stay. Inside a block, variables
-nobody outside uses are DataflowVars.
+Branches, inner functions, recursive calls and calls with effects end a run; runs shorter than `min_size` stay. Inside
+a block, variables nobody outside uses are DataflowVars.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from baton._src.analysis.purity import is_impure_call
+from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import children, post_order
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.relax.check.recursion import detect_recursion
 from baton._src.relax.nodes import (
     Binding,
     BindingBlock,
@@ -45,7 +48,7 @@ class ConvertToDataflow(FunctionPass):
     min_size: int = 2
 
     def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
-        wrapped = _Wrapper(self.min_size).function(function)
+        wrapped = _Wrapper(self.min_size, function, module).function(function)
         return function if wrapped is function else _Renamer(_used_inside_only(wrapped)).function(wrapped)
 
 
@@ -60,16 +63,45 @@ class ToNonDataflow(FunctionPass):
 
 
 class _Wrapper(BindingRewriter):
-    def __init__(self, min_size: int) -> None:
+    def __init__(self, min_size: int, function: Function, module: IRModule) -> None:
         super().__init__()
         self.min_size = min_size
+        self.names = {
+            b.value: b.var for b in post_order(function) if isinstance(b, VarBinding) and isinstance(b.value, Function)
+        }
+        self.defining: list[Any] = []
+        """The variables of the local functions that are being rewritten, outermost first."""
+        self.root, self.module = function, module
+
+    @cached_property
+    def partners(self) -> frozenset[GlobalVar]:
+        """The global functions that this one is mutually recursive with, itself included."""
+        own = {v for v, f in self.module.functions.items() if f is self.root}
+        groups = (frozenset(group) for group in detect_recursion(self.module))
+        return next((group for group in groups if group & own), frozenset())
+
+    def enter_function(self, function: Function) -> None:
+        self.defining.append(self.names.get(function))
+
+    def leave_function(self, function: Function) -> Function:
+        self.defining.pop()
+        return function
+
+    def _fits(self, binding: Binding) -> bool:
+        """Whether a binding may stand in a dataflow block: pure, no control flow, no recursion (criterion 7)."""
+        if not _is_pure(binding):
+            return False
+        callee = getattr(binding.value, "op", None)
+        if isinstance(callee, GlobalVar):
+            return callee not in self.partners
+        return not isinstance(callee, Var) or callee not in self.defining
 
     def leave_block(self, block: BindingBlock, bindings: list[Binding]) -> Sequence[BindingBlock]:
         if isinstance(block, DataflowBlock) or not any(_is_pure(b) for b in bindings):
             return super().leave_block(block, bindings)
         runs: list[tuple[bool, list[Binding]]] = []
         for binding in bindings:
-            pure = _is_pure(binding)
+            pure = self._fits(binding)
             if not runs or runs[-1][0] is not pure:
                 runs.append((pure, []))
             runs[-1][1].append(binding)
@@ -101,7 +133,7 @@ def _used_inside_only(function: Function) -> set[Var]:
     blocks = [n for n in post_order(function) if isinstance(n, (BindingBlock, SeqExpr, If))]
     for block in blocks:
         if isinstance(block, DataflowBlock):
-            home.update((b.var, block) for b in block.bindings)
+            home.update((b.var, block) for b in block.bindings if b.var is not None)
     for block in blocks:
         uses = [n for n in post_order(block, below=_not_into_sequences) if isinstance(n, Var)]
         outside.update(v for v in uses if home.get(v) is not block)

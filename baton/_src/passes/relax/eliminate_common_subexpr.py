@@ -7,6 +7,9 @@
 Equal means: the same operator or function, equal attributes, the same operands in order. A binding serves the rest of
 its scope and the scopes inside. Calls with effects and allocations are left alone, and results that are known to
 differing extent. With `call_only` tuples and projections are left alone, too.
+
+Operators give fresh tensors, so where one may be written or seen to be a tensor of its own (`analysis.exposure`), it
+stays; and after a call with effects nothing computed before it can be relied on.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from baton._src.analysis.exposure import Exposure
 from baton._src.analysis.purity import allocates, is_impure_call
 from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
@@ -52,15 +56,28 @@ class EliminateCommonSubexpr(FunctionPass):
     call_only: bool = False
 
     def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
-        return _Merger(self.call_only).function(function)
+        return _Merger(self.call_only, Exposure(function)).function(function)
 
 
 class _Merger(BindingRewriter):
-    def __init__(self, call_only: bool) -> None:
+    def __init__(self, call_only: bool, exposure: Exposure) -> None:
         super().__init__()
         self.call_only = call_only
-        self.scopes: list[dict[Any, list[tuple[Any, Var]]]] = []
+        self.exposure = exposure
+        self.scopes: list[dict[Any, list[tuple[VarBinding, Var]]]] = []
         """What is bound by key, outer scopes first: one for each sequence, and one for the block at work in it."""
+        self.hidden: list[list[dict[Any, list[tuple[VarBinding, Var]]]]] = []
+        """The scopes around each function at work."""
+
+    def enter_function(self, function: Function) -> None:
+        """An inner function runs later, when a call with effects may have changed what the outer one computed from."""
+        self.hidden.append(self.scopes)
+        if self.exposure.has_effects:
+            self.scopes = []
+
+    def leave_function(self, function: Function) -> Function:
+        self.scopes = self.hidden.pop()
+        return function
 
     def enter_sequence(self, seq: SeqExpr) -> None:
         self.scopes.append({})
@@ -79,18 +96,23 @@ class _Merger(BindingRewriter):
 
     def visit_binding(self, binding: Binding) -> None:
         if not isinstance(binding, VarBinding) or not self._may_merge(binding.value):
+            if isinstance(binding.value, Call) and is_impure_call(binding.value):
+                for scope in self.scopes:
+                    scope.clear()
             self.keep(binding)
             return
         key = _key(binding.value)
         var = binding.var
-        for value, earlier in (entry for scope in self.scopes for entry in scope.get(key, ())):
-            if _same_value(value, binding.value) and same_info(earlier.struct_info_, var.struct_info_):
+        for kept, earlier in (entry for scope in self.scopes for entry in scope.get(key, ())):
+            if not self.exposure.may_share(kept, binding):
+                continue
+            if _same_value(kept.value, binding.value) and same_info(earlier.struct_info_, var.struct_info_):
                 if isinstance(earlier, DataflowVar) and not isinstance(var, DataflowVar):
                     self.keep(VarBinding(var, earlier, binding.span))  # an output of the block needs its own variable
                 else:
                     self.replace(var, earlier)
                 return
-        self.scopes[-1].setdefault(key, []).append((binding.value, var))
+        self.scopes[-1].setdefault(key, []).append((binding, var))
         self.keep(binding)
 
     def _may_merge(self, value: Any) -> bool:

@@ -19,7 +19,10 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import substitute, with_fresh_binders
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.dead_code_elimination import remove_unreachable
+from baton._src.passes.relax.same_info import same_info
+from baton._src.relax.check.dims import Answer
 from baton._src.relax.check.shape_map import map_parameters
+from baton._src.relax.check.subtype import is_subtype
 from baton._src.relax.nodes import (
     Binding,
     Call,
@@ -27,9 +30,12 @@ from baton._src.relax.nodes import (
     DataflowVar,
     Function,
     SeqExpr,
+    Tuple,
+    TupleGetItem,
     Var,
     VarBinding,
 )
+from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 
@@ -66,6 +72,7 @@ class _Inliner(BindingRewriter):
     def __init__(self, module: IRModule) -> None:
         super().__init__(module)
         self.bodies: dict[GlobalVar, Function] = {}
+        self.prover = Analyzer()
 
     def visit_binding(self, binding: Binding) -> None:
         value = binding.value if isinstance(binding, VarBinding) else None
@@ -75,9 +82,11 @@ class _Inliner(BindingRewriter):
             return
         assert isinstance(value, Call)
         body = self._body_for(function, value)
+        sharper = any(not same_info(p.struct_info_, a.struct_info_) for p, a in zip(function.params, value.args))
         for block in body.blocks:
             for inner in block.bindings:
-                self.keep(self._as_local(inner))
+                local = self._as_local(inner)
+                self.keep(self._sharpened(local) if sharper else local)
         self.keep(VarBinding(binding.var, self._use(body.body), binding.span))
 
     def _fits_here(self, body: SeqExpr) -> bool:
@@ -100,6 +109,19 @@ class _Inliner(BindingRewriter):
         new = kind(binding.var.name_hint, binding.var.struct_info_, binding.var.span)
         self.replace(binding.var, new)
         return binding.with_fields(var=new)
+
+    def _sharpened(self, binding: Binding) -> Binding:
+        """The binding with what is known now that its operands are the caller's, if that is more than before."""
+        value = binding.value if isinstance(binding, VarBinding) else None
+        if not isinstance(value, (Call, Tuple, TupleGetItem)) or value.struct_info_ is None:
+            return binding
+        anew = self.normalized(value.with_fields(struct_info_=None))
+        known = binding.var.struct_info_
+        if same_info(known, anew.struct_info_) or is_subtype(anew.struct_info_, known, self.prover) is not Answer.YES:
+            return binding
+        var = type(binding.var)(binding.var.name_hint, anew.struct_info_, binding.var.span)
+        self.replace(binding.var, var)
+        return VarBinding(var, anew, binding.span)
 
     def _renewed(self, binding: Any) -> Any:
         return binding.with_fields(value=substitute(binding.value, self.replaced, notes=False))

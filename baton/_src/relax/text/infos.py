@@ -111,4 +111,5 @@ def shape_tuple(dims: list[str]) -> str:
 
 def derive_name(function: Any) -> str:
     """How a derive_func is named in text."""
-    return str(getattr(function, "__name__", type(function).__name__))
+    name = getattr(function, "name", None) or getattr(function, "__name__", type(function).__name__)
+    return str(name)

@@ -16,6 +16,7 @@ from baton._src.ir.expr import GlobalVar, Op, PrimExpr
 from baton._src.ir.global_info import VDevice
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import Node
+from baton._src.ir.structural import structural_equal
 from baton._src.relax.check.variables import (
     definable_tir_vars_in_struct_info,
     tir_vars_in_struct_info,
@@ -263,6 +264,9 @@ class Printer:
         if isinstance(value, If):
             cond = yield self._value(value.cond)
             name = self.names.of(var, var.name_hint)
+            said, joined = var.struct_info_, value.struct_info_
+            if said is not None and joined is not None and not structural_equal(said, joined):
+                self._line(f"{name}{self._annotation(var)}")  # the annotation says something else than the join
             for keyword, branch in ((f"if {cond}:", value.true_branch), ("else:", value.false_branch)):
                 self._line(keyword)
                 self.indent += _INDENT

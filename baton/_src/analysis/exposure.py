@@ -1,0 +1,82 @@
+"""Which variables of a function hold tensors that somebody may write, or know under another name.
+
+Operators only read their operands and give fresh tensors, so a variable used by operators alone is nobody else's. What
+is handed to a function, a packed function or a closure, put into the result, or aliased by something that is, is
+*exposed*: a call with effects may write it, and that it is a tensor of its own can be seen (seed 001, Semantics).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.analysis.purity import is_impure_call
+from baton._src.ir.expr import Op
+from baton._src.ir.op_def import OpDef
+from baton._src.ir.traverse import post_order
+from baton._src.relax.nodes import Binding, Call, Function, If, MatchCast, SeqExpr, Tuple, TupleGetItem, Var, VarBinding
+from baton._src.relax.struct_info import PrimStructInfo, ShapeStructInfo
+
+
+class Exposure:
+    """Built once for a function; asked of its variables."""
+
+    def __init__(self, function: Function) -> None:
+        self.has_effects = False
+        """Whether the function, or one inside it, makes a call with effects."""
+        self._exposed: set[Any] = set()
+        self._sources: dict[Any, list[Any]] = {}
+        """The variables that a variable may be an alias of."""
+        found: list[Any] = []
+        for node in post_order(function):
+            if isinstance(node, Call):
+                self.has_effects = self.has_effects or is_impure_call(node)
+                if not gives_fresh_results(node):
+                    found += [v for arg in node.args for v in aliased(arg)]
+            elif isinstance(node, Function):
+                found += aliased(node.body)
+            elif isinstance(node, (VarBinding, MatchCast)):
+                self._sources[node.var] = aliased(node.value)
+        while found:
+            var = found.pop()
+            if var not in self._exposed:
+                self._exposed.add(var)
+                found += self._sources.get(var, ())
+
+    def __contains__(self, var: Any) -> bool:
+        return var in self._exposed
+
+    def may_share(self, kept: Binding, dropped: Binding) -> bool:
+        """Whether what computes one value twice may compute it once, both variables naming one tensor."""
+        assert isinstance(kept, VarBinding)
+        assert isinstance(dropped, VarBinding)
+        if not isinstance(kept.value, Call) or isinstance(kept.var.struct_info_, (ShapeStructInfo, PrimStructInfo)):
+            return True
+        first, second = kept.var in self, dropped.var in self
+        return not (first or second) if self.has_effects else not (first and second)
+
+
+def gives_fresh_results(call: Call) -> bool:
+    """Whether the call only reads its arguments, and what it gives shares no memory with them."""
+    definition = call.op.definition if isinstance(call.op, Op) else None
+    return isinstance(definition, OpDef) or bool(getattr(definition, "fresh_results", False))
+
+
+def aliased(expr: Any) -> list[Any]:
+    """The variables that the value of `expr` may share memory with, calls not looked into."""
+    found: list[Any] = []
+    todo = [expr]
+    while todo:
+        match todo.pop():
+            case Var() as var:
+                found.append(var)
+            case Tuple(fields=fields):
+                todo += fields
+            case TupleGetItem(tuple_value=whole):
+                todo.append(whole)
+            case SeqExpr(body=body):
+                todo.append(body)
+            case If(true_branch=then, false_branch=other):
+                todo += [then, other]
+            case _:
+                pass  # literals, and calls, which are judged where they stand
+    return found

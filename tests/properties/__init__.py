@@ -1,0 +1,1 @@
+"""Laws that hold for every program: checked on random ones."""

@@ -1,0 +1,89 @@
+"""What a program does when it is run: its value, what it printed and logged, and what became of its arguments.
+
+Two ways of running a program agree when their outcomes do; that is all a user can observe.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from baton._src.driver.relax_build import relax_build
+from baton._src.ir.module import IRModule
+from baton._src.relax.interpreter import Interpreter
+from baton._src.runtime.vm import VirtualMachine
+from baton._src.values.tensor import NDArray, array
+from tests.relax.strategies import Program
+
+TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True)
+class Run:
+    """Which run: the module (the program's own, or what passes made of it), the size of `n`, the inputs' seed."""
+
+    program: Program
+    module: IRModule
+    size: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Everything observable of a run."""
+
+    value: list[Any]
+    log: list[np.ndarray]
+    printed: str
+    arguments: list[np.ndarray]
+
+
+def interpreted(run: Run) -> Outcome:
+    """By the reference interpreter."""
+    return _observe(run, lambda functions: Interpreter(run.module, functions)["main"])
+
+
+def built(run: Run, exec_mode: str) -> Outcome:
+    """Compiled, and run by the virtual machine."""
+    executable = relax_build(run.module, exec_mode=exec_mode)
+    return _observe(run, lambda functions: VirtualMachine(executable, functions=functions)["main"])
+
+
+def _observe(run: Run, machine: Callable[[Any], Callable[..., Any]]) -> Outcome:
+    log: list[np.ndarray] = []
+    arguments = [array(a) for a in run.program.inputs(run.size, run.seed)]
+    with redirect_stdout(io.StringIO()) as printed:
+        value = machine(run.program.logging_functions(log))(*arguments)
+    return Outcome(_flat(value), log, printed.getvalue(), [a.numpy() for a in arguments])
+
+
+def _flat(value: Any) -> list[Any]:
+    """The leaves of a value, tensors as arrays."""
+    if isinstance(value, NDArray):
+        return [value.numpy()]
+    if type(value) is tuple:
+        return [leaf for item in value for leaf in _flat(item)]
+    return [value]
+
+
+def assert_agree(found: Outcome, expected: Outcome) -> None:
+    """Equal up to rounding; shapes, dtypes, text and order exactly."""
+    assert found.printed == expected.printed
+    _same("result", found.value, expected.value)
+    _same("log entry", found.log, expected.log)
+    _same("argument", found.arguments, expected.arguments)
+
+
+def _same(what: str, found: list[Any], expected: list[Any]) -> None:
+    assert len(found) == len(expected), f"{len(found)} {what}s instead of {len(expected)}"
+    for number, (a, b) in enumerate(zip(found, expected)):
+        if not isinstance(b, np.ndarray):
+            assert a == b, f"{what} {number}"
+            continue
+        assert (a.shape, a.dtype) == (b.shape, b.dtype), f"{what} {number}"
+        np.testing.assert_allclose(a, b, rtol=TOLERANCE, atol=TOLERANCE, err_msg=f"{what} {number}")

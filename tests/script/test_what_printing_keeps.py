@@ -1,0 +1,99 @@
+"""What used to get lost between printing and reading: annotations of branches, derivations of users, attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from baton._src.ir.structural import assert_structural_equal
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.nodes import Call, Function, If, Var
+from baton._src.relax.struct_info import FuncStructInfo, StructInfo
+from baton._src.relax.text.printer import script
+from baton._src.support.diagnostics import DiagnosticError
+from baton._src.values.packed_func import PROCESS_FUNCTIONS
+from tests.relax.build import RELAX, Ob, Ts, load
+
+
+@pytest.mark.rule("RELAX-SCRIPT-07")
+def test_the_annotation_of_what_a_branch_gives() -> None:
+    """It stands by itself before the if, where it says something else than the branches' join."""
+    text = """
+@R.function
+def main(x: R.Tensor((3,), "float32"), c: R.Tensor((), "bool")) -> R.Object:
+    y: R.Object
+    if c:
+        y = R.exp(x)
+    else:
+        y: R.Tensor(ndim=1)
+        if c:
+            y = R.add(x, x)
+        else:
+            y = x
+    return y
+"""
+    found: Any = load(text)
+    binding = found.body.blocks[0].bindings[0]
+    assert isinstance(binding.value, If)
+    assert_structural_equal(binding.var.struct_info, Ob)
+    printed = script(found)
+    assert "y: R.Tensor(ndim=1)\n" in printed
+    assert_structural_equal(load(printed), found)
+
+
+@pytest.mark.rule("RELAX-SCRIPT-07", rejects=True)
+@pytest.mark.parametrize("rest", ["z = x", "pass", "if c:\n        z = x\n    else:\n        z = x"])
+def test_an_annotation_without_value_needs_its_if(rest: str) -> None:
+    text = '@R.function\ndef main(x: R.Tensor((3,)), c: R.Tensor((), "bool")):\n    y: R.Object\n'
+    with pytest.raises(DiagnosticError, match="y is annotated but gets no value") as error:
+        load(f"{text}    {rest}\n    return x\n")
+    assert error.value.diagnostics[0].span is not None
+    assert error.value.diagnostics[0].span.line == 3
+
+
+@pytest.fixture
+def derivation() -> Iterator[str]:
+    """A registered derivation: the result is like the first argument."""
+    name = "test.like_first"
+
+    def like_first(call: Call, context: Any) -> StructInfo:
+        found: StructInfo = call.args[0].struct_info
+        return found
+
+    PROCESS_FUNCTIONS.register(name, like_first)
+    yield name
+    PROCESS_FUNCTIONS.remove(name)
+
+
+def test_derivations_are_found_by_their_registered_name(derivation: str) -> None:
+    text = f"""
+@R.function(pure=False)
+def main(x: R.Tensor((3,), "float32"), f: R.Callable(derive_func="{derivation}")) -> R.Tensor((3,), "float32"):
+    y = f(x)
+    return y
+"""
+    found: Any = load(text)
+    assert isinstance(found.params[1].struct_info, FuncStructInfo)
+    assert_structural_equal(found.body.body.struct_info, Ts((3,), "float32"))
+    printed = script(found)
+    assert f'derive_func="{derivation}"' in printed
+    assert_structural_equal(load(printed), found)
+
+
+def test_results_of_casts_do_not_leak_into_the_builder_s_functions() -> None:
+    """Criterion 4: what is deduced of the result mentions no variable that a cast inside has bound."""
+    builder = BlockBuilder()
+    x, y = Var("x", Ts(ndim=1, dtype="float32")), Var("y", Ts((4,), "float32"))
+    q = (
+        load('@R.function\ndef f(a: R.Tensor(("q",), "float32")):\n    return a\n')
+        .params[0]
+        .struct_info.shape.values[0]
+    )
+    with builder.function("main", [x, y]):
+        cast = builder.match_cast(x, Ts((q,), "float32"))
+        builder.emit_func_output(builder.emit(RELAX["exp"](cast)))
+    found = builder.get()["main"]
+    assert isinstance(found, Function)
+    assert_structural_equal(found.ret_struct_info, Ts(ndim=1, dtype="float32"))
