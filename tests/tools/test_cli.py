@@ -1,0 +1,234 @@
+"""The command line as users meet it: what it prints, its exit status; mistakes are diagnostics, not tracebacks."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from baton._src.tools.main import app
+
+ROOT = Path(__file__).parents[2]
+DIGITS = ROOT / "examples" / "digits" / "digits.onnx"
+POWER = ROOT / "examples" / "power.relay"
+SCRIPT = """
+from tvm.script import ir as I, relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", 4), "float32")) -> R.Tensor(("n", 4), "float32"):
+        with R.dataflow():
+            y: R.Tensor(("n", 4), "float32") = R.add(x, x)
+            R.output(y)
+        return y
+"""
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One cache for these tests, away from the user's."""
+    monkeypatch.setenv("BATON_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "cli-cache"))
+
+
+def baton(*args: object, status: int = 0) -> Any:
+    result = CliRunner().invoke(app, [str(a) for a in args])
+    assert result.exit_code == status, result.output
+    assert "Traceback" not in result.output
+    return result
+
+
+def refused(code: str, *args: object) -> str:
+    """The diagnostic, on standard error, of a command that ends with status 1."""
+    result = baton(*args, status=1)
+    assert result.stderr.startswith(f"error[{code}]"), result.stderr
+    assert not result.stdout
+    return str(result.stderr)
+
+
+@pytest.fixture(scope="module")
+def artifact(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("artifact") / "digits.baton"
+    baton("compile", DIGITS, "-o", path)
+    return path
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "double.py"
+    path.write_text(SCRIPT)
+    return path
+
+
+# ------------------------------------------------------------------------------------------ what works
+
+
+def test_model_and_artifact_give_the_same(artifact: Path, tmp_path: Path) -> None:
+    """`compile`, then `run` of the artifact: the outputs of the model itself."""
+    image = np.random.default_rng(0).random((3, 1, 8, 8), np.float32)
+    (spec,) = json.loads(baton("inspect", artifact, "--json").stdout)["inputs"]
+    np.savez(tmp_path / "in.npz", **{spec["name"]: image})
+    for model, name in ((DIGITS, "a.npz"), (artifact, "b.npz")):
+        baton("run", model, "--input", tmp_path / "in.npz", "--output", tmp_path / name)
+    a, b = (np.load(tmp_path / n) for n in ("a.npz", "b.npz"))
+    assert a.files == b.files
+    for name in a.files:
+        assert a[name].shape[0] == 3
+        np.testing.assert_array_equal(a[name], b[name])
+
+
+def test_relay_text_runs(tmp_path: Path) -> None:
+    np.savez(tmp_path / "in.npz", x=np.array([1, 2, 3], np.float32), n=np.int32(3))
+    found = json.loads(baton("run", POWER, "-i", tmp_path / "in.npz", "--json").stdout)
+    assert found["output_0"] == {"dtype": "float32", "shape": [3], "values": [1.0, 8.0, 27.0]}
+
+
+def test_tvmscript_runs_with_a_size_for_its_symbolic_dim(script: Path) -> None:
+    found = json.loads(baton("run", script, "--random", "--dim", "n=5", "--json").stdout)
+    assert found["output_0"]["shape"] == [5, 4]
+
+
+def test_one_array_file_serves_one_input(script: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.ones((2, 4), np.float32))
+    found = json.loads(baton("run", script, "-i", tmp_path / "x.npy", "--json").stdout)
+    assert found["output_0"]["values"] == [[2.0] * 4] * 2
+
+
+def test_inspect_shows_the_layers(script: Path) -> None:
+    assert "double.py" not in baton("inspect", script).stdout
+    stages = baton("inspect", script, "--stage", "list").stdout.split()
+    assert {"final", "bytecode"} <= set(stages)
+    for stage in stages:
+        assert baton("inspect", script, "--stage", stage).stdout.strip()
+    shown = baton("inspect", script, "--kernels", "--memory").stdout
+    assert "add" in shown
+
+
+def test_bench_prints_a_row_and_writes_what_it_measured(artifact: Path, tmp_path: Path) -> None:
+    shown = baton("bench", DIGITS, "--seconds", "0.1", "--dim", "n=1", "--json", tmp_path / "b.json").stdout
+    assert "digits" in shown
+    assert json.loads((tmp_path / "b.json").read_text())
+
+
+def test_doctor() -> None:
+    facts = json.loads(baton("doctor", "--json").stdout)
+    assert facts["LLVM"]
+    assert "cli-cache" in facts["cache"]
+
+
+def test_help_and_doctor_load_no_compiler() -> None:
+    """Help comes at once: neither it nor `doctor` imports the IRs, the operators or the passes."""
+    for arguments in (["--help"], ["doctor"]):
+        code = (
+            "import sys; from typer.testing import CliRunner; from baton._src.tools.main import app;"
+            f"r = CliRunner().invoke(app, {arguments!r}); assert r.exit_code == 0, r.output;"
+            "bad = [m for m in sys.modules if m.startswith('baton._src.') and m.split('.')[2] in "
+            "('relax', 'relay', 'tir', 'te', 'ops', 'passes', 'driver', 'lower')]; print(bad); sys.exit(bool(bad))"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+# ------------------------------------------------------------------------------------------- bad input
+
+
+def test_missing_files(tmp_path: Path) -> None:
+    for model in ("no.onnx", "no.relay", "no.py", "no.baton"):
+        assert model in refused("file-missing", "run", tmp_path / model, "--random")
+
+
+def test_unknown_kind_of_file(tmp_path: Path) -> None:
+    (tmp_path / "model.pt").write_text("hello")
+    assert ".onnx" in refused("model-kind", "run", tmp_path / "model.pt", "--random")
+
+
+@pytest.mark.parametrize("size", [0, 1, 100, 5000])
+def test_truncated_onnx(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "cut.onnx"
+    path.write_bytes(DIGITS.read_bytes()[:size])
+    assert "cut.onnx" in refused("onnx-file", "compile", path, "-o", tmp_path / "out.baton")
+    assert [p.name for p in tmp_path.iterdir()] == ["cut.onnx"]
+
+
+@pytest.mark.parametrize("change", ["cut", "flipped", "empty"])
+def test_corrupted_artifact(artifact: Path, tmp_path: Path, change: str) -> None:
+    content = bytearray(artifact.read_bytes())
+    path = tmp_path / "bad.baton"
+    if change == "flipped":
+        for i in range(2000, 2100):
+            content[i] ^= 255
+    path.write_bytes({"cut": content[: len(content) // 2], "empty": content[:4]}.get(change, content))
+    assert "bad.baton" in refused("executable-corrupt", "run", path, "--random")
+
+
+def test_inputs_that_do_not_fit(artifact: Path, tmp_path: Path) -> None:
+    """Wrong shapes, dtypes and names are told before anything runs; a near miss gets a suggestion."""
+    name = json.loads(baton("inspect", artifact, "--json").stdout)["inputs"][0]["name"]
+    path = tmp_path / "in.npz"
+    for array in (np.zeros((1, 1, 8, 9), np.float32), np.zeros((1, 1, 8, 8)), np.zeros((8, 8), np.float32)):
+        np.savez(path, **{name: array})
+        assert name in refused("value-mismatch", "run", artifact, "-i", path)
+    good = np.zeros((1, 1, 8, 8), np.float32)
+    np.savez(path, **{f"{name}s": good})
+    assert f"did you mean '{name}'" in refused("input-unknown", "run", artifact, "-i", path)
+    np.savez(path)
+    assert name in refused("input-missing", "run", artifact, "-i", path)
+    path.write_bytes(b"junk")
+    refused("input-file", "run", artifact, "-i", path)
+    refused("input-file", "run", artifact, "-i", tmp_path / "none.npz")
+
+
+def test_options_that_do_not_fit(script: Path) -> None:
+    assert "there are: n" in refused("option", "run", script, "--random", "--dim", "m=3")
+    refused("option", "run", script, "--random", "--dim", "n")
+    baton("run", script, status=2)
+
+
+def test_ill_typed_programs(tmp_path: Path) -> None:
+    """A type error and a syntax error, in both languages: the place, and nothing written."""
+    out = tmp_path / "out.baton"
+    wrong = SCRIPT.replace("R.add(x, x)", 'R.add(x, R.const([1.0, 2.0], "float32"))')
+    for name, text in (
+        ("a.py", wrong),
+        ("b.py", SCRIPT.replace("R.add(x, x)", "R.add(x, ")),
+        (
+            "c.relay",
+            '#[version = "0.0.5"]\ndef @main(%x: Tensor[(3), float32]) { add(%x, ones(shape=[4], dtype="float32")) }',
+        ),
+        ("d.relay", '#[version = "0.0.5"]\ndef @main(%x: Tensor[(3), float32]) { add(%x, '),
+    ):
+        (tmp_path / name).write_text(text)
+        result = baton("compile", tmp_path / name, "-o", out, status=1)
+        assert result.stderr.startswith("error["), result.stderr
+        assert not out.exists()
+
+
+def test_output_that_cannot_be_written(script: Path, tmp_path: Path) -> None:
+    """Nothing half-written stays behind, and what stood there before does."""
+    refused("file-missing", "compile", script, "-o", tmp_path / "none" / "x.baton")
+    folder = tmp_path / "taken"
+    folder.mkdir()
+    before = sorted(p.name for p in tmp_path.iterdir())
+    baton("compile", script, "-o", folder, status=1)
+    baton("run", script, "--random", "-o", folder, status=1)
+    assert sorted(p.name for p in tmp_path.iterdir()) == before
+
+
+def test_corrupted_cache_entries_are_rebuilt_silently(
+    script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BATON_CACHE_DIR", str(tmp_path / "cache"))
+    first = baton("run", script, "--random", "--json")
+    entries = [p for p in (tmp_path / "cache").rglob("*") if p.is_file()]
+    assert entries
+    for entry in entries:
+        entry.write_bytes(entry.read_bytes()[:40] + b"damage")
+    again = baton("run", script, "--random", "--json")
+    assert again.stdout == first.stdout
+    assert not again.stderr
