@@ -25,6 +25,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("ir.target", "Target"),
         **names("driver.tir_build", "build lower"),
         **submodules("baton", "alias arith contrib driver error frontend ir nd relax relay runtime script"),
-        **submodules("baton", "target te testing tir topi transform"),
+        **submodules("baton", "_ffi target te testing tir topi transform"),
+        "instrument": "baton.ir.instrument",
     },
 )

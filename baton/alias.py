@@ -3,7 +3,9 @@
     python -m baton.alias script.py [arguments]
 
 or, from Python, before the first `import tvm`: `baton.alias.install("tvm")`. `tvm.x.y` is then the *same module object*
-as `baton.x.y`. An installed TVM is never shadowed.
+as `baton.x.y`; only the root `tvm` is a module of its own, since scripts compare its `__version__`, the version of TVM
+whose API this is. Importing what TVM has and baton does not is an `ImportError` with the reason. An installed TVM is
+never shadowed.
 """
 
 from __future__ import annotations
@@ -18,8 +20,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+from baton._src.driver.tvm_names.absent import reason
 
 _TARGET = "baton"
+API_VERSION = "0.19.0"
+"""The version of TVM whose API is served; `tvm.__version__` under the alias. `baton.__version__` is baton's own."""
 
 
 class _SameModule(importlib.abc.Loader):
@@ -38,6 +45,27 @@ class _SameModule(importlib.abc.Loader):
         module.__spec__ = self.spec  # the import system put the alias's there
 
 
+class _Root(ModuleType):
+    """`tvm`: everything of `baton`, under the version of the API."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module(_TARGET), name)
+
+    def __dir__(self) -> list[str]:
+        return dir(importlib.import_module(_TARGET))
+
+
+class _RootLoader(importlib.abc.Loader):
+    """Makes the root module of an alias."""
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        importlib.import_module(_TARGET)
+        return _Root(spec.name, f"baton, with the API of TVM {API_VERSION}.")
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__dict__["__version__"] = API_VERSION
+
+
 class _Finder(importlib.abc.MetaPathFinder):
     """Answers for one alias and everything below it."""
 
@@ -49,8 +77,14 @@ class _Finder(importlib.abc.MetaPathFinder):
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname != self.alias and not fullname.startswith(f"{self.alias}."):
             return None
-        real = _TARGET + fullname[len(self.alias) :]
+        if fullname == self.alias:
+            return importlib.machinery.ModuleSpec(fullname, _RootLoader(), is_package=True)
+        below = fullname[len(self.alias) + 1 :]
+        real = f"{_TARGET}.{below}"
         if importlib.util.find_spec(real) is None:
+            why = reason(below)
+            if why is not None:
+                raise ImportError(f"baton leaves out {fullname}: {why}", name=fullname)
             return None
         return importlib.machinery.ModuleSpec(fullname, _SameModule(real), is_package=True)
 

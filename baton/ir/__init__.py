@@ -21,7 +21,8 @@ __getattr__, __dir__, __all__ = attach(
         **renamed("support.spans", SourceName="Source"),
         **names("ir.global_info", "VDevice DummyGlobalInfo"),
         **names("ir.node", "Node"),
-        **submodules("baton.ir", "instrument transform"),
+        **names("driver.tvm_names.node_json", "load_json save_json"),
+        **submodules("baton.ir", "attrs base expr instrument module op tensor_type transform type"),
     },
     before=wire,
 )

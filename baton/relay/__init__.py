@@ -31,11 +31,12 @@ __getattr__, __dir__, __all__ = attach(
         **names("driver.relay_prelude", "Prelude"),
         **names("relay.pattern_rewrite", "DFPatternCallback"),
         **names("driver.executors", "create_executor"),
+        **names("driver.tvm_names.arrays", "load_param_dict save_param_dict"),
         **submodules(
             "baton.relay",
             "adt analysis backend build_module dataflow_pattern expr expr_functor frontend function image nn op",
         ),
-        **submodules("baton.relay", "prelude qnn scope_builder transform ty type_functor vision vm"),
+        **submodules("baton.relay", "prelude qnn scope_builder testing transform ty type_functor vision vm"),
     },
     before=wire,
     more=relay_builders,

@@ -8,21 +8,30 @@ from baton._src.relay.prelude import load
 from baton._src.relay.prelude.load import import_text
 
 
+def import_from_std(module: IRModule, name: str) -> None:
+    """Add a standard file to `module`, in place; `prelude.rly` is all of them that `Prelude` has."""
+    if name.removesuffix(".rly") == "prelude":
+        Prelude(module)
+    else:
+        Prelude.extend(module, import_text(name.removesuffix(".rly"), module, CATALOGUE))
+
+
 class Prelude:
     """`Prelude(mod)` adds everything to `mod`, in place as in TVM; `prelude.mod` is the module."""
 
     def __init__(self, mod: IRModule | None = None) -> None:
         self.mod = mod if mod is not None else IRModule()
-        self._take(load.Prelude(CATALOGUE, self.mod).module)
+        self.extend(self.mod, load.Prelude(CATALOGUE, self.mod).module)
 
-    def _take(self, extended: IRModule) -> None:
+    @staticmethod
+    def extend(mod: IRModule, extended: IRModule) -> None:
         """Add to the user's module what is new in `extended`."""
-        known = {v.name_hint for v in self.mod.functions}
+        known = {v.name_hint for v in mod.functions}
         for var, function in extended.functions.items():
             if var.name_hint not in known:
-                self.mod.functions[var] = function
-        self.mod.type_definitions.update(extended.type_definitions)
+                mod.functions[var] = function
+        mod.type_definitions.update(extended.type_definitions)
 
     def import_from_std(self, name: str) -> None:
         """Add one of the files (`nat.rly`, `gradient.rly`, ...)."""
-        self._take(import_text(name.removesuffix(".rly"), self.mod, CATALOGUE))
+        import_from_std(self.mod, name)

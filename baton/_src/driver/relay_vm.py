@@ -64,11 +64,14 @@ class Executable:
         self.inner.save(path)
 
     @staticmethod
+    def load_exec(bytecode: Any, lib: Executable | None = None) -> Executable:
+        """The executable behind the two parts that `save()` gave, or saved at a path."""
+        return lib if lib is not None else Executable.load(bytecode)
+
+    @staticmethod
     def load(path: str | Path, *args: Any) -> Executable:
         """The executable saved at `path`."""
         return Executable(attach_operators(load_executable(path), Target("llvm")), {})
-
-    load_exec = load
 
 
 def compile(

@@ -48,6 +48,15 @@ class Attrs:
     def get(self, name: str, default: Any = None) -> Any:
         return getattr(self, name) if name in self.names else default
 
+    def get_int(self, name: str) -> int:
+        return int(self[name])
+
+    def get_str(self, name: str) -> str:
+        return str(self[name])
+
+    def get_int_tuple(self, name: str) -> tuple[int, ...]:
+        return tuple(int(item) for item in self[name])
+
     def with_attrs(self, **changes: Any) -> Any:
         """A copy with some attributes changed."""
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from baton._src.ir.node import Node, node, note, part
+from baton._src.ir.node import Node, node, note, part, set_note
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
 from baton._src.values.dtype import DataType
@@ -65,6 +65,10 @@ class Operators:
 
     def __neg__(self) -> Any:
         return type(self).build("negative", self)
+
+    def astype(self, dtype: object) -> Any:
+        """Every element converted to `dtype`."""
+        return type(self).build("cast", self, dtype)
 
     def __lt__(self, other: Any) -> Any:
         return type(self).build("less", self, other)
@@ -185,11 +189,45 @@ class Op(GraphExpr):
 
     name: str
     definition: Any = note(kw_only=True, default=None)
+    columns: Any = note(kw_only=True, default=None)
+    """What users registered for it: column -> (value, priority)."""
+
+    standard_column: ClassVar[Callable[[Op, str], Any] | None] = None
+    """The columns TVM knows (`TOpPattern`, ...), from the definition; bound by `driver.wiring`."""
 
     @staticmethod
     def get(op_name: str) -> Op:
         """The operator of this name, always the same object; `DiagnosticError` (`op-unknown`) if there is none."""
         return Op.lookup(op_name)
+
+    def get_attr(self, attr_name: str) -> Any:
+        """The value of a column of the registry; None if this operator has none there."""
+        if self.columns is not None and attr_name in self.columns:
+            return self.columns[attr_name][0]
+        standard = type(self).standard_column
+        return standard(self, attr_name) if standard is not None else None
+
+    def has_attr(self, attr_name: str) -> bool:
+        """Whether this operator has a value in a column."""
+        return self.get_attr(attr_name) is not None
+
+    def set_attr(self, attr_name: str, value: object, plevel: int = 10) -> None:
+        """Fill a column. Higher `plevel` replaces lower, lower is ignored, the same twice is an error (`op-column`)."""
+        known = (self.columns or {}).get(attr_name)
+        if known is not None and known[1] == plevel:
+            message = f"{self.name} has {attr_name} at priority {plevel} already"
+            raise fail("op-column", message, help="use another plevel, or reset_attr first")
+        if known is None or known[1] < plevel:
+            set_note(self, "columns", {**(self.columns or {}), attr_name: (value, plevel)})
+
+    def reset_attr(self, attr_name: str) -> None:
+        """Forget what was set."""
+        set_note(self, "columns", {k: v for k, v in (self.columns or {}).items() if k != attr_name})
+
+    @property
+    def support_level(self) -> int:
+        """How stable it is: 1 (most) to 11."""
+        return int(self.get_attr("support_level") or 10)
 
 
 @node

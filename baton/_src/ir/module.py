@@ -147,6 +147,14 @@ class IRModule(Node):
         if isinstance(other, IRModule):
             self.type_definitions.update(other.type_definitions)
 
+    standard: ClassVar[Callable[[IRModule, str], None] | None] = None
+    """Adds one of Relay's standard files to a module in place; bound by `driver.wiring`."""
+
+    def import_from_std(self, file_to_import: str) -> None:
+        """Add a standard file's definitions (`prelude.rly`, `gradient.rly`, ...), in place."""
+        if IRModule.standard is not None:
+            IRModule.standard(self, file_to_import)
+
     def remove(self, name: str | GlobalVar) -> None:
         """Delete a definition, in place."""
         self.functions.pop(self.get_global_var(name if isinstance(name, str) else name.name_hint), None)

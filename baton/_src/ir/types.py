@@ -54,7 +54,12 @@ class TensorType(Type):
     """
 
     shape: Any
-    dtype: Any
+    dtype: Any = DataType("float32")
+
+    @property
+    def concrete_shape(self) -> tuple[int, ...]:
+        """The dims as numbers; `TypeError` if one is not known."""
+        return tuple(int(dim) for dim in self.shape)
 
 
 @node

@@ -5,7 +5,7 @@ A number beside an expression becomes a constant, of the expression's dtype wher
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from baton._src.ir.expr import GlobalVar, GraphExpr
 from baton._src.ops.builders import Maker
@@ -21,13 +21,21 @@ _RELAY_NAMES = {"floor_mod": "mod"}
 
 def build_relay(name: str, *operands: Any) -> Any:
     """The Relay call that an operator means: `build_relay("add", x, 1)`."""
+    if name == "cast":
+        return _cast("relay", *operands)
     definition = CATALOGUE.get(_RELAY_NAMES.get(name, name))
     return Maker("relay", definition, CATALOGUE)(*operands)
 
 
 def build_relax(name: str, *operands: Any) -> Any:
     """The Relax call that an operator means."""
+    if name == "cast":
+        return _cast("relax", *operands)
     return Maker("relax", CATALOGUE.get(name), CATALOGUE)(*operands)
+
+
+def _cast(language: Literal["relay", "relax"], operand: Any, dtype: Any) -> Any:
+    return Maker(language, CATALOGUE.get("astype"), CATALOGUE)(operand, dtype=dtype)
 
 
 def call_global(callee: GlobalVar, args: tuple[Any, ...]) -> Any:

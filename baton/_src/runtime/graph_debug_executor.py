@@ -10,6 +10,7 @@ from typing import Any
 
 from baton._src.runtime.engine import Engine
 from baton._src.runtime.graph_executor import GraphModule, GraphRuntime
+from baton._src.runtime.graph_executor import create as create_instance
 from baton._src.runtime.native_plan import Step
 from baton._src.runtime.timing import Profile, measure
 from baton._src.support.diagnostics import fail
@@ -88,4 +89,4 @@ class GraphModuleDebug(GraphModule):
 
 def create(graph_json_str: Any, libmod: Any, device: Device = CPU, dump_root: Any = None) -> GraphModuleDebug:
     """A debug instance from the parts that ``graph, lib, params = relay.build(...)`` gave."""
-    return GraphModuleDebug(libmod.create(device), device, graph_json_str, dump_root)
+    return GraphModuleDebug(create_instance(graph_json_str, libmod, device).module, device, graph_json_str, dump_root)

@@ -49,6 +49,13 @@ class GraphRuntime:
             return found
         raise fail("function-missing", f"the graph executor has no function {name!r}")
 
+    def time_evaluator(
+        self, func_name: str, dev: Any = None, number: int = 10, repeat: int = 1, min_repeat_ms: int = 0, **options: Any
+    ) -> Callable[..., BenchmarkResult]:
+        """A function that measures another, ``time_evaluator("run", device)()``; further options have no effect."""
+        function = self[func_name]
+        return lambda *args: measure(lambda: function(*args), number, repeat, min_repeat_ms)
+
     def index(self, key: Any) -> int:
         """The number of an input given by name or number."""
         if isinstance(key, str):

@@ -37,7 +37,7 @@ def attach(
             if not name.startswith("_"):
                 extend()
             if name not in further:
-                raise AttributeError(f"module {package!r} has no attribute {name!r}")
+                raise AttributeError(_missing(package, name))
             found = further[name]
         else:
             found = _load(table[name])
@@ -49,6 +49,13 @@ def attach(
         return sorted({*table, *further, *vars(sys.modules[package])})
 
     return resolve, listing, sorted(table)
+
+
+def _missing(package: str, name: str) -> str:
+    """What to say about a name that is not served, with the reason where TVM has it."""
+    path = f"{package}.{name}".partition(".")[2]
+    why = None if name.startswith("__") else _load("baton._src.driver.tvm_names.absent:reason")(path)
+    return f"module {package!r} has no attribute {name!r}" + (f": baton leaves it out; {why}" if why else "")
 
 
 def _load(target: str) -> Any:

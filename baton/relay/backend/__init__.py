@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from baton._src.driver.wiring import wire
-from baton._src.support.lazy import attach, submodules
+from baton._src.support.lazy import attach, names, submodules
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
+        **names("driver.tvm_names.build_options", "Executor Runtime"),
         **submodules("baton.relay.backend", "vm"),
     },
     before=wire,

@@ -1,0 +1,99 @@
+"""What TVM v0.19 has and baton does not, by path below `tvm`, and why: the text of the errors that scripts get."""
+
+from __future__ import annotations
+
+_TUNING = "baton's schedules need no tuning: build for a target, and a rule for it is chosen"
+_GPU = "baton compiles for CPUs"
+_IMPORTER = "baton imports ONNX models: export the model to ONNX and use from_onnx"
+_BYOC = "baton generates all code itself; it hands no part of a program to other libraries"
+_TOOLCHAIN = "baton's libraries need no compiler or linker: export_library writes one file that load_module reads"
+
+REASONS: dict[str, str] = {
+    "autotvm": _TUNING,
+    "auto_scheduler": _TUNING,
+    "meta_schedule": _TUNING,
+    "exec": "baton serves no devices; its command line is `baton`",
+    "rpc": "baton runs programs in the process that compiled or loaded them",
+    "contrib.rpc": "baton runs programs in the process that compiled or loaded them",
+    "micro": "baton generates code for processes, not for bare devices",
+    "contrib.micro": "baton generates code for processes, not for bare devices",
+    "dlight": "its default schedules are for GPUs, and " + _GPU + "; CPU schedules are chosen by themselves",
+    "contrib.cudnn": _GPU,
+    "contrib.cublas": _GPU,
+    "contrib.cutlass": _GPU,
+    "contrib.nvcc": _GPU,
+    "contrib.rocm": _GPU,
+    "contrib.cuda_graph": _GPU,
+    "contrib.cc": _TOOLCHAIN,
+    "contrib.ndk": _TOOLCHAIN,
+    "contrib.xcode": _TOOLCHAIN,
+    "contrib.emcc": _TOOLCHAIN,
+    "contrib.hexagon": _GPU,
+    "contrib.cblas": _BYOC,
+    "contrib.mkl": _BYOC,
+    "contrib.dnnl": _BYOC,
+    "contrib.ethosu": _BYOC,
+    "contrib.tflite_runtime": _IMPORTER,
+    "contrib.coreml_runtime": _BYOC,
+    "driver.tvmc": "baton's command line is `baton`: compile, run, bench, inspect, doctor",
+    "topi.cuda": _GPU,
+    "topi.x86": _TUNING,
+    "topi.arm_cpu": _TUNING,
+    "relay.quantize": "baton does not quantise models; it runs models that are quantised (relay.qnn, ONNX's QDQ)",
+    "relay.frontend.tensorflow": _IMPORTER,
+    "relay.frontend.tensorflow2": _IMPORTER,
+    "relay.frontend.keras": _IMPORTER,
+    "relay.frontend.tflite": _IMPORTER,
+    "relay.frontend.mxnet": _IMPORTER,
+    "relay.frontend.coreml": _IMPORTER,
+    "relay.frontend.caffe": _IMPORTER,
+    "relay.frontend.caffe2": _IMPORTER,
+    "relay.frontend.darknet": _IMPORTER,
+    "relay.frontend.paddlepaddle": _IMPORTER,
+    "relay.frontend.oneflow": _IMPORTER,
+    "relay.frontend.pytorch": _IMPORTER,
+    "relay.frontend.from_tensorflow": _IMPORTER,
+    "relay.frontend.from_keras": _IMPORTER,
+    "relay.frontend.from_tflite": _IMPORTER,
+    "relay.frontend.from_mxnet": _IMPORTER,
+    "relay.frontend.from_coreml": _IMPORTER,
+    "relay.frontend.from_caffe": _IMPORTER,
+    "relay.frontend.from_caffe2": _IMPORTER,
+    "relay.frontend.from_darknet": _IMPORTER,
+    "relay.frontend.from_paddle": _IMPORTER,
+    "relay.frontend.from_oneflow": _IMPORTER,
+    "relay.frontend.from_pytorch": _IMPORTER,
+    "relay.op.contrib": _BYOC,
+    "relay.op.strategy": _TUNING,
+    "relay.backend.contrib": _BYOC,
+    "relay.collage": _BYOC,
+    "relay.transform.PartitionGraph": _BYOC,
+    "relay.transform.AnnotateTarget": _BYOC,
+    "relay.transform.MergeCompilerRegions": _BYOC,
+    "relax.backend.contrib": _BYOC,
+    "relax.backend.cuda": _BYOC,
+    "relax.transform.RunCodegen": _BYOC,
+    "relax.transform.MetaScheduleApplyDatabase": _TUNING,
+    "relax.transform.MetaScheduleTuneIRMod": _TUNING,
+    "relax.transform.MetaScheduleTuneTIR": _TUNING,
+    "relax.frontend.torch": _IMPORTER,
+    "relax.frontend.stablehlo": _IMPORTER,
+    "relax.testing.relay_translator": "Relay is compiled by relay.build; both languages share one compiler",
+    "tir.TensorIntrin": "baton has no tensor intrinsics to register; products of matrices have schedules of their own",
+    "tir.ir_builder": "write the kernel as te.compute or as a T.prim_func",
+    "te.hybrid": "write the kernel as te.compute or as a T.prim_func",
+    "target.cuda": _GPU,
+    "target.datatype": "baton's dtypes are those of NumPy and bfloat16",
+    "_ffi.libinfo": _TOOLCHAIN,
+    "runtime.disco": "baton runs programs in the process that compiled or loaded them",
+}
+
+
+def reason(path: str) -> str | None:
+    """Why `path` (below `tvm`) or what it lies in is not served; None if nothing is known about it."""
+    parts = path.split(".")
+    for size in range(len(parts), 0, -1):
+        found = REASONS.get(".".join(parts[:size]))
+        if found is not None:
+            return found
+    return None

@@ -1,0 +1,51 @@
+"""Layers with parameters of their own (`tvm.relay.testing.layers`): weights are variables named after the layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.ops.builders import RELAY
+from baton._src.relay.nodes import Expr, var
+
+_OPS: Any = RELAY
+
+
+def conv2d(data: Any, weight: Any = None, name: str = "conv2d", **options: Any) -> Expr:
+    """`nn.conv2d` with `{name}_weight`."""
+    found: Expr = _OPS.nn.conv2d(data, weight if weight is not None else var(f"{name}_weight"), **options)
+    return found
+
+
+def conv2d_transpose(data: Any, weight: Any = None, name: str = "conv2d_transpose", **options: Any) -> Expr:
+    """`nn.conv2d_transpose` with `{name}_weight`."""
+    found: Expr = _OPS.nn.conv2d_transpose(data, weight if weight is not None else var(f"{name}_weight"), **options)
+    return found
+
+
+def batch_norm_infer(data: Any, name: str = "bn", **options: Any) -> Expr:
+    """`nn.batch_norm` with parameters `{name}_gamma`, `_beta`, `_moving_mean`, `_moving_var`; the normalised data."""
+    parts = [var(f"{name}_{part}") for part in ("gamma", "beta", "moving_mean", "moving_var")]
+    found: Expr = _OPS.nn.batch_norm(data, *parts, **options)[0]
+    return found
+
+
+def dense_add_bias(data: Any, weight: Any = None, bias: Any = None, units: Any = None, name: str = "fc") -> Expr:
+    """`nn.dense` and `nn.bias_add` with `{name}_weight` and `{name}_bias`."""
+    product = _OPS.nn.dense(data, weight if weight is not None else var(f"{name}_weight"), units=units)
+    found: Expr = _OPS.nn.bias_add(product, bias if bias is not None else var(f"{name}_bias"))
+    return found
+
+
+def conv_bn_relu(data: Any, name: str, channels: int, kernel: int = 3, stride: int = 1, **options: Any) -> Expr:
+    """The unit most networks are made of; the padding keeps the size at stride 1."""
+    sizes = {"channels": channels, "kernel_size": (kernel, kernel), "strides": (stride, stride)}
+    made = conv2d(data, name=f"{name}_conv", padding=(kernel // 2, kernel // 2), **sizes, **options)
+    found: Expr = _OPS.nn.relu(batch_norm_infer(made, name=f"{name}_bn"))
+    return found
+
+
+def classifier(data: Any, num_classes: int, name: str = "fc") -> Expr:
+    """Average over the picture, dense layer, softmax."""
+    flat = _OPS.nn.batch_flatten(_OPS.nn.global_avg_pool2d(data))
+    found: Expr = _OPS.nn.softmax(dense_add_bias(flat, units=num_classes, name=name))
+    return found

@@ -1,0 +1,85 @@
+"""ResNet (He et al. 2015, 2016): residual blocks with identity mappings; 18 to 152 layers, or small pictures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.driver.tvm_names.networks.layers import batch_norm_infer, classifier, conv2d
+from baton._src.driver.tvm_names.networks.workload import create_workload
+from baton._src.ir.module import IRModule
+from baton._src.ops.builders import RELAY
+from baton._src.relay.analysis import free_vars
+from baton._src.relay.nodes import Function, var
+from baton._src.support.diagnostics import fail
+from baton._src.values.tensor import NDArray
+
+_OPS: Any = RELAY
+_COUNTS = {
+    18: (2, 2, 2, 2), 34: (3, 4, 6, 3), 50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3), 200: (3, 24, 36, 3),
+}  # fmt: skip
+"""Units in each stage, by the number of layers (He et al. 2015, table 1)."""
+
+
+def _plan(num_layers: int, image_shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
+    """Channels before and after each stage, units in each, and whether units are bottlenecks."""
+    if image_shape[-1] <= 32:
+        bottleneck = num_layers >= 164
+        units, rest = divmod(num_layers - 2, 9 if bottleneck else 6)
+        if rest == 0 and units > 0:
+            return ((16, 64, 128, 256) if bottleneck else (16, 16, 32, 64)), (units,) * 3, bottleneck
+    if num_layers not in _COUNTS:
+        raise fail("api", f"there is no ResNet of {num_layers} layers", help=f"one of {', '.join(map(str, _COUNTS))}")
+    bottleneck = num_layers >= 50
+    widths = (64, 256, 512, 1024, 2048) if bottleneck else (64, 64, 128, 256, 512)
+    return widths, _COUNTS[num_layers], bottleneck
+
+
+def _unit(data: Any, channels: int, stride: int, keeps_shape: bool, name: str, bottleneck: bool) -> Any:
+    """A residual unit: normalise, rectify, convolve, twice or (bottleneck) three times; plus the shortcut."""
+    first = _OPS.nn.relu(batch_norm_infer(data, name=f"{name}_bn1"))
+    inner = channels // 4 if bottleneck else channels
+    steps = [(inner, 1, 1), (inner, 3, stride), (channels, 1, 1)] if bottleneck else []
+    net = first
+    for number, (width, kernel, step) in enumerate(steps or [(inner, 3, stride), (channels, 3, 1)], start=1):
+        if number > 1:
+            net = _OPS.nn.relu(batch_norm_infer(net, name=f"{name}_bn{number}"))
+        sizes = {"kernel_size": (kernel, kernel), "strides": (step, step), "padding": (kernel // 2, kernel // 2)}
+        net = conv2d(net, name=f"{name}_conv{number}", channels=width, **sizes)
+    if keeps_shape:
+        return net + data
+    return net + conv2d(first, name=f"{name}_sc", channels=channels, kernel_size=(1, 1), strides=(stride, stride))
+
+
+def get_net(
+    batch_size: int,
+    num_classes: int = 1000,
+    image_shape: tuple[int, ...] = (3, 224, 224),
+    dtype: str = "float32",
+    num_layers: int = 18,
+) -> Function:
+    """Probabilities of `num_classes` for `data` of shape (batch_size, *image_shape)."""
+    data = var("data", shape=(batch_size, *image_shape), dtype=dtype)
+    widths, counts, bottleneck = _plan(num_layers, image_shape)
+    if image_shape[-1] <= 32:
+        net = conv2d(data, name="conv0", channels=widths[0], kernel_size=(3, 3), padding=(1, 1))
+    else:
+        net = conv2d(data, name="conv0", channels=widths[0], kernel_size=(7, 7), strides=(2, 2), padding=(3, 3))
+        net = _OPS.nn.relu(batch_norm_infer(net, name="bn0"))
+        net = _OPS.nn.max_pool2d(net, pool_size=(3, 3), strides=(2, 2), padding=(1, 1))
+    for stage, count in enumerate(counts):
+        for unit in range(count):
+            stride = 2 if unit == 0 and stage > 0 else 1
+            net = _unit(net, widths[stage + 1], stride, unit > 0, f"stage{stage + 1}_unit{unit + 1}", bottleneck)
+    output = classifier(_OPS.nn.relu(batch_norm_infer(net, name="bn1")), num_classes, name="fc1")
+    return Function(free_vars(output), output)
+
+
+def get_workload(
+    batch_size: int = 1,
+    num_classes: int = 1000,
+    image_shape: tuple[int, ...] = (3, 224, 224),
+    dtype: str = "float32",
+    num_layers: int = 18,
+) -> tuple[IRModule, dict[str, NDArray]]:
+    """The network as a module, and its parameters."""
+    return create_workload(get_net(batch_size, num_classes, image_shape, dtype, num_layers=num_layers))

@@ -1,0 +1,50 @@
+"""`tvm.ir.save_json` and `load_json`: programs as JSON around their text, constants included."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from baton._src.driver.tvm_names.scripts import from_source
+from baton._src.driver.tvm_names.texts import is_relax, parse, parse_expr
+from baton._src.driver.wiring import node_text, wire
+from baton._src.ir.expr import GraphExpr
+from baton._src.ir.module import IRModule
+from baton._src.relax.nodes import Function
+from baton._src.support.diagnostics import fail
+from baton._src.tir.prim_func import PrimFunc
+
+_READERS: dict[str, Callable[[str], Any]] = {"relay.module": parse, "relay.expr": parse_expr, "script": from_source}
+
+
+def save_json(node: Any) -> str:
+    """A module, a function or a Relay expression as JSON that `load_json` reads.
+
+    The JSON is baton's own (the program's text under a heading), not TVM's table of nodes. Raises `DiagnosticError`
+    (`api`) for nodes that are no programs.
+    """
+    wire()
+    if isinstance(node, IRModule):
+        kind = "script" if is_relax(node) else "relay.module"
+    elif isinstance(node, (Function, PrimFunc)):
+        kind = "script"
+    elif isinstance(node, GraphExpr) and not is_relax(node):
+        kind = "relay.expr"
+    else:
+        raise fail("api", f"a {type(node).__name__} cannot be saved by itself", help="save the module it belongs to")
+    return json.dumps({"format": "baton.ir", "kind": kind, "text": node_text(node, show_meta=True)}, indent=1)
+
+
+def load_json(json_str: str) -> Any:
+    """What `save_json` wrote; `DiagnosticError` (`json-unknown`) for anything else."""
+    wire()
+    try:
+        found = json.loads(json_str)
+        reader = _READERS[found["kind"]] if found["format"] == "baton.ir" else None
+        text = found["text"]
+    except (ValueError, KeyError, TypeError):
+        reader, text = None, ""
+    if reader is None:
+        raise fail("json-unknown", "this is no program saved by save_json", help="JSON of TVM's own is not read")
+    return reader(text)

@@ -1,0 +1,12 @@
+"""The older name of the graph executor (`tvm.contrib.graph_runtime`)."""
+
+from __future__ import annotations
+
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("runtime.graph_executor", "GraphModule create"),
+    },
+)

@@ -1,0 +1,12 @@
+"""Temporary folders (`tvm.contrib.utils`)."""
+
+from __future__ import annotations
+
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("driver.tvm_names.temporary", "tempdir TempDirectory"),
+    },
+)

@@ -1,0 +1,17 @@
+"""Comparing and saving nodes (`tvm.ir.base`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("ir.structural", "structural_equal structural_hash assert_structural_equal"),
+        **names("driver.tvm_names.node_json", "load_json save_json"),
+        **names("ir.node", "Node"),
+        **names("support.spans", "Span"),
+    },
+    before=wire,
+)

@@ -1,0 +1,14 @@
+"""Parameters for networks (`tvm.relay.testing.init`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("driver.tvm_names.networks.workload", "create_workload"),
+    },
+    before=wire,
+)

@@ -1,0 +1,123 @@
+"""Programs over Relay as scripts for TVM write them: modules, building, running, saving, networks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import baton as tvm
+from baton import relay
+from baton.contrib import graph_executor, graph_runtime, utils
+from baton.contrib.debugger import debug_executor
+from baton.relay import testing
+from baton.relay.backend import Executor, Runtime
+
+CPU = tvm.cpu(0)
+
+
+def dense() -> tuple[Any, np.ndarray, np.ndarray]:
+    x, w = relay.var("x", shape=(1, 4)), relay.var("w", shape=(3, 4))
+    rng = np.random.default_rng(0)
+    module = tvm.IRModule.from_expr(relay.Function([x, w], relay.nn.dense(x, w)))
+    return module, rng.random((1, 4), np.float32), rng.random((3, 4), np.float32)
+
+
+def test_a_call_tells_its_operator_attributes_and_type() -> None:
+    data, weight = relay.var("data", shape=(1, 3, 8, 8)), relay.var("weight", shape=(4, 3, 3, 3))
+    call = relay.nn.conv2d(data, weight, strides=(2, 2), padding=(1, 1), channels=4, kernel_size=(3, 3))
+    typed = relay.transform.InferType()(tvm.IRModule.from_expr(call))["main"].body
+    assert typed.op.name == "nn.conv2d"
+    assert typed.attrs.get_int_tuple("strides") == (2, 2)
+    assert typed.attrs.get_int("groups") == 1
+    assert typed.checked_type.concrete_shape == (1, 4, 4, 4)
+    assert relay.analysis.list_op_freqs(tvm.IRModule.from_expr(call)) == {"nn.conv2d": 1}
+    assert data.astype("int8").op.name == "cast"
+
+
+def test_the_standard_files_can_be_imported_into_a_module() -> None:
+    module = tvm.IRModule()
+    module.import_from_std("prelude.rly")
+    assert module.get_global_type_var("List").name_hint == "List"
+
+
+def test_the_three_parts_of_a_build_are_saved_and_put_together_again() -> None:
+    module, x, w = dense()
+    graph, lib, params = relay.build(module, "llvm", params={"w": w})
+    with utils.tempdir() as folder:
+        path = folder.relpath("deploy_lib.so")
+        lib.export_library(path)
+        loaded = tvm.runtime.load_module(path)
+    content = bytearray(relay.save_param_dict(params))
+    for make in (graph_executor.create, debug_executor.create, graph_runtime.create):
+        instance = make(graph, loaded, CPU)
+        instance.load_params(content)
+        instance.run(x=x)
+        np.testing.assert_allclose(instance.get_output(0).numpy(), x @ w.T, rtol=1e-5)
+
+
+def test_the_code_alone_makes_a_debug_executor() -> None:
+    module, x, w = dense()
+    lib = relay.build(module, "llvm", params={"w": w})
+    for instance in (
+        debug_executor.create(lib.get_graph_json(), lib.lib, CPU),
+        debug_executor.GraphModuleDebug(lib["debug_create"]("default", CPU), [CPU], lib.get_graph_json(), None),
+    ):
+        instance.run(x=x)
+        np.testing.assert_allclose(instance.get_output(0).numpy(), x @ w.T, rtol=1e-5)
+
+
+def test_executors_and_runtimes_can_be_named() -> None:
+    module, _, _ = dense()
+    lib = relay.build(module, "llvm", executor=Executor("graph", {"link-params": True}), runtime=Runtime("cpp"))
+    evaluate = graph_executor.GraphModule(lib["default"](CPU))
+    evaluate.set_input(x=np.zeros((1, 4), "float32"), w=np.zeros((3, 4), "float32"))
+    assert len(evaluate.module.time_evaluator("run", CPU, number=1, repeat=2)().results) == 2
+    with pytest.raises(tvm.TVMError, match="no executor"):
+        Executor("quick")
+
+
+def test_the_machine_is_saved_as_two_parts() -> None:
+    x = relay.var("x", shape=(relay.Any(), 4))
+    built = relay.vm.compile(tvm.IRModule.from_expr(relay.Function([x], relay.nn.relu(x))), target="llvm")
+    code, lib = built.save()
+    machine = tvm.runtime.vm.VirtualMachine(tvm.runtime.vm.Executable.load_exec(code, lib), CPU)
+    assert machine.invoke("main", np.ones((3, 4), "float32")).shape == (3, 4)
+
+
+COUNTS = {"mlp": 109_386, "mobilenet": 4_253_864, "squeezenet": 1_248_424, "dcgan": 12_662_272}
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_networks_have_the_parameters_that_their_papers_say(name: str) -> None:
+    module, params = getattr(testing, name).get_workload(1)
+    assert sum(p.numpy().size for p in params.values()) == COUNTS[name]
+    assert module["main"].checked_type is not None
+
+
+@pytest.mark.parametrize(
+    ("layers", "side", "classes", "millions"), [(18, 64, 1000, 11.7), (50, 64, 1000, 25.6), (20, 32, 10, 0.27)]
+)
+def test_residual_networks_of_all_depths(layers: int, side: int, classes: int, millions: float) -> None:
+    _, params = testing.resnet.get_workload(1, classes, (3, side, side), num_layers=layers)
+    assert sum(p.numpy().size for p in params.values()) / 1e6 == pytest.approx(millions, rel=0.02)
+
+
+def test_a_network_runs_and_is_the_same_each_time() -> None:
+    module, params = testing.squeezenet.get_workload(1, 10, (3, 32, 32), version="1.1")
+    _, again = testing.squeezenet.get_workload(1, 10, (3, 32, 32), version="1.1")
+    assert all(np.array_equal(params[n].numpy(), again[n].numpy()) for n in params)
+    instance = graph_executor.GraphModule(relay.build(module, "llvm", params=params)["default"](CPU))
+    instance.run(data=np.random.default_rng(0).random((1, 3, 32, 32), np.float32))
+    assert instance.get_output(0).numpy().sum() == pytest.approx(1.0, rel=1e-4)
+
+
+def test_programs_are_saved_as_json(tmp_path: Path) -> None:
+    x = relay.var("x", shape=(1, 4))
+    body = relay.nn.softmax(relay.add(x, relay.const(np.arange(4, dtype="float32"))))
+    module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], body)))
+    assert tvm.ir.structural_equal(tvm.ir.load_json(tvm.ir.save_json(module)), module)
+    with pytest.raises(tvm.TVMError, match="no program saved"):
+        tvm.ir.load_json("{}")
