@@ -65,17 +65,19 @@ class Model:
         self._stages = stages or Stages()
         self._names = tuple(spec.name for spec in self.inputs)
         self._expected = frozenset(self._names)
+        self._is_flat = True
+        """Whether what the native function writes is what the model returns."""
         self._native = self._find_native()
 
     def _find_native(self) -> NativeFunction | None:
-        """The entry itself, where the model is one native function whose outputs are all it returns."""
+        """The entry itself, where the model is one native function."""
         if self.executable.entry(self.function).kind != "native":
             return None
         plan = self.executable.natives[self.function]
         library = self.executable.library
-        flat = plan.is_single or plan.result == ["tuple", list(range(len(plan.outputs)))]
-        if library is None or not flat:
+        if library is None:
             return None
+        self._is_flat = plan.is_single or plan.result == ["tuple", list(range(len(plan.outputs)))]
         return NativeFunction(plan, library.address(plan.symbol), self.executable.constants, library)
 
     # --------------------------------------------------------------------------------------------- running
@@ -112,7 +114,7 @@ class Model:
         if native is not None:
             found = native.run_like_before(arrays, (), wanted)
             if found is not None:
-                return found
+                return found if self._is_flat else _flat(native.structured(found, arrays))
         with self._limited(wanted):
             return self._evaluate(arrays)
 
@@ -122,7 +124,9 @@ class Model:
     def _evaluate(self, arrays: Sequence[Any]) -> list[AnyArray]:
         native = self._native
         if native is not None:
-            return native.run([self._as_array(a, i) for i, a in enumerate(arrays)])
+            usable = [self._as_array(a, i) for i, a in enumerate(arrays)]
+            outputs = native.run(usable)
+            return outputs if self._is_flat else _flat(native.structured(outputs, usable))
         values = [NDArray(self._as_array(a, i)) for i, a in enumerate(arrays)]
         return _flat(self._machine[self.function](*values))
 

@@ -216,8 +216,12 @@ class NativeFunction:
         if all(isinstance(d, int) for d in dims):
             return tuple(dims)
         count = self._input_count
-        sizes = self._remembered[(*[v.shape for v in values[:count]], values[count:])]
+        sizes = self._remembered[(*[tuple(v.shape) for v in values[:count]], values[count:])]
         return compile_dims(dims)(sizes.variables)
+
+    def structured(self, outputs: Sequence[AnyArray], arrays: Sequence[AnyArray]) -> Any:
+        """The plan's result from the outputs of a `run` on `arrays`: tensors and tuples of them."""
+        return self._structure(self.plan.result, [NDArray(o) for o in outputs], tuple([NDArray(a) for a in arrays]))
 
     def _structure(self, result: Any, outputs: list[NDArray], values: tuple[Any, ...]) -> Any:
         """What `result` says."""
