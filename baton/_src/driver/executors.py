@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from baton._src.driver.relay_executable import build_executable
 from baton._src.driver.relay_fragment import check_graph_fragment
 from baton._src.driver.relay_vm import VirtualMachine
@@ -12,7 +14,7 @@ from baton._src.driver.wiring import wire
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.relay.analysis import free_vars
-from baton._src.relay.interpreter import Interpreter
+from baton._src.relay.interpreter import Interpreter, to_value
 from baton._src.relay.nodes import Function
 from baton._src.support.diagnostics import fail
 from baton._src.values.device import CPU, Device
@@ -90,7 +92,14 @@ class Executor:
             check_graph_fragment(module, name)
         executable, _ = build_executable(module, self.target, entry=name)
         machine = VirtualMachine(executable, self.device)
-        return lambda *args: machine.machine[name](*args)
+        return lambda *args: machine.machine[name](*[_as_tensor(a) for a in args])
+
+
+def _as_tensor(value: Any) -> Any:
+    """Relay has no scalars but tensors of rank 0; a Python list is a tuple."""
+    if isinstance(value, (bool, int, float, np.generic)):
+        return to_value(value)
+    return tuple(_as_tensor(v) for v in value) if isinstance(value, (list, tuple)) else value
 
 
 def create_executor(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from baton._src.driver.relay_prelude import import_from_std
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import Node
@@ -21,6 +22,7 @@ from baton._src.relax.text.printer import node_text as relax_text
 from baton._src.relax.text.printer import script as relax_script
 from baton._src.relay import nodes as relay
 from baton._src.relay.analysis import free_vars
+from baton._src.relay.op_columns import standard_column
 from baton._src.relay.pattern_rewrite import match, partition, rewrite_with
 from baton._src.relay.patterns import DFPattern
 from baton._src.relay.text.printer import astext
@@ -37,7 +39,9 @@ def wire() -> None:
     GlobalVar.call = staticmethod(call_global)
     Op.lookup = staticmethod(operator_named)
     Node.text = staticmethod(node_text)
+    IRModule.standard = staticmethod(import_from_std)
     IRModule.as_function = staticmethod(lambda expr: relay.Function(free_vars(expr), expr))
+    Op.standard_column = staticmethod(standard_column)
     DFPattern.matching = staticmethod(match)
     DFPattern.rewriting = staticmethod(rewrite_with)
     DFPattern.partitioning = staticmethod(partition)

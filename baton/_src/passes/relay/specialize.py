@@ -29,6 +29,9 @@ from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 
+LONGEST = 20_000
+"""Types longer than this as text are growing without end."""
+
 
 @dataclass(frozen=True)
 class Specialize(Pass):
@@ -114,9 +117,10 @@ class _Specializer:
 
     def _with_needed(self, functions: dict[GlobalVar, Any]) -> dict[GlobalVar, Any]:
         """Polymorphic functions that are still mentioned stay; so does a polymorphic entry, to be reported later."""
-        work = list(functions.values())
-        work += [f for v, f in self._module.functions.items() if v.name_hint == "main"]
-        kept = {v.name_hint for v in functions} | {"main"}
+        kept = {v.name_hint for v in functions}
+        entry = [f for v, f in self._module.functions.items() if v.name_hint == "main" and "main" not in kept]
+        work = [*functions.values(), *entry]
+        kept.add("main")
         while work:
             top = work.pop()
             for name in global_vars(top) if isinstance(top, Function) else ():
@@ -151,8 +155,8 @@ class _Specializer:
             return None
         key = (call.op.name_hint, _shown(callee.checked_type_, mapping))
         if key not in self._copies:
-            if len(self._copies) >= self._max_copies:
-                message = f"@{key[0]} is called with more and more types: {key[1]}"
+            if len(self._copies) >= self._max_copies or len(key[1]) > LONGEST:
+                message = f"@{key[0]} is called with more and more types: {key[1][:200]}"
                 raise fail("relay-specialize", message, span=call.span, help="give its parameters fixed types")
             self._copies[key] = self._named(call.op.name_hint)
             self._todo.append((self._copies[key], with_types(callee, mapping)))

@@ -30,6 +30,9 @@ MAX_DEPTH = 100
 KINDS = {k.name: k for k in TypeKind if k in (TypeKind.Type, TypeKind.Shape, TypeKind.ShapeVar, TypeKind.BaseType)}
 
 
+INT_BITS = (1, 2, 4, 8, 16, 32, 64)
+
+
 class TypeReader:
     """Reads types; knows the type variables in scope and the ADTs of the module."""
 
@@ -147,10 +150,10 @@ class TypeReader:
         token = cursor.expect_kind(Kind.NAME, "that is a dtype")
         if token.text in self.variables:
             return self.variables[token.text]
-        try:
-            return DataType(token.text)
-        except DiagnosticError:
-            raise cursor.fault(f"{token.text} is not a dtype", token, 'for example "float32" or "int64"') from None
+        found = dtype_named(token.text)
+        if found is None:
+            raise cursor.fault(f"{token.text} is not a dtype", token, 'for example "float32" or "int64"')
+        return found
 
     def _variable(self, token: Any) -> TypeVar:
         found = self.variables.get(token.text)
@@ -171,13 +174,16 @@ class TypeReader:
             return variable if args is None else TypeCall(variable, args)
         if name in self.adts:
             return TypeCall(self.adts[name], args or ())
-        try:
-            return TensorType((), DataType(name))
-        except DiagnosticError:
-            known = [*self.variables, *self.adts, "float32", "int32", "Tensor"]
-            help = cursor.suggest(name, known, "declare it: fn<t : Type>, or define an algebraic data type")
-            cursor.error(f"there is no type {name}", cursor.span_of(token), help)
+        dtype = dtype_named(name)
+        if dtype is not None and args is None:
+            return TensorType((), dtype)
+        if dtype is not None:
+            cursor.error(f"{name} takes no type arguments", cursor.span_of(token), "a shape is written Tensor[(d,), t]")
             return IncompleteType()
+        known = [*self.variables, *self.adts, "float32", "int32", "Tensor"]
+        help = cursor.suggest(name, known, "declare it: fn<t : Type>, or define an algebraic data type")
+        cursor.error(f"there is no type {name}", cursor.span_of(token), help)
+        return IncompleteType()
 
     def _arguments(self, closing: str) -> tuple[Type, ...]:
         cursor, found = self._cursor, []
@@ -236,3 +242,12 @@ class TypeReader:
     def _certain(self, index: int) -> bool:
         """Whether `<` must begin type arguments: a tensor type or a dtype follows it."""
         return self._cursor.tokens[index + 1].text == "Tensor"
+
+
+def dtype_named(name: str) -> DataType | None:
+    """The dtype a text names; None if there is none, or none that values could have (int33)."""
+    try:
+        found = DataType(name)
+    except DiagnosticError:
+        return None
+    return found if not found.is_int or found.bits in INT_BITS else None

@@ -1,0 +1,227 @@
+"""Rules of the Python interface: operators' columns, fragments, what building and running accept and refuse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import baton
+from baton import relay
+from baton._src.driver.wiring import wire
+from baton._src.ir.expr import GlobalVar
+from baton._src.ir.module import IRModule
+from baton._src.passes.relay.specialize import Specialize
+from baton._src.relay.analysis import is_dataflow
+from baton._src.relay.check.infer_type import infer_type
+from tests.relay.programs import error_of, plain, read, read_module
+
+wire()
+
+
+@pytest.mark.rule("RELAY-FRAG-1")
+def test_the_dataflow_fragment() -> None:
+    assert is_dataflow(read("free_var %a: int32; free_var %b: int32; let %x = add(%a, %b); (%x, %x).0"))
+
+
+@pytest.mark.rule("RELAY-FRAG-2")
+@pytest.mark.parametrize(
+    "text", ["if (True) { 1 } else { 2 }", "match? (1) { case %x { %x } }", "let %f = fn() -> int32 { %f() }; %f()"]
+)
+def test_the_control_fragment(text: str) -> None:
+    assert not is_dataflow(read(text))
+
+
+@pytest.mark.rule("RELAY-FRAG-3")
+def test_a_call_belongs_where_its_function_does() -> None:
+    module = read_module(
+        "def @double(%x: int32) { %x + %x } def @down(%x: int32) -> int32 { if (%x == 0) {0} else {@down(%x - 1)} }\n"
+        "def @main(%x: int32) { (@double(%x), @down(%x)) }"
+    )
+    straight, looping = module["main"].body.fields
+    assert is_dataflow(straight, module)
+    assert not is_dataflow(looping, module)
+
+
+@pytest.mark.rule("RELAY-OP-1")
+def test_operators_have_no_body_in_the_language() -> None:
+    add = relay.op.get("add")
+    assert add.name == "add"
+    assert not hasattr(add, "body")
+
+
+@pytest.mark.rule("RELAY-OP-1", rejects=True)
+def test_an_unknown_operator() -> None:
+    assert error_of(lambda: relay.op.get("no_such_op")).code == "op-unknown"
+
+
+@pytest.mark.rule("RELAY-OP-3")
+def test_a_new_column() -> None:
+    add = relay.op.get("add")
+    add.set_attr("MyColumn", 3)
+    try:
+        assert add.get_attr("MyColumn") == 3
+        assert relay.op.get("subtract").get_attr("MyColumn") is None
+    finally:
+        add.reset_attr("MyColumn")
+
+
+@pytest.mark.rule("RELAY-OP-9")
+def test_priorities_of_columns() -> None:
+    add = relay.op.get("add")
+    try:
+        add.set_attr("Other", 1, plevel=10)
+        add.set_attr("Other", 2, plevel=15)
+        add.set_attr("Other", 1, plevel=5)
+        assert add.get_attr("Other") == 2
+    finally:
+        add.reset_attr("Other")
+
+
+@pytest.mark.rule("RELAY-OP-9", rejects=True)
+def test_the_same_priority_twice() -> None:
+    add = relay.op.get("add")
+    try:
+        add.set_attr("Third", 1, plevel=10)
+        assert error_of(lambda: add.set_attr("Third", 2, plevel=10)).code == "op-column"
+    finally:
+        add.reset_attr("Third")
+
+
+@pytest.mark.rule("RELAY-OP-10")
+@pytest.mark.parametrize(
+    ("name", "pattern"), [("add", 1), ("exp", 0), ("sum", 3), ("nn.conv2d", 4), ("reshape", 2), ("argsort", 8)]
+)
+def test_standard_columns(name: str, pattern: int) -> None:
+    op = relay.op.get(name)
+    assert op.get_attr("TOpPattern") == pattern
+    assert op.get_attr("TOpIsStateful") is False
+    assert 1 <= op.support_level <= 11
+
+
+@pytest.mark.rule("RELAY-MOD-7", rejects=True)
+def test_a_global_that_is_never_defined() -> None:
+    function = relay.Function([], relay.Call(GlobalVar("later"), []))
+    assert error_of(lambda: infer_type(IRModule({"main": function}))).code
+
+
+@pytest.mark.rule("RELAY-CONST-1")
+def test_constants_hold_arrays() -> None:
+    made = relay.const(np.ones((2, 2)))
+    assert plain(relay.create_executor("debug").evaluate(made)) == [[1, 1], [1, 1]]
+
+
+@pytest.mark.rule("RELAY-BUILD-5", rejects=True)
+def test_a_parameter_of_another_shape() -> None:
+    x, w = relay.var("x", shape=(2, 3)), relay.var("w", shape=(4, 3))
+    function = relay.Function([x, w], relay.nn.dense(x, w))
+    wrong = {"w": np.ones((3, 4), np.float32)}
+    assert error_of(lambda: relay.build(function, "llvm", params=wrong)).code == "params-mismatch"
+    with pytest.warns(UserWarning, match="no parameter q"):
+        relay.build(function, "llvm", params={"q": np.ones(1, np.float32)})
+
+
+@pytest.mark.rule("RELAY-BUILD-7")
+@pytest.mark.rule("RELAY-BUILD-9")
+@pytest.mark.rule("RELAY-BUILD-10")
+def test_the_text_of_a_network() -> None:
+    data = relay.var("data", shape=(1, 3, 8, 8))
+    made = relay.nn.conv2d(data, relay.var("w"), channels=4, kernel_size=(3, 3))
+    both = relay.nn.batch_norm(made, *[relay.var(n) for n in "gbmv"])
+    made = relay.nn.relu(both[0])
+    assert isinstance(both[0], relay.TupleGetItem)
+    assert both[0].index == 0
+    function = relay.Function(relay.analysis.free_vars(made), made)
+    text = str(function)
+    assert all(part in text for part in ("nn.conv2d", "nn.batch_norm", ".0", "nn.relu"))
+    assert relay.var("x")
+
+
+@pytest.mark.rule("RELAY-BUILD-9", rejects=True)
+def test_a_projection_too_far() -> None:
+    both = relay.nn.batch_norm(relay.var("x", shape=(1, 3)), *[relay.var(n, shape=(3,)) for n in "gbmv"])
+    with pytest.raises(IndexError, match="3 fields"):
+        _ = both[3]
+
+
+@pytest.mark.rule("RELAY-EXEC-2")
+@pytest.mark.rule("RELAY-EXEC-4")
+def test_the_graph_executor_runs_straight_programs() -> None:
+    module = read_module("def @main(%x: Tensor[(3), float32]) { nn.relu(%x) }")
+    x = np.float32([-1, 0, 2])
+    for kind in ("debug", "graph", "vm", "aot"):
+        assert relay.create_executor(kind, module).evaluate()(x).numpy().tolist() == [0, 0, 2]
+
+
+@pytest.mark.rule("RELAY-REF-1")
+@pytest.mark.rule("RELAY-REF-2")
+@pytest.mark.parametrize("level", [0, 2, 4])
+def test_references_keep_their_order(level: int) -> None:
+    text = "let %r = ref(%x); ref_write(%r, %x + 1); ref_write(%r, ref_read(%r) * 2); ref_read(%r)"
+    text = f"def @main(%x: int32) {{ {text} }}"
+    with baton.transform.PassContext(opt_level=level):
+        for kind in ("debug", "vm"):
+            assert plain(relay.create_executor(kind, read_module(text)).evaluate()(np.int32(3))) == 8
+
+
+@pytest.mark.rule("RELAY-REF-2", rejects=True)
+def test_the_graph_executor_refuses_references() -> None:
+    module = read_module("def @main(%x: int32) { ref_read(ref(%x)) }")
+    assert error_of(lambda: relay.build(module, "llvm")).code == "graph-fragment"
+
+
+@pytest.mark.rule("RELAY-BUILD-8")
+def test_level_three_passes_run_at_level_three() -> None:
+    @baton.ir.instrument.pass_instrument
+    class Names:
+        def __init__(self) -> None:
+            self.names: list[str] = []
+
+        def run_before_pass(self, module: object, info: object) -> None:
+            self.names.append(info.name)  # type: ignore[attr-defined]
+
+    module = read_module("def @main(%x: Tensor[(3), float32]) { exp(%x) + exp(%x) }")
+    found = {}
+    for level in (2, 3):
+        seen = Names()
+        with baton.transform.PassContext(opt_level=level, instruments=[seen]):
+            relay.build(module, "llvm")
+        found[level] = seen.names[seen.names.index("relay.optimize") :]
+    assert "EliminateCommonSubexpr" in found[3]
+    assert "EliminateCommonSubexpr" in found[2]
+    order = ["SimplifyInference", "EliminateCommonSubexpr", "FoldConstant", "BackwardFoldScaleAxis", "SimplifyExpr"]
+    places = [found[3].index(name) for name in order]
+    assert places == sorted(places)
+    assert "BackwardFoldScaleAxis" not in found[2]
+    assert "CombineParallelConv2D" not in found[3]
+
+
+POLYMORPHIC = [
+    "def @f(%x, %y) { %x + %y } def @main() { (@f(1f, 2f), @f(1, 2)) }",
+    "def @main() { let %f = fn(%x) { %x + %x }; (%f(1f), %f(2)) }",
+    "def @app(%g, %x) { %g(%x) } def @id<t: Type>(%x: t) -> t { %x } def @main() { (@app(@id, 1f), @app(@id, (1,))) }",
+    "def @main() { let %f = add; (%f(1, 2), exp(0f)) }",
+    "def @main() { let %t = fn(%g, %x) { %g(%g(%x)) }; (%t(fn(%y) { %y * 2 }, 3), %t(exp, 0f)) }",
+    "def @main() { let %p = fn(%n: int32, %x) { if (%n == 0) { %x } else { %p(%n - 1, %x + %x) } };"
+    "(%p(3, 1), %p(2, 1f)) }",
+    "def @main() { let %f = fn(%x) { let %g = fn(%y) { (%y, %x) }; (%g(1), %g(2f)) }; (%f(1), %f(True)) }",
+]
+
+
+@pytest.mark.parametrize("text", POLYMORPHIC)
+@pytest.mark.parametrize("level", [0, 3])
+def test_polymorphic_functions_run_compiled(text: str, level: int) -> None:
+    module = read_module(text)
+    with baton.transform.PassContext(opt_level=level):
+        wanted = relay.create_executor("debug", module).evaluate()()
+        found = relay.create_executor("vm", module).evaluate()()
+    assert flat(plain(found)) == pytest.approx(flat(plain(wanted)), rel=1e-5)
+
+
+def flat(value: object) -> list[float]:
+    return [x for v in value for x in flat(v)] if isinstance(value, (tuple, list)) else [float(value)]  # type: ignore[arg-type]
+
+
+def test_polymorphic_recursion_ends_with_an_error() -> None:
+    text = "def @f<t: Type>(%n: int32, %x: t) -> int32 { if (%n == 0) {0} else {@f(%n - 1, (%x, %x))} }"
+    text += "def @main() { @f(3, 1) }"
+    assert error_of(lambda: Specialize(max_copies=5)(read_module(text))).code == "relay-specialize"
