@@ -13,7 +13,7 @@ Windows of one tap over whole rows (1x1) are products of matrices: their points 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -24,6 +24,7 @@ from baton._src.lower.kernel_schedules.anchors import Anchored, find_anchor, sur
 from baton._src.lower.kernel_schedules.conv_window import Window, read_windows, with_border_inside
 from baton._src.lower.kernel_schedules.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.loops import (
+    UNROLLED,
     VECTORIZED,
     allocated,
     i64,
@@ -247,28 +248,49 @@ def _tile(conv: BlockedConv, tile: Tile, group: tir.Var, count: int, start: Prim
     acc = Accumulators.of(count * tile.points, conv.width, stage.buffer.dtype)
     init = stage.init
     assert init is not None
-    blocks = [ops.add(ops.multiply(group, i64(count)), i64(j)) for j in range(count)]
-    parts = [acc.each(lambda row, lane: init), _taps(conv, tile, acc, blocks, start)]
-    for row in range(acc.rows):
-        j, p = divmod(row, tile.points)
-        lane = index_var("v")
-        where = {
-            conv.blocks.var: blocks[j],
-            conv.columns.axis.var: ops.add(start, i64(p)),
-            conv.lane.var: lane,
-        }
-        parts.append(loop(lane, conv.width, conv.anchored.store(acc.load(row, lane), where), VECTORIZED))
-    return allocated(acc.buffer, sequence(*parts))
+    first = ops.multiply(group, i64(count))
+
+    def store(p: PrimExpr, j: PrimExpr, lane: tir.Var) -> st.Stmt:
+        block, column = ops.add(first, j), ops.add(start, p)
+        where = {conv.blocks.var: block, conv.columns.axis.var: column, conv.lane.var: lane}
+        return conv.anchored.store(acc.load(_row(tile, p, j), lane), where)
+
+    every = (0, tile.points)
+    return allocated(
+        acc.buffer,
+        sequence(
+            acc.each(lambda row, lane: init),
+            _taps(conv, tile, acc, first, count, start),
+            _each_sum(conv, every, count, store),
+        ),
+    )
 
 
-def _taps(conv: BlockedConv, tile: Tile, acc: Accumulators, blocks: Sequence[PrimExpr], start: PrimExpr) -> st.Stmt:
+def _row(tile: Tile, p: PrimExpr, j: PrimExpr) -> PrimExpr:
+    """The accumulator of a point and block."""
+    return ops.add(ops.multiply(j, i64(tile.points)), p)
+
+
+def _each_sum(
+    conv: BlockedConv, points: tuple[int, int], count: int, body: Callable[[PrimExpr, PrimExpr, tir.Var], st.Stmt]
+) -> st.Stmt:
+    """`body(point, block, lane)` for every sum of some points, written out.
+
+    Points outside, blocks inside: the weights stay in registers, each input for a moment only.
+    """
+    p, j, lane = index_var("p"), index_var("j"), index_var("v")
+    vector = loop(lane, conv.width, body(ops.add(p, i64(points[0])), j, lane), VECTORIZED)
+    return loop(p, points[1] - points[0], loop(j, count, vector, UNROLLED), UNROLLED)
+
+
+def _taps(conv: BlockedConv, tile: Tile, acc: Accumulators, block: PrimExpr, count: int, start: PrimExpr) -> st.Stmt:
     """All multiply-adds of a tile: outer channels, rows of the window, runs of columns of the window, a block."""
-    inner, outer = conv.channels[-1:], conv.channels[:-1]
     runs = []
     for seen, taps in groupby(range(len(tile.seen)), key=lambda r: tile.seen[r]):
         columns = list(taps)
         if seen[0] < seen[1]:
-            runs.append(_run(conv, tile, acc, blocks, start, seen, columns[0], len(columns), inner))
+            run = _Run(seen, columns[0], len(columns))
+            runs.append(_run(conv, tile, acc, run, (block, count), start))
     body = sequence(*runs) if runs else st.Evaluate(tir.IntImm("int32", 0))
     window = conv.rows
     if window is not None and window.tap is not None:
@@ -281,46 +303,42 @@ def _taps(conv: BlockedConv, tile: Tile, acc: Accumulators, blocks: Sequence[Pri
     ):
         first, last = window.range_at(window.axis.var)
         body = st.IfThenElse(tir.LT(first, last), body)
-    return nest(outer, body)
+    return nest(conv.channels[:-1], body)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Neighbouring taps of the columns that see the same points of a tile."""
+
+    seen: tuple[int, int]
+    first: int
+    count: int
 
 
 def _run(
-    conv: BlockedConv,
-    tile: Tile,
-    acc: Accumulators,
-    blocks: Sequence[PrimExpr],
-    start: PrimExpr,
-    seen: tuple[int, int],
-    first: int,
-    count: int,
-    inner: tuple[Axis, ...],
+    conv: BlockedConv, tile: Tile, acc: Accumulators, run: _Run, blocks: tuple[PrimExpr, int], start: PrimExpr
 ) -> st.Stmt:
-    """Taps first, ..., first + count - 1 of the columns, which see the same points."""
+    """The multiply-adds of a run of taps over one block of input channels."""
     columns = conv.columns
     where: dict[tir.Var, PrimExpr] = {columns.axis.var: start, conv.blocks.var: blocks[0]}
     tap = index_var("kw")
     if columns.tap is not None:
-        place = i64(first) if count == 1 else ops.add(tap, i64(first))
+        place = i64(run.first) if run.count == 1 else ops.add(tap, i64(run.first))
         where[columns.tap.var] = ops.cast(columns.tap.var.dtype, place)
     # Axes of the loops here get fresh variables: other runs have the same loops.
-    fresh = {a.var: tir.Var(a.var.name, a.var.dtype) for a in inner}
-    data, weight = (
-        _Stream.of(conv.data, {**where, **fresh}, conv),
-        _Stream.of(load_of(conv.weight), {**where, **fresh}, conv),
-    )
+    inner = [(a, tir.Var(a.var.name, a.var.dtype)) for a in conv.channels[-1:]]
+    where |= {axis.var: var for axis, var in inner}
+    data, weight = _Stream.of(conv.data, where, conv), _Stream.of(load_of(conv.weight), where, conv)
     dtype = acc.buffer.dtype
-    updates = []
-    # Points outside, blocks inside: the weights stay in registers, each input for a moment only.
-    for p in range(*seen):
-        for j in range(len(blocks)):
-            lane, row = index_var("v"), j * tile.points + p
-            left, right = data.load(j, p, lane), weight.load(j, p, lane)
-            term = tir.Mul(ops.cast(dtype, left), ops.cast(dtype, right))
-            store = st.BufferStore(acc.buffer, tir.Add(acc.load(row, lane), term), (acc.at(row, lane),))
-            updates.append(loop(lane, conv.width, store, VECTORIZED))
-    body = data.bound(weight.bound(sequence(*updates)))
-    body = nest([Axis(fresh[a.var], a.extent) for a in inner], body)
-    return body if count == 1 else loop(tap, count, body)
+
+    def update(p: PrimExpr, j: PrimExpr, lane: tir.Var) -> st.Stmt:
+        row = _row(tile, p, j)
+        term = tir.Mul(ops.cast(dtype, data.load(j, p, lane)), ops.cast(dtype, weight.load(j, p, lane)))
+        return st.BufferStore(acc.buffer, tir.Add(acc.load(row, lane), term), (acc.at(row, lane),))
+
+    body = data.bound(weight.bound(_each_sum(conv, run.seen, blocks[1], update)))
+    body = nest([Axis(var, axis.extent) for axis, var in inner], body)
+    return body if run.count == 1 else loop(tap, run.count, body)
 
 
 @dataclass(frozen=True, eq=False)
@@ -345,9 +363,10 @@ class _Stream:
         at = substitute_and_fold(flat_index(buffer, load.indices), {**where, conv.lane.var: i64(0)})
         return _Stream(flat, index_var("at"), at, (steps[0], steps[1], steps[2]))
 
-    def load(self, block: int, point: int, lane: tir.Var) -> tir.BufferLoad:
+    def load(self, block: PrimExpr, point: PrimExpr, lane: tir.Var) -> tir.BufferLoad:
         by_block, by_point, by_lane = self.steps
-        index = ops.add(self.base, i64(block * by_block + point * by_point))
+        away = ops.add(ops.multiply(block, i64(by_block)), ops.multiply(point, i64(by_point)))
+        index = ops.add(self.base, away)
         return tir.BufferLoad(self.buffer, (ops.add(index, lane) if by_lane else index,))
 
     def bound(self, body: st.Stmt) -> st.Stmt:
