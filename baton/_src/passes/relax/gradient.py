@@ -1,0 +1,236 @@
+"""Gradient: a function that also gives the derivatives of its result.
+
+    main(x) -> sum(x * x)     gets beside it     main_adjoint(x) -> (sum(x * x), (x + x,))
+
+Reverse mode: the adjoint repeats the bindings, then goes through them backwards; each operator has its own rule
+(`OpDef.gradient`), contributions of several users are added. The target is the result, or field `target_index` of a
+tuple result; it must be a floating scalar. `require_grads` are the parameters wanted (all, if None).
+
+Errors (`pass-gradient`): another target, a parameter the function does not have, control flow, calls of functions, an
+operator without a rule between a wanted parameter and the target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.analysis.bindings import body_bindings
+from baton._src.ir.expr import Op
+from baton._src.ir.module import IRModule
+from baton._src.ir.op_def import NotApplicable, OpDef
+from baton._src.ir.traverse import post_order, substitute, with_fresh_binders
+from baton._src.ops.builders import Maker
+from baton._src.ops.catalogue import CATALOGUE
+from baton._src.passes.relax.dead_code_elimination import remove_all_unused
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.nodes import Call, Constant, Function, MatchCast, ShapeExpr, Tuple, TupleGetItem, Var, VarBinding
+from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
+from baton._src.support.diagnostics import DiagnosticError, fail
+from baton._src.tir.expr import Var as TirVar
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import Pass
+
+_LEAVES = (Var, Tuple, TupleGetItem, Constant, ShapeExpr)
+
+
+@dataclass(frozen=True)
+class Gradient(Pass):
+    """See the module."""
+
+    func_name: str
+    require_grads: Any = None
+    target_index: int = 0
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        function = module[self.func_name]
+        if not isinstance(function, Function):
+            raise _wrong(f"{self.func_name} is no Relax function")
+        wanted = self._wanted(function)
+        fresh = with_fresh_binders(function)
+        symbols = {n for n in post_order(fresh, notes=True) if isinstance(n, TirVar)}
+        fresh = substitute(fresh, {v: v.copy() for v in symbols})
+        builder = BlockBuilder(module)
+        name = f"{self.func_name}_adjoint"
+        with builder.function(name, fresh.params):
+            with builder.dataflow():
+                result = _Reverse(builder, fresh, self.target_index).run([fresh.params[i] for i in wanted])
+                output = builder.emit_output(result)
+            builder.emit_func_output(output)
+        made = builder.get()
+        return made.with_function(made.get_global_var(name), remove_all_unused(made[name]))
+
+    def _wanted(self, function: Function) -> list[int]:
+        """The numbers of the parameters whose gradients are asked for."""
+        if self.require_grads is None:
+            return list(range(len(function.params)))
+        given = self.require_grads if isinstance(self.require_grads, (list, tuple)) else [self.require_grads]
+        places = {p: number for number, p in enumerate(function.params)}
+        for var in given:
+            if var not in places:
+                raise _wrong(f"{self.func_name} has no parameter {var!r}")
+        if len(set(given)) != len(given):
+            raise _wrong("a parameter is asked for twice")
+        return [places[var] for var in given]
+
+
+def _wrong(message: str, at: Any = None, help: str | None = None) -> DiagnosticError:
+    return fail("pass-gradient", f"Gradient: {message}", span=getattr(at, "span", None), help=help)
+
+
+class _Reverse:
+    """One function: its bindings again, and their adjoints from the last to the first."""
+
+    def __init__(self, builder: BlockBuilder, function: Function, target_index: int) -> None:
+        self.builder, self.function, self.target_index = builder, function, target_index
+        self.adjoints: dict[Var, Any] = {}
+        """What is known of each variable's gradient: an expression, or a list of such for a tuple (None: nothing)."""
+        self.values: dict[Var, Any] = {}
+        self.make = Maker("relax", CATALOGUE.get("add"), CATALOGUE)
+
+    def run(self, wanted: Sequence[Var]) -> Any:
+        """(the result, (a gradient for each of `wanted`, ...))"""
+        result = self._forward()
+        self._start(result)
+        for var in reversed(list(self.values)):
+            adjoint = self._settled(var)
+            if adjoint is not None:
+                self._spread(var, self.values[var], adjoint)
+        grads = [self._whole(self._settled(p), p.struct_info) for p in wanted]
+        return Tuple([result, Tuple(grads)])
+
+    def _forward(self) -> Any:
+        renamed: dict[Any, Any] = {}
+        for binding in body_bindings(self.function):
+            value = binding.value if isinstance(binding, VarBinding) else None
+            if isinstance(binding, MatchCast):
+                raise _wrong("a match_cast stands in the way", binding, "remove it, or make it part of the signature")
+            if not isinstance(value, (*_LEAVES, Call)):
+                raise _wrong(f"{type(value).__name__} is control flow, which has no gradient", value)
+            var = self.builder.emit(substitute(value, renamed, notes=False), binding.var.name_hint)
+            renamed[binding.var] = var
+            self.values[var] = self.builder.lookup_binding(var)
+        return substitute(self.function.body.body, renamed, notes=False)
+
+    def _start(self, result: Any) -> None:
+        info = result.struct_info
+        target = result
+        if isinstance(info, TupleStructInfo):
+            if not 0 <= self.target_index < len(info.fields):
+                raise _wrong(f"there is no field {self.target_index} in a result of {len(info.fields)}")
+            fields = result if isinstance(result, Tuple) else self.values.get(result)
+            found = fields.fields[self.target_index] if isinstance(fields, Tuple) else None
+            target = found if found is not None else self.builder.emit(TupleGetItem(result, self.target_index))
+            if found is None:
+                self.values[target] = TupleGetItem(result, self.target_index)
+        elif self.target_index != 0:
+            raise _wrong(f"the result is no tuple, so there is no field {self.target_index}")
+        said = target.struct_info
+        if not isinstance(said, TensorStructInfo) or said.ndim != 0 or not said.dtype.is_float:
+            raise _wrong(f"the target must be a floating scalar, it is {said!r}", help="sum it up first")
+        one = self.make.op("full", ShapeExpr([]), self.make.const(1.0, said.dtype), dtype=said.dtype)
+        self._add(target, self.builder.emit(one, "grad"))
+
+    # ----------------------------------------------------------------------------------------------- adjoints
+
+    def _add(self, var: Any, piece: Any) -> None:
+        """Add a contribution to the gradient of a variable or of a tuple in sight."""
+        if isinstance(var, Tuple):
+            for number, part in enumerate(var.fields):
+                self._add(part, _part(piece, number, self.make))
+            return
+        if not isinstance(var, Var) or piece is None:
+            return
+        self.adjoints.setdefault(var, []).append(piece)
+
+    def _settled(self, var: Var) -> Any:
+        """The sum of the contributions: None, an expression, or for a tuple a list of these."""
+        pieces = self.adjoints.get(var)
+        if not pieces:
+            return None
+        info = var.struct_info
+        if isinstance(info, TupleStructInfo):
+            parts = range(len(info.fields))
+            return [self._sum([_part(p, n, self.make) for p in pieces], info.fields[n]) for n in parts]
+        return self._sum(pieces, info)
+
+    def _sum(self, pieces: Sequence[Any], info: Any) -> Any:
+        there = [p for p in pieces if p is not None]
+        if not there:
+            return None
+        if isinstance(info, TupleStructInfo):
+            parts = range(len(info.fields))
+            return [self._sum([_part(p, n, self.make) for p in there], info.fields[n]) for n in parts]
+        total = self._bound(there[0])
+        for piece in there[1:]:
+            total = self.builder.emit(self.make.op("add", total, piece), "grad")
+        return total
+
+    def _bound(self, expr: Any) -> Any:
+        return expr if isinstance(expr, (Var, Constant)) else self.builder.emit(expr, "grad")
+
+    def _whole(self, adjoint: Any, info: Any) -> Any:
+        """A gradient with zeros where nothing is known of it."""
+        if isinstance(info, TupleStructInfo):
+            parts = adjoint if isinstance(adjoint, list) else [adjoint] * len(info.fields)
+            return Tuple([self._whole(p, i) for p, i in zip(parts, info.fields)])
+        if adjoint is not None:
+            return adjoint
+        if not isinstance(info, TensorStructInfo) or not isinstance(info.shape, ShapeExpr) or info.dtype.is_void:
+            raise _wrong(f"only tensors of known shape and dtype have gradients, not {info!r}")
+        return self.builder.emit(self.make.op("zeros", info.shape, dtype=info.dtype), "grad")
+
+    def _spread(self, var: Var, value: Any, adjoint: Any) -> None:
+        match value:
+            case Var():
+                self._add(value, _as_piece(adjoint))
+            case Tuple():
+                for number, part in enumerate(value.fields):
+                    self._add(part, _part(adjoint, number, self.make))
+            case TupleGetItem(tuple_value=whole, index=index):
+                count = len(whole.struct_info.fields)
+                self._add(whole, [adjoint if n == index else None for n in range(count)])
+            case Call():
+                self._spread_call(var, value, adjoint)
+            case _:
+                return
+
+    def _spread_call(self, var: Var, call: Call, adjoint: Any) -> None:
+        floats = [a for a in call.args if _differentiable(a.struct_info)]
+        if not floats or all(isinstance(a, Constant) for a in floats):
+            return
+        definition = call.op.definition if isinstance(call.op, Op) else None
+        if not isinstance(definition, OpDef):
+            name = getattr(call.op, "name", None) or getattr(call.op, "name_hint", type(call.op).__name__)
+            raise _wrong(f"a call of {name} has no gradient", call, "differentiate before LegalizeOps")
+        if isinstance(definition.gradient, NotApplicable):
+            raise _wrong(f"{definition.name} has no gradient: {definition.gradient.why}", call)
+        maker = Maker("relax", definition, CATALOGUE)
+        grad = self._whole(adjoint, var.struct_info)
+        pieces = definition.gradient(maker, call.args, call.attrs, var, grad)
+        for arg, piece in zip(call.args, pieces):
+            if piece is not None and _differentiable(arg.struct_info):
+                self._add(arg, self._emitted(piece))
+
+    def _emitted(self, piece: Any) -> Any:
+        if isinstance(piece, (list, tuple)):
+            return [self._emitted(p) for p in piece]
+        return piece if isinstance(piece, (Var, Constant, Tuple)) else self.builder.emit(piece, "grad")
+
+
+def _differentiable(info: Any) -> bool:
+    if isinstance(info, TupleStructInfo):
+        return any(_differentiable(f) for f in info.fields)
+    return isinstance(info, TensorStructInfo) and (info.dtype.is_float or info.dtype.is_void)
+
+
+def _as_piece(adjoint: Any) -> Any:
+    return list(adjoint) if isinstance(adjoint, list) else adjoint
+
+
+def _part(piece: Any, number: int, make: Maker) -> Any:
+    """Field `number` of a gradient that is a list, or an expression that is a tuple."""
+    if piece is None:
+        return None
+    return piece[number] if isinstance(piece, list) else make.item(piece, number)

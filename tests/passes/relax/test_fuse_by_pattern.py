@@ -1,0 +1,177 @@
+"""FuseOpsByPattern, MergeCompositeFunctions, RunCodegen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baton import relax
+from baton._src.ir.module import IRModule
+from baton._src.passes.relax.fuse_ops_by_pattern import FuseOpsByPattern, FusionPattern
+from baton._src.passes.relax.merge_composite_functions import MergeCompositeFunctions
+from baton._src.passes.relax.run_codegen import RunCodegen
+from baton._src.relax.nodes import Function
+from baton._src.support.diagnostics import DiagnosticError
+from baton._src.values.packed_func import FunctionTable
+from baton.relax.dpl import is_const, is_op, wildcard
+from tests.passes.relax.evaluate import evaluate
+from tests.passes.relax.programs import R, arrays, called, check, dim, program, tensor, weights
+
+
+def matmul_relu() -> Any:
+    return is_op("relax.nn.relu")(is_op("relax.matmul")(wildcard(), wildcard()))
+
+
+def unary(name: str) -> Any:
+    return is_op(f"relax.{name}")(wildcard())
+
+
+def with_attr(module: IRModule, name: str) -> list[str]:
+    """What functions say for an attribute."""
+    return [str(f.attrs[name]) for f in module.functions.values() if isinstance(f, Function) and name in f.attrs]
+
+
+def build(b: Any, x: Any, w: Any) -> Any:
+    m = b.emit(R.matmul(x, w))
+    r = b.emit(R.nn.relu(m))
+    e = b.emit(R.exp(r))
+    return R.add(e, r)
+
+
+@pytest.mark.rule("RELAX-PASS-18")
+def test_a_match_becomes_a_composite_function() -> None:
+    before = program([tensor("x", 2, 3), tensor("w", 3, 4)], build)
+    after = check(FuseOpsByPattern([("test.mm_relu", matmul_relu())]), before, *arrays((2, 3), (3, 4)))
+    assert with_attr(after, "Composite") == ["test.mm_relu"]
+    assert called(after) == ["fused_relax_matmul_relax_nn_relu", "exp", "add"]
+
+
+def test_symbolic_shapes_go_with_the_function() -> None:
+    n = dim()
+    before = program([tensor("x", n, 3), tensor("w", 3, 4)], build)
+    check(FuseOpsByPattern([("test.mm_relu", matmul_relu())]), before, *arrays((2, 3), (3, 4)))
+
+
+def test_values_used_outside_stay_outside() -> None:
+    """exp(relu(m)) cannot be one function: relu(m) has another user."""
+    before = program([tensor("x", 2, 3), tensor("w", 3, 4)], build)
+    pattern = is_op("relax.exp")(is_op("relax.nn.relu")(wildcard()))
+    assert FuseOpsByPattern([("test.exp_relu", pattern)])(before) is before
+
+
+def test_earlier_patterns_and_checks_decide() -> None:
+    before = program([tensor("x", 2, 3), tensor("w", 3, 4)], build)
+    seen: list[Any] = []
+
+    def refuse(context: Any) -> bool:
+        seen.append(context)
+        return False
+
+    data = wildcard()
+    matmul = is_op("relax.matmul")(data, wildcard())
+    first = FusionPattern("test.both", is_op("relax.nn.relu")(matmul), {"mm": matmul, "data": data}, refuse)
+    after = check(FuseOpsByPattern([first, ("test.mm", matmul.dup())]), before, *arrays((2, 3), (3, 4)))
+    assert with_attr(after, "Composite") == ["test.mm"]
+    (context,) = seen
+    assert context.matched_expr.op.name == "relax.nn.relu"
+    assert context.annotated_expr["mm"].op.name == "relax.matmul"
+    assert context.annotated_expr["data"].name_hint == "x"
+    assert len(context.matched_bindings) == 2
+
+
+def test_constants_move_in_or_stay() -> None:
+    pattern = [("test.mm", is_op("relax.matmul")(wildcard(), is_const()))]
+    before = program([tensor("x", 2, 3)], lambda b, x: R.matmul(x, weights(3, 4)))
+    for bind in (True, False):
+        after = check(FuseOpsByPattern(pattern, bind_constants=bind), before, *arrays((2, 3)))
+        (composite,) = [f for f in after.functions.values() if f.attrs.get("Composite")]
+        assert len(composite.params) == (1 if bind else 2)
+
+
+def test_no_group_needs_itself() -> None:
+    """add(exp(a), sin(exp(a))) with sin outside of the group {exp, add} would be a circle."""
+
+    def circle(b: Any, x: Any) -> Any:
+        e = b.emit(R.exp(x))
+        s = b.emit(R.sin(e))
+        return R.add(e, s)
+
+    before = program([tensor("x", 2)], circle)
+    pattern = is_op("relax.add")(is_op("relax.exp")(wildcard()), wildcard())
+    assert FuseOpsByPattern([("test.add_exp", pattern)])(before) is before
+
+
+PATTERNS = [("test.relu", unary("nn.relu")), ("test.exp", unary("exp")), ("other.sin", unary("sin"))]
+
+
+@pytest.mark.rule("RELAX-PASS-18")
+def test_neighbours_for_one_compiler_are_merged() -> None:
+    def chain(b: Any, x: Any) -> Any:
+        r = b.emit(R.nn.relu(x))
+        e = b.emit(R.exp(r))
+        s = b.emit(R.sin(e))
+        return R.add(s, e)
+
+    before = program([tensor("x", 4)], chain)
+    composite = check(FuseOpsByPattern(PATTERNS), before, *arrays((4,)))
+    merged = check(MergeCompositeFunctions(), composite, *arrays((4,)))
+    assert sorted(with_attr(merged, "Codegen")) == ["other", "test"]
+    assert len(called(merged)) == 3
+
+
+def test_merging_makes_no_circles() -> None:
+    """relu -> sin (outside) -> exp, and relu -> exp: the two cannot be one call."""
+
+    def diamond(b: Any, x: Any) -> Any:
+        r = b.emit(R.nn.relu(x))
+        c = b.emit(R.cos(r))
+        e = b.emit(R.exp(c))
+        return R.add(b.emit(R.nn.relu(b.emit(R.add(r, e)))), r)
+
+    before = FuseOpsByPattern(PATTERNS)(program([tensor("x", 4)], diamond))
+    merged = check(MergeCompositeFunctions(), before, *arrays((4,)))
+    assert with_attr(merged, "Codegen") == ["test"] * 3
+
+
+def test_annotation_wraps_at_once() -> None:
+    before = program([tensor("x", 2, 3), tensor("w", 3, 4)], build)
+    step = FuseOpsByPattern([("test.mm_relu", matmul_relu())], annotate_codegen=True)
+    after = check(step, before, *arrays((2, 3), (3, 4)))
+    assert with_attr(after, "Codegen") == ["test"]
+
+
+@pytest.mark.rule("RELAX-PASS-18")
+def test_backends_get_functions_and_give_code() -> None:
+    table = FunctionTable()
+    given: list[Any] = []
+
+    def backend(functions: Any, options: Any, names: Any) -> Any:
+        given.extend([functions, options])
+        return [lambda x, w: relax.const(np.maximum(x.numpy() @ w.numpy(), 0)).data for _ in functions]
+
+    table.register("relax.ext.test", backend)
+    before = program([tensor("x", 2, 3), tensor("w", 3, 4)], build)
+    annotated = FuseOpsByPattern([("test.mm_relu", matmul_relu())], annotate_codegen=True)(before)
+    after = RunCodegen({"test": {"level": 3}}, table=table)(annotated)
+    assert given[1] == {"level": 3}
+    assert len(given[0]) == 1
+    assert called(after)[0] == "call_pure_packed"
+    symbol = given[0][0].attrs["global_symbol"]
+    x, w = arrays((2, 3), (3, 4))
+    executable = relax.build(after, "llvm")
+    relax_table = __import__("baton").register_func
+    relax_table(symbol, table.lookup(symbol).function, override=True)
+    found = relax.VirtualMachine(executable, __import__("baton").cpu())["main"](x, w).numpy()
+    np.testing.assert_allclose(found, evaluate(before, "main", x, w), rtol=1e-5)
+
+
+@pytest.mark.rule("RELAX-PASS-18", rejects=True)
+def test_backends_must_be_registered() -> None:
+    before = program([tensor("x", 2, 3), tensor("w", 3, 4)], build)
+    annotated = FuseOpsByPattern([("nobody.mm_relu", matmul_relu())], annotate_codegen=True)(before)
+    with pytest.raises(DiagnosticError, match="nobody registered the backend 'nobody'"):
+        RunCodegen()(annotated)
+    with pytest.raises(DiagnosticError, match="a fusion pattern is"):
+        FuseOpsByPattern(["relu"])(before)
