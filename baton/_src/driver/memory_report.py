@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
-from baton._src.runtime.dim_expr import format_dim
+from baton._src.runtime.dim_expr import DimExpr, format_dim
 from baton._src.runtime.executable import Executable
-from baton._src.runtime.native_plan import NativePlan
+from baton._src.runtime.native_plan import NativeOutput, NativePlan
+from baton._src.values.dtype import DataType
 from baton._src.values.tensor import NDArray
 
 
 def memory_report(executable: Executable) -> str:
-    """Constants, and for every native function its arena and where each intermediate lies."""
+    """What a run needs, and for every native function its arena and where each intermediate lies."""
     size = sum(c.data.nbytes for c in executable.constants if isinstance(c, NDArray))
     lines = [f"constants: {size} bytes"]
     for plan in executable.natives.values():
-        lines += _plan_lines(plan)
+        lines += [_peak_line(plan, size), *_plan_lines(plan)]
     return "\n".join(lines)
+
+
+def _peak_line(plan: NativePlan, constants: int) -> str:
+    """The memory of one call: constants, arena and outputs; inputs are the caller's."""
+    fixed, open_parts = constants, []
+    sizes = [("arena", plan.arena_bytes), *[(f"output {i}", _bytes(o)) for i, o in enumerate(plan.outputs)]]
+    for name, size in sizes:
+        if isinstance(size, int):
+            fixed += size
+        else:
+            open_parts.append(f"{name}: {format_dim(size, plan.variables)}")
+    more = "".join(f" + ({part})" for part in open_parts)
+    return f"{plan.name}: a call needs {fixed} bytes{more}: constants, arena and outputs"
+
+
+def _bytes(output: NativeOutput) -> DimExpr:
+    size: DimExpr = DataType(output.dtype).itemsize
+    for dim in output.dims:
+        size = size * dim if isinstance(size, int) and isinstance(dim, int) else ["*", size, dim]
+    return size
 
 
 def _plan_lines(plan: NativePlan) -> list[str]:
