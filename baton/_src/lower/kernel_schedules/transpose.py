@@ -1,0 +1,141 @@
+"""Moving elements from rows to columns: squares of registers, transposed by shuffles.
+
+    B[.., i, .., j] = A[.., j, .., i]
+
+A is contiguous along i and B along j. A square of `lanes` x `lanes` elements is loaded as whole vectors along i,
+transposed in log2(lanes) steps that exchange halves, quarters, ... of pairs of vectors, and stored as whole vectors
+along j. Loading along j instead would take one element at a time. What no square covers is copied element by element.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.affine import depends
+from baton._src.lower.kernel_schedules.inline import inline_elementwise
+from baton._src.lower.kernel_schedules.loops import VECTORIZED, i64, index_var, loop, nest, parallel_rows, sequence
+from baton._src.lower.kernel_schedules.stages import Axis, Declined, Stage, read_kernel
+from baton._src.passes.tir.flatten_buffers import as_int64
+from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.prim_func import PrimFunc
+
+
+@dataclass(frozen=True)
+class _Movement:
+    """A stage that stores `load`; `across` is the axis the source is contiguous along, `along` the result's."""
+
+    stage: Stage
+    load: tir.BufferLoad
+    across: Axis
+    along: Axis
+    lanes: int
+
+    @property
+    def others(self) -> tuple[Axis, ...]:
+        return tuple(a for a in self.stage.spatial if a is not self.across and a is not self.along)
+
+    def source(self, across: PrimExpr, along: PrimExpr) -> tir.BufferLoad:
+        """The element (or vector) for given places of the two axes."""
+        inner = {self.along.var: ops.cast(self.along.var.dtype, along)}
+        indices = [substitute_and_fold(i, inner) for i in self.load.indices[:-1]]
+        return tir.BufferLoad(self.load.buffer, (*indices, across))
+
+    def store(self, value: PrimExpr, across: PrimExpr, along: PrimExpr) -> st.Stmt:
+        places = {self.across: across, self.along: along}
+        indices = tuple(places.get(a, a.var) for a in self.stage.spatial)
+        return st.BufferStore(self.stage.buffer, value, indices)
+
+
+def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
+    """The rule; see the module."""
+    kernel = read_kernel(func)
+    if isinstance(kernel, Declined):
+        return kernel
+    kernel = inline_elementwise(kernel)
+    if len(kernel.stages) != 1 or not isinstance(kernel.stages[0], Stage):
+        return Declined("more than one stage")
+    found = _movement(kernel.stages[0], target)
+    if isinstance(found, Declined):
+        return found
+    return kernel.rebuilt(_emit(found, target))
+
+
+def _movement(stage: Stage, target: Target) -> _Movement | Declined:
+    load = stage.value
+    if stage.reduce or not isinstance(load, tir.BufferLoad) or len(stage.spatial) < 2 or not load.indices:
+        return Declined("no movement of elements")
+    bits = load.buffer.dtype.bits
+    if bits not in (32, 64) or load.buffer.strides or stage.buffer.strides:
+        return Declined("not made of whole registers")
+    along = stage.spatial[-1]
+    across = next((a for a in stage.spatial[:-1] if a.var is load.indices[-1]), None)
+    if across is None or any(depends(i, across.var) for i in load.indices[:-1]):
+        return Declined("the source is not contiguous along another axis")
+    if not any(depends(i, along.var) for i in load.indices):
+        return Declined("the result repeats elements")
+    lanes = target.lanes(bits)
+    if lanes < 4 or any(a.size is not None and a.size < lanes for a in (along, across)):
+        return Declined("smaller than a square of registers")
+    return _Movement(stage, load, across, along, lanes)
+
+
+def _emit(move: _Movement, target: Target) -> st.Stmt:
+    lanes = i64(move.lanes)
+    high, wide = as_int64(move.across.extent), as_int64(move.along.extent)
+    rows, columns = ops.floordiv(high, lanes), ops.floordiv(wide, lanes)
+    row, column = index_var("row"), index_var("column")
+    top, left = ops.multiply(row, lanes), ops.multiply(column, lanes)
+    tail = index_var("i"), index_var("j")
+    place = ops.add(top, tail[0]), ops.add(ops.multiply(columns, lanes), tail[1])
+    squares = loop(column, columns, _square(move, top, left))
+    beside = nest(
+        (Axis(tail[0], lanes),),
+        loop(tail[1], ops.floormod(wide, lanes), move.store(move.source(*place), *place), VECTORIZED),
+    )
+    body = squares if _divides(move.along, move.lanes) else sequence(squares, beside)
+    work = ops.add(wide, i64(1))
+    parts = [parallel_rows((*move.others, Axis(row, rows)), work, body, target.num_cores)]
+    if not _divides(move.across, move.lanes):
+        low, j = index_var("i"), index_var("j")
+        at = ops.add(ops.multiply(rows, lanes), low)
+        rest = loop(low, ops.floormod(high, lanes), loop(j, wide, move.store(move.source(at, j), at, j), VECTORIZED))
+        fresh = {a.var: tir.Var(a.var.name, a.var.dtype) for a in move.others}
+        again = tuple(Axis(fresh[a.var], a.extent) for a in move.others)
+        parts.append(nest(again, substitute_and_fold(rest, fresh)))
+    return sequence(*parts)
+
+
+def _divides(axis: Axis, lanes: int) -> bool:
+    return axis.size is not None and axis.size % lanes == 0
+
+
+def _square(move: _Movement, top: PrimExpr, left: PrimExpr) -> st.Stmt:
+    """Load, exchange, store. Step d makes element p of vector i that of vector p in bit d."""
+    lanes = move.lanes
+    kind = move.load.dtype.with_lanes(lanes)
+    bound: list[tuple[tir.Var, PrimExpr]] = []
+
+    def named(value: PrimExpr) -> tir.Var:
+        bound.append((tir.Var(f"v{len(bound)}", kind), value))
+        return bound[-1][0]
+
+    run = tir.Ramp(top, i64(1), lanes)
+    vectors = [named(move.source(run, ops.add(left, i64(r)))) for r in range(lanes)]
+    step = 1
+    while step < lanes:
+        for first in (r for r in range(lanes) if not r & step):
+            pair = (vectors[first], vectors[first + step])
+            lower = [p if not p & step else lanes + p - step for p in range(lanes)]
+            upper = [p + step if not p & step else lanes + p for p in range(lanes)]
+            vectors[first], vectors[first + step] = (named(tir.Shuffle(pair, tuple(order))) for order in (lower, upper))
+        step *= 2
+    line = tir.Ramp(left, i64(1), lanes)
+    body = sequence(*(move.store(v, ops.add(top, i64(c)), line) for c, v in enumerate(vectors)))
+    for var, value in reversed(bound):
+        body = st.LetStmt(var, value, body)
+    return body

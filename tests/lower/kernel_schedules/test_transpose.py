@@ -1,0 +1,39 @@
+"""Transposes by squares of registers: squares, both tails, threads, other widths, symbolic sizes; accesses checked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.schedule import decide
+from baton._src.te.computation import compute, placeholder
+from baton._src.te.prim_func import create_prim_func
+from baton._src.tir.expr import Var
+from baton._src.tir.prim_func import PrimFunc
+from tests.codegen.native_run import HOST, build, call, random_array
+
+TARGETS = [HOST, Target("llvm -num-cores=4"), Target("llvm -mcpu=x86-64")]
+
+
+def heads(rows: object, dtype: str = "float32") -> PrimFunc:
+    """(2, rows, 3, 37) to (2, 3, 37, rows)."""
+    a = placeholder((2, rows, 3, 37), dtype, "a")
+    return create_prim_func([a, compute((2, 3, 37, rows), lambda b, h, d, s: a[b, s, h, d], "t")])
+
+
+@pytest.mark.parametrize("rows", [16, 33, 64])
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+@pytest.mark.parametrize("target", TARGETS, ids=["one", "threads", "sse"])
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_transpose(rows: int, dtype: str, target: Target, symbolic: bool) -> None:
+    """Guards squares and tails along both axes."""
+    func = heads(Var("n", "int64") if symbolic else rows, dtype)
+    if target.lanes(64 if dtype == "int64" else 32) < 4:
+        pytest.skip("no squares of two")
+    decision = decide(func, target)
+    assert decision.rule == "transpose", decision.declined
+    data = (random_array((2, rows, 3, 37), "float32", 1) * 100).astype(dtype)
+    out = np.zeros((2, 3, 37, rows), dtype)
+    assert call(build(decision.func, target, checked=True), decision.func, data, out) is None
+    np.testing.assert_array_equal(out, data.transpose(0, 2, 3, 1))
