@@ -40,6 +40,22 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.relax.fuse_ops_by_pattern", "FuseOpsByPattern FusionPattern PatternCheckContext"),
         **names("passes.relax.merge_composite_functions", "MergeCompositeFunctions"),
         **names("passes.relax.run_codegen", "RunCodegen"),
+        **names(
+            "passes.relax.matmul_rewrites",
+            "AdjustMatmulOrder ExpandMatmulOfSum ReorderTakeAfterMatmul ReorderPermuteDimsAfterConcat",
+        ),
+        **names(
+            "passes.relax.combine_parallel_matmul",
+            "CombineParallelMatmul",
+        ),
+        **names(
+            "passes.relax.dataflow_use_inplace_calls",
+            "DataflowUseInplaceCalls",
+        ),
+        **names(
+            "passes.relax.unused_interface",
+            "ExpandTupleArguments RemoveUnusedParameters RemoveUnusedOutputs",
+        ),
         **names("transform.passes", "Pass Sequential FunctionPass"),
         **names("transform.context", "PassContext PassInfo"),
         **names("transform.decorators", "module_pass"),
