@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
+from baton._src.ir.types import Constructor, GlobalTypeVar
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.relay.prelude import load
-from baton._src.relay.prelude.load import import_text
+from baton._src.relay.prelude.load import constructor_of, import_text
+from baton._src.relay.prelude.tensor_arrays import DTYPES, dynamic_name, dynamic_text, static_name, static_text
+from baton._src.relay.text.parser import parse
+from baton._src.support.diagnostics import fail
+from baton._src.tir.expr import AnyDim
 
 
 def import_from_std(module: IRModule, name: str) -> None:
@@ -17,7 +26,10 @@ def import_from_std(module: IRModule, name: str) -> None:
 
 
 class Prelude:
-    """`Prelude(mod)` adds everything to `mod`, in place as in TVM; `prelude.mod` is the module."""
+    """`Prelude(mod)` adds everything to `mod`, in place as in TVM; `prelude.mod` is the module.
+
+    Tensor arrays are added for a dtype (or a dtype and shape) when something of theirs is first asked for.
+    """
 
     def __init__(self, mod: IRModule | None = None) -> None:
         self.mod = mod if mod is not None else IRModule()
@@ -35,3 +47,94 @@ class Prelude:
     def import_from_std(self, name: str) -> None:
         """Add one of the files (`nat.rly`, `gradient.rly`, ...)."""
         import_from_std(self.mod, name)
+
+    def get_name(self, canonical: str, dtype: str = "") -> str:
+        """The name of a type, constructor or function; those of tensor arrays depend on the dtype."""
+        return dynamic_name(canonical, dtype) if dtype else canonical
+
+    def get_global_var(self, canonical: str, dtype: str = "") -> GlobalVar:
+        """A function of the Prelude; with `dtype` one of tensor arrays (`"tensor_array_read"`)."""
+        self._dynamic(dtype)
+        return self.mod.get_global_var(self.get_name(canonical, dtype))
+
+    def get_type(self, canonical: str, dtype: str = "") -> GlobalTypeVar:
+        """An algebraic data type; with `dtype` that of tensor arrays (`"tensor_t"`)."""
+        self._dynamic(dtype)
+        return self.mod.get_global_type_var(self.get_name(canonical, dtype))
+
+    def get_ctor(self, ty_name: str, canonical: str, dtype: str = "") -> Constructor:
+        """A constructor of the type of this (full) name."""
+        self._dynamic(dtype)
+        return constructor_of(self.mod, ty_name, self.get_name(canonical, dtype))
+
+    def get_tensor_ctor(self, canonical: str, dtype: str) -> Constructor:
+        """A constructor of tensor arrays' elements: `tensor_nil`, `tensor0` to `tensor6`."""
+        return self.get_ctor(self.get_name("tensor_t", dtype), canonical, dtype)
+
+    def get_name_static(self, canonical: str, dtype: str, shape: Sequence[Any], batch_dim: int | None = None) -> str:
+        """The name of something of static tensor arrays."""
+        return static_name(canonical, dtype, _dims(shape, batch_dim))
+
+    def get_global_var_static(
+        self, canonical: str, dtype: str, shape: Sequence[Any], batch_dim: int | None = None
+    ) -> GlobalVar:
+        """A function of static tensor arrays."""
+        self._static(dtype, _dims(shape, batch_dim))
+        return self.mod.get_global_var(self.get_name_static(canonical, dtype, shape, batch_dim))
+
+    def get_type_static(self, canonical: str, dtype: str, shape: Sequence[Any]) -> GlobalTypeVar:
+        """The type of static tensor arrays' elements (`"tensor_t"`)."""
+        self._static(dtype, _dims(shape, None))
+        return self.mod.get_global_type_var(self.get_name_static(canonical, dtype, shape))
+
+    def get_tensor_ctor_static(self, name: str, dtype: str, shape: Sequence[Any]) -> Constructor:
+        """`tensor_constructor` or `tensor_nil` of static tensor arrays."""
+        self._static(dtype, _dims(shape, None))
+        type_name = self.get_name_static("tensor_t", dtype, shape)
+        return constructor_of(self.mod, type_name, self.get_name_static(name, dtype, shape))
+
+    def _dynamic(self, dtype: str) -> None:
+        if dtype:
+            self._add(dynamic_name("tensor_t", dtype), dtype, lambda: dynamic_text(dtype))
+
+    def _static(self, dtype: str, dims: tuple[int | None, ...]) -> None:
+        self._add(static_name("tensor_t", dtype, dims), dtype, lambda: static_text(dtype, dims))
+
+    def _add(self, type_name: str, dtype: str, text: Any) -> None:
+        if dtype not in DTYPES:
+            raise fail("api", f"there are no tensor arrays of {dtype}", help=f"there are of {', '.join(DTYPES)}")
+        if not any(v.name_hint == type_name for v in self.mod.type_definitions):
+            self.extend(self.mod, parse(text(), CATALOGUE, module=self.mod, source_name=f"{type_name}.rly"))
+
+    def __getattr__(self, name: str) -> Any:
+        """`prelude.map`, `prelude.length`, ..."""
+        if name.startswith("_") or name == "mod" or name not in self.mod:
+            raise AttributeError(name)
+        return self.mod.get_global_var(name)
+
+
+class StaticTensorArrayOps:
+    """TVM's way to ask for static tensor arrays: `register()` adds them to the Prelude's module."""
+
+    def __init__(self, prelude: Prelude, dtype: str, shape: Sequence[Any], batch_dim: int | None = None) -> None:
+        self.prelude = prelude
+        self.dtype = dtype
+        self.shape = tuple(shape)
+        self.batch_dim = batch_dim
+
+    def register(self) -> None:
+        """Add them."""
+        self.prelude.get_type_static("tensor_t", self.dtype, _dims(self.shape, self.batch_dim))
+
+    def get_global_var(self, canonical: str) -> GlobalVar:
+        """One of their functions."""
+        return self.prelude.get_global_var_static(canonical, self.dtype, self.shape, self.batch_dim)
+
+    def get_ctor(self, canonical: str) -> Constructor:
+        """One of their constructors."""
+        return self.prelude.get_tensor_ctor_static(canonical, self.dtype, _dims(self.shape, self.batch_dim))
+
+
+def _dims(shape: Sequence[Any], batch_dim: int | None) -> tuple[int | None, ...]:
+    """Ints, and None where a dim is unknown. TVM's hint which dim is the batch changes nothing in the types."""
+    return tuple(None if isinstance(d, AnyDim) or d is None else int(d) for d in shape)

@@ -37,6 +37,7 @@ def wire() -> None:
         owner.build = staticmethod(build)
     # A plain function set on the class becomes a method: the callee is its first argument.
     GlobalVar.call = staticmethod(call_global)
+    Constructor.call = staticmethod(relay.Call)
     Op.lookup = staticmethod(operator_named)
     Node.text = staticmethod(node_text)
     IRModule.standard = staticmethod(import_from_std)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, ClassVar
 
@@ -146,6 +147,13 @@ class Constructor(GraphExpr):
     inputs: tuple[Type, ...]
     belong_to: GlobalTypeVar
     tag: int = part(kw_only=True, default=-1)
+
+    call: ClassVar[Callable[[Constructor, tuple[Any, ...]], Any]]
+    """What `constructor(a, b)` gives: a call in Relay; bound by `driver.wiring`."""
+
+    def __call__(self, *args: Any) -> Any:
+        """An instance with these fields."""
+        return type(self).call(self, args)
 
 
 @node

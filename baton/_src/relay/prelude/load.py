@@ -35,6 +35,16 @@ def import_text(name: str, module: IRModule, catalogue: OperatorNames) -> IRModu
     return parse(path.read_text(encoding="utf-8"), catalogue, module=module, source_name=path.name)
 
 
+def constructor_of(module: IRModule, type_name: str, name: str) -> Constructor:
+    """The constructor `name` of a type; `DiagnosticError` (`module-missing`) if there is none."""
+    data = module.type_definitions[module.get_global_type_var(type_name)]
+    for constructor in data.constructors:
+        if constructor.name_hint == name:
+            return constructor
+    known = ", ".join(c.name_hint for c in data.constructors)
+    raise fail("module-missing", f"{type_name} has no constructor {name}", help=f"it has {known}")
+
+
 class Prelude:
     """A module with the Prelude in it, and its parts by name."""
 
@@ -49,12 +59,7 @@ class Prelude:
 
     def get_ctor(self, type_name: str, name: str) -> Constructor:
         """A constructor of a type."""
-        data = self.module.type_definitions[self.get_type(type_name)]
-        for constructor in data.constructors:
-            if constructor.name_hint == name:
-                return constructor
-        known = ", ".join(c.name_hint for c in data.constructors)
-        raise fail("module-missing", f"{type_name} has no constructor {name}", help=f"it has {known}")
+        return constructor_of(self.module, type_name, name)
 
     def get_global_var(self, name: str) -> GlobalVar:
         """The name of a function."""
