@@ -1,0 +1,138 @@
+"""ConvertLayout: operators with layouts work in wanted ones; transposes stand only where the layouts meet.
+
+    ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]})
+
+    gv = R.nn.relu(R.nn.conv2d(x, w))    ->    lv = R.permute_dims(x, [0, 2, 3, 1]); lv1 = R.permute_dims(w, ...)
+                                               lv2 = R.nn.conv2d(lv, lv1, data_layout="NHWC", kernel_layout="OHWI")
+                                               lv3 = R.nn.relu(lv2);  gv = R.permute_dims(lv3, [0, 3, 1, 2])
+
+In dataflow blocks. Operators that treat every element alike follow their operand's layout; operands of lower rank are
+given axes first. What nobody needs in the old layout is not transposed back. Weights that are constants are transposed
+by FoldConstant. Error `pass-layout` for an operator without layouts, or a layout with other axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from baton._src.ir.expr import Op
+from baton._src.ir.module import IRModule
+from baton._src.ir.op_def import Fusion, OpDef
+from baton._src.ops.builders import RELAX
+from baton._src.ops.layouts import Anchor
+from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.dead_code_elimination import remove_all_unused
+from baton._src.relax.nodes import Binding, BindingBlock, Call, Function, VarBinding
+from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.diagnostics import fail
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import FunctionPass
+
+R: Any = RELAX
+Order = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ConvertLayout(FunctionPass):
+    """See the module. `desired_layouts`: by operator the layouts of data, kernel and result (if need be)."""
+
+    function_class = Function
+    desired_layouts: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
+        found = _Converter(module, self.desired_layouts).function(function)
+        return function if found is function else remove_all_unused(found)
+
+
+class _Converter(BindingRewriter):
+    """`moved[var]` is a variable with the same value, its axes in another order, and that order."""
+
+    def __init__(self, module: IRModule, desired: Mapping[str, Sequence[str]]) -> None:
+        super().__init__(module)
+        self.desired = desired
+        self.moved: dict[Any, tuple[Any, Order]] = {}
+        self.operands: dict[tuple[Any, Order], Any] = {}
+        """What operands have been transposed to, in this block."""
+
+    def enter_block(self, block: BindingBlock) -> None:
+        self.moved, self.operands = {}, {}
+
+    def visit_binding(self, binding: Binding) -> None:
+        value = binding.value if isinstance(binding, VarBinding) else None
+        definition = value.op.definition if isinstance(value, Call) and isinstance(value.op, Op) else None
+        made: tuple[Call, Order] | None = None
+        if self.in_dataflow and isinstance(value, Call) and isinstance(definition, OpDef):
+            if value.op.name in self.desired:
+                made = self._converted(value, definition, self.desired[value.op.name])
+            else:
+                made = self._following(value, definition)
+        if made is None:
+            self.keep(binding)
+            return
+        call, order = made
+        var = self.emit(call, binding.var.name_hint)
+        self.moved[binding.var] = var, order
+        back = R.permute_dims(var, axes=list(_inverse(order)))
+        self.keep(VarBinding(binding.var, self.normalized(back), getattr(binding, "span", None)))
+
+    def _in_order(self, arg: Any, order: Order) -> Any:
+        """The operand with its axes in this order."""
+        if arg in self.moved and self.moved[arg][1] == order:
+            return self.moved[arg][0]
+        if (arg, order) not in self.operands:
+            self.operands[arg, order] = self._transposed(arg, order)
+        return self.operands[arg, order]
+
+    def _transposed(self, arg: Any, order: Order) -> Any:
+        rank = arg.struct_info.ndim
+        if rank < len(order):
+            arg = self.emit(R.expand_dims(arg, axis=list(range(len(order) - rank)))) if rank else arg
+        return arg if rank == 0 else self.emit(R.permute_dims(arg, axes=list(order)))
+
+    def _converted(self, call: Call, definition: OpDef[Any], wanted: Sequence[str]) -> tuple[Call, Order] | None:
+        facet = definition.layout
+        if not isinstance(facet, Anchor):
+            raise fail("pass-layout", f"{definition.name} has no layout to convert", span=call.span)
+        data = getattr(call.attrs, facet.data)
+        out = (getattr(call.attrs, facet.out) if facet.out else "") or data
+        target, result = wanted[0], wanted[2] if len(wanted) > 2 and facet.out else wanted[0]
+        args = list(call.args)
+        args[0] = self._in_order(args[0], _order(call, data, target))
+        changes: dict[str, Any] = {facet.data: target}
+        if facet.kernel is not None:
+            kernel = getattr(call.attrs, facet.kernel)
+            chosen = wanted[1] if len(wanted) > 1 else kernel
+            if chosen != kernel:
+                args[1] = self._in_order(args[1], _order(call, kernel, chosen))
+                changes[facet.kernel] = chosen
+        if facet.out is not None:
+            changes[facet.out] = result
+        if (target, result) == (data, out) and len(changes) == (1 if facet.out is None else 2):
+            return None
+        return Call(call.op, args, call.attrs.with_attrs(**changes), span=call.span), _order(call, out, result)
+
+    def _following(self, call: Call, definition: OpDef[Any]) -> tuple[Call, Order] | None:
+        """An operator on elements, of which an operand is there in another layout."""
+        if definition.fusion not in (Fusion.ELEMWISE, Fusion.BROADCAST) or definition.attrs.names:
+            return None
+        orders = [self.moved[a][1] for a in call.args if a in self.moved]
+        infos = [a.struct_info_ for a in call.args]
+        if not orders or any(not isinstance(i, TensorStructInfo) or i.ndim == -1 for i in infos):
+            return None
+        order = orders[0]
+        if any(i.ndim > len(order) for i in infos):
+            return None
+        return Call(call.op, [self._in_order(a, order) for a in call.args], call.attrs, span=call.span), order
+
+
+def _order(call: Call, old: str, new: str) -> Order:
+    """Which old axis stands where in the new layout."""
+    if sorted(old) != sorted(new) or len(set(old)) != len(old):
+        raise fail("pass-layout", f"{call.op.name}: a layout {old} cannot become {new}", span=call.span)
+    return tuple(old.index(axis) for axis in new)
+
+
+def _inverse(order: Order) -> Order:
+    return tuple(order.index(n) for n in range(len(order)))

@@ -1,0 +1,98 @@
+"""BundleModelParams and UpdateParamStructInfo: how weights come into a function.
+
+BundleModelParams()            main(x, w0, w1)  num_input=1      ->   main(x, model_params: (w0, w1))
+UpdateParamStructInfo(f)       every parameter gets the StructInfo f(parameter) says, None keeps it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import substitute
+from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.same_info import same_info
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.nodes import Binding, BindingBlock, Call, Function, SeqExpr, Tuple, TupleGetItem, Var, VarBinding
+from baton._src.relax.struct_info import StructInfo, TupleStructInfo
+from baton._src.support.diagnostics import fail
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import FunctionPass
+
+
+@dataclass(frozen=True)
+class BundleModelParams(FunctionPass):
+    """The parameters from `num_input` on become one tuple named `param_tuple_name` (default `model_params`)."""
+
+    opt_level = 1
+    function_class = Function
+    param_tuple_name: str | None = None
+
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
+        count = function.attrs.get("num_input")
+        if count is None:
+            return function
+        inputs, weights = function.params[: int(count)], function.params[int(count) :]
+        bundle = Var(self.param_tuple_name or "model_params", TupleStructInfo([w.struct_info for w in weights]))
+        own = {w: Var(w.name_hint, w.struct_info, w.span) for w in weights}
+        made = [
+            VarBinding(own[w], TupleGetItem(bundle, n).with_fields(struct_info_=w.struct_info))
+            for n, w in enumerate(weights)
+        ]
+        body = substitute(function.body, own, notes=False)
+        return _normal(module, function.with_fields(params=(*inputs, bundle), body=_after(made, body)))
+
+
+@dataclass(frozen=True)
+class UpdateParamStructInfo(FunctionPass):
+    """Parameters get the StructInfo that `sinfo_func(param)` says; the function is checked again."""
+
+    opt_level = 1
+    function_class = Function
+    sinfo_func: Callable[[Var], StructInfo | None]
+
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
+        said = {p: self.sinfo_func(p) for p in function.params}
+        for param, info in said.items():
+            if info is not None and not isinstance(info, StructInfo):
+                raise fail("api", f"the StructInfo of {param.name_hint} cannot be {info!r}")
+        changed = {p: Var(p.name_hint, i, p.span) for p, i in said.items() if i is not None and i is not p.struct_info_}
+        if not changed:
+            return function
+        found = _Deduction(module, changed).function(function)
+        params = tuple(changed.get(p, p) for p in function.params)
+        return _normal(module, found.with_fields(params=params, ret_struct_info=None))
+
+
+class _Deduction(BindingRewriter):
+    """Deduces every value anew; variables without a match_cast take what comes out."""
+
+    def __init__(self, module: IRModule, params: dict[Var, Var]) -> None:
+        super().__init__(module)
+        for old, new in params.items():
+            self.replace(old, new)
+
+    def visit_binding(self, binding: Binding) -> None:
+        value = binding.value if isinstance(binding, VarBinding) else None
+        if not isinstance(value, (Call, Tuple, TupleGetItem)):
+            self.keep(binding)
+            return
+        made = self.normalized(value.with_fields(struct_info_=None))
+        if same_info(made.struct_info_, binding.var.struct_info_):
+            self.keep(VarBinding(binding.var, made, getattr(binding, "span", None)))
+            return
+        var = type(binding.var)(binding.var.name_hint, made.struct_info, binding.var.span)
+        self.keep(VarBinding(var, made, getattr(binding, "span", None)))
+        self.replace(binding.var, var)
+
+
+def _after(made: list[VarBinding], body: Any) -> SeqExpr:
+    blocks, result = (body.blocks, body.body) if isinstance(body, SeqExpr) else ((), body)
+    return SeqExpr([BindingBlock(made), *blocks], result).with_fields(struct_info_=body.struct_info_)
+
+
+def _normal(module: IRModule, function: Function) -> Function:
+    found: Function = BlockBuilder(module).normalize(function.with_fields(struct_info_=None))
+    return found

@@ -1,0 +1,98 @@
+"""ToMixedPrecision, ConvertLayout, BundleModelParams, UpdateParamStructInfo."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baton._src.passes.relax.convert_layout import ConvertLayout
+from baton._src.passes.relax.param_interfaces import BundleModelParams, UpdateParamStructInfo
+from baton._src.passes.relax.to_mixed_precision import ToMixedPrecision
+from baton._src.relax.nodes import Call
+from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.diagnostics import DiagnosticError
+from tests.passes.relax.evaluate import evaluate
+from tests.passes.relax.programs import R, arrays, bindings, called, check, const, program, same_values, tensor
+
+
+def dense(b: Any, x: Any, w: Any) -> Any:
+    m = b.emit(R.matmul(x, w))
+    r = b.emit(R.nn.relu(m))
+    return R.exp(r)
+
+
+@pytest.mark.rule("RELAX-PASS-21")
+def test_products_get_narrow_operands() -> None:
+    before = program([tensor("x", 2, 3), tensor("w", 3, 4)], dense)
+    after = check(ToMixedPrecision(), before, *arrays((2, 3), (3, 4)), rtol=5e-2)
+    (product,) = [b.value for b in bindings(after) if isinstance(b.value, Call) and b.value.op.name == "relax.matmul"]
+    assert [str(a.struct_info.dtype) for a in product.args] == ["float16", "float16"]
+    assert str(product.struct_info.dtype) == "float32"
+    assert after["main"].ret_struct_info.dtype == "float32"
+
+
+@pytest.mark.rule("RELAX-PASS-21")
+def test_narrow_results_are_followed() -> None:
+    before = program([tensor("x", 2, 3), tensor("w", 3, 4)], dense)
+    after = check(ToMixedPrecision("float16"), before, *arrays((2, 3), (3, 4)), rtol=5e-2)
+    dtypes = {b.value.op.name: str(b.var.struct_info.dtype) for b in bindings(after)}
+    assert dtypes["relax.nn.relu"] == "float16"
+    assert dtypes["relax.exp"] == "float32"
+    with pytest.raises(DiagnosticError, match="out_dtype"):
+        ToMixedPrecision("int8")
+
+
+def test_inputs_may_come_in_narrow() -> None:
+    before = program([tensor("x", 2, 3), tensor("w", 3, 4)], dense)
+    after = check(ToMixedPrecision(fp16_input_names=["w"]), before)
+    assert str(after["main"].params[1].struct_info.dtype) == "float16"
+    x, w = arrays((2, 3), (3, 4))
+    same_values(evaluate(after, "main", x, w.astype("float16")), evaluate(before, "main", x, w), 5e-2)
+
+
+def convolutions(b: Any, x: Any, w: Any) -> Any:
+    c = b.emit(R.nn.conv2d(x, w, padding=1))
+    r = b.emit(R.nn.relu(c))
+    s = b.emit(R.add(r, const(np.arange(3).reshape(3, 1, 1))))
+    return R.nn.conv2d(s, w, padding=1)
+
+
+@pytest.mark.rule("RELAX-PASS-20")
+def test_convolutions_change_layout_and_what_is_between_follows() -> None:
+    before = program([tensor("x", 1, 3, 5, 4), tensor("w", 3, 3, 3, 3)], convolutions)
+    step = ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]})
+    after = check(step, before, *arrays((1, 3, 5, 4), (3, 3, 3, 3)), rtol=1e-3)
+    assert called(after) == [
+        *("permute_dims", "permute_dims", "nn.conv2d", "nn.relu"),
+        *("expand_dims", "permute_dims", "add", "nn.conv2d", "permute_dims"),
+    ]
+    attrs = bindings(after)[2].value.attrs
+    assert (attrs.data_layout, attrs.kernel_layout, attrs.out_layout) == ("NHWC", "OHWI", "NHWC")
+
+
+def test_layouts_must_have_the_same_axes() -> None:
+    before = program([tensor("x", 1, 3, 5, 4), tensor("w", 3, 3, 3, 3)], convolutions)
+    with pytest.raises(DiagnosticError, match="cannot become NWC"):
+        ConvertLayout({"relax.nn.conv2d": ["NWC", "OHWI"]})(before)
+    with pytest.raises(DiagnosticError, match="no layout"):
+        ConvertLayout({"relax.nn.relu": ["NHWC"]})(before)
+
+
+def test_weights_come_as_a_tuple() -> None:
+    before = program([tensor("x", 2, 3), tensor("w", 3, 4)], dense, num_input=1)
+    after = check(BundleModelParams(), before)
+    assert [p.name_hint for p in after["main"].params] == ["x", "model_params"]
+    x, w = arrays((2, 3), (3, 4))
+    same_values(evaluate(after, "main", x, (w,)), evaluate(before, "main", x, w))
+
+
+def test_annotations_of_parameters_change() -> None:
+    before = program([tensor("x", 2, 3), tensor("w", 3, 4)], dense)
+
+    def wider(param: Any) -> Any:
+        return TensorStructInfo([7, 3], "float32") if param.name_hint == "x" else None
+
+    after = check(UpdateParamStructInfo(wider), before)
+    assert [int(d.value) for d in after["main"].ret_struct_info.shape.values] == [7, 4]
