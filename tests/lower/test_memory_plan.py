@@ -101,3 +101,16 @@ def test_ten_thousand_values_quickly() -> None:
     """n log n: a long program plans at once."""
     values = [Lifetime("v", 64 * (i % 13 + 1), i, i + i % 5) for i in range(10_000)]
     assert plan_memory(values).total < 64 * 13 * 12
+
+
+def test_large_values_are_placed_first() -> None:
+    """Guards tightness: in order of time the large value would find no gap; by size the plan is as small as can be."""
+    kilo = 1024
+    values = [
+        Lifetime("a", 2 * kilo, 0, 1),
+        Lifetime("b", kilo, 1, 4),
+        Lifetime("c", 3 * kilo, 2, 4),
+        Lifetime("d", kilo, 4, 5),
+        Lifetime("e", 2 * kilo, 5, 6),
+    ]
+    assert check_disjoint(values) == 5 * kilo

@@ -1,14 +1,15 @@
 """Where intermediates live: one arena, memory reused as soon as a value is dead.
 
-Values of constant size are packed by best fit: each takes the smallest gap that is free over its lifetime. Values of
-symbolic size share *slots*: a slot is reused by values that provably fit into it (shape variables count as >= 0). The
-symbolic slots lie behind the constant part. Both take n log n steps, plus a scan of the free gaps.
+Values of constant size are placed largest first, each into the smallest gap between those that live at the same time;
+where lifetimes are so long that this would cost too much, in order of time by best fit instead (n log n steps plus a
+scan of the free gaps). Values of symbolic size share *slots*: a slot is reused by values that provably fit into it
+(shape variables count as >= 0). The symbolic slots lie behind the constant part.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from baton._src.ir.expr import PrimExpr
@@ -19,6 +20,9 @@ from baton._src.values.dtype import INT64
 
 ALIGNMENT = 64
 """Every value starts at a multiple of this many bytes: a cache line, and the widest vector."""
+
+_MOST_NEIGHBOURS = 200_000
+"""How many (value, step) pairs may be looked at for a tighter plan: about 0.2 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,8 @@ def plan_memory(values: Sequence[Lifetime]) -> MemoryPlan:
     offsets: list[int | PrimExpr] = [0] * len(values)
     fixed = [i for i, v in enumerate(values) if isinstance(v.size, int)]
     total = _place_fixed(values, fixed, offsets)
+    if sum(values[i].last - values[i].first + 1 for i in fixed) <= _MOST_NEIGHBOURS:
+        total = _place_by_size(values, fixed, offsets, total)
     symbolic = [i for i, v in enumerate(values) if not isinstance(v.size, int)]
     size = _place_symbolic(values, symbolic, offsets, total)
     return MemoryPlan(tuple(offsets), size, tuple(values))
@@ -58,6 +64,49 @@ def plan_memory(values: Sequence[Lifetime]) -> MemoryPlan:
 def _aligned(size: int | PrimExpr) -> int:
     assert isinstance(size, int)
     return (size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+
+
+def _place_by_size(values: Sequence[Lifetime], chosen: Sequence[int], offsets: list[int | PrimExpr], best: int) -> int:
+    """The largest values first, since they are the hardest to place. No order of equals suits every program (the
+    longest-lived first suits residual connections, the earliest first chains), so both are tried against `best`."""
+    orders: tuple[Callable[[Lifetime], tuple[int, int]], ...] = (
+        lambda v: (-_aligned(v.size), v.first - v.last),
+        lambda v: (-_aligned(v.size), v.first),
+    )
+    for order in orders:
+        found = _placed_in_order(values, sorted(chosen, key=lambda i: order(values[i])))
+        total = max((end for _, end in found.values()), default=0)
+        if total < best:
+            best = total
+            for index, (start, _) in found.items():
+                offsets[index] = start
+    return best
+
+
+def _placed_in_order(values: Sequence[Lifetime], order: Sequence[int]) -> dict[int, tuple[int, int]]:
+    """Begin and end of each value, each in the smallest gap that those before it leave."""
+    found: dict[int, tuple[int, int]] = {}
+    living: dict[int, list[int]] = {}
+    """What is placed, by the steps during which it lives."""
+    for index in order:
+        value, size = values[index], _aligned(values[index].size)
+        steps = range(value.first, value.last + 1)
+        start = _lowest_gap(sorted({found[n] for step in steps for n in living.get(step, ())}), size)
+        found[index] = (start, start + size)
+        for step in steps:
+            living.setdefault(step, []).append(index)
+    return found
+
+
+def _lowest_gap(taken: Sequence[tuple[int, int]], size: int) -> int:
+    """Where the smallest gap of at least `size` begins; `taken` is sorted. Behind everything, if there is none."""
+    best: tuple[int, int] | None = None
+    end = 0
+    for start, stop in taken:
+        if start - end >= size and (best is None or start - end < best[0]):
+            best = (start - end, end)
+        end = max(end, stop)
+    return end if best is None else best[1]
 
 
 def _place_fixed(values: Sequence[Lifetime], chosen: Sequence[int], offsets: list[int | PrimExpr]) -> int:
