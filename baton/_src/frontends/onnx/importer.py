@@ -135,10 +135,14 @@ class Importer:
         return self.symbols[name]
 
     def _nodes(self, graph: Any, scope: dict[str, Value]) -> None:
+        defined: set[str] = set(scope) if graph is self.model.graph else set()
         for position, proto in enumerate(graph.node):
             node = self._node(proto, position, scope)
             for name, value in zip(node.outputs, self._convert(node, proto), strict=False):
+                if name in defined:
+                    node.fail(f"{name!r} is defined a second time", code="onnx-graph")
                 if name:
+                    defined.add(name)
                     scope[name] = value
 
     def _node(self, proto: Any, position: int, scope: dict[str, Value]) -> OnnxNode:

@@ -119,6 +119,8 @@ def _external(tensor: Any, folder: Path | None, dtype: DataType, shape: tuple[in
         )
     try:
         offset, count = int(entries.get("offset", 0)), int(np.prod(shape, dtype=np.int64))
+        if "length" in entries and int(entries["length"]) != count * dtype.itemsize:
+            raise ValueError(f"its length is given as {entries['length']} bytes, {count * dtype.itemsize} are needed")
         array = np.fromfile(path, dtype.numpy, count=count, offset=offset)
     except (ValueError, OSError) as error:
         raise fail(

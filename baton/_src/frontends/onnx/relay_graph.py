@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from baton._src.frontends.onnx.graph import GraphBuilder, Scalars
+from baton._src.frontends.onnx.graph import Scalars
 from baton._src.frontends.onnx.importer import Importer
 from baton._src.frontends.onnx.reader import read_model
+from baton._src.frontends.onnx.relay_rewrites import REWRITES
 from baton._src.frontends.onnx.value import Value
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.module import IRModule
@@ -92,36 +93,6 @@ def _relay_arguments(definition: OpDef[Any], args: list[Any], attrs: Any) -> tup
     return kept, attrs if attrs.names else None
 
 
-def _matmul(g: GraphBuilder, a: Value, b: Value) -> Value:
-    """Relay has a product of matrices and one of equal batches of them; everything else is reshaped to these."""
-    if a.shape is None or b.shape is None:
-        raise fail("onnx-relay", f"{g.hint}: a matrix product needs operands of known rank")
-    if len(a.shape) == 1:
-        return g.call("squeeze", _matmul(g, g.reshape(a, (1, *a.shape)), b), axis=(-2,))
-    if len(b.shape) == 1:
-        return g.call("squeeze", _matmul(g, a, g.reshape(b, (*b.shape, 1))), axis=(-1,))
-    if len(b.shape) == 2:
-        flat = g.reshape(a, (-1, a.shape[-1])) if len(a.shape) > 2 else a
-        product = g.call("nn.dense", flat, g.transpose(b, (1, 0)))
-        return g.reshape(product, (*a.shape[:-1], b.shape[-1])) if len(a.shape) > 2 else product
-    batch = _batch(g, a.shape[:-2], b.shape[:-2])
-    left = g.reshape(g.broadcast_to(a, (*batch, *a.shape[-2:])), (-1, *a.shape[-2:]))
-    right = g.reshape(g.broadcast_to(b, (*batch, *b.shape[-2:])), (-1, *b.shape[-2:]))
-    product = g.call("nn.batch_matmul", left, right, transpose_a=False, transpose_b=False)
-    return g.reshape(product, (*batch, a.shape[-2], b.shape[-1]))
-
-
-def _batch(g: GraphBuilder, a: tuple[Dim, ...], b: tuple[Dim, ...]) -> tuple[Dim, ...]:
-    """The broadcast of two batch shapes."""
-    rank = max(len(a), len(b))
-    left, right = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
-    return tuple(q if isinstance(p, int) and p == 1 else p for p, q in zip(left, right, strict=True))
-
-
-REWRITES: dict[str, Callable[..., Value]] = {"matmul": _matmul}
-"""Neutral operators that Relay lacks, in terms of those it has."""
-
-
 def from_onnx(
     model: object,
     shape: Mapping[str, Sequence[Any]] | None = None,
@@ -129,6 +100,7 @@ def from_onnx(
     opset: int | None = None,
     freeze_params: bool = True,
     convert_config: Any = None,
+    values: Mapping[str, Any] | None = None,
 ) -> tuple[IRModule, dict[str, NDArray]]:
     """Import an ONNX model (`ModelProto`, bytes or path) as a Relay module with a function `main`, and its parameters.
 
@@ -138,7 +110,7 @@ def from_onnx(
     """
     proto, folder = read_model(model)
     language = RelayGraph()
-    importer = Importer(proto, folder, language, shape, dtype, opset)
+    importer = Importer(proto, folder, language, shape, dtype, opset, values)
     _, outputs, weights = importer.run(keep_weights=not freeze_params)
     exprs = [importer.builder.expr(value) for _, value in outputs]
     body = exprs[0] if len(exprs) == 1 else Tuple(exprs)

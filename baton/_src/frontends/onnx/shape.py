@@ -55,6 +55,8 @@ def reshape(node: OnnxNode) -> Value:
     if "shape" in node.attributes:
         wanted: list[Dim] = [int(d) for d in node.attr("shape")]
     elif node[1].contents() is None:
+        if node.attr("allowzero", 0):
+            node.fail_dynamic("a shape that may mean 0 as a size must be known", node[1])
         return g.call("dyn.reshape", x, node[1])
     else:
         wanted = node.sizes(1, "the new shape")
@@ -64,7 +66,19 @@ def reshape(node: OnnxNode) -> Value:
                 if x.shape is None or position >= len(x.shape):
                     node.fail(f"the new shape copies dim {position}, which the input does not have")
                 wanted[position] = x.shape[position]
+    elif any(isinstance(d, int) and d == 0 for d in wanted):
+        return _no_elements(node, x, wanted)
     return g.reshape(x, wanted)
+
+
+def _no_elements(node: OnnxNode, x: Value, dims: list[Dim]) -> Value:
+    """A tensor without elements in a shape that says so: nothing of the operand is left to compute."""
+    known = [d for d in dims if isinstance(d, int)]
+    if len(known) != len(dims) or -1 in known:
+        node.fail("with allowzero, a shape with a 0 must be known and hold no -1", code="onnx-dynamic")
+    if x.shape is None or not any(isinstance(d, int) and d == 0 for d in x.shape):
+        node.fail(f"cannot give {x.info} the shape {known} of no elements")
+    return node.graph.constant(np.zeros(known), x.dtype)
 
 
 def flatten(node: OnnxNode) -> Value:

@@ -1,0 +1,154 @@
+"""Files that are damaged, hostile or beyond what is supported are refused with a code and a name, early."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from onnx import TensorProto, helper
+
+from baton import DiagnosticError, relax, relay
+from tests.frontends.onnx.models import model_of, weight
+
+ADD = helper.make_node("Add", ["x", "w"], ["y"], name="the add")
+
+
+def refused(model: Any, code: str) -> str:
+    """The message of the diagnostic, the same in both languages."""
+    with pytest.raises(DiagnosticError) as error:
+        relax.frontend.onnx.from_onnx(model)
+    assert error.value.code == code, error.value
+    with pytest.raises(DiagnosticError) as again:
+        relay.frontend.from_onnx(model)
+    assert again.value.code == code
+    return str(error.value)
+
+
+def external(location: str, count: int = 4, **entries: str) -> onnx.ModelProto:
+    """A model whose weight lies in another file."""
+    tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[count], data_location=TensorProto.EXTERNAL)
+    for key, value in {"location": location, **entries}.items():
+        tensor.external_data.add(key=key, value=value)
+    return model_of([ADD], [("x", [count])], weights=[tensor])
+
+
+def saved(model: onnx.ModelProto, folder: Path) -> Path:
+    path = folder / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+@settings(max_examples=40, deadline=None)
+@given(some.integers(0, 10_000), some.binary(max_size=8))
+def test_truncated_or_overwritten_bytes_never_crash(cut: int, junk: bytes) -> None:
+    """A model cut anywhere, or with bytes overwritten, imports or is refused; nothing else happens."""
+    content = model_of([ADD], [("x", [3])], weights=[weight("w", np.ones(3, np.float32))]).SerializeToString()
+    cut %= len(content)
+    for damaged in (content[:cut], content[:cut] + junk + content[cut + len(junk) :]):
+        with contextlib.suppress(DiagnosticError):
+            relax.frontend.onnx.from_onnx(damaged)
+
+
+def test_missing_and_foreign_files(tmp_path: Path) -> None:
+    refused(tmp_path / "none.onnx", "onnx-file")
+    refused(b"", "onnx-file")
+    refused(b"PK\x03\x04 this is a zip file", "onnx-file")
+
+
+def test_external_data_beside_the_model(tmp_path: Path) -> None:
+    np.arange(4, dtype=np.float32).tofile(tmp_path / "w.bin")
+    relax.frontend.onnx.from_onnx(saved(external("w.bin"), tmp_path))
+
+
+@pytest.mark.parametrize("location", ["../secret.bin", "/etc/passwd", "a/../../secret.bin", "", ".", "link.bin"])
+def test_external_data_outside_the_folder(tmp_path: Path, location: str) -> None:
+    """Neither paths nor symbolic links lead out of the model's folder."""
+    folder = tmp_path / "models"
+    folder.mkdir()
+    np.arange(4, dtype=np.float32).tofile(tmp_path / "secret.bin")
+    os.symlink(tmp_path / "secret.bin", folder / "link.bin")
+    assert "'w'" in refused(saved(external(location), folder), "onnx-external")
+
+
+@pytest.mark.parametrize("entries", [{"offset": "8"}, {"offset": "-1"}, {"offset": "x"}, {"length": "1"}])
+def test_external_data_that_does_not_fit(tmp_path: Path, entries: dict[str, str]) -> None:
+    np.arange(4, dtype=np.float32).tofile(tmp_path / "w.bin")
+    refused(saved(external("w.bin", **entries), tmp_path), "onnx-external")
+
+
+def test_external_data_of_a_model_without_a_folder() -> None:
+    refused(external("w.bin"), "onnx-external")
+
+
+@pytest.mark.parametrize("dims", [[1 << 40], [1 << 31, 1 << 31, 1 << 31], [-3], [1 << 20, 1 << 20]])
+def test_absurd_sizes(dims: list[int]) -> None:
+    """A few bytes must not ask for the machine's memory."""
+    tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=dims)
+    assert "'w'" in refused(model_of([ADD], [("x", [3])], weights=[tensor]), "onnx-file")
+
+
+def test_a_tensor_with_too_little_data() -> None:
+    tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[3], raw_data=b"1234")
+    assert "'w'" in refused(model_of([ADD], [("x", [3])], weights=[tensor]), "onnx-file")
+
+
+@pytest.mark.parametrize("kind", [0, 8, 14, 17, 22, 99])
+def test_element_types_that_there_are_none_of(kind: int) -> None:
+    tensor = TensorProto(name="w", data_type=kind, dims=[1])
+    refused(model_of([ADD], [("x", [3])], weights=[tensor]), "onnx-dtype")
+
+
+def test_names_that_nothing_defines() -> None:
+    assert "'the add'" in refused(model_of([ADD], [("x", [3])]), "onnx-graph")
+    lonely = model_of([ADD], [("x", [3])], outputs=["z"], weights=[weight("w", np.ones(3, np.float32))])
+    assert "'z'" in refused(lonely, "onnx-graph")
+
+
+def test_names_defined_twice() -> None:
+    """ONNX's graphs are in single assignment form: a second definition is an error, not an update."""
+    nodes = [helper.make_node("Neg", ["x"], ["y"], name="a"), helper.make_node("Abs", ["x"], ["y"], name="b")]
+    assert "'y'" in refused(model_of(nodes, [("x", [3])]), "onnx-graph")
+
+
+def test_every_unsupported_operator_at_once() -> None:
+    """One report for the whole model, subgraphs included: operator, count, names of nodes."""
+    inner = helper.make_graph(
+        [helper.make_node("Zing", ["x"], ["t"], name="inside")], "arm", [], [helper.make_empty_tensor_value_info("t")]
+    )
+    nodes = [
+        helper.make_node("Frob", ["x"], ["a"], name="one"),
+        helper.make_node("Frob", ["a"], ["b"], name="two"),
+        helper.make_node("Gelu", ["b"], ["c"], domain="com.acme", name="three"),
+        helper.make_node("If", ["q"], ["y"], then_branch=inner, else_branch=inner),
+    ]
+    text = refused(model_of(nodes, [("x", [3]), ("q", ([], TensorProto.BOOL))]), "onnx-unsupported-op")
+    assert text.count("error[onnx-unsupported-op]") == 3
+    assert "Frob is not supported (used 2x: 'one', 'two')" in text
+    assert "com.acme.Gelu" in text
+    assert "'inside'" in text
+
+
+def test_a_node_that_is_wrong_is_named() -> None:
+    node = helper.make_node("MatMul", ["x", "w"], ["y"], name="product 7")
+    text = refused(model_of([node], [("x", [3, 4])], weights=[weight("w", np.ones((5, 6), np.float32))]), "op-shape")
+    assert "product 7" in text
+    node = helper.make_node("Concat", [], ["y"], name="nothing", axis=0)
+    with pytest.raises(DiagnosticError, match="nothing"):
+        relax.frontend.onnx.from_onnx(model_of([node], [("x", [3])]))
+
+
+def test_unknown_inputs_in_shapes_and_values() -> None:
+    model = model_of([helper.make_node("Abs", ["x"], ["y"])], [("x", ["n"])])
+    with pytest.raises(DiagnosticError, match="no input 'z'"):
+        relax.frontend.onnx.from_onnx(model, {"z": [3]})
+    with pytest.raises(DiagnosticError, match="no input 'z'"):
+        relax.frontend.onnx.from_onnx(model, values={"z": np.ones(3)})
+    with pytest.raises(DiagnosticError, match="float64"):
+        relax.frontend.onnx.from_onnx(model, values={"x": np.ones(3)})

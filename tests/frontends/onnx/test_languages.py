@@ -1,0 +1,97 @@
+"""One table of converters, two languages: Relay and Relax give the same numbers; functions of a model are inlined."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import baton
+from baton import relay
+from tests.frontends.onnx.models import model_of, weight
+from tests.frontends.onnx.node_cases import as_array, assert_outputs, cases_of
+
+SAMPLE = {
+    "conv": "conv_with_strides_padding", "gemm": "gemm_all_attributes", "softmax": "softmax_axis_1",
+    "matmul": "matmul_3d", "averagepool": "averagepool_2d_pads_count_include_pad", "gather": "gather_negative_indices",
+    "layernormalization": "layer_normalization_3d_axis1_epsilon", "transpose": "transpose_all_permutations_1",
+    "where": "where_example", "batch_normalization": "batchnorm_epsilon",
+    "depthtospace": "depthtospace_crd_mode_example",
+    "gathernd": "gathernd_example_int32_batch_dim1",
+    "scatternd": "scatternd_max",
+    "trilu": "tril",
+    "nonzero": "nonzero_example",
+    "argmax": "argmax_no_keepdims_random", "elu": "elu", "gelu": "gelu_tanh_2",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("module", "name"), SAMPLE.items())
+def test_both_languages_give_the_same(module: str, name: str) -> None:
+    case = next(c for n, c in cases_of(module).items() if n == f"test_{name}")
+    through_relay, params = relay.frontend.from_onnx(case.model)
+    for program in (baton.compile(case.model), baton.compile(through_relay, params=params)):
+        for inputs, outputs in case.data_sets:
+            assert_outputs(case, program(*map(as_array, inputs)), outputs)
+
+
+def test_functions_of_a_model_with_attributes_and_their_defaults() -> None:
+    """A model-local function refers to its caller's attributes; one not given takes its default."""
+    body = helper.make_node("LeakyRelu", ["a"], ["b"])
+    body.attribute.add(name="alpha", ref_attr_name="slope", type=onnx.AttributeProto.FLOAT)
+    function = helper.make_function(
+        "acme", "Bend", ["a"], ["b"], [body], [helper.make_opsetid("", 21)],
+        attribute_protos=[helper.make_attribute("slope", 0.5)],
+    )  # fmt: skip
+    nodes = [
+        helper.make_node("Bend", ["x"], ["t"], domain="acme", slope=0.25),
+        helper.make_node("Bend", ["t"], ["y"], domain="acme"),
+    ]
+    model = model_of(nodes, [("x", ["n"])])
+    model.functions.append(function)
+    model.opset_import.append(helper.make_opsetid("acme", 1))
+    found = baton.compile(model).run({"x": np.float32([-8, 8])})[0]
+    np.testing.assert_allclose(found, [-1, 8])
+
+
+def _resize(mode: str, **attributes: Any) -> onnx.ModelProto:
+    node = helper.make_node("Resize", ["x", "", "scales"], ["y"], mode=mode, **attributes)
+    return model_of([node], [("x", ["n", 2, "h", "w"])], weights=[weight("scales", np.array([1, 1, 2, 3], np.float32))])
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_resize_of_images_of_any_size(mode: str) -> None:
+    """Whole scales need no sizes when compiling: one program, all images."""
+    program = baton.compile(_resize(mode))
+    ort = pytest.importorskip("onnxruntime")
+    model = _resize(mode)
+    session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    for shape in ((1, 2, 4, 5), (2, 2, 7, 3)):
+        x = np.random.default_rng(0).random(shape, np.float32)
+        np.testing.assert_allclose(program.run({"x": x})[0], session.run(None, {"x": x})[0], rtol=1e-4, atol=1e-5)
+
+
+def test_a_loop_whose_length_is_known_at_run_time() -> None:
+    """x, x*2, x*4, ... while below 100, at most `m` times."""
+    body = helper.make_graph(
+        [
+            helper.make_node("Add", ["v", "v"], ["w"]),
+            helper.make_node("ReduceMax", ["w"], ["top"], keepdims=0),
+            helper.make_node("Less", ["top", "hundred"], ["go"]),
+        ],
+        "body",
+        [
+            helper.make_tensor_value_info("i", TensorProto.INT64, []),
+            helper.make_tensor_value_info("c", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("v", TensorProto.FLOAT, [2]),
+        ],
+        [helper.make_empty_tensor_value_info("go"), helper.make_empty_tensor_value_info("w")],
+        [weight("hundred", np.float32(100))],
+    )
+    node = helper.make_node("Loop", ["m", "", "x"], ["y"], body=body)
+    program = baton.compile(model_of([node], [("m", ([], TensorProto.INT64)), ("x", [2])]))
+    for trips, wanted in ((0, [1, 3]), (2, [4, 12]), (50, [64, 192])):
+        found = program.run({"m": np.int64(trips), "x": np.float32([1, 3])})[0]
+        np.testing.assert_array_equal(found, wanted)
