@@ -1,0 +1,60 @@
+"""The benchmark: PyTorch computes what the model says, peers that cannot are left out, reports say what was found."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from baton._src.support.diagnostics import DiagnosticError
+from baton._src.tools.benchmark.footprint import Footprint
+from baton._src.tools.benchmark.peers import PEERS
+from baton._src.tools.benchmark.report import memory_table, write
+from baton._src.tools.benchmark.rounds import Comparison, Measured, compare
+from bench.models.zoo import ZOO, example_inputs
+
+
+def _written(name: str, folder: Path) -> tuple[Path, dict[str, np.ndarray]]:
+    model = ZOO[name].small_model()
+    path = folder / f"{name}.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path, example_inputs(model, ZOO[name].dims)
+
+
+@pytest.mark.parametrize("name", ["elementwise10", "mlp", "conv", "mobilenetv2", "resnet50", "bert_base", "chain1000"])
+def test_torch_computes_the_model(name: str, tmp_path: Path) -> None:
+    """Guards the translation to PyTorch, or the comparison would be with something else."""
+    pytest.importorskip("torch")
+    pytest.importorskip("onnxruntime")
+    path, feed = _written(name, tmp_path)
+    found, expected = (PEERS[peer](path, feed, 1).run() for peer in ("torch", "onnxruntime"))
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4)
+
+
+def test_peers_that_cannot_are_left_out(tmp_path: Path) -> None:
+    """Guards that a model beyond a peer neither ends the benchmark nor counts."""
+    pytest.importorskip("torch")
+    pytest.importorskip("onnxruntime")
+    path, feed = _written("lstm", tmp_path)
+    with pytest.raises(DiagnosticError):
+        PEERS["torch"](path, feed, 1)
+    found = compare("lstm", path, feed, 1, ["baton", "onnxruntime", "torch"], 0.01)
+    assert [r.name for r in found.runtimes] == ["baton", "onnxruntime"]
+    assert "LSTM" in found.left_out["torch"]
+    assert found.runtimes[0].difference < 1e-4
+
+
+def test_reports(tmp_path: Path) -> None:
+    """Guards page and data: medians, the ratio to the best peer, loading and memory."""
+    own = Measured("baton", "1", 0.5, [1e-3, 2e-3, 9e-3], 1e-7, Footprint(2.0, 30_000_000, 20_000_000, 21_000_000))
+    peers = [Measured("a", "2", 0.1, [3e-3]), Measured("b", "3", 0.1, [5e-3])]
+    found = [Comparison("model", 2, [own, *peers], {"c": "no"})]
+    assert found[0].ratio() == pytest.approx(1.5)
+    assert "| model | 2 s, 30 / 21 MB | — | — |" in memory_table(found)
+    page, data = tmp_path / "page.md", tmp_path / "data.json"
+    write(found, page, data)
+    assert "| model | 2 | 2 ms | 3 ms | 5 ms | 1.50 | 1.0e-07 |" in page.read_text()
+    assert json.loads(data.read_text())["results"][0]["left_out"] == {"c": "no"}
