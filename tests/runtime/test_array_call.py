@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import threading
 from typing import Any
 
@@ -139,3 +140,19 @@ def test_number_of_threads_of_a_call(model: Model) -> None:
         a, _ = model(x, y, num_threads=threads)
         assert (a == 2).all()
     assert thread_pool().num_threads == before
+
+
+def test_runs_in_a_forked_child(model: Model) -> None:
+    """Guards `start_once` before runs: a child has no workers, gets its own, and computes the same."""
+    x, y = np.ones((6, 3), np.float32), np.ones(3, np.float32)
+    _check(model, x, y)
+    child = os.fork()
+    if child == 0:
+        fine = False
+        try:
+            fine = bool((model(x, y)[0] == 2).all() and (model(x, y, num_threads=2)[1] == 6).all())
+        finally:
+            os._exit(0 if fine else 1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    _check(model, x, y)
