@@ -84,7 +84,7 @@ def test_geometries(window: int, geometry: dict[str, Any]) -> None:
     check((1, 2, 9, 17, 16), (3, 2, window, window, 16, 16), **BLOCKED, **geometry)
 
 
-@pytest.mark.parametrize(("width", "blocks"), [(1, 4), (7, 1), (13, 2), (15, 3), (29, 2), (43, 4)])
+@pytest.mark.parametrize(("width", "blocks"), [(1, 4), (5, 2), (7, 1), (13, 2), (15, 3), (29, 2), (43, 4)])
 def test_rows_and_blocks(width: int, blocks: int) -> None:
     """Tiles at the edges of a row and between, one and more blocks of output channels."""
     check((1, 1, 3, width, 16), (blocks, 1, 3, 3, 16, 16), **BLOCKED, padding=1)
@@ -144,3 +144,14 @@ def test_sums_stay_in_registers(width: int) -> None:
     assert bodies
     spilled = [x for b in bodies for x in b if "zmm" in x and "(%rsp)" in x]
     assert not spilled, spilled[:3]
+
+
+@pytest.mark.parametrize("height", [1, 2, 4, 7])
+@pytest.mark.parametrize("geometry", [{"padding": 1}, {"padding": 1, "strides": 2}, {"padding": 2, "dilation": 2}, {}])
+def test_pairs_of_rows(height: int, geometry: dict[str, Any]) -> None:
+    """Narrow maps have two rows a tile: the taps that only one row sees, and a single last row."""
+    check((1, 1, height + 2, 7, 8), (2, 1, 3, 3, 8, 8), **_eights(), **geometry)
+
+
+def _eights() -> dict[str, Any]:
+    return {"data_layout": "NCHW8c", "kernel_layout": "OIHW8i8o", "out_layout": "NCHW8c"}

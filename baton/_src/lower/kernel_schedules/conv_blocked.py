@@ -178,21 +178,29 @@ def _most_points(target: Target, width: int, blocks: int) -> int:
     return max(1, (registers - 2 - vectors) // vectors)
 
 
-def _shape(conv: BlockedConv, target: Target) -> tuple[int, int]:
-    """(blocks, points) of a tile: those that take the fewest steps, by arithmetic and by loads."""
+def _shape(conv: BlockedConv, target: Target) -> tuple[int, int, int]:
+    """(blocks, points, rows) of a tile: those that take the fewest steps, by arithmetic and by loads."""
     blocks, points = conv.blocks.size, conv.columns.axis.size
     assert points is not None
-    best: tuple[float, int, int] | None = None
+    best: tuple[float, int, int, int] | None = None
     for count in range(1, MOST_BLOCKS + 1):
         if count > 1 and (blocks is None or blocks % count or conv.is_depthwise):
             continue
-        tiles = -(-points // _most_points(target, conv.width, count))
+        most = _most_points(target, conv.width, count)
+        tiles = -(-points // most)
         wide = -(-points // tiles)
-        cost = tiles * max(wide * count + 0.15 * (wide + 2 * count), 6.0) / count
+        lines = 2 if tiles == 1 and 2 * wide <= most and _may_pair(conv) else 1
+        cost = tiles * max(wide * lines * count + 0.15 * (wide * lines + 2 * count), 6.0) / (count * lines)
         if best is None or cost < best[0]:
-            best = (cost, count, wide)
+            best = (cost, count, wide, lines)
     assert best is not None
-    return best[1], best[2]
+    return best[1:]
+
+
+def _may_pair(conv: BlockedConv) -> bool:
+    """Whether two rows may share a tile, so that weights are loaded half as often."""
+    rows = conv.rows
+    return rows is not None and rows.tap is not None and (rows.axis.size or 1) > 1 and not conv.is_depthwise
 
 
 def _tiles(window: Window, most: int) -> list[Tile]:
@@ -211,163 +219,227 @@ def _tiles(window: Window, most: int) -> list[Tile]:
 # ----------------------------------------------------------------------------------------------------- loops
 
 
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """Where a tile is: its first block, row (None: there is only one) and point, and how many of the first two."""
+
+    block: PrimExpr
+    blocks: int
+    row: PrimExpr | None
+    rows: int = 1
+
+    def sum_of(self, tile: Tile, at: _Point) -> PrimExpr:
+        """The number of a sum in the tile."""
+        line = ops.add(ops.multiply(at.block, i64(self.rows)), at.row)
+        return ops.add(ops.multiply(line, i64(tile.points)), at.point)
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """One vector of a tile, counted from the tile's place."""
+
+    block: PrimExpr
+    row: PrimExpr
+    point: PrimExpr
+    lane: tir.Var
+
+
 def _emit(conv: BlockedConv, target: Target) -> st.Stmt:
     stage = conv.anchored.stage
-    count, points = _shape(conv, target)
+    count, points, lines = _shape(conv, target)
     tiles = _tiles(conv.columns, points)
     group = Axis(index_var("group"), ops.floordiv(conv.blocks.extent, i64(count)))
     outer = [stage.spatial[0], group]
-    work = product([a.extent for a in stage.reduce])
-    if conv.rows is not None:
+    first = ops.multiply(group.var, i64(count))
+    size = (conv.columns.axis.size or 1) * lines
+    if conv.rows is not None and lines == 2:
+        pair, body = _pairs(conv, tiles, first, count)
+        outer.append(pair)
+    elif conv.rows is not None:
         outer.append(conv.rows.axis)
-        body = sequence(*(_repeated(conv, tile, group.var, count) for tile in tiles))
-        size = conv.columns.axis.size or 1
+        body = _line(conv, tiles, _Place(first, count, conv.rows.axis.var))
     elif len(tiles) == 1:
-        tile, place = tiles[0], Axis(index_var("tile"), i64(tiles[0].repeats))
-        outer.append(place)
-        body = _tile(conv, tile, group.var, count, ops.multiply(place.var, i64(tile.points)))
+        tile, which = tiles[0], Axis(index_var("tile"), i64(tiles[0].repeats))
+        outer.append(which)
+        body = _tile(conv, tile, _Place(first, count, None), ops.multiply(which.var, i64(tile.points)))
         size = tile.points
     else:
-        body = sequence(*(_repeated(conv, tile, group.var, count) for tile in tiles))
-        size = conv.columns.axis.size or 1
+        body = _line(conv, tiles, _Place(first, count, None))
     lanes = max(2, target.lanes(32))
+    work = product([a.extent for a in stage.reduce])
     cost = ops.multiply(work, i64(max(1, size * count * conv.width // lanes)))
     return parallel_rows(outer, cost, body, target.num_cores)
 
 
-def _repeated(conv: BlockedConv, tile: Tile, group: tir.Var, count: int) -> st.Stmt:
-    if tile.repeats == 1:
-        return _tile(conv, tile, group, count, i64(tile.start))
-    which = index_var("tile")
-    start = ops.add(ops.multiply(which, i64(tile.points)), i64(tile.start))
-    return loop(which, tile.repeats, _tile(conv, tile, group, count, start))
+def _pairs(conv: BlockedConv, tiles: list[Tile], first: PrimExpr, count: int) -> tuple[Axis, st.Stmt]:
+    """A loop over pairs of rows, the last of which may be a single one."""
+    assert conv.rows is not None
+    size = conv.rows.axis.size
+    assert size is not None
+    pair = Axis(index_var("pair"), i64(-(-size // 2)))
+    top = ops.multiply(pair.var, i64(2))
+    both = _line(conv, tiles, _Place(first, count, top, 2))
+    if size % 2 == 0:
+        return pair, both
+    return pair, st.IfThenElse(tir.LT(top, i64(size - 1)), both, _line(conv, tiles, _Place(first, count, top)))
 
 
-def _tile(conv: BlockedConv, tile: Tile, group: tir.Var, count: int, start: PrimExpr) -> st.Stmt:
+def _line(conv: BlockedConv, tiles: list[Tile], place: _Place) -> st.Stmt:
+    """All tiles of a row or two."""
+    parts = []
+    for tile in tiles:
+        if tile.repeats == 1:
+            parts.append(_tile(conv, tile, place, i64(tile.start)))
+            continue
+        which = index_var("tile")
+        start = ops.add(ops.multiply(which, i64(tile.points)), i64(tile.start))
+        parts.append(loop(which, tile.repeats, _tile(conv, tile, place, start)))
+    return sequence(*parts)
+
+
+def _tile(conv: BlockedConv, tile: Tile, place: _Place, start: PrimExpr) -> st.Stmt:
     stage = conv.anchored.stage
-    acc = Accumulators.of(count * tile.points, conv.width, stage.buffer.dtype)
+    acc = Accumulators.of(place.blocks * place.rows * tile.points, conv.width, stage.buffer.dtype)
     init = stage.init
     assert init is not None
-    first = ops.multiply(group, i64(count))
 
-    def store(p: PrimExpr, j: PrimExpr, lane: tir.Var) -> st.Stmt:
-        block, column = ops.add(first, j), ops.add(start, p)
-        where = {conv.blocks.var: block, conv.columns.axis.var: column, conv.lane.var: lane}
-        return conv.anchored.store(acc.load(_row(tile, p, j), lane), where)
+    def store(at: _Point) -> st.Stmt:
+        where: dict[tir.Var, PrimExpr] = {
+            conv.blocks.var: ops.add(place.block, at.block),
+            conv.columns.axis.var: ops.add(start, at.point),
+            conv.lane.var: at.lane,
+        }
+        if conv.rows is not None and place.row is not None:
+            where[conv.rows.axis.var] = ops.add(place.row, at.row)
+        return conv.anchored.store(acc.load(place.sum_of(tile, at), at.lane), where)
 
-    every = (0, tile.points)
-    return allocated(
-        acc.buffer,
-        sequence(
-            acc.each(lambda row, lane: init),
-            _taps(conv, tile, acc, first, count, start),
-            _each_sum(conv, every, count, store),
-        ),
-    )
-
-
-def _row(tile: Tile, p: PrimExpr, j: PrimExpr) -> PrimExpr:
-    """The accumulator of a point and block."""
-    return ops.add(ops.multiply(j, i64(tile.points)), p)
+    written = _each_sum(conv, place, (0, place.rows), (0, tile.points), store)
+    taps = _taps(conv, tile, acc, place, start)
+    return allocated(acc.buffer, sequence(acc.each(lambda row, lane: init), taps, written))
 
 
 def _each_sum(
-    conv: BlockedConv, points: tuple[int, int], count: int, body: Callable[[PrimExpr, PrimExpr, tir.Var], st.Stmt]
+    conv: BlockedConv,
+    place: _Place,
+    rows: tuple[int, int],
+    points: tuple[int, int],
+    body: Callable[[_Point], st.Stmt],
 ) -> st.Stmt:
-    """`body(point, block, lane)` for every sum of some points, written out.
+    """`body` for every sum of some rows and points, written out.
 
     Points outside, blocks inside: the weights stay in registers, each input for a moment only.
     """
-    p, j, lane = index_var("p"), index_var("j"), index_var("v")
-    vector = loop(lane, conv.width, body(ops.add(p, i64(points[0])), j, lane), VECTORIZED)
-    return loop(p, points[1] - points[0], loop(j, count, vector, UNROLLED), UNROLLED)
+    r, p, j, lane = index_var("r"), index_var("p"), index_var("j"), index_var("v")
+    at = _Point(j, ops.add(r, i64(rows[0])), ops.add(p, i64(points[0])), lane)
+    vectors = loop(j, place.blocks, loop(lane, conv.width, body(at), VECTORIZED), UNROLLED)
+    return loop(r, rows[1] - rows[0], loop(p, points[1] - points[0], vectors, UNROLLED), UNROLLED)
 
 
-def _taps(conv: BlockedConv, tile: Tile, acc: Accumulators, block: PrimExpr, count: int, start: PrimExpr) -> st.Stmt:
+def _taps(conv: BlockedConv, tile: Tile, acc: Accumulators, place: _Place, start: PrimExpr) -> st.Stmt:
     """All multiply-adds of a tile: outer channels, rows of the window, runs of columns of the window, a block."""
-    runs = []
-    for seen, taps in groupby(range(len(tile.seen)), key=lambda r: tile.seen[r]):
-        columns = list(taps)
-        if seen[0] < seen[1]:
-            run = _Run(seen, columns[0], len(columns))
-            runs.append(_run(conv, tile, acc, run, (block, count), start))
-    body = sequence(*runs) if runs else st.Evaluate(tir.IntImm("int32", 0))
+
+    def columns(rows: tuple[int, int]) -> st.Stmt:
+        runs = []
+        for seen, taps in groupby(range(len(tile.seen)), key=lambda r: tile.seen[r]):
+            numbers = list(taps)
+            if seen[0] < seen[1]:
+                runs.append(_run(conv, tile, acc, _Run(rows, seen, numbers[0], len(numbers)), place, start))
+        return sequence(*runs) if runs else st.Evaluate(tir.IntImm("int32", 0))
+
     window = conv.rows
-    if window is not None and window.tap is not None:
-        first, last = window.range_at(window.axis.var)
+    if window is None or place.row is None:
+        return nest(conv.channels[:-1], columns((0, 1)))
+    parts: list[st.Stmt] = []
+    for rows, first, last in _shared_taps(window, place):
+        count = ops.subtract(last, first)
+        if isinstance(count, tir.IntImm) and count.value <= 0:
+            continue
+        if window.tap is None:
+            parts.append(st.IfThenElse(tir.LT(first, last), columns(rows)))
+            continue
         tap = index_var("kh")
         where = {window.tap.var: ops.cast(window.tap.var.dtype, ops.add(first, tap))}
-        body = loop(tap, ops.subtract(last, first), substitute_and_fold(body, where))
-    elif window is not None and (
-        window.begin or (window.axis.size or 0) * window.stride > window.extent + window.stride
-    ):
-        first, last = window.range_at(window.axis.var)
-        body = st.IfThenElse(tir.LT(first, last), body)
-    return nest(conv.channels[:-1], body)
+        parts.append(loop(tap, count, substitute_and_fold(columns(rows), where)))
+    return nest(conv.channels[:-1], sequence(*parts) if parts else st.Evaluate(tir.IntImm("int32", 0)))
+
+
+def _shared_taps(window: Window, place: _Place) -> list[tuple[tuple[int, int], PrimExpr, PrimExpr]]:
+    """Ranges of the window's rows by the rows of the tile that see the input through them.
+
+    The lower of two rows sees it through no later taps than the upper one: first only it, then both, then the upper.
+    """
+    assert place.row is not None
+    first, last = window.range_at(place.row)
+    if place.rows == 1:
+        return [((0, 1), first, last)]
+    early, end = window.range_at(ops.add(place.row, i64(1)))
+    both_end = ops.max(first, end)
+    return [((1, 2), early, ops.max(early, ops.min(first, end))), ((0, 2), first, both_end), ((0, 1), both_end, last)]
 
 
 @dataclass(frozen=True)
 class _Run:
-    """Neighbouring taps of the columns that see the same points of a tile."""
+    """Neighbouring taps of the columns that see the same points of a tile, for some of its rows."""
 
+    rows: tuple[int, int]
     seen: tuple[int, int]
     first: int
     count: int
 
 
-def _run(
-    conv: BlockedConv, tile: Tile, acc: Accumulators, run: _Run, blocks: tuple[PrimExpr, int], start: PrimExpr
-) -> st.Stmt:
+def _run(conv: BlockedConv, tile: Tile, acc: Accumulators, run: _Run, place: _Place, start: PrimExpr) -> st.Stmt:
     """The multiply-adds of a run of taps over one block of input channels."""
     columns = conv.columns
-    where: dict[tir.Var, PrimExpr] = {columns.axis.var: start, conv.blocks.var: blocks[0]}
+    where: dict[tir.Var, PrimExpr] = {columns.axis.var: start, conv.blocks.var: place.block}
+    if conv.rows is not None and place.row is not None:
+        where[conv.rows.axis.var] = place.row
     tap = index_var("kw")
     if columns.tap is not None:
-        place = i64(run.first) if run.count == 1 else ops.add(tap, i64(run.first))
-        where[columns.tap.var] = ops.cast(columns.tap.var.dtype, place)
+        number = i64(run.first) if run.count == 1 else ops.add(tap, i64(run.first))
+        where[columns.tap.var] = ops.cast(columns.tap.var.dtype, number)
     # Axes of the loops here get fresh variables: other runs have the same loops.
     inner = [(a, tir.Var(a.var.name, a.var.dtype)) for a in conv.channels[-1:]]
     where |= {axis.var: var for axis, var in inner}
     data, weight = _Stream.of(conv.data, where, conv), _Stream.of(load_of(conv.weight), where, conv)
     dtype = acc.buffer.dtype
 
-    def update(p: PrimExpr, j: PrimExpr, lane: tir.Var) -> st.Stmt:
-        row = _row(tile, p, j)
-        term = tir.Mul(ops.cast(dtype, data.load(j, p, lane)), ops.cast(dtype, weight.load(j, p, lane)))
-        return st.BufferStore(acc.buffer, tir.Add(acc.load(row, lane), term), (acc.at(row, lane),))
+    def update(at: _Point) -> st.Stmt:
+        number = place.sum_of(tile, at)
+        term = tir.Mul(ops.cast(dtype, data.load(at)), ops.cast(dtype, weight.load(at)))
+        return st.BufferStore(acc.buffer, tir.Add(acc.load(number, at.lane), term), (acc.at(number, at.lane),))
 
-    body = data.bound(weight.bound(_each_sum(conv, run.seen, blocks[1], update)))
+    body = data.bound(weight.bound(_each_sum(conv, place, run.rows, run.seen, update)))
     body = nest([Axis(var, axis.extent) for axis, var in inner], body)
     return body if run.count == 1 else loop(tap, run.count, body)
 
 
 @dataclass(frozen=True, eq=False)
 class _Stream:
-    """Loads of a tile that lie at constant distances from one place: by block, point and lane."""
+    """Loads of a tile that lie at constant distances from one place: by block, row, point and lane."""
 
     buffer: Buffer
     base: tir.Var
     place: PrimExpr
-    steps: tuple[int, int, int]
+    steps: tuple[int, ...]
 
     @staticmethod
     def of(load: tir.BufferLoad, where: Mapping[tir.Var, PrimExpr], conv: BlockedConv) -> _Stream:
-        axes = (conv.blocks, conv.columns.axis, conv.lane)
+        axes = (conv.blocks, conv.rows.axis if conv.rows is not None else None, conv.columns.axis, conv.lane)
         steps = []
         for axis in axes:
-            found = step(load, axis)
+            found = 0 if axis is None else step(load, axis)
             assert found is not None
             steps.append(found)
         buffer = load.buffer
         flat = Buffer(buffer.data, buffer.dtype, (element_count(buffer),), name=buffer.name)
         at = substitute_and_fold(flat_index(buffer, load.indices), {**where, conv.lane.var: i64(0)})
-        return _Stream(flat, index_var("at"), at, (steps[0], steps[1], steps[2]))
+        return _Stream(flat, index_var("at"), at, tuple(steps))
 
-    def load(self, block: PrimExpr, point: PrimExpr, lane: tir.Var) -> tir.BufferLoad:
-        by_block, by_point, by_lane = self.steps
-        away = ops.add(ops.multiply(block, i64(by_block)), ops.multiply(point, i64(by_point)))
-        index = ops.add(self.base, away)
-        return tir.BufferLoad(self.buffer, (ops.add(index, lane) if by_lane else index,))
+    def load(self, at: _Point) -> tir.BufferLoad:
+        index: PrimExpr = self.base
+        for place, by in zip((at.block, at.row, at.point), self.steps):
+            index = ops.add(index, ops.multiply(place, i64(by)))
+        return tir.BufferLoad(self.buffer, (ops.add(index, at.lane) if self.steps[3] else index,))
 
     def bound(self, body: st.Stmt) -> st.Stmt:
         return st.LetStmt(self.base, self.place, body)
