@@ -18,7 +18,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("values.tensor", "NDArray"),
         **names("values.dtype", "DataType"),
         **names("values.device", "Device"),
-        **names("driver.tvm_names.devices", "cpu device cuda"),
+        **names("driver.tvm_names.devices", "cpu device cuda opencl vulkan metal rocm"),
         **names("driver.tvm_names.registry", "register_func get_global_func"),
         **names("support.diagnostics", "BatonError DiagnosticError InternalError"),
         **renamed("support.diagnostics", TVMError="BatonError"),

@@ -12,6 +12,8 @@ __getattr__, __dir__, __all__ = attach(
         **names("values.dtype", "DataType"),
         **names("values.packed_func", "PackedFunc"),
         **names("values.shape", "ShapeTuple"),
+        **names("driver.tvm_names.containers", "String enabled"),
+        **names("driver.artifacts", "Module"),
         **names("driver.tvm_names.registry", "convert"),
         **names("driver.tvm_names.devices", "cpu device"),
         **names("driver.tvm_names.arrays", "load_param_dict save_param_dict"),

@@ -8,7 +8,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("values.tensor", "NDArray array empty"),
-        **names("driver.tvm_names.devices", "cpu device cuda"),
+        **names("driver.tvm_names.devices", "cpu device cuda opencl vulkan metal rocm"),
         **names("driver.tvm_names.arrays", "from_dlpack"),
         **renamed("driver.tvm_names.arrays", numpyasarray="from_numpy"),
     },

@@ -42,6 +42,8 @@ __getattr__, __dir__, __all__ = attach(
             "hypot copysign nextafter ldexp popcount clz q_multiply_shift if_then_else likely undef ret",
         ),
         **names("tir.scalar_functions", "reinterpret address_of isnullptr large_uint_imm call_extern call_packed"),
+        **names("tir.scalar_functions", "call_intrin call_pure_extern"),
+        **names("driver.tvm_names.limits", "max_value min_value infinity"),
         **names("te.reduction", "comm_reducer sum"),
         **names("tir.schedule.schedule", "Schedule"),
         **submodules("baton.tir", "analysis expr stmt stmt_functor transform"),

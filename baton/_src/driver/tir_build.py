@@ -26,8 +26,10 @@ from baton._src.runtime.native import load
 from baton._src.runtime.timing import BenchmarkResult, measure
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.te.prim_func import create_prim_func
+from baton._src.te.schedule import Schedule
 from baton._src.te.tensor import Tensor
 from baton._src.tir.check import check_prim_func
+from baton._src.tir.expr import Var
 from baton._src.tir.prim_func import PrimFunc
 
 
@@ -98,6 +100,8 @@ def _functions(inputs: Any, args: Any, name: str) -> dict[str, PrimFunc]:
     if isinstance(inputs, IRModule):
         return {v.name_hint: f for v, f in inputs.functions.items() if isinstance(f, PrimFunc)}
     tensors = inputs if _is_tensors(inputs) else args
+    if isinstance(inputs, Schedule) and not tensors:
+        raise fail("api", "a te schedule is built with its tensors", help="tvm.build(s, [A, B, C])")
     if _is_tensors(tensors):
         return {name: create_prim_func(list(tensors))}
     raise fail(
@@ -113,4 +117,4 @@ def _is_relax(inputs: Any) -> bool:
 
 
 def _is_tensors(value: Any) -> bool:
-    return isinstance(value, Sequence) and bool(value) and all(isinstance(t, Tensor) for t in value)
+    return isinstance(value, Sequence) and bool(value) and all(isinstance(t, (Tensor, Var)) for t in value)

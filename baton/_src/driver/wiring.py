@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from baton._src.driver.passes_by_name import find_pass
 from baton._src.driver.relay_prelude import import_from_std
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
@@ -27,11 +28,12 @@ from baton._src.relay.pattern_rewrite import match, partition, rewrite_with
 from baton._src.relay.patterns import DFPattern
 from baton._src.relay.text.printer import astext
 from baton._src.tir.text.printer import node_text as tir_text
+from baton._src.transform.passes import Pass
 
 
 @cache
 def wire() -> None:
-    """Give expressions their operators, `GlobalVar` its calls, and nodes their texts."""
+    """Give expressions their operators, `GlobalVar` its calls, nodes their texts, and passes each other."""
     owners: tuple[tuple[Any, Any], ...] = ((relay.Expr, build_relay), (relax.Expr, build_relax))
     for owner, build in owners:
         owner.build = staticmethod(build)
@@ -46,6 +48,7 @@ def wire() -> None:
     DFPattern.matching = staticmethod(match)
     DFPattern.rewriting = staticmethod(rewrite_with)
     DFPattern.partitioning = staticmethod(partition)
+    Pass.find = staticmethod(find_pass)
 
 
 def operator_named(name: str) -> Op:

@@ -127,6 +127,16 @@ class Target:
         return tuple(self.attrs.get("mattr", ()))
 
     @property
+    def libs(self) -> tuple[str, ...]:
+        """`-libs`, which has no effect."""
+        return tuple(self.attrs.get("libs", ()))
+
+    @property
+    def model(self) -> str:
+        """`-model`, or unknown."""
+        return str(self.attrs.get("model", "unknown"))
+
+    @property
     def is_host(self) -> bool:
         """Whether code for this target is code for this machine as it is."""
         return not (self.mcpu or self.mtriple or self.mattr)

@@ -19,6 +19,9 @@ class Device:
         """Whether this machine can run code on it."""
         return self.device_type == 1 and self.device_id == 0
 
+    def sync(self) -> None:
+        """Wait for the device: a call on the CPU has ended when it returns."""
+
     def __str__(self) -> str:
         return f"{KINDS.get(self.device_type, self.device_type)}({self.device_id})"
 

@@ -61,6 +61,14 @@ class NDArray:
         self.data[...] = array
         return self
 
+    def same_as(self, other: object) -> bool:
+        """Whether `other` is this very tensor."""
+        return self is other
+
+    def to_dlpack(self) -> Any:
+        """The memory as a DLPack capsule, without a copy."""
+        return self.data.__dlpack__()
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
         array = self.data if dtype is None else self.data.astype(dtype, copy=False)
         return array.copy() if copy else array

@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names, submodules
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **submodules("baton.relax.frontend", "onnx"),
+        **submodules("baton.relax.frontend", "nn onnx"),
         **names("driver.tvm_names.params", "detach_params"),
     },
     before=wire,

@@ -18,6 +18,26 @@ def cuda(dev_id: int = 0) -> Device:
     return Device(2, dev_id)
 
 
+def opencl(dev_id: int = 0) -> Device:
+    """An OpenCL device, as `cuda`."""
+    return Device(4, dev_id)
+
+
+def vulkan(dev_id: int = 0) -> Device:
+    """A Vulkan device, as `cuda`."""
+    return Device(7, dev_id)
+
+
+def metal(dev_id: int = 0) -> Device:
+    """A Metal device, as `cuda`."""
+    return Device(8, dev_id)
+
+
+def rocm(dev_id: int = 0) -> Device:
+    """An AMD device, as `cuda`."""
+    return Device(10, dev_id)
+
+
 def device(dev_type: int | str, dev_id: int = 0) -> Device:
     """A device by DLPack's number, or by the name of its kind or target (`"llvm -mcpu=..."` is the CPU; `"cuda:1"`)."""
     if isinstance(dev_type, int):

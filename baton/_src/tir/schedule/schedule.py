@@ -9,8 +9,8 @@
     sch.func
 
 Each primitive checks that it keeps the meaning and raises `DiagnosticError` (`schedule`) if it cannot tell. Blocks
-are named; a loop handle stays valid until a primitive replaces the loop. Primitives of TVM that are not here:
-rfactor, tensorize, blockize, pad_einsum, storage_align, transform_layout, sampling.
+are named; a loop handle stays valid until a primitive replaces the loop. Primitives of TVM that are not here
+say so when they are asked for (`_ABSENT`).
 """
 
 from __future__ import annotations
@@ -43,10 +43,29 @@ class LoopRV:
     var: Var
 
 
+_OPTIONS = {"seed", "debug_mask", "error_render_level", "enable_check"}
+"""Options of TVM's schedules that have no effect: every primitive is checked, and none is random."""
+
+_TRACE = "schedules are not recorded as traces"
+_SAMPLING = "schedules are written or chosen by rules, not sampled"
+_LATER = "the primitive is not implemented"
+_ABSENT = {
+    **dict.fromkeys(("trace", "enter_postproc", "seed"), _TRACE),
+    **dict.fromkeys(("state", "get_sref"), "there is no tree of references beside the program"),
+    **dict.fromkeys(("sample_perfect_tile", "sample_categorical", "sample_compute_location", "fork_seed"), _SAMPLING),
+    **dict.fromkeys(("rfactor", "tensorize", "blockize", "pad_einsum", "storage_align", "transform_layout"), _LATER),
+    **dict.fromkeys(("merge", "loop_partition", "reindex", "decompose_padding", "transform_block_layout"), _LATER),
+    **dict.fromkeys(("add_unit_loop", "set_axis_separator", "unsafe_set_dtype", "rolling_buffer"), _LATER),
+}
+
+
 class Schedule:
     """See the module. `func` is the function as it stands now."""
 
-    def __init__(self, mod: PrimFunc | IRModule, func_name: str | None = None) -> None:
+    def __init__(self, mod: PrimFunc | IRModule, func_name: str | None = None, **options: Any) -> None:
+        unknown = set(options) - _OPTIONS
+        if unknown:
+            raise TypeError(f"Schedule has no option {sorted(unknown)[0]!r}")
         self._module: IRModule | None = None
         self._name = func_name or "main"
         if isinstance(mod, IRModule):
@@ -65,6 +84,14 @@ class Schedule:
             return IRModule({self._name: self.func})
         return self._module.with_function(self._module.get_global_var(self._name), self.func)
 
+    def show(self, *args: Any, **kwargs: Any) -> None:
+        """Print the module as it stands."""
+        print(repr(self.mod))
+
+    def __getattr__(self, name: str) -> Any:
+        why = "; ".join((_ABSENT[name], "the schedule's result is sch.mod")) if name in _ABSENT else "no such primitive"
+        raise AttributeError(f"baton's Schedule has no {name!r}: {why}")
+
     def copy(self) -> Schedule:
         """An independent schedule from here on."""
         return Schedule(self.func) if self._module is None else Schedule(self.mod, self._name)
@@ -77,9 +104,9 @@ class Schedule:
         find_block(self.func.body, name)
         return BlockRV(name)
 
-    def get_loops(self, block: BlockRV) -> list[LoopRV]:
+    def get_loops(self, block: BlockRV | str) -> list[LoopRV]:
         """The loops around a block up to the next block outside, outermost first."""
-        path = path_to(self.func.body, find_block(self.func.body, block.name))[:-1]
+        path = path_to(self.func.body, find_block(self.func.body, _name(block)))[:-1]
         found: list[LoopRV] = []
         for item in path:
             if isinstance(item, st.Block):
@@ -88,7 +115,7 @@ class Schedule:
                 found.append(LoopRV(item.loop_var))
         return found
 
-    def get_child_blocks(self, parent: BlockRV | LoopRV) -> list[BlockRV]:
+    def get_child_blocks(self, parent: BlockRV | LoopRV | str) -> list[BlockRV]:
         """The blocks directly inside a block or loop."""
         top = self.get(parent)
         body = top.body
@@ -96,12 +123,12 @@ class Schedule:
         nested = {inner for outer in all_inside for inner in realizes(outer.block.body)}
         return [BlockRV(r.block.name_hint) for r in all_inside if r not in nested]
 
-    def get_producers(self, block: BlockRV) -> list[BlockRV]:
+    def get_producers(self, block: BlockRV | str) -> list[BlockRV]:
         """The blocks whose results a block reads."""
         read = {r.buffer for r in self.get(block).reads}
         return [BlockRV(b.name_hint) for b in self._blocks() if read & {w.buffer for w in b.writes}]
 
-    def get_consumers(self, block: BlockRV) -> list[BlockRV]:
+    def get_consumers(self, block: BlockRV | str) -> list[BlockRV]:
         """The blocks that read a block's results."""
         written = {w.buffer for w in self.get(block).writes}
         return [BlockRV(b.name_hint) for b in self._blocks() if written & {r.buffer for r in b.reads}]
@@ -109,10 +136,10 @@ class Schedule:
     def _blocks(self) -> list[st.Block]:
         return [r.block for r in realizes(self.func.body) if r.block.iter_vars]
 
-    def get(self, handle: BlockRV | LoopRV) -> Any:
+    def get(self, handle: BlockRV | LoopRV | str) -> Any:
         """The `Block` or `For` behind a handle."""
-        if isinstance(handle, BlockRV):
-            return find_block(self.func.body, handle.name).block
+        if isinstance(handle, (BlockRV, str)):
+            return find_block(self.func.body, _name(handle)).block
         return find_loop(self.func.body, handle.var)
 
     # ----------------------------------------------------------------------------------------------- loops
@@ -163,45 +190,47 @@ class Schedule:
 
     # ---------------------------------------------------------------------------------------------- blocks
 
-    def compute_inline(self, block: BlockRV) -> None:
+    def compute_inline(self, block: BlockRV | str) -> None:
         """Compute an elementwise block where it is read."""
-        self._set(inline.compute_inline(self.func.body, block.name, self._params()))
+        self._set(inline.compute_inline(self.func.body, _name(block), self._params()))
 
-    def reverse_compute_inline(self, block: BlockRV) -> None:
+    def reverse_compute_inline(self, block: BlockRV | str) -> None:
         """Apply an elementwise block where its input is made."""
-        self._set(inline.reverse_compute_inline(self.func.body, block.name, self._params()))
+        self._set(inline.reverse_compute_inline(self.func.body, _name(block), self._params()))
 
-    def compute_at(self, block: BlockRV, loop: LoopRV, preserve_unit_loops: bool = False, index: int = -1) -> None:
+    def compute_at(
+        self, block: BlockRV | str, loop: LoopRV, preserve_unit_loops: bool = False, index: int = -1
+    ) -> None:
         """Compute what an iteration of the loop needs of a block, inside it."""
         del preserve_unit_loops, index
-        self._set(compute_at.compute_at(self.func.body, block.name, loop.var))
+        self._set(compute_at.compute_at(self.func.body, _name(block), loop.var))
 
     def reverse_compute_at(
-        self, block: BlockRV, loop: LoopRV, preserve_unit_loops: bool = False, index: int = -1
+        self, block: BlockRV | str, loop: LoopRV, preserve_unit_loops: bool = False, index: int = -1
     ) -> None:
         """Compute a block for what an iteration of the loop has made, inside it."""
         del preserve_unit_loops, index
-        self._set(compute_at.reverse_compute_at(self.func.body, block.name, loop.var))
+        self._set(compute_at.reverse_compute_at(self.func.body, _name(block), loop.var))
 
-    def cache_read(self, block: BlockRV, read_buffer_index: int, storage_scope: str) -> BlockRV:
+    def cache_read(self, block: BlockRV | str, read_buffer_index: int, storage_scope: str) -> BlockRV:
         """Read a buffer through a copy; returns the copying block."""
-        body, name = cache.cache_read(self.func.body, block.name, read_buffer_index, storage_scope)
+        body, name = cache.cache_read(self.func.body, _name(block), read_buffer_index, storage_scope)
         self._set(body)
         return BlockRV(name)
 
-    def cache_write(self, block: BlockRV, write_buffer_index: int, storage_scope: str) -> BlockRV:
+    def cache_write(self, block: BlockRV | str, write_buffer_index: int, storage_scope: str) -> BlockRV:
         """Write a buffer through a copy; returns the copying block."""
-        body, name = cache.cache_write(self.func.body, block.name, write_buffer_index, storage_scope)
+        body, name = cache.cache_write(self.func.body, _name(block), write_buffer_index, storage_scope)
         self._set(body)
         return BlockRV(name)
 
-    def set_scope(self, block: BlockRV, buffer_index: int, storage_scope: str) -> None:
+    def set_scope(self, block: BlockRV | str, buffer_index: int, storage_scope: str) -> None:
         """Where a buffer that the block writes is stored."""
-        self._set(cache.set_scope(self.func.body, block.name, buffer_index, storage_scope))
+        self._set(cache.set_scope(self.func.body, _name(block), buffer_index, storage_scope))
 
-    def decompose_reduction(self, block: BlockRV, loop: LoopRV) -> BlockRV:
+    def decompose_reduction(self, block: BlockRV | str, loop: LoopRV) -> BlockRV:
         """The initialisation of a reduction as a block in front of a loop."""
-        body, name = reduction.decompose_reduction(self.func.body, block.name, loop.var)
+        body, name = reduction.decompose_reduction(self.func.body, _name(block), loop.var)
         self._set(body)
         return BlockRV(name)
 
@@ -210,6 +239,10 @@ class Schedule:
 
     def _set(self, body: st.Stmt) -> None:
         self.func = self.func.with_fields(body=_with_unique_names(body))
+
+
+def _name(block: BlockRV | str) -> str:
+    return block if isinstance(block, str) else block.name
 
 
 def _with_unique_names(body: st.Stmt) -> st.Stmt:

@@ -1,0 +1,114 @@
+"""`nn.Module`: parameters and submodules as attributes, and methods that become functions of an IRModule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from baton._src.frontends.nn.export import export
+from baton._src.frontends.nn.tensor import Parameter
+from baton._src.ir.module import IRModule
+from baton._src.support.diagnostics import fail
+
+
+class Module:
+    """The base of models: define `__init__` and `forward`; then `export_tvm`."""
+
+    def __init__(self) -> None:
+        pass
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        forward = getattr(self, "forward", None)
+        if forward is None:
+            raise fail("nn-forward", f"{type(self).__name__} has no forward")
+        return forward(*args, **kwargs)
+
+    def named_children(self) -> Iterator[tuple[str, Any]]:
+        """Submodules and parameters directly inside, in the order of definition."""
+        return ((n, v) for n, v in vars(self).items() if isinstance(v, (Module, Parameter)))
+
+    def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Parameter]]:
+        """Every parameter with its path; one that is shared is named once."""
+        seen: set[int] = set()
+        pending: list[tuple[str, Any]] = [(prefix.rstrip("."), self)]
+        while pending:
+            path, found = pending.pop()
+            if id(found) in seen:
+                continue
+            seen.add(id(found))
+            if isinstance(found, Parameter):
+                yield path, found
+            else:
+                inside = [(f"{path}.{n}" if path else n, v) for n, v in found.named_children()]
+                pending.extend(reversed(inside))
+
+    def parameters(self) -> Iterator[Parameter]:
+        return (p for _, p in self.named_parameters())
+
+    def state_dict(self, *, prefix: str = "", destination: dict[str, Any] | None = None) -> dict[str, Parameter]:
+        """The parameters by path."""
+        found = {} if destination is None else destination
+        found.update(self.named_parameters(prefix))
+        return found
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> tuple[list[str], list[str]]:
+        """Take values (parameters or tensors) by path; gives the paths missing and those unknown."""
+        own = dict(self.named_parameters())
+        missing, unknown = sorted(own.keys() - state_dict.keys()), sorted(state_dict.keys() - own.keys())
+        if strict and (missing or unknown):
+            raise fail("nn-state", f"missing: {', '.join(missing) or 'none'}; unknown: {', '.join(unknown) or 'none'}")
+        for name, content in state_dict.items():
+            if name in own:
+                own[name].data = content.data if isinstance(content, Parameter) else content
+        return missing, unknown
+
+    def to(self, dtype: str | None = None) -> Module:
+        """Change the dtype of every parameter (and of layers that say their own)."""
+        for parameter in self.parameters():
+            parameter.to(dtype)
+        return self
+
+    def export_tvm(
+        self, spec: Any, debug: bool = False, allow_extern: bool = False
+    ) -> tuple[IRModule, list[tuple[str, Parameter]]] | tuple[IRModule, list[tuple[str, Parameter]], list[Any]]:
+        """The methods that `spec` names as functions of a module, and the parameters in the order functions take them.
+
+        `spec` is `{"forward": {"x": nn.spec.Tensor((1, "n"), "float32")}}`. `debug` (effects for printing) is refused;
+        with `allow_extern` the third result is the (empty) list of external modules.
+        """
+        if debug:
+            raise fail("nn-export", "debug effects are not supported", help="export without debug")
+        module, parameters = export(self, spec)
+        return (module, parameters, []) if allow_extern else (module, parameters)
+
+
+class ModuleList(Module):
+    """Modules in order, as a list."""
+
+    def __init__(self, modules: list[Module]) -> None:
+        self.modules = list(modules)
+
+    def named_children(self) -> Iterator[tuple[str, Any]]:
+        return ((str(i), m) for i, m in enumerate(self.modules))
+
+    def __iter__(self) -> Iterator[Module]:
+        return iter(self.modules)
+
+    def __getitem__(self, index: int) -> Module:
+        return self.modules[index]
+
+    def __setitem__(self, index: int, module: Module) -> None:
+        self.modules[index] = module
+
+    def __len__(self) -> int:
+        return len(self.modules)
+
+    def append(self, module: Module) -> None:
+        """Add a module at the end."""
+        self.modules.append(module)
+
+    def forward(self, x: Any) -> Any:
+        """One module after the other."""
+        for module in self.modules:
+            x = module(x)
+        return x

@@ -1,0 +1,212 @@
+"""The functional operators (`tvm.relax.frontend.nn.op`): each binds one operator in the function exported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from baton._src.frontends.nn.tensor import Tensor, binary, emit, unwrap, wrap
+from baton._src.ops.builders import RELAX
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.special_builders import const
+from baton._src.support.diagnostics import fail
+
+_RELAX: Any = RELAX
+
+
+def _unary(path: str) -> Callable[..., Any]:
+    name = path.rpartition(".")[2]
+
+    def operator(x: Tensor, name: str = name, **options: Any) -> Any:
+        builder: Any = RELAX
+        for part in path.split("."):
+            builder = getattr(builder, part)
+        return emit(builder(unwrap(x), **options), name)
+
+    operator.__name__ = operator.__qualname__ = name
+    operator.__doc__ = f"`relax.op.{path}` of a tensor."
+    return operator
+
+
+def _binary(name: str) -> Callable[[Any, Any], Tensor]:
+    def operator(a: Any, b: Any, name: str = name) -> Tensor:
+        return binary(kind, a, b)
+
+    kind = name
+    operator.__name__ = operator.__qualname__ = name
+    operator.__doc__ = f"`relax.op.{name}` of tensors, or of a tensor and a number."
+    return operator
+
+
+relu, silu, sigmoid, tanh = (_unary(n) for n in ("nn.relu", "nn.silu", "sigmoid", "tanh"))
+exp, log, sqrt, square, negative = (_unary(n) for n in ("exp", "log", "sqrt", "square", "negative"))
+add, subtract, multiply, divide, maximum, minimum = (
+    _binary(n) for n in ("add", "subtract", "multiply", "divide", "maximum", "minimum")
+)
+less, less_equal, greater, greater_equal, equal, not_equal = (
+    _binary(n) for n in ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
+)
+
+
+def gelu(x: Tensor, approximate: str | None = None, name: str = "gelu") -> Tensor:
+    """GELU; `approximate="tanh"` by its formula with tanh."""
+    build = _RELAX.nn.gelu_tanh if approximate == "tanh" else _RELAX.nn.gelu
+    found: Tensor = emit(build(x._expr), name)
+    return found
+
+
+def softmax(x: Tensor, axis: int = -1, name: str = "softmax") -> Any:
+    """Softmax along an axis."""
+    return emit(_RELAX.nn.softmax(x._expr, axis=axis), name)
+
+
+def matmul(a: Tensor, b: Tensor, out_dtype: str | None = None, name: str = "matmul") -> Any:
+    """Products of matrices."""
+    return emit(_RELAX.matmul(a._expr, b._expr, out_dtype=out_dtype), name)
+
+
+def sum(x: Tensor, axis: Any = None, keepdims: bool = False, name: str = "sum") -> Any:
+    """The sum along axes."""
+    return emit(_RELAX.sum(x._expr, axis=axis, keepdims=keepdims), name)
+
+
+def max(x: Tensor, axis: Any = None, keepdims: bool = False, name: str = "max") -> Any:
+    """The maximum along axes."""
+    return emit(_RELAX.max(x._expr, axis=axis, keepdims=keepdims), name)
+
+
+def min(x: Tensor, axis: Any = None, keepdims: bool = False, name: str = "min") -> Any:
+    """The minimum along axes."""
+    return emit(_RELAX.min(x._expr, axis=axis, keepdims=keepdims), name)
+
+
+def concat(x: Sequence[Tensor], dim: int, name: str = "concat") -> Any:
+    """Tensors one behind the other along an axis."""
+    return emit(_RELAX.concat(list(unwrap(x)), axis=dim), name)
+
+
+def split(ary: Tensor, indices_or_sections: Any, axis: int = 0, name: str = "split") -> tuple[Tensor, ...]:
+    """Parts along an axis."""
+    found: tuple[Tensor, ...] = emit(_RELAX.split(ary._expr, indices_or_sections, axis=axis), name)
+    return found
+
+
+def reshape(x: Tensor, shape: Sequence[Any], name: str = "reshape") -> Any:
+    """The same elements in another shape."""
+    return emit(_RELAX.reshape(x._expr, tuple(shape)), name)
+
+
+def permute_dims(x: Tensor, axes: Any = None, name: str = "permute_dims") -> Any:
+    """The axes in another order; reversed without `axes`."""
+    return emit(_RELAX.permute_dims(x._expr, axes=None if axes is None else tuple(axes)), name)
+
+
+def broadcast_to(x: Tensor, shape: Sequence[Any], name: str = "broadcast_to") -> Any:
+    """Repeated along axes of extent one."""
+    return emit(_RELAX.broadcast_to(x._expr, tuple(shape)), name)
+
+
+def squeeze(x: Tensor, axis: Any = -1, name: str = "squeeze") -> Any:
+    """Without an axis of extent one."""
+    return emit(_RELAX.squeeze(x._expr, axis=axis), name)
+
+
+def unsqueeze(x: Tensor, dim: int, name: str = "unsqueeze") -> Any:
+    """With a new axis of extent one."""
+    return emit(_RELAX.expand_dims(x._expr, axis=dim), name)
+
+
+def repeat(x: Tensor, repeats: int, axis: int | None = None, name: str = "repeat") -> Any:
+    """Every element several times."""
+    return emit(_RELAX.repeat(x._expr, repeats, axis=axis), name)
+
+
+def take(x: Tensor, indices: Tensor, axis: int | None = None, name: str = "take") -> Any:
+    """Elements or slices by their indices."""
+    return emit(_RELAX.take(x._expr, indices._expr, axis=axis), name)
+
+
+def astype(x: Tensor, dtype: str, name: str = "astype") -> Tensor:
+    """Every element converted."""
+    return x.astype(dtype)
+
+
+def where(condition: Tensor, x1: Tensor, x2: Tensor, name: str = "where") -> Any:
+    """Elements of `x1` where the condition holds, else of `x2`."""
+    return emit(_RELAX.where(condition.astype("bool")._expr, x1._expr, x2._expr), name)
+
+
+def full(shape: Sequence[Any], fill_value: Any, dtype: str = "float32", name: str = "full") -> Any:
+    """A tensor of one value."""
+    value = fill_value._expr if isinstance(fill_value, Tensor) else const(fill_value, dtype)
+    return emit(_RELAX.full(tuple(shape), value, dtype=dtype), name)
+
+
+def zeros(shape: Sequence[Any], dtype: str = "float32", name: str = "zeros") -> Any:
+    """A tensor of zeros."""
+    return emit(_RELAX.zeros(tuple(shape), dtype=dtype), name)
+
+
+def ones(shape: Sequence[Any], dtype: str = "float32", name: str = "ones") -> Any:
+    """A tensor of ones."""
+    return emit(_RELAX.ones(tuple(shape), dtype=dtype), name)
+
+
+def triu(x: Tensor, diagonal: int = 0, name: str = "triu") -> Any:
+    """The upper triangle, zeros elsewhere."""
+    return emit(_RELAX.triu(x._expr, k=diagonal), name)
+
+
+def layer_norm(
+    x: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5,
+    name: str = "layer_norm",
+) -> Any:  # fmt: skip
+    """Mean zero and variance one over the last axes, scaled and shifted."""
+    extents = [normalized_shape] if not isinstance(normalized_shape, (list, tuple)) else list(normalized_shape)
+    axes = list(range(-len(extents), 0))
+    scale = weight._expr if weight is not None else _RELAX.ones(tuple(extents), dtype=x.dtype)
+    shift = bias._expr if bias is not None else _RELAX.zeros(tuple(extents), dtype=x.dtype)
+    return emit(_RELAX.nn.layer_norm(x._expr, scale, shift, axes=axes, epsilon=eps), name)
+
+
+def rms_norm(x: Tensor, weight: Tensor, axes: Any, epsilon: float = 1e-5, name: str = "rms_norm") -> Any:
+    """Divided by the root of the mean of squares along axes, scaled."""
+    return emit(_RELAX.nn.rms_norm(x._expr, weight._expr, axes=axes, epsilon=epsilon), name)
+
+
+def conv2d(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+    groups: int = 1, data_layout: str = "NCHW", name: str = "conv2d",
+) -> Any:  # fmt: skip
+    """A two-dimensional convolution, plus the bias of each channel."""
+    options = {"strides": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    kernel = "OIHW" if data_layout == "NCHW" else "OHWI"
+    found = emit(
+        _RELAX.nn.conv2d(x._expr, weight._expr, data_layout=data_layout, kernel_layout=kernel, **options), name
+    )
+    if bias is None:
+        return found
+    places = (1, -1, 1, 1) if data_layout == "NCHW" else (1, 1, 1, -1)
+    return binary("add", found, bias.reshape(*places))
+
+
+def scaled_dot_product_attention(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False,
+    scale: float | None = None, name: str = "scaled_dot_product_attention",
+) -> Any:  # fmt: skip
+    """Attention of (batch, sequence, head, dim) tensors."""
+    bias = None if attn_mask is None else attn_mask._expr
+    causal = "TopLeft" if is_causal else None
+    parts = (query._expr, key._expr, value._expr)
+    return emit(_RELAX.nn.attention(*parts, bias=bias, scale=scale, causal_mask=causal), name)
+
+
+def tensor_expr_op(
+    tensor_expr_func: Callable[..., Any], name_hint: str, args: Sequence[Any], *, attrs: dict[str, Any] | None = None
+) -> Any:
+    """A kernel written with `te` on the tensors given."""
+    builder = BlockBuilder.current()
+    if builder is None:
+        raise fail("nn-outside", f"{name_hint} is computed outside of export_tvm", help="call it from forward")
+    hints: dict[str, Any] = {"primfunc_name_hint": name_hint, **({"primfunc_attrs": attrs} if attrs else {})}
+    return wrap(builder.emit_te(tensor_expr_func, *unwrap(list(args)), **hints))

@@ -1,0 +1,263 @@
+"""`te.create_schedule`: TVM's schedules of tensor expressions, checked and recorded.
+
+    s = te.create_schedule(C.op)
+    outer, inner = s[C].split(C.op.axis[0], factor=64)
+    s[C].parallel(outer)
+    tvm.build(s, [A, B, C], "llvm")
+
+A schedule never changes what is computed, only how; here every primitive is checked against the axes of its stage and
+kept in `Stage.history`, and the kernel gets the schedule that baton has for the target (`tir.Schedule` is applied as
+written). What a CPU cannot do (binding to GPU threads, tensor intrinsics) is refused with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from baton._src.ir.expr import Range
+from baton._src.ir.node import Node
+from baton._src.ir.traverse import post_order
+from baton._src.support.diagnostics import DiagnosticError, fail
+from baton._src.te.tensor import ComputeOp, ExternOp, PlaceholderOp, Tensor
+from baton._src.tir import operators
+from baton._src.tir.expr import IterVar, ProducerLoad, Var
+
+Operation = PlaceholderOp | ComputeOp | ExternOp
+
+
+@dataclass
+class Stage:
+    """One computation: its axes as they stand (`leaf_iter_vars`) and what was asked for."""
+
+    op: Operation
+    leaf_iter_vars: list[IterVar] = field(default_factory=list)
+    history: list[tuple[Any, ...]] = field(default_factory=list)
+    """(primitive, arguments...) in order."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.op, ComputeOp):
+            self.leaf_iter_vars = [*self.op.axis, *self.op.reduce_axis]
+
+    def split(self, parent: IterVar, factor: Any = None, nparts: Any = None) -> tuple[IterVar, IterVar]:
+        """An axis as two, the inner of extent `factor` or the outer of extent `nparts`."""
+        if (factor is None) == (nparts is None):
+            raise _refuse("split takes either factor or nparts")
+        place = self._place(parent)
+        given = factor if factor is not None else nparts
+        rest = operators.ceildiv(parent.extent, given)
+        extents = (rest, given) if factor is not None else (given, rest)
+        names = (f"{parent.var.name}.outer", f"{parent.var.name}.inner")
+        outer, inner = (_axis(n, e, parent) for n, e in zip(names, extents, strict=True))
+        self.leaf_iter_vars[place : place + 1] = [outer, inner]
+        self.history.append(("split", parent, factor, nparts))
+        return outer, inner
+
+    def fuse(self, *args: IterVar) -> IterVar:
+        """Neighbouring axes as one."""
+        places = [self._place(a) for a in args]
+        if not args or places != list(range(places[0], places[0] + len(places))):
+            raise _refuse("fuse takes neighbouring axes, outermost first")
+        extent: Any = 1
+        for axis in args:
+            extent = operators.multiply(axis.extent, extent)
+        fused = _axis(".".join(a.var.name for a in args) + ".fused", extent, args[0])
+        self.leaf_iter_vars[places[0] : places[-1] + 1] = [fused]
+        self.history.append(("fuse", *args))
+        return fused
+
+    def reorder(self, *args: IterVar) -> None:
+        """These axes in this order, in the places they have together."""
+        places = sorted(self._place(a) for a in args)
+        if len(set(places)) != len(args):
+            raise _refuse("reorder names an axis twice")
+        for place, axis in zip(places, args, strict=True):
+            self.leaf_iter_vars[place] = axis
+        self.history.append(("reorder", *args))
+
+    def tile(self, x_parent: IterVar, y_parent: IterVar, x_factor: Any, y_factor: Any) -> tuple[IterVar, ...]:
+        """Two axes split and reordered: (x outer, y outer, x inner, y inner)."""
+        x_outer, x_inner = self.split(x_parent, x_factor)
+        y_outer, y_inner = self.split(y_parent, y_factor)
+        self.reorder(x_outer, y_outer, x_inner, y_inner)
+        return x_outer, y_outer, x_inner, y_inner
+
+    def vectorize(self, var: IterVar) -> None:
+        """Compute the iterations of an axis in vector registers."""
+        self._note("vectorize", var)
+
+    def unroll(self, var: IterVar) -> None:
+        """Write the iterations of an axis out."""
+        self._note("unroll", var)
+
+    def parallel(self, var: IterVar) -> None:
+        """Share the iterations of a data-parallel axis between threads."""
+        if var.iter_type == "reduce":
+            raise _refuse(f"{var.var.name} is reduced over: its iterations cannot run side by side", "rfactor")
+        self._note("parallel", var)
+
+    def pragma(self, var: IterVar, pragma_type: str, pragma_value: Any = None) -> None:
+        """A hint for an axis."""
+        self._note("pragma", var, pragma_type, pragma_value)
+
+    def prefetch(self, tensor: Tensor, var: IterVar, offset: Any) -> None:
+        """Ask for a tensor's data ahead of an axis."""
+        self._note("prefetch", var, tensor, offset)
+
+    def storage_align(self, axis: IterVar, factor: int, offset: int) -> None:
+        """How rows of the stage's result are aligned."""
+        self.history.append(("storage_align", axis, factor, offset))
+
+    def set_scope(self, scope: str) -> None:
+        """Where the stage's result is kept."""
+        self.history.append(("set_scope", scope))
+
+    def double_buffer(self) -> None:
+        self.history.append(("double_buffer",))
+
+    def compute_inline(self) -> None:
+        """Compute the stage where it is read; not for reductions."""
+        if isinstance(self.op, ComputeOp) and self.op.reduce_axis:
+            raise _refuse(f"{self.op.name} is a reduction and cannot be computed inline")
+        self.history.append(("compute_inline",))
+
+    def compute_root(self) -> None:
+        """Compute the stage by itself, before its readers."""
+        self.history.append(("compute_root",))
+
+    def compute_at(self, parent: Stage, scope: IterVar) -> None:
+        """Compute what an iteration of `scope` needs, inside it."""
+        parent._place(scope)
+        self.history.append(("compute_at", parent, scope))
+
+    def bind(self, ivar: IterVar, thread_ivar: Any) -> None:
+        """GPU threads: CPUs have none."""
+        raise _refuse(f"{ivar.var.name} cannot be bound to GPU threads: baton compiles for CPUs", "use parallel")
+
+    def tensorize(self, var: IterVar, tensor_intrin: Any) -> None:
+        """Tensor intrinsics: there are none to be given."""
+        raise _refuse("baton takes no tensor intrinsics; products of matrices have schedules of their own")
+
+    def _note(self, what: str, axis: IterVar, *more: Any) -> None:
+        self._place(axis)
+        self.history.append((what, axis, *more))
+
+    def _place(self, axis: Any) -> int:
+        for place, leaf in enumerate(self.leaf_iter_vars):
+            if leaf is axis:
+                return place
+        known = ", ".join(a.var.name for a in self.leaf_iter_vars) or "none"
+        name = axis.var.name if isinstance(axis, IterVar) else repr(axis)
+        raise _refuse(f"{name} is no axis of stage {self.op.name} (any more)", f"it has: {known}")
+
+
+@dataclass
+class Schedule:
+    """The stages of a graph of tensors, inputs first. `s[tensor]` or `s[op]` is a stage."""
+
+    outputs: list[Operation]
+    stages: list[Stage] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.stages = [Stage(op) for op in _operations(self.outputs)]
+
+    def __getitem__(self, key: Any) -> Stage:
+        op = key.op if isinstance(key, Tensor) else key
+        for stage in self.stages:
+            if stage.op is op:
+                return stage
+        raise _refuse(f"{getattr(op, 'name', op)!r} is no stage of this schedule")
+
+    def __iter__(self) -> Iterator[Stage]:
+        return iter(self.stages)
+
+    def cache_read(self, tensor: Tensor, scope: str, readers: Any) -> Tensor:
+        """A stage that copies a tensor for its readers."""
+        self[tensor]
+        return self._copy(tensor, scope, "cache_read")
+
+    def cache_write(self, tensor: Any, scope: str) -> Any:
+        """A stage that computes a tensor (or several), which is then copied; it has the computation's axes."""
+        if isinstance(tensor, (list, tuple)):
+            return [self.cache_write(t, scope) for t in tensor]
+        if not isinstance(self[tensor].op, ComputeOp):
+            raise _refuse(f"{tensor.name} is not computed here")
+        return self._copy(tensor, scope, "cache_write")
+
+    def rfactor(self, tensor: Tensor, axis: IterVar, factor_axis: int = 0) -> Tensor:
+        """A stage that reduces each iteration of `axis` by itself."""
+        self[tensor]._place(axis)
+        return self._copy(tensor, "rf", "rfactor")
+
+    def normalize(self) -> Schedule:
+        return self
+
+    def _copy(self, tensor: Tensor, scope: str, what: str) -> Tensor:
+        stage = self[tensor]
+        name = f"{tensor.name}.{scope}"
+        if isinstance(tensor.op, ComputeOp):
+            spatial, reduced = (tuple(map(_again, axes)) for axes in (tensor.op.axis, tensor.op.reduce_axis))
+            made = replace(tensor.op, name=name, axis=spatial, reduce_axis=reduced)
+        else:
+            axes = (IterVar(_range(extent), Var(f"ax{i}", extent.dtype)) for i, extent in enumerate(tensor.shape))
+            made = ComputeOp(name, tuple(axes), (), ())
+        self.stages.insert(self.stages.index(stage) + (what == "cache_read"), Stage(made))
+        stage.history.append((what, scope))
+        return Tensor(tensor.shape, tensor.dtype, made)
+
+
+def create_schedule(ops: Any) -> Schedule:
+    """A schedule for the operations (or tensors) that a kernel is to compute."""
+    given = list(ops) if isinstance(ops, Sequence) else [ops]
+    return Schedule([item.op if isinstance(item, Tensor) else item for item in given])
+
+
+def thread_axis(dom: Any = None, tag: str = "", name: str = "") -> IterVar:
+    """A GPU thread's axis, so that scripts load; binding to it is refused."""
+    tag, dom = (dom, None) if isinstance(dom, str) else (tag, dom)
+    return IterVar(_range(dom) if isinstance(dom, int) else dom, name or tag or "thread", "opaque")
+
+
+def _operations(outputs: Sequence[Operation]) -> list[Operation]:
+    """Everything the outputs are computed from, inputs first."""
+    found: dict[int, Operation] = {}
+    pending: list[tuple[Operation, bool]] = [(op, False) for op in reversed(outputs)]
+    while pending:
+        op, ready = pending.pop()
+        if id(op) in found:
+            continue
+        if ready:
+            found[id(op)] = op
+            continue
+        pending.append((op, True))
+        pending += [(tensor.op, False) for tensor in _inputs(op) if id(tensor.op) not in found]
+    return list(found.values())
+
+
+def _inputs(op: Operation) -> list[Tensor]:
+    match op:
+        case ExternOp():
+            return list(op.inputs)
+        case ComputeOp():
+            nodes: list[Node] = [node for body in op.body for node in post_order(body)]
+            return [node.producer for node in nodes if isinstance(node, ProducerLoad)]
+        case _:
+            return []
+
+
+def _range(extent: Any) -> Range:
+    found = operators.const(extent, "int32") if isinstance(extent, int) else extent
+    return Range(operators.const(0, found.dtype), found)
+
+
+def _axis(name: str, extent: Any, parent: IterVar) -> IterVar:
+    return IterVar(_range(extent), Var(name, parent.var.dtype), parent.iter_type)
+
+
+def _again(axis: IterVar) -> IterVar:
+    return IterVar(axis.dom, Var(f"{axis.var.name}.c", axis.var.dtype), axis.iter_type)
+
+
+def _refuse(message: str, help: str | None = None) -> DiagnosticError:
+    return fail("schedule", message, help=help)
