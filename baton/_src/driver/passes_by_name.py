@@ -1,0 +1,75 @@
+"""`find_pass(name)`: the pass that `required=["InferType"]` of a user's pass means.
+
+Every pass stands in a module of `passes.relax` or `passes.relay`; they are looked through, which happens rarely enough.
+A name that both languages have means the one of the module it is run on.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from baton._src.ir.module import IRModule
+from baton._src.passes import relax as relax_passes
+from baton._src.passes import relay as relay_passes
+from baton._src.relay import nodes as relay
+from baton._src.support.diagnostics import fail
+from baton._src.transform.context import PassContext, PassInfo
+from baton._src.transform.passes import Pass
+
+
+def find_pass(name: str) -> Pass:
+    """The pass named `name` with its default options. Error `pass-unknown`: none, or one that needs options."""
+    found = [_first(package, name) for package in (relax_passes, relay_passes)]
+    there = [p for p in found if p is not None]
+    if not there:
+        raise fail("pass-unknown", f"a pass requires {name!r}, which there is not")
+    return there[0] if len(there) == 1 else _OfLanguage(name, *there)
+
+
+@dataclass(frozen=True)
+class _OfLanguage(Pass):
+    """The Relax or the Relay pass of one name, by the module."""
+
+    title: str
+    relax_pass: Pass
+    relay_pass: Pass
+
+    @property
+    def name(self) -> str:
+        return self.title
+
+    @property
+    def info(self) -> PassInfo:
+        return self.relax_pass.info
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        is_relay = any(isinstance(f, relay.Function) for f in module.functions.values())
+        return (self.relay_pass if is_relay else self.relax_pass).run(module, ctx)
+
+
+def _first(package: ModuleType, name: str) -> Pass | None:
+    for make in _named(package, name):
+        try:
+            made = make()
+        except TypeError as error:
+            message = f"a pass requires {name!r}, which has no default options"
+            raise fail("pass-unknown", message, help="give the pass itself in a Sequential") from error
+        if isinstance(made, Pass):
+            return made
+    return None
+
+
+def _named(package: ModuleType, name: str) -> Iterator[Any]:
+    """What modules of the package define under the name: a class of passes, or a function that makes one."""
+    for info in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{package.__name__}.{info.name}")
+        found = getattr(module, name, None)
+        is_pass = inspect.isclass(found) and issubclass(found, Pass)
+        if found is not None and found.__module__ == module.__name__ and (is_pass or inspect.isfunction(found)):
+            yield found
