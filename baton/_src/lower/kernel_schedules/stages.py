@@ -203,7 +203,7 @@ def _read_store(block: st.Block, axes: dict[tir.Var, tuple[Axis, str]]) -> Stage
     if len(spatial) + len(reduce) != len(axes):
         return None
     if not reduce:
-        if block.init is not None or any(_loads(store.value, store.buffer)):
+        if block.init is not None or any(True for _ in _loads(store.value, store.buffer)):
             return None
         return Stage(store.buffer, tuple(spatial), store.value)
     return _read_reduction(block, store, tuple(spatial), reduce)

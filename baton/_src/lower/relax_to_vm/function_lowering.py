@@ -28,10 +28,11 @@ from baton._src.lower.relax_to_vm.dims import to_dim_expr
 from baton._src.lower.relax_to_vm.function_scope import FunctionScope
 from baton._src.lower.relax_to_vm.infos import to_value_info
 from baton._src.lower.relax_to_vm.kernel_calls import as_kernel_call, as_view
-from baton._src.lower.relax_to_vm.native_entry import EntryBuilder, live_calls
+from baton._src.lower.relax_to_vm.native_entry import EntryBuilder, live_calls, written_into
 from baton._src.lower.relax_to_vm.operator_calls import HANDLERS, emit_kernel_call, emit_operator
 from baton._src.lower.relax_to_vm.program import Program
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
+from baton._src.relax.check.variables import shape_holders, tir_vars_in_struct_info
 from baton._src.relax.nodes import (
     Binding,
     Call,
@@ -51,7 +52,7 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
-from baton._src.relax.struct_info import ObjectStructInfo, TupleStructInfo
+from baton._src.relax.struct_info import FuncStructInfo, ObjectStructInfo, TupleStructInfo
 from baton._src.runtime.bytecode import Goto, Operand
 from baton._src.runtime.bytecode import If as Branch
 from baton._src.runtime.constants import Data
@@ -228,6 +229,8 @@ class FunctionLowering:
         known = value.info if isinstance(value, (InRegister, Pending, View)) else None
         if known is None or self.program.checks_everything or self.scope.binds(info):
             return False
+        if isinstance(known, FuncStructInfo) and tir_vars_in_struct_info(known):
+            return False  # a captured variable reads like one of the function's own: the closure itself knows its value
         return struct_info_base_check(info, known, self.program.prover) is BaseCheckResult.Pass
 
     def _compare_dims(self, binding: MatchCast, value: Value) -> bool:
@@ -261,9 +264,23 @@ class FunctionLowering:
             self.program.demand(callee)
             return self.scope.call_into(callee.name_hint, args)
         if isinstance(callee, ExternFunc):
-            return self.scope.call_into(self.program.extern_name(callee.global_symbol), args)
+            register = self.scope.call_into(self.program.extern_name(callee.global_symbol), args)
+            return self._claimed(register, call, callee.global_symbol)
         function = self.operand(self.value(callee))
         return self.scope.call_into("vm.builtin.invoke_closure", [self.program.builder.vm_state(), function, *args])
+
+    def _claimed(self, register: int, call: Call, name: str) -> int:
+        """What a packed function gave, checked against what the call says of it: kernels rely on that.
+
+        Unit is not checked: that is how calls for their effect are written, whatever they give. A function that states
+        its checks itself (`VMShapeLower` has run) has them all.
+        """
+        said = call.struct_info_
+        if self.checked or not call.sinfo_args or said is None or isinstance(said, ObjectStructInfo):
+            return register
+        if isinstance(said, TupleStructInfo) and not said.fields:
+            return register
+        return self._cast(register, said, f"{self.name}: result of {name}")
 
     # ------------------------------------------------------------------------------------------ values
 
@@ -342,8 +359,15 @@ class FunctionLowering:
         for value in (*results, *[self.env[v] for v in bound if is_used(v)]):
             wanted.update(dict.fromkeys(_pending_in(value)))
         live = live_calls(calls, list(wanted))
-        if live:
-            self._emit_native(live, list(wanted))
+        if not live:
+            return
+        # What is written in place is no new tensor: it is the argument, under the output's name.
+        roots = {output: written_into(output) for output in wanted}
+        made = [memory_of(root) for root in roots.values()]
+        self._emit_native(live, list({m: None for m in made if isinstance(m, Pending)}))
+        for output, root in roots.items():
+            if output is not root:
+                output.emitted = InRegister(self.register(root), output.info)
 
     def _emit_native(self, calls: Sequence[KernelCall], outputs: Sequence[Pending]) -> None:
         self.entries += 1
@@ -416,6 +440,8 @@ def _last_uses(bindings: Sequence[Binding], body: Any) -> dict[Var, int]:
         for node in post_order(binding.value, notes=False):
             if isinstance(node, Var):
                 found[node] = number
+        if isinstance(binding, MatchCast):
+            found.update((holder, number) for holder in shape_holders(binding.struct_info))
     found.update({n: len(bindings) for n in post_order(body) if isinstance(n, Var)})
     return found
 

@@ -70,6 +70,17 @@ def live_calls(calls: Sequence[KernelCall], outputs: Sequence[Pending]) -> list[
     return [c for c in calls if c in needed]
 
 
+def written_into(output: Pending) -> Value:
+    """The value that an output is: itself, or the argument that its kernel (or an earlier one) writes into."""
+    found: Value = output
+    while isinstance(found, Pending):
+        place = found.node.inplace[found.index]
+        if place < 0:
+            return found
+        found = resolve(found.node.args[place])
+    return found
+
+
 class EntryBuilder:
     """Collects what one entry needs. `inputs` may be given beforehand, in an order of the caller's."""
 

@@ -20,7 +20,7 @@ from baton._src.lower.relax_to_vm.cast_conditions import CastCondition, cast_con
 from baton._src.lower.relax_to_vm.dims import to_dim_expr
 from baton._src.lower.relax_to_vm.infos import to_value_info
 from baton._src.lower.relax_to_vm.kernel_calls import as_kernel_call, as_view
-from baton._src.lower.relax_to_vm.native_entry import EntryBuilder, live_calls
+from baton._src.lower.relax_to_vm.native_entry import EntryBuilder, live_calls, written_into
 from baton._src.lower.relax_to_vm.program import Program
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, tir_vars_in_struct_info
@@ -49,7 +49,7 @@ def as_whole_native(program: Program, name: str, function: Function, public: boo
     calls, result, params, conditions = found
     outputs = _outputs(result)
     live = live_calls(calls, outputs)
-    if not live:
+    if not live or any(written_into(o) is not o for o in outputs):
         return False
     builder = EntryBuilder(name, live, outputs, params)
     constants = [c for c in _constants(result) if id(c.data) not in builder.constants]

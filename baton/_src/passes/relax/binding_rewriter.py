@@ -37,6 +37,7 @@ from baton._src.relax.nodes import (
     VarBinding,
 )
 from baton._src.relax.normalize import Frame, Normalizer
+from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.trampoline import Task, run
 
 
@@ -161,10 +162,32 @@ class BindingRewriter:
     def _binding_with_parts(self, binding: Binding) -> Any:
         """`binding` with replaced variables gone; a task where it has inner sequences."""
         assert isinstance(binding, (VarBinding, MatchCast))
+        if self.replaced:
+            binding = self._with_holders(binding)
         if isinstance(binding.value, (If, Function)):
             return self._compound(binding)
         value = self._use(binding.value)
         return binding if value is binding.value else binding.with_fields(value=value)
+
+    def _with_holders(self, binding: Any) -> Any:
+        """The binding with replaced variables gone from the shapes in its annotations, too: `R.Tensor(s, ...)`."""
+        if isinstance(binding, MatchCast):
+            cast = self._info(binding.struct_info)
+            if cast is not binding.struct_info:
+                binding = binding.with_fields(struct_info=cast)
+        var = binding.var
+        if var is not None and (said := self._info(var.struct_info_)) is not var.struct_info_:
+            new = type(var)(var.name_hint, said, var.span)
+            self.replace(var, new)
+            binding = binding.with_fields(var=new)
+        return binding
+
+    def _info(self, info: Any) -> Any:
+        """A tensor's info whose shape a variable holds, with that variable replaced."""
+        if not isinstance(info, TensorStructInfo) or not isinstance(info.shape, Var):
+            return info
+        holder = self.replaced.get(info.shape)
+        return info if holder is None else info.with_fields(shape=holder)
 
     def _compound(self, binding: Any) -> Task[Any]:
         value = binding.value

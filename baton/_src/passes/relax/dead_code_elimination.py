@@ -18,6 +18,7 @@ from baton._src.analysis.purity import find_impure_call
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import children
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.relax.check.variables import shape_holders
 from baton._src.relax.nodes import Binding, Function, MatchCast, SeqExpr, Var, VarBinding
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
@@ -86,6 +87,8 @@ def _live_variables(function: Function) -> set[Var]:
                 live.add(item)
                 if binding is not None:
                     todo.append(_value(binding))
+                    if item.struct_info_ is not None:
+                        todo.extend(shape_holders(item.struct_info_))
         elif item not in seen:
             seen.add(item)
             if isinstance(item, SeqExpr):
@@ -105,6 +108,8 @@ def _enter(seq: SeqExpr, bindings: dict[Var, Binding], live: set[Var], todo: lis
             if must or binding.var in live:
                 live.add(binding.var)
                 todo.append(_value(binding))
+                if isinstance(binding, MatchCast):
+                    todo.extend(shape_holders(binding.struct_info))
 
 
 def _value(binding: Binding) -> Any:

@@ -70,6 +70,11 @@ class _Lifter(BindingRewriter):
         self.lifted: dict[GlobalVar, Function] = {}
         self.closures: dict[Var, Var] = {}
         """Variables of lifted functions that capture something, and the closures that stand for them."""
+        self.symbols: list[set[TirVar]] = []
+        """The shape variables that each function being rewritten binds, outermost first."""
+
+    def enter_function(self, function: Function) -> None:
+        self.symbols.append({v for p in function.params for v in definable_tir_vars_in_struct_info(p.struct_info)})
 
     def visit_binding(self, binding: Binding) -> None:
         if isinstance(binding, VarBinding) and isinstance(binding.value, Function):
@@ -77,12 +82,14 @@ class _Lifter(BindingRewriter):
         elif isinstance(binding, VarBinding) and isinstance(binding.value, Call) and binding.value.op in self.closures:
             self.keep(VarBinding(binding.var, self._invoke(binding.value), binding.span))
         else:
+            if isinstance(binding, MatchCast):
+                self.symbols[-1].update(definable_tir_vars_in_struct_info(binding.struct_info))
             super().visit_binding(binding)
 
     def _lift(self, var: Var, function: Function) -> None:
         name = GlobalVar(self.builder.get_unique_name(f"{self.outer_name}_{var.name_hint}"))
         captured = [v for v in free_vars(function) if v is not var]
-        symbols = _unshown(function, captured)
+        symbols = _unshown(function, captured, set().union(*self.symbols))
         arguments: list[Any] = [*captured, *((ShapeExpr(symbols),) if symbols else ())]
         self.lifted[name] = lifted = _with_captures(name, var, function, captured, symbols)
         self.builder.update_func(name, lifted)
@@ -108,13 +115,19 @@ class _Lifter(BindingRewriter):
         return found
 
     def leave_function(self, function: Function) -> Function:
+        self.symbols.pop()
         return _without_unused_casts(function, set(self.closures)) if self.closures else function
 
 
-def _unshown(function: Function, captured: list[Var]) -> list[TirVar]:
-    """The shape variables that the function has from outside and that no captured variable brings along."""
+def _unshown(function: Function, captured: list[Var], outer: set[TirVar]) -> list[TirVar]:
+    """The shape variables that the function has from outside and that no captured variable brings along.
+
+    A parameter that mentions one of `outer` does not bind it: it is checked against the captured value.
+    """
     shown = {v for c in captured for v in definable_tir_vars_in_struct_info(c.struct_info)}
-    return [v for v in free_symbolic_vars(function) if v not in shown]
+    mentioned = {n: None for n in post_order(function, notes=True) if isinstance(n, TirVar)}
+    found = {**dict.fromkeys(free_symbolic_vars(function)), **{v: None for v in mentioned if v in outer}}
+    return [v for v in found if v not in shown]
 
 
 def _with_captures(

@@ -66,11 +66,11 @@ def reshape(tensor: NDArray, shape: tuple[int, ...]) -> NDArray:
 
 
 def view(tensor: NDArray, shape: Any = None, dtype: Any = None, byte_offset: Any = None) -> NDArray:
-    """The same memory seen with another shape, dtype or start. Parameters that are null keep what the tensor has."""
-    kind = DataType(dtype) if dtype is not None else tensor.dtype
+    """The same memory seen with another shape, dtype or start. What is null or unit stays as the tensor has it."""
+    kind = DataType(dtype) if dtype not in (None, ()) else tensor.dtype
     start = int(byte_offset or 0)
     raw = tensor.data.reshape(-1).view("uint8")
-    dims = tuple(shape) if shape is not None else tensor.shape
+    dims = tensor.shape if shape is None or type(shape) is tuple else tuple(shape)
     stop = start + math.prod(dims) * kind.itemsize
     if start < 0 or stop > raw.nbytes:
         raise fail(

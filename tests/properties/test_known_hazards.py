@@ -1,0 +1,122 @@
+"""Programs that random testing has caught a pass or a machine misreading; kept small."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baton import relax
+from baton._src.relax.check.well_formed import well_formed
+from tests.relax.build import module
+from tests.relax.machines import everywhere, fails_everywhere, table
+
+
+def increase(x: Any) -> None:
+    x.data[...] += 1
+
+
+def f32(*values: float) -> np.ndarray:
+    return np.array(values, np.float32)
+
+
+HAZARDS = {
+    "equal results, one of which is written later": """
+    a = R.add(x, x)
+    b = R.add(x, x)
+    _ = R.call_packed("test.inc", a)
+    r = (a, b)
+""",
+    "equal calls with a change of the operand between them": """
+    a = R.add(x, x)
+    _ = R.call_packed("test.inc", x)
+    b = R.add(x, x)
+    r = R.subtract(b, a)
+""",
+    "a written alias of a result": """
+    a = R.add(x, x)
+    t = (a, x)
+    b = R.add(x, x)
+    c = t[0]
+    _ = R.call_packed("test.inc", c)
+    r = (a, b)
+""",
+    "a constant that is written": """
+    a = R.const([1.0, 2.0], "float32")
+    _ = R.call_packed("test.inc", a)
+    b = R.add(a, x)
+    r = (a, b)
+""",
+    "a result computed of constants that is written": """
+    a = R.add(R.const([1.0, 2.0], "float32"), R.const([1.0, 1.0], "float32"))
+    b = R.add(R.const([1.0, 2.0], "float32"), R.const([1.0, 1.0], "float32"))
+    _ = R.call_packed("test.inc", a)
+    r = (a, b)
+""",
+    "a closure that runs after the change": """
+    a = R.add(x, x)
+    @R.function
+    def f(y: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        b = R.add(x, x)
+        c = R.add(b, y)
+        return c
+    _ = R.call_packed("test.inc", x)
+    d = f(a)
+    r = (a, d)
+""",
+}
+
+
+@pytest.mark.rule("RELAX-SEM-09")
+@pytest.mark.parametrize("name", HAZARDS)
+def test_what_effects_may_write_is_left_alone(name: str) -> None:
+    """In every machine, and after the passes that merge, fold and inline, one by one."""
+    text = f'@R.function(pure=False)\ndef main(x: R.Tensor((2,), "float32")) -> R.Object:{HAZARDS[name]}    return r\n'
+    before = module(text)
+    expected = everywhere(before, f32(1, 2), functions=table(inc=increase))
+    for step in ("EliminateCommonSubexpr", "FoldConstant", "CanonicalizeBindings", "InlinePrivateFunctions"):
+        after = getattr(relax.transform, step)()(before)
+        found = everywhere(after, f32(1, 2), functions=table(inc=increase))
+        for a, b in zip(_flat(found), _flat(expected), strict=True):
+            np.testing.assert_allclose(a, b, err_msg=step)
+
+
+def _flat(value: Any) -> list[np.ndarray]:
+    return [leaf for item in value for leaf in _flat(item)] if isinstance(value, tuple) else [value.numpy()]
+
+
+@pytest.mark.rule("RELAX-WF-7-1")
+def test_recursive_calls_stay_out_of_dataflow_blocks() -> None:
+    """Of a local function and of mutually recursive global ones; calls from outside may go in."""
+    text = """
+@R.function
+def main(x: R.Tensor((2,), "float32"), i: R.Tensor((), "int64")) -> R.Tensor((2,), "float32"):
+    if R.less_equal(i, R.const(0, "int64")):
+        r = x
+    else:
+        j = R.subtract(i, R.const(1, "int64"))
+        y = R.add(x, x)
+        r = cls.partner(y, j)
+    return r
+
+@R.function
+def partner(x: R.Tensor((2,), "float32"), i: R.Tensor((), "int64")) -> R.Tensor((2,), "float32"):
+    y = R.exp(x)
+    z = cls.main(y, i)
+    return z
+"""
+    after = relax.transform.ConvertToDataflow()(module(text))
+    assert well_formed(after, normalized=True) == []
+    everywhere(after, f32(0, 0.1), np.int64(2))
+
+
+def test_a_packed_function_that_gives_something_else_is_found_out() -> None:
+    """Kernels rely on what a call says of its result."""
+    text = """
+@R.function(pure=False)
+def main(x: R.Tensor((2,), "float32")) -> R.Tensor((4,), "float32"):
+    y = R.call_packed("test.same", x, sinfo_args=R.Tensor((4,), "float32"))
+    return y
+"""
+    fails_everywhere(text, f32(1, 2), functions=table(same=lambda x: x), says="expected 4")
