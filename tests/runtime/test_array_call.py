@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 import baton
+from baton._src.codegen.llvm.module import CompileOptions
 from baton._src.driver.model import Model
+from baton._src.driver.relax_build import relax_build
 from baton._src.driver.tvm_names.scripts import from_source
 from baton._src.runtime.threads import thread_pool
 from baton._src.support.diagnostics import DiagnosticError
@@ -156,3 +158,34 @@ def test_runs_in_a_forked_child(model: Model) -> None:
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
     _check(model, x, y)
+
+
+_OUT_OF_BOUNDS = """
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def pick(x: T.Buffer((T.int64(4),), "float32"), i: T.Buffer((), "int64"), y: T.Buffer((T.int64(1),), "float32")):
+        with T.block("pick"):
+            y[T.int64(0)] = x[i[()]]
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32"), i: R.Tensor((), "int64")):
+        cls = Module
+        with R.dataflow():
+            y = R.call_tir(cls.pick, (x, i), out_sinfo=R.Tensor((1,), "float32"))
+            R.output(y)
+        return y
+"""
+
+
+def test_faults_of_checked_kernels_are_errors_of_their_call() -> None:
+    """Guards the fault cell: an access out of bounds ends the call it happens in, and only that."""
+    executable = relax_build(from_source(_OUT_OF_BOUNDS), options=CompileOptions(checked=True))
+    model, x = Model(executable), np.arange(4, dtype=np.float32)
+    for index in (1, 1, 7, 7, -1, 3, 2):
+        if 0 <= index < 4:
+            assert model(x, np.array(index))[0].tolist() == [index]
+        else:
+            with pytest.raises(DiagnosticError) as caught:
+                model(x, np.array(index))
+            assert caught.value.code == "kernel-fault"

@@ -19,7 +19,7 @@ from baton._src.runtime.dim_expr import DimExpr, compile_dim
 from baton._src.runtime.native_plan import NativePlan, Place
 from baton._src.runtime.threads import thread_pool
 from baton._src.runtime.value_checks import Matcher, check_condition, check_signature
-from baton._src.support.diagnostics import fail
+from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.values.convert import contiguous
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import AnyArray, NDArray
@@ -126,13 +126,17 @@ class NativeFunction:
         if answer:
             if answer == OTHER:
                 return None
-            self._raise_fault()
+            # The cell is the library's: a call that runs at the same time may have taken what was noted for this one.
+            raise self._fault(self._take_fault() or "a kernel noted a fault, which a call at the same time reported")
         return outputs
 
     def _raise_fault(self) -> None:
         fault = self._take_fault()
         if fault is not None:
-            raise fail("kernel-fault", f"{self.name}: {fault}")
+            raise self._fault(fault)
+
+    def _fault(self, text: str) -> DiagnosticError:
+        return fail("kernel-fault", f"{self.name}: {text}")
 
     def _run(self, arrays: Sequence[AnyArray], sizes: Sizes, hook: KernelHook | None) -> list[AnyArray]:
         if self._pool is not None:
