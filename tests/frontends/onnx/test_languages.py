@@ -95,3 +95,18 @@ def test_a_loop_whose_length_is_known_at_run_time() -> None:
     for trips, wanted in ((0, [1, 3]), (2, [4, 12]), (50, [64, 192])):
         found = program.run({"m": np.int64(trips), "x": np.float32([1, 3])})[0]
         np.testing.assert_array_equal(found, wanted)
+
+
+def test_non_maximum_suppression_of_many_boxes() -> None:
+    """Against onnxruntime: images, classes and overlaps enough for every branch."""
+    ort = pytest.importorskip("onnxruntime")
+    random = np.random.default_rng(3)
+    corner = random.random((2, 60, 2), np.float32)
+    boxes = np.concatenate([corner, corner + random.random((2, 60, 2), np.float32) * 0.4], axis=2)
+    scores = random.random((2, 3, 60), np.float32)
+    node = helper.make_node("NonMaxSuppression", ["boxes", "scores", "most", "iou", "least"], ["y"])
+    weights = [weight("most", np.int64([9])), weight("iou", np.float32([0.3])), weight("least", np.float32([0.2]))]
+    model = model_of([node], [("boxes", boxes.shape), ("scores", scores.shape)], weights=weights)
+    feed = {"boxes": boxes, "scores": scores}
+    session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    np.testing.assert_array_equal(baton.compile(model).run(feed)[0], session.run(None, feed)[0])

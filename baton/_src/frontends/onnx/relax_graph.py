@@ -32,7 +32,8 @@ from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import FuncStructInfo, TupleStructInfo
 from baton._src.values.tensor import AnyArray, array
 
-CONTROL_FLOW = {"If", "Loop", "Scan"}
+CONTROL_FLOW = {"If", "Loop", "Scan", "NonMaxSuppression"}
+"""Operators that become branches or loops, which no dataflow block may hold."""
 
 
 class RelaxGraph:
@@ -169,7 +170,8 @@ def from_onnx(
     (`onnx-file`), and whatever is wrong with a node, naming it.
     """
     proto, folder = read_model(model)
-    control = any(n.op_type in CONTROL_FLOW for n in proto.graph.node)
+    bodies = [proto.graph, *proto.functions]
+    control = any(n.op_type in CONTROL_FLOW for body in bodies for n in body.node)
     language = RelaxGraph(dataflow=not control)
     importer = Importer(proto, folder, language, shape_dict, dtype_dict, opset, values)
     inputs, outputs, weights = importer.run(keep_weights=keep_params_in_input)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from baton._src.frontends.onnx.control import CONTROL
+from baton._src.frontends.onnx.detection import DETECTION
 from baton._src.frontends.onnx.elementwise import ELEMENTWISE
 from baton._src.frontends.onnx.index import INDEX
 from baton._src.frontends.onnx.matrix import MATRIX
@@ -30,6 +31,7 @@ CONVERTERS: dict[str, Converter] = {
     **RESIZE,
     **POOLING,
     **SIGNAL,
+    **DETECTION,
     **RANDOMNESS,
     **SEQUENCES,
     **QUANTIZATION,

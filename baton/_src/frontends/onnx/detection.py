@@ -1,0 +1,97 @@
+"""What object detectors end with: non-maximum suppression and pooling of regions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.frontends.onnx.value import Value
+from baton._src.ir.tensor_info import TensorInfo
+from baton._src.values.dtype import BOOL
+
+
+def non_max_suppression(node: OnnxNode) -> Value:
+    """int64 [selected, 3]: (image, class, box), best first, of the boxes that overlap no better one too much.
+
+    Candidates are sorted by score; a loop over them keeps or drops one of every image and class at a time.
+    """
+    g, boxes, scores = node.graph, node[0], node[1]
+    shape = scores.shape
+    if shape is None or not all(isinstance(d, int) for d in shape):
+        node.fail("the numbers of images, classes and boxes must be known", code="onnx-dynamic")
+    images, classes, count = (int(d) for d in shape if isinstance(d, int))
+    most = node.constant(2, "max_output_boxes_per_class")
+    limit = 0 if most is None else int(most.reshape(-1)[0])
+    if limit <= 0 or count == 0:
+        return g.constant(np.zeros((0, 3), np.int64))
+    order = g.call("argsort", scores, axis=-1, descending=True, dtype="int64")
+    ranked = g.call("gather_elements", scores, order, axis=2)
+    corners = _sorted_corners(node, boxes, order, (images, classes, count))
+    kept = _greedy(node, ranked, corners, (images, classes, count), limit)
+    places = g.call("nonzero", kept)
+    rows = [g.call("take", places, g.constant(i, "int64"), axis=0) for i in range(3)]
+    flat = g.call("add", g.call("multiply", rows[0], g.scalar(classes, rows[0])), rows[1])
+    flat = g.call("add", g.call("multiply", flat, g.scalar(count, flat)), rows[2])
+    box = g.call("take", g.reshape(order, (images * classes * count,)), flat, axis=0)
+    return g.call("stack", (rows[0], rows[1], box), axis=1)
+
+
+def _sorted_corners(node: OnnxNode, boxes: Value, order: Value, shape: tuple[int, int, int]) -> list[Value]:
+    """(top, left, bottom, right), each [images, classes, boxes] in the order of the scores."""
+    g = node.graph
+    parts = [g.call("take", boxes, g.constant(i, "int64"), axis=2) for i in range(4)]
+    if node.attr("center_point_box", 0):
+        x, y, width, height = parts
+        half = g.scalar(0.5, x)
+        dx, dy = g.call("multiply", width, half), g.call("multiply", height, half)
+        parts = [g.call("subtract", y, dy), g.call("subtract", x, dx), g.call("add", y, dy), g.call("add", x, dx)]
+    low = [g.call("minimum", parts[i], parts[i + 2]) for i in range(2)]
+    high = [g.call("maximum", parts[i], parts[i + 2]) for i in range(2)]
+    images, _, count = shape
+    return [
+        g.call("gather_elements", g.broadcast_to(g.reshape(p, (images, 1, count)), shape), order, axis=2)
+        for p in (*low, *high)
+    ]
+
+
+def _greedy(node: OnnxNode, scores: Value, corners: list[Value], shape: tuple[int, int, int], limit: int) -> Value:
+    """bool [images, classes, boxes]: which candidates stay. The state is (go on?, i, alive, kept)."""
+    g = node.graph
+    top, left, bottom, right = corners
+    area = g.call("multiply", g.call("subtract", bottom, top), g.call("subtract", right, left))
+    least = node.optional(4)
+    alive = g.broadcast_to(g.constant(np.array(True)), shape)
+    if least is not None:
+        alive = g.call("greater", scores, g.reshape(g.cast(least, scores.dtype), ()))
+    threshold = node.optional(3) or g.constant(np.zeros(1), scores.dtype)
+    overlap_limit = g.reshape(g.cast(threshold, scores.dtype), ())
+    places = g.constant(np.arange(shape[2], dtype=np.int64).reshape(1, 1, -1))
+
+    def pick(x: Value, i: Value) -> Value:
+        return g.call("take", x, g.reshape(i, (1,)), axis=2)
+
+    def step(state: list[Value]) -> list[Value]:
+        _, i, living, kept = state
+        taken = g.call("sum", g.cast(kept, "int32"), axis=(2,), keepdims=True)
+        chosen = g.call("logical_and", pick(living, i), g.call("less", taken, g.scalar(limit, taken)))
+        high = g.call("subtract", g.call("minimum", bottom, pick(bottom, i)), g.call("maximum", top, pick(top, i)))
+        wide = g.call("subtract", g.call("minimum", right, pick(right, i)), g.call("maximum", left, pick(left, i)))
+        zero = g.scalar(0, high)
+        common = g.call("multiply", g.call("maximum", high, zero), g.call("maximum", wide, zero))
+        union = g.call("subtract", g.call("add", area, pick(area, i)), common)
+        # common / union > limit, without dividing by the area of an empty box.
+        near = g.call("greater", common, g.call("multiply", union, overlap_limit))
+        dropped = g.call("logical_and", g.call("logical_and", near, chosen), g.call("greater", places, i))
+        here = g.call("logical_and", g.call("equal", places, i), chosen)
+        following = g.call("add", i, g.constant(np.int64(1)))
+        more = g.call("less", following, g.constant(np.int64(shape[2])))
+        return [more, following, g.call("logical_and", living, g.call("logical_not", dropped)),
+                g.call("logical_or", kept, here)]  # fmt: skip
+
+    first = g.constant(np.int64(0))
+    start = [g.constant(np.array(True)), first, alive, g.constant(np.zeros(shape, np.bool_))]
+    infos = [TensorInfo((), BOOL), first.info, TensorInfo(shape, BOOL), TensorInfo(shape, BOOL)]
+    return g.loop(start, infos, step)[3]
+
+
+DETECTION: dict[str, Converter] = {"NonMaxSuppression": non_max_suppression}
