@@ -395,8 +395,9 @@ def _few_rows(matrix: Product, target: Target) -> st.Stmt:
     rows = matrix.rows.size
     assert rows is not None
     size = matrix.columns.size
-    most = max(1, (shape.rows * shape.vectors) // max(1, rows))
-    width = shape.lanes * min(8, most)
+    # Registers: the sums, one vector of B a column, and a broadcast element of A.
+    room = shape.rows * shape.vectors + 4
+    width = shape.lanes * next((n for n in (8, 6, 4, 2) if (rows + 1) * n < room), 1)
     if size is not None and size < width:
         width = shape.lanes * max(1, -(-size // shape.lanes))
     panels = ops.floordiv(ops.add(as_int64(matrix.columns.extent), i64(width - 1)), i64(width))

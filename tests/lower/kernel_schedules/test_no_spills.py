@@ -1,0 +1,48 @@
+"""The machine code of the main kernels keeps its tiles in registers: no vector goes to the stack and back."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from baton._src.codegen.llvm.jit import Machine, assembly
+from baton._src.codegen.llvm.module import module_texts
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.prepacked import packable_weight
+from baton._src.lower.kernel_schedules.schedule import decide
+from baton._src.lower.pack_weights import reading_panels
+from baton._src.tir.expr import Var
+from baton._src.tir.prim_func import PrimFunc
+from tests.lower.kernel_schedules.test_rules import matmul
+from tests.lower.kernel_schedules.test_transpose import heads
+
+WIDE = Target("llvm -mcpu=znver4")
+SPILL = re.compile(r"^\s*v\w+.*%[xyz]mm.*\(%r[sb]p\)|^\s*v\w+.*\(%r[sb]p\).*%[xyz]mm", re.MULTILINE)
+"""At a fixed place of the stack; small panels, which lie there as well, are addressed with an index."""
+
+
+def rows(kind: str) -> Any:
+    return Var("m", "int64") if kind == "symbolic" else int(kind)
+
+
+def spills(func: PrimFunc) -> list[str]:
+    """Instructions that move vectors to or from the stack."""
+    texts, _ = module_texts({"f": decide(func, WIDE).func}, WIDE)
+    return SPILL.findall(assembly(texts["f"], Machine.of(WIDE)))
+
+
+@pytest.mark.parametrize("kind", ["1", "3", "64", "128", "symbolic"])
+def test_products(kind: str) -> None:
+    """Guards the register tiles of products, weights packed at run time and before."""
+    func = matmul(rows(kind), 256, 64, False, bias=True)
+    assert spills(func) == []
+    weight = packable_weight(func, WIDE)
+    assert weight is not None
+    assert spills(reading_panels(func, weight)) == []
+
+
+def test_transpose() -> None:
+    """Guards the sixteen vectors of a square: beside the shuffles' masks, one of them may have to wait outside."""
+    assert len(spills(heads(64))) <= 2
