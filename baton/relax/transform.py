@@ -59,6 +59,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.relax.to_mixed_precision", "ToMixedPrecision"),
         **names("passes.relax.convert_layout", "ConvertLayout"),
         **names("passes.relax.param_interfaces", "BundleModelParams UpdateParamStructInfo"),
+        **names("passes.relax.virtual_devices", "RealizeVDevice UpdateVDevice"),
         **names("transform.passes", "Pass Sequential FunctionPass"),
         **names("transform.context", "PassContext PassInfo"),
         **names("transform.decorators", "module_pass"),

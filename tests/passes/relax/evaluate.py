@@ -141,6 +141,9 @@ class _Evaluator:
         run_prim_func(self.module[call.args[0]], [*tensors, *ints])
         return ()
 
+    def _hint_on_device(self, call: Call, env: dict[Any, Any], dims: dict[Any, int]) -> Any:
+        return self.value(call.args[0], env, dims)
+
     def _memory_kill_tensor(self, call: Call, env: dict[Any, Any], dims: dict[Any, int]) -> Any:
         env[call.args[0]] = None
         return ()

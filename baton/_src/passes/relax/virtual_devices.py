@@ -1,0 +1,174 @@
+"""RealizeVDevice and UpdateVDevice: where tensors live.
+
+    lv = R.add(R.hint_on_device(x, "llvm"), y)     ->     x, y and lv are annotated with the module's vdevice "llvm"
+
+RealizeVDevice turns hints into annotations and carries them along: operators compute where their operands are, so what
+is known of one tensor of a call holds for the others and for the result. Hints go; `to_vdevice` ends the spreading.
+UpdateVDevice(new, index) puts another device in place number `index` of the module's list, and in all annotations.
+
+Errors: `pass-device` where two hints meet, for a hint of a device the module does not list, for an index there is not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.global_info import VDevice
+from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import post_order, rewrite
+from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.nodes import Binding, Call, Function, Tuple, TupleGetItem, Var, VarBinding
+from baton._src.relax.special_ops import special_op
+from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.diagnostics import fail
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import Pass
+
+_HINT, _TO_VDEVICE = special_op("hint_on_device"), special_op("to_vdevice")
+
+
+@dataclass(frozen=True)
+class RealizeVDevice(Pass):
+    """See the module."""
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        listed = module.global_infos.get("vdevice", ())
+        changed: dict[GlobalVar, Any] = {}
+        for var, function in module.functions.items():
+            if isinstance(function, Function):
+                groups = _Groups(function, listed)
+                if groups.devices:
+                    changed[var] = _Annotator(module, groups).annotated(function)
+        return module.with_functions({**module.functions, **changed}) if changed else module
+
+
+class _Groups:
+    """Which tensors live together (a disjoint-set forest), and where."""
+
+    def __init__(self, function: Function, listed: tuple[Any, ...]) -> None:
+        self.parents: dict[Any, Any] = {}
+        self.devices: dict[Any, VDevice] = {}
+        self.listed = listed
+        for param in function.params:
+            self._annotated(param)
+        for binding in post_order(function.body):
+            if isinstance(binding, VarBinding):
+                self._annotated(binding.var)
+                self._bound(binding.var, binding.value)
+
+    def root(self, var: Any) -> Any:
+        while var in self.parents:
+            above = self.parents[var]
+            self.parents[var] = self.parents.get(above, above)
+            var = above
+        return var
+
+    def device(self, var: Any) -> VDevice | None:
+        """Where a tensor lives, if that is known."""
+        return self.devices.get(self.root(var))
+
+    def _annotated(self, var: Var) -> None:
+        info = var.struct_info_
+        if isinstance(info, TensorStructInfo) and info.vdevice is not None:
+            self._place(var, info.vdevice)
+
+    def _bound(self, var: Var, value: Any) -> None:
+        if isinstance(value, Var):
+            self._join(var, value)
+        elif isinstance(value, Call) and isinstance(value.op, Op) and value.op is not _TO_VDEVICE:
+            if value.op is _HINT:
+                self._place(value.args[0], self._hinted(value))
+            args = [f for a in value.args for f in (a.fields if isinstance(a, Tuple) else (a,))]
+            for arg in args:
+                if isinstance(arg, Var) and isinstance(arg.struct_info_, TensorStructInfo):
+                    self._join(var, arg)
+
+    def _hinted(self, call: Call) -> VDevice:
+        """The device of the module that a hint means: by number and scope (there is one kind, the CPU)."""
+        wanted = int(call.attrs.index), str(call.attrs.memory_scope)
+        for device in self.listed:
+            if (device.vdevice_id, device.memory_scope) == wanted and int(call.attrs.device_type) == 1:
+                return device  # type: ignore[no-any-return]
+        where = f"device {call.attrs.index} of kind {call.attrs.device_type}"
+        raise fail("pass-device", f"a hint wants {where}, which the module does not list", span=call.span)
+
+    def _join(self, a: Any, b: Any) -> None:
+        one, other = self.root(a), self.root(b)
+        if one is other:
+            return
+        self.parents[one] = other
+        device = self.devices.pop(one, None)
+        if device is not None:
+            self._place(other, device)
+
+    def _place(self, var: Any, device: VDevice) -> None:
+        root = self.root(var)
+        there = self.devices.setdefault(root, device)
+        if there != device:
+            name = getattr(var, "name_hint", "a tensor")
+            message = f"{name} is wanted on {there.reference()} and on {device.reference()}"
+            raise fail("pass-device", message, span=getattr(var, "span", None), help="copy it with to_vdevice")
+
+
+class _Annotator(BindingRewriter):
+    """Writes devices into annotations, and takes hints out."""
+
+    def __init__(self, module: IRModule, groups: _Groups) -> None:
+        super().__init__(module)
+        self.groups, self.module = groups, module
+
+    def annotated(self, function: Function) -> Function:
+        params = tuple(self._moved(p) for p in function.params)
+        found = self.function(function).with_fields(params=params, ret_struct_info=None, struct_info_=None)
+        normal: Function = BlockBuilder(self.module).normalize(found)
+        return normal
+
+    def _moved(self, var: Var, info: Any = None) -> Var:
+        """The variable annotated with its device; the old one means it from now on."""
+        known, device = info if info is not None else var.struct_info_, self.groups.device(var)
+        if isinstance(known, TensorStructInfo) and known.vdevice is None and device is not None:
+            known = known.with_fields(vdevice=device)
+        if known is var.struct_info_:
+            return var
+        made = type(var)(var.name_hint, known, var.span)
+        self.replace(var, made)
+        return made
+
+    def visit_binding(self, binding: Binding) -> None:
+        value = binding.value if isinstance(binding, VarBinding) else None
+        if isinstance(value, Call) and value.op is _HINT:
+            value = value.args[0]
+        elif isinstance(value, (Call, Tuple, TupleGetItem)):
+            value = self.normalized(value.with_fields(struct_info_=None))
+        if value is None:
+            self.keep(binding)
+            return
+        var = self._moved(binding.var, value.struct_info_)
+        self.keep(VarBinding(var, value, getattr(binding, "span", None)))
+
+
+@dataclass(frozen=True)
+class UpdateVDevice(Pass):
+    """See the module."""
+
+    new_vdevice: Any
+    index: int
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        listed = module.global_infos.get("vdevice", ())
+        if not 0 <= self.index < len(listed):
+            raise fail("pass-device", f"UpdateVDevice: the module lists {len(listed)} devices, none at {self.index}")
+        old = listed[self.index]
+        infos = {**module.global_infos, "vdevice": (*listed[: self.index], self.new_vdevice, *listed[self.index + 1 :])}
+
+        def rule(item: Any) -> Any:
+            there = isinstance(item, TensorStructInfo) and item.vdevice is not None and item.vdevice == old
+            return item.with_fields(vdevice=self.new_vdevice) if there else None
+
+        functions = {
+            v: rewrite(f, rule, notes=True) if isinstance(f, Function) else f for v, f in module.functions.items()
+        }
+        return IRModule(functions, module.type_definitions, module.attrs, infos)
