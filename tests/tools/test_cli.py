@@ -100,6 +100,19 @@ def test_one_array_file_serves_one_input(script: Path, tmp_path: Path) -> None:
     assert found["output_0"]["values"] == [[2.0] * 4] * 2
 
 
+def test_compile_binds_arrays(script: Path, tmp_path: Path) -> None:
+    """`--params`: inputs become constants of the artifact."""
+    plain = 'main(x: R.Tensor(("n", 4), "float32"))'
+    text = SCRIPT.replace(plain, 'main(x: R.Tensor((2, 4), "float32"), w: R.Tensor((2, 4), "float32"))')
+    script.write_text(text.replace('("n", 4)', "(2, 4)").replace("R.add(x, x)", "R.add(x, w)"))
+    np.savez(tmp_path / "w.npz", w=np.full((2, 4), 5, np.float32))
+    baton("compile", script, "-o", tmp_path / "a.baton", "--params", tmp_path / "w.npz")
+    assert [i["name"] for i in json.loads(baton("inspect", tmp_path / "a.baton", "--json").stdout)["inputs"]] == ["x"]
+    np.save(tmp_path / "x.npy", np.ones((2, 4), np.float32))
+    found = json.loads(baton("run", tmp_path / "a.baton", "-i", tmp_path / "x.npy", "--json").stdout)
+    assert found["output_0"]["values"] == [[6.0] * 4] * 2
+
+
 def test_inspect_shows_the_layers(script: Path) -> None:
     assert "double.py" not in baton("inspect", script).stdout
     stages = baton("inspect", script, "--stage", "list").stdout.split()

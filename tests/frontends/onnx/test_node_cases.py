@@ -37,7 +37,7 @@ SELECTION = {
     "unique": "unique_not_sorted_without_axis unique_sorted_with_negative_axis",
     "tensorscatter": "tensorscatter_circular",
     # convolutions, pools, images
-    "convtranspose": "convtranspose_dilations convtranspose_autopad_same",
+    "convtranspose": "convtranspose_output_shape convtranspose_dilations convtranspose_autopad_same",
     "maxpool": "maxpool_with_argmax_2d_precomputed_pads maxpool_2d_ceil",
     "maxunpool": "maxunpool_export_with_output_shape",
     "lppool": "lppool_2d_dilations",

@@ -128,6 +128,8 @@ def _unrolled(node: OnnxNode, body: Any, count: int) -> list[Value]:
 
 def scan(node: OnnxNode) -> Sequence[Value]:
     """Every scanned input's axis is walked; states are carried."""
+    if node.opset < 9:
+        node.fail("Scan of opset 8, which walks batches, is not supported", help="convert the model to opset 9")
     body, g = node.attr("body"), node.graph
     inputs = [v for v in node.inputs if v is not None]
     count = int(node.attr("num_scan_inputs"))

@@ -77,18 +77,21 @@ def _transposed_padding(node: OnnxNode, window: Window) -> tuple[tuple[int, ...]
     if wanted is None:
         return window.padding, extra
     shape = node[0].shape
-    begins, ends = [], []
+    begins, ends, added = [], [], list(extra)
     for axis in range(rank):
         size = None if shape is None else shape[axis + 2]
         if not isinstance(size, int):
             node.fail("output_shape needs input sizes known when importing", code="onnx-dynamic")
         full = (size - 1) * window.strides[axis] + extra[axis] + (window.kernel[axis] - 1) * window.dilations[axis] + 1
-        total = max(full - wanted[axis - rank], 0)
+        total = full - wanted[axis - rank]
+        if total < 0:  # More than there is: zeros behind the end.
+            added[axis] -= total
+            total = 0
         small, large = total // 2, total - total // 2
         upper = node.attr("auto_pad", "NOTSET") == "SAME_UPPER"
         begins.append(small if upper else large)
         ends.append(large if upper else small)
-    return tuple(begins + ends), extra
+    return tuple(begins + ends), tuple(added)
 
 
 def average_pool(node: OnnxNode) -> Value:
