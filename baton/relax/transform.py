@@ -60,6 +60,8 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.relax.convert_layout", "ConvertLayout"),
         **names("passes.relax.param_interfaces", "BundleModelParams UpdateParamStructInfo"),
         **names("passes.relax.virtual_devices", "RealizeVDevice UpdateVDevice"),
+        **names("passes.relax.remove_redundant_reshape", "RemoveRedundantReshape"),
+        **names("passes.relax.fast_math", "FastMathTransform"),
         **names("transform.passes", "Pass Sequential FunctionPass"),
         **names("transform.context", "PassContext PassInfo"),
         **names("transform.decorators", "module_pass"),

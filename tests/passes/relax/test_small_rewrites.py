@@ -1,0 +1,47 @@
+"""RemoveRedundantReshape and FastMathTransform."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from baton._src.passes.relax.fast_math import FastMathTransform
+from baton._src.passes.relax.legalize_ops import LegalizeOps
+from baton._src.passes.relax.remove_redundant_reshape import RemoveRedundantReshape
+from baton._src.transform.passes import Sequential
+from tests.passes.relax.programs import R, arrays, called, check, dim, program, tensor
+
+
+@pytest.mark.rule("RELAX-PASS-19")
+def test_reshapes_in_a_row() -> None:
+    n = dim()
+
+    def build(b: Any, x: Any) -> Any:
+        flat = b.emit(R.reshape(x, (n * 6,)))
+        return R.exp(b.emit(R.reshape(b.emit(R.reshape(flat, (n * 2, 3))), (n, 3, 2))))
+
+    after = check(RemoveRedundantReshape(), program([tensor("x", n, 2, 3)], build), *arrays((2, 2, 3)))
+    assert called(after) == ["reshape", "exp"]
+
+
+@pytest.mark.rule("RELAX-PASS-19")
+def test_reshapes_that_change_nothing() -> None:
+    def build(b: Any, x: Any) -> Any:
+        return R.exp(b.emit(R.reshape(b.emit(R.reshape(x, (3, 2))), (2, 3))))
+
+    after = check(RemoveRedundantReshape(), program([tensor("x", 2, 3)], build), *arrays((2, 3)))
+    assert called(after) == ["exp"] or called(after) == ["Var", "exp"]
+
+
+@pytest.mark.rule("RELAX-PASS-19")
+def test_fast_kernels() -> None:
+    def build(b: Any, x: Any) -> Any:
+        return R.tanh(b.emit(R.exp(x)))
+
+    before = program([tensor("x", 7)], build)
+    after = check(FastMathTransform(), before, *arrays((7,)), rtol=1e-3)
+    assert called(after) == ["fast_exp", "fast_tanh"]
+    check(Sequential([FastMathTransform(), LegalizeOps()]), before, *arrays((7,)), rtol=1e-3)
+    exact = program([tensor("x", 7, dtype="float64")], build)
+    assert FastMathTransform()(exact) is exact
