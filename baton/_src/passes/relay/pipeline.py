@@ -21,6 +21,7 @@ from baton._src.passes.relay.dynamic_to_static import DynamicToStatic
 from baton._src.passes.relay.eliminate_common_subexpr import EliminateCommonSubexpr
 from baton._src.passes.relay.eta_expand import EtaExpand
 from baton._src.passes.relay.fast_math import FastMath
+from baton._src.passes.relay.flatten_atrous_conv import FlattenAtrousConv
 from baton._src.passes.relay.fold_constant import FoldConstant
 from baton._src.passes.relay.fold_scale_axis import BackwardFoldScaleAxis, ForwardFoldScaleAxis
 from baton._src.passes.relay.infer_type import InferType
@@ -56,6 +57,7 @@ OPTIMIZE: tuple[Pass, ...] = (
     SimplifyExpr(),
     CanonicalizeCast(),
     CanonicalizeOps(),
+    FlattenAtrousConv(),  # a dilated convolution has no copies to blocks and back
     InferType(),
     AlterOpLayout(),  # layouts the target likes
     SimplifyExprPostAlterOp(),  # transposes that now cancel
