@@ -34,9 +34,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name in options.models or ZOO:
             found += _measure(name, Path(folder), runtimes, options)
+            if not options.models:  # after every model, so that a run that is ended early leaves what it found
+                write(found, DOCS / "performance.md", DOCS / "performance.json")
     print(markdown(found))
-    if not options.models:
-        write(found, DOCS / "performance.md", DOCS / "performance.json")
 
 
 def _measure(name: str, folder: Path, runtimes: list[str], options: argparse.Namespace) -> list[Comparison]:
