@@ -94,4 +94,73 @@ def _greedy(node: OnnxNode, scores: Value, corners: list[Value], shape: tuple[in
     return g.loop(start, infos, step)[3]
 
 
-DETECTION: dict[str, Converter] = {"NonMaxSuppression": non_max_suppression}
+def roi_align(node: OnnxNode) -> Value:
+    """[regions, channels, height, width]: means (or maxima) of bilinear samples, a grid of them for each bin."""
+    g, x, rois = node.graph, node[0], node[1]
+    ratio, height, width = (int(node.attr(n, d)) for n, d in _ROI_SIZES)
+    if ratio <= 0:
+        node.fail("RoiAlign needs a sampling_ratio: without one the number of samples depends on the regions")
+    if str(node.attr("mode", "avg")) != "avg":
+        node.fail("RoiAlign with mode=max is not supported")
+    shape = x.shape
+    if shape is None:
+        node.fail("the shape must be known", code="onnx-dynamic")
+    images = g.call("take", x, node[2], axis=0)
+    rows = _sample_places(node, rois, (1, 3), height * ratio)
+    columns = _sample_places(node, rois, (0, 2), width * ratio)
+    sampled = _bilinear(node, images, rows, columns)
+    parts = g.reshape(sampled, (*sampled.shape[:2], height, ratio, width, ratio))  # type: ignore[index]
+    return g.call("mean", parts, axis=(3, 5), keepdims=False)
+
+
+_ROI_SIZES = (("sampling_ratio", 0), ("output_height", 1), ("output_width", 1))
+
+
+def _sample_places(node: OnnxNode, rois: Value, ends: tuple[int, int], count: int) -> Value:
+    """[regions, count]: where along one axis each region is sampled, in pixels."""
+    g, scale = node.graph, float(node.attr("spatial_scale", 1.0))
+    half = str(node.attr("coordinate_transformation_mode", "half_pixel")) == "half_pixel" and node.opset >= 16
+    low, high = (
+        g.call("subtract", g.call("multiply", e, g.scalar(scale, e)), g.scalar(0.5 if half else 0.0, e))
+        for e in (g.call("take", rois, g.constant([i], "int64"), axis=1) for i in ends)
+    )
+    length = g.call("subtract", high, low)
+    if not half:
+        length = g.call("maximum", length, g.scalar(1, length))
+    steps = g.constant((np.arange(count) + 0.5).reshape(1, -1) / count, rois.dtype)
+    return g.call("add", low, g.call("multiply", length, steps))
+
+
+def _bilinear(node: OnnxNode, images: Value, rows: Value, columns: Value) -> Value:
+    """[regions, channels, rows, columns]: samples at every crossing; zero beyond a pixel outside the image.
+
+    Along an axis of known size a sample is a product with its weights, so the whole is two products of matrices.
+    """
+    g, shape = node.graph, images.shape
+    assert shape is not None
+    if not all(isinstance(d, int) for d in shape[2:]):
+        node.fail("the image's sizes must be known", code="onnx-dynamic")
+    height, width = (int(d) for d in shape[2:] if isinstance(d, int))
+    by_row = _hat(node, rows, height)
+    by_column = g.transpose(_hat(node, columns, width), (0, 2, 1))
+    left = g.call("expand_dims", by_row, axis=(1,))
+    right = g.call("expand_dims", by_column, axis=(1,))
+    return g.call("matmul", g.call("matmul", left, images), right)
+
+
+def _hat(node: OnnxNode, places: Value, size: int) -> Value:
+    """[regions, samples, size]: how much each pixel counts for each sample."""
+    g = node.graph
+    zero, one, last = g.scalar(0, places), g.scalar(1, places), g.scalar(size - 1, places)
+    inside = g.call(
+        "logical_and",
+        g.call("greater_equal", places, g.scalar(-1, places)),
+        g.call("less_equal", places, g.scalar(size, places)),
+    )
+    at = g.call("expand_dims", g.call("minimum", g.call("maximum", places, zero), last), axis=(2,))
+    pixels = g.constant(np.arange(size).reshape(1, 1, -1), places.dtype)
+    near = g.call("maximum", g.call("subtract", one, g.call("abs", g.call("subtract", at, pixels))), zero)
+    return g.call("multiply", near, g.call("expand_dims", g.cast(inside, places.dtype), axis=(2,)))
+
+
+DETECTION: dict[str, Converter] = {"NonMaxSuppression": non_max_suppression, "RoiAlign": roi_align}
