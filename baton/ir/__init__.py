@@ -12,7 +12,8 @@ __getattr__, __dir__, __all__ = attach(
             "ir.types", "Type TypeKind PrimType PointerType TensorType TupleType TypeVar GlobalTypeVar IncompleteType"
         ),
         **names("ir.types", "TypeConstraint TypeRelation FuncType RelayRefType TypeCall TypeData Constructor"),
-        **names("ir.expr", "BaseExpr PrimExpr GlobalVar Op Range"),
+        **names("ir.expr", "BaseExpr PrimExpr GlobalVar Op"),
+        **names("driver.tvm_names.ranges", "Range"),
         **renamed("ir.expr", RelayExpr="GraphExpr"),
         **names("ir.module", "IRModule"),
         **names("ir.attrs", "Attrs DictAttrs"),

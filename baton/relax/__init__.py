@@ -31,7 +31,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.pipelines", "get_pipeline register_pipeline"),
         **submodules(
             "baton.relax",
-            "analysis block_builder dpl exec_builder expr expr_functor frontend op pipeline struct_info transform ty",
+            "analysis block_builder dpl exec_builder expr expr_functor frontend op pipeline struct_info transform ty vm_build",
         ),
     },
     before=wire,

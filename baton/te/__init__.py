@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from baton._src.driver.wiring import wire
-from baton._src.support.lazy import attach, names
+from baton._src.support.lazy import attach, names, submodules
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
@@ -24,6 +24,7 @@ __getattr__, __dir__, __all__ = attach(
             "erf sigmoid floor ceil trunc round nearbyint abs isnan isinf isfinite fmod if_then_else",
         ),
         **names("tir.operators", "div power truncdiv truncmod floordiv floormod indexdiv indexmod"),
+        **submodules("baton.te", "schedule"),
     },
     before=wire,
 )

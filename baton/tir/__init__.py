@@ -46,7 +46,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("driver.tvm_names.limits", "max_value min_value infinity"),
         **names("te.reduction", "comm_reducer sum"),
         **names("tir.schedule.schedule", "Schedule"),
-        **submodules("baton.tir", "analysis expr stmt stmt_functor transform"),
+        **submodules("baton.tir", "analysis buffer expr function op schedule stmt stmt_functor transform"),
     },
     before=wire,
 )

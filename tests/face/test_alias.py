@@ -6,6 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+import baton
+
 
 def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     script = folder / "script.py"
@@ -47,3 +51,44 @@ def test_an_installed_tvm_is_not_shadowed(tmp_path: Path) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True, cwd=tmp_path
     )
     assert "does not shadow" in done.stdout
+
+
+def test_the_root_has_the_version_of_the_api_and_what_is_left_out_says_why(tmp_path: Path) -> None:
+    code = """
+import importlib
+import baton, tvm
+assert tvm.__version__ == "0.19.0" and baton.__version__ != tvm.__version__
+assert tvm.relay is baton.relay and "relay" in dir(tvm)
+for name, why in {
+    "tvm.autotvm": "no tuning",
+    "tvm.autotvm.tuner": "no tuning",
+    "tvm.rpc": "in the process",
+    "tvm.relay.quantize": "does not quantise",
+    "tvm.relay.frontend.tensorflow": "from_onnx",
+    "tvm.contrib.nvcc": "for CPUs",
+}.items():
+    try:
+        importlib.import_module(name)
+    except ImportError as error:
+        assert "baton leaves out" in str(error) and why in str(error), error
+    else:
+        raise SystemExit(name)
+try:
+    from tvm import relay, auto_scheduler
+except ImportError as error:
+    assert "no tuning" in str(error), error
+try:
+    tvm.meta_schedule
+except AttributeError as error:
+    assert "no tuning" in str(error), error
+assert not hasattr(tvm, "micro")
+print("fine")
+"""
+    done = run(code, tmp_path)
+    assert done.stdout.strip() == "fine", done.stderr
+
+
+def test_a_name_that_was_mistyped_is_no_part_left_out() -> None:
+    with pytest.raises(AttributeError) as caught:
+        _ = baton.relay.frontend.from_onx
+    assert "leaves out" not in str(caught.value)

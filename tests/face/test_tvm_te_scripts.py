@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import baton as tvm
-from baton import te, tir
+from baton import relax, te, tir, topi
 
 
 def product(size: int = 32) -> tuple[te.Tensor, te.Tensor, te.Tensor]:
@@ -93,3 +93,25 @@ def test_limits_of_dtypes() -> None:
     assert te.max_value("int8").value == 127
     assert te.min_value("int32").value == -(2**31)
     assert tir.max_value("float32").value == pytest.approx(np.finfo("float32").max)
+
+
+def test_ranges_are_given_by_begin_and_end() -> None:
+    found = tvm.ir.Range(2, 5)
+    assert (found.min.value, found.extent.value) == (2, 3)
+    assert tvm.ir.Range.from_min_extent(2, 5).extent.value == 5
+    assert tvm.ir.Range(4).extent.value == 4
+    assert isinstance(te.reduce_axis((0, 3)).dom, tvm.ir.Range)
+
+
+def test_shapes_as_numbers() -> None:
+    a = te.placeholder((2, te.var("n")), name="A")
+    assert topi.utils.get_const_tuple(a.shape)[0] == 2
+    assert topi.utils.get_const_int(tir.const(2, "int32") * 3) == 6
+    with pytest.raises(tvm.TVMError, match="no number"):
+        topi.utils.get_const_int(a.shape[1])
+
+
+def test_struct_info_covers() -> None:
+    known, unknown = relax.TensorStructInfo((1,), "float32"), relax.TensorStructInfo(dtype="float32", ndim=1)
+    assert unknown.is_base_of(known)
+    assert not known.is_base_of(unknown)

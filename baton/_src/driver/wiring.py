@@ -18,6 +18,7 @@ from baton._src.ir.types import Constructor, Type
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.syntax import build_relax, build_relay, call_global
 from baton._src.relax import nodes as relax
+from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.struct_info import StructInfo
 from baton._src.relax.text.printer import node_text as relax_text
 from baton._src.relax.text.printer import script as relax_script
@@ -27,6 +28,7 @@ from baton._src.relay.op_columns import standard_column
 from baton._src.relay.pattern_rewrite import match, partition, rewrite_with
 from baton._src.relay.patterns import DFPattern
 from baton._src.relay.text.printer import astext
+from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.text.printer import node_text as tir_text
 from baton._src.transform.passes import Pass
 
@@ -42,6 +44,7 @@ def wire() -> None:
     Constructor.call = staticmethod(relay.Call)
     Op.lookup = staticmethod(operator_named)
     Node.text = staticmethod(node_text)
+    StructInfo.covers = staticmethod(is_base_of)
     IRModule.standard = staticmethod(import_from_std)
     IRModule.as_function = staticmethod(lambda expr: relay.Function(free_vars(expr), expr))
     Op.standard_column = staticmethod(standard_column)
@@ -49,6 +52,11 @@ def wire() -> None:
     DFPattern.rewriting = staticmethod(rewrite_with)
     DFPattern.partitioning = staticmethod(partition)
     Pass.find = staticmethod(find_pass)
+
+
+def is_base_of(base: StructInfo, derived: StructInfo) -> bool:
+    """Whether `base` is known to cover `derived`."""
+    return struct_info_base_check(base, derived, Analyzer()) is BaseCheckResult.Pass
 
 
 def operator_named(name: str) -> Op:

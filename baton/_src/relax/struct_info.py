@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.node import Node, init_field, match_part, node, note, part
@@ -17,7 +18,14 @@ from baton._src.values.dtype import VOID, DataType
 class StructInfo(Node):
     """Any structural information."""
 
+    covers: ClassVar[Callable[[StructInfo, StructInfo], bool]]
+    """Whether the first is known to cover the second; bound where the checks are known (`driver.wiring`)."""
+
     span: Span | None = note(kw_only=True, default=None)
+
+    def is_base_of(self, derived: StructInfo) -> bool:
+        """Whether every value of `derived` is known to be one of this."""
+        return StructInfo.covers(self, derived)
 
 
 @node

@@ -1,0 +1,16 @@
+"""Building for the machine (`tvm.relax.vm_build`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names, renamed
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **renamed("driver.relax_build", build="relax_build"),
+        **renamed("runtime.executable", VMExecutable="Executable"),
+        **names("runtime.executable", "Executable"),
+    },
+    before=wire,
+)

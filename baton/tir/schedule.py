@@ -1,0 +1,14 @@
+"""Schedules of kernels (`tvm.tir.schedule`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("tir.schedule.schedule", "Schedule BlockRV LoopRV"),
+    },
+    before=wire,
+)
