@@ -126,7 +126,9 @@ class _Fuser(BindingRewriter):
                     self._try(pattern, binding, groups)
             if groups.members:
                 made = [b for b in bindings if b.var not in groups.taken]
-                made += [self._call_of_group(bindings, vars_, p) for vars_, p in groups.members]
+                for vars_, pattern in groups.members:
+                    group = [bindings[n] for n in sorted(groups.order[v] for v in vars_)]
+                    made.append(self._call_of_group(group, pattern))
                 return (DataflowBlock(in_order(_sorted(made, bindings)), block.span),)
         return super().leave_block(block, bindings)
 
@@ -157,8 +159,7 @@ class _Fuser(BindingRewriter):
 
     # --------------------------------------------------------------------------------------------- functions
 
-    def _call_of_group(self, bindings: list[Binding], vars_: set[Var], pattern: FusionPattern) -> VarBinding:
-        group = [b for b in bindings if b.var in vars_]
+    def _call_of_group(self, group: list[Binding], pattern: FusionPattern) -> VarBinding:
         outside = self._inputs(group)
         symbols = _unshown(group, outside)
         function = _outlined(group, outside, symbols)
