@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.prepacked import packable_weight
+from baton._src.lower.pack_weights import reading_panels
 from baton._src.te import reduction
 from baton._src.te.computation import compute, placeholder, reduce_axis
 from baton._src.te.prim_func import create_prim_func
@@ -33,6 +36,24 @@ def matmul(m: int, n: int, k: int, transposed: bool = False) -> Case:
     return Case(name, create_prim_func([a, b, c]), ((m, k), shape, (m, n)), 2.0 * m * n * k)
 
 
+def packed(m: int, n: int, k: int) -> Case:
+    """The same with constant weights, which compilation packs."""
+    plain = matmul(m, n, k)
+    weight = packable_weight(plain.func, Target("llvm"))
+    assert weight is not None
+    panels = (-(-n // weight.width), k, weight.width)
+    func = reading_panels(plain.func, weight)
+    return Case(f"{plain.name} (packed)", func, (plain.shapes[0], panels, plain.shapes[2]), plain.flops)
+
+
+def transpose(rows: int, heads: int, size: int) -> Case:
+    """(rows, heads, size) to (heads, size, rows), as the keys of attention; counted as one operation an element."""
+    a = placeholder((rows, heads, size), "float32", "a")
+    func = create_prim_func([a, compute((heads, size, rows), lambda h, d, s: a[s, h, d], "t")])
+    shapes = ((rows, heads, size), (heads, size, rows))
+    return Case(f"transpose {rows}x{heads}x{size}", func, shapes, float(rows * heads * size))
+
+
 def convolution(ic: int, size: int, oc: int, window: int, stride: int = 1) -> Case:
     """NCHW, padded to keep the size, with bias and ReLU."""
     pad = window // 2
@@ -57,6 +78,39 @@ def convolution(ic: int, size: int, oc: int, window: int, stride: int = 1) -> Ca
     return Case(name, create_prim_func([x, w, v, z]), shapes, 2.0 * oc * out * out * ic * window * window)
 
 
+def blocked_convolution(ic: int, size: int, oc: int, window: int, stride: int = 1, block: int = 16) -> Case:
+    """The same with channels in blocks, weights packed; `ic` 0: depthwise."""
+    pad, depthwise = window // 2, ic == 0
+    inner = oc if depthwise else ic
+    wide, out = size + 2 * pad, (size + 2 * pad - window) // stride + 1
+    shape = (1, inner // block, size, size, block)
+    taps = (oc // block, 1 if depthwise else ic // block, window, window)
+    kernel = (*taps, block) if depthwise else (*taps, block, block)
+    x, w = placeholder(shape, "float32", "x"), placeholder(kernel, "float32", "w")
+    v = placeholder((oc // block, block), "float32", "v")
+
+    def bordered(a: Any, c: Any, i: Any, j: Any, n: Any) -> Any:
+        inside = ops.all(i >= pad, i < size + pad, j >= pad, j < size + pad)
+        return if_then_else(inside, x[a, c, i - pad, j - pad, n], 0.0)
+
+    p = compute((1, inner // block, wide, wide, block), bordered, "p") if pad else x
+    c, n = reduce_axis((0, ic // block), "c"), reduce_axis((0, block), "n")
+    h, u = reduce_axis((0, window), "h"), reduce_axis((0, window), "u")
+
+    def element(a: Any, o: Any, i: Any, j: Any, m: Any) -> Any:
+        row, column = i * stride + h, j * stride + u
+        if depthwise:
+            return reduction.sum(p[a, o, row, column, m] * w[o, 0, h, u, m], [h, u])
+        return reduction.sum(p[a, c, row, column, n] * w[o, c, h, u, n, m], [c, n, h, u])
+
+    result = (1, oc // block, out, out, block)
+    y = compute(result, element, "y")
+    z = compute(result, lambda a, o, i, j, m: ops.max(y[a, o, i, j, m] + v[o, m], 0.0), "z")
+    name = f"{'depthwise' if depthwise else 'blocked'} {window}x{window}/{stride} {inner}->{oc} @{size}"
+    flops = 2.0 * oc * out * out * max(1, ic) * window * window
+    return Case(name, create_prim_func([x, w, v, z]), (shape, kernel, (oc // block, block), result), flops)
+
+
 def cases() -> list[Case]:
     """All of them."""
     return [
@@ -69,6 +123,12 @@ def cases() -> list[Case]:
         matmul(128, 3072, 768),
         matmul(1, 768, 768),
         matmul(1, 768, 768, transposed=True),
+        packed(128, 768, 768),
+        packed(128, 3072, 768),
+        packed(128, 768, 3072),
+        packed(1, 768, 768),
+        packed(1, 768, 3072),
+        transpose(128, 12, 64),
         convolution(64, 56, 64, 3),
         convolution(128, 28, 128, 3),
         convolution(256, 14, 256, 3),
@@ -77,4 +137,13 @@ def cases() -> list[Case]:
         convolution(1024, 14, 256, 1),
         convolution(128, 56, 128, 3, stride=2),
         convolution(3, 224, 64, 7, stride=2),
+        blocked_convolution(64, 56, 64, 3),
+        blocked_convolution(128, 28, 128, 3),
+        blocked_convolution(256, 14, 256, 3),
+        blocked_convolution(512, 7, 512, 3),
+        blocked_convolution(64, 56, 256, 1),
+        blocked_convolution(1024, 14, 256, 1),
+        blocked_convolution(128, 56, 128, 3, stride=2),
+        blocked_convolution(0, 56, 144, 3),
+        blocked_convolution(0, 14, 384, 3),
     ]
