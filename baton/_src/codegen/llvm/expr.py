@@ -57,8 +57,7 @@ class ExprWriter:
         return memo[expr]
 
     def fresh(self, expr: PrimExpr) -> str:
-        """Like `emit`, at the start of a statement: nothing computed before may be reused, as memory may have changed.
-        """
+        """Like `emit`, at the start of a statement: nothing computed before is reused, as memory may have changed."""
         self.memo = {}
         return self.emit(expr)
 
@@ -173,6 +172,13 @@ class ExprWriter:
         lanes = [(v, i) for v in node.vectors for i in range(v.dtype.lanes)]
         if len(node.indices) == 1 and lanes[node.indices[0]][0].dtype.lanes == 1:
             return self.memo[lanes[node.indices[0]][0]]
+        if len(node.vectors) == 2 and node.vectors[0].dtype == node.vectors[1].dtype and len(node.indices) > 1:
+            wide = register_type(node.vectors[0].dtype)
+            if wide.startswith("<"):
+                first, second = (self.memo[v] for v in node.vectors)
+                mask = ", ".join(f"i32 {int(i)}" for i in node.indices)
+                kind = f"<{len(node.indices)} x i32>"
+                return self.f.value(f"shufflevector {wide} {first}, {wide} {second}, {kind} <{mask}>")
         found = "poison"
         for place, index in enumerate(node.indices):
             vector, lane = lanes[index]
