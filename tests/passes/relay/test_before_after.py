@@ -245,7 +245,7 @@ def test_siblings_are_combined() -> None:
     check_same(before, after)
 
 
-@pytest.mark.rule("RELAY-PASS-25")
+@pytest.mark.rule("RELAY-PASS-25", rejects=True)
 def test_two_siblings_stay() -> None:
     before = main(ROWS, "(nn.dense(%x, %a), nn.dense(%x, %b))")
     assert_structural_equal(CombineParallelDense()(before), before)

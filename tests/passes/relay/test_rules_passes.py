@@ -14,6 +14,7 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpDef
 from baton._src.ir.structural import structural_equal
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relay.dead_code_elimination import DeadCodeElimination
+from baton._src.passes.relay.dynamic_to_static import DynamicToStatic
 from baton._src.passes.relay.eliminate_common_subexpr import EliminateCommonSubexpr
 from baton._src.passes.relay.fold_constant import FoldConstant
 from baton._src.passes.relay.fuse_ops import FuseOps
@@ -65,6 +66,7 @@ STAYS = [
     ("RELAY-PASS-19", DeadCodeElimination(), X, "let %r = ref(%x); let %u = ref_write(%r, tick(%x)); %x", "tick", 1),
     ("RELAY-PASS-20", FoldConstant(), X, "tick(1f) + %x", "tick", 1),
     ("RELAY-PASS-20", FoldConstant(), X, "(tick(2f), %x)", "tick", 1),
+    ("RELAY-PASS-30", DynamicToStatic(), f"{X}, %s: Tensor[(1), int64]", "dyn.reshape(%x, %s)", "dyn.reshape", 1),
 ]
 
 
