@@ -88,6 +88,12 @@ REASONS: dict[str, str] = {
     "runtime.disco": "baton runs programs in the process that compiled or loaded them",
 }
 
+_NETWORK = "the networks written for baton are mlp, resnet, mobilenet, squeezenet, vgg and dcgan"
+REASONS |= {
+    f"relay.testing.{name}": _NETWORK
+    for name in ("densenet", "dqn", "inception_v3", "lstm", "synthetic", "tf", "nat", "byoc", "darknet")
+}
+
 
 def reason(path: str) -> str | None:
     """Why `path` (below `tvm`) or what it lies in is not served; None if nothing is known about it."""
