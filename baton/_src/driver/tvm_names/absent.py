@@ -80,6 +80,7 @@ REASONS: dict[str, str] = {
     "relax.frontend.stablehlo": _IMPORTER,
     "relax.testing.relay_translator": "Relay is compiled by relay.build; both languages share one compiler",
     "tir.TensorIntrin": "baton has no tensor intrinsics to register; products of matrices have schedules of their own",
+    "tir.transform": "tvm.build lowers kernels in one step; a script's own passes are tir.transform.prim_func_pass",
     "tir.ir_builder": "write the kernel as te.compute or as a T.prim_func",
     "te.hybrid": "write the kernel as te.compute or as a T.prim_func",
     "target.cuda": _GPU,
