@@ -1,5 +1,4 @@
-"""The object cache: entries serve, damaged ones are rebuilt silently, the cap holds, the switch is off when it is off.
-"""
+"""The object cache: entries serve, damaged ones are rebuilt silently, the cap holds, the switch works."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """Decorators on Python classes and functions: names by object, captured variables, macros."""
 
-# ruff: noqa: N805 -- functions of a module class are no methods
 from __future__ import annotations
 
 from typing import Any

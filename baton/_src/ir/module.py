@@ -47,7 +47,7 @@ class IRModule(Node):
         init_field(self, "global_infos", {k: tuple(v) for k, v in (global_infos or {}).items()})
 
     as_function: ClassVar[Callable[[Any], Any] | None] = None
-    """Makes an expression that is no function one; bound by `driver.wiring`, since what is free in it is its language's."""
+    """Makes a function of an expression; bound by `driver.wiring`, as only its language knows what is free in it."""
 
     @staticmethod
     def from_expr(expr: Any, functions: Mapping[Any, Any] | None = None, type_defs: Any = None) -> IRModule:

@@ -95,7 +95,8 @@ def _direction(node: OnnxNode, index: int, gates: int, defaults: tuple[str, ...]
 
 def _project(node: OnnxNode, x: Value, weight: Value) -> Value:
     """`x @ weight` for x [steps, batch, input], as one product of matrices: batches are small, often 1."""
-    assert x.shape is not None and weight.shape is not None
+    assert x.shape is not None
+    assert weight.shape is not None
     if not isinstance(x.shape[2], int):
         return node.graph.call("matmul", x, weight)
     product = node.graph.call("matmul", node.graph.reshape(x, (-1, x.shape[2])), weight)

@@ -147,8 +147,7 @@ def allocate(buffer: Buffer, body: st.Stmt) -> st.Stmt:
 
 
 def _view(body: st.Stmt, match: st.MatchBufferRegion) -> st.Stmt:
-    """Accesses of a view become accesses of the buffer it shows: the last axes line up, the others are at their start.
-    """
+    """Accesses of a view become accesses of the buffer it shows: the last axes line up, the others start."""
     view, source = match.buffer, match.source
     if view.strides or len(view.shape) > len(source.region):
         raise fail("tir-match-buffer", f"the view {view.name} has a layout of its own, which is not supported")

@@ -1,5 +1,4 @@
-"""Loops marked `UNROLLED` are written out, if their extent is a number of at most `LIMIT`; others become serial loops.
-"""
+"""Loops marked `UNROLLED` are written out, if their extent is a number of at most `LIMIT`; others become serial."""
 
 from __future__ import annotations
 

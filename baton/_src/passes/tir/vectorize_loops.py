@@ -45,8 +45,7 @@ def vectorize_loops(body: st.Stmt, target: Target) -> st.Stmt:
 
 
 def vector_lanes(loop: st.For, target: Target) -> int:
-    """Lanes such that the widest element the loop loads or stores fills a register; at least 8-bit types do not rule.
-    """
+    """Lanes such that the widest element the loop loads or stores fills a register; 8-bit types do not rule."""
     bits = 8
     for item in post_order(loop.body):
         if isinstance(item, (tir.BufferLoad, st.BufferStore)):
