@@ -67,7 +67,7 @@ def same(a: PrimExpr, b: PrimExpr) -> bool:
 
 
 def merge_trailing(stage: Stage) -> Stage:
-    """`stage` with as many of its last spatial axes, and of its reduced ones, merged as lie together in all accesses."""
+    """`stage` with as many of its last spatial and of its reduced axes merged as lie together in all accesses."""
     while len(stage.spatial) > 1:
         found = merge_pair(stage, stage.spatial[-2], stage.spatial[-1])
         if found is None:
