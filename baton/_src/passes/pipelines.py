@@ -67,7 +67,7 @@ def kernels() -> Pipeline:
         AnnotateTIROpPattern(),  # users' own PrimFuncs join in fusion, too
         ConvertToDataflow(),  # fusion looks at dataflow blocks; programs written without them get them here
         RewriteDataflowReshape(),  # a reshape is a view, not a kernel; before fusion, which would bury it
-        FuseOps(),  # which kernels run together
+        FuseOps(max_depth=64),  # which kernels run together; very long chains cost more to compile than they save
         FuseTIR(),  # ... as one
         DeadCodeElimination(),  # kernels that live on only inside fused ones
     )

@@ -53,15 +53,18 @@ _LONGEST_NAME = 60
 
 @dataclass(frozen=True)
 class FuseOps(Pass):
-    """See the module. `fuse_opt_level` 0 fuses nothing; -1 takes the PassContext's opt level."""
+    """See the module. `fuse_opt_level` 0 fuses nothing; -1 takes the PassContext's opt level. A group has at most
+    `max_depth` operators, and at most as many as the setting `relax.FuseOps.max_depth` allows."""
 
     fuse_opt_level: int = -1
+    max_depth: int | None = None
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         level = ctx.opt_level if self.fuse_opt_level == -1 else self.fuse_opt_level
         if level < 1:
             return module
-        rewriter = _Fuser(module, ctx.setting("relax.FuseOps.max_depth"))
+        allowed = ctx.setting("relax.FuseOps.max_depth")
+        rewriter = _Fuser(module, allowed if self.max_depth is None else min(allowed, self.max_depth))
         changed = {
             var: rewriter.function(function)
             for var, function in module.functions.items()

@@ -45,6 +45,7 @@ def inline_elementwise(function: PrimFunc) -> PrimFunc:
     readers = _readers(steps)
     writers = _writers(steps)
     inlined: set[Buffer] = set()
+    changed: set[int] = set()
     for number in range(len(steps)):
         step = steps[number]
         stage = None if step is None else read_stage(step)
@@ -57,6 +58,7 @@ def inline_elementwise(function: PrimFunc) -> PrimFunc:
             continue  # what it reads changes before its readers run
         for user in users:
             steps[user] = _with_inlined(steps[user], stage)
+            changed.add(user)
         for buffer in {n.buffer for n in post_order(stage.value) if isinstance(n, BufferLoad)}:
             found = readers.setdefault(buffer, [])
             found[:] = sorted({*(u for u in found if u != number), *users})
@@ -64,7 +66,8 @@ def inline_elementwise(function: PrimFunc) -> PrimFunc:
         inlined.add(stage.buffer)
     if not inlined:
         return function
-    kept = [s for s in steps if s is not None]
+    # Regions once at the end: a long chain would compute those of its last reader at every step.
+    kept = [rewrite(s, _current_regions) if n in changed else s for n, s in enumerate(steps) if s is not None]
     body = kept[0] if len(kept) == 1 else SeqStmt(tuple(kept))
     allocated = tuple(b for b in root.alloc_buffers if b not in inlined)
     realize: Any = function.body
@@ -150,16 +153,16 @@ def _with_inlined(user: Any, stage: Stage) -> Stmt:
     def rule(node: Any) -> Any:
         if isinstance(node, BufferLoad) and node.buffer is stage.buffer:
             return substitute(stage.value, dict(zip(names, node.indices)))
-        if isinstance(node, Block):
-            return _with_regions(node)
         return None
 
     found: Stmt = rewrite(user, rule)
     return found
 
 
-def _with_regions(block: Block) -> Block:
-    """The block with the regions that its new body reads."""
+def _current_regions(block: Any) -> Block | None:
+    """A block with the regions that its new body reads."""
+    if not isinstance(block, Block):
+        return None
     reads, writes = point_regions(block.body)
     if block.init is not None:
         written = {w.buffer for w in writes}
