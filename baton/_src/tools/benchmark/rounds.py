@@ -19,6 +19,9 @@ from baton._src.values.tensor import AnyArray
 MINIMUM_SECONDS = 0.01
 """One sample repeats the model until it has run at least this long: clocks are coarse, models may take microseconds."""
 
+SETTLE_SECONDS = 0.03
+"""Between two runtimes: their thread pools spin on for a while after a run, on the cores the next one needs."""
+
 
 @dataclass(slots=True)
 class Measured:
@@ -95,6 +98,11 @@ def _prepare(path: Path, feed: Feed, threads: int, runtimes: Sequence[str]) -> t
 
 
 def _sample(prepared: Prepared, repeats: int) -> float:
+    """Seconds a run. The threads of the runtime before may still spin, and those of this one sleep: the first get time
+    to stop, the second as many runs as are measured to wake up."""
+    time.sleep(SETTLE_SECONDS)
+    for _ in range(repeats):
+        prepared.run()
     start = time.perf_counter()
     for _ in range(repeats):
         prepared.run()
@@ -107,7 +115,7 @@ def _repeats(prepared: Prepared) -> int:
 
 def _rounds(prepared: Sequence[Prepared], repeats: Sequence[int], seconds: float) -> int:
     slowest = max(_sample(p, n) * n for p, n in zip(prepared, repeats, strict=True))
-    return max(5, min(300, int(seconds / slowest)))
+    return max(5, min(40, int(seconds / slowest)))
 
 
 def _difference(found: Sequence[AnyArray], expected: Sequence[AnyArray]) -> float:
