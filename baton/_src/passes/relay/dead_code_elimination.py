@@ -44,7 +44,7 @@ def _drop_unused(function: Any, effects: set[Any]) -> Any:
     for node in walk(function):  # inner lets come first
         if isinstance(node, Let) and uses.get(node.var, 0) == 0 and node.value not in effects:
             dead.add(node)
-            _uncount(node.value, uses)
+            _uncount(node.value, uses, dead)
     if not dead:
         return function
     done: dict[Any, Any] = {}
@@ -67,14 +67,14 @@ def _count(root: Any) -> dict[Any, int]:
     return uses
 
 
-def _uncount(root: Any, uses: dict[Any, int]) -> None:
-    """`root` is used once less; so are its parts if that was the last time."""
+def _uncount(root: Any, uses: dict[Any, int], dead: set[Any]) -> None:
+    """`root` is used once less; so are its parts if that was the last time. A dropped let has only its body."""
     work = [root]
     while work:
         node = work.pop()
         uses[node] = uses.get(node, 0) - 1
         if uses[node] <= 0 and not isinstance(node, Var):
-            work.extend(parts(node))
+            work.extend([node.body] if node in dead else parts(node))
 
 
 def _inline_once(function: Any) -> Any:
