@@ -44,10 +44,15 @@ def _measure(name: str, folder: Path, runtimes: list[str], options: argparse.Nam
     model = entry.model()
     path = folder / f"{name}.onnx"
     path.write_bytes(model.SerializeToString())
-    feed = example_inputs(model, entry.dims)
     counts = [int(t) for t in options.threads.split(",")]
-    memory = {counts[0]} if not options.no_memory else set()
-    return [compare(name, path, feed, t, runtimes, options.seconds, t in memory) for t in counts]
+    found = []
+    for row, dims in entry.sizes().items():
+        feed = example_inputs(model, dims)
+        for threads in counts:
+            first = not found and not options.no_memory  # loading is the same for every row
+            label = f"{name} {row}".rstrip()
+            found.append(compare(label, path, feed, threads, runtimes, options.seconds, first))
+    return found
 
 
 if __name__ == "__main__":

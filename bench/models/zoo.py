@@ -18,7 +18,8 @@ class Entry:
     """A model by name.
 
     `options` go to the builder; `small` are further options for a version that builds and runs in a moment.
-    `dims` are sizes for the dimensions that stay symbolic.
+    `dims` are sizes for the dimensions that stay symbolic; `rows` are the sizes that benchmarks run the one executable
+    at, by name, where they want more than one.
     """
 
     build: Callable[..., onnx.ModelProto]
@@ -26,6 +27,11 @@ class Entry:
     options: Mapping[str, Any] = field(default_factory=dict)
     small: Mapping[str, Any] = field(default_factory=dict)
     dims: Mapping[str, int] = field(default_factory=dict)
+    rows: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    def sizes(self) -> Mapping[str, Mapping[str, int]]:
+        """What benchmarks measure: sizes of the symbolic dimensions, by what a row of the table adds to the name."""
+        return self.rows or {"": self.dims}
 
     def model(self, **options: Any) -> onnx.ModelProto:
         """The model in full size, but for the options given here."""
@@ -51,12 +57,25 @@ ZOO: Mapping[str, Entry] = {
         "BERT-base, any batch and length",
         small=SMALL_BERT,
         dims={"batch": 2, "sequence": 48},
+        rows={
+            "1x32": {"batch": 1, "sequence": 32},
+            "1x128": {"batch": 1, "sequence": 128},
+            "8x64": {"batch": 8, "sequence": 64},
+        },
     ),
     "decoder_step": Entry(
-        decoder.build, "125M decoder, one token after any number", small=SMALL_DECODER, dims={"past": 64}
+        decoder.build,
+        "125M decoder, one token after any number",
+        small=SMALL_DECODER,
+        dims={"past": 64},
+        rows={"512": {"past": 512}},
     ),
     "decoder_prefill": Entry(
-        decoder.build_prefill, "125M decoder, a prompt of any length", small=SMALL_DECODER, dims={"sequence": 64}
+        decoder.build_prefill,
+        "125M decoder, a prompt of any length",
+        small=SMALL_DECODER,
+        dims={"sequence": 64},
+        rows={"128": {"sequence": 128}},
     ),
     "lstm": Entry(lstm.build_operator, "LSTM operator, 100 steps of 256", small=SMALL_LSTM),
     "lstm_loop": Entry(lstm.build_loop, "the same LSTM as a Loop", small=SMALL_LSTM),
