@@ -23,7 +23,7 @@ def accumulator(dtype: DataType) -> DataType:
 
 def wide(x: AnyArray) -> AnyArray:
     """`x` in the dtype it is computed in."""
-    return x.astype(np.float32) if is_narrow(DataType(x.dtype)) else x
+    return x.astype(np.float32) if x.dtype.itemsize < 4 and is_narrow(DataType(x.dtype)) else x
 
 
 def computed_wide(function: Callable[..., Any], *operands: AnyArray) -> AnyArray:

@@ -161,7 +161,18 @@ class Interpreter:
         raise fail("relay-unbound", f"%{var.name_hint} has no value here", span=var.span, help="give it as an argument")
 
     def _push_all(self, scopes: Scopes, exprs: Sequence[Any], act: Activation) -> None:
-        """Evaluate in order, left to right."""
+        """Evaluate in order, left to right; what only has to be looked up, at once."""
+        for position, expr in enumerate(exprs):
+            kind = type(expr)
+            if kind is Var:
+                self._values.append(self._lookup(scopes, expr, act))
+            elif kind is Constant:
+                self._values.append(expr.data)
+            else:
+                exprs = exprs[position:]
+                break
+        else:
+            return
         self._todo.extend((self._eval, (scopes, e), act) for e in reversed(exprs))
 
     def eval_global(self, scopes: Scopes, node: GlobalVar, act: Activation) -> None:

@@ -36,10 +36,10 @@ def to_numpy(value: Any) -> Any:
 
 
 def _from_numpy(found: Any) -> Any:
-    if isinstance(found, (tuple, list)):
-        return tuple(_from_numpy(item) for item in found)
     if isinstance(found, np.ndarray):
         return NDArray(found if found.flags.c_contiguous else np.ascontiguousarray(found))
+    if isinstance(found, (tuple, list)):
+        return tuple(_from_numpy(item) for item in found)
     if isinstance(found, np.generic):
         return NDArray(np.asarray(found))
     return found

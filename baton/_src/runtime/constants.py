@@ -27,6 +27,11 @@ class Data:
         """The content as expressions, compiled once."""
         return [compile_dim(e) for e in self.content]
 
+    @cached_property
+    def remembered(self) -> dict[str, Any]:
+        """What the builtin that is given this data has worked out once for all its calls."""
+        return {}
+
 
 def constants_to_data(constants: Sequence[Any]) -> tuple[list[Any], dict[str, AnyArray]]:
     """The constants as JSON data, and the tensors they refer to by name."""

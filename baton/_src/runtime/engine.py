@@ -16,10 +16,12 @@ from baton._src.runtime.function_entry import FunctionEntry
 from baton._src.runtime.kernel_function import KernelFunction
 from baton._src.runtime.machine_code import (
     CALL,
+    FIELD,
     GOTO,
     HOST,
     IF,
     INVOKE,
+    MOVE,
     RET,
     TAIL_CALL,
     Code,
@@ -46,10 +48,21 @@ class Engine:
         self.executable = executable
         self.functions = functions
         self.instrument: Instrument | None = None
-        self.kernel_hook: KernelHook | None = None
+        self._kernel_hook: KernelHook | None = None
         self._names = [f.name for f in executable.functions]
         self._codes: dict[int, Code] = {}
         self._hosts: dict[int, Callable[..., Any]] = {}
+
+    @property
+    def kernel_hook(self) -> KernelHook | None:
+        """Called around each kernel of native functions; while there is none they run in one go."""
+        return self._kernel_hook
+
+    @kernel_hook.setter
+    def kernel_hook(self, hook: KernelHook | None) -> None:
+        self._kernel_hook = hook
+        self._hosts.clear()
+        self._codes.clear()
 
     # --------------------------------------------------------------------------------------- functions
 
@@ -88,7 +101,7 @@ class Engine:
             plan = executable.natives[entry.name]
             library = self._library(entry.name)
             native = NativeFunction(plan, library.address(plan.symbol), executable.constants, library)
-            return partial(self._call_native, native)
+            return native if self._kernel_hook is None else partial(native, hook=self._kernel_hook)
         if entry.kind == "kernel":
             library = self._library(entry.name)
             return KernelFunction(executable.kernels[entry.name], library.address(entry.name), library)
@@ -104,9 +117,6 @@ class Engine:
         if library is None:
             raise fail("executable-corrupt", f"{name} is native, but the executable has no object code")
         return library
-
-    def _call_native(self, native: NativeFunction, *values: Any) -> Any:
-        return native(*values, hook=self.kernel_hook)
 
     def _call_registered(self, name: str, *values: Any) -> Any:
         return self.functions.lookup(name)(*values)
@@ -163,6 +173,15 @@ class Engine:
                 continue
             if kind == GOTO:
                 position = ready[1]
+                continue
+            if kind >= MOVE:
+                value = registers[ready[5]]
+                if self.instrument is not None:
+                    value = self._host_call(ready[2], ready[3], [value, *ready[6:]])
+                elif kind == FIELD:
+                    known = type(value) is tuple and ready[6] < len(value)
+                    value = value[ready[6]] if known else ready[3](value, ready[6])
+                registers[ready[1]] = value
                 continue
             if kind == RET:
                 result = registers[ready[1]]

@@ -18,11 +18,14 @@ from baton._src.runtime.bytecode import (
     Ret,
 )
 
-HOST, INVOKE, TAIL_INVOKE, CALL, TAIL_CALL, RET, GOTO, IF = range(8)
-"""What a ready instruction does: a host function; a closure; a bytecode function; the rest as in `bytecode`."""
+HOST, INVOKE, TAIL_INVOKE, CALL, TAIL_CALL, RET, GOTO, IF, MOVE, FIELD = range(10)
+"""What a ready instruction does: a host function; a closure; a bytecode function; the rest as in `bytecode`.
+
+MOVE and FIELD are host functions too, copies and projections: the loop does them itself while no instrument watches."""
 
 Ready = tuple[Any, ...]
-"""(HOST, dst, name, function, args) | (INVOKE.., dst, args) | (CALL.., dst, code, args) | (RET, register)
+"""(HOST, dst, name, function, args) | (MOVE, dst, name, function, args, source) |
+(FIELD, dst, name, function, args, source, index) | (INVOKE.., dst, args) | (CALL.., dst, code, args) | (RET, register)
 | (GOTO, target) | (IF, register, target). `args` are register numbers; a negative one, ~i, means pool entry i."""
 
 
@@ -79,7 +82,16 @@ def _call(call: Call, target: tuple[int, Any], args: list[int], code: Code, name
     dst = code.registers if call.dst == VOID_REGISTER else call.dst
     if kind == INVOKE:
         return (INVOKE, dst, args)
-    return (CALL, dst, function, args) if kind == CALL else (HOST, dst, names[call.function], function, args)
+    if kind == CALL:
+        return (CALL, dst, function, args)
+    name = names[call.function]
+    if args and args[0] >= 0:
+        if name == COPY:
+            return (MOVE, dst, name, function, args, args[0])
+        index = code.pool[~args[-1]] if len(args) == 2 and args[1] < 0 else None
+        if name == PROJECTION and type(index) is int and index >= 0:
+            return (FIELD, dst, name, function, args, args[0], index)
+    return (HOST, dst, name, function, args)
 
 
 def _as_tail(ready: Ready) -> Ready:
@@ -89,6 +101,7 @@ def _as_tail(ready: Ready) -> Ready:
 
 
 COPY = "vm.builtin.identity"
+PROJECTION = "vm.builtin.tuple_getitem"
 
 
 def _returns(instructions: Sequence[Instruction], start: int, register: int, names: Sequence[str]) -> bool:

@@ -68,6 +68,7 @@ class NativeFunction:
         self._remembered: dict[Any, Sizes] = {}
         self._pack = struct.Struct(f"={len(plan.inputs) + len(plan.outputs) + self._has_arena}Q").pack
         self._result = None if plan.is_single else plan.result
+        self._is_flat = plan.result == ["tuple", list(range(len(plan.outputs)))]
         self._shared = _mentioned_twice(plan.result)
         self._call_arrays = array_caller() if hasattr(library, "fault_address") else None
         self._address = address
@@ -85,6 +86,8 @@ class NativeFunction:
         outputs = self.run(arrays, values[count:], hook)
         if self._result is None:
             return NDArray(outputs[0])
+        if self._is_flat:
+            return tuple([NDArray(o) for o in outputs])
         return self._structure(self._result, [NDArray(o) for o in outputs], values)
 
     def run(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
 import ml_dtypes
@@ -32,6 +33,8 @@ class DataType(str):
     def __new__(cls, name: object = "void") -> DataType:
         if isinstance(name, DataType):
             return name
+        if isinstance(name, np.dtype):
+            return _of_numpy(name)
         spelled = _spell(name)
         known = _INTERNED.get(spelled)
         if known is None:
@@ -95,11 +98,15 @@ def _numpy(scalar: Any) -> np.dtype[Any]:
 _INTERNED: dict[str, DataType] = {}
 
 
+@cache
+def _of_numpy(dtype: np.dtype[Any]) -> DataType:
+    """Every look at a tensor's dtype comes here, and NumPy takes microseconds to spell a name."""
+    return DataType(dtype.name)
+
+
 def _spell(name: object) -> str:
     if isinstance(name, str):
         return name
-    if isinstance(name, np.dtype):
-        return name.name
     if isinstance(name, type) and issubclass(name, (np.generic, bool, int, float)):
         return np.dtype(name).name
     raise fail("dtype-unknown", f"{name!r} is not a data type", help='write it as a string, e.g. "float32"')
