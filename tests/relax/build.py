@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.driver.wiring import wire
-from baton._src.ops.builders import RELAX
+from baton._src.ops.builders import RELAX as RELAX
+from baton._src.ops.text_builders import RELAX_TEXT
 from baton._src.relax import nodes
 from baton._src.relax.struct_info import (
     FuncStructInfo,
@@ -21,7 +22,7 @@ from baton._src.tir.expr import Var as TirVar
 from baton._src.values.dtype import VOID
 
 wire()
-ROOTS = script_roots(RELAX)
+ROOTS = script_roots(RELAX_TEXT)
 n, m, k = TirVar("n", "int64"), TirVar("m", "int64"), TirVar("k", "int64")
 Ob = ObjectStructInfo()
 

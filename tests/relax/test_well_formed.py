@@ -240,6 +240,34 @@ def test_a_module_that_uses_everything_is_accepted() -> None:
     assert codes(found, normalized=True, entry_required=True) == []
 
 
+@pytest.mark.rule("RELAX-WF-18")
+def test_operands_may_be_computed_scalars() -> None:
+    """What an operator or packed function is given may be computed from shape variables, also inside a tuple."""
+    found = module("""
+@R.function(pure=False)
+def main(x: R.Tensor(("n", 4), "float32")) -> R.Tensor(ndim=2, dtype="float32"):
+    n = T.int64()
+    half = R.strided_slice(x, (R.prim_value(0),), (R.prim_value(0),), (R.prim_value(n // 2),))
+    seen = R.call_packed("tests.anything", R.prim_value(n + 1), sinfo_args=R.Object)
+    return half
+""")
+    assert codes(found, normalized=True, entry_required=True) == []
+
+
+@pytest.mark.rule("RELAX-WF-18", rejects=True)
+@pytest.mark.parametrize("value", ["R.prim_value(n + 1)", "(R.prim_value(n), x)", "f(R.prim_value(n))"])
+def test_values_of_the_program_are_numbers(value: str) -> None:
+    """Bound, in a tuple that is a value, or given to a function, a PrimValue holds one number."""
+    text = f"""
+@R.function
+def main(x: R.Tensor(("n",)), f: R.Callable((R.Prim("int64"),), R.Object, True)) -> R.Object:
+    n = T.int64()
+    y = {value}
+    return y
+"""
+    assert "RELAX-WF-18" in codes(load(text, check_well_formed=False), check_struct_info=False)
+
+
 @pytest.mark.rule("RELAX-WF-7-1", rejects=True)
 @pytest.mark.rule("RELAX-WF-7-2", rejects=True)
 @pytest.mark.rule("RELAX-WF-7-2")

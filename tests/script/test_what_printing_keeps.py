@@ -97,3 +97,22 @@ def test_results_of_casts_do_not_leak_into_the_builder_s_functions() -> None:
     found = builder.get()["main"]
     assert isinstance(found, Function)
     assert_structural_equal(found.ret_struct_info, Ts(ndim=1, dtype="float32"))
+
+
+def test_attributes_that_are_relay_s_are_said() -> None:
+    """A module that came from Relay prints what only Relay's calls have, and reads it back; wrong names are refused."""
+    text = """
+@R.function
+def main(x: R.Tensor((1, 3, 8, 8), "float32"), w: R.Tensor((4, 3, 3, 3), "float32")):
+    y = R.nn.conv2d(x, w, padding=[1, 1, 1, 1], relay_attrs={"channels": 4, "kernel_size": [3, 3]})
+    z = R.log2(y)
+    return z
+"""
+    found: Any = load(text)
+    assert found.body.blocks[0].bindings[0].value.attrs.channels == 4
+    printed = script(found)
+    assert 'relay_attrs={"channels": 4, "kernel_size": [3, 3]}' in printed
+    assert "R.log2(y)" in printed
+    assert_structural_equal(load(printed), found)
+    with pytest.raises(DiagnosticError, match="no Relay attribute 'chanels'"):
+        load(text.replace("channels", "chanels"))

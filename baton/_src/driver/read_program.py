@@ -12,8 +12,8 @@ from baton._src.driver.wiring import is_relay
 from baton._src.frontends.onnx.relax_graph import from_onnx
 from baton._src.ir.module import IRModule
 from baton._src.lower.relay_to_relax.module import lower as lower_relay
-from baton._src.ops.builders import RELAX
 from baton._src.ops.catalogue import CATALOGUE
+from baton._src.ops.text_builders import RELAX_TEXT
 from baton._src.relax import nodes as relax
 from baton._src.relay import nodes as relay
 from baton._src.relay.text.parser import parse as parse_relay
@@ -74,7 +74,7 @@ def _read_file(path: Path, shapes: Mapping[str, Any] | None, params: dict[str, A
     if suffix in (".relay", ".rly"):
         return as_relax(parse_relay(_text(path), CATALOGUE, source_name=str(path))), params
     if suffix == ".py":
-        found = from_source(_text(path), script_roots(RELAX, SCRIPT_NAMES), name=str(path))
+        found = from_source(_text(path), script_roots(RELAX_TEXT, SCRIPT_NAMES), name=str(path))
         return read_program(found, params=params)
     raise fail(
         "model-kind",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from baton._src.ir.global_info import DummyGlobalInfo, VDevice
@@ -24,10 +24,10 @@ def ir_entries() -> dict[str, Any]:
     return {"ir_module": IR_MODULE, "vdevice": vdevice, "dummy_global_info": DummyGlobalInfo, **MODULE_MARKERS}
 
 
-def relax_entries(operators: Any) -> dict[str, Any]:
-    """What `R` holds, by dotted name. `operators` are the builders of the catalogue: nested mappings of functions."""
+def relax_entries(operators: Mapping[str, Any]) -> dict[str, Any]:
+    """What `R` holds, by dotted name. `operators` are the builders of the catalogue, by dotted name."""
     return {
-        **dict(_flat(operators)),
+        **operators,
         **SPECIAL_BUILDERS,
         **RELAX_MARKERS,
         **INFO_KINDS,
@@ -36,7 +36,7 @@ def relax_entries(operators: Any) -> dict[str, Any]:
     }
 
 
-def script_roots(operators: Any, scalars: Mapping[str, Any] | None = None) -> dict[str, ScriptNamespace]:
+def script_roots(operators: Mapping[str, Any], scalars: Mapping[str, Any] | None = None) -> dict[str, ScriptNamespace]:
     """The roots of a text: `operators` as for `relax_entries`; `scalars` adds words to `T`.
 
     (What words mean inside a PrimFunc is the business of TIR's own reader.)
@@ -46,11 +46,3 @@ def script_roots(operators: Any, scalars: Mapping[str, Any] | None = None) -> di
         "R": ScriptNamespace(relax_entries(operators), "R"),
         "T": ScriptNamespace({**(scalars or {}), **SCALARS, "prim_func": PRIM_FUNC}, "T"),
     }
-
-
-def _flat(operators: Any, prefix: str = "") -> Iterator[tuple[str, Callable[..., Any]]]:
-    for name, value in operators.items():
-        if callable(getattr(value, "items", None)):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value

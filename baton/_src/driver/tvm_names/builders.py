@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from baton._src.ops.builders import RELAX, RELAY, Namespace
+from baton._src.ops.text_builders import RELAX_TEXT
 from baton._src.passes.relax.pattern_matching_rewriter import PatternMatchingRewriter
 from baton._src.relax.special_builders import SPECIAL_BUILDERS
 from baton._src.script.decorators import PRIM_FUNC, on_module
@@ -44,7 +45,7 @@ REWRITER = on_module("R.rewriter", PatternMatchingRewriter.from_module)
 
 def script_relax() -> Mapping[str, Any]:
     """What `from tvm.script import relax as R` holds."""
-    return _nested({**relax_entries(RELAX), "rewriter": REWRITER})
+    return _nested({**relax_entries(RELAX_TEXT), "rewriter": REWRITER})
 
 
 def script_tir() -> Mapping[str, Any]:

@@ -83,6 +83,7 @@ class Calls:
             given, attrs = definition.relay_to_relax(list(args), attrs)
         else:
             given = with_relax_operands(definition, args, attrs, getattr(node, "checked_type_", None))
+            attrs = without_operands(definition, attrs)
         kinds = [operand.kind for operand in definition.inputs if "relax" in operand.languages]
         operands = [as_relax(a, kinds[n] if n < len(kinds) else "") for n, a in enumerate(given)]
         return rx.Call(definition.relax_op, operands, attrs, span=node.span)
@@ -141,6 +142,16 @@ def with_relax_operands(definition: Any, args: Sequence[Any], attrs: Any, type_:
             break
         found.append(tuple(content) if operand.kind == "shape" else content)
     return [*found, *rest]
+
+
+def without_operands(definition: Any, attrs: Any) -> Any:
+    """The attributes without those that `with_relax_operands` made operands: they are said once."""
+    if attrs is None:
+        return None
+    fields = type(attrs).__dataclass_fields__
+    moved = {o.relay_name or o.name for o in definition.inputs if "relay" not in o.languages}
+    found = {n: fields[n].default for n in moved if n in fields and attrs[n] != fields[n].default}
+    return attrs.with_attrs(**found) if found else attrs
 
 
 def as_relax(argument: Any, kind: str = "") -> Any:

@@ -18,6 +18,7 @@ from baton._src.relax.nodes import (
     Call,
     DataflowBlock,
     DataflowVar,
+    ExternFunc,
     Function,
     If,
     MatchCast,
@@ -184,9 +185,24 @@ class ScopeWalk:
         if not isinstance(expr.value, (IntImm, FloatImm)) or expr.value.dtype.lanes != 1:
             self.findings.add(
                 "RELAX-WF-18", f"a PrimValue holds {expr.value!r} instead of one number", span=span,
-                help="computed scalars are written as a shape or as a rank-0 tensor",
+                help="computed scalars stand as arguments of operators and packed functions, in shapes, "
+                "or are tensors of rank 0",
             )  # fmt: skip
         self._scalar_vars(expr.value, span)
+
+    def _operand(self, expr: Any, span: Span | None) -> Task[None]:
+        """An argument of an operator or packed function, where scalars may be computed as the dims of a shape are.
+
+        Rule 18 is about values of the program; what PrimValues are for are these arguments (seed 001, Survey 6).
+        """
+        match expr:
+            case PrimValue() if expr.value.dtype.lanes == 1:
+                self._scalar_vars(expr.value, getattr(expr, "span", None) or span)
+            case Tuple():
+                for field in expr.fields:
+                    yield self._operand(field, getattr(expr, "span", None) or span)
+            case _:
+                yield self._expr(expr, span)
 
     def _scalar_vars(self, scalar: Any, span: Span | None) -> None:
         for var in prim_vars(scalar):
@@ -212,8 +228,9 @@ class ScopeWalk:
                 self.findings.add("RELAX-WF-7-1", f"{callee.name_hint} calls itself inside a DataflowBlock", span=span)
         elif not isinstance(callee, Op):
             yield self._expr(callee, span)
+        visit = self._operand if isinstance(callee, (Op, ExternFunc)) else self._expr
         for arg in expr.args:
-            yield self._expr(arg, span)
+            yield visit(arg, span)
         for info in expr.sinfo_args:
             self.annotations.check(info, Place.CALL, span, "a struct info argument")
 

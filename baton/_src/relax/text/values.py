@@ -51,16 +51,22 @@ def quoted(text: str) -> str:
 
 
 def attr_arguments(record: Attrs | None, text: Callable[[Any], str]) -> list[str]:
-    """The attributes of a call that differ from their defaults, as keyword arguments; sequences as lists."""
+    """The attributes of a call that differ from their defaults, as keyword arguments; sequences as lists.
+
+    Those that only Relay's calls spell out stand in `relay_attrs={...}`: operands of Relax may have their names.
+    """
     if record is None:
         return []
     found: list[str] = []
+    foreign: list[str] = []
     fields = getattr(type(record), "__dataclass_fields__", {})
     for name, value in record.items():
-        if "relax" not in fields[name].metadata.get("languages", ("relax",)):
-            continue  # Relay's spelling of what an operand or another attribute says
         default = fields[name].default
         if value is default or (type(value) is type(default) and value == default):
             continue
-        found.append(f"{name}={text(list(value) if isinstance(value, tuple) else value)}")
-    return found
+        said = text(list(value) if isinstance(value, tuple) else value)
+        if "relax" in fields[name].metadata.get("languages", ("relax",)):
+            found.append(f"{name}={said}")
+        else:
+            foreign.append(f"{quoted(name)}: {said}")
+    return [*found, f"relay_attrs={{{', '.join(foreign)}}}"] if foreign else found
