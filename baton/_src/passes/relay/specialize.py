@@ -15,10 +15,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from baton._src.ir.expr import GlobalVar
+from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import substitute
-from baton._src.ir.types import FuncType, IncompleteType, RelayRefType, TensorType, TupleType, TypeCall, TypeVar
+from baton._src.ir.types import (
+    Constructor,
+    FuncType,
+    IncompleteType,
+    RelayRefType,
+    TensorType,
+    TupleType,
+    TypeCall,
+    TypeVar,
+)
 from baton._src.passes.relay.fresh_copy import fresh_copy
 from baton._src.relay.check.infer_type import infer_expr, infer_type
 from baton._src.relay.check.show import show_type
@@ -267,8 +276,21 @@ def with_types(function: Function, mapping: dict[Any, Any], scheme: Any = None) 
     """A copy of `function` with fresh variables whose type parameters are what `mapping` says."""
     type_ = scheme if scheme is not None else function.checked_type_
     assert isinstance(type_, FuncType)
-    copy = fresh_copy(function)
+    copy = fresh_copy(function.with_fields(body=_of_its_own(function.body, mapping)))
     params = [Var(p.name_hint, substitute_types(t, mapping), span=p.span) for p, t in zip(copy.params, type_.arg_types)]
     body = substitute(copy.body, {**mapping, **dict(zip(copy.params, params))}, notes=False)
     result = substitute_types(type_.ret_type, mapping)
     return Function(params, body, result, None, copy.attrs, copy.span)
+
+
+def _of_its_own(body: Any, mapping: dict[Any, Any]) -> Any:
+    """`body` with a node of its own wherever the type is polymorphic: `Nil` mentions no variable, so that copies would
+    share it, and a node has one type."""
+
+    def rule(old: Any, new: Any) -> Any:
+        if new is not old or isinstance(old, (Var, Op, GlobalVar, Constructor)):
+            return None
+        type_ = getattr(old, "checked_type_", None)
+        return old.copy() if type_ is not None and any(leaf in mapping for leaf in leaves(type_)) else None
+
+    return rewrite(body, rule)
