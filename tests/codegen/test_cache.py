@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from baton._src.codegen.llvm import module as compiler
 from baton._src.codegen.llvm.cache import CacheOptions, ObjectCache
-from baton._src.codegen.llvm.module import CompileOptions, compile_module
+from baton._src.codegen.llvm.module import CompileOptions, Scheduler, compile_kernels, compile_module
+from baton._src.codegen.llvm.workers import Work, shared
 from baton._src.te.computation import compute, placeholder
 from baton._src.te.prim_func import create_prim_func
 from baton._src.tir.prim_func import PrimFunc
@@ -24,13 +26,13 @@ def kernel(factor: float = 2.0, name: str = "A") -> PrimFunc:
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many kernels each compilation really compiled."""
     counts: list[int] = []
-    real = compiler.compile_all
+    real = compiler.shared
 
-    def counting(texts: object, machine: object, workers: int = 0) -> object:
-        counts.append(len(texts))  # type: ignore[arg-type]
-        return real(texts, machine, workers)  # type: ignore[arg-type]
+    def counting(sizes: dict[str, int], work: Work, workers: int = 0) -> dict[str, bytes]:
+        counts.append(len(sizes))
+        return real(sizes, work, workers)
 
-    monkeypatch.setattr(compiler, "compile_all", counting)
+    monkeypatch.setattr(compiler, "shared", counting)
     return counts
 
 
@@ -40,7 +42,7 @@ def test_second_time_from_disk(tmp_path: Path, compiled: list[int]) -> None:
     first = compile_module({"f": kernel()}, HOST, options)
     assert compile_module({"f": kernel()}, HOST, options) == first
     compile_module({"f": kernel(3.0)}, HOST, options)
-    assert compiled == [1, 0, 1]
+    assert compiled == [1, 1]
 
 
 def test_equal_kernels_are_compiled_once(compiled: list[int]) -> None:
@@ -62,7 +64,7 @@ def test_damaged_entries_are_rebuilt(tmp_path: Path, compiled: list[int], damage
     entry.write_bytes(bytes(content) if damage is None else damage)
     assert compile_module({"f": kernel()}, HOST, options) == first
     assert compile_module({"f": kernel()}, HOST, options) == first
-    assert compiled == [1, 1, 0]
+    assert compiled == [1, 1]
 
 
 def test_cap(tmp_path: Path) -> None:
@@ -88,6 +90,42 @@ def test_unwritable_folder_is_no_error(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
     assert compile_module({"f": kernel()}, HOST, CompileOptions(cache=CacheOptions(blocked)))
+
+
+def test_a_hit_is_not_scheduled(tmp_path: Path) -> None:
+    """Guards keys of what is not scheduled yet: rules run once a kernel and version, and their names are kept."""
+    options, seen = CompileOptions(cache=CacheOptions(tmp_path), workers=1), []
+
+    def run(function: PrimFunc) -> tuple[PrimFunc, str]:
+        seen.append(function)
+        return function, "plain"
+
+    first = compile_kernels({"f": kernel(), "g": kernel(name="X")}, HOST, options, Scheduler(run, "1"))
+    again = compile_kernels({"f": kernel(), "g": kernel()}, HOST, options, Scheduler(run, "1"))
+    assert len(seen) == 1
+    assert first == again
+    assert again.rules == {"f": "plain", "g": "plain"}
+    compile_kernels({"f": kernel()}, HOST, options, Scheduler(run, "2"))
+    assert len(seen) == 2
+    compile_kernels({"f": kernel()}, HOST, options, Scheduler(run, "2"), as_they_stand={"f"})
+    assert len(seen) == 2
+
+
+def test_what_children_do_not_deliver_the_parent_does() -> None:
+    """Guards the queue: each task once; a child that dies leaves its work, and errors come from this process."""
+    parent = os.getpid()
+
+    def work(key: str) -> bytes:
+        if os.getpid() != parent and key == "bad":
+            os._exit(3)
+        if key == "wrong":
+            raise ValueError(key)
+        return key.encode() * 100_000
+
+    keys = {**{f"k{i}": i for i in range(40)}, "bad": 50}
+    assert shared(keys, work, 3) == {key: key.encode() * 100_000 for key in keys}
+    with pytest.raises(ValueError, match="wrong"):
+        shared({**keys, "wrong": 1}, work, 3)
 
 
 def test_workers_give_the_same(tmp_path: Path) -> None:

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.codegen.llvm.module import compile_module
+from baton._src.codegen.llvm.module import compile_kernels
+from baton._src.driver.kernel_scheduler import scheduler
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import NotApplicable, OpDef
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules.schedule import schedule
 from baton._src.lower.relax_to_vm.kernel_arguments import kernel_signature
 from baton._src.lower.relax_to_vm.lower_module import lower_module
 from baton._src.ops.catalogue import CATALOGUE
@@ -74,8 +74,8 @@ class OperatorCompiler:
 
     def _compiled(self, module: IRModule, tensors: Sequence[int]) -> Callable[..., Any]:
         program = lower_module(module)
-        functions = {v.name_hint: schedule(f, self.target) for v, f in program.kernels.items()}
-        code = compile_module({**functions, **program.entries}, self.target)
+        functions = {v.name_hint: f for v, f in program.kernels.items()} | program.entries
+        code = compile_kernels(functions, self.target, None, scheduler(self.target), program.entries).code
         signatures = {v.name_hint: kernel_signature(v.name_hint, f) for v, f in program.machine_kernels.items()}
         executable = program.builder.get(natives=program.natives, kernels=signatures, object_code=code)
         run = VirtualMachine(executable)["main"]

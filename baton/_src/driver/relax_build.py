@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from baton._src.codegen.llvm.module import CompileOptions, compile_module
+from baton._src.codegen.llvm.module import CompileOptions, compile_kernels
+from baton._src.driver.kernel_scheduler import scheduler
 from baton._src.driver.operator_compiler import attach_operators
 from baton._src.driver.optimize import optimize
 from baton._src.driver.params import bind_params
@@ -14,14 +15,12 @@ from baton._src.driver.signatures import signature_facts
 from baton._src.driver.targets import chosen_target
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.lower.relax_to_vm.kernel_arguments import kernel_signature
 from baton._src.lower.relax_to_vm.lower_module import lower_module
 from baton._src.lower.relax_to_vm.program import Program
 from baton._src.relax.nodes import Function
 from baton._src.runtime.executable import Executable
 from baton._src.support.diagnostics import fail
-from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.collector import rarely_collecting
 
 EXEC_MODES = ("compiled", "bytecode")
@@ -95,12 +94,11 @@ def emit_program(
     program: Program, target: Target, options: CompileOptions | None, stages: Stages, **parts: Any
 ) -> Executable:
     """Schedule and compile the kernels and entries of `program`, and put the executable together."""
-    functions: dict[str, PrimFunc] = {}
-    for var, function in program.kernels.items():
-        decision = decide(function, target)
-        functions[var.name_hint] = decision.func
-        stages.rules[var.name_hint] = decision.rule
-    functions.update(program.entries)
-    code = compile_module(functions, target, options) if functions else b""
+    functions = {v.name_hint: f for v, f in program.kernels.items()} | program.entries
+    code = b""
+    if functions:
+        found = compile_kernels(functions, target, options, scheduler(target), as_they_stand=program.entries)
+        code = found.code
+        stages.rules.update(found.rules)
     signatures = {v.name_hint: kernel_signature(v.name_hint, f) for v, f in program.machine_kernels.items()}
     return program.builder.get(natives=program.natives, kernels=signatures, object_code=code, **parts)

@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from baton._src.codegen.llvm.module import compile_module
+from baton._src.codegen.llvm.module import compile_kernels
+from baton._src.driver.kernel_scheduler import scheduler
 from baton._src.driver.relax_build import relax_build
 from baton._src.driver.targets import chosen_target
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules.schedule import schedule
 from baton._src.lower.relax_to_vm.kernel_arguments import kernel_signature
 from baton._src.relax.nodes import Function
 from baton._src.runtime.executable import Executable
@@ -80,8 +80,7 @@ def build(
     faults = [d for n, f in functions.items() for d in check_prim_func(f, n)]
     if faults:
         raise DiagnosticError(faults)
-    code = compile_module({n: schedule(f, found) for n, f in functions.items()}, found)
-    library = load(code)
+    library = load(compile_kernels(functions, found, None, scheduler(found)).code)
     return KernelModule(
         {n: KernelFunction(kernel_signature(n, f), library.address(n), library) for n, f in functions.items()}
     )

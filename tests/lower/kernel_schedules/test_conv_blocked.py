@@ -131,7 +131,7 @@ def test_grouped_and_symbolic_maps_go_another_way() -> None:
 def test_sums_stay_in_registers(width: int) -> None:
     """No vector goes to the stack while multiply-adds run: a spill there costs a third of the speed."""
     _, func = convolution((1, 4, width, width, 16), (4, 4, 3, 3, 16, 16), **BLOCKED, padding=1)
-    texts, _ = module_texts({"f": decide(func, HOST).func}, HOST, False, 1)
+    texts, _ = module_texts({"f": decide(func, HOST).func}, HOST)
     lines = assembly(texts["f"], Machine.of(HOST)).splitlines()
     bodies, body = [], []
     for line in lines:

@@ -1,41 +1,42 @@
-"""`compile_module`: scheduled PrimFuncs to object code.
+"""`compile_kernels`: PrimFuncs to object code.
 
-    code = compile_module({"fused_add": func, "main": entry}, Target("llvm"))
-    library = baton._src.runtime.native.load(code)
+    found = compile_kernels({"fused_add": func, "main": entry}, Target("llvm"), scheduler=..., as_they_stand={"main"})
+    library = baton._src.runtime.native.load(found.code)
 
-Each function becomes an LLVM module of its own, named by the hash of its text: equal kernels are compiled once, and
-one that was compiled before (by any process on this machine) comes from the cache. Calls between the functions
-(`tir.Call("void", GlobalVar("fused_add"), ...)`) may go in any order but not in circles. Pointer arguments of a
-function with the attribute `tir.noalias` must not overlap unless all of them are only read.
+Each function becomes an LLVM module of its own, named by the hash of what it computes *before* it is scheduled: equal
+kernels are scheduled and compiled once, and one that was compiled before (by any process on this machine) comes from
+the cache without being looked at again. Calls between the functions (`tir.Call("void", GlobalVar("fused_add"), ...)`)
+may go in any order but not in circles. Pointer arguments of a function with the attribute `tir.noalias` must not
+overlap unless all of them are only read.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import json
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 import llvmlite
 
 from baton._src.codegen.llvm.cache import CacheOptions, ObjectCache
-from baton._src.codegen.llvm.jit import Machine
+from baton._src.codegen.llvm.jit import Machine, compile_text, target_machine
 from baton._src.codegen.llvm.kernel import KERNEL, kernel_text
-from baton._src.codegen.llvm.workers import compile_all, shared
+from baton._src.codegen.llvm.workers import shared
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order
 from baton._src.passes.tir.lower_prim_func import lower_prim_func
 from baton._src.runtime.object_bundle import ObjectBundle
 from baton._src.support.diagnostics import fail
+from baton._src.support.source_fingerprint import source_fingerprint
 from baton._src.tir import expr as tir
-from baton._src.tir import stmt as st
+from baton._src.tir.kernel_digest import kernel_digest
 from baton._src.tir.prim_func import PrimFunc
 
-FORMAT = "1"
-"""Changes when the same text would be compiled differently (options, attributes)."""
-
-SHARE_ABOVE = 150
-"""Stores to lower, all kernels together, that are worth a second process."""
+SOURCES = ("support", "values", "ir", "transform", "tir", "passes/tir", "codegen")
+"""What decides the code of a kernel that is scheduled already: part of every key."""
 
 
 @dataclass(frozen=True)
@@ -48,65 +49,157 @@ class CompileOptions:
     cache: CacheOptions = field(default_factory=CacheOptions.from_environment)
 
 
+@dataclass(frozen=True)
+class Scheduler:
+    """`run(kernel)` gives the scheduled kernel and the name of the rule that made it.
+
+    `version` stands for everything but the kernel and the target that decides the outcome: the rules' source, settings.
+    """
+
+    run: Callable[[PrimFunc], tuple[PrimFunc, str]]
+    version: str
+
+
+@dataclass(frozen=True)
+class CompiledKernels:
+    """Object code for `runtime.native.load`, and by symbol the rule that scheduled it."""
+
+    code: bytes
+    rules: dict[str, str]
+
+
 def compile_module(functions: Mapping[str, PrimFunc], target: Target, options: CompileOptions | None = None) -> bytes:
-    """Object code of `functions` by symbol, for `runtime.native.load`."""
+    """Object code of `functions` by symbol, which are compiled as they stand."""
+    return compile_kernels(functions, target, options).code
+
+
+def compile_kernels(
+    functions: Mapping[str, PrimFunc],
+    target: Target,
+    options: CompileOptions | None = None,
+    scheduler: Scheduler | None = None,
+    as_they_stand: Collection[str] = (),
+) -> CompiledKernels:
+    """Schedule (all but `as_they_stand`) and compile `functions`, given by symbol."""
     chosen = options or CompileOptions()
     machine = Machine.of(target, chosen.level)
-    texts, imports = module_texts(functions, target, chosen.checked, chosen.workers)
-    keys = {symbol: _key(text, machine) for symbol, text in texts.items()}
+    jobs = _Jobs(functions, target, machine, chosen.checked, scheduler, as_they_stand)
     cache = ObjectCache(chosen.cache)
-    objects: dict[str, bytes] = {}
-    missing: dict[str, str] = {}
-    for symbol, key in keys.items():
-        if key in objects or key in missing:
-            continue
-        found = cache.get(key)
-        if found is None:
-            missing[key] = texts[symbol]
-        else:
-            objects[key] = found
-    for key, content in compile_all(missing, machine, chosen.workers).items():
-        objects[key] = content
-        cache.put(key, content)
-    ordered = sorted(set(keys.values()))
+    parts: dict[str, bytes] = {}
+    for key in jobs.symbols:
+        found = cache.get(key) if key in jobs.lasting else None
+        if found is not None:
+            parts[key] = found
+    missing = {key: jobs.sizes[key] for key in jobs.symbols if key not in parts}
+    if missing:
+        target_machine(machine)  # before any fork
+        for key, part in shared(missing, jobs.compile, chosen.workers).items():
+            parts[key] = part
+            if key in jobs.lasting:
+                cache.put(key, part)
+    return _linked(jobs, parts, machine)
+
+
+def _linked(jobs: _Jobs, parts: Mapping[str, bytes], machine: Machine) -> CompiledKernels:
+    """The parts as one bundle, in an order that depends on nothing but their contents."""
+    ordered = sorted(parts)
+    facts = {key: json.loads(parts[key][: parts[key].index(b"\n")]) for key in ordered}
+    imports = dict.fromkeys(name for key in ordered for name in facts[key]["imports"])
     bundle = ObjectBundle(
         machine.triple,
         _required(machine),
-        {symbol: linker_name(texts[symbol]) for symbol in functions},
-        imports,
-        tuple(objects[key] for key in ordered),
+        dict(jobs.names),
+        tuple(imports),
+        tuple(parts[key][parts[key].index(b"\n") + 1 :] for key in ordered),
     )
-    return bundle.to_bytes()
+    rules = {symbol: facts[key]["rule"] for symbol, key in jobs.keys.items()}
+    return CompiledKernels(bundle.to_bytes(), {s: rule for s, rule in rules.items() if rule})
+
+
+class _Jobs:
+    """What there is to compile: by key one function of all that are equal."""
+
+    def __init__(
+        self,
+        functions: Mapping[str, PrimFunc],
+        target: Target,
+        machine: Machine,
+        checked: bool,
+        scheduler: Scheduler | None,
+        as_they_stand: Collection[str],
+    ) -> None:
+        self.functions = functions
+        self.target = target
+        self.machine = machine
+        self.checked = checked
+        self.scheduler = scheduler
+        self.as_they_stand = as_they_stand
+        self.keys: dict[str, str] = {}
+        self.names: dict[str, str] = {}
+        """By symbol the name inside the objects."""
+        self.symbols: dict[str, str] = {}
+        self.sizes: dict[str, int] = {}
+        self.lasting: set[str] = set()
+        """Keys that mean the same in every process."""
+        common = (llvmlite.__version__, repr(machine), target_text(target), str(checked), source_fingerprint(*SOURCES))
+        calls = {symbol: _calls(function) for symbol, function in functions.items()}
+        for symbol in _callees_first(calls):
+            self._add(symbol, calls[symbol], common)
+        self.names = {symbol: self.names[symbol] for symbol in functions}
+
+    def _add(self, symbol: str, callees: list[str], common: tuple[str, ...]) -> None:
+        digest = kernel_digest(self.functions[symbol], names=self.checked)
+        scheduled = self._scheduler(symbol)
+        parts = [*common, scheduled.version if scheduled else "", symbol if self.checked else ""]
+        parts += [f"{callee}={self.names[callee]}" for callee in callees if callee in self.names]
+        parts.append(f"opaque {symbol}" if digest is None else digest.name)
+        key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+        self.keys[symbol] = key
+        self.names[symbol] = f"k_{key[:24]}"
+        self.symbols.setdefault(key, symbol)
+        self.sizes[key] = 0 if digest is None else digest.size
+        if digest is not None:
+            self.lasting.add(key)
+
+    def _scheduler(self, symbol: str) -> Scheduler | None:
+        return None if symbol in self.as_they_stand else self.scheduler
+
+    def compile(self, key: str) -> bytes:
+        """A line of JSON (what the code imports, the rule that scheduled it), then the object."""
+        symbol = self.symbols[key]
+        text, imports, rule = self.text(symbol)
+        facts = {"imports": imports, "rule": rule}
+        return json.dumps(facts, separators=(",", ":")).encode() + b"\n" + compile_text(text, self.machine)
+
+    def text(self, symbol: str) -> tuple[str, tuple[str, ...], str]:
+        """LLVM IR of a function under its name, what it imports, its rule."""
+        function, rule = self.functions[symbol], ""
+        scheduler = self._scheduler(symbol)
+        if scheduler is not None:
+            function, rule = scheduler.run(function)
+        lowered = lower_prim_func(function, self.target)
+        target = self.target
+        kernel = kernel_text(symbol, lowered, self.names, target.features, target.vector_bits, self.checked)
+        return kernel.text.replace(f"@{KERNEL}(", f"@{self.names[symbol]}(", 1), kernel.imports, rule
 
 
 def module_texts(
-    functions: Mapping[str, PrimFunc], target: Target, checked: bool = False, workers: int = 0
+    functions: Mapping[str, PrimFunc], target: Target, checked: bool = False
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """LLVM IR by symbol, each kernel under its linker name, and what has to be imported."""
-    order = _callees_first(functions)
-    names: dict[str, str] = {}
-    texts: dict[str, str] = {}
-    imports: dict[str, None] = {}
-
-    def write(symbol: str) -> bytes:
-        lowered = lower_prim_func(functions[symbol], target)
-        kernel = kernel_text(symbol, lowered, names, target.features, target.vector_bits, checked)
-        return "\0".join((kernel.text, *kernel.imports)).encode()
-
-    leaves = {symbol: _size(functions[symbol]) for symbol in order if not _calls(functions[symbol])}
-    written = shared(leaves, write, SHARE_ABOVE, workers)
-    for symbol in order:
-        text, *needed = (written.get(symbol) or write(symbol)).decode().split("\0")
-        name = linker_name(text)
-        names[symbol] = name
-        texts[symbol] = text.replace(f"@{KERNEL}(", f"@{name}(", 1)
-        imports.update(dict.fromkeys(needed))
-    return texts, tuple(imports)
+    """LLVM IR by symbol, each kernel under its name inside the objects, and what has to be imported."""
+    jobs = _Jobs(functions, target, Machine.of(target), checked, None, ())
+    found = {symbol: jobs.text(symbol) for symbol in functions}
+    imports = dict.fromkeys(name for _, needed, _ in found.values() for name in needed)
+    return {symbol: text for symbol, (text, _, _) in found.items()}, tuple(imports)
 
 
-def _size(func: PrimFunc) -> int:
-    """Roughly how much there is to write: statements that store, and vectors of them."""
-    return sum(isinstance(n, st.BufferStore) for n in post_order(func.body))
+def target_text(target: Target) -> str:
+    """Everything that schedules and code generation may ask a target for."""
+    cpu = target.cpu
+    facts: list[Any] = [
+        sorted(v) if isinstance(v, frozenset) else v for v in (getattr(cpu, f.name) for f in fields(cpu))
+    ]
+    return repr((str(target), target.num_cores, facts))
 
 
 def _calls(func: PrimFunc) -> list[str]:
@@ -114,30 +207,16 @@ def _calls(func: PrimFunc) -> list[str]:
     return [n.op.name_hint for n in post_order(func.body) if isinstance(n, tir.Call) and isinstance(n.op, GlobalVar)]
 
 
-def linker_name(text: str) -> str:
-    """The name of the kernel in `text`: the hash of the text with the name left out, or the name it already has."""
-    start = text.find("define void @k_")
-    if start >= 0:
-        return text[start + len("define void @") :].partition("(")[0]
-    return "k_" + hashlib.sha256(text.encode()).hexdigest()[:24]
-
-
-def _key(text: str, machine: Machine) -> str:
-    parts = (FORMAT, llvmlite.__version__, machine.triple, machine.cpu, machine.features, str(machine.level), text)
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
 def _required(machine: Machine) -> tuple[str, ...]:
     """The instruction sets that the code may use, as far as a loader can tell."""
     return tuple(sorted(f[1:] for f in machine.features.split(",") if f.startswith("+") and f != "+64bit"))
 
 
-def _callees_first(functions: Mapping[str, PrimFunc]) -> list[str]:
+def _callees_first(calls: Mapping[str, list[str]]) -> list[str]:
     """Symbols such that every function comes after those it calls."""
-    calls = {symbol: [c for c in _calls(func) if c in functions] for symbol, func in functions.items()}
     order: list[str] = []
     state: dict[str, int] = {}
-    for root in functions:
+    for root in calls:
         stack = [root]
         while stack:
             symbol = stack[-1]
@@ -146,7 +225,7 @@ def _callees_first(functions: Mapping[str, PrimFunc]) -> list[str]:
                 for callee in calls[symbol]:
                     if state.get(callee) == 1:
                         raise fail("codegen-recursion", f"the kernels {symbol} and {callee} call each other")
-                    if callee not in state:
+                    if callee in calls and callee not in state:
                         stack.append(callee)
             else:
                 stack.pop()

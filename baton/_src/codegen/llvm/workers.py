@@ -1,46 +1,58 @@
 """Share work on many kernels between forked processes: Python and LLVM both do one thing at a time in one process.
 
-Forking is worth it only for big jobs, and is done where it is safe: on systems that fork, with LLVM's lock held
-meanwhile (so that no child inherits it taken by a thread it does not have). Whatever a child does not deliver, the
-parent does itself, errors included.
+This process begins alone; what has taken `PATIENCE` and is not done is worth sharing. Then every core gets a child, and
+all of them, this process too, take the next task from one queue, so that nobody waits for the slowest share. Queue and
+results are files in memory: reading a file that several processes share moves the position for all of them at once, and
+nobody has to listen while it works.
+
+Forking is done where it is safe: on Linux, with LLVM's lock held meanwhile (so that no child inherits it taken by a
+thread it does not have). Whatever a child does not deliver, the parent does itself, errors included.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import selectors
 import struct
 import sys
+import time
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from llvmlite.binding import ffi
 
-from baton._src.codegen.llvm.jit import Machine, compile_text, target_machine
+from baton._src.support.progress import report
 
-FORK_ABOVE = 300_000
-"""Characters of IR: below, one process is done before others would have started."""
+Work = Callable[[str], bytes]
+
+PATIENCE = 0.03
+"""Seconds of work that this process does before it asks for help; forking costs a few milliseconds."""
+TASK = "compiling kernels"
+SILENCE = 300.0
+"""Seconds after which a child that does not end is given up."""
+_TASK = struct.Struct("<I")
 _HEADER = struct.Struct("<II")
 
 
-def compile_all(texts: Mapping[str, str], machine: Machine, workers: int = 0) -> dict[str, bytes]:
-    """Object code by key."""
-    target_machine(machine)
-    sizes = {key: len(text) for key, text in texts.items()}
-    return shared(sizes, lambda key: compile_text(texts[key], machine), FORK_ABOVE, workers)
-
-
-def shared(
-    sizes: Mapping[str, int], work: Callable[[str], bytes], worthwhile: int, workers: int = 0
-) -> dict[str, bytes]:
-    """`work(key)` for every key of `sizes` (how much each is), in several processes if all together is `worthwhile`."""
-    count = min(workers or _cores(), len(sizes))
+def shared(sizes: Mapping[str, int], work: Work, workers: int = 0) -> dict[str, bytes]:
+    """`work(key)` for every key of `sizes`, largest first. `workers` 0: as many processes as are useful."""
+    tasks = sorted(sizes, key=lambda k: -sizes[k])
+    count = min(workers or _cores(), len(tasks))
     found: dict[str, bytes] = {}
-    if count > 1 and (sum(sizes.values()) > worthwhile or workers > 1) and _can_fork():
-        found = _in_children(sizes, work, count)
-    for key in sizes:
+    start = time.perf_counter()
+    may_share = count > 1 and _can_fork()
+    for done, key in enumerate(tasks):
+        if may_share and (workers > 1 or time.perf_counter() - start > PATIENCE) and len(tasks) - done > 1:
+            found.update(_in_children(tasks[done:], work, min(count, len(tasks) - done)))
+            break
+        report(TASK, done, len(tasks))
+        found[key] = work(key)
+    for key in tasks:
         if key not in found:
             found[key] = work(key)
+    report(TASK, len(tasks), len(tasks))
     return found
 
 
@@ -51,29 +63,46 @@ def _cores() -> int:
 
 
 def _can_fork() -> bool:
-    return hasattr(os, "fork") and sys.platform.startswith("linux")
+    return sys.platform.startswith("linux") and hasattr(os, "fork") and hasattr(os, "memfd_create")
 
 
-def _in_children(sizes: Mapping[str, int], work: Callable[[str], bytes], count: int) -> dict[str, bytes]:
-    """Shares of about equal size, the first for this process."""
-    shares: list[list[str]] = [[] for _ in range(count)]
-    loads = [0] * count
-    for key in sorted(sizes, key=lambda k: -sizes[k]):
-        smallest = loads.index(min(loads))
-        shares[smallest].append(key)
-        loads[smallest] += sizes[key]
-    children = [_start_child(share, work) for share in shares[1:]]
+@dataclass(frozen=True, slots=True)
+class _Child:
+    pid: int
+    ended: int
+    """Reads nothing until the child is gone."""
+    results: int
+
+
+def _in_children(tasks: list[str], work: Work, count: int) -> dict[str, bytes]:
+    """`count` processes, this one included, take tasks from one queue."""
+    queue = os.memfd_create("baton-tasks")
     found: dict[str, bytes] = {}
     try:
-        found.update((key, work(key)) for key in shares[0])
+        _write(queue, b"".join(_TASK.pack(n) for n in range(len(tasks))))
+        os.lseek(queue, 0, os.SEEK_SET)
+        children = [_start_child(tasks, work, queue) for _ in range(count - 1)]
+        try:
+            while (number := _next(queue)) is not None:
+                report(TASK, number, len(tasks))
+                found[tasks[number]] = work(tasks[number])
+        finally:
+            for child in children:
+                _wait(child)
+                found.update(_results(child, tasks))
     finally:
-        for pid, reader, share in children:
-            found.update(_receive(pid, reader, share))
+        os.close(queue)
     return found
 
 
-def _start_child(share: list[str], work: Callable[[str], bytes]) -> tuple[int, int, list[str]]:
-    reader, writer = os.pipe()
+def _next(queue: int) -> int | None:
+    record = os.read(queue, _TASK.size)
+    return None if len(record) < _TASK.size else int(_TASK.unpack(record)[0])
+
+
+def _start_child(tasks: list[str], work: Work, queue: int) -> _Child:
+    ended, alive = os.pipe()
+    results = os.memfd_create("baton-results")
     sys.stdout.flush()
     sys.stderr.flush()
     with ffi.lib._lock, warnings.catch_warnings():
@@ -81,46 +110,43 @@ def _start_child(share: list[str], work: Callable[[str], bytes]) -> tuple[int, i
         warnings.simplefilter("ignore", DeprecationWarning)
         pid = os.fork()
     if pid:
-        os.close(writer)
-        return pid, reader, share
+        os.close(alive)
+        return _Child(pid, ended, results)
     status = 1
     try:
-        os.close(reader)
-        for place, key in enumerate(share):
-            result = work(key)
-            _send(writer, _HEADER.pack(place, len(result)) + result)
+        gc.disable()  # a collection would write to, and so copy, every page with objects
+        while (number := _next(queue)) is not None:
+            result = work(tasks[number])
+            _write(results, _HEADER.pack(number, len(result)) + result)
         status = 0
     finally:
         os._exit(status)
 
 
-def _send(writer: int, data: bytes) -> None:
+def _write(file: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
-        view = view[os.write(writer, view) :]
+        view = view[os.write(file, view) :]
 
 
-def _receive(pid: int, reader: int, share: list[str]) -> dict[str, bytes]:
-    """What the child delivers until it closes its end; a silent child is given up after a while."""
-    buffer = bytearray()
+def _wait(child: _Child) -> None:
+    """Until the child has ended; one that hangs is killed."""
     with selectors.DefaultSelector() as ready:
-        ready.register(reader, selectors.EVENT_READ)
-        while ready.select(timeout=120):
-            part = os.read(reader, 1 << 20)
-            if not part:
-                break
-            buffer += part
-        else:
-            os.kill(pid, 9)
-    os.close(reader)
-    os.waitpid(pid, 0)
+        ready.register(child.ended, selectors.EVENT_READ)
+        if not ready.select(timeout=SILENCE):
+            os.kill(child.pid, 9)
+    os.close(child.ended)
+    os.waitpid(child.pid, 0)
+
+
+def _results(child: _Child, tasks: list[str]) -> dict[str, bytes]:
+    """What the child delivered as a whole."""
     found: dict[str, bytes] = {}
-    position = 0
-    while position + _HEADER.size <= len(buffer):
-        place, length = _HEADER.unpack_from(buffer, position)
-        position += _HEADER.size
-        if position + length > len(buffer):
-            break
-        found[share[place]] = bytes(buffer[position : position + length])
-        position += length
+    with os.fdopen(child.results, "rb") as file:
+        file.seek(0)
+        while len(header := file.read(_HEADER.size)) == _HEADER.size:
+            number, length = _HEADER.unpack(header)
+            content = file.read(length)
+            if len(content) == length:
+                found[tasks[number]] = content
     return found
