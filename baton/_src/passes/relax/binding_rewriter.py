@@ -55,6 +55,8 @@ class BindingRewriter:
         self.visits_emitted = False
         """Whether bindings that `emit` and `normalized` make go through `visit_binding` in turn."""
         self._made: list[Binding] = []
+        self._homes: dict[DataflowVar, BindingBlock | None] = {}
+        """The block of each DataflowVar bound so far."""
         self._normalizer = _Emitting(self)
 
     # ------------------------------------------------------------------------------------------- to be overridden
@@ -104,6 +106,12 @@ class BindingRewriter:
         self._made.append(binding)
         if isinstance(binding, (VarBinding, MatchCast)) and binding.var is not None:
             self.values[binding.var] = binding.value
+            if isinstance(binding.var, DataflowVar):
+                self._homes[binding.var] = self.block
+
+    def is_visible(self, var: Any) -> bool:
+        """Whether the present binding may use `var`, found through `resolved`: a DataflowVar ends with its block."""
+        return not isinstance(var, DataflowVar) or self._homes.get(var) is self.block
 
     def replace(self, var: Var, expr: Any) -> None:
         """Let every later use of `var` mean `expr`, which must be a leaf."""

@@ -123,10 +123,15 @@ class _Canonicalizer(BindingRewriter):
         if isinstance(value, TupleGetItem):
             whole = self.resolved(value.tuple_value)
             if isinstance(whole, Tuple) and value.index < len(whole.fields):
-                return whole.fields[value.index]
+                field = whole.fields[value.index]
+                return field if self._names_the_same(field) else value
         elif isinstance(value, Tuple) and value.fields:
             return self._whole_tuple(value)
         return value
+
+    def _names_the_same(self, field: Any) -> bool:
+        """Whether a field of a tuple in sight means here what it meant there (constants are made anew each time)."""
+        return not self.written if isinstance(field, Constant) else self.is_visible(field)
 
     def _whole_tuple(self, value: Tuple) -> Any:
         """The tuple that `value` takes apart and puts together again, or `value`."""
@@ -134,6 +139,8 @@ class _Canonicalizer(BindingRewriter):
         if not all(isinstance(p, TupleGetItem) and p.index == n for n, p in enumerate(parts)):
             return value
         whole = parts[0].tuple_value
+        if not self.is_visible(whole):
+            return value
         info = whole.struct_info_
         complete = isinstance(info, TupleStructInfo) and len(info.fields) == len(parts)
         return whole if complete and all(p.tuple_value is whole for p in parts) else value

@@ -123,7 +123,7 @@ class _Legalizer(BindingRewriter):
         if not isinstance(info, TupleInfo):
             return []
         value = self.resolved(arg)
-        if isinstance(value, Tuple):
+        if isinstance(value, Tuple) and all(self.is_visible(part) for part in value.fields):
             return [t for part in value.fields for t in self.tensors(part)]
         count = len(arg.struct_info.fields) if isinstance(arg.struct_info, TupleStructInfo) else 0
         return [t for i in range(count) for t in self.tensors(self.emit(TupleGetItem(arg, i)))]

@@ -5,8 +5,8 @@
     lv = R.reshape(x, R.shape([2, 6]))
 
 A kernel reshapes if it has one input, one output and each output element is the input element of the same row-major
-position (`has_reshape_pattern`). Only inside dataflow blocks, and only for values used in their block: a result that
-leaves it would share memory with another value.
+position (`has_reshape_pattern`). Only inside dataflow blocks, and only for values that stay in their block: a result
+that leaves it, by itself, in a tuple or as what a function gave back, would share memory with another value.
 """
 
 from __future__ import annotations
@@ -14,13 +14,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from baton._src.analysis.liveness import alias_sets
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ops.builders import Maker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.shared.kernel_stages import kernel_stages
-from baton._src.relax.nodes import Call, DataflowVar, Function, ShapeExpr, Tuple, VarBinding
+from baton._src.relax.nodes import (
+    BindingBlock,
+    Call,
+    DataflowBlock,
+    DataflowVar,
+    Function,
+    ShapeExpr,
+    Tuple,
+    VarBinding,
+)
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.tir.arith.analyzer import Analyzer
@@ -46,9 +56,17 @@ class _Rewriter(BindingRewriter):
         super().__init__(module)
         self.call_tir = special_op("call_tir")
         self.known: dict[Any, bool] = {}
+        self.leaving: set[Any] = set()
+        """Variables of the block at work whose memory is seen after it."""
+
+    def enter_block(self, block: BindingBlock) -> None:
+        if isinstance(block, DataflowBlock):
+            owners = alias_sets(list(block.bindings))
+            outputs = [b.var for b in block.bindings if not isinstance(b.var, DataflowVar)]
+            self.leaving = {owner for output in outputs for owner in owners[output]}
 
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
-        if not self.in_dataflow or not isinstance(binding.var, DataflowVar):
+        if not self.in_dataflow or binding.var in self.leaving:
             return value
         if not isinstance(value, Call) or value.op is not self.call_tir or not isinstance(value.args[1], Tuple):
             return value
