@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from baton._src.ir.module import IRModule
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relay.dead_code_elimination import DeadCodeElimination
+from baton._src.passes.relay.defunctionalization import Defunctionalize
 from baton._src.passes.relay.defuse_ops import DefuseOps
 from baton._src.passes.relay.eliminate_common_subexpr import EliminateCommonSubexpr
 from baton._src.passes.relay.eta_expand import EtaExpand
@@ -26,6 +27,7 @@ from baton._src.passes.relay.pipeline import optimize
 from baton._src.passes.relay.simplify_expr import SimplifyExpr
 from baton._src.passes.relay.to_a_normal_form import ToANormalForm
 from baton._src.passes.relay.to_basic_block_normal_form import ToBasicBlockNormalForm
+from baton._src.passes.relay.to_cps import ToCPS
 from baton._src.passes.relay.to_graph_normal_form import ToGraphNormalForm
 from baton._src.relay.analysis import free_vars, well_formed
 from baton._src.relay.check.infer_type import infer_type
@@ -52,6 +54,8 @@ PASSES = (
     SimplifyExpr(),
     FuseOps(fuse_opt_level=1),
     DefuseOps(),
+    ToCPS(),
+    Defunctionalize(),
 )
 COMMON = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 

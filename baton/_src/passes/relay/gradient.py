@@ -2,9 +2,11 @@
 
     gradient(fn (%x) { %x * %x })  is  fn (%x) { (%x * %x, (%x + %x,)) }   up to the form of the sums
 
-Reverse mode over the dataflow graph: gradients flow from the result to the parameters, summed where a value has several
-users; each operator gives its own rule (`OpDef.gradient`). Lets are made graph edges first, called globals are inlined.
-An operator without a rule, or control flow, is an error (`relay-gradient`).
+A dataflow program is differentiated in reverse mode over its graph: gradients flow from the result to the parameters,
+summed where a value has several users; each operator gives its own rule (`OpDef.gradient`). Lets are made graph edges
+first, called globals are inlined. Everything else (ifs, matches, closures, references, recursion) is differentiated by
+dual numbers (`higher_order_gradient`), unless `mode="first_order"` asks for a dataflow result or an error
+(`relay-gradient`).
 """
 
 from __future__ import annotations
@@ -17,23 +19,33 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import NotApplicable
 from baton._src.ir.types import TensorType, TupleType
 from baton._src.passes.relay.building import Build
+from baton._src.passes.relay.higher_order_gradient import FLAT, higher_order_gradient
 from baton._src.passes.relay.inlining import inline_call
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.passes.relay.to_graph_normal_form import ToGraphNormalForm
+from baton._src.relay.analysis import is_dataflow
 from baton._src.relay.check.infer_type import infer_type
-from baton._src.relay.expressions import rewrite, walk
-from baton._src.relay.nodes import Call, Constant, Function, Tuple, TupleGetItem, Var
+from baton._src.relay.expressions import global_vars, parts, rewrite, walk
+from baton._src.relay.nodes import Call, Constant, Function, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 
+MODES = ("first_order", "higher_order")
+
 
 def gradient(function: Any, mod: IRModule | None = None, mode: str = "higher_order") -> Function:
-    """`fn (params) { (value, (gradient of each parameter, ...)) }`. `mode` is `first_order` or `higher_order`."""
-    if mode not in ("first_order", "higher_order"):
+    """`fn (params) { (value, (gradient of each parameter, ...)) }`. `mode` is `first_order` or `higher_order`.
+
+    Where a program that is no dataflow calls functions of `mod`, their differentiated twins `@name_ad` are added to
+    `mod` in place, as in TVM.
+    """
+    if mode not in MODES:
         raise fail("api", f"gradient mode {mode!r}", help='modes are "first_order" and "higher_order"')
     module = mod if mod is not None else IRModule()
     if isinstance(function, GlobalVar):
         function = module[function]
+    if mode == "higher_order" and not _is_plain(function, module):
+        return higher_order_gradient(function, module)
     name = GlobalVar("gradient_of")
     whole = infer_type(module.with_functions({**module.functions, name: _inlined(function, module)}))
     graph = ToGraphNormalForm()(whole)[name]
@@ -48,6 +60,25 @@ class FirstOrderGradient(RelayFunctionPass):
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
         return gradient(function, module, "first_order")
+
+
+def _is_plain(function: Function, module: IRModule) -> bool:
+    """Whether inlining makes `function` a graph of operators."""
+    if not is_dataflow(function, module):
+        return False
+    work, seen = [function], {""}
+    while work:
+        root = work.pop()
+        called = {n.op for n in walk(root) if isinstance(n, Call)}
+        for node in walk(root.body):
+            if isinstance(node, (RefCreate, RefRead, RefWrite)):
+                return False
+            if any(isinstance(p, (Function, GlobalVar, Op)) and p not in called for p in parts(node)):
+                return False
+        names = {v.name_hint: v for v in global_vars(root)}
+        work += [module[v] for name, v in names.items() if name not in seen]
+        seen |= set(names)
+    return True
 
 
 def _inlined(function: Function, module: IRModule) -> Function:
@@ -132,10 +163,13 @@ class _Reverse:
                 self._spread_call(node, grad)
             case _:
                 message = f"a {type(node).__name__} cannot be differentiated"
-                raise fail("relay-gradient", message, span=node.span, help="gradients are of dataflow programs")
+                help = 'first-order gradients are of dataflow programs; mode="higher_order" differentiates all'
+                raise fail("relay-gradient", message, span=node.span, help=help)
 
     def _spread_call(self, node: Call, grad: Any) -> None:
         rule = node.op.definition.gradient
+        if node.op.definition.name in FLAT:
+            return
         if isinstance(rule, NotApplicable):
             raise fail("relay-gradient", f"{node.op.name} has no gradient: {rule.why}", span=node.span)
         self._build.describe(node, grad, *node.args)

@@ -1,0 +1,60 @@
+"""Defunctionalization: closures as data keep the meaning, and nothing higher-order is left."""
+
+from __future__ import annotations
+
+import pytest
+
+from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.module import IRModule
+from baton._src.ir.types import Constructor
+from baton._src.passes.relay.defunctionalization import Defunctionalize, defunctionalization
+from baton._src.passes.relay.infer_type import InferType
+from baton._src.relay.expressions import walk
+from baton._src.relay.nodes import Call, Function
+from tests.passes.relay.test_to_cps import HIGHER_ORDER, value
+from tests.relay.programs import error_of, read, read_module
+
+
+def is_first_order(module: IRModule) -> bool:
+    """No closure, and only names are called."""
+    nodes = [n for f in module.functions.values() if not f.type_params for n in walk(f.body)]
+    called = (n.op for n in nodes if isinstance(n, Call))
+    return not any(isinstance(n, Function) for n in nodes) and all(
+        isinstance(op, (Op, GlobalVar, Constructor)) for op in called
+    )
+
+
+@pytest.mark.rule("RELAY-PASS-28")
+@pytest.mark.parametrize("flag", [True, False])
+def test_the_whole_language(flag: bool) -> None:
+    before = read_module(HIGHER_ORDER)
+    after = Defunctionalize()(before)
+    assert value(before, 1.5, flag) == value(after, 1.5, flag)
+    assert is_first_order(after)
+
+
+def test_one_function_into_a_module() -> None:
+    module = read_module("def @twice[A](%f: fn(A) -> A, %x: A) -> A { %f(%f(%x)) }")
+    function = read("fn(%x: int32) { @twice(fn(%y: int32) { %y * %x }, @twice(fn(%y: int32) { %y + 1 }, %x)) }", module)
+    made = defunctionalization(function, module)
+    whole = InferType()(module.with_functions({**module.functions, GlobalVar("main"): made}))
+    assert value(whole, 3) == 45
+    assert is_first_order(whole)
+
+
+def test_constructors_and_operators_as_values() -> None:
+    text = """
+type Box { Full(float32) }
+def @apply[A, B](%f: fn(A) -> B, %x: A) -> B { %f(%x) }
+def @main(%x: float32) { (@apply(Full, %x), @apply(exp, %x), @apply(@half, %x)) }
+def @half(%x: float32) -> float32 { %x / 2f }
+"""
+    before = read_module(text)
+    after = Defunctionalize()(before)
+    assert value(before, 2.0) == value(after, 2.0)
+    assert is_first_order(after)
+
+
+def test_a_higher_order_interface_stays_higher_order() -> None:
+    function = read("fn(%f: fn(float32) -> float32) { %f(1f) }")
+    assert error_of(lambda: defunctionalization(function)).code == "relay-defunctionalize"
