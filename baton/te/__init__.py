@@ -14,7 +14,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("te.prim_func", "create_prim_func"),
         **names("te.schedule", "create_schedule thread_axis Schedule Stage"),
         **names("tir.operators", "const"),
-        **names("driver.tvm_names.limits", "max_value min_value infinity"),
+        **names("tir.scalar_functions", "max_value min_value infinity"),
         **names(
             "tir.scalar_functions",
             "exp log log2 log10 log1p sqrt rsqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh",

@@ -43,7 +43,7 @@ __getattr__, __dir__, __all__ = attach(
         ),
         **names("tir.scalar_functions", "reinterpret address_of isnullptr large_uint_imm call_extern call_packed"),
         **names("tir.scalar_functions", "call_intrin call_pure_extern"),
-        **names("driver.tvm_names.limits", "max_value min_value infinity"),
+        **names("tir.scalar_functions", "max_value min_value infinity"),
         **names("te.reduction", "comm_reducer sum"),
         **names("tir.schedule.schedule", "Schedule"),
         **submodules("baton.tir", "analysis buffer expr function op schedule stmt stmt_functor transform"),

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from baton._src.ir.expr import Op, PrimExpr
 from baton._src.support.diagnostics import fail
 from baton._src.tir import operators
@@ -408,7 +410,7 @@ def min_value(dtype: object) -> PrimExpr:
     """The smallest value of a dtype (of floats the most negative finite one)."""
     kind = DataType(dtype)
     if kind.is_float:
-        return operators.const(-_largest_float(kind), kind)
+        return operators.const(-kind.largest_float, kind)
     return operators.const(-(1 << (kind.bits - 1)) if kind.kind == "int" else 0, kind)
 
 
@@ -416,22 +418,8 @@ def max_value(dtype: object) -> PrimExpr:
     """The largest value of a dtype (of floats the largest finite one)."""
     kind = DataType(dtype)
     if kind.is_float:
-        return operators.const(_largest_float(kind), kind)
+        return operators.const(kind.largest_float, kind)
     return operators.const((1 << (kind.bits - (kind.kind == "int"))) - 1, kind)
-
-
-_LARGEST = {
-    "float64": 1.7976931348623157e308,
-    "float32": 3.4028234663852886e38,
-    "float16": 65504.0,
-    "bfloat16": 3.3895313892515355e38,
-    "float8_e4m3fn": 448.0,
-    "float8_e5m2": 57344.0,
-}
-
-
-def _largest_float(dtype: DataType) -> float:
-    return _LARGEST[str(dtype.element)]
 
 
 def infinity(dtype: object) -> PrimExpr:
@@ -452,7 +440,7 @@ def highest(dtype: object) -> PrimExpr:
 
 
 def _has_infinity(dtype: DataType) -> bool:
-    return dtype.is_float and dtype.element != "float8_e4m3fn"
+    return dtype.is_float and bool(np.isinf(np.array(np.inf).astype(dtype.numpy)))
 
 
 def void_call(op: Any, args: Any) -> PrimExpr:

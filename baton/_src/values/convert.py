@@ -18,7 +18,7 @@ import numpy as np
 
 from baton._src.support.diagnostics import fail
 from baton._src.values import ffi
-from baton._src.values.dtype import DataType
+from baton._src.values.dtype import EXTENDED
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import AnyArray, NDArray
 
@@ -53,11 +53,11 @@ def contiguous(array: AnyArray) -> AnyArray:
 
 
 def is_extended(dtype: np.dtype[Any]) -> bool:
-    """Whether it is one of ml_dtypes' element types (bfloat16, float8)."""
+    """Whether it is one of ml_dtypes' element types (bfloat16, float8, int4, ...)."""
     return dtype in _EXTENDED
 
 
-_EXTENDED = frozenset(DataType(name).numpy for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"))
+_EXTENDED = frozenset(dtype.numpy for dtype in EXTENDED)
 
 
 def _from_unusual(value: Any) -> Any:

@@ -12,15 +12,28 @@ import numpy as np
 from baton._src.support.diagnostics import fail
 
 _NAME = re.compile(r"(int|uint|float|bfloat|handle)(\d*)(?:x(\d+))?$")
+_SMALL_NAME = re.compile(r"((?:float8|float4)_\w+?)(?:x(\d+))?$")
 _FLOAT_BITS = {16, 32, 64}
-_FLOAT8 = {"float8_e4m3fn": ml_dtypes.float8_e4m3fn, "float8_e5m2": ml_dtypes.float8_e5m2}
+_SMALL_FLOATS = {
+    "float8_e4m3fn": ml_dtypes.float8_e4m3fn,
+    "float8_e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
+    "float8_e5m2": ml_dtypes.float8_e5m2,
+    "float8_e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
+    "float8_e8m0fnu": ml_dtypes.float8_e8m0fnu,
+    "float4_e2m1fn": ml_dtypes.float4_e2m1fn,
+}
+_SMALL_INTS = {
+    "int4": ml_dtypes.int4, "uint4": ml_dtypes.uint4, "int2": ml_dtypes.int2, "uint2": ml_dtypes.uint2,
+}  # fmt: skip
+_EXTENDED: dict[str, Any] = {"bfloat16": ml_dtypes.bfloat16, **_SMALL_FLOATS, **_SMALL_INTS}
 
 
 class DataType(str):
     """An element type with lanes. It *is* its canonical string, so `dtype == "float32"` holds and it hashes as one.
 
-    Canonical spellings: `int8..int64`, `uint8..`, `bool`, `float16/32/64`, `bfloat16`, `float8_e4m3fn`,
-    `float8_e5m2`, `handle`, and `void` (unknown or absent; also written `""`); lanes as `float32x4`.
+    Canonical spellings: `int8..int64`, `uint8..`, `bool`, `float16/32/64`, `bfloat16`, the 8- and 4-bit floats of
+    ml_dtypes (`float8_e4m3fn`, `float4_e2m1fn`, ...), `handle`, and `void` (unknown or absent; also written `""`); lanes
+    as `float32x4`.
     Raises `DiagnosticError` (`dtype-unknown`) for anything else. Source: seed 001, DataType notes.
     """
 
@@ -47,7 +60,7 @@ class DataType(str):
 
     @property
     def is_float(self) -> bool:
-        """Any floating kind, bfloat16 and float8 included."""
+        """Any floating kind, bfloat16 and the 8- and 4-bit floats included."""
         return self.kind in ("float", "bfloat")
 
     @property
@@ -60,8 +73,21 @@ class DataType(str):
         return self.kind == "bool"
 
     @property
+    def int_range(self) -> tuple[int, int]:
+        """The smallest and the largest number an integer type holds."""
+        if self.kind == "int":
+            return -(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1
+        return 0, (1 << self.bits) - 1
+
+    @property
+    def largest_float(self) -> float:
+        """The largest finite number of a floating type."""
+        finfo: Any = ml_dtypes.finfo
+        return float(finfo(self.numpy).max)
+
+    @property
     def itemsize(self) -> int:
-        """Bytes one element (all lanes) takes in memory; a bool takes one byte."""
+        """Bytes one element (all lanes) takes in memory; whatever is smaller than a byte takes one."""
         return (self.bits + 7) // 8 * self.lanes
 
     def with_lanes(self, lanes: int) -> DataType:
@@ -76,12 +102,10 @@ class DataType(str):
 
     @property
     def numpy(self) -> np.dtype[Any]:
-        """The NumPy dtype of one lane (ml_dtypes for bfloat16 and float8)."""
+        """The NumPy dtype of one lane (ml_dtypes where NumPy itself has none)."""
         name = str(self.element)
-        if name == "bfloat16":
-            return _numpy(ml_dtypes.bfloat16)
-        if name in _FLOAT8:
-            return _numpy(_FLOAT8[name])
+        if name in _EXTENDED:
+            return _numpy(_EXTENDED[name])
         if self.kind in ("void", "handle"):
             raise fail("dtype-unknown", f"{self} has no NumPy counterpart")
         return np.dtype(name)
@@ -119,8 +143,9 @@ def _parse(name: str) -> DataType:
     if base == "bool" and (not lanes_text or lanes_text.isdigit()):
         lanes = int(lanes_text or 1)
         return _make(name, "bool", 1, lanes)
-    if name in _FLOAT8:
-        return _make(name, "float", 8, 1)
+    small = _SMALL_NAME.match(name)
+    if small and small[1] in _SMALL_FLOATS and int(small[2] or 1) >= 1:
+        return _make(name, "float", int(small[1][5]), int(small[2] or 1))
     match = _NAME.match(name)
     if match:
         kind, bits_text, lanes_text2 = match[1], match[2], match[3]
@@ -155,6 +180,8 @@ def _make(name: str, kind: str, bits: int, lanes: int) -> DataType:
     return value
 
 
+EXTENDED = tuple(DataType(name) for name in _EXTENDED)
+"""The element types whose NumPy dtype is one of ml_dtypes."""
 VOID = DataType("void")
 BOOL = DataType("bool")
 INT32 = DataType("int32")

@@ -99,7 +99,7 @@ def test_a_tensor_with_too_little_data() -> None:
     assert "'w'" in refused(model_of([ADD], [("x", [3])], weights=[tensor]), "onnx-file")
 
 
-@pytest.mark.parametrize("kind", [0, 8, 14, 17, 22, 99])
+@pytest.mark.parametrize("kind", [0, 8, 14, 15, 27, 99])
 def test_element_types_that_there_are_none_of(kind: int) -> None:
     tensor = TensorProto(name="w", data_type=kind, dims=[1])
     refused(model_of([ADD], [("x", [3])], weights=[tensor]), "onnx-dtype")

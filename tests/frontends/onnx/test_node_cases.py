@@ -15,7 +15,10 @@ SELECTION = {
     "clip": "clip_default_int8_min clip_default_inbounds clip_outbounds",
     "isinf": "isinf_float16 isinf_negative",
     "bitshift": "bitshift_right_uint8 bitshift_left_uint64",
-    "bitcast": "bitcast_float32_to_int32",
+    "bitcast": "bitcast_float32_to_int32 bitcast_bool_to_uint8",
+    # floats of 8 and 4 bits, integers of 4 and 2
+    "cast": "cast_FLOAT_to_FLOAT8E4M3FNUZ cast_no_saturate_FLOAT16_to_FLOAT8E5M2 cast_e8m0_FLOAT_to_FLOAT8E8M0 "
+    "cast_FLOAT16_to_FLOAT4E2M1 cast_FLOAT_to_INT4 cast_UINT2_to_UINT8",
     "div": "div_uint8 div_int32_trunc",
     # reductions; axes are inputs of the model
     "reduce_log_sum_exp": "reduce_log_sum_exp_keepdims_random reduce_log_sum_exp_empty_set",
@@ -56,8 +59,9 @@ SELECTION = {
     "negativeloglikelihoodloss": "nllloss_NCd1d2_with_weight_reduction_mean",
     "softmax_cross_entropy_loss": "sce_mean_weight_ii_log_prob",
     # quantised
-    "quantizelinear": "quantizelinear_blocked_asymmetric quantizelinear_axis",
-    "dequantizelinear": "dequantizelinear_blocked dequantizelinear_int16",
+    "quantizelinear": "quantizelinear_blocked_asymmetric quantizelinear_axis quantizelinear_e4m3fn "
+    "quantizelinear_float4e2m1 quantizelinear_int4",
+    "dequantizelinear": "dequantizelinear_blocked dequantizelinear_int16 dequantizelinear_e4m3fn_zero_point",
     "dynamicquantizelinear": "dynamicquantizelinear_max_adjusted",
     "matmulinteger": "matmulinteger",
     "convinteger": "convinteger_with_padding",

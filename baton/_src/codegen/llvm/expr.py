@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from baton._src.codegen.llvm.arithmetic import binary, cast, compare
+from baton._src.codegen.llvm.padded import from_memory
 from baton._src.codegen.llvm.strided import LARGEST_STRIDE, masked_strided_load, strided_load
 from baton._src.codegen.llvm.text import FunctionText, with_lanes
 from baton._src.codegen.llvm.types import literal_text, memory_type, register_type
@@ -282,10 +283,7 @@ class ExprWriter:
             found = self._load_run(node.buffer, index, wide, lanes)
         else:
             found = self._strided(node.buffer, index, kind, lanes) or self._gather(node.buffer, index, kind, lanes)
-        if node.dtype.is_bool:
-            zero = "0" if lanes == 1 else "zeroinitializer"
-            return self.f.value(f"icmp ne {wide} {found}, {zero}")
-        return found
+        return from_memory(self.f, node.dtype, found)
 
     def _load_plain(self, node: tir.BufferLoad, kind: str) -> str:
         """One address. Under a mask it is read only if some lane is on."""
@@ -376,7 +374,7 @@ def vector_suffix(wide: str) -> str:
 
 def memory_align(dtype: DataType) -> int:
     """The alignment every element has."""
-    return 1 if dtype.is_bool else max(1, dtype.bits // 8)
+    return max(1, dtype.bits // 8)
 
 
 def _is_one(stride: PrimExpr) -> bool:

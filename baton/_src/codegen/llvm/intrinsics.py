@@ -12,6 +12,7 @@ from typing import Any
 
 from baton._src.codegen.llvm import vector_math
 from baton._src.codegen.llvm.narrow_float import narrow, widen
+from baton._src.codegen.llvm.padded import from_memory, to_memory
 from baton._src.codegen.llvm.text import mangle, with_lanes
 from baton._src.codegen.llvm.types import (
     byte_size,
@@ -276,9 +277,7 @@ def call_c(w: Writer, declare: Callable[..., str], name: str, dtype: DataType, a
     kinds = [memory_type(a.dtype) for a in args]
     operands = []
     for argument, kind in zip(args, kinds):
-        operand = w.emit(argument)
-        if argument.dtype.is_bool:
-            operand = w.f.value(f"zext {register_type(argument.dtype)} {operand} to {kind}")
+        operand = to_memory(w.f, argument.dtype, w.emit(argument))
         operands.append(f"{kind} {operand}")
     result = "void" if dtype.is_void else memory_type(dtype)
     symbol = declare(name, result, kinds)
@@ -286,8 +285,7 @@ def call_c(w: Writer, declare: Callable[..., str], name: str, dtype: DataType, a
     if result == "void":
         w.f.line(text)
         return ""
-    found = w.f.value(text)
-    return str(w.f.value(f"icmp ne {result} {found}, 0") if dtype.is_bool else found)
+    return from_memory(w.f, dtype, w.f.value(text))
 
 
 def _half(upper: bool) -> Handler:

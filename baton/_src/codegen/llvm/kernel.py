@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from baton._src.codegen.llvm.padded import from_memory
 from baton._src.codegen.llvm.stmt import KernelContext, StmtWriter
 from baton._src.codegen.llvm.text import FunctionText, ModuleText
-from baton._src.codegen.llvm.types import memory_type, register_type
+from baton._src.codegen.llvm.types import memory_type
 from baton._src.support.diagnostics import InternalError
 from baton._src.tir.prim_func import PrimFunc
 
@@ -51,10 +52,7 @@ def kernel_text(
         operand = f"%p{number}"
         kind = memory_type(var.dtype)
         params.append(f"ptr{' noalias' if noalias else ''} {operand}" if kind == "ptr" else f"{kind} {operand}")
-        if var.dtype.is_bool:
-            operand = text.value(f"icmp ne {kind} {operand}, 0")
-        writer.e.env[var] = operand
-        assert register_type(var.dtype)
+        writer.e.env[var] = from_memory(text, var.dtype, operand)
     if checked:
         writer.extents.update(func.attrs.get("buffer_extents", {}))
     writer.emit(func.body)

@@ -1,4 +1,4 @@
-"""float16 and bfloat16 (held as 16-bit integers) to and from float32, by hardware where there is some, else by bits.
+"""Floats of 16 bits and less (held as integers) to and from float32, by hardware where there is some, else by bits.
 
 Rounding is to nearest, ties to even; infinities, NaN and subnormals are right in both ways. No run-time library is
 called.
@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from baton._src.codegen.llvm.small_float import narrow_small, widen_small
 from baton._src.codegen.llvm.text import FunctionText, lanes_of, with_lanes
 from baton._src.values.dtype import DataType
 
 
 def widen(f: FunctionText, dtype: DataType, operand: str, features: Collection[str]) -> str:
-    """float32 from float16 or bfloat16."""
+    """float32 from a narrower float."""
+    if dtype.bits <= 8:
+        return widen_small(f, dtype, operand)
     lanes = dtype.lanes
     half, word, single = with_lanes("i16", lanes), with_lanes("i32", lanes), with_lanes("float", lanes)
     if dtype.kind == "bfloat":
@@ -26,7 +29,9 @@ def widen(f: FunctionText, dtype: DataType, operand: str, features: Collection[s
 
 
 def narrow(f: FunctionText, dtype: DataType, operand: str, features: Collection[str]) -> str:
-    """float16 or bfloat16 from float32."""
+    """A narrower float from float32."""
+    if dtype.bits <= 8:
+        return narrow_small(f, dtype, operand)
     lanes = dtype.lanes
     half, word, single = with_lanes("i16", lanes), with_lanes("i32", lanes), with_lanes("float", lanes)
     if dtype.kind == "bfloat":

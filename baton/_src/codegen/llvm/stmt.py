@@ -13,6 +13,7 @@ from baton._src.codegen.llvm.bounds import check_bounds
 from baton._src.codegen.llvm.expr import ExprWriter, memory_align, vector_suffix
 from baton._src.codegen.llvm.fault import leave_with_fault
 from baton._src.codegen.llvm.intrinsics import HANDLERS, call_c
+from baton._src.codegen.llvm.padded import to_memory
 from baton._src.codegen.llvm.parallel import parallel_loop
 from baton._src.codegen.llvm.text import FunctionText, with_lanes
 from baton._src.codegen.llvm.types import byte_size, memory_type, register_type
@@ -104,8 +105,7 @@ class StmtWriter:
         kind = memory_type(dtype)
         value_lanes = stmt.value.dtype.lanes
         wide = with_lanes(kind, value_lanes)
-        if stmt.value.dtype.is_bool:
-            operand = self.f.value(f"zext {register_type(stmt.value.dtype)} {operand} to {wide}")
+        operand = to_memory(self.f, stmt.value.dtype, operand)
         align = memory_align(dtype)
         if lanes == 1:
             if self.e.mask is not None:

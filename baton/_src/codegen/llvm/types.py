@@ -1,7 +1,8 @@
 """How TIR's element types are spelled in LLVM IR: in registers, in memory, as literals.
 
-float16 and bfloat16 are 16-bit integers everywhere and become float32 for arithmetic; bool is `i1` in registers and one
-byte in memory. Vectors are `<lanes x type>` of the same.
+Floats of 16 bits and less are integers everywhere and become float32 for arithmetic. What is smaller than a byte (bool,
+int4, ...) takes a byte in memory; bool and the small integers have just their bits in registers. Vectors are `<lanes x
+type>` of the same.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from baton._src.values.dtype import DataType
 
 def is_narrow(dtype: DataType) -> bool:
     """Whether arithmetic on it happens in float32."""
-    return dtype.bits == 16 and dtype.kind in ("float", "bfloat")
+    return dtype.bits <= 16 and dtype.kind in ("float", "bfloat")
 
 
 def is_float(dtype: DataType) -> bool:
@@ -27,12 +28,17 @@ def is_float(dtype: DataType) -> bool:
 
 def register_type(dtype: DataType) -> str:
     """The type of a value while it is computed with."""
-    return _vector("i1" if dtype.is_bool else _element(dtype), dtype.lanes)
+    return _vector(f"i{dtype.bits}" if is_padded(dtype) else _element(dtype), dtype.lanes)
+
+
+def is_padded(dtype: DataType) -> bool:
+    """Whether its values have fewer bits in registers than in memory, where the rest of the byte is zero."""
+    return dtype.bits < 8 and dtype.kind in ("int", "uint", "bool")
 
 
 def memory_type(dtype: DataType) -> str:
     """The type of a value in memory and as an argument."""
-    return _vector("i8" if dtype.is_bool else _element(dtype), dtype.lanes)
+    return _vector("i8" if is_padded(dtype) else _element(dtype), dtype.lanes)
 
 
 def compute_type(dtype: DataType) -> str:
@@ -42,7 +48,7 @@ def compute_type(dtype: DataType) -> str:
 
 def byte_size(dtype: DataType) -> int:
     """Bytes of one element in memory."""
-    return 1 if dtype.is_bool else max(1, (dtype.bits + 7) // 8)
+    return max(1, (dtype.bits + 7) // 8)
 
 
 def _vector(element: str, lanes: int) -> str:
@@ -57,8 +63,8 @@ def _element(dtype: DataType) -> str:
             return "float"
         case "float", 64:
             return "double"
-        case (("float" | "bfloat"), 16):
-            return "i16"
+        case (("float" | "bfloat"), (4 | 8 | 16) as bits):
+            return f"i{max(8, bits)}"
         case "handle", _:
             return "ptr"
         case _:
@@ -75,7 +81,7 @@ def literal_text(dtype: DataType, value: float | int) -> str:
 def _scalar_text(dtype: DataType, value: float | int) -> str:
     if is_narrow(dtype):
         with np.errstate(over="ignore"):
-            return str(int(np.array(value, dtype.numpy).view("uint16")))
+            return str(int(np.array(value, dtype.numpy).view(f"uint{max(8, dtype.bits)}")))
     if is_float(dtype):
         return float_text(float(value), dtype.bits)
     if dtype.kind == "handle":

@@ -7,7 +7,6 @@ from functools import reduce
 import numpy as np
 
 from baton._src.frontends.onnx.node import Converter, OnnxNode
-from baton._src.frontends.onnx.reader import dtype_of
 from baton._src.frontends.onnx.value import Value
 
 
@@ -93,14 +92,6 @@ def clip(node: OnnxNode) -> Value:
     if top is not None:
         x = graph.call("minimum", x, top)
     return x
-
-
-def cast(node: OnnxNode) -> Value:
-    return node.graph.cast(node[0], dtype_of(node.attr("to"), node.title))
-
-
-def cast_like(node: OnnxNode) -> Value:
-    return node.graph.cast(node[0], node[1].dtype)
 
 
 def leaky_relu(node: OnnxNode) -> Value:
@@ -238,16 +229,6 @@ def dropout(node: OnnxNode) -> list[Value]:
     return outputs
 
 
-def bit_cast(node: OnnxNode) -> Value:
-    """The same bits as another dtype of the same width."""
-    dtype = dtype_of(node.attr("to"), node.title)
-    if dtype == node[0].dtype:
-        return node[0]
-    if dtype.itemsize != node[0].dtype.itemsize or dtype.is_bool or node[0].dtype.is_bool:
-        node.fail(f"{node[0].dtype} cannot be read as {dtype}")
-    return node.graph.call("reinterpret", node[0], dtype=dtype)
-
-
 ELEMENTWISE: dict[str, Converter] = {
     **{
         onnx: unary(name)
@@ -269,10 +250,9 @@ ELEMENTWISE: dict[str, Converter] = {
         }.items()
     },
     "Max": variadic("maximum"), "Min": variadic("minimum"), "Sum": variadic("add"), "Mean": mean,
-    "Div": divide, "Mod": modulo, "Pow": power, "Clip": clip, "Cast": cast, "CastLike": cast_like,
+    "Div": divide, "Mod": modulo, "Pow": power, "Clip": clip,
     "LeakyRelu": leaky_relu, "Elu": elu, "Celu": celu, "Selu": selu, "HardSigmoid": hard_sigmoid,
     "HardSwish": hard_swish, "Swish": swish, "Mish": mish, "Softplus": softplus, "Softsign": softsign,
     "ThresholdedRelu": thresholded_relu, "Shrink": shrink, "Gelu": gelu, "Reciprocal": reciprocal, "PRelu": prelu,
     "BitShift": bit_shift, "IsInf": is_inf, "Identity": identity, "Dropout": dropout,
-    "BitCast": bit_cast,
 }  # fmt: skip

@@ -59,7 +59,7 @@ def _places_of_maxima(node: OnnxNode, window: Window, pooled: Value) -> Value:
     inside = places >= 0
     images, area = sizes[0] * sizes[1], math.prod(sizes[2:])
     taken = g.call("take", g.reshape(x, (images, area)), g.constant(np.maximum(places, 0)), axis=1)
-    low = g.scalar(-np.inf if x.dtype.is_float else int(np.iinfo(x.dtype.numpy).min), x)
+    low = g.scalar(-np.inf if x.dtype.is_float else x.dtype.int_range[0], x)
     best = g.call("argmax", g.call("where", g.constant(inside), taken, low), axis=2, keepdims=True)
     table = np.broadcast_to(_stored(places, sizes[2:], int(node.attr("storage_order", 0))), (images, *places.shape))
     found = g.call("gather_elements", g.constant(np.ascontiguousarray(table)), g.cast(best, "int64"), axis=2)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from baton._src.frontends.onnx.casts import saturating_cast
 from baton._src.frontends.onnx.nn import convolve, kernel_of
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.frontends.onnx.reader import dtype_of
@@ -23,9 +22,27 @@ def quantize_linear(node: OnnxNode) -> Value:
     dtype = zero.dtype if zero is not None else DataType("uint8")
     if zero is None and node.attr("output_dtype", 0):
         dtype = dtype_of(int(node.attr("output_dtype")), node.title)
-    if not dtype.is_int:
-        node.fail(f"quantising to {dtype} is not supported")
+    if dtype.is_float:
+        return _to_small_float(node, dtype, zero)
     return _quantize(node, node[0], node[1], _zero_of(node, 2, dtype), dtype)
+
+
+def _to_small_float(node: OnnxNode, dtype: DataType, zero: Value | None) -> Value:
+    """x / scale, rounded by the format itself."""
+    g = node.graph
+    x = g.cast(node[0], "float32")
+    scale, _ = _parameters(node, x, g.cast(node[1], "float32"), zero if zero is not None else g.constant(0, dtype))
+    scaled = g.call("divide", x, _along(node, x, scale))
+    return saturating_cast(node, scaled, dtype) if node.attr("saturate", 1) else g.cast(scaled, dtype)
+
+
+def _along(node: OnnxNode, x: Value, scale: Value) -> Value:
+    """A vector of scales shaped so that it runs along the node's axis of `x`."""
+    if scale.rank != 1 or x.rank == 1:
+        return scale
+    rank = len(x.shape or ())
+    axis = int(node.attr("axis", 1)) % rank
+    return node.graph.reshape(scale, [-1 if i == axis and scale.shape != (1,) else 1 for i in range(rank)])
 
 
 def _quantize(node: OnnxNode, x: Value, scale: Value, zero: Value, dtype: DataType) -> Value:
@@ -36,10 +53,10 @@ def _quantize(node: OnnxNode, x: Value, scale: Value, zero: Value, dtype: DataTy
     if scale.rank <= 1:
         axis = int(node.attr("axis", 1)) if scale.rank == 1 and scale.shape != (1,) else -1
         return g.call("quantize", x, scale, zero, axis=axis, out_dtype=dtype)
-    limits, wide = np.iinfo(dtype.numpy), "float32" if dtype.bits <= 16 else "float64"
+    (low, high), wide = dtype.int_range, "float32" if dtype.bits <= 16 else "float64"
     rounded = g.call("round", g.call("divide", g.cast(x, wide), g.cast(scale, wide)))
     shifted = g.call("add", rounded, g.cast(zero, wide))
-    return g.cast(g.call("clip", shifted, min=float(limits.min), max=float(limits.max)), dtype)
+    return g.cast(g.call("clip", shifted, min=float(low), max=float(high)), dtype)
 
 
 def _parameters(node: OnnxNode, x: Value, scale: Value, zero: Value) -> tuple[Value, Value]:
@@ -68,8 +85,9 @@ def dequantize_linear(node: OnnxNode) -> Value:
     """(x - zero_point) * scale"""
     g, x, scale = node.graph, node[0], node[1]
     dtype = dtype_of(int(node.attr("output_dtype")), node.title) if node.attr("output_dtype", 0) else scale.dtype
-    if not x.dtype.is_int:
-        node.fail(f"dequantising {x.dtype} is not supported")
+    if x.dtype.is_float:
+        scale, _ = _parameters(node, x, scale, g.constant(0, x.dtype))
+        return g.cast(g.call("multiply", g.cast(x, scale.dtype), _along(node, x, scale)), dtype)
     scale, zero = _parameters(node, x, scale, _zero_of(node, 2, x.dtype))
     if scale.rank <= 1:
         axis = int(node.attr("axis", 1)) if scale.rank == 1 and scale.shape != (1,) else -1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from baton._src.frontends.onnx.casts import CASTS
 from baton._src.frontends.onnx.control import CONTROL
 from baton._src.frontends.onnx.detection import DETECTION
 from baton._src.frontends.onnx.elementwise import ELEMENTWISE
@@ -20,6 +21,7 @@ from baton._src.frontends.onnx.shape import SHAPE
 from baton._src.frontends.onnx.signal import SIGNAL
 
 CONVERTERS: dict[str, Converter] = {
+    **CASTS,
     **ELEMENTWISE,
     **NN,
     **MATRIX,

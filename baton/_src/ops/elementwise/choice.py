@@ -133,8 +133,8 @@ def _clamp(number: float, dtype: DataType) -> float:
     """A bound that an integer dtype can hold: rounded inwards is not asked for, truncated is."""
     if dtype.is_float:
         return float(number)
-    info = np.iinfo(dtype.numpy)
-    return int(max(min(number, info.max), info.min))
+    low, high = dtype.int_range
+    return int(max(min(number, high), low))
 
 
 def reference_clip(inputs: Any, a: ClipAttrs) -> Any:

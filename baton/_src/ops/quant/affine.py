@@ -74,7 +74,7 @@ def compute_quantize(inputs: Any, a: QuantizeAttrs, out: Any) -> Any:
     """Divide, round, shift, clip."""
     x, scale, zero = inputs
     axis = from_front(a.axis, x.ndim) if x.ndim else 0
-    low, high = (k.const(v, "int32" if out.dtype.bits < 32 else "int64") for v in _range(out.dtype))
+    low, high = (k.const(v, "int32" if out.dtype.bits < 32 else "int64") for v in out.dtype.int_range)
 
     def body(*i: Any) -> Any:
         value = k.nearbyint(k.wide(x(*i)) / k.wide(_parameter(scale, i, axis)))
@@ -84,11 +84,6 @@ def compute_quantize(inputs: Any, a: QuantizeAttrs, out: Any) -> Any:
         return k.cast(out.dtype, k.maximum(k.minimum(whole, high), low))
 
     return k.compute(out.shape, body, "quantize")
-
-
-def _range(dtype: DataType) -> tuple[int, int]:
-    info = np.iinfo(dtype.numpy)
-    return int(info.min), int(info.max)
 
 
 def _spread(v: Any, ndim: int, axis: int) -> Any:
@@ -106,7 +101,7 @@ def reference_quantize(inputs: Any, a: QuantizeAttrs) -> Any:
     value = np.clip(value, -(2.0**31 - 256), 2.0**31 - 256).astype("int64") + _spread(zero, x.ndim, a.axis).astype(
         "int64"
     )
-    return np.clip(value, *_range(a.out_dtype)).astype(a.out_dtype.numpy)
+    return np.clip(value, *a.out_dtype.int_range).astype(a.out_dtype.numpy)
 
 
 def compute_dequantize(inputs: Any, a: DequantizeAttrs, out: Any) -> Any:

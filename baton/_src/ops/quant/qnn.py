@@ -80,14 +80,12 @@ def _np_rounded(value: Any, rounding: str) -> Any:
 
 def _clipped(value: Any, dtype: DataType) -> Any:
     """A float64 as the nearest number of an integer dtype."""
-    info = np.iinfo(dtype.numpy)
-    low, high = (k.const(float(v), _REAL) for v in (info.min, info.max))
+    low, high = (k.const(float(v), _REAL) for v in dtype.int_range)
     return k.cast(dtype, k.cast("int64", k.maximum(low, k.minimum(high, value))))
 
 
 def _np_clipped(value: Any, dtype: DataType) -> Any:
-    info = np.iinfo(dtype.numpy)
-    return np.clip(value, info.min, info.max).astype(np.int64).astype(dtype.numpy)
+    return np.clip(value, *dtype.int_range).astype(np.int64).astype(dtype.numpy)
 
 
 def compute_requantize(inputs: Any, a: RequantizeAttrs, out: Any) -> Any:

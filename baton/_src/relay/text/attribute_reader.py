@@ -92,7 +92,7 @@ class AttributeReader:
         cursor = self._cursor
         try:
             made = make(value, dtype, is_open)
-            if made.dtype.is_int and not np.iinfo(made.dtype.numpy).min <= value <= np.iinfo(made.dtype.numpy).max:
+            if made.dtype.is_int and not made.dtype.int_range[0] <= value <= made.dtype.int_range[1]:
                 cursor.error(f"{value} does not fit {dtype}", cursor.span_of(token))
                 return Literal(0, "int32")
             made.dtype.numpy  # noqa: B018  (a dtype NumPy does not know is refused here)
@@ -157,7 +157,7 @@ class AttributeReader:
             return DictAttrs(values, **({"attrs_type_key": key} if key else {})) if values or key else None
         record = op.definition.attrs
         for name, (_, place) in given.items():
-            if name not in record.names:
+            if not record.accepts(name):
                 listed = f"{op.name} has {', '.join(record.names) or 'no attributes'}"
                 help = self._cursor.suggest(name, record.names, listed)
                 self._cursor.error(f"{op.name} has no attribute {name}", place, help)
