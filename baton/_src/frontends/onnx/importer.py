@@ -43,7 +43,7 @@ class Importer:
         opset: int | None = None,
         values: Mapping[str, Any] | None = None,
     ) -> None:
-        self.values: dict[str, AnyArray] = {n: np.asarray(v) for n, v in (values or {}).items()}
+        self.values: dict[str, AnyArray] = {n: _read_only(v) for n, v in (values or {}).items()}
         self.model, self.folder = model, folder
         self.builder = GraphBuilder(language)
         self.shape = dict(shape or {})
@@ -257,6 +257,13 @@ def _unsupported(name: str, nodes: list[str]) -> Diagnostic:
         f"operator {name} is not supported (used {times}x: {listed})",
         help="the table of supported operators is in docs/onnx.md",
     )
+
+
+def _read_only(given: Any) -> AnyArray:
+    """A view of what the caller may go on changing: it is copied where it becomes a constant."""
+    view = np.asarray(given).view()
+    view.flags.writeable = False
+    return view
 
 
 def _opset_of(model: Any, default: int = 1) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.frontends.onnx.large_files import LARGE, Malformed, without_weights
 from baton._src.support.diagnostics import fail
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import AnyArray
@@ -38,10 +39,20 @@ def read_model(source: object) -> tuple[Any, Path | None]:
         return _parse(onnx, bytes(source), "<bytes>"), None
     path = Path(str(source))
     try:
-        content = path.read_bytes()
+        content = _messages(path)
     except OSError as error:
         raise fail("onnx-file", f"cannot read {path}: {error.strerror or error}") from error
     return _parse(onnx, content, path.name), path.resolve().parent
+
+
+def _messages(path: Path) -> bytes:
+    """What is to be parsed of a file: all of a small one, the model without its weights of a large one."""
+    if path.stat().st_size < LARGE:
+        return path.read_bytes()
+    try:
+        return without_weights(path.resolve())
+    except Malformed:
+        return path.read_bytes()  # ONNX's own parser says what is wrong
 
 
 def _parse(onnx: Any, content: bytes, name: str) -> Any:

@@ -30,7 +30,7 @@ from baton._src.relax.nodes import (
 )
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import FuncStructInfo, TupleStructInfo
-from baton._src.values.tensor import AnyArray, array
+from baton._src.values.tensor import AnyArray, NDArray, array
 
 CONTROL_FLOW = {"If", "Loop", "Scan", "NonMaxSuppression"}
 """Operators that become branches or loops, which no dataflow block may hold."""
@@ -60,7 +60,10 @@ class RelaxGraph:
             self.block.enter_context(self.builder.dataflow())
 
     def constant(self, content: AnyArray) -> Constant:
-        return Constant(array(content))
+        own = (
+            content.flags.writeable and content.flags.c_contiguous
+        )  # read-only: somebody else's, a parser's or a user's
+        return Constant(NDArray(content) if own else array(content))
 
     def call(self, definition: OpDef[Any], args: list[Any], attrs: Any, count: int, hint: str) -> Sequence[Any]:
         made = [_argument(a) for a in args]
