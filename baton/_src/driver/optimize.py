@@ -8,6 +8,7 @@ from typing import Any
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
 from baton._src.lower.pack_weights import PackWeights
+from baton._src.lower.transform_weights import TransformWeights
 from baton._src.passes.pipelines import default, get_pipeline
 from baton._src.passes.relax.lambda_lift import LambdaLift
 from baton._src.passes.relax.legalize_ops import LegalizeOps
@@ -25,7 +26,7 @@ PREPARE: tuple[Pass, ...] = (
 PLAIN: tuple[Pass, ...] = (LegalizeOps(),)
 """What a program needs to run at all."""
 
-LAYOUTS: tuple[Pass, ...] = (PackWeights(),)
+LAYOUTS: tuple[Pass, ...] = (TransformWeights(), PackWeights())
 """What schedules want prepared; kernels are final here."""
 
 LOWERING = "default_build"

@@ -28,8 +28,13 @@ def rows(kind: str) -> Any:
 
 
 def spills(func: PrimFunc) -> list[str]:
-    """Instructions that move vectors to or from the stack."""
-    texts, _ = module_texts({"f": decide(func, WIDE).func}, WIDE)
+    """Instructions that move vectors to or from the stack in the kernel that the rules make."""
+    return spills_of(decide(func, WIDE).func)
+
+
+def spills_of(scheduled: PrimFunc) -> list[str]:
+    """The same in a scheduled kernel."""
+    texts, _ = module_texts({"f": scheduled}, WIDE)
     return SPILL.findall(assembly(texts["f"], Machine.of(WIDE)))
 
 

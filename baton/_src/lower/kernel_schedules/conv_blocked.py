@@ -19,10 +19,10 @@ from itertools import groupby
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules.affine import depends, merge_pair, step
-from baton._src.lower.kernel_schedules.anchors import Anchored, find_anchor, surrounded
-from baton._src.lower.kernel_schedules.conv_window import Window, read_windows, with_border_inside
-from baton._src.lower.kernel_schedules.inline import inline_elementwise
+from baton._src.lower.kernel_schedules.affine import step
+from baton._src.lower.kernel_schedules.anchors import surrounded
+from baton._src.lower.kernel_schedules.blocked_conv import BlockedConv, read_conv
+from baton._src.lower.kernel_schedules.conv_window import Window
 from baton._src.lower.kernel_schedules.loops import (
     UNROLLED,
     VECTORIZED,
@@ -35,8 +35,8 @@ from baton._src.lower.kernel_schedules.loops import (
     product,
     sequence,
 )
-from baton._src.lower.kernel_schedules.matmul import is_simple, load_of
-from baton._src.lower.kernel_schedules.stages import Axis, Declined, Stage, read_kernel
+from baton._src.lower.kernel_schedules.matmul import load_of
+from baton._src.lower.kernel_schedules.stages import Axis, Declined
 from baton._src.lower.kernel_schedules.tiles import Accumulators
 from baton._src.passes.tir.flatten_buffers import element_count, flat_index
 from baton._src.passes.tir.fold import substitute_and_fold
@@ -48,30 +48,6 @@ from baton._src.tir.prim_func import PrimFunc
 
 MOST_BLOCKS = 4
 """Blocks of output channels in a tile: each is a stream of weights of its own."""
-
-
-@dataclass(frozen=True, eq=False)
-class BlockedConv:
-    """The parts of such a convolution; `rows` is None where the points are one row."""
-
-    anchored: Anchored
-    blocks: Axis
-    rows: Window | None
-    columns: Window
-    lane: Axis
-    channels: tuple[Axis, ...]
-    data: tir.BufferLoad
-    weight: PrimExpr
-
-    @property
-    def width(self) -> int:
-        size = self.lane.size
-        assert size is not None
-        return size
-
-    @property
-    def is_depthwise(self) -> bool:
-        return depends(self.data, self.lane.var)
 
 
 @dataclass(frozen=True)
@@ -88,90 +64,17 @@ class Tile:
 
 def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
     """The rule; see the module."""
-    kernel = read_kernel(func)
-    if isinstance(kernel, Declined):
-        return kernel
-    kernel = inline_elementwise(kernel)
-    stage = next((s for s in kernel.stages if isinstance(s, Stage) and _looks_right(s)), None)
-    if stage is None:
-        return Declined("no stage is a sum of products over blocked output channels")
-    kernel, bordered = with_border_inside(kernel, stage)
-    plain = _without_single(bordered)
-    kernel = replace(kernel, stages=tuple(plain if s is bordered else s for s in kernel.stages))
-    found = find_anchor(kernel, lambda s: s is plain)
-    assert found is not None
-    conv = _read(found)
-    if isinstance(conv, Declined):
-        return conv
-    return kernel.rebuilt(surrounded(kernel, found, _emit(conv, target), target))
-
-
-# ------------------------------------------------------------------------------------------------- recognition
-
-
-def _looks_right(stage: Stage) -> bool:
-    if stage.combiner is not tir.Add or len(stage.spatial) != 5 or not isinstance(stage.value, tir.Mul):
-        return False
-    return stage.spatial[-1].size in (4, 8, 16, 32) and stage.buffer.dtype.is_float and not stage.buffer.strides
-
-
-def _without_single(stage: Stage) -> Stage:
-    """The stage without reduced axes of one point."""
-    single = {a.var: tir.IntImm(a.var.dtype, 0) for a in stage.reduce if a.size == 1}
-    if not single or len(single) == len(stage.reduce):
-        return stage
-    reduce = tuple(a for a in stage.reduce if a.var not in single)
-    return replace(stage, reduce=reduce, value=substitute_and_fold(stage.value, single))
-
-
-def _read(anchored: Anchored) -> BlockedConv | Declined:
-    merged = _as_one_row(anchored)
-    if merged is not None:
-        anchored = merged
-    stage = anchored.stage
-    assert isinstance(stage.value, tir.Mul)
-    lane, columns = stage.spatial[-1], stage.spatial[-2]
-    places = (columns,) if merged is not None else (stage.spatial[-3], columns)
-    for weight, data in ((stage.value.b, stage.value.a), (stage.value.a, stage.value.b)):
-        if not is_simple(weight) or any(depends(weight, a.var) for a in places):
-            continue
-        if load_of(weight).buffer.strides or load_of(weight).indices[-1] is not lane.var:
-            continue
-        found = read_windows(stage, data, places)
-        if found is None:
-            continue
-        load, windows = found
-        if depends(load, lane.var) and load.indices[-1] is not lane.var:
-            continue
-        if columns.size is None or load.buffer.strides:
-            continue
-        taps = {w.tap for w in windows}
-        channels = tuple(a for a in stage.reduce if a not in taps)
-        rows = windows[0] if len(windows) == 2 else None
-        return BlockedConv(anchored, stage.spatial[1], rows, windows[-1], lane, channels, load, weight)
-    return Declined("no factor is a weight by blocks of output channels, the other an input under windows")
-
-
-def _as_one_row(anchored: Anchored) -> Anchored | None:
-    """The anchor with rows and columns as one axis, if every access has them side by side."""
-    found: list[Stage] = []
-    for stage in anchored.stages:
-        merged = merge_pair(stage, stage.spatial[2], stage.spatial[3])
-        if merged is None:
-            return None
-        found.append(merged)
-    if len(found) == 1:
-        return Anchored(found[0], None)
-    # The epilogue must load the very buffer that the merged stage stores to.
-    shared = found[0].buffer
-    loads = [load.buffer for load in found[1].loads if load.buffer.data is shared.data]
-    return Anchored(found[0], found[1]) if loads else None
+    found = read_conv(func)
+    if isinstance(found, Declined):
+        return found
+    kernel, conv = found
+    return kernel.rebuilt(surrounded(kernel, conv.origin, _emit(conv, target), target))
 
 
 # ----------------------------------------------------------------------------------------------------- tiling
 
 
-def _most_points(target: Target, width: int, blocks: int) -> int:
+def most_points(target: Target, width: int, blocks: int) -> int:
     """Points of a tile of so many blocks: a vector for each sum, each block's weights and an input."""
     registers = 32 if target.vector_bits >= 512 or "neon" in target.features else 16
     vectors = max(1, width // max(2, target.lanes(32))) * blocks
@@ -186,7 +89,7 @@ def _shape(conv: BlockedConv, target: Target) -> tuple[int, int, int]:
     for count in range(1, MOST_BLOCKS + 1):
         if count > 1 and (blocks is None or blocks % count or conv.is_depthwise):
             continue
-        most = _most_points(target, conv.width, count)
+        most = most_points(target, conv.width, count)
         tiles = -(-points // most)
         wide = -(-points // tiles)
         lines = 2 if tiles == 1 and 2 * wide <= most and _may_pair(conv) else 1

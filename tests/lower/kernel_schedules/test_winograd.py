@@ -1,0 +1,154 @@
+"""Winograd's algorithm: its numbers, and its kernels against convolution in float64 with every access checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.stages import Declined
+from baton._src.lower.kernel_schedules.winograd import Sizes, Winograd
+from baton._src.lower.kernel_schedules.winograd_choice import Candidate, candidate, chosen, sizes_for
+from baton._src.lower.kernel_schedules.winograd_numbers import TRANSFORMS, Transform
+from baton._src.tir.expr import Var as TirVar
+from tests.codegen.native_run import HOST, build, call
+from tests.lower.kernel_schedules.test_conv_blocked import BLOCKED, convolution
+from tests.lower.kernel_schedules.test_no_spills import spills_of
+
+OLD = Target("llvm -mcpu=x86-64")
+THREADS = Target("llvm -num-cores=4")
+BOTH = pytest.mark.parametrize("transform", TRANSFORMS, ids=["four", "two"])
+
+
+@BOTH
+def test_numbers(transform: Transform) -> None:
+    """Guards A, B and G: one row of a filter of three taps, in float64."""
+    rng = np.random.default_rng(0)
+    d, g = rng.standard_normal(transform.points), rng.standard_normal(3)
+    expected = [d[i : i + 3] @ g for i in range(transform.results)]
+    found = transform.sums.matrix() @ ((np.array(transform.filter) @ g) * (transform.data.matrix() @ d))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@BOTH
+def test_accuracy(transform: Transform) -> None:
+    """Sums over 256 channels in float32 stay within 1e-5 of the largest result (asked for: 1e-4)."""
+    assert _error((1, 16, 14, 14, 16), 1, transform, HOST, padding=1) < 1e-5
+
+
+SHAPES = [(4, 4), (5, 7), (1, 1), (14, 14), (3, 17), (9, 2)]
+
+
+@BOTH
+@pytest.mark.parametrize("shape", SHAPES)
+def test_maps(shape: tuple[int, int], transform: Transform) -> None:
+    """Maps that tiles do not divide, several images, bias, residual and ReLU."""
+    assert _error((2, 2, *shape, 16), 3, transform, HOST, padding=1) < 1e-5
+
+
+@BOTH
+@pytest.mark.parametrize("padding", [0, 2, (0, 1, 2, 1), (3, 0, 0, 3)])
+def test_padding(padding: Any, transform: Transform) -> None:
+    """No border, more than the window reaches, other ones on each side."""
+    assert _error((1, 2, 8, 11, 16), 2, transform, HOST, padding=padding) < 1e-5
+
+
+@BOTH
+@pytest.mark.parametrize("shared", ["", "tiles", "channels"])
+@pytest.mark.parametrize("cut", [(1, 1, 1, 1), (3, 2, 2, 2), (5, 3, 4, 1), (7, 7, 1, 4), (40, 6, 2, 1)])
+def test_cuts(cut: tuple[int, int, int, int], shared: str, transform: Transform) -> None:
+    """Blocks of tiles that overlap at the end, register tiles that overlap, chunks of channels, shared by threads."""
+    sizes = Sizes(*cut, shared)
+    assert _error((1, 2, 10, 13, 16), 4, transform, THREADS, sizes, padding=1) < 1e-5
+
+
+@pytest.mark.parametrize("target", [OLD, THREADS], ids=["sse", "threads"])
+def test_blocks_of_eight(target: Target) -> None:
+    layouts = {"data_layout": "NCHW8c", "kernel_layout": "OIHW8i8o", "out_layout": "NCHW8c"}
+    assert _error((1, 4, 9, 9, 8), 4, TRANSFORMS[0], target, layouts=layouts, padding=1) < 1e-5
+
+
+@BOTH
+@pytest.mark.parametrize("target", [HOST, THREADS], ids=["one", "threads"])
+def test_symbolic_batch(transform: Transform, target: Target) -> None:
+    """The number of tiles is known when the kernel runs."""
+    assert _error((TirVar("n", "int64"), 2, 8, 8, 16), 2, transform, target, batch=3, padding=1) < 1e-5
+
+
+def _error(
+    data: Any,
+    blocks: int,
+    transform: Transform,
+    target: Target,
+    sizes: Sizes | None = None,
+    layouts: dict[str, Any] = BLOCKED,
+    batch: int = 1,
+    **geometry: Any,
+) -> float:
+    """The largest difference from relu(conv + bias + residual) in float64, relative to the largest result."""
+    outer, block = data[1], data[4]
+    module, func = convolution(data, (blocks, outer, 3, 3, block, block), **layouts, **geometry)
+    found = candidate(func)
+    assert isinstance(found, Candidate), found.reason
+    plan = Winograd(found.conv, transform, sizes or sizes_for(found.conv, transform, target))
+    kernel = found.scheduled(plan, target)
+    rng = np.random.default_rng(0)
+    infos = [p.struct_info.shape.values for p in module["main"].params]
+    arrays = [
+        rng.uniform(-1, 1, [batch if isinstance(d, TirVar) else d.value for d in dims]).astype("float32")
+        for dims in infos
+    ]
+    expected = _reference(arrays, geometry["padding"])
+    out = np.full(expected.shape, np.nan, "float32")
+    given = [*arrays[:1], plan.weights(arrays[1]), *arrays[2:], out]
+    assert call(build(kernel, target, checked=True), kernel, *given) is None
+    return float(np.abs(out - expected).max() / np.abs(expected).max())
+
+
+def _reference(arrays: list[np.ndarray], padding: Any) -> np.ndarray:
+    x, w, b, r = (a.astype("float64") for a in arrays)
+    top, left, bottom, right = (padding,) * 4 if isinstance(padding, int) else padding
+    x = np.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right), (0, 0)))
+    height, width = x.shape[2] - 2, x.shape[3] - 2
+    total = b + r
+    for i in range(3):
+        for j in range(3):
+            part = x[:, :, i : i + height, j : j + width]
+            total = total + np.einsum("nchwi,pcio->nphwo", part, w[:, :, i, j])
+    return np.maximum(total, 0)
+
+
+# ------------------------------------------------------------------------------------------------------ choice
+
+WIDE = Target("llvm -mcpu=znver4 -num-cores=2")
+
+
+@pytest.mark.parametrize(("channels", "size", "results"), [(64, 56, 4), (128, 28, 4), (256, 14, 4), (512, 7, 0)])
+def test_choice(channels: int, size: int, results: int) -> None:
+    """Where ResNet-50's maps are large enough the larger transform; at 7 x 7 its weights cost more than it saves."""
+    _, func = convolution(
+        (1, channels // 16, size, size, 16), (channels // 16, channels // 16, 3, 3, 16, 16), **BLOCKED, padding=1
+    )
+    found = candidate(func)
+    assert isinstance(found, Candidate)
+    plan = chosen(found, WIDE)
+    assert (0 if isinstance(plan, Declined) else plan.transform.results) == results
+
+
+@pytest.mark.parametrize("other", [{"strides": 2}, {"dilation": 2}])
+def test_other_windows_are_declined(other: dict[str, int]) -> None:
+    _, func = convolution((1, 2, 12, 12, 16), (2, 2, 3, 3, 16, 16), **BLOCKED, padding=1, **other)
+    assert isinstance(candidate(func), Declined)
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS, ids=["four", "two"])
+@pytest.mark.parametrize("size", [14, 56])
+def test_no_vector_goes_to_the_stack(size: int, transform: Transform) -> None:
+    """Guards the register tiles and the straight-line transforms."""
+    _, func = convolution((1, 4, size, size, 16), (4, 4, 3, 3, 16, 16), **BLOCKED, padding=1)
+    found = candidate(func)
+    assert isinstance(found, Candidate)
+    plan = Winograd(found.conv, transform, sizes_for(found.conv, transform, WIDE))
+    assert spills_of(found.scheduled(plan, WIDE)) == []
