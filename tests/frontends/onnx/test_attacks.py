@@ -15,6 +15,7 @@ from hypothesis import strategies as some
 from onnx import TensorProto, helper
 
 from baton import DiagnosticError, relax, relay
+from baton._src.relax.block_builder import BlockBuilder
 from tests.frontends.onnx.models import model_of, weight
 
 ADD = helper.make_node("Add", ["x", "w"], ["y"], name="the add")
@@ -115,6 +116,7 @@ def test_names_defined_twice() -> None:
     """ONNX's graphs are in single assignment form: a second definition is an error, not an update."""
     nodes = [helper.make_node("Neg", ["x"], ["y"], name="a"), helper.make_node("Abs", ["x"], ["y"], name="b")]
     assert "'y'" in refused(model_of(nodes, [("x", [3])]), "onnx-graph")
+    assert BlockBuilder.current() is None  # nothing is left open
 
 
 def test_every_unsupported_operator_at_once() -> None:

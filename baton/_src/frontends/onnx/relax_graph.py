@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, Self
 
 from baton._src.frontends.onnx.graph import Scalars
 from baton._src.frontends.onnx.importer import Importer
@@ -58,6 +58,14 @@ class RelaxGraph:
         self.function.enter_context(self.builder.function("main", self.params))
         if self.dataflow:
             self.block.enter_context(self.builder.dataflow())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        """End what a wrong model left open: nothing that is built later stands inside this function."""
+        self.block.__exit__(*error)
+        self.function.__exit__(*error)
 
     def constant(self, content: AnyArray) -> Constant:
         own = (
@@ -175,11 +183,11 @@ def from_onnx(
     proto, folder = read_model(model)
     bodies = [proto.graph, *proto.functions]
     control = any(n.op_type in CONTROL_FLOW for body in bodies for n in body.node)
-    language = RelaxGraph(dataflow=not control)
-    importer = Importer(proto, folder, language, shape_dict, dtype_dict, opset, values)
-    inputs, outputs, weights = importer.run(keep_weights=keep_params_in_input)
-    builder = importer.builder
-    module = language.finish([builder.expr(v) for _, v in outputs], len(inputs))
+    with RelaxGraph(dataflow=not control) as language:
+        importer = Importer(proto, folder, language, shape_dict, dtype_dict, opset, values)
+        inputs, outputs, weights = importer.run(keep_weights=keep_params_in_input)
+        builder = importer.builder
+        module = language.finish([builder.expr(v) for _, v in outputs], len(inputs))
     main = module.get_global_var("main")
     function = module[main].with_attr("output_names", tuple(name for name, _ in outputs))
     if keep_params_in_input:
