@@ -24,6 +24,9 @@ from baton._src.support.diagnostics import Diagnostic, DiagnosticError, Internal
 from baton._src.support.spans import Span
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.expr import And, Not, Or
+from baton._src.tir.expr import Var as TirVar
+from baton._src.tir.index_map import IndexMap
+from baton._src.tir.operators import convert
 from baton._src.values.tensor import NDArray
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -163,6 +166,8 @@ class Evaluator:
                 return tuple(items) if isinstance(node, ast.Tuple) else items
             case ast.Dict():
                 return (yield self._dict(node))
+            case ast.Lambda():
+                return (yield self._index_map(node))
             case ast.BinOp():
                 left = yield self._value(node.left)
                 right = yield self._value(node.right)
@@ -214,6 +219,18 @@ class Evaluator:
                 raise self.error("script-value", f"{name!r} cannot be a key", key)
             found[name] = content
         return found
+
+    def _index_map(self, node: ast.Lambda) -> Task[IndexMap]:
+        """A lambda is a map of indices: nothing else takes functions."""
+        given = node.args
+        if given.posonlyargs or given.vararg or given.kwonlyargs or given.kwarg or given.defaults or not given.args:
+            raise self.error("script-syntax", "a lambda names the indices it takes, one by one", node)
+        variables = tuple(TirVar(a.arg, "int64") for a in given.args)
+        with self.environment.scope() as inner:
+            inner.update(zip((a.arg for a in given.args), variables))
+            found = yield self._value(node.body)
+        indices = found if isinstance(found, (tuple, list)) else (found,)
+        return self._at(node, lambda: IndexMap(variables, tuple(convert(i) for i in indices)))  # type: ignore[no-any-return]
 
     def _binary(self, node: ast.BinOp, left: Any, right: Any) -> Any:
         action = _BINARY.get(type(node.op))

@@ -9,6 +9,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.tir import expr as tir
 from baton._src.tir import operators, scalar_functions
 from baton._src.tir.expr import FloatImm, IntImm, Var
+from baton._src.tir.index_map import index_map
 from baton._src.values.dtype import DataType
 
 _DTYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64")
@@ -73,4 +74,5 @@ SCALARS: Mapping[str, Any] = {
     "ceildiv": operators.ceildiv,
     "if_then_else": scalar_functions.if_then_else,
     "abs": scalar_functions.abs,
+    "index_map": index_map,
 }

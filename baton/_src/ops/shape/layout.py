@@ -7,11 +7,12 @@ Source: facts relax-ops-passes-vm §1 (manipulate), relay-language §6 level 5.
 
 from __future__ import annotations
 
+from inspect import isfunction, signature
 from typing import Any
 
 import numpy as np
 
-from baton._src.ir.attrs import Attrs, attr, attrs
+from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
@@ -21,6 +22,7 @@ from baton._src.ops.loop_nests import both, load, loops, store
 from baton._src.ops.samples import Arr, Sample
 from baton._src.te.computation import extern
 from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.index_map import IndexMap
 from baton._src.tir.stmt import Stmt
 
 
@@ -121,6 +123,15 @@ class MapAttrs(Attrs):
     pad_value: Any = attr(None, "what stands at places no element goes to")
     axis_separators: Any = attr((), "between which axes of the result memory is split")
     input_axis_separators: Any = attr((), "the same, of the operand")
+
+    def __post_init__(self) -> None:
+        if isfunction(self.index_map) and all(
+            p.kind is p.POSITIONAL_OR_KEYWORD for p in signature(self.index_map).parameters.values()
+        ):
+            found, separators = IndexMap.from_func_with_separators(self.index_map)
+            set_attr(self, "index_map", found)
+            if separators and not self.axis_separators:
+                set_attr(self, "axis_separators", tuple(separators))
 
 
 def mapped(index_map: Any, indices: Any) -> list[Any]:

@@ -11,6 +11,8 @@ import numpy as np
 from baton._src.ir.attrs import Attrs
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.global_info import DummyGlobalInfo, VDevice
+from baton._src.relax.text.scalars import scalar_text
+from baton._src.tir.index_map import IndexMap, index_map_text
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import NDArray
 
@@ -39,6 +41,8 @@ def value_text(value: Any, scalar: Callable[[PrimExpr], str], tensor: Callable[[
         return tensor(value)
     if isinstance(value, DataType):
         return quoted(str(value))
+    if isinstance(value, IndexMap):
+        return index_map_text(value, lambda index: scalar_text(index, lambda var: var.name))
     if isinstance(value, (VDevice, DummyGlobalInfo)):
         return value.script()
     return repr(value)

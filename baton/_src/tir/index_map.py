@@ -1,0 +1,217 @@
+"""`IndexMap`: where elements go when the layout of a buffer changes, as indices in terms of indices (`tvm.tir`).
+
+    IndexMap.from_func(lambda n, c: (n, c // 4, c % 4))      (n, c) -> (n, c // 4, c % 4)
+
+Names follow TVM v0.19.
+"""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.node import Node, binder, node
+from baton._src.ir.structural import structural_equal
+from baton._src.ir.traverse import post_order, substitute
+from baton._src.support.diagnostics import fail
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.arith.iter_map import invert
+from baton._src.tir.evaluate import evaluate
+from baton._src.tir.expr import FloorDiv, FloorMod, IntImm, Var
+from baton._src.tir.operators import cast, convert
+from baton._src.values.dtype import DataType
+from baton._src.values.tensor import NDArray, array
+
+_CODE = "index-map"
+
+
+@node
+class IndexMap(Node):
+    """`initial_indices` are the old indices, `final_indices` the new ones in terms of them."""
+
+    initial_indices: tuple[Var, ...] = binder()
+    final_indices: tuple[PrimExpr, ...]
+
+    AXIS_SEPARATOR = "axis_separator"
+    """What a mapping function gives between axes that are to lie apart (`from_func_with_separators`)."""
+
+    @staticmethod
+    def from_func(
+        mapping_function: Callable[..., Any],
+        ndim: int | None = None,
+        inverse_index_map: Any = None,
+        *,
+        index_dtype: str = "int64",
+    ) -> IndexMap:
+        """The map that a Python function of the indices says; `ndim` is needed where it takes `*indices`."""
+        found, separators = IndexMap.from_func_with_separators(
+            mapping_function, ndim, inverse_index_map, index_dtype=index_dtype
+        )
+        if separators:
+            raise fail(_CODE, "the mapping gives axis separators", help="use from_func_with_separators")
+        return found
+
+    @staticmethod
+    def from_func_with_separators(
+        mapping_function: Callable[..., Any],
+        ndim: int | None = None,
+        inverse_index_map: Any = None,
+        *,
+        index_dtype: str = "int64",
+    ) -> tuple[IndexMap, list[int]]:
+        """The map, and the new axes in front of which a separator stands. (Inverses are found, not told.)"""
+        variables = [Var(name, index_dtype) for name in _names(mapping_function, ndim)]
+        given = mapping_function(*variables)
+        final: list[PrimExpr] = []
+        separators: list[int] = []
+        for item in given if isinstance(given, (list, tuple)) else [given]:
+            if isinstance(item, str) and item == IndexMap.AXIS_SEPARATOR:
+                separators.append(len(final))
+            else:
+                final.append(convert(item))
+        return IndexMap(tuple(variables), tuple(final)), separators
+
+    def map_indices(self, indices: Sequence[Any]) -> list[PrimExpr]:
+        """The new indices of the element at `indices`."""
+        given = self._matched(indices)
+        replaced = {v: _as_dtype(e, v.dtype) for v, e in zip(self.initial_indices, given)}
+        simplify = Analyzer().simplify
+        return [simplify(substitute(e, replaced)) for e in self.final_indices]
+
+    def map_shape(self, shape: Sequence[Any]) -> list[PrimExpr]:
+        """The shape that holds all elements of a buffer of `shape`: one more than the greatest new index, by axis."""
+        analyzer = Analyzer()
+        for var, dim in zip(self.initial_indices, self._matched(shape)):
+            analyzer.bind(var, Range(IntImm(var.dtype, 0), _as_dtype(dim, var.dtype)))
+        found: list[PrimExpr] = []
+        for index in self.final_indices:
+            bound = analyzer.const_int_bound(index)
+            if bound.max_value < 2**62:
+                found.append(IntImm(index.dtype, int(bound.max_value) + 1))
+            else:
+                last = [dim - 1 for dim in self._matched(shape)]
+                found.append(analyzer.simplify(self._at(index, last) + 1))
+        return found
+
+    def map_ndarray(self, arr_src: Any) -> NDArray:
+        """An array rearranged; places that no element goes to hold zero."""
+        source = np.asarray(getattr(arr_src, "data", arr_src))
+        result = np.zeros([int(d.value) for d in self.map_shape(source.shape)], source.dtype)  # type: ignore[attr-defined]
+        for place in np.ndindex(source.shape):
+            at = dict(zip(self.initial_indices, place))
+            result[tuple(int(evaluate(e, at)) for e in self.final_indices)] = source[place]
+        return array(result)
+
+    def inverse(self, shape: Sequence[Any]) -> IndexMap:
+        """Back from the new indices to the old ones. Error `index-map`: the map is not one to one onto its range."""
+        variables, old = self._inverted(shape)
+        count = math.prod(d.value if isinstance(d, IntImm) else -1 for d in map(convert, shape))
+        there = math.prod(d.value if isinstance(d, IntImm) else -1 for d in self.map_shape(shape))
+        if count > 0 and there > 0 and count != there:
+            raise fail(_CODE, f"{self} leaves places of {there} empty", help="use non_surjective_inverse")
+        return IndexMap(tuple(variables), tuple(old))
+
+    def non_surjective_inverse(self, shape: Sequence[Any]) -> tuple[IndexMap, PrimExpr]:
+        """Back to the old indices, and the condition on the new ones under which no element came there."""
+        variables, old = self._inverted(shape)
+        empty: Any = IntImm("bool", 0)
+        analyzer = Analyzer()
+        for var, dim in zip(variables, self.map_shape(shape)):
+            analyzer.bind(var, Range(IntImm(var.dtype, 0), _as_dtype(dim, var.dtype)))
+        for index, dim in zip(old, shape):
+            outside = index >= _as_dtype(convert(dim), index.dtype)
+            if not analyzer.prove(outside.a < outside.b):
+                empty = outside if isinstance(empty, IntImm) else empty | outside
+        return IndexMap(tuple(variables), tuple(old)), empty
+
+    def is_equivalent_to(self, other_map: IndexMap) -> bool:
+        """Whether both send every element to the same place."""
+        if len(self.initial_indices) != len(other_map.initial_indices):
+            return False
+        if len(self.final_indices) != len(other_map.final_indices):
+            return False
+        theirs = other_map.map_indices(list(self.initial_indices))
+        prove = Analyzer().equal
+        return all(structural_equal(a, b) or prove(a, b) is True for a, b in zip(self.final_indices, theirs))
+
+    def _inverted(self, shape: Sequence[Any]) -> tuple[list[Var], list[PrimExpr]]:
+        domains = {
+            v: Range(IntImm(v.dtype, 0), _as_dtype(d, v.dtype))
+            for v, d in zip(self.initial_indices, self._matched(shape))
+        }
+        variables = [Var(f"axis{n}", e.dtype) for n, e in enumerate(self.final_indices)]
+        found = invert(self.final_indices, variables, _padded(self, domains))
+        if found is None:
+            raise fail(_CODE, f"{self} is not one to one, so it has no inverse")
+        return variables, [found[v] for v in self.initial_indices]
+
+    def _at(self, index: PrimExpr, values: Sequence[Any]) -> Any:
+        return substitute(index, {v: _as_dtype(e, v.dtype) for v, e in zip(self.initial_indices, values)})
+
+    def _matched(self, items: Sequence[Any]) -> list[Any]:
+        if len(items) != len(self.initial_indices):
+            raise fail(_CODE, f"{self} takes {len(self.initial_indices)} indices, got {len(items)}")
+        return [convert(i) for i in items]
+
+
+def _padded(index_map: IndexMap, domains: dict[Var, Range]) -> dict[Var, Range]:
+    """The domains, rounded up to multiples of the numbers they are divided by; the rest is padding."""
+    found = dict(domains)
+    multiples: dict[Var, int] = {}
+    for divided, number in _divisors(index_map):
+        if isinstance(divided, Var) and divided in domains:
+            multiples[divided] = math.lcm(multiples.get(divided, 1), number)
+    for var, number in multiples.items():
+        extent = domains[var].extent
+        if isinstance(extent, IntImm):
+            found[var] = Range(domains[var].min, IntImm(var.dtype, -(-extent.value // number) * number))
+    return found
+
+
+def _divisors(index_map: IndexMap) -> list[tuple[PrimExpr, int]]:
+    """What is divided by a number in the map, and the number."""
+    nodes = [n for e in index_map.final_indices for n in post_order(e)]
+    return [(n.a, n.b.value) for n in nodes if isinstance(n, (FloorDiv, FloorMod)) and isinstance(n.b, IntImm)]
+
+
+def _names(function: Callable[..., Any], ndim: int | None) -> list[str]:
+    """Names for the indices that a mapping function takes."""
+    found: list[str] = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+            if ndim is None:
+                raise fail(_CODE, f"how many indices does *{name} stand for?", help="give ndim")
+            found += [f"{name}{n}" for n in range(ndim - len(found))]
+        elif parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
+            found.append(name)
+    return found
+
+
+def _as_dtype(value: Any, dtype: DataType) -> Any:
+    """An index in the dtype of the map's own."""
+    return cast(dtype, convert(value))
+
+
+def index_map_text(index_map: IndexMap, scalar: Callable[[PrimExpr], str]) -> str:
+    """`T.index_map(lambda i, j: (...))`; `scalar` prints an index given in variables named after the map's own."""
+    names: list[str] = []
+    for var in index_map.initial_indices:
+        name = var.name if var.name.isidentifier() and not keyword.iskeyword(var.name) else "i"
+        while name in names:
+            name += "_"
+        names.append(name)
+    named = {v: Var(n, v.dtype) for v, n in zip(index_map.initial_indices, names)}
+    parts = [scalar(substitute(e, named)) for e in index_map.final_indices]
+    inner = f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+    return f"T.index_map(lambda {', '.join(names)}: {inner})"
+
+
+def index_map(mapping: Any, *, inverse_index_map: Any = None, index_dtype: str = "int64") -> IndexMap:
+    """`T.index_map`: a map as it is, or the one a function says."""
+    return mapping if isinstance(mapping, IndexMap) else IndexMap.from_func(mapping, index_dtype=index_dtype)
