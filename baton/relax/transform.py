@@ -62,6 +62,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.relax.virtual_devices", "RealizeVDevice UpdateVDevice"),
         **names("passes.relax.remove_redundant_reshape", "RemoveRedundantReshape"),
         **names("passes.relax.fast_math", "FastMathTransform"),
+        **names("passes.relax.lazy_interfaces", "LazyGetInput LazySetOutput"),
         **names("transform.passes", "Pass Sequential FunctionPass"),
         **names("transform.context", "PassContext PassInfo"),
         **names("transform.decorators", "module_pass"),
