@@ -61,24 +61,34 @@ class Model:
         self.num_threads = num_threads
         self.inputs: tuple[TensorSpec, ...] = specs_from_facts(executable.facts, function, "inputs")
         self.outputs: tuple[TensorSpec, ...] = specs_from_facts(executable.facts, function, "outputs")
-        self._machine = VirtualMachine(executable)
         self._stages = stages or Stages()
         self._names = tuple(spec.name for spec in self.inputs)
         self._expected = frozenset(self._names)
-        self._is_flat = True
-        """Whether what the native function writes is what the model returns."""
-        self._native = self._find_native()
+        executable.entry(function)
 
-    def _find_native(self) -> NativeFunction | None:
-        """The entry itself, where the model is one native function."""
+    @cached_property
+    def _machine(self) -> VirtualMachine:
+        return VirtualMachine(self.executable)
+
+    @cached_property
+    def _native(self) -> NativeFunction | None:
+        """The entry itself, where the model is one native function.
+
+        Code is linked at the first run: what was compiled for another processor can be saved, only not run here.
+        """
         if self.executable.entry(self.function).kind != "native":
             return None
         plan = self.executable.natives[self.function]
         library = self.executable.library
         if library is None:
             return None
-        self._is_flat = plan.is_single or plan.result == ["tuple", list(range(len(plan.outputs)))]
         return NativeFunction(plan, library.address(plan.symbol), self.executable.constants, library)
+
+    @cached_property
+    def _is_flat(self) -> bool:
+        """Whether what the native function writes is what the model returns."""
+        plan = self.executable.natives[self.function]
+        return bool(plan.is_single or plan.result == ["tuple", list(range(len(plan.outputs)))])
 
     # --------------------------------------------------------------------------------------------- running
 
