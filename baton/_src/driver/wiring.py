@@ -11,10 +11,12 @@ from typing import Any
 
 from baton._src.driver.passes_by_name import find_pass
 from baton._src.driver.relay_prelude import import_from_std
+from baton._src.driver.tvm_names.user_operators import Registration
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import Node
-from baton._src.ir.types import Constructor, Type
+from baton._src.ir.structural import structural_equal
+from baton._src.ir.types import Constructor, TensorType, Type
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.syntax import build_relax, build_relay, call_global
 from baton._src.relax import nodes as relax
@@ -24,6 +26,7 @@ from baton._src.relax.text.printer import node_text as relax_text
 from baton._src.relax.text.printer import script as relax_script
 from baton._src.relay import nodes as relay
 from baton._src.relay.analysis import free_vars
+from baton._src.relay.info import type_dim
 from baton._src.relay.op_columns import standard_column
 from baton._src.relay.pattern_rewrite import match, partition, rewrite_with
 from baton._src.relay.patterns import DFPattern
@@ -48,6 +51,9 @@ def wire() -> None:
     IRModule.standard = staticmethod(import_from_std)
     IRModule.as_function = staticmethod(lambda expr: relay.Function(free_vars(expr), expr))
     Op.standard_column = staticmethod(standard_column)
+    Op.registration = Registration
+    Type.equal = staticmethod(structural_equal)
+    TensorType.dim = staticmethod(type_dim)
     DFPattern.matching = staticmethod(match)
     DFPattern.rewriting = staticmethod(rewrite_with)
     DFPattern.partitioning = staticmethod(partition)

@@ -61,6 +61,11 @@ class Attrs:
         """A copy with some attributes changed."""
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
 
+    @classmethod
+    def accepts(cls, name: str) -> bool:
+        """Whether there may be an attribute of this name."""
+        return name in cls.names
+
 
 def attrs(cls: type[T]) -> type[T]:
     """Declare an attribute class."""
@@ -81,6 +86,34 @@ class NoAttrs(Attrs):
 
 
 NO_ATTRS = NoAttrs()
+
+
+class OpenAttrs(Attrs):
+    """Attributes of operators that users registered: whatever a call gives, by name."""
+
+    def __init__(self, **contents: Any) -> None:
+        for name, content in contents.items():
+            set_attr(self, name, content)
+        set_attr(self, "names", tuple(sorted(contents)))
+
+    @classmethod
+    def accepts(cls, name: str) -> bool:
+        return True
+
+    def with_attrs(self, **changes: Any) -> OpenAttrs:
+        return OpenAttrs(**{**dict(self.items()), **changes})
+
+    def __setattr__(self, name: str, content: object) -> None:
+        raise AttributeError(f"attributes are not changed in place: {name}")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OpenAttrs) and dict(self.items()) == dict(other.items())
+
+    def __hash__(self) -> int:
+        return hash(self.names)
+
+    def __repr__(self) -> str:
+        return f"OpenAttrs({', '.join(f'{name}={content!r}' for name, content in self.items())})"
 
 
 class DictAttrs(dict[str, Any]):

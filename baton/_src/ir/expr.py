@@ -224,6 +224,29 @@ class Op(GraphExpr):
         """Forget what was set."""
         set_note(self, "columns", {k: v for k, v in (self.columns or {}).items() if k != attr_name})
 
+    registration: ClassVar[Callable[[Op], Any]]
+    """What completes the definition of an operator that a script registered; bound by `driver.wiring`."""
+
+    def set_num_inputs(self, n: int) -> None:
+        """How many operands it takes (operators registered by scripts only, as what follows)."""
+        type(self).registration(self).set_num_inputs(n)
+
+    def add_argument(self, name: str, type_info: str = "Tensor", description: str = "") -> None:
+        """Name the next operand."""
+        type(self).registration(self).add_argument(name, type_info, description)
+
+    def add_type_rel(self, rel_name: str, type_rel_func: Callable[..., Any] | None = None) -> None:
+        """Its rule of types: `function(argument types, attrs) -> type`, or the name of a standard relation."""
+        type(self).registration(self).add_type_rel(rel_name, type_rel_func)
+
+    def set_attrs_type_key(self, key: str) -> None:
+        """The class of its attributes in TVM; here a call's attributes are what it gives."""
+        type(self).registration(self).set_attrs_type_key(key)
+
+    def set_support_level(self, level: int) -> None:
+        """How stable it is: 1 (most) to 11."""
+        type(self).registration(self).set_support_level(level)
+
     @property
     def support_level(self) -> int:
         """How stable it is: 1 (most) to 11."""

@@ -26,9 +26,17 @@ class TypeKind(IntEnum):
 
 @node
 class Type(Node):
-    """Any type."""
+    """Any type. `==` compares what is written (as in TVM); in dictionaries a type is itself, as every node."""
 
     span: Span | None = note(kw_only=True, default=None)
+    equal: ClassVar[Callable[[Any, Any], bool]] = staticmethod(lambda left, right: left is right)
+    """Structural equality; bound by `driver.wiring`."""
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Type) and Type.equal(self, other))
+
+    def __hash__(self) -> int:
+        return object.__hash__(self)
 
 
 @node
@@ -56,6 +64,15 @@ class TensorType(Type):
 
     shape: Any
     dtype: Any = DataType("float32")
+    dim: ClassVar[Callable[[int], Any]]
+    """The `IntImm` of a number; bound by `driver.wiring`."""
+
+    def __post_init__(self) -> None:
+        if type(self.dtype) is str:
+            init_field(self, "dtype", DataType(self.dtype))
+        shape = self.shape
+        if isinstance(shape, (list, tuple)) and (type(shape) is list or any(type(d) is int for d in shape)):
+            init_field(self, "shape", tuple(TensorType.dim(d) if isinstance(d, int) else d for d in shape))
 
     @property
     def concrete_shape(self) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ import numpy as np
 from baton._src.ir.expr import Op, PrimExpr
 from baton._src.support.diagnostics import fail
 from baton._src.tir import operators
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import BufferLoad, Call, IntImm, Select, StringImm, Var, literal
 from baton._src.tir.intrinsics import Operands, definition, intrinsic, result_dtype
 from baton._src.values.dtype import BOOL, HANDLE, VOID, DataType
@@ -399,8 +400,9 @@ def call_llvm_intrin(dtype: object, name: str, *args: Any) -> PrimExpr:
 
 
 def call_packed(name: str, *args: Any) -> PrimExpr:
-    """A call of a registered packed function."""
-    return call("tvm_call_packed", StringImm(name), *args, dtype="int32")
+    """A call of a registered packed function; a buffer is passed by its data."""
+    passed = [a.data if isinstance(a, Buffer) else a for a in args]
+    return call("tvm_call_packed", StringImm(name), *passed, dtype="int32")
 
 
 # ------------------------------------------------------------------------------------------------ limits

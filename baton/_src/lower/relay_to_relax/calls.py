@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from baton._src.ir.attrs import OpenAttrs
 from baton._src.ir.expr import GlobalVar, GraphExpr, Op, PrimExpr
 from baton._src.ir.types import Constructor, FuncType, TensorType
 from baton._src.lower.relay_to_relax.types import OBJECT
@@ -75,7 +76,9 @@ class Calls:
         if definition is None:
             raise fail("relay-operator", f"{op.name} has no definition", span=node.span)
         attrs = getattr(node, "attrs", None)
-        if not definition.attrs.names:
+        if definition.attrs is OpenAttrs:
+            attrs = OpenAttrs(**dict(attrs.items())) if attrs else None
+        elif not definition.attrs.names:
             attrs = None
         elif attrs is None:
             attrs = definition.attrs()
@@ -146,8 +149,8 @@ def with_relax_operands(definition: Any, args: Sequence[Any], attrs: Any, type_:
 
 def without_operands(definition: Any, attrs: Any) -> Any:
     """The attributes without those that `with_relax_operands` made operands: they are said once."""
-    if attrs is None:
-        return None
+    if attrs is None or isinstance(attrs, OpenAttrs):
+        return attrs
     fields = type(attrs).__dataclass_fields__
     moved = {o.relay_name or o.name for o in definition.inputs if "relay" not in o.languages}
     found = {n: fields[n].default for n in moved if n in fields and attrs[n] != fields[n].default}

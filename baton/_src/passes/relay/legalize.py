@@ -1,8 +1,9 @@
 """Legalize: operators become others where a rule says so.
 
 A rule `(attrs, args, types) -> expression or None` belongs to an operator's name; `types` are those of the arguments,
-then of the result. Rules come from the user or the target (`rules`), and none is built in: what this backend computes
-needs no legalising before Relax, whose own legalisation follows.
+then of the result. Rules come from the user or the target (`rules`), or from a column that users fill
+(`relay.op.op.register_legalize`); none is built in: what this backend computes needs no legalising before Relax, whose
+own legalisation follows.
 """
 
 from __future__ import annotations
@@ -33,18 +34,19 @@ class Legalize(RelayFunctionPass):
     rules: Mapping[str, Rule] = field(default_factory=dict)
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
-        return apply_rules(function, self.rules)
+        return apply_rules(function, self.rules, self.legalize_map_attr_name)
 
 
-def apply_rules(function: Any, rules: Mapping[str, Rule]) -> Any:
-    """`function` with every call replaced for which its operator's rule gives something."""
-    if not rules:
-        return function
+def apply_rules(function: Any, rules: Mapping[str, Rule], column: str = "") -> Any:
+    """`function` with calls replaced for which the operator's rule (or what its `column` holds) gives something."""
 
     def rule(old: Any, new: Any) -> Any:
-        if not isinstance(new, Call) or not isinstance(new.op, Op) or new.op.name not in rules:
+        if not isinstance(new, Call) or not isinstance(new.op, Op):
+            return None
+        found = rules.get(new.op.name) or (new.op.columns or {}).get(column, (None,))[0]
+        if found is None:
             return None
         types = [a.checked_type for a in old.args]
-        return rules[new.op.name](new.attrs, new.args, [*types, old.checked_type])
+        return found(new.attrs, new.args, [*types, old.checked_type])
 
     return rewrite(function, rule)

@@ -97,7 +97,7 @@ def call_attributes(call: Call) -> list[str]:
     shown = []
     for name in given.names:
         content = getattr(given, name)
-        if default is None or getattr(default, name) != content:
+        if name not in getattr(default, "names", ()) or getattr(default, name) != content:
             shown.append(f"{name}={show_value(content)}")
     return shown
 

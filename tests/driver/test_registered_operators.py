@@ -1,0 +1,117 @@
+"""Operators registered by scripts, as in TVM: typed, printed, parsed, seen by passes, run by every executor."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import baton as tvm
+from baton import relay, te, tir
+from tests.relay.programs import error_of
+
+EVERY = ("debug", "graph", "vm", "aot")
+_numbers = itertools.count()
+
+
+def fresh(inputs: int = 1) -> Any:
+    """A registered operator of a name of its own: the registry lasts as long as the process."""
+    name = f"test.registered{next(_numbers)}"
+    relay.op.op.register(name, "Made for a test.")
+    op = relay.op.get(name)
+    op.set_num_inputs(inputs)
+    return op
+
+
+def scaled(attrs: Any, inputs: Any, out_type: Any) -> Any:
+    x = inputs[0]
+    return [te.compute(x.shape, lambda *i: x(*i) * tir.const(attrs["k"], "float32"))]
+
+
+def scale() -> Any:
+    """x * k"""
+    op = fresh()
+    op.add_argument("data", "Tensor", "what is scaled")
+    op.set_attrs_type_key("DictAttrs")
+    op.set_support_level(3)
+    op.add_type_rel("Scale", lambda types, attrs: types[0])
+    relay.op.op.register_pattern(op.name, relay.op.OpPattern.ELEMWISE)
+    relay.op.op.register_compute(op.name, scaled)
+    return op
+
+
+def test_a_kernel_of_ones_own() -> None:
+    """Built in Python or written as text, in each executor."""
+    op = scale()
+    x = relay.var("x", shape=(2, 3))
+    call = relay.Call(op, [x + relay.const(1.0)], tvm.ir.DictAttrs(k=3.0))
+    built = tvm.IRModule.from_expr(relay.Function([x], relay.nn.relu(call)))
+    written = relay.parse(f"def @main(%x: Tensor[(2, 3), float32]) {{ nn.relu({op.name}(add(%x, 1f), k=3f)) }}")
+    assert tvm.ir.structural_equal(relay.parse(written.astext()), written)
+    for module, kind in itertools.product((built, written), EVERY):
+        found = relay.create_executor(kind, module).evaluate()(np.ones((2, 3), "float32"))
+        np.testing.assert_array_equal(found.numpy(), np.full((2, 3), 6, "float32"))
+
+
+def test_a_packed_function_of_ones_own() -> None:
+    """`te.extern` of one `call_packed`: the function fills the output."""
+    op = fresh()
+    op.add_type_rel("Identity")
+    tvm.register_func(op.name + ".run", lambda x, out: out.copyfrom(np.sort(x.numpy())))
+
+    def called(ins: Any, outs: Any) -> Any:
+        return tir.call_packed(op.name + ".run", ins[0], outs[0])
+
+    def compute(attrs: Any, inputs: Any, out_type: Any) -> Any:
+        return [te.extern(inputs[0].shape, inputs, called, dtype="float32")]
+
+    tvm.ir.register_op_attr(op.name, "FTVMCompute")(compute)
+    x = relay.var("x", shape=(3,))
+    call = relay.Call(op, [x])
+    module = tvm.IRModule.from_expr(relay.Function([x], call + relay.exp(call)))
+    wanted = np.array([1, 2, 3], "float32") + np.exp(np.array([1, 2, 3], "float32"))
+    for kind in ("debug", "graph", "vm"):
+        found = relay.create_executor(kind, module).evaluate()(np.array([3, 1, 2], "float32"))
+        np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-6)
+
+
+def test_type_relations() -> None:
+    """A rule that changes the shape, one that refuses, a standard one, and none at all."""
+    x = relay.var("x", shape=(2, 3))
+    flat = fresh()
+    flat.add_type_rel("Flat", lambda types, attrs: relay.TensorType((types[0].shape[0] * types[0].shape[1],), "int32"))
+    assert relay.testing.run_infer_type(relay.Call(flat, [x])).checked_type == relay.TensorType((6,), "int32")
+    compares = fresh(2)
+    compares.add_type_rel("BroadcastComp")
+    found = relay.testing.run_infer_type(relay.Call(compares, [x, relay.const(1.0)])).checked_type
+    assert found == relay.TensorType((2, 3), "bool")
+    refusing = fresh()
+    refusing.add_type_rel("Never", lambda types, attrs: None)
+    for op in (refusing, fresh()):
+        error = error_of(lambda op=op: relay.testing.run_infer_type(relay.Call(op, [x])))
+        assert error.code == "op-registered"
+
+
+def test_passes_see_what_was_registered() -> None:
+    """Effects are kept, a legalisation is applied, a gradient is followed, constants are folded."""
+    op = scale()
+    x = relay.var("x", shape=(2,))
+    call = relay.Call(op, [x], tvm.ir.DictAttrs(k=2.0))
+    legal = scale()
+    relay.op.op.register_legalize(legal.name, lambda attrs, args, types: args[0] + args[0])
+    module = tvm.IRModule.from_expr(relay.Function([x], relay.Call(legal, [x], tvm.ir.DictAttrs(k=2.0))))
+    assert legal.name not in relay.transform.Legalize()(module).astext()
+    relay.op.op.register_gradient(op.name, lambda call, grad: [relay.Call(call.op, [grad], call.attrs)])
+    function = relay.testing.run_infer_type(relay.Function([x], call))
+    slope = relay.create_executor("vm").evaluate(relay.transform.gradient(function))(np.array([1, 5], "float32"))[1][0]
+    assert slope.numpy().tolist() == [2, 2]
+    folded = relay.Function([x], x + relay.Call(op, [relay.const([1.0, 2.0])], tvm.ir.DictAttrs(k=2.0)))
+    assert op.name not in relay.transform.FoldConstant()(tvm.IRModule.from_expr(folded)).astext()
+
+
+@pytest.mark.parametrize("call", [lambda: relay.op.get("add").set_num_inputs(3), lambda: fresh().add_type_rel("No")])
+def test_what_is_refused(call: Any) -> None:
+    """Changing baton's own operators; relations there are none of."""
+    assert error_of(call).code == "op-registered"

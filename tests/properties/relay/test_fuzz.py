@@ -1,0 +1,10 @@
+"""`make fuzz`: as many random Relay programs as time allows (`--hypothesis-seed`, or raise the number here)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.properties.relay.agreement import agreement
+
+test_many_programs = pytest.mark.fuzz(agreement(20_000))
+test_large_programs = pytest.mark.fuzz(agreement(5_000, depth=8, budget=250))
