@@ -1,0 +1,125 @@
+"""AllocateWorkspace: memory that external functions ask for is allocated once and handed to them.
+
+    @R.function                                       @R.function
+    def attention(x):                                 def attention_1(x, workspace: R.Tensor((65536,), "uint8")):
+        R.func_attr({"Codegen": "ext",                    ...
+                     "WorkspaceSize": 65536})   ->
+    def main(x):                                      def main(x):
+        y = cls.attention(x)                              workspace = R.builtin.alloc_tensor(R.shape([65536]),
+                                                                                             R.dtype("uint8"), 0)
+                                                          y = cls.attention_1(x, workspace)
+
+Functions with the attribute `Codegen` are looked at; the size is their own attribute `WorkspaceSize` or the largest of
+the functions inside them. Every function that calls such ones gets one workspace of the largest size, since calls
+follow one another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.ir.expr import GlobalVar
+from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import post_order, rewrite
+from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.nodes import (
+    BindingBlock,
+    Call,
+    DataTypeImm,
+    Function,
+    PrimValue,
+    ShapeExpr,
+    Var,
+    VarBinding,
+)
+from baton._src.relax.special_ops import special_op
+from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import Pass
+
+WORKSPACE_SIZE = "WorkspaceSize"
+
+
+@dataclass(frozen=True)
+class AllocateWorkspace(Pass):
+    """See the module."""
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        external = {
+            v: f for v, f in module.functions.items() if isinstance(f, Function) and f.attrs.get("Codegen") is not None
+        }
+        sizes = {v: size for v, f in external.items() if (size := _workspace_size(f)) > 0}
+        if not sizes:
+            return module
+        builder = BlockBuilder(module)
+        renamed = {v: GlobalVar(builder.get_unique_name(v.name_hint)) for v in sizes}
+        size = max(sizes.values())
+        functions: dict[GlobalVar, Any] = {}
+        for var, function in module.functions.items():
+            if var in sizes:
+                functions[renamed[var]] = _taking(function, size, renamed[var].name_hint)
+            else:
+                functions[var] = function
+        callers = _Caller(module.with_functions(functions), renamed, size)
+        return module.with_functions(
+            {v: callers.function(f) if isinstance(f, Function) else f for v, f in functions.items()}
+        )
+
+
+def _workspace_size(function: Function) -> int:
+    """The bytes a function asks for, those inside it included."""
+    inner = [n for n in post_order(function) if isinstance(n, Function)]
+    return max(int(f.attrs.get(WORKSPACE_SIZE, 0)) for f in inner)
+
+
+def _info(size: int) -> TensorStructInfo:
+    return TensorStructInfo([size], "uint8")
+
+
+def _taking(function: Function, size: int, name: str) -> Function:
+    """The function with the workspace as its last parameter, under its new name."""
+
+    def without_size(node: Any) -> Any:
+        return (
+            node.without_attr(WORKSPACE_SIZE) if isinstance(node, Function) and WORKSPACE_SIZE in node.attrs else None
+        )
+
+    own: Function = rewrite(function, without_size)
+    if "global_symbol" in own.attrs:
+        own = own.with_attr("global_symbol", name)
+    return own.with_fields(params=(*own.params, Var("workspace", _info(size))), struct_info_=None)
+
+
+class _Caller(BindingRewriter):
+    """Hands the workspace of a function to all calls in it."""
+
+    def __init__(self, module: IRModule, renamed: Mapping[GlobalVar, GlobalVar], size: int) -> None:
+        super().__init__(module)
+        self.renamed, self.size = renamed, size
+        self.workspaces: list[Var | None] = []
+
+    def enter_function(self, function: Function) -> None:
+        self.workspaces.append(None)
+
+    def leave_function(self, function: Function) -> Function:
+        workspace = self.workspaces.pop()
+        if workspace is None:
+            return function
+        operands = [ShapeExpr([self.size]), DataTypeImm("uint8"), PrimValue(0)]
+        value = self.normalized(Call(special_op("builtin.alloc_tensor"), operands))
+        seq = function.body
+        made = VarBinding(workspace, value)
+        head, rest = (seq.blocks[0], seq.blocks[1:]) if type(seq.blocks[0]) is BindingBlock else (None, seq.blocks)
+        first = BindingBlock([made, *(head.bindings if head is not None else ())])
+        return function.with_fields(body=seq.with_fields(blocks=(first, *rest)))
+
+    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+        new = self.renamed.get(value.op) if isinstance(value, Call) and isinstance(value.op, GlobalVar) else None
+        if new is None:
+            return value
+        if self.workspaces[-1] is None:
+            self.workspaces[-1] = Var("workspace", _info(self.size))
+        return value.with_fields(op=new, args=(*value.args, self.workspaces[-1]))

@@ -1,0 +1,58 @@
+"""FuseTransposeMatmul: a product with a transposed matrix reads the matrix as it lies.
+
+    lv = R.permute_dims(w)               ->               gv = R.nn.dense(x, w)
+    gv = R.matmul(x, lv)
+
+`x @ w.T` is how linear layers are written whose weights are `(out, in)`; a transposed copy of the weights costs memory
+and time. Weights of two axes become `nn.dense`, operands of three axes `nn.batch_matmul`; LegalizeOps makes one kernel
+of either. (TVM makes the kernel, `NT_matmul`, at once.) A transposed weight that others use stays for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.ir.module import IRModule
+from baton._src.ops.builders import Maker
+from baton._src.ops.catalogue import CATALOGUE
+from baton._src.passes.relax.rewrite_patterns import rewrite_call
+from baton._src.relax.nodes import Function
+from baton._src.relax.patterns.builders import DFPattern, is_op, wildcard
+from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import FunctionPass
+
+
+@dataclass(frozen=True)
+class FuseTransposeMatmul(FunctionPass):
+    """See the module."""
+
+    function_class = Function
+
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
+        x, w = wildcard(), wildcard()
+        transposed = is_op("relax.permute_dims")(w)
+
+        def fuse(expr: Any, found: Mapping[DFPattern, Any]) -> Any:
+            return _fused(found[x], found[w], found[transposed].attrs.axes, expr.attrs.out_dtype)
+
+        return rewrite_call(is_op("relax.matmul")(x, transposed), fuse, function, module)
+
+
+def _fused(x: Any, w: Any, axes: Any, out_dtype: Any) -> Any:
+    """The product with `w` as it lies, or None where it is not the last two of two or three axes that are exchanged."""
+    left, right = _rank(x), _rank(w)
+    order = list(range(right))[::-1] if axes is None else [a % right for a in axes] if right > 0 else []
+    if right == 2 and left >= 2 and order == [1, 0]:
+        return Maker("relax", CATALOGUE.get("nn.dense"), CATALOGUE)(x, w, out_dtype=out_dtype)
+    if right == 3 and left == 3 and order == [0, 2, 1]:
+        make = Maker("relax", CATALOGUE.get("nn.batch_matmul"), CATALOGUE)
+        return make(x, w, out_dtype=out_dtype, transpose_b=True)
+    return None
+
+
+def _rank(expr: Any) -> int:
+    info = expr.struct_info_
+    return info.ndim if isinstance(info, TensorStructInfo) else -1
