@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from baton._src.driver.model import Model
 from baton._src.driver.operator_compiler import attach_operators
+from baton._src.driver.program_cache import cached_program, keep_program, program_key
 from baton._src.driver.read_program import read_program
 from baton._src.driver.relax_build import Stages, relax_build
 from baton._src.driver.targets import chosen_target
 from baton._src.driver.wiring import wire
+from baton._src.frontends.onnx.opened_files import noting_files
 from baton._src.ir.target import Target
 from baton._src.runtime.executable import Executable, load_executable
 from baton._src.transform.context import PassContext
@@ -38,6 +41,7 @@ def compile(
     `model`: the path of an `.onnx`, a Relay text (`.relay`, `.rly`) or a TVMScript (`.py`) file; an ONNX `ModelProto`;
     an `IRModule` (Relay or Relax), a `relay.Function` or a `relax.Function`. `params` binds parameters by name;
     `shapes` gives an ONNX model's inputs the shapes (ints, or names of symbolic dims) that it leaves open.
+    An ONNX file that was compiled before, and all that decides the outcome is as it was, comes from the cache.
     `num_threads`: threads of each call (None: all cores). `keep_stages`: keep the program after every pass, for
     `Model.stage`.
 
@@ -46,11 +50,18 @@ def compile(
     wire()
     found = chosen_target(target)
     stages = Stages(keep=keep_stages)
-    with PassContext(opt_level=opt_level):
+    key = None if keep_stages else program_key(model, found, f"{opt_level} {exec_mode}", shapes, params)
+    kept = None if key is None else cached_program(key, found)
+    if kept is not None:
+        return _loaded(kept, num_threads)
+    start = time.perf_counter()
+    with PassContext(opt_level=opt_level), noting_files() as files:
         module, bound = read_program(model, shapes, params)
         executable = relax_build(module, found, bound, exec_mode=exec_mode, stages=stages)
     del module, bound
     _release_weights(executable)
+    if key is not None:
+        keep_program(key, executable, files, time.perf_counter() - start)
     return Model(executable, num_threads=num_threads, stages=stages)
 
 
@@ -71,4 +82,8 @@ def load(path: str | Path, num_threads: int | None = None) -> Model:
     Raises `DiagnosticError`: `file-missing`, `executable-corrupt`, `executable-version`, `object-target`.
     """
     executable = attach_operators(load_executable(path), Target("llvm"))
-    return Model(executable, num_threads=num_threads)
+    return _loaded(executable, num_threads)
+
+
+def _loaded(executable: Executable, num_threads: int | None) -> Model:
+    return Model(executable, num_threads=num_threads, stages=Stages(rules=dict(executable.facts.get("schedules", {}))))

@@ -100,5 +100,6 @@ def emit_program(
         found = compile_kernels(functions, target, options, scheduler(target), as_they_stand=program.entries)
         code = found.code
         stages.rules.update(found.rules)
+        parts["facts"] = {**parts.get("facts", {}), "schedules": found.rules}
     signatures = {v.name_hint: kernel_signature(v.name_hint, f) for v, f in program.machine_kernels.items()}
     return program.builder.get(natives=program.natives, kernels=signatures, object_code=code, **parts)

@@ -47,8 +47,11 @@ class Archive:
     tensors: Mapping[str, AnyArray] = field(default_factory=dict)
 
 
-def write_archive(archive: Archive, path: str | Path) -> None:
-    """Write to a temporary file beside `path`, then rename: a reader sees the old file or the whole new one."""
+def write_archive(archive: Archive, path: str | Path, durable: bool = True) -> None:
+    """Write to a temporary file beside `path`, then rename: a reader sees the old file or the whole new one.
+
+    Unless `durable`, the system may keep the contents in memory for a while, and lose them if it is cut off.
+    """
     target = Path(path)
     if not target.parent.is_dir():
         raise fail("file-missing", f"cannot write {target}: there is no folder {target.parent}")
@@ -57,7 +60,8 @@ def write_archive(archive: Archive, path: str | Path) -> None:
         with os.fdopen(handle, "w+b") as stream:
             _write(archive, stream)
             stream.flush()
-            os.fsync(stream.fileno())
+            if durable:
+                os.fsync(stream.fileno())
         os.chmod(name, 0o666 & ~_umask())
         os.replace(name, target)
     except BaseException:

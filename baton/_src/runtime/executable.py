@@ -81,8 +81,8 @@ class Executable:
 
     # ------------------------------------------------------------------------------------------- files
 
-    def save(self, path: str | Path) -> None:
-        """Write the executable to `path`: whole, or not at all."""
+    def save(self, path: str | Path, durable: bool = True) -> None:
+        """Write the executable to `path`: whole, or not at all. `durable`: wait until the disk has it."""
         words, _ = encode(self.instructions)
         constants, tensors = constants_to_data(self.constants)
         manifest = {
@@ -93,7 +93,7 @@ class Executable:
             "facts": self.facts,
         }
         members = {"ir.txt": self.ir_text.encode(), "code.o": self.object_code, "bytecode.bin": _to_bytes(words)}
-        write_archive(Archive(manifest, members, tensors), path)
+        write_archive(Archive(manifest, members, tensors), path, durable)
 
     export_library = save
 

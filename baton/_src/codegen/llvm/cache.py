@@ -1,6 +1,7 @@
 """Compiled objects on disk, so that a kernel is compiled once a machine.
 
-Lives in `$BATON_CACHE_DIR`, else `$XDG_CACHE_HOME/baton`, else `~/.cache/baton`; `BATON_CACHE=0` turns it off. An
+Lives in `$BATON_CACHE_DIR`, else `$XDG_CACHE_HOME/baton`, else `~/.cache/baton`; `BATON_CACHE=0` turns it off,
+`BATON_CACHE_PROGRAMS` says how many MB of whole programs may be kept beside the objects (`driver.program_cache`). An
 entry is one file named by the hash of everything that decides its content, with a checksum inside: a damaged one
 counts as absent and is written anew. Writing goes through a temporary file and a rename, so readers never see half an
 entry. When the folder grows beyond its cap the entries that were not used for longest go first.
@@ -18,14 +19,16 @@ from pathlib import Path
 
 MAGIC = b"BATONKRN1\n"
 DEFAULT_CAP = 512 << 20
+DEFAULT_PROGRAMS = 4 << 30
 
 
 @dataclass(frozen=True)
 class CacheOptions:
-    """Where compiled objects are kept, and how many bytes of them; `folder` None: nowhere."""
+    """Where compiled objects and programs are kept, and how many bytes of each; `folder` None: nowhere."""
 
     folder: Path | None
     cap: int = DEFAULT_CAP
+    programs: int = DEFAULT_PROGRAMS
 
     @staticmethod
     def from_environment(environment: Mapping[str, str] | None = None) -> CacheOptions:
@@ -33,10 +36,12 @@ class CacheOptions:
         env = os.environ if environment is None else environment
         if env.get("BATON_CACHE", "1").strip().lower() in ("0", "off", "false", "no"):
             return CacheOptions(None)
+        said = env.get("BATON_CACHE_PROGRAMS", "").strip()
+        programs = int(said) << 20 if said.isdecimal() else DEFAULT_PROGRAMS
         if env.get("BATON_CACHE_DIR"):
-            return CacheOptions(Path(env["BATON_CACHE_DIR"]))
+            return CacheOptions(Path(env["BATON_CACHE_DIR"]), programs=programs)
         base = env.get("XDG_CACHE_HOME") or str(Path(env.get("HOME", "~")).expanduser() / ".cache")
-        return CacheOptions(Path(base) / "baton")
+        return CacheOptions(Path(base) / "baton", programs=programs)
 
 
 class ObjectCache:
@@ -84,23 +89,24 @@ class ObjectCache:
 
     def trim(self) -> None:
         """Delete what was not used for longest until the folder is within its cap."""
-        folder = self.options.folder
-        if folder is None:
-            return
-        entries = []
-        for path in folder.glob("objects/*/*"):
-            try:
-                state = path.stat()
-            except OSError:
-                continue
-            entries.append((state.st_mtime, state.st_size, path))
-        total = sum(size for _, size, _ in entries)
-        for _, size, path in sorted(entries):
-            if total <= self.options.cap:
-                break
-            path.unlink(missing_ok=True)
-            total -= size
+        if self.options.folder is not None:
+            trim(self.options.folder / "objects", "*/*", self.options.cap)
 
     def _path(self, key: str) -> Path:
         assert self.options.folder is not None
         return self.options.folder / "objects" / key[:2] / key
+
+
+def trim(folder: Path, pattern: str, cap: int) -> None:
+    """Delete the files that were not used for longest until those that match take at most `cap` bytes."""
+    entries = []
+    for path in folder.glob(pattern):
+        with contextlib.suppress(OSError):
+            state = path.stat()
+            entries.append((state.st_mtime, state.st_size, path))
+    total = sum(size for _, size, _ in entries)
+    for _, size, path in sorted(entries):
+        if total <= cap:
+            break
+        path.unlink(missing_ok=True)
+        total -= size

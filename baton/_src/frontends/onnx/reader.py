@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.frontends.onnx.large_files import LARGE, Malformed, without_weights
+from baton._src.frontends.onnx.opened_files import note_file
 from baton._src.support.diagnostics import fail
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import AnyArray
@@ -128,6 +129,7 @@ def _external(tensor: Any, folder: Path | None, dtype: DataType, shape: tuple[in
             f"tensor {tensor.name!r} keeps its data in {location!r}, which is no file in the model's folder",
             help="external data must lie beside the model",
         )
+    note_file(path)
     try:
         offset, count = int(entries.get("offset", 0)), int(np.prod(shape, dtype=np.int64))
         if "length" in entries and int(entries["length"]) != count * dtype.itemsize:

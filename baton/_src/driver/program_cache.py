@@ -1,0 +1,164 @@
+"""Whole compiled programs on disk: an ONNX file that was compiled before is an artifact to load, weights mapped.
+
+The key is the hash of the file's contents and of all that decides what becomes of it: baton's own source, versions of
+LLVM and ONNX, the target, options, shapes and bound values. Files that the model's tensors lie in are hashed as well,
+and have to be as they were. Programs that compile faster than `WORTHWHILE` are not kept.
+
+An entry is an artifact (`KEY.baton`) and a record (`KEY.json`: other files and their hashes, the start of the system
+that wrote it). Artifacts are written without waiting for the disk; one that another start of the system has written is
+checked as a whole before it is used for the first time. Problems with the disk are never errors.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import numpy as np
+
+from baton._src.codegen.llvm.cache import CacheOptions, trim
+from baton._src.codegen.llvm.jit import Machine
+from baton._src.codegen.llvm.module import target_text
+from baton._src.driver.operator_compiler import attach_operators
+from baton._src.ir.target import Target
+from baton._src.runtime.executable import Executable, load_executable
+from baton._src.support.diagnostics import BatonError
+from baton._src.support.file_digest import file_digest
+from baton._src.support.source_fingerprint import source_fingerprint
+from baton._src.values.tensor import NDArray
+
+FORMAT = "1"
+WORTHWHILE = 0.2
+"""Seconds that compiling must have taken for a program to be kept."""
+
+_State = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class ProgramKey:
+    """What is compiled, and the state of its file when it was hashed."""
+
+    name: str
+    path: Path
+    state: _State
+    options: CacheOptions = field(repr=False)
+
+    @property
+    def artifact(self) -> Path:
+        assert self.options.folder is not None
+        return self.options.folder / "programs" / f"{self.name}.baton"
+
+    @property
+    def record(self) -> Path:
+        return self.artifact.with_suffix(".json")
+
+
+def program_key(
+    model: Any,
+    target: Target,
+    settings: str,
+    shapes: Mapping[str, Any] | None = None,
+    params: Mapping[str, Any] | None = None,
+    options: CacheOptions | None = None,
+) -> ProgramKey | None:
+    """The key of `model`; None for what is not kept: other things than ONNX files, values that cannot be hashed."""
+    chosen = options or CacheOptions.from_environment()
+    if chosen.folder is None or chosen.programs <= 0 or not isinstance(model, (str, Path)):
+        return None
+    path = Path(model)
+    if path.suffix.lower() != ".onnx":
+        return None
+    given = _given_text(shapes, params)
+    if given is None:
+        return None
+    try:
+        state = _state(path)
+        content = file_digest(path)
+        onnx = metadata.version("onnx")
+    except (OSError, metadata.PackageNotFoundError):
+        return None
+    versions = (FORMAT, source_fingerprint(), llvmlite.__version__, np.__version__, onnx)
+    parts = (*versions, repr(Machine.of(target)), target_text(target), settings, given, content)
+    return ProgramKey(hashlib.sha256("\0".join(parts).encode()).hexdigest(), path.resolve(), state, chosen)
+
+
+def cached_program(key: ProgramKey, target: Target) -> Executable | None:
+    """The executable that was compiled for `key`, if it is there and nothing it was made of has changed."""
+    try:
+        record = json.loads(key.record.read_bytes())
+        if any(file_digest(key.path.parent / name) != wanted for name, wanted in record["files"].items()):
+            return None
+        start = _system_start()
+        trusted = start is not None and record["start"] == start
+        executable = load_executable(key.artifact, verify=not trusted)
+        if not trusted:
+            _write(key.record, json.dumps({**record, "start": start}))
+        with contextlib.suppress(OSError):  # a read-only cache still serves
+            os.utime(key.artifact)
+            os.utime(key.record)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, BatonError):
+        return None
+    return attach_operators(executable, target)
+
+
+def keep_program(key: ProgramKey, executable: Executable, files: Iterable[Path], seconds: float) -> None:
+    """Write an entry, in a thread of its own, unless the model changed meanwhile; `seconds` is what compiling took."""
+    size = sum(c.data.nbytes for c in executable.constants if isinstance(c, NDArray))
+    if seconds < WORTHWHILE or size > key.options.programs // 2:
+        return
+    threading.Thread(target=_keep, args=(key, executable, sorted(files)), name="baton-keep-program").start()
+
+
+def _keep(key: ProgramKey, executable: Executable, files: list[Path]) -> None:
+    with contextlib.suppress(OSError, ValueError, BatonError):
+        folder = key.path.parent
+        others = {str(f.relative_to(folder)): file_digest(f) for f in files if f != key.path}
+        if _state(key.path) != key.state:
+            return
+        key.artifact.parent.mkdir(parents=True, exist_ok=True)
+        executable.save(key.artifact, durable=False)
+        _write(key.record, json.dumps({"files": others, "start": _system_start(), "model": key.path.name}))
+        trim(key.artifact.parent, "*", key.options.programs)
+
+
+def _state(path: Path) -> _State:
+    found = path.stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _given_text(shapes: Mapping[str, Any] | None, params: Mapping[str, Any] | None) -> str | None:
+    """Shapes and bound values by content; None if there is something else than sizes, names and arrays."""
+    parts: list[Any] = []
+    for name, dims in sorted((shapes or {}).items()):
+        if not all(isinstance(d, (int, str)) for d in dims):
+            return None
+        parts.append((name, tuple(dims)))
+    for name, value in sorted((params or {}).items()):
+        array = np.asarray(value)
+        if array.dtype.hasobject:
+            return None
+        parts.append((name, str(array.dtype), array.shape, hashlib.sha256(array.tobytes()).hexdigest()))
+    return repr(parts)
+
+
+def _system_start() -> str | None:
+    """What identifies this start of the operating system: what it wrote since is in memory, if not on the disk."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return None
+
+
+def _write(path: Path, text: str) -> None:
+    temporary = path.with_name(f".tmp-{os.getpid()}-{path.name}")
+    temporary.write_text(text)
+    os.replace(temporary, path)
