@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("driver.tvm_names.networks.workload", "create_workload run_opt_pass run_infer_type"),
-        **submodules("baton.relay.testing", "dcgan init layers mlp mobilenet resnet squeezenet vgg"),
+        **submodules("baton.relay.testing", "dcgan densenet dqn inception_v3 init layers lstm mlp mobilenet resnet resnet_3d squeezenet vgg"),
     },
     before=wire,
 )
