@@ -308,7 +308,7 @@ def row_tiles(
     """Tiles of `shape.rows` rows, then smaller ones for what is left."""
     parts: list[st.Stmt] = []
     size = constant(count)
-    tall = _tile_rows(matrix.rows.size, shape.rows * (shape.width // width))
+    tall = tile_rows(matrix.rows.size, shape.rows * (shape.width // width))
     done: PrimExpr = first
     if size is None or size >= tall:
         tile = index_var("tile")
@@ -333,7 +333,7 @@ def row_tiles(
     return sequence(*parts)
 
 
-def _tile_rows(rows: int | None, most: int) -> int:
+def tile_rows(rows: int | None, most: int) -> int:
     """Rows of a tile: the most there are registers for, or a few less if that leaves no smaller tile at the end."""
     if rows is None or rows <= most:
         return most

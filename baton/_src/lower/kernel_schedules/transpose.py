@@ -9,6 +9,7 @@ along j. Loading along j instead would take one element at a time. What no squar
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from baton._src.ir.expr import PrimExpr
@@ -115,17 +116,25 @@ def _divides(axis: Axis, lanes: int) -> bool:
 
 
 def _square(move: _Movement, top: PrimExpr, left: PrimExpr) -> st.Stmt:
-    """Load, exchange, store. Step d makes element p of vector i that of vector p in bit d."""
-    lanes = move.lanes
-    kind = move.load.dtype.with_lanes(lanes)
+    run, line = tir.Ramp(top, i64(1), move.lanes), tir.Ramp(left, i64(1), move.lanes)
+    return square(
+        lambda r: move.source(run, ops.add(left, i64(r))),
+        lambda c, vector: move.store(vector, ops.add(top, i64(c)), line),
+        move.lanes,
+    )
+
+
+def square(load: Callable[[int], PrimExpr], store: Callable[[int, tir.Var], st.Stmt], lanes: int) -> st.Stmt:
+    """Load `lanes` vectors, exchange, store: element c of vector r becomes element r of vector c. Step d makes element
+    p of vector i that of vector p in bit d.
+    """
     bound: list[tuple[tir.Var, PrimExpr]] = []
 
     def named(value: PrimExpr) -> tir.Var:
-        bound.append((tir.Var(f"v{len(bound)}", kind), value))
+        bound.append((tir.Var(f"v{len(bound)}", value.dtype), value))
         return bound[-1][0]
 
-    run = tir.Ramp(top, i64(1), lanes)
-    vectors = [named(move.source(run, ops.add(left, i64(r)))) for r in range(lanes)]
+    vectors = [named(load(r)) for r in range(lanes)]
     step = 1
     while step < lanes:
         for first in (r for r in range(lanes) if not r & step):
@@ -134,8 +143,7 @@ def _square(move: _Movement, top: PrimExpr, left: PrimExpr) -> st.Stmt:
             upper = [p + step if not p & step else lanes + p for p in range(lanes)]
             vectors[first], vectors[first + step] = (named(tir.Shuffle(pair, tuple(order))) for order in (lower, upper))
         step *= 2
-    line = tir.Ramp(left, i64(1), lanes)
-    body = sequence(*(move.store(v, ops.add(top, i64(c)), line) for c, v in enumerate(vectors)))
+    body = sequence(*(store(c, v) for c, v in enumerate(vectors)))
     for var, value in reversed(bound):
         body = st.LetStmt(var, value, body)
     return body
