@@ -6,17 +6,21 @@ matrix.
 Rows are output channels, columns output points. A panel of X' (32 points, every k) is packed from the input just
 before it is used and stays in the second-level cache while the tiles of `matmul` run down the output channels.
 Packing copies line by line: the points of a panel are a few runs of neighbours, so with stride 1 it is vector loads;
-strides gather. Bias, activation and residual are applied when a tile is written out.
+strides gather. The border is not copied: a run that a tap sees only in part gets zeros around that part. Bias,
+activation and residual are applied when a tile is written out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.structural import structural_equal
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.affine import depends, joined, merge_pair
 from baton._src.lower.kernel_schedules.anchors import Anchored, find_anchor, surrounded
+from baton._src.lower.kernel_schedules.conv_window import Window, read_windows, with_border_inside
 from baton._src.lower.kernel_schedules.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.loops import (
     VECTORIZED,
@@ -29,7 +33,7 @@ from baton._src.lower.kernel_schedules.loops import (
     split_index,
 )
 from baton._src.lower.kernel_schedules.matmul import Product, is_simple, load_of, packed_product
-from baton._src.lower.kernel_schedules.stages import Axis, Declined, Stage, read_kernel
+from baton._src.lower.kernel_schedules.stages import Axis, Declined, Kernel, Stage, read_kernel
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.tir import expr as tir
@@ -48,7 +52,8 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
     found = find_anchor(kernel, lambda s: not isinstance(_roles(s), Declined))
     if found is None:
         return Declined("no stage is a convolution with channels first")
-    matrix = _as_product(found)
+    kernel, found, windows = _without_border(kernel, found)
+    matrix = _as_product(found, windows)
     if isinstance(matrix, Declined):
         return matrix
     body = packed_product(matrix, target)
@@ -76,7 +81,27 @@ def _roles(stage: Stage) -> tuple[Axis, tuple[Axis, ...], PrimExpr, PrimExpr] | 
     return Declined("no factor is a weight [out, in, window...] over the axes of the sum")
 
 
-def _as_product(anchored: Anchored) -> Product | Declined:
+def _without_border(kernel: Kernel, found: Anchored) -> tuple[Kernel, Anchored, tuple[Window, ...]]:
+    """The kernel without a padded copy of the input, and what the points see of it; no windows: it stays as it is."""
+    roles = _roles(found.stage)
+    assert not isinstance(roles, Declined)
+    smaller, stage = with_border_inside(kernel, found.stage)
+    if stage is found.stage:
+        return kernel, found, ()
+    _, points, weight, _ = roles
+    value = stage.value
+    assert isinstance(value, tir.Mul)
+    data = value.b if is_simple(value.a) and structural_equal(value.a, weight) else value.a
+    seen = read_windows(stage, data, points)
+    if seen is None:
+        return kernel, found, ()
+    load, windows = seen
+    plain = replace(stage, value=tir.Mul(weight, load))
+    stages = tuple(plain if s is stage else s for s in smaller.stages)
+    return replace(smaller, stages=stages), Anchored(plain, found.epilogue), tuple(windows)
+
+
+def _as_product(anchored: Anchored, windows: tuple[Window, ...] = ()) -> Product | Declined:
     stage = anchored.stage
     roles = _roles(stage)
     if isinstance(roles, Declined):
@@ -100,7 +125,7 @@ def _as_product(anchored: Anchored) -> Product | Declined:
     batch = stage.spatial[:place]
 
     def pack(panel: Buffer, start: PrimExpr, width: int) -> st.Stmt:
-        return _pack(stage.reduce, points, data, panel, start, width)
+        return _pack(stage.reduce, points, data, panel, start, width, windows)
 
     epilogue = merged.epilogue if merged is not None else None
     origin = Anchored(stage, anchored.epilogue if merged is not None else None)
@@ -121,7 +146,13 @@ def _merge_points(anchored: Anchored, points: tuple[Axis, ...]) -> Anchored | No
 
 
 def _pack(
-    window: tuple[Axis, ...], points: tuple[Axis, ...], data: PrimExpr, panel: Buffer, start: PrimExpr, width: int
+    window: tuple[Axis, ...],
+    points: tuple[Axis, ...],
+    data: PrimExpr,
+    panel: Buffer,
+    start: PrimExpr,
+    width: int,
+    seen: tuple[Window, ...],
 ) -> st.Stmt:
     """panel[k, v] = the input that output point start + v sees through k; zeros beyond the last point."""
     last = points[-1]
@@ -145,15 +176,88 @@ def _pack(
         where[axis.var] = ops.cast(axis.var.dtype, value)
     offset = ops.subtract(begin, line_start)
     where[last.var] = ops.cast(last.var.dtype, ops.add(offset, u))
-    value = substitute_and_fold(data, where)
+    value = ops.cast(panel.dtype, substitute_and_fold(data, where))
     row = ops.multiply(k, i64(width))
-    slot = ops.add(ops.add(row, ops.subtract(begin, start)), u)
-    axes = [Axis(fresh[a.var], a.extent) for a in window]
-    copy = loop(u, count, st.BufferStore(panel, ops.cast(panel.dtype, value), (slot,)), VECTORIZED)
-    filled = loop(line, lines, nest(axes, copy))
+    place = ops.add(row, ops.subtract(begin, start))
+
+    def run(first: PrimExpr, number: PrimExpr, source: PrimExpr) -> st.Stmt:
+        own = index_var("u")
+        moved = substitute_and_fold(source, {u: ops.add(first, own)})
+        store = st.BufferStore(panel, moved, (ops.add(ops.add(place, first), own),))
+        return loop(own, number, store, VECTORIZED)
+
+    def over_taps(body: st.Stmt, axes: Sequence[Axis] = window) -> st.Stmt:
+        own = {fresh[a.var]: tir.Var(a.var.name, a.var.dtype) for a in axes}
+        return nest([Axis(own[fresh[a.var]], a.extent) for a in axes], substitute_and_fold(body, own))
+
+    every = run(i64(0), count, value)
+    # Most runs are as wide as the panel: without a tail they take half as long.
+    copy: st.Stmt = over_taps(run(i64(0), i64(width), value))
+    copy = st.IfThenElse(tir.EQ(count, i64(width)), copy, over_taps(every))
+    if seen:
+        low, high = index_var("low"), index_var("high")
+        zeros = run(i64(0), count, ops.const(0, panel.dtype))
+        part = sequence(zeros, run(low, ops.subtract(high, low), value))
+        whole = ops.logical_and(tir.LE(low, i64(0)), tir.GE(high, count))
+        some: st.Stmt = st.IfThenElse(whole, every, part)
+        if len(seen) > 1:
+            some = st.IfThenElse(_lines_inside(seen[:-1], where), some, zeros)
+        # The tap along the line outside: what it sees is worked out once.
+        limits = _limits(seen[-1], where, offset, count)
+        along = [a for a in window if seen[-1].tap is not None and a.var is seen[-1].tap.var]
+        some = over_taps(some, [a for a in window if a not in along])
+        some = over_taps(st.LetStmt(low, limits[0], st.LetStmt(high, limits[1], some)), along)
+        copy = st.IfThenElse(_sees_all(seen, where, offset, count), copy, some)
+    filled = loop(line, lines, copy)
     if isinstance(total, tir.IntImm) and total.value % width == 0:
         return filled
     return sequence(_zeros(window, panel, start, end, width), filled)
+
+
+def _lines_inside(seen: Sequence[Window], where: dict[tir.Var, PrimExpr]) -> PrimExpr:
+    """Whether the line that taps see lies inside, along all axes but the last."""
+    inside: PrimExpr = tir.IntImm("bool", 1)
+    for window in seen:
+        at = ops.multiply(as_int64(where[window.axis.var]), i64(window.stride))
+        at = ops.subtract(ops.add(at, _tap(window, where)), i64(window.begin))
+        inside = ops.logical_and(inside, ops.logical_and(tir.GE(at, i64(0)), tir.LT(at, i64(window.extent))))
+    return inside
+
+
+def _limits(
+    window: Window, where: dict[tir.Var, PrimExpr], offset: PrimExpr, count: PrimExpr
+) -> tuple[PrimExpr, PrimExpr]:
+    """The part [low, high) of a run of `count` points, the first at `offset` of its line, that a tap sees."""
+    before = ops.subtract(i64(window.begin), _tap(window, where))
+
+    def points(distance: PrimExpr) -> PrimExpr:
+        """How many points of the run start before a place of the input."""
+        whole = ops.floordiv(ops.add(distance, i64(window.stride - 1)), i64(window.stride))
+        return ops.min(ops.max(ops.subtract(whole, offset), i64(0)), count)
+
+    low = points(before)
+    return low, ops.max(points(ops.add(before, i64(window.extent))), low)
+
+
+def _sees_all(seen: tuple[Window, ...], where: dict[tir.Var, PrimExpr], offset: PrimExpr, count: PrimExpr) -> PrimExpr:
+    """Whether every point of a run lies inside for all taps."""
+    *others, last = seen
+    ranges = [(window, as_int64(where[window.axis.var]), as_int64(where[window.axis.var])) for window in others]
+    ranges.append((last, offset, ops.subtract(ops.add(offset, count), i64(1))))
+    inside: PrimExpr = tir.IntImm("bool", 1)
+    for window, first, end in ranges:
+        reach = (window.taps - 1) * window.dilation - window.begin
+        lowest = tir.GE(ops.multiply(first, i64(window.stride)), i64(window.begin))
+        highest = tir.LT(ops.add(ops.multiply(end, i64(window.stride)), i64(reach)), i64(window.extent))
+        inside = ops.logical_and(inside, ops.logical_and(lowest, highest))
+    return inside
+
+
+def _tap(window: Window, where: dict[tir.Var, PrimExpr]) -> PrimExpr:
+    """How far a tap lies from the first one."""
+    if window.tap is None:
+        return i64(0)
+    return ops.multiply(as_int64(where[window.tap.var]), i64(window.dilation))
 
 
 def _zeros(window: tuple[Axis, ...], panel: Buffer, start: PrimExpr, end: PrimExpr, width: int) -> st.Stmt:
