@@ -66,6 +66,8 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.relax.fuse_transpose_matmul", "FuseTransposeMatmul"),
         **names("passes.relax.attach_layout_free_buffers", "AttachAttrLayoutFreeBuffers"),
         **names("passes.relax.allocate_workspace", "AllocateWorkspace"),
+        **names("passes.relax.alter_op_impl", "AlterOpImpl"),
+        **names("passes.relax.optimize_layout_transform", "OptimizeLayoutTransform"),
         **names("transform.passes", "Pass Sequential FunctionPass"),
         **names("transform.context", "PassContext PassInfo"),
         **names("transform.decorators", "module_pass"),

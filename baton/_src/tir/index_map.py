@@ -114,7 +114,7 @@ class IndexMap(Node):
         count = math.prod(d.value if isinstance(d, IntImm) else -1 for d in map(convert, shape))
         there = math.prod(d.value if isinstance(d, IntImm) else -1 for d in self.map_shape(shape))
         if count > 0 and there > 0 and count != there:
-            raise fail(_CODE, f"{self} leaves places of {there} empty", help="use non_surjective_inverse")
+            raise fail(_CODE, f"{self._title()} leaves places of {there} empty", help="use non_surjective_inverse")
         return IndexMap(tuple(variables), tuple(old))
 
     def non_surjective_inverse(self, shape: Sequence[Any]) -> tuple[IndexMap, PrimExpr]:
@@ -148,15 +148,18 @@ class IndexMap(Node):
         variables = [Var(f"axis{n}", e.dtype) for n, e in enumerate(self.final_indices)]
         found = invert(self.final_indices, variables, _padded(self, domains))
         if found is None:
-            raise fail(_CODE, f"{self} is not one to one, so it has no inverse")
+            raise fail(_CODE, f"{self._title()} is not one to one, so it has no inverse")
         return variables, [found[v] for v in self.initial_indices]
+
+    def _title(self) -> str:
+        return index_map_text(self, repr)
 
     def _at(self, index: PrimExpr, values: Sequence[Any]) -> Any:
         return substitute(index, {v: _as_dtype(e, v.dtype) for v, e in zip(self.initial_indices, values)})
 
     def _matched(self, items: Sequence[Any]) -> list[Any]:
         if len(items) != len(self.initial_indices):
-            raise fail(_CODE, f"{self} takes {len(self.initial_indices)} indices, got {len(items)}")
+            raise fail(_CODE, f"{self._title()} takes {len(self.initial_indices)} indices, got {len(items)}")
         return [convert(i) for i in items]
 
 

@@ -1,0 +1,112 @@
+"""AlterOpImpl and OptimizeLayoutTransform."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baton._src.ir.module import IRModule
+from baton._src.passes.relax.alter_op_impl import AlterOpImpl
+from baton._src.passes.relax.dead_code_elimination import DeadCodeElimination
+from baton._src.passes.relax.optimize_layout_transform import OptimizeLayoutTransform
+from baton._src.relax.nodes import Call
+from baton._src.support.diagnostics import DiagnosticError
+from tests.passes.relax.programs import R, arrays, called, check, dim, program, tensor
+from tests.relax.build import load
+
+
+def add(shape: str, loops: str, name: str = "relax.add") -> str:
+    """The text of a kernel that adds tensors of a shape."""
+    indices = ", ".join(f"v{i}" for i in range(shape.count(",")))
+    count = shape.count(",")
+    axes = "".join(f"                v{i} = T.axis.spatial({d}, i{i})\n" for i, d in enumerate(loops.split(", ")))
+    return f"""
+    @T.prim_func(private=True)
+    def add(a: T.Buffer({shape}, "float32"), b: T.Buffer({shape}, "float32"), c: T.Buffer({shape}, "float32")):
+        T.func_attr({{"operator_name": "{name}"}})
+        for {", ".join(f"i{i}" for i in range(count))} in T.grid({loops}):
+            with T.block("add"):
+{axes}                c[{indices}] = a[{indices}] + b[{indices}]
+"""
+
+
+def two_adds(size: int) -> IRModule:
+    found: IRModule = load(f"""
+@I.ir_module
+class Module:
+{add(f"(T.int64({size}),)", f"T.int64({size})")}
+    @R.function
+    def main(x: R.Tensor(({size},), "float32"), y: R.Tensor(({size},), "float32")) -> R.Tensor(({size},), "float32"):
+        cls = Module
+        with R.dataflow():
+            a = R.call_tir(cls.add, (x, y), out_sinfo=R.Tensor(({size},), "float32"))
+            b = R.call_tir(cls.add, (a, y), out_sinfo=R.Tensor(({size},), "float32"))
+            R.output(b)
+        return b
+""")
+    return found
+
+
+BLOCKED: Any = load(f"@I.ir_module\nclass Module:\n{add('(T.int64(4), T.int64(4),)', 'T.int64(4), T.int64(4)')}")["add"]
+
+
+def by_four(i: Any) -> Any:
+    return i // 4, i % 4
+
+
+def altered(transforms: Any = (by_four, by_four, by_four)) -> AlterOpImpl:
+    return AlterOpImpl({"relax.add": BLOCKED}, {"relax.add": transforms}, {}, {})
+
+
+def test_kernels_are_replaced_and_layouts_changed_at_borders() -> None:
+    after = check(altered(), two_adds(16), *arrays((16,), (16,)))
+    name = "relax_add_replacement"
+    assert called(after) == [*["layout_transform"] * 2, name, "layout_transform"] * 2
+    assert [v.name_hint for v in after.functions if v.name_hint != "main"] == [name]
+    assert altered()(after) is after
+
+
+def test_transforms_that_meet_go_away() -> None:
+    """Between the two kernels nothing is left; what becomes of operands and the result stays."""
+    before = altered()(two_adds(16))
+    after = check(OptimizeLayoutTransform(), before, *arrays((16,), (16,)))
+    after = check(DeadCodeElimination(), after, *arrays((16,), (16,)))
+    kinds = called(after)
+    assert kinds.count("relax_add_replacement") == 2
+    assert kinds.count("layout_transform") == 4  # x, y twice, the result
+
+
+def test_padding_is_filled_and_cut_off() -> None:
+    after = check(altered(), two_adds(14), *arrays((14,), (14,)))
+    assert called(after).count("strided_slice") == 2
+    pads = [b.value.attrs.pad_value for b in _transforms(after)]
+    assert pads == [0, 0, None, 0, 0, None]
+    assert OptimizeLayoutTransform()(after) is after
+
+
+def _transforms(module: IRModule) -> list[Any]:
+    found = [b for block in module["main"].body.blocks for b in block.bindings]
+    return [
+        b for b in found if isinstance(b.value, Call) and getattr(b.value.op, "name", "") == "relax.layout_transform"
+    ]
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    with pytest.raises(DiagnosticError, match="3 tensors, but 2 transforms"):
+        altered((by_four, by_four))(two_adds(16))
+    plain = program([tensor("x", 16)], lambda b, x: R.exp(x))
+    assert altered()(plain) is plain
+
+
+def test_two_transforms_are_one() -> None:
+    n = dim()
+
+    def build(b: Any, x: Any) -> Any:
+        turned = b.emit(R.layout_transform(x, lambda i, j: (j, i)))
+        return R.layout_transform(turned, lambda i, j: (j, i // 2, i % 2))
+
+    after = check(OptimizeLayoutTransform(), program([tensor("x", n, 8)], build), *arrays((3, 8)))
+    (only,) = _transforms(after)
+    np.testing.assert_array_equal(len(only.value.attrs.index_map.final_indices), 3)
