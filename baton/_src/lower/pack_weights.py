@@ -3,9 +3,10 @@
     R.call_tir(cls.matmul_add, (x, W, b), ...)      ->      R.call_tir(cls.matmul_add_packed, (x, P, b), ...)
 
 W is a constant (k, n), or (n, k), that a kernel multiplies by; P is the constant (panels, k, width) with
-P[j // width, k, j % width] = W[k, j], and the kernel reads that. Columns beyond n are zeros. Runs on fused kernels:
-the layout is the schedule's (`kernel_schedules/prepacked`), and stays a fact of the program that any rule, interpreter
-or printer can read.
+P[j // width, k, j % width] = W[k, j], and the kernel reads that. Columns beyond n are zeros. Weights of recurrent
+layers are packed by blocks of hidden units instead, the gates of a block together. Runs on fused kernels: the layout
+is the schedule's (`kernel_schedules/prepacked`, `recurrence`), and stays a fact of the program that any rule,
+interpreter or printer can read.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.lower.kernel_schedules.prepacked import Weight, packable_weight
+from baton._src.lower.kernel_schedules.recurrence import gate_panel, packable_gates
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.nodes import Call, Constant, Function, Tuple, VarBinding
 from baton._src.relax.special_ops import special_op
@@ -64,10 +66,17 @@ class _Packer(BindingRewriter):
         self.weights: dict[GlobalVar, Weight | None] = {}
         self.packed: dict[GlobalVar, tuple[GlobalVar, PrimFunc]] = {}
         """By kernel the kernel that reads packed weights."""
-        self.constants: dict[tuple[int, bool, int], Constant] = {}
+        self.constants: dict[tuple[int, bool, int, int], Constant] = {}
         self.names = {v.name_hint for v in module.functions}
 
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+        found = self._packed(value)
+        while found is not value:  # a kernel may have several weights
+            value, found = found, self._packed(found)
+        return value
+
+    def _packed(self, value: Any) -> Any:
+        """The call with one more weight packed; the call itself if there is none."""
         if not isinstance(value, Call) or value.op is not self.call_tir or not isinstance(value.args[1], Tuple):
             return value
         kernel, operands = value.args[0], value.args[1]
@@ -87,16 +96,17 @@ class _Packer(BindingRewriter):
             function = self.context.functions.get(kernel)
             found = None
             if isinstance(function, PrimFunc):
-                weight = packable_weight(function, self.target)
+                weight = packable_weight(function, self.target) or packable_gates(function, self.target)
                 found = weight if weight is not None and _read_once(function, weight.buffer) else None
             self.weights[kernel] = found
         return self.weights[kernel]
 
     def _constant(self, constant: Constant, weight: Weight) -> Constant:
-        key = (id(constant), weight.columns_first, weight.width)
+        key = (id(constant), weight.columns_first, weight.width, weight.gates)
         if key not in self.constants:
-            data = constant.data.data
-            self.constants[key] = Constant(panels(data.T if weight.columns_first else data, weight.width))
+            data = constant.data.data.T if weight.columns_first else constant.data.data
+            packed = gate_panels(data, weight.width, weight.gates) if weight.gates else panels(data, weight.width)
+            self.constants[key] = Constant(packed)
         return self.constants[key]
 
     def _kernel(self, kernel: GlobalVar, weight: Weight) -> GlobalVar:
@@ -134,18 +144,31 @@ def panels(matrix: AnyArray, width: int) -> AnyArray:
     return whole
 
 
+def gate_panels(matrix: AnyArray, width: int, gates: int) -> AnyArray:
+    """(k, gates * units) as (blocks, k, gates, width); units beyond the last are zeros."""
+    k, units = matrix.shape[0], matrix.shape[1] // gates
+    count = -(-units // width)
+    whole = np.zeros((k, gates, count * width), matrix.dtype)
+    whole[:, :, :units] = matrix.reshape(k, gates, units)
+    return np.ascontiguousarray(whole.reshape(k, gates, count, width).transpose(2, 0, 1, 3))
+
+
 def reading_panels(function: PrimFunc, weight: Weight) -> PrimFunc:
     """The kernel, its weight parameter being packed."""
     n, k = weight.buffer.shape if weight.columns_first else weight.buffer.shape[::-1]
     assert isinstance(n, tir.IntImm)
     assert isinstance(k, tir.IntImm)
-    shape = (-(-n.value // weight.width), k.value, weight.width)
+    units = n.value // max(1, weight.gates)
+    blocks = (-(-units // weight.width), k.value)
+    shape = (*blocks, weight.gates, weight.width) if weight.gates else (*blocks, weight.width)
     packed = decl_buffer([tir.IntImm("int64", s) for s in shape], weight.buffer.dtype, weight.buffer.name)
     whole = BufferRegion(packed, tuple(Range(tir.IntImm("int64", 0), dim) for dim in packed.shape))
 
     def rule(node: Any) -> Any:
         if isinstance(node, tir.BufferLoad) and node.buffer is weight.buffer:
             row, column = reversed(node.indices) if weight.columns_first else node.indices
+            if weight.gates:
+                return tir.BufferLoad(packed, gate_panel(column, row, units, weight.width))
             wide = tir.IntImm(column.dtype, weight.width)
             return tir.BufferLoad(packed, (ops.floordiv(column, wide), row, ops.floormod(column, wide)))
         if isinstance(node, st.Block) and any(r.buffer is weight.buffer for r in node.reads):

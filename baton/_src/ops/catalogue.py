@@ -49,6 +49,7 @@ from baton._src.ops.nn.losses import LOSSES
 from baton._src.ops.nn.padding import PADDINGS
 from baton._src.ops.nn.pooling import POOLING
 from baton._src.ops.nn.pooling_gradient import POOLING_GRADIENTS
+from baton._src.ops.nn.recurrence import RECURRENCE
 from baton._src.ops.nn.softmax import FAST_SOFTMAX, LOG_SOFTMAX, SOFTMAX
 from baton._src.ops.quant.affine import AFFINE
 from baton._src.ops.quant.qnn import QNN
@@ -115,6 +116,7 @@ NN: tuple[OpDef[Any], ...] = (
     DROPOUT,
     *DEPTH_AND_SPACE,
     *LOSSES,
+    RECURRENCE,
 )
 IMAGE: tuple[OpDef[Any], ...] = RESIZES
 OTHERS: tuple[OpDef[Any], ...] = (*AFFINE, *COPIES, MULTINOMIAL_FROM_UNIFORM)

@@ -60,19 +60,25 @@ PAGE = 4096
 """Bytes after which the lines of the first-level cache repeat."""
 PAD = 16
 """Elements between copied rows, so that they start on different lines."""
+WORTH_STREAMING = 1 << 12
+"""Vectors of weights that are worth a thread of their own: 2 to 3 microseconds from the second-level cache."""
 ACCUMULATORS = 8
 """Vectors of sums that hide the latency of a multiply-add."""
 
 
 @dataclass(frozen=True)
 class Weight:
-    """A parameter of a kernel that could be packed: its place, whether it lies (n, k), and the width of a panel."""
+    """A parameter of a kernel that could be packed: its place, whether it lies (n, k), and the width of a panel.
+
+    `gates`: the columns are so many groups, and a panel has `width` columns of each (`recurrence`); 0: they are one.
+    """
 
     place: int
     buffer: Buffer
     load: tir.BufferLoad
     columns_first: bool
     width: int
+    gates: int = 0
 
 
 def packable_weight(func: PrimFunc, target: Target) -> Weight | None:
@@ -221,11 +227,24 @@ def _few_rows(panels: _Panels, target: Target) -> st.Stmt:
             group = index_var("group")
             number = ops.add(i64(first), ops.multiply(group, i64(wide)))
             body = nest(matrix.outer, _strip(panels, rows, wide, number))
-            grain = max(1, WORTH_A_THREAD // max(1, (matrix.k.size or 1) * rows * wide * vectors))
+            work = (matrix.k.size or 1) * rows * wide * vectors
+            grain = streaming_grain(count, work, target)
             parts.append(
                 loop(group, count, body, PARALLEL, grain=grain) if target.num_cores > 1 else loop(group, count, body)
             )
     return sequence(*parts)
+
+
+def streaming_grain(count: int, work: int, target: Target) -> int:
+    """How many of `count` parts of `work` vectors of weights are worth a thread.
+
+    Weights that fit the caches of all cores are shared in equal pieces, one a thread: each core then finds its own
+    piece again in the next call. Larger ones come from memory each time; smaller pieces even out the threads.
+    """
+    fewest = -(-WORTH_STREAMING // max(1, work))
+    if count * work * target.vector_bits // 8 <= target.num_cores * target.cpu.l2_bytes:
+        return max(fewest, -(-count // target.num_cores))
+    return max(fewest, WORTH_A_THREAD // max(1, work))
 
 
 def _strip(panels: _Panels, rows: int, wide: int, number: PrimExpr) -> st.Stmt:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules import conv2d, conv_blocked, matmul, prepacked, rows, transpose
+from baton._src.lower.kernel_schedules import conv2d, conv_blocked, matmul, prepacked, recurrence, rows, transpose
 from baton._src.lower.kernel_schedules.stages import Declined
 from baton._src.tir.prim_func import PrimFunc
 
@@ -30,6 +30,7 @@ RULES: tuple[Rule, ...] = (
     Rule("conv2d", conv2d.apply),
     Rule("prepacked", prepacked.apply),
     Rule("matmul", matmul.apply),
+    Rule("recurrence", recurrence.apply),
     Rule("transpose", transpose.apply),
     Rule("rows", rows.apply),
 )

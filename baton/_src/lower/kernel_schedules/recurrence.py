@@ -1,0 +1,384 @@
+"""Recurrent layers: each step's product and the update of the states that it feeds are one loop over hidden units.
+
+    for t: for b, n: sums[b, n] = sum over k of states[.., b, k] * W[k, n]          n = gate * size + unit
+           for b, j: ... = f(sums[b, j], sums[b, size + j], ...)
+->
+    for t: for block of units in parallel: all gates of the block in registers while k runs; then f for the block
+
+Threads meet after every product, since the next one reads what all of them wrote. Blocks are shared evenly, one piece
+a thread, so that each core keeps its part of the weights in its own cache from step to step. Constant weights are
+packed when compiling (`lower/pack_weights`): P[unit // width, k, gate, unit % width], so a block reads one stream.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.structural import structural_equal
+from baton._src.ir.target import Target
+from baton._src.ir.traverse import rewrite
+from baton._src.lower.kernel_schedules.affine import coefficient, depends, same
+from baton._src.lower.kernel_schedules.loops import (
+    PARALLEL,
+    VECTORIZED,
+    allocated,
+    constant,
+    i64,
+    index_var,
+    local_buffer,
+    loop,
+    sequence,
+)
+from baton._src.lower.kernel_schedules.matmul import bound, is_simple, load_of
+from baton._src.lower.kernel_schedules.prepacked import ACCUMULATORS, Weight, streaming_grain
+from baton._src.lower.kernel_schedules.stages import Axis, Declined, Kernel, Opaque, read_kernel
+from baton._src.passes.tir.flatten_buffers import as_int64
+from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer
+from baton._src.tir.prim_func import PrimFunc
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A product of a step, and the stores (over rows and units) that read its sums."""
+
+    sums: Buffer
+    rows: Axis
+    columns: Axis
+    k: Axis
+    left: PrimExpr
+    right: PrimExpr
+    update_row: tir.Var
+    unit: Axis
+    stores: tuple[st.BufferStore, ...]
+
+    @property
+    def size(self) -> int:
+        """Hidden units."""
+        return self.unit.size or 1
+
+    @property
+    def gates(self) -> int:
+        return (self.columns.size or 1) // self.size
+
+    @property
+    def packed_width(self) -> int | None:
+        """The width of a block, if the weights are packed."""
+        load = load_of(self.right)
+        if len(load.indices) != 4:
+            return None
+        width = constant(load.buffer.shape[3])
+        wanted = gate_panel(self.columns.var, self.k.var, self.size, width or 1)
+        return width if all(structural_equal(a, b) for a, b in zip(load.indices, wanted)) else None
+
+
+@dataclass(frozen=True, eq=False)
+class Recurrence:
+    """The loop over steps, and what stands before and after it."""
+
+    before: tuple[st.Stmt, ...]
+    steps: st.For
+    parts: tuple[Part, ...]
+    after: tuple[st.Stmt, ...]
+
+
+def gate_panel(column: PrimExpr, row: PrimExpr, size: int, width: int) -> tuple[PrimExpr, ...]:
+    """Where weight (row, column) lies among packed ones; `column` counts gate by gate, `size` units each."""
+    number = tir.IntImm(column.dtype, size)
+    unit, wide = ops.floormod(column, number), tir.IntImm(column.dtype, width)
+    return ops.floordiv(unit, wide), row, ops.floordiv(column, number), ops.floormod(unit, wide)
+
+
+def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
+    """The rule; see the module."""
+    kernel = read_kernel(func)
+    if isinstance(kernel, Declined):
+        return kernel
+    found = find_recurrence(kernel)
+    if found is None:
+        return Declined("no loop over steps of products and updates")
+    time = found.steps.loop_var
+    body = sequence(*(stmt for part in found.parts for stmt in _Blocks(part, time, target).statements()))
+    steps = found.steps.with_fields(body=body)
+    return kernel.rebuilt(sequence(*found.before, steps, *found.after))
+
+
+def packable_gates(func: PrimFunc, target: Target) -> Weight | None:
+    """The first weight of a recurrence in `func` that is a matrix among the parameters."""
+    kernel = read_kernel(func)
+    found = None if isinstance(kernel, Declined) else find_recurrence(kernel)
+    inputs = [func.buffer_map.get(p) for p in func.params]
+    for part in found.parts if found is not None else ():
+        load = load_of(part.right)
+        plain = len(load.indices) == 2 and load.indices[0] is part.k.var and load.indices[1] is part.columns.var
+        if plain and load.buffer in inputs:
+            width = _lanes(part, target) * _vectors(part, target)
+            return Weight(inputs.index(load.buffer), load.buffer, load, False, width, part.gates)
+    return None
+
+
+# ------------------------------------------------------------------------------------------------- reading
+
+
+def find_recurrence(kernel: Kernel) -> Recurrence | None:
+    """The recurrence that a kernel consists of."""
+    if len(kernel.stages) != 1 or not isinstance(kernel.stages[0], Opaque):
+        return None
+    stmt = kernel.stages[0].stmt
+    if not isinstance(stmt, st.BlockRealize) or stmt.block.iter_vars or not isinstance(stmt.block.body, st.SeqStmt):
+        return None
+    statements = stmt.block.body.seq
+    for place, item in enumerate(statements):
+        if isinstance(item, st.For) and isinstance(item.body, st.SeqStmt):
+            parts = _read_parts(item.body.seq)
+            if parts is not None:
+                return Recurrence(statements[:place], item, parts, statements[place + 1 :])
+    return None
+
+
+def _read_parts(statements: tuple[st.Stmt, ...]) -> tuple[Part, ...] | None:
+    """Products and updates in turn; each update reads the sums of its own product, gate by gate."""
+    if len(statements) % 2:
+        return None
+    found = [_read_part(a, b) for a, b in zip(statements[::2], statements[1::2])]
+    parts = [p for p in found if p is not None]
+    if len(parts) < len(found) or not parts:
+        return None
+    all_sums = {p.sums for p in parts}
+    for part in parts:
+        loads = [n for s in part.stores for n in _loads(s) if n.buffer in all_sums]
+        if not all(n.buffer is part.sums and _gate(n, part) is not None for n in loads):
+            return None
+    return tuple(parts)
+
+
+def _loads(stmt: Any) -> list[tir.BufferLoad]:
+    found: list[tir.BufferLoad] = []
+
+    def rule(node: Any) -> None:
+        if isinstance(node, tir.BufferLoad):
+            found.append(node)
+
+    rewrite(stmt, rule)
+    return found
+
+
+def _nest(stmt: st.Stmt) -> tuple[list[Axis], st.Stmt] | None:
+    """Two loops around a body."""
+    axes: list[Axis] = []
+    while len(axes) < 2:
+        if not isinstance(stmt, st.For) or stmt.kind is not st.ForKind.SERIAL or constant(stmt.min) != 0:
+            return None
+        axes.append(Axis(stmt.loop_var, stmt.extent))
+        stmt = stmt.body
+    return axes, stmt
+
+
+def _read_part(product: st.Stmt, update: st.Stmt) -> Part | None:
+    outer, inner = _nest(product), _nest(update)
+    if outer is None or inner is None:
+        return None
+    (rows, columns), body = outer
+    (update_rows, unit), work = inner
+    stores = work.seq if isinstance(work, st.SeqStmt) else (work,)
+    if not all(isinstance(s, st.BufferStore) for s in stores) or not same(rows.extent, update_rows.extent):
+        return None
+    if columns.size is None or not unit.size or columns.size % unit.size:
+        return None
+    if not isinstance(body, st.SeqStmt) or len(body.seq) != 2:
+        return None
+    match body.seq:
+        case (
+            st.BufferStore(buffer=sums, value=tir.FloatImm(value=0.0)),
+            st.For(
+                body=st.BufferStore(buffer=again, value=tir.Add(a=tir.BufferLoad(buffer=held), b=tir.Mul() as term))
+            ),
+        ) if sums is again and sums is held:
+            k = Axis(body.seq[1].loop_var, body.seq[1].extent)
+            left, right = term.a, term.b
+        case _:
+            return None
+    fits = depends(left, rows.var) and depends(right, columns.var) and not depends(left, columns.var)
+    if not fits or depends(right, rows.var) or not is_simple(left) or not is_simple(right):
+        return None
+    return Part(sums, rows, columns, k, left, right, update_rows.var, unit, tuple(stores))  # type: ignore[arg-type]
+
+
+def _gate(load: tir.BufferLoad, part: Part) -> int | None:
+    """Which gate's sum an update reads."""
+    row, column = load.indices
+    if row is not part.update_row or coefficient(column, part.unit.var) != 1:
+        return None
+    first = constant(substitute_and_fold(column, {part.unit.var: tir.IntImm(part.unit.var.dtype, 0)}))
+    return first // part.size if first is not None and first % part.size == 0 else None
+
+
+# ------------------------------------------------------------------------------------------------- writing
+
+
+def _lanes(part: Part, target: Target) -> int:
+    return max(2, target.lanes(part.sums.dtype.bits))
+
+
+def _vectors(part: Part, target: Target) -> int:
+    """Vectors of units a block: with all gates, enough sums to hide the latency of a multiply-add."""
+    return max(1, min(ACCUMULATORS // part.gates, -(-part.size // _lanes(part, target))))
+
+
+class _Blocks:
+    """The loops of one part."""
+
+    def __init__(self, part: Part, time: tir.Var, target: Target) -> None:
+        self.part, self.time, self.target = part, time, target
+        self.lanes = _lanes(part, target)
+        self.packed = part.packed_width
+        self.width = self.packed or self.lanes * _vectors(part, target)
+        self.batch = part.rows.size
+        registers = target.cpu.vector_registers // 2  # the others hold weights and states
+        self.tall = max(1, registers * self.lanes // (part.gates * self.width))
+
+    def statements(self) -> list[st.Stmt]:
+        """All full blocks, shared; then what is left of the units."""
+        part = self.part
+        full, rest = divmod(part.size, self.width)
+        found: list[st.Stmt] = []
+        if full:
+            vectors = part.gates * self.width // self.lanes
+            work = (part.k.size or part.size) * vectors * (self.batch or 1)
+            found.append(self.pieces(full, min(full, streaming_grain(full, work, self.target))))
+        if rest:
+            found.append(self.block(i64(full), rest))
+        return found
+
+    def pieces(self, blocks: int, each: int) -> st.Stmt:
+        """All full blocks, `each` a thread: forwards in one step, backwards in the next.
+
+        Weights that just do not fit a cache would otherwise push each other out before they are read again.
+        """
+        piece, place = index_var("piece"), index_var("block")
+        count = -(-blocks // each)
+        first = ops.multiply(piece, i64(each))
+        here = i64(each) if blocks % each == 0 else ops.min(i64(each), ops.subtract(i64(blocks), first))
+        back = ops.subtract(ops.subtract(here, i64(1)), place)
+        even = tir.EQ(ops.floormod(as_int64(self.time), i64(2)), i64(0))
+        number = tir.Var("number", "int64")
+        chosen = ops.add(first, tir.Select(even, place, back))
+        body = loop(place, here, st.LetStmt(number, chosen, self.block(number, self.width)))
+        if count == 1 or self.target.num_cores == 1:
+            return loop(piece, count, body)
+        return loop(piece, count, body, PARALLEL, grain=1)
+
+    def block(self, number: PrimExpr, width: int) -> st.Stmt:
+        """The first `width` units of a block, for all rows, a few at a time."""
+        if self.batch is not None and self.batch <= self.tall:
+            return self.tile(i64(0), self.batch, number, width)
+        every, tall = as_int64(self.part.rows.extent), i64(self.tall)
+        tile, single = index_var("tile"), index_var("row")
+        count = ops.floordiv(every, tall)
+        done = ops.multiply(count, tall)
+        main = loop(tile, count, self.tile(ops.multiply(tile, tall), self.tall, number, width))
+        rest = ops.subtract(every, done)
+        if constant(rest) == 0:
+            return main
+        return sequence(main, loop(single, rest, self.tile(ops.add(done, single), 1, number, width)))
+
+    def tile(self, first: PrimExpr, rows: int, number: PrimExpr, width: int) -> st.Stmt:
+        """`rows` rows of a block: the sums of all gates while k runs, then the update."""
+        part = self.part
+        start = ops.multiply(number, i64(self.width))
+        padded = -(-width // self.lanes) * self.lanes
+        acc = local_buffer("acc", (rows * part.gates * padded,), part.sums.dtype)
+        summed = padded if self.packed else width
+
+        def slot(row: int, gate: int, lane: PrimExpr) -> PrimExpr:
+            return ops.add(i64((row * part.gates + gate) * padded), lane)
+
+        def term(row: int, gate: int, lane: PrimExpr) -> PrimExpr:
+            at = slot(row, gate, lane)
+            left = bound(part.left, {part.rows: ops.add(first, i64(row))})
+            return tir.Add(tir.BufferLoad(acc, (at,)), tir.Mul(left, self.weight(gate, number, start, lane)))
+
+        def each(value: Any) -> st.Stmt:
+            parts = []
+            for gate in range(part.gates):
+                for row in range(rows):
+                    lane = index_var("v")
+                    store = st.BufferStore(acc, value(row, gate, lane), (slot(row, gate, lane),))
+                    parts.append(loop(lane, summed, store, VECTORIZED))
+            return sequence(*parts)
+
+        zero = ops.const(0, acc.dtype)
+        k = tir.Var(part.k.var.name, part.k.var.dtype)
+        product = substitute_and_fold(each(term), {part.k.var: k})
+        parts = [each(lambda row, gate, lane: zero), loop(k, part.k.extent, product)]
+        if self.batch == 1:
+            parts += [
+                self.store(s, i64(0), start, width, lambda gate, lane: _at(acc, slot(0, gate, lane)))
+                for s in part.stores
+            ]
+        else:
+            parts += self.through_memory(acc, slot, first, rows, start, width)
+        return allocated(acc, sequence(*parts))
+
+    def weight(self, gate: int, number: PrimExpr, start: PrimExpr, lane: PrimExpr) -> PrimExpr:
+        """The weights of one gate for the units of a block."""
+        part = self.part
+        if not self.packed:
+            column = ops.add(ops.add(i64(gate * part.size), start), lane)
+            return bound(part.right, {part.columns: column})
+        buffer = load_of(part.right).buffer
+
+        def rule(node: Any) -> Any:
+            if isinstance(node, tir.BufferLoad):
+                return tir.BufferLoad(buffer, (number, as_int64(part.k.var), i64(gate), lane))
+            return None
+
+        found: PrimExpr = rewrite(part.right, rule)
+        return found
+
+    def through_memory(
+        self, acc: Buffer, slot: Any, first: PrimExpr, rows: int, start: PrimExpr, width: int
+    ) -> list[st.Stmt]:
+        """Sums go to their buffer, so that the update is a loop over rows and not a copy for each."""
+        part = self.part
+        parts: list[st.Stmt] = []
+        for row in range(rows):
+            for gate in range(part.gates):
+                lane = index_var("v")
+                column = ops.add(ops.add(i64(gate * part.size), start), lane)
+                at = (ops.add(first, i64(row)), column)
+                store = st.BufferStore(part.sums, _at(acc, slot(row, gate, lane)), at)
+                parts.append(loop(lane, width, store, VECTORIZED))
+        row_var = index_var("row")
+        here = ops.add(first, row_var)
+
+        def sum_at(gate: int, lane: PrimExpr) -> PrimExpr:
+            column = ops.add(ops.add(i64(gate * part.size), start), lane)
+            return tir.BufferLoad(part.sums, (here, column))
+
+        updates = [self.store(s, here, start, width, sum_at) for s in part.stores]
+        return [*parts, loop(row_var, rows, sequence(*updates))]
+
+    def store(self, store: st.BufferStore, row: PrimExpr, start: PrimExpr, width: int, sum_at: Any) -> st.Stmt:
+        """One store of the update for `width` units."""
+        part, lane = self.part, index_var("v")
+
+        def rule(node: Any) -> Any:
+            if isinstance(node, tir.BufferLoad) and node.buffer is part.sums:
+                gate = _gate(node, part)
+                assert gate is not None
+                return sum_at(gate, lane)
+            return None
+
+        places = {part.update_row: row, part.unit.var: ops.add(start, lane)}
+        moved = substitute_and_fold(rewrite(store, rule), places)
+        return loop(lane, width, moved, VECTORIZED)
+
+
+def _at(buffer: Buffer, index: PrimExpr) -> PrimExpr:
+    return tir.BufferLoad(buffer, (index,))

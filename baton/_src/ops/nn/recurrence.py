@@ -1,0 +1,255 @@
+"""The steps of a recurrent layer, one kernel for all of them: LSTM, GRU and plain RNN cells.
+
+`projected` (steps, batch, gates * hidden) is what the input adds to the gates at each step, biases included: one
+product for all steps, made outside. Each step adds `state @ weight` (hidden, gates * hidden) and updates the state:
+
+    lstm  gates i, o, f, c:   C = f * C + i * c;  H = o * act(C)        rnn   H = act(gate)
+    gru   gates z, r, h:      H = (1 - z) * h + z * H, where h sees r * H, or r * (H @ W) (`linear_before_reset`)
+
+Results: all outputs (steps, batch, hidden), the last H and, for lstm, the last C. `others` holds what only some layers
+have, named in order by the attribute `extras`: `cell` (batch, hidden), which lstm needs; `candidate` (hidden, hidden),
+the weight of gate h, which gru needs unless `linear_before_reset`, `weight` then being that of z and r; `bias`
+(gates * hidden) of the recurrent product; `peephole` (3 * hidden) for i, o, f; `lengths` (batch): steps beyond a
+sequence's length leave its state alone and output zeros. Source: the ONNX operators LSTM, GRU and RNN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
+from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.nn.recurrence_kernel import recurrence_kernel
+from baton._src.ops.precision import wide
+from baton._src.ops.samples import Arr, Sample
+
+GATES = {"lstm": 4, "gru": 3, "rnn": 1}
+"""Gates by kind of cell."""
+ACTIVATIONS: dict[str, Callable[[Any, float, float], Any]] = {
+    "affine": lambda x, alpha, beta: alpha * x + beta,
+    "elu": lambda x, alpha, beta: np.where(x >= 0, x, alpha * np.expm1(np.minimum(x, 0))),
+    "hardsigmoid": lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1),
+    "leakyrelu": lambda x, alpha, beta: np.where(x >= 0, x, alpha * x),
+    "relu": lambda x, alpha, beta: np.maximum(x, 0),
+    "scaledtanh": lambda x, alpha, beta: alpha * np.tanh(beta * x),
+    "sigmoid": lambda x, alpha, beta: 1 / (1 + np.exp(-x)),
+    "softplus": lambda x, alpha, beta: np.logaddexp(x, 0),
+    "softsign": lambda x, alpha, beta: x / (1 + np.abs(x)),
+    "tanh": lambda x, alpha, beta: np.tanh(x),
+    "thresholdedrelu": lambda x, alpha, beta: np.where(x > alpha, x, 0),
+}
+"""What activations are called, and their meaning over NumPy."""
+COUNTS = {"lstm": 3, "gru": 2, "rnn": 1}
+"""How many activations a kind of cell has."""
+EXTRAS = ("cell", "candidate", "bias", "peephole", "lengths")
+
+
+@attrs
+class RecurrenceAttrs(Attrs):
+    """The cell."""
+
+    kind: str = attr("lstm", "lstm, gru or rnn")
+    activations: Any = attr(("sigmoid", "tanh", "tanh"), "names in ONNX's order, lower case")
+    alphas: Any = attr((0.0, 0.0, 0.0), "first parameter of each activation")
+    betas: Any = attr((0.0, 0.0, 0.0), "second parameter of each activation")
+    clip: Any = attr(None, "gates are clipped to [-clip, clip] before their activations")
+    input_forget: bool = attr(False, "lstm: f = 1 - i")
+    linear_before_reset: bool = attr(False, "gru: r multiplies the product, not the state")
+    reverse: bool = attr(False, "from the last step to the first")
+    extras: Any = attr(("cell",), "what `others` holds, in order")
+
+    def __post_init__(self) -> None:
+        for name, kind in (("activations", str), ("alphas", float), ("betas", float), ("extras", str)):
+            set_attr(self, name, tuple(kind(v) for v in getattr(self, name)))
+        for name in ("input_forget", "linear_before_reset", "reverse"):
+            set_attr(self, name, bool(getattr(self, name)))
+        set_attr(self, "clip", None if self.clip is None else float(self.clip))
+
+    @property
+    def has_candidate(self) -> bool:
+        """Whether gate h has a weight of its own, since its product waits for gate r."""
+        return bool(self.kind == "gru" and not self.linear_before_reset)
+
+
+def infer(call: OpCall[RecurrenceAttrs]) -> Info:
+    """((steps, batch, hidden), (batch, hidden)), and (batch, hidden) again for lstm."""
+    a = call.attrs
+    _check_attributes(call)
+    projected, weight, hidden = (call.tensor(i) for i in range(3))
+    for x, name, rank in ((projected, "projected", 3), (weight, "weight", 2), (hidden, "hidden", 2)):
+        if x.ndim not in (-1, rank):
+            call.fail(f"{name} must have rank {rank}, got {show_shape(x.shape, x.ndim)}")
+    dims = DimMath(call.prover)
+    if projected.shape is not None and hidden.shape is not None:
+        steps, batch = projected.shape[:2]
+        size = hidden.shape[1]
+        _check_shapes(call, dims)
+        state = TensorInfo((batch, size), projected.dtype, vdevice=projected.vdevice)
+        ys = TensorInfo((steps, batch, size), projected.dtype, vdevice=projected.vdevice)
+    else:
+        state = TensorInfo(None, projected.dtype, 2, projected.vdevice)
+        ys = TensorInfo(None, projected.dtype, 3, projected.vdevice)
+    return TupleInfo((ys, state, state) if a.kind == "lstm" else (ys, state))
+
+
+def _others(call: OpCall[RecurrenceAttrs]) -> tuple[Info, ...]:
+    found = call.args[3] if len(call.args) > 3 else None
+    return found.fields if isinstance(found, TupleInfo) else ()
+
+
+def _check_attributes(call: OpCall[RecurrenceAttrs]) -> None:
+    a, others = call.attrs, _others(call)
+    if a.kind not in GATES:
+        call.fail(f"kind {a.kind!r} is none of {', '.join(GATES)}", code="op-attribute")
+    unknown = [n for n in a.activations if n not in ACTIVATIONS]
+    if unknown or not len(a.activations) == len(a.alphas) == len(a.betas) == COUNTS[a.kind]:
+        call.fail(
+            f"{a.kind} has {COUNTS[a.kind]} activations, each with alpha and beta, got {a.activations}",
+            code="op-attribute",
+            help=f"activations: {', '.join(ACTIVATIONS)}",
+        )
+    if len(others) != len(a.extras) or any(n not in EXTRAS for n in a.extras) or len(set(a.extras)) != len(a.extras):
+        call.fail(
+            f"`others` must be the tensors that extras={a.extras} names, got {list(others)}",
+            code="op-argument",
+        )
+    needed = {"cell": a.kind == "lstm", "candidate": a.has_candidate}
+    for name, need in needed.items():
+        if need is not (name in a.extras):
+            call.fail(f"extras must {'' if need else 'not '}name {name!r} here", code="op-attribute")
+    if "peephole" in a.extras and a.kind != "lstm":
+        call.fail("only lstm has peepholes", code="op-attribute")
+
+
+def _check_shapes(call: OpCall[RecurrenceAttrs], dims: DimMath) -> None:
+    a = call.attrs
+    projected, weight, hidden = (call.tensor(i) for i in range(3))
+    assert projected.shape is not None
+    assert hidden.shape is not None
+    batch, size = hidden.shape
+    gates = GATES[a.kind]
+    own = gates - 1 if a.has_candidate else gates
+    wide_of = {n: dims.product((n, size)) for n in (1, 3, own, gates)}
+    shapes = {
+        "cell": (batch, size),
+        "candidate": (size, size),
+        "bias": (wide_of[gates],),
+        "peephole": (wide_of[3],),
+        "lengths": (batch,),
+    }
+    given = [
+        ("projected", projected, (projected.shape[0], batch, wide_of[gates])),
+        ("weight", weight, (size, wide_of[own])),
+        *((n, x, shapes[n]) for n, x in zip(a.extras, _others(call))),
+    ]
+    for name, x, wanted in given:
+        shape = x.shape if isinstance(x, TensorInfo) else None
+        if shape is None:
+            continue
+        if len(shape) != len(wanted) or any(dims.equal(f, w) is False for f, w in zip(shape, wanted)):
+            call.fail(f"{name} must have shape {show_shape(wanted)}, got {show_shape(shape)}")
+
+
+def reference(inputs: Any, a: RecurrenceAttrs) -> Any:
+    """Step by step, in the order of the formulas."""
+    projected, weight, h, *others = inputs
+    projected, weight, h = wide(projected), wide(weight), wide(h)
+    extra = dict(zip(a.extras, (wide(np.asarray(x)) for x in (others[0] if others else ()))))
+    c = extra.get("cell")
+    ys = np.zeros((*projected.shape[:2], h.shape[1]), h.dtype)
+    order = range(len(projected))
+    for step in reversed(order) if a.reverse else order:
+        new_h, new_c = _step(projected[step], weight, h, c, extra, a)
+        alive = step < extra["lengths"][:, None] if "lengths" in extra else np.ones((len(h), 1), bool)
+        ys[step] = np.where(alive, new_h, 0)
+        h = np.where(alive, new_h, h)
+        c = None if c is None else np.where(alive, new_c, c)
+    found = (ys, h) if c is None else (ys, h, c)
+    return tuple(x.astype(inputs[0].dtype) for x in found)
+
+
+def _step(x: Any, weight: Any, h: Any, c: Any, extra: Any, a: RecurrenceAttrs) -> tuple[Any, Any]:
+    def act(place: int, value: Any) -> Any:
+        bounded = value if a.clip is None else np.clip(value, -a.clip, a.clip)
+        return raw(place, bounded)
+
+    def raw(place: int, value: Any) -> Any:
+        return ACTIVATIONS[a.activations[place]](value, a.alphas[place], a.betas[place]).astype(h.dtype)
+
+    bias = extra.get("bias", np.zeros(x.shape[-1], x.dtype))
+    if a.kind == "rnn":
+        return act(0, x + h @ weight + bias), None
+    if a.kind == "gru":
+        size = h.shape[1]
+        zx, rx, hx = np.split(x, 3, axis=1)
+        zb, rb, hb = np.split(bias, 3)
+        product = h @ weight
+        z = act(0, zx + product[:, :size] + zb)
+        r = act(0, rx + product[:, size : 2 * size] + rb)
+        if a.linear_before_reset:
+            new = act(1, hx + r * (product[:, 2 * size :] + hb))
+        else:
+            new = act(1, hx + (r * h) @ extra["candidate"] + hb)
+        return (1 - z) * new + z * h, None
+    i, o, f, g = np.split(x + h @ weight + bias, 4, axis=1)
+    pi, po, pf = np.split(extra["peephole"], 3) if "peephole" in extra else (0, 0, 0)
+    i = act(0, i + pi * c)
+    f = 1 - i if a.input_forget else act(0, f + pf * c)
+    new = f * c + i * act(1, g)
+    return act(0, o + po * new) * raw(2, new), new
+
+
+def _samples() -> tuple[Sample, ...]:
+    def sample(kind: str, gates: int, own: int, *others: Any, t: Any = "n", b: Any = 2, h: int = 5, **more: Any) -> Any:
+        acts = {"lstm": ("sigmoid", "tanh", "tanh"), "gru": ("sigmoid", "tanh"), "rnn": ("tanh",)}[kind]
+        rest = {"activations": acts, "alphas": (0.0,) * len(acts), "betas": (0.0,) * len(acts), **more}
+        tensors: tuple[Any, ...] = (Arr((t, b, gates * h)), Arr((h, own * h), low=-1, high=1), Arr((b, h)))
+        return Sample(
+            (*tensors, others) if others else tensors, RecurrenceAttrs(kind=kind, **rest), rtol=2e-4, atol=1e-5
+        )
+
+    def many(kind: str, count: int, names: tuple[str, ...], **more: Any) -> dict[str, Any]:
+        return {"activations": names, "alphas": (0.3,) * count, "betas": (0.6,) * count, **more}
+
+    vector, square, length = Arr((15,)), Arr((5, 5), low=-1, high=1), Arr((2,), "int32", 0, 4)
+    return (
+        sample("lstm", 4, 4, Arr((2, 5))),
+        sample("lstm", 4, 4, Arr((1, 40)), b=1, h=40, t=3),
+        sample("lstm", 4, 4, Arr((2, 5)), vector, length, extras=("cell", "peephole", "lengths"), clip=1.5),
+        sample(
+            "lstm", 4, 4, Arr(("b", 5)), Arr((20,)), b="b", extras=("cell", "bias"), input_forget=True, reverse=True
+        ),
+        sample("gru", 3, 2, square, extras=("candidate",)),
+        sample("gru", 3, 2, square, vector, length, extras=("candidate", "bias", "lengths"), reverse=True),
+        sample("gru", 3, 3, vector, extras=("bias",), linear_before_reset=True),
+        sample("rnn", 1, 1, extras=()),
+        sample("rnn", 1, 1, extras=(), b=7, h=3),
+        sample("gru", 3, 2, square, **many("gru", 2, ("hardsigmoid", "softsign"), extras=("candidate",))),
+        sample("lstm", 4, 4, Arr((2, 5)), **many("lstm", 3, ("affine", "leakyrelu", "scaledtanh"))),
+        sample("lstm", 4, 4, Arr((2, 5)), **many("lstm", 3, ("relu", "elu", "softplus"))),
+        sample("rnn", 1, 1, **many("rnn", 1, ("thresholdedrelu",), extras=())),
+    )
+
+
+RECURRENCE = OpDef(
+    "nn.recurrence",
+    RecurrenceAttrs,
+    inputs=(
+        Input("projected", "what the input adds to the gates (steps, batch, gates * hidden)"),
+        Input("weight", "of the recurrent product (hidden, gates * hidden)"),
+        Input("hidden", "the state before the first step (batch, hidden)"),
+        Input("others", "what `extras` names", kind="tensors", optional=True),
+    ),
+    infer=infer,
+    compute=recurrence_kernel,
+    reference=reference,
+    gradient=NotApplicable("not offered: training unrolls its steps"),
+    fusion=Fusion.OPAQUE,
+    outputs=lambda a: 3 if a.kind == "lstm" else 2,
+    samples=_samples,
+)
