@@ -10,7 +10,7 @@ __getattr__, __dir__, __all__ = attach(
     {
         **names("relay.analysis", "all_vars bound_vars free_vars all_type_vars bound_type_vars free_type_vars"),
         **names("relay.analysis", "post_order_visit well_formed check_kind unmatched_cases is_dataflow"),
-        **names("driver.tvm_names.relay_counts", "list_op_freqs"),
+        **names("driver.tvm_names.relay_counts", "list_op_freqs all_dtypes check_constant get_total_mac_number"),
         **renamed("relay.analysis", detect_feature="expression_features", call_graph="called_globals"),
     },
     before=wire,

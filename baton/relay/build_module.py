@@ -8,7 +8,8 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.relay_build", "build optimize"),
+        **names("driver.relay_build", "build build_config optimize"),
+        **names("passes.relay.bind_params", "bind_params_by_name"),
         **names("driver.executors", "create_executor"),
     },
     before=wire,

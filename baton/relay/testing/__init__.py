@@ -9,7 +9,14 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("driver.tvm_names.networks.workload", "create_workload run_opt_pass run_infer_type"),
-        **submodules("baton.relay.testing", "dcgan densenet dqn inception_v3 init layers lstm mlp mobilenet resnet resnet_3d squeezenet vgg"),
+        **names(
+            "driver.tvm_names.relay_testing",
+            "rand enabled_targets ctx_list add_nat_definitions make_nat_expr make_nat_value count check_grad",
+        ),
+        **names("driver.relay_prelude", "Prelude"),
+        **names("passes.relay.gradient", "gradient"),
+        **submodules("baton.relay.testing", "dcgan densenet dqn inception_v3 init layers lstm mlp mobilenet nat"),
+        **submodules("baton.relay.testing", "resnet resnet_3d squeezenet temp_op_attr vgg"),
     },
     before=wire,
 )

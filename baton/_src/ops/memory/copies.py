@@ -1,6 +1,6 @@
 """Operators whose value is their operand: copies, marks for passes, and bits read as another dtype.
 
-Relay: copy, annotation.stop_fusion (never fused), annotation.checkpoint, device_copy, reinterpret, debug. Relax:
+Relay: copy, annotation.stop_fusion (never fused), annotation.checkpoint, device_copy, on_device, reinterpret, debug. Relax:
 wrap_param (a constant as another dtype), grad.no_grad, grad.start_checkpoint, grad.end_checkpoint. Source: facts
 relax-ops-passes-vm §1 (datatype, grad), relay-language §6 levels 1, 3 and 10.
 """
@@ -41,6 +41,15 @@ class DeviceCopyAttrs(Attrs):
 
     src_virtual_device: Any = attr(None, "where the data is")
     dst_virtual_device: Any = attr(None, "where it goes")
+
+
+@attrs
+class OnDeviceAttrs(Attrs):
+    """Where an expression is to be computed, and what else that settles."""
+
+    virtual_device: Any = attr("cpu", "the device")
+    constrain_result: bool = attr(False, "whether the result is there, too")
+    constrain_body: bool = attr(True, "whether the operand is computed there")
 
 
 def _identity(
@@ -134,6 +143,7 @@ COPIES: tuple[OpDef[Any], ...] = (
     ),
     _identity("annotation.checkpoint", relay=True, summary="The operand; differentiation recomputes what lies before."),
     _identity("device_copy", relay=True, fusion=Fusion.OPAQUE, record=DeviceCopyAttrs, summary="A copy on a device."),
+    _identity("on_device", relay=True, record=OnDeviceAttrs, summary="The operand; a device is named for it."),
     _identity("grad.no_grad", relay=False, gradient=_no_gradient, summary="The operand; no gradient passes."),
     _identity("grad.start_checkpoint", relay=False, summary="The operand; a stretch to recompute begins."),
     _identity("grad.end_checkpoint", relay=False, summary="The operand; a stretch to recompute ends."),

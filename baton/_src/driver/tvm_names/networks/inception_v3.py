@@ -25,8 +25,9 @@ def _conv(data: Any, channels: int, kernel: tuple[int, int], name: str, stride: 
 
 def _tower(data: Any, steps: tuple[Step, ...], name: str) -> Any:
     """Convolutions one after the other."""
-    for number, (channels, kernel, *stride) in enumerate(steps):
-        data = _conv(data, channels, kernel, f"{name}_{number}", *stride, padded=not stride)
+    for number, step in enumerate(steps):
+        stride = step[2] if len(step) == 3 else 1
+        data = _conv(data, step[0], step[1], f"{name}_{number}", stride, padded=len(step) == 2)
     return data
 
 

@@ -1,0 +1,73 @@
+"""Short ways of `tvm.relay`: binding values, texts, scalar types, marks of devices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from baton._src.driver.wiring import wire
+from baton._src.ir.types import TensorType, TypeKind, TypeVar
+from baton._src.ops.builders import RELAY
+from baton._src.relay.expressions import replace
+from baton._src.relay.nodes import Function
+from baton._src.relay.text.printer import astext
+from baton._src.support.diagnostics import fail
+from baton._src.values.device import KINDS, Device
+
+_OPS: Any = RELAY
+
+
+def bind(expr: Any, binds: Mapping[Any, Any]) -> Any:
+    """`expr` with variables replaced by expressions; parameters of a function that are bound are no parameters."""
+    wire()
+    if not isinstance(expr, Function):
+        return replace(expr, binds)
+    rest = [p for p in expr.params if p not in binds]
+    return Function(rest, replace(expr.body, binds), expr.ret_type, expr.type_params, expr.attrs, expr.span)
+
+
+def pretty_print(obj: Any) -> str:
+    """An expression, type or module as text without its metadata."""
+    wire()
+    return astext(obj, False)
+
+
+def scalar_type(dtype: str) -> TensorType:
+    """The type of tensors of rank 0."""
+    wire()
+    return TensorType((), dtype)
+
+
+def ShapeVar(name: str) -> TypeVar:
+    """A type variable for a shape."""
+    return TypeVar(name, TypeKind.ShapeVar)
+
+
+def on_device(body: Any, device: Any = None, constrain_result: bool = False, constrain_body: bool = True) -> Any:
+    """`body`, to be computed on `device` (a Device, or the name of a kind); there are CPUs only: `device-missing`."""
+    name = _device_kind(device)
+    return _OPS.on_device(body, virtual_device=name, constrain_result=constrain_result, constrain_body=constrain_body)
+
+
+def function_on_device(function: Function, param_devices: Any, result_device: Any) -> Function:
+    """`function`, its parameters and result on devices."""
+    for device in (*param_devices, result_device):
+        _device_kind(device)
+    return function
+
+
+def stop_fusion(data: Any) -> Any:
+    """`data`; nothing is fused across it."""
+    return _OPS.annotation.stop_fusion(data)
+
+
+def checkpoint(data: Any) -> Any:
+    """`data`; gradients recompute what lies before."""
+    return _OPS.annotation.checkpoint(data)
+
+
+def _device_kind(device: Any) -> str:
+    kind = KINDS.get(device.device_type, "") if isinstance(device, Device) else str(device or "cpu")
+    if kind.split("(")[0] not in ("cpu", "llvm"):
+        raise fail("device-missing", f"there is no device {device}", help="code runs on cpu(0)")
+    return "cpu"

@@ -1,0 +1,96 @@
+"""`relay.testing` and the short names of `tvm.relay`: what they give, and what they refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import baton as tvm
+from baton import relay
+from baton.relay import testing
+from baton.relay.testing import densenet, dqn, inception_v3, lstm, resnet_3d
+from tests.relay.programs import error_of
+
+NETWORKS = {
+    "densenet": (lambda: densenet.get_workload(batch_size=1), (1, 1000), 8_062_504),
+    "dqn": (lambda: dqn.get_workload(1), (1, 18), 1_693_362),
+    "dqn NHWC": (lambda: dqn.get_workload(1, image_shape=(84, 84, 4), layout="NHWC"), (1, 18), 1_693_362),
+    "inception_v3": (inception_v3.get_workload, (1, 1000), 23_869_000),
+    "lstm": (lambda: lstm.get_workload(3, 8), (1, 8), 576),
+    "resnet_3d": (lambda: resnet_3d.get_workload(num_layers=10), (1, 1000), 14_877_224),
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks(name: str) -> None:
+    """Typed, with as many parameters as the papers' networks have (moving statistics counted)."""
+    make, shape, count = NETWORKS[name]
+    module, params = make()
+    assert module["main"].checked_type.ret_type == relay.TensorType(shape)
+    assert sum(p.numpy().size for p in params.values()) == count
+
+
+def test_an_lstm_runs_everywhere() -> None:
+    module, params = lstm.get_workload(2, 4)
+    data = np.ones((1, 4), "float32")
+    first, second = (relay.create_executor(k, module, params=params).evaluate()(data).numpy() for k in ("debug", "vm"))
+    np.testing.assert_allclose(first, second, rtol=1e-5)
+
+
+def test_natural_numbers() -> None:
+    prelude = testing.Prelude(tvm.IRModule())
+    testing.add_nat_definitions(prelude)
+    two, three = (testing.make_nat_expr(prelude, n) for n in (2, 3))
+    added = relay.Call(prelude.get_global_var("nat_add"), [two, three])
+    assert testing.count(prelude, relay.create_executor("debug", prelude.mod).evaluate(added)) == 5
+    assert testing.count(prelude, testing.make_nat_value(prelude, 7)) == 7
+
+
+def test_gradients_are_checked() -> None:
+    """A right one passes, a wrong one does not."""
+    x = relay.var("x", shape=(2, 3), dtype="float64")
+    testing.check_grad(relay.Function([x], relay.tanh(x) * x))
+    name = "test.wrong_gradient"
+    relay.op.op.register(name)
+    op = relay.op.get(name)
+    op.set_num_inputs(1)
+    op.add_type_rel("Identity")
+    relay.op.op.register_compute(
+        name, lambda attrs, ins, t: [tvm.te.compute(ins[0].shape, lambda *i: ins[0](*i) * 2.0)]
+    )
+    relay.op.op.register_gradient(name, lambda call, grad: [grad])
+    with pytest.raises(AssertionError):
+        testing.check_grad(relay.Function([x], relay.Call(op, [x])))
+
+
+def test_columns_for_a_while() -> None:
+    add = relay.op.get("add")
+    with testing.temp_op_attr.TempOpAttr("add", "FTVMLegalize", lambda attrs, args, types: args[0] - args[1]):
+        assert add.has_attr("FTVMLegalize")
+        x = relay.var("x", shape=(2,))
+        assert "subtract" in relay.transform.Legalize()(tvm.IRModule.from_expr(relay.Function([x], x + x))).astext()
+    assert not add.has_attr("FTVMLegalize")
+
+
+def test_short_words() -> None:
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    assert relay.bind(relay.Function([x, y], x + y), {y: relay.const([1.0, 2.0])}).params == (x,)
+    assert relay.scalar_type("int32") == relay.TensorType((), "int32")
+    assert "add" in relay.pretty_print(x + y)
+    assert relay.testing.rand("float32", 2, 3).shape == (2, 3)
+    marked = relay.annotation.on_device(x, tvm.cpu())
+    found = relay.create_executor("graph").evaluate(relay.Function([x], relay.exp(marked)))(np.zeros(2, "float32"))
+    assert found.numpy().tolist() == [1, 1]
+    error = error_of(lambda: relay.annotation.on_device(x, tvm.cuda()))
+    assert error.code == "device-missing"
+
+
+def test_counts() -> None:
+    data, kernel = relay.var("d", shape=(1, 4, 8, 8)), relay.var("k", shape=(6, 2, 3, 3))
+    conv: Any = relay.nn.conv2d(data, kernel, channels=6, kernel_size=(3, 3), groups=2)
+    function = testing.run_infer_type(relay.Function([data, kernel], relay.cast(conv, "float16")))
+    assert relay.analysis.get_total_mac_number(function) == 6 * 6 * 6 * 2 * 9
+    assert relay.analysis.all_dtypes(function) == {"float32", "float16"}
+    assert relay.analysis.check_constant(relay.Tuple([relay.const(1)]))
