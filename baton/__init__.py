@@ -12,7 +12,8 @@ __version__ = "0.1.0"
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.compile", "compile load"),
+        **names("driver.compile", "compile"),
+        **names("driver.load", "load"),
         **names("driver.model", "Model"),
         **names("ir.module", "IRModule"),
         **names("values.tensor", "NDArray"),

@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from baton._src.driver.compile import compile as compile_model
-from baton._src.driver.compile import load
+from baton._src.driver.load import load
 from baton._src.driver.model import Model
 from baton._src.driver.open_model import open_model
 from baton._src.support.diagnostics import DiagnosticError

@@ -1,23 +1,22 @@
-"""`compile`: from a file, a module or a function to a `Model`; `load`: from an artifact."""
+"""`compile`: from a file, a module or a function to a `Model`."""
 
 from __future__ import annotations
 
 import gc
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
+from baton._src.driver.load import loaded_model
 from baton._src.driver.model import Model
-from baton._src.driver.operator_compiler import attach_operators
 from baton._src.driver.program_cache import cached_program, keep_program, program_key
 from baton._src.driver.read_program import read_program
-from baton._src.driver.relax_build import Stages, relax_build
+from baton._src.driver.relax_build import relax_build
+from baton._src.driver.stages import Stages
 from baton._src.driver.targets import chosen_target
 from baton._src.driver.wiring import wire
 from baton._src.frontends.onnx.opened_files import noting_files
-from baton._src.ir.target import Target
-from baton._src.runtime.executable import Executable, load_executable
+from baton._src.runtime.executable import Executable
 from baton._src.transform.context import PassContext
 from baton._src.values.tensor import NDArray
 
@@ -53,7 +52,7 @@ def compile(
     key = None if keep_stages else program_key(model, found, f"{opt_level} {exec_mode}", shapes, params)
     kept = None if key is None else cached_program(key, found)
     if kept is not None:
-        return _loaded(kept, num_threads)
+        return loaded_model(kept, num_threads)
     start = time.perf_counter()
     with PassContext(opt_level=opt_level), noting_files() as files:
         module, bound = read_program(model, shapes, params)
@@ -74,16 +73,3 @@ def _release_weights(executable: Executable) -> None:
     size = sum(c.data.nbytes for c in executable.constants if isinstance(c, NDArray))
     if size >= _LARGE:
         gc.collect()
-
-
-def load(path: str | Path, num_threads: int | None = None) -> Model:
-    """The model of an artifact that `Model.save` wrote; its weights are mapped into memory, not read.
-
-    Raises `DiagnosticError`: `file-missing`, `executable-corrupt`, `executable-version`, `object-target`.
-    """
-    executable = attach_operators(load_executable(path), Target("llvm"))
-    return _loaded(executable, num_threads)
-
-
-def _loaded(executable: Executable, num_threads: int | None) -> Model:
-    return Model(executable, num_threads=num_threads, stages=Stages(rules=dict(executable.facts.get("schedules", {}))))

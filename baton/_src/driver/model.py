@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from baton._src.driver.memory_report import memory_report
-from baton._src.driver.relax_build import Stages
-from baton._src.driver.signatures import TensorSpec, specs_from_facts
+from baton._src.driver.stages import Stages
+from baton._src.driver.tensor_spec import TensorSpec, specs_from_facts
 from baton._src.runtime.executable import Executable
 from baton._src.runtime.native_function import NativeFunction
 from baton._src.runtime.threads import thread_pool

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from baton._src.driver.compile import compile as compile_model
-from baton._src.driver.compile import load
+from baton._src.driver.load import load
 from baton._src.driver.model import Model
 from baton._src.support.diagnostics import fail
 

@@ -6,7 +6,6 @@ shape depends on the data) is answered by the operator's NumPy meaning.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -24,11 +23,9 @@ from baton._src.passes.relax.legalize_ops import LegalizeOps
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import Call, Function, PrimValue, ShapeExpr, StringImm, Tuple, Var
 from baton._src.relax.struct_info import TensorStructInfo
-from baton._src.runtime.executable import Executable
 from baton._src.runtime.vm import VirtualMachine
 from baton._src.support.diagnostics import fail
 from baton._src.values.convert import from_host, to_numpy
-from baton._src.values.packed_func import PackedFunc
 from baton._src.values.prim import prim_dtype
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import NDArray
@@ -39,8 +36,8 @@ _REMEMBERED = 1024
 class OperatorCompiler:
     """`compiler(name, attributes, args)` runs one operator on run-time values."""
 
-    def __init__(self, target: Target) -> None:
-        self.target = target
+    def __init__(self, target: Target | str) -> None:
+        self.target = Target(target)
         self._known: dict[Any, Callable[..., Any]] = {}
 
     def __call__(self, name: str, attributes: Mapping[str, Any], args: Sequence[Any]) -> Any:
@@ -80,13 +77,6 @@ class OperatorCompiler:
         executable = program.builder.get(natives=program.natives, kernels=signatures, object_code=code)
         run = VirtualMachine(executable)["main"]
         return lambda *args: run(*[t for i in tensors for t in _tensors(args[i])])
-
-
-def attach_operators(executable: Executable, target: Target) -> Executable:
-    """The executable with run-time compilation of operators."""
-    return dataclasses.replace(
-        executable, attached={"call_operator": PackedFunc(OperatorCompiler(target), "call_operator")}
-    )
 
 
 def _reference(definition: OpDef[Any], attrs: Any) -> Callable[..., Any]:

@@ -28,7 +28,7 @@ import numpy as np
 from baton._src.codegen.llvm.cache import CacheOptions, trim
 from baton._src.codegen.llvm.jit import Machine
 from baton._src.codegen.llvm.module import target_text
-from baton._src.driver.operator_compiler import attach_operators
+from baton._src.driver.load import attach_operators
 from baton._src.ir.target import Target
 from baton._src.runtime.executable import Executable, load_executable
 from baton._src.support.diagnostics import BatonError

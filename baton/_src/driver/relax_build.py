@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from baton._src.codegen.llvm.module import CompileOptions, compile_kernels
 from baton._src.driver.kernel_scheduler import scheduler
-from baton._src.driver.operator_compiler import attach_operators
+from baton._src.driver.load import attach_operators
 from baton._src.driver.optimize import optimize
 from baton._src.driver.params import bind_params
 from baton._src.driver.signatures import signature_facts
+from baton._src.driver.stages import Stages
 from baton._src.driver.targets import chosen_target
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
@@ -24,21 +24,6 @@ from baton._src.support.diagnostics import fail
 from baton._src.transform.collector import rarely_collecting
 
 EXEC_MODES = ("compiled", "bytecode")
-
-
-@dataclass
-class Stages:
-    """What `inspect` shows: the module after each step, and what became of each kernel. Texts are made when asked."""
-
-    keep: bool = False
-    modules: dict[str, IRModule] = field(default_factory=dict)
-    rules: dict[str, str] = field(default_factory=dict)
-    """Which schedule rule made each kernel."""
-
-    def note(self, name: str, module: IRModule) -> None:
-        """Keep the module under `name`."""
-        if self.keep:
-            self.modules[name] = module
 
 
 def relax_build(

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from baton._src.driver.relax_build import Stages
 from baton._src.driver.relay_executable import as_relay_module, build_executable
 from baton._src.driver.relay_fragment import check_graph_fragment
+from baton._src.driver.stages import Stages
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.relay.nodes import Function

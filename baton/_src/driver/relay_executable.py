@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from baton._src.driver.relax_build import Stages, relax_build
+from baton._src.driver.relax_build import relax_build
+from baton._src.driver.stages import Stages
 from baton._src.ir.module import IRModule
 from baton._src.lower.relay_to_relax.module import lower as lower_relay
 from baton._src.passes.relay.bind_params import bind_params_by_name

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from baton._src.driver.operator_compiler import attach_operators
+from baton._src.driver.load import attach_operators
 from baton._src.driver.relay_executable import as_relay_module, build_executable
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule

@@ -1,9 +1,7 @@
-"""What the functions of a module take and give, as the executable's facts and as users see it."""
+"""What the functions of a module take and give, as facts of the executable (`tensor_spec` reads them)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.module import IRModule
@@ -13,20 +11,6 @@ from baton._src.relax.nodes import Function, ShapeExpr
 from baton._src.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.runtime.dim_expr import format_dim
 from baton._src.tir.expr import IntImm
-from baton._src.values.dtype import DataType
-
-
-@dataclass(frozen=True)
-class TensorSpec:
-    """One input or output: dims are ints, or the text of a symbolic dim; `shape` is None where the rank is unknown."""
-
-    name: str
-    dtype: DataType
-    shape: tuple[int | str, ...] | None
-
-    def __str__(self) -> str:
-        dims = "?" if self.shape is None else ", ".join(map(str, self.shape))
-        return f"{self.name}: {self.dtype}[{dims}]"
 
 
 def signature_facts(module: IRModule) -> dict[str, Any]:
@@ -62,9 +46,3 @@ def _dim(dim: Any) -> int | str:
     variables = list(dict.fromkeys(prim_vars(dim)))
     slots = {v: i for i, v in enumerate(variables)}
     return format_dim(to_dim_expr(dim, slots), [v.name for v in variables])
-
-
-def specs_from_facts(facts: Mapping[str, Any], function: str, kind: str) -> tuple[TensorSpec, ...]:
-    """The inputs or outputs (`kind`) that an executable notes for a public function."""
-    found: Sequence[Any] = facts.get("signatures", {}).get(function, {}).get(kind, ())
-    return tuple(TensorSpec(n, DataType(d), None if s is None else tuple(s)) for n, d, s in found)

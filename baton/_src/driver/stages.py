@@ -1,0 +1,24 @@
+"""What is remembered of a compilation, for those who look in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # a model that was loaded has none, and gets by without the compiler
+    from baton._src.ir.module import IRModule
+
+
+@dataclass
+class Stages:
+    """What `inspect` shows: the module after each step, and what became of each kernel. Texts are made when asked."""
+
+    keep: bool = False
+    modules: dict[str, IRModule] = field(default_factory=dict)
+    rules: dict[str, str] = field(default_factory=dict)
+    """Which schedule rule made each kernel."""
+
+    def note(self, name: str, module: IRModule) -> None:
+        """Keep the module under `name`."""
+        if self.keep:
+            self.modules[name] = module
