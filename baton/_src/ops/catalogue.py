@@ -1,4 +1,5 @@
-"""The catalogue: every operator there is, in explicit tuples. Read-only; users' operators go into an overlay.
+"""The catalogue: every operator there is, in explicit tuples. Users' operators go into an overlay, or (TVM's registry)
+are registered in the process's own catalogue.
 
 CATALOGUE.get("nn.conv2d")     the OpDef, by its neutral name
 CATALOGUE.relax("nn.conv2d")   the Op that Relax calls name (also by "relax.nn.conv2d")
@@ -125,12 +126,13 @@ OTHERS: tuple[OpDef[Any], ...] = (*AFFINE, *COPIES, MULTINOMIAL_FROM_UNIFORM)
 class Catalogue:
     """Operators by name. Iterating gives the `OpDef`s in the order they were listed."""
 
-    __slots__ = ("_definitions", "_relax", "_relay")
+    __slots__ = ("_definitions", "_registered", "_relax", "_relay")
 
     def __init__(self, definitions: Iterable[OpDef[Any]]) -> None:
         self._definitions: dict[str, OpDef[Any]] = {}
         self._relay: dict[str, Op] = {}
         self._relax: dict[str, Op] = {}
+        self._registered: set[str] = set()
         for definition in definitions:
             self._add(definition)
 
@@ -168,6 +170,19 @@ class Catalogue:
     def relax_names(self) -> tuple[str, ...]:
         """The names of all of Relax's operators, prefix included."""
         return tuple(self._relax)
+
+    def register(self, definition: OpDef[Any]) -> None:
+        """Add a user's operator, or a new definition of one; `DiagnosticError` (`op-registered`) for a built-in one."""
+        known = self._definitions.get(definition.name)
+        if known is not None and definition.name not in self._registered:
+            message = f"{definition.name} is an operator of its own already"
+            raise fail("op-registered", message, help="choose another name")
+        self._registered.add(definition.name)
+        self._add(definition)
+
+    def is_registered(self, name: str) -> bool:
+        """Whether a user registered the operator of this name."""
+        return name in self._registered
 
     def with_op(self, definition: OpDef[Any]) -> Catalogue:
         """This catalogue with one operator more (or replaced); this one stays as it is."""
