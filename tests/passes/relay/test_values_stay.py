@@ -23,6 +23,8 @@ from baton._src.passes.relay.fuse_ops import FuseOps
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.inlining import Inline
 from baton._src.passes.relay.lambda_lift import LambdaLift
+from baton._src.passes.relay.lazy_gradient_init import LazyGradientInit
+from baton._src.passes.relay.partial_evaluate import PartialEvaluate
 from baton._src.passes.relay.pipeline import optimize
 from baton._src.passes.relay.simplify_expr import SimplifyExpr
 from baton._src.passes.relay.to_a_normal_form import ToANormalForm
@@ -54,9 +56,9 @@ PASSES = (
     SimplifyExpr(),
     FuseOps(fuse_opt_level=1),
     DefuseOps(),
-    ToCPS(),
-    Defunctionalize(),
 )
+WHOLE_PROGRAM = (ToCPS(), Defunctionalize(), PartialEvaluate(), LazyGradientInit())
+"""They make other programs of programs; each is tried alone, and behind a few others."""
 COMMON = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 
 
@@ -86,7 +88,7 @@ def check(module: IRModule, step: Any) -> IRModule:
 
 
 @pytest.mark.rule("RELAY-IMPURE-1")
-@pytest.mark.parametrize("step", PASSES, ids=repr)
+@pytest.mark.parametrize("step", (*PASSES, *WHOLE_PROGRAM), ids=repr)
 def test_each_pass(step: Any) -> None:
     @given(modules())
     @COMMON
@@ -101,6 +103,14 @@ def test_each_pass(step: Any) -> None:
 def test_sequences(module: IRModule, steps: list[Any]) -> None:
     module = infer_type(module)
     for step in steps:
+        module = check(module, step)
+
+
+@given(modules(depth=3), st.lists(st.sampled_from(PASSES), max_size=2), st.sampled_from(WHOLE_PROGRAM))
+@COMMON
+def test_whole_program_passes_behind_others(module: IRModule, steps: list[Any], last: Any) -> None:
+    module = infer_type(module)
+    for step in (*steps, last):
         module = check(module, step)
 
 

@@ -69,7 +69,7 @@ class TypeTwins:
                 return FuncType(args, self.type(type_.ret_type), type_.type_params, type_.type_constraints)
             case TypeCall():
                 args = tuple(self.type(a) for a in type_.args)
-                if type_.func in self._changing:
+                if isinstance(type_.func, GlobalTypeVar) and type_.func in self._changing:
                     return TypeCall(self._twin(type_.func), (*args, *self._more()))
                 return TypeCall(type_.func, args)
             case GlobalTypeVar() if type_ in self._changing:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.ir.module import IRModule
 from baton._src.ir.node import set_note
 from baton._src.ir.types import FuncType, IncompleteType, TypeVar
 from baton._src.relay.check.substitute import leaves
@@ -12,13 +11,8 @@ from baton._src.relay.expressions import walk, with_parts
 from baton._src.relay.nodes import Function, Var
 
 
-def annotate_closures(module: IRModule) -> IRModule:
-    """A typed module whose function literals with known types say them."""
-    made = {v: _annotated(f) if isinstance(f, Function) else f for v, f in module.functions.items()}
-    return module.with_functions(made)
-
-
-def _annotated(function: Function) -> Function:
+def annotated(function: Function) -> Function:
+    """A typed function whose function literals with known types say them."""
     fresh: dict[Any, Any] = {}
     for node in walk(function.body):
         if isinstance(node, Function) and _is_known(node.checked_type_):

@@ -20,7 +20,6 @@ from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.types import Constructor, FuncType, GlobalTypeVar, IncompleteType, TypeCall, TypeData, TypeVar
 from baton._src.passes.relay.adt_twins import TypeTwins
-from baton._src.passes.relay.annotate_closures import annotate_closures
 from baton._src.passes.relay.eta_expand import EtaExpand
 from baton._src.passes.relay.fresh_copy import fresh_copy
 from baton._src.passes.relay.specialize import Specialize
@@ -77,7 +76,7 @@ class Defunctionalize(Pass):
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         expanded = EtaExpand(expand_constructor=True, expand_global_var=True)(infer_type(module))
-        prepared = ToANormalForm()(annotate_closures(Specialize()(expanded)))
+        prepared = ToANormalForm()(Specialize()(expanded))
         return infer_type(_Module(prepared).module())
 
 

@@ -23,7 +23,6 @@ from baton._src.ir.node import set_note
 from baton._src.ir.op_def import NotApplicable
 from baton._src.ir.types import Constructor, FuncType, RelayRefType, TensorType, TupleType
 from baton._src.passes.relay.adt_twins import TypeTwins
-from baton._src.passes.relay.annotate_closures import annotate_closures
 from baton._src.passes.relay.building import Build
 from baton._src.passes.relay.eta_expand import EtaExpand
 from baton._src.passes.relay.fresh_copy import fresh_copy
@@ -83,7 +82,7 @@ def higher_order_gradient(function: Function, module: IRModule) -> Function:
         raise fail("relay-gradient", "a polymorphic function has no gradient", help="specialise it first")
     whole = module.with_functions({**_reachable(function, module), root: fresh_copy(function)})
     whole = Specialize()(EtaExpand(expand_constructor=True, expand_global_var=True)(whole))
-    whole = ToANormalForm()(annotate_closures(whole))
+    whole = ToANormalForm()(whole)
     names = {v.name_hint: v for v in whole.functions if isinstance(whole[v], Function)}
     twins = {name: GlobalVar(_fresh(f"{name}_ad", module)) for name in names if name != _ROOT}
     duals = Duals(whole)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.types import Constructor
+from baton._src.passes.relay.annotate_closures import annotated
 from baton._src.passes.relay.let_placement import LetPlacement
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.nodes import Constant, Let, Var
@@ -27,6 +28,7 @@ class ToANormalForm(RelayFunctionPass):
     opt_level: ClassVar[int] = 1
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+        function = annotated(function)  # a let would generalise closures without annotations
         return LetPlacement(Scopes(function), _needs_let).function(function)
 
 
