@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.expr import GlobalVar, GraphExpr, PrimExpr
+from baton._src.ir.global_info import VDevice
 from baton._src.relax.check.report import API
 from baton._src.relax.nodes import (
     Call,
@@ -245,7 +246,13 @@ def shape_to_tensor(expr: Any) -> Call:
 
 
 def to_vdevice(data: Any, dst_vdevice: Any) -> Call:
-    """The tensor, copied to a virtual device."""
+    """The tensor, copied to a virtual device: a `VDevice`, or one by name (`"llvm:1"`, `"llvm:1:global"`)."""
+    if isinstance(dst_vdevice, str):
+        target, _, rest = dst_vdevice.partition(":")
+        number, _, scope = rest.partition(":")
+        if number and not number.isdecimal():
+            raise fail(API, f"{dst_vdevice!r} names no device", help='names are like "llvm:1" or "llvm:1:global"')
+        dst_vdevice = VDevice(target, int(number or 0), scope or "global")
     return Call(special_op("to_vdevice"), [data], ToVDeviceAttrs(dst_vdevice))
 
 

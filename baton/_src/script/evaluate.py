@@ -14,7 +14,7 @@ import numpy as np
 
 from baton._src.ir.expr import GlobalVar, GraphExpr, Op, PrimExpr
 from baton._src.relax.nodes import Call, Constant, Expr, ExternFunc, Function, TupleGetItem, Var
-from baton._src.relax.special_builders import as_expr, call_packed, const
+from baton._src.relax.special_builders import as_expr, call_packed, const, to_vdevice
 from baton._src.relax.struct_info import StructInfo
 from baton._src.script.environment import MISSING, Environment
 from baton._src.script.infos import InfoKind, Pending, Scalars, resolve
@@ -280,15 +280,15 @@ class Evaluator:
         return all(parts) if isinstance(node.op, ast.And) else any(parts)
 
     def _item(self, node: ast.Subscript, owner: Any, index: Any) -> Any:
-        if isinstance(owner, GraphExpr):
+        items = isinstance(owner, (tuple, list)) and any(isinstance(v, GraphExpr) for v in owner)
+        if isinstance(owner, GraphExpr) or items:
             if isinstance(index, bool) or not isinstance(index, int):
                 raise self.error(
                     "script-value", f"an item is taken by a number, got {index!r}", node.slice,
                     help="tensors are sliced with R.strided_slice or R.take",
                 )  # fmt: skip
-            return TupleGetItem(owner, index, self.source.span(node))
-        if isinstance(owner, (tuple, list)) and any(isinstance(v, GraphExpr) for v in owner):
-            return TupleGetItem(self.as_relax(owner, node.value), int(index), self.source.span(node))
+            whole = self.as_relax(owner, node.value) if items else owner
+            return TupleGetItem(whole, index, self.source.span(node))
         return self._at(node, lambda: owner[index])
 
     # --------------------------------------------------------------------------------------------------- calls
@@ -321,7 +321,13 @@ class Evaluator:
             raise self.error("script-value", f"{_described(function)} cannot be called", node.func)
         found = [self._finished(a, node) for a in args]
         named = {k: self._finished(v, node) for k, v in kwargs.items()}
+        if function is to_vdevice:
+            return self._placed(self._at(node, lambda: self._to_vdevice(*found, **named)), node)
         return self._placed(self._at(node, lambda: function(*found, **named)), node)
+
+    def _to_vdevice(self, data: Any, dst_vdevice: Any) -> Call:
+        """A device that is named means one of the module's, as it does in annotations."""
+        return to_vdevice(data, self.scalars.vdevice(dst_vdevice))
 
     def _relax_call(self, node: ast.Call, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         found = [self.as_relax(a, node.args[i] if i < len(node.args) else node) for i, a in enumerate(args)]

@@ -97,7 +97,7 @@ def resolve(said: Any, scalars: Scalars) -> StructInfo:
 
 def _is_pending(kind: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     if kind == "Tensor":
-        if "vdevice" in kwargs:
+        if "vdevice" in kwargs or len(args) > 2:
             return True
         dims = kwargs.get("shape", args[0] if args and not isinstance(args[0], str) else ())
         return _has_text(dims)

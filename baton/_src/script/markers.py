@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from baton._src.support.diagnostics import fail
@@ -27,6 +28,14 @@ class Marker:
         return self.name
 
 
+class ModuleMarker(Marker):
+    """A word of a module's own: Python runs the body of the class before its decorator reads it."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        if "__qualname__" not in sys._getframe(1).f_locals:
+            super().__call__(*args, **kwargs)
+
+
 DATAFLOW = Marker("R.dataflow", "with R.dataflow(): opens a DataflowBlock")
 OUTPUT = Marker("R.output", "R.output(a, b) ends a dataflow block and says what is visible after it")
 MATCH_CAST = Marker("R.match_cast", "y = R.match_cast(x, annotation) checks at run time and binds shape variables")
@@ -36,8 +45,10 @@ FUNC_RET = Marker("R.func_ret_value", "R.func_ret_value(value) is what the funct
 EMIT = Marker("R.emit", "y = R.emit(x) binds x")
 EMIT_TE = Marker("R.emit_te", "y = R.emit_te(func, x) calls the kernel that a te function computes")
 EMIT_VAR_BINDING = Marker("R.emit_var_binding", "R.emit_var_binding(binding) appends a binding made elsewhere")
-MODULE_ATTRS = Marker("I.module_attrs", "I.module_attrs({...}) sets attributes of the module")
-MODULE_GLOBAL_INFOS = Marker("I.module_global_infos", 'I.module_global_infos({"vdevice": [...]}) describes devices')
+MODULE_ATTRS = ModuleMarker("I.module_attrs", "I.module_attrs({...}) sets attributes of the module")
+MODULE_GLOBAL_INFOS = ModuleMarker(
+    "I.module_global_infos", 'I.module_global_infos({"vdevice": [...]}) describes devices'
+)
 
 RELAX_MARKERS: dict[str, Marker] = {
     "dataflow": DATAFLOW,

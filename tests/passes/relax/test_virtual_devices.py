@@ -12,9 +12,12 @@ from baton._src.passes.relax.virtual_devices import RealizeVDevice, UpdateVDevic
 from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.nodes import Call
 from baton._src.relax.special.devices import HintOnDeviceAttrs, ToVDeviceAttrs
+from baton._src.relax.special_builders import to_vdevice
 from baton._src.relax.special_ops import special_op
+from baton._src.script.markers import MODULE_ATTRS as module_attrs
 from baton._src.support.diagnostics import DiagnosticError
 from tests.passes.relax.programs import R, arrays, bindings, called, check, program, tensor
+from tests.relax.build import load
 
 FIRST, SECOND = VDevice("llvm", 0, "global"), VDevice("llvm", 1, "global")
 
@@ -77,3 +80,46 @@ def test_copies_end_the_spreading() -> None:
     after = RealizeVDevice()(IRModule(made.functions, global_infos={"vdevice": [FIRST, SECOND]}))
     assert not well_formed(after)
     assert [b.var.struct_info.vdevice for b in bindings(after)] == [FIRST, FIRST, SECOND, SECOND]
+
+
+@pytest.mark.rule("RELAX-PASS-25")
+def test_devices_go_through_tuples_branches_and_results() -> None:
+    """What is returned is annotated too, and names in a text are the module's devices."""
+    found = load("""
+@I.ir_module
+class Module:
+    I.module_global_infos({"vdevice": [I.vdevice("llvm", 0), I.vdevice("llvm", 1)]})
+
+    @R.function
+    def main(x: R.Tensor((3,), "float32", "llvm:1"), y: R.Tensor((3,), "float32"), c: R.Tensor((), "bool")):
+        t = (x, y)
+        a = t[0]
+        if c:
+            r = R.exp(a)
+        else:
+            r = R.log(a)
+        s = R.to_vdevice(r, "llvm:0")
+        return (r, s)
+""")
+    assert found["main"].params[0].struct_info.vdevice == SECOND
+    after = RealizeVDevice()(found)
+    assert well_formed(after) == []
+    assert [f.vdevice for f in after["main"].ret_struct_info.fields] == [SECOND, FIRST]
+    with pytest.raises(DiagnosticError, match="no virtual device 'llvm:7'"):
+        load('@R.function\ndef main(x: R.Tensor((3,))):\n    y = R.to_vdevice(x, "llvm:7")\n    return y\n')
+
+
+def test_builders_read_names_of_devices() -> None:
+    assert to_vdevice(tensor("x", 3), "llvm:1:local").attrs.dst_vdevice == VDevice("llvm", 1, "local")
+    with pytest.raises(DiagnosticError, match="names no device"):
+        to_vdevice(tensor("x", 3), "llvm:one")
+
+
+def test_words_of_a_module_are_python_in_its_class_only() -> None:
+    """Python runs a class's body before the decorator reads it; anywhere else the words are refused."""
+
+    class Body:
+        module_attrs({"x": 1})  # type: ignore[func-returns-value]
+
+    with pytest.raises(DiagnosticError, match="module_attrs has a meaning only inside"):
+        module_attrs({"x": 1})

@@ -20,7 +20,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.block_builder import BlockBuilder
-from baton._src.relax.nodes import Binding, Call, Function, Tuple, TupleGetItem, Var, VarBinding
+from baton._src.relax.nodes import Binding, Call, Function, If, SeqExpr, Tuple, TupleGetItem, Var, VarBinding
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.diagnostics import fail
@@ -52,6 +52,7 @@ class _Groups:
         self.parents: dict[Any, Any] = {}
         self.devices: dict[Any, VDevice] = {}
         self.listed = listed
+        self.values: dict[Var, Any] = {}
         for param in function.params:
             self._annotated(param)
         for binding in post_order(function.body):
@@ -76,8 +77,18 @@ class _Groups:
             self._place(var, info.vdevice)
 
     def _bound(self, var: Var, value: Any) -> None:
+        self.values[var] = value
         if isinstance(value, Var):
             self._join(var, value)
+        elif isinstance(value, If):
+            for branch in (value.true_branch, value.false_branch):
+                if isinstance(branch.body, Var) and isinstance(var.struct_info_, TensorStructInfo):
+                    self._join(var, branch.body)
+        elif isinstance(value, TupleGetItem):
+            whole = self.values.get(value.tuple_value)
+            part = whole.fields[value.index] if isinstance(whole, Tuple) else None
+            if isinstance(part, Var) and isinstance(var.struct_info_, TensorStructInfo):
+                self._join(var, part)
         elif isinstance(value, Call) and isinstance(value.op, Op) and value.op is not _TO_VDEVICE:
             if value.op is _HINT:
                 self._place(value.args[0], self._hinted(value))
@@ -122,7 +133,7 @@ class _Annotator(BindingRewriter):
 
     def annotated(self, function: Function) -> Function:
         params = tuple(self._moved(p) for p in function.params)
-        found = self.function(function).with_fields(params=params, ret_struct_info=None, struct_info_=None)
+        found = rewrite(self.function(function), _forgetful).with_fields(params=params, ret_struct_info=None)
         normal: Function = BlockBuilder(self.module).normalize(found)
         return normal
 
@@ -146,8 +157,14 @@ class _Annotator(BindingRewriter):
         if value is None:
             self.keep(binding)
             return
-        var = self._moved(binding.var, value.struct_info_)
+        var = self._moved(binding.var, None if isinstance(value, If) else value.struct_info_)
         self.keep(VarBinding(var, value, getattr(binding, "span", None)))
+
+
+def _forgetful(node: Any) -> Any:
+    """Without what was known of it before, where that came from its parts."""
+    parts_say = isinstance(node, (Function, SeqExpr, If, Tuple)) and node.struct_info_ is not None
+    return node.with_fields(struct_info_=None) if parts_say else None
 
 
 @dataclass(frozen=True)
