@@ -10,22 +10,15 @@ Names that do not exist are recorded and read on; text that fits no rule ends th
 
 from __future__ import annotations
 
-import math
 from typing import Any
-
-import numpy as np
 
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.types import Constructor, Type
 from baton._src.relay.check.elaboration import Elaboration
 from baton._src.relay.nodes import (
     Call,
-    Clause,
-    Constant,
     Function,
-    If,
     Let,
-    Match,
     RefCreate,
     RefRead,
     RefWrite,
@@ -33,18 +26,19 @@ from baton._src.relay.nodes import (
     TupleGetItem,
     Var,
 )
-from baton._src.relay.text.attribute_reader import MAX_LITERAL, AttributeReader, Literal
+from baton._src.relay.text.attribute_reader import AttributeReader
+from baton._src.relay.text.branch_reader import BranchReader
+from baton._src.relay.text.constant_reader import ConstantReader
 from baton._src.relay.text.cursor import Cursor
 from baton._src.relay.text.lexer import Kind, Token
 from baton._src.relay.text.names import Names
 from baton._src.relay.text.operators import PRECEDENCE
 from baton._src.relay.text.pattern_reader import PatternReader
 from baton._src.relay.text.scope import Scope
+from baton._src.relay.text.signature_reader import SignatureReader
 from baton._src.relay.text.type_reader import TypeReader
 from baton._src.support.spans import Span
 from baton._src.support.trampoline import Task
-from baton._src.tir.expr import IntImm
-from baton._src.values.tensor import NDArray
 
 _UNIT_LET = "_"
 MAX_NESTING = 20_000
@@ -60,7 +54,9 @@ class ExpressionReader:
         self.scope = Scope()
         self.attributes = AttributeReader(cursor)
         self.patterns = PatternReader(cursor, types, names)
-        self._elaboration = elaboration
+        self._constants = ConstantReader(cursor, types, self.attributes, elaboration)
+        self._signatures = SignatureReader(cursor, types, self.attributes, names)
+        self._branches = BranchReader(self, elaboration)
         self._nesting = 0
 
     # ---- sequences
@@ -188,7 +184,7 @@ class ExpressionReader:
     def _call(self) -> Task[Any]:
         cursor = self.cursor
         start = cursor.token.start
-        found = yield self._atom()
+        found = yield self.atom()
         while True:
             token = cursor.token
             if token.kind is not Kind.SIGN or (cursor.line_ends and token.first):
@@ -248,7 +244,7 @@ class ExpressionReader:
 
     # ---- atoms
 
-    def _atom(self) -> Task[Any]:
+    def atom(self) -> Task[Any]:
         cursor = self.cursor
         token = cursor.next()
         match token.kind:
@@ -259,7 +255,7 @@ class ExpressionReader:
             case Kind.GLOBAL:
                 return self.names.global_var(token.text[1:], cursor.span_of(token))
             case Kind.NUMBER:
-                return self._constant(self.attributes.number(token), token)
+                return self._constants.literal(token)
             case Kind.NAME:
                 return (yield self._word(token))
             case _:
@@ -298,18 +294,12 @@ class ExpressionReader:
             cursor.error(f"{token.text} mentions {names}, which is out of scope here", cursor.span_of(token))
         return node
 
-    def _constant(self, literal: Literal, token: Token) -> Constant:
-        made = Constant(NDArray(literal.array()), span=self.cursor.span_of(token))
-        if literal.is_open:
-            self._elaboration.literals[made] = None
-        return made
-
     def _negative(self, token: Token) -> Task[Any]:
         cursor = self.cursor
         following = cursor.token
         if following.kind is Kind.NUMBER or following.text.startswith(("inff", "nanf")):
             cursor.next()
-            return self._constant(self.attributes.number(following, negative=True), following)
+            return self._constants.literal(following, negative=True)
         operand = yield self._call()
         op = self.names.operator("negative", token)
         return Call(op, (operand,), self.names.default_attrs(op), span=cursor.span(token.start))
@@ -335,42 +325,23 @@ class ExpressionReader:
     def _word(self, token: Token) -> Task[Any]:
         match token.text:
             case "True" | "False":
-                value = np.asarray(token.text == "True")
-                return Constant(NDArray(value), span=self.cursor.span_of(token))
+                return self._constants.boolean(token)
             case "fn":
                 return (yield self.function(token))
             case "if":
-                return (yield self._if(token))
+                return (yield self._branches.if_(token))
             case "match" | "match?":
-                return (yield self._match(token))
+                return (yield self._branches.match(token))
             case "ref" | "ref_read" | "ref_write":
                 return (yield self._reference(token))
             case "Constant" if self.cursor.at("("):
-                return self._filled(token)
+                return self._constants.filled(token)
             case "meta":
                 return self.attributes.reference(token)
             case text if text.startswith(("inff", "nanf")):
-                return self._constant(self.attributes.number(token), token)
+                return self._constants.literal(token)
             case _:
                 return self.names.word(token)
-
-    def _filled(self, token: Token) -> Any:
-        """`Constant(value, shape, dtype)`: a tensor filled with a literal (contradictions B-06)."""
-        cursor = self.cursor
-        cursor.next()
-        negative = cursor.accept("-")
-        number = cursor.expect_kind(Kind.NUMBER, "that fills the constant")
-        value = self.attributes.number(number, negative)
-        cursor.expect(",", "between the value and the shape of a constant")
-        shape = self.types.shape()
-        cursor.expect(",", "between the shape and the dtype of a constant")
-        dtype = self.types.dtype()
-        cursor.expect(")", "after the dtype of a constant")
-        dims = tuple(int(d.value) for d in shape if isinstance(d, IntImm)) if isinstance(shape, tuple) else None
-        if dims is None or len(dims) != len(shape) or math.prod(dims) > MAX_LITERAL:
-            raise cursor.fault("the shape of a constant is made of numbers, and not too large", token)
-        filled = np.full(dims, value.value).astype(dtype.numpy)
-        return Constant(NDArray(filled), span=cursor.span(token.start))
 
     def _reference(self, token: Token) -> Task[Any]:
         cursor = self.cursor
@@ -401,51 +372,6 @@ class ExpressionReader:
         cursor.line_ends = outer_ends
         return found
 
-    def _if(self, token: Token) -> Task[Any]:
-        """An if with its else-ifs, which are nested Ifs."""
-        cursor = self.cursor
-        branches: list[tuple[Any, Any, int]] = []
-        start = token.start
-        while True:
-            cursor.expect("(", "after if")
-            condition = yield self.sequence()
-            cursor.expect(")", "after the condition of an if")
-            branches.append((condition, (yield self.block("of an if")), start))
-            cursor.expect("else", "after the body of an if")
-            if not cursor.at("if"):
-                break
-            start = cursor.next().start
-        found = yield self.block("of an else")
-        for condition, chosen, begin in reversed(branches):
-            found = If(condition, chosen, found, span=cursor.span(begin))
-            if isinstance(condition, Call) and getattr(condition.op, "name", "") in ("equal", "not_equal"):
-                self._elaboration.conditions[found] = "all" if condition.op.name == "equal" else "any"
-        return found
-
-    def _match(self, token: Token) -> Task[Any]:
-        cursor = self.cursor
-        data = yield self._atom()
-        cursor.expect("{", "after the matched value")
-        clauses: list[Clause] = []
-        while not cursor.at("}"):
-            old_form = cursor.accept("case")
-            pattern, variables = self.patterns.read()
-            self.scope.enter()
-            for var in variables:
-                self.scope.push(var)
-            if old_form:
-                body = yield self.block("of a case")
-            else:
-                cursor.expect("=>", "after the pattern of a clause")
-                body = yield (self.block("of a clause") if cursor.at("{") else self.expression())
-            for var in reversed(variables):
-                self.scope.pop(var)
-            self.scope.leave()
-            clauses.append(Clause(pattern, body))
-            cursor.accept(",")
-        cursor.expect("}", "after the clauses of a match")
-        return Match(data, tuple(clauses), token.text == "match", span=cursor.span(token.start))
-
     # ---- functions
 
     def function(self, token: Token) -> Task[Function]:
@@ -453,9 +379,9 @@ class ExpressionReader:
         cursor = self.cursor
         outer_types = dict(self.types.variables)
         type_params = self.types.type_params()
-        params, attrs = self._params()
+        params, attrs = self._signatures.params()
         result = self.types.type() if cursor.accept("->") else None
-        where = self._where()
+        where = self._signatures.where()
         self.scope.enter()
         for param in params:
             self.scope.push(param)
@@ -465,42 +391,3 @@ class ExpressionReader:
         self.scope.leave()
         self.types.variables = outer_types
         return Function(params, body, result, type_params, attrs, cursor.span(token.start), where=where)
-
-    def _params(self) -> tuple[list[Var], dict[str, Any]]:
-        cursor = self.cursor
-        cursor.expect("(", "before the parameters of a function")
-        params: list[Var] = []
-        attrs: dict[str, Any] = {}
-        while not cursor.at(")"):
-            named = self.attributes.named()
-            if named is not None:
-                attrs[named[0]] = named[1]
-            elif attrs:
-                raise cursor.unexpected("an attribute (parameters come before attributes)")
-            else:
-                params.append(self._param([p.name_hint for p in params]))
-            if not cursor.accept(","):
-                break
-        cursor.expect(")", "after the parameters of a function")
-        return params, attrs
-
-    def _param(self, before: list[str]) -> Var:
-        cursor = self.cursor
-        token = cursor.expect_kind(Kind.LOCAL, "that is a parameter")
-        name = token.text[1:]
-        if name in before:
-            cursor.error(f"two parameters are called {token.text}", cursor.span_of(token))
-        annotation = self.types.type() if cursor.accept(":") else None
-        return Var(name, annotation, span=cursor.span_of(token))
-
-    def _where(self) -> tuple[str, ...]:
-        cursor = self.cursor
-        if not cursor.accept("where"):
-            return ()
-        names: list[str] = []
-        while True:
-            token = cursor.expect_kind(Kind.NAME, "of a relation")
-            self.names.relation(token)
-            names.append(token.text)
-            if not cursor.accept(","):
-                return tuple(names)

@@ -163,7 +163,7 @@ class ModuleReader:
         tokens = self._cursor.tokens
         for index, token in enumerate(tokens[:-1]):
             if token.first and token.kind is Kind.NAME and token.text in ("type", "data", "extern"):
-                name = tokens[index + 1 + (token.text == "extern")]
+                name = tokens[min(index + 1 + (token.text == "extern"), len(tokens) - 1)]
                 if name.kind is Kind.NAME and name.text not in self._types.adts:
                     self._types.adts[name.text] = GlobalTypeVar(name.text, span=self._cursor.span_of(name))
 
@@ -205,7 +205,9 @@ class ModuleReader:
         if word == "extern":
             cursor.expect("type", "after extern")
         token = cursor.expect_kind(Kind.NAME, "of a data type")
-        header = self._types.adts[token.text]
+        header = self._types.adts.get(token.text)
+        if header is None:
+            raise cursor.fault("a definition begins a line", token)
         if header in self._definitions or header in self._base.type_definitions:
             cursor.error(f"the type {token.text} is defined twice", cursor.span_of(token))
         self._types.variables = {}
