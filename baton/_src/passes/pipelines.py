@@ -23,6 +23,7 @@ from baton._src.passes.relax.decompose_ops import DecomposeOpsForInference
 from baton._src.passes.relax.eliminate_common_subexpr import EliminateCommonSubexpr
 from baton._src.passes.relax.fold_constant import FoldConstant
 from baton._src.passes.relax.fold_scale_into_weights import FoldScaleIntoWeights
+from baton._src.passes.relax.fuse_attention import FuseAttention
 from baton._src.passes.relax.fuse_ops import FuseOps
 from baton._src.passes.relax.fuse_tir import FuseTIR
 from baton._src.passes.relax.inline_private_functions import InlinePrivateFunctions
@@ -56,6 +57,7 @@ def simplify() -> Pipeline:
         CanonicalizeBindings(),  # the copies that leaves
         BlockChannels(),  # chains of convolutions in the layout of vectors; weights are final here
         EliminateCommonSubexpr(),  # before kernels exist: operators compare cheaply
+        FuseAttention(),  # two products and a softmax as one kernel; values are shared already, so uses count right
         DeadCodeElimination(),  # what folding and merging left without users
     )
 

@@ -276,53 +276,66 @@ def _fold(block: Block, rows: int, initial: PrimExpr, combiner: Any, body: Any, 
     return loop(group, rows // beside, allocated(part, sequence(*steps)))
 
 
+def _columns(block: Block, body: Callable[[PrimExpr, PrimExpr, int], st.Stmt]) -> st.Stmt:
+    """`body(number of the panel, its first column, its columns)` for every panel of values."""
+    full, rest = divmod(block.found.column.size or 1, block.width)
+    panel = index_var("panel")
+    parts = []
+    if full:
+        begin = ops.multiply(panel, i64(block.width))
+        parts.append(loop(panel, full, body(panel, begin, block.width)))
+    if rest:
+        parts.append(body(i64(full), i64(full * block.width), rest))
+    return sequence(*parts)
+
+
 def _weigh(block: Block, rows: int, first: PrimExpr, local: PrimExpr) -> st.Stmt:
     """Powers times values: the result where this is the only block of keys, else one more term of the sums."""
-    width = block.width
-    parts = []
-    for number in range(block.columns):
-        acc = Accumulators.of(rows, width, block.strip.dtype)
-        begin = number * width
+
+    def panel(number: PrimExpr, begin: PrimExpr, wide: int) -> st.Stmt:
+        acc = Accumulators.of(rows, block.width, block.strip.dtype)
         if block.single:
             start = acc.each(lambda row, lane: ops.const(0, block.strip.dtype))
             totals = [tir.BufferLoad(block.share, (i64(row),)) for row in range(rows)]
-            out = _results(block, totals, first, begin, acc.load)
+            out = _results(block, totals, first, begin, wide, acc.load)
         else:
-            start = acc.each(lambda row, lane, begin=begin: _shrunk(block, local, row, begin, lane))  # type: ignore[misc]
+            start = acc.each(lambda row, lane: _shrunk(block, local, row, begin, lane))
             out = _keep(block, rows, local, begin, acc)
         sums = _sum(
             acc,
             block.count,
             lambda row, k: tir.BufferLoad(block.strip, (i64(row), k)),
-            lambda k, v, number=number: tir.BufferLoad(block.packed_values, (i64(number), k, v)),
+            lambda k, v: tir.BufferLoad(block.packed_values, (number, k, v)),
         )
-        parts.append(allocated(acc.buffer, sequence(start, sums, out)))
-    return sequence(*parts)
+        return allocated(acc.buffer, sequence(start, sums, out))
+
+    return _columns(block, panel)
 
 
-def _shrunk(block: Block, local: PrimExpr, row: int, begin: int, lane: PrimExpr) -> PrimExpr:
-    place = (ops.add(local, i64(row)), ops.add(i64(begin), lane))
+def _shrunk(block: Block, local: PrimExpr, row: int, begin: PrimExpr, lane: PrimExpr) -> PrimExpr:
+    place = (ops.add(local, i64(row)), ops.add(begin, lane))
     return tir.Mul(tir.BufferLoad(block.sums, place), tir.BufferLoad(block.shrink, (i64(row),)))
 
 
-def _keep(block: Block, rows: int, local: PrimExpr, begin: int, acc: Accumulators) -> st.Stmt:
+def _keep(block: Block, rows: int, local: PrimExpr, begin: PrimExpr, acc: Accumulators) -> st.Stmt:
     def one(row: int, lane: tir.Var) -> st.Stmt:
-        place = (ops.add(local, i64(row)), ops.add(i64(begin), lane))
+        place = (ops.add(local, i64(row)), ops.add(begin, lane))
         return st.BufferStore(block.sums, acc.load(row, lane), place)
 
     return _each_row(rows, acc.width, one)
 
 
-def _results(block: Block, totals: list[tir.BufferLoad], first: PrimExpr, begin: int, value: Any) -> st.Stmt:
+def _results(
+    block: Block, totals: list[tir.BufferLoad], first: PrimExpr, begin: PrimExpr, wide: int, value: Any
+) -> st.Stmt:
     """Store `value(row, lane)` divided by the row's sum, for the columns from `begin` on."""
     found = block.found
-    wide = min(block.width, (found.column.size or 1) - begin)
     dtype = block.strip.dtype
     parts: list[st.Stmt] = []
     for row, total in enumerate(totals):
         lane, share = index_var("v"), tir.Var("share", dtype)
         done = tir.Mul(value(row, lane), share)
-        store = found.store(done, ops.add(first, i64(row)), ops.add(i64(begin), lane))
+        store = found.store(done, ops.add(first, i64(row)), ops.add(begin, lane))
         inverse = tir.Div(ops.const(1, dtype), total)
         parts.append(st.LetStmt(share, inverse, loop(lane, wide, store, VECTORIZED)))
     return sequence(*parts)
@@ -333,12 +346,11 @@ def _write_out(block: Block, first: PrimExpr, count: PrimExpr, member: PrimExpr)
     row = index_var("row")
     local = ops.add(ops.multiply(member, i64(block.rows)), row)
     at = ops.add(first, row)
-    parts = []
-    for number in range(block.columns):
-        begin = number * block.width
 
-        def value(_: int, lane: PrimExpr, begin: int = begin) -> PrimExpr:
-            return tir.BufferLoad(block.sums, (local, ops.add(i64(begin), lane)))
+    def panel(number: PrimExpr, begin: PrimExpr, wide: int) -> st.Stmt:
+        def value(_: int, lane: PrimExpr) -> PrimExpr:
+            return tir.BufferLoad(block.sums, (local, ops.add(begin, lane)))
 
-        parts.append(_results(block, [tir.BufferLoad(block.totals, (local,))], at, begin, value))
-    return loop(row, count, sequence(*parts))
+        return _results(block, [tir.BufferLoad(block.totals, (local,))], at, begin, wide, value)
+
+    return loop(row, count, _columns(block, panel))

@@ -10,7 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules import conv2d, conv_blocked, matmul, prepacked, recurrence, rows, transpose
+from baton._src.lower.kernel_schedules import (
+    attention,
+    conv2d,
+    conv_blocked,
+    matmul,
+    prepacked,
+    recurrence,
+    rows,
+    transpose,
+)
 from baton._src.lower.kernel_schedules.stages import Declined
 from baton._src.tir.prim_func import PrimFunc
 
@@ -28,6 +37,7 @@ class Rule:
 RULES: tuple[Rule, ...] = (
     Rule("conv_blocked", conv_blocked.apply),
     Rule("conv2d", conv2d.apply),
+    Rule("attention", attention.apply),
     Rule("prepacked", prepacked.apply),
     Rule("matmul", matmul.apply),
     Rule("recurrence", recurrence.apply),
