@@ -107,6 +107,47 @@ def test_integer_division(dtype: str, kind: st.ForKind) -> None:
     np.testing.assert_array_equal(found, wrapped)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("kind", [st.ForKind.SERIAL, st.ForKind.VECTORIZED])
+def test_float_remainders(dtype: str, kind: st.ForKind) -> None:
+    """Guards infinite divisors, the sign of zero results, tiny operands whose product is 0."""
+    tiny = float(np.finfo(dtype).tiny)
+    values = np.array([0.0, -0.0, 1.5, -1.5, 4, -4, 2, -2, np.inf, -np.inf, np.nan, tiny, -tiny, 3 * tiny], dtype)
+    x, y = (v.ravel().copy() for v in np.meshgrid(values, values))
+    found = np.zeros_like(x)
+    func = elementwise(dtype, (len(x),), tir.FloorMod)
+    run_native(loops(func, [kind]), x, y, found)
+    oracle = np.zeros_like(x)
+    run_prim_func(func, [x, y, oracle])
+    with np.errstate(all="ignore"):
+        expected = np.mod(x, y)
+    for result in (found, oracle):
+        np.testing.assert_array_equal(result, expected)
+        number = ~np.isnan(expected)
+        np.testing.assert_array_equal(np.signbit(result)[number], np.signbit(expected)[number])
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8"])
+@pytest.mark.parametrize("kind", [st.ForKind.SERIAL, st.ForKind.VECTORIZED])
+def test_integer_powers(dtype: str, kind: st.ForKind) -> None:
+    """Guards exponents of every size and sign against exact arithmetic."""
+    signed = dtype.startswith("i")
+    bases = np.array([0, 1, 2, 3, 7, *((-1, -2, -3) if signed else (200,))], dtype)
+    exponents = np.array([0, 1, 2, 31, 63, 64, 100, 127, *((-1, -2, -63, -128) if signed else (255,))], dtype)
+    x, y = (v.ravel().copy() for v in np.meshgrid(bases, exponents))
+    found, oracle = np.zeros_like(x), np.zeros_like(x)
+    func = elementwise(dtype, (len(x),), ops.power)
+    run_native(loops(func, [kind]), x, y, found)
+    run_prim_func(func, [x, y, oracle])
+
+    def exact(b: int, e: int) -> int:
+        return b**e if e >= 0 else (b ** (-e) if abs(b) == 1 else 0)
+
+    wrapped = np.array([exact(int(b), int(e)) % (1 << 64) for b, e in zip(x, y)], "uint64").astype(dtype)
+    np.testing.assert_array_equal(found, wrapped)
+    np.testing.assert_array_equal(oracle, wrapped)
+
+
 @pytest.mark.parametrize("divisor", [1, 2, 3, 8, -1, -2, -3, 10])
 def test_division_by_literals(divisor: int) -> None:
     """Guards the short forms for known divisors."""

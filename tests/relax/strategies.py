@@ -4,13 +4,15 @@
     def test(program): Interpreter(program.module, program.functions)["main"](*program.inputs(n=3))
 
 They have symbolic shapes, dataflow blocks, branches, bounded recursion, local functions that capture, tuples, casts,
-packed calls with effects, kernels, constants. Every tensor is float32 of shape (n, 4) or (4,), values stay small.
+packed calls with effects, kernels, constants (`richer_statements` adds closures as values, several outputs, objects,
+other shapes and dtypes). Every tensor of the pool is float32 of shape (n, 4); values stay small.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from hypothesis import strategies as st
 
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import post_order
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import (
     BindingBlock,
@@ -36,8 +39,9 @@ from baton._src.relax.special_builders import call_packed, call_tir, const, prin
 from baton._src.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.tir.expr import Var as TirVar
 from baton._src.values.packed_func import FunctionTable
-from baton._src.values.tensor import NDArray
+from baton._src.values.tensor import NDArray, array
 from tests.relax.build import RELAX, module
+from tests.relax.richer_statements import RICHER, RICHER_EFFECTS
 
 KERNEL = """
 @T.prim_func(private=True)
@@ -49,6 +53,54 @@ def double(a: T.handle, b: T.handle):
         with T.block("b"):
             vi, vj = T.axis.remap("SS", [i, j])
             B[vi, vj] = A[vi, vj] * T.float32(0.5)
+
+@T.prim_func(private=True)
+def both(a: T.handle, b: T.handle, c: T.handle):
+    n = T.int64()
+    A = T.match_buffer(a, (n, 4), "float32")
+    B = T.match_buffer(b, (n, 4), "float32")
+    C = T.match_buffer(c, (n,), "float32")
+    for i, j in T.grid(n, T.int64(4)):
+        with T.block("b"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] - T.float32(0.25)
+    for i, j in T.grid(n, T.int64(4)):
+        with T.block("c"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = C[vi] + A[vi, vj] * T.float32(0.25)
+
+@T.prim_func(private=True)
+def halve(a: T.handle):
+    n = T.int64()
+    A = T.match_buffer(a, (n, 4), "float32")
+    for i, j in T.grid(n, T.int64(4)):
+        with T.block("b"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            A[vi, vj] = A[vi, vj] * T.float32(0.5)
+
+@R.function(private=True)
+def even(i: R.Tensor((), "int64"), x: R.Tensor(("n", 4), "float32")) -> R.Tensor(("n", 4), "float32"):
+    n = T.int64()
+    if R.less_equal(i, R.const(0, "int64")):
+        r = x
+    else:
+        j = R.subtract(i, R.const(1, "int64"))
+        y = R.tanh(x)
+        r = cls.odd(j, y)
+    return r
+
+@R.function(private=True)
+def odd(i: R.Tensor((), "int64"), x: R.Tensor(("n", 4), "float32")) -> R.Tensor(("n", 4), "float32"):
+    n = T.int64()
+    if R.less_equal(i, R.const(0, "int64")):
+        r = R.negative(x)
+    else:
+        j = R.subtract(i, R.const(1, "int64"))
+        z = cls.even(j, x)
+        r = R.add(z, x)
+    return r
 
 @R.function
 def seed(x: R.Tensor) -> R.Tensor:
@@ -66,6 +118,10 @@ class Program:
     def __repr__(self) -> str:
         return "<program>"
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What hypothesis prints: it would take a dataclass apart, node by node."""
+        printer.text(repr(self))
+
     @property
     def functions(self) -> FunctionTable:
         """The packed functions it calls, with nobody reading the log."""
@@ -76,6 +132,9 @@ class Program:
         table = FunctionTable()
         table.register("test.note", lambda x: log.append(np.array(x.data)))
         table.register("test.inc", _increase)
+        table.register("test.same", lambda x: x)
+        table.register("test.half", lambda x: array(x.numpy() * np.float32(0.5)))
+        table.register("test.mean", _mean)
         return table
 
     def inputs(self, n: int = 3, seed: int = 0) -> list[Any]:
@@ -89,26 +148,43 @@ def _increase(x: NDArray) -> None:
     x.data[...] += 1
 
 
+def _mean(x: NDArray, y: NDArray, out: NDArray) -> None:
+    out.data[...] = (x.data + y.data) * np.float32(0.5)
+
+
 @st.composite
 def programs(draw: Callable[..., Any], max_statements: int = 8, effects: bool | None = None) -> Program:
     """A program; `effects` forces or forbids impure statements."""
     impure = draw(st.booleans()) if effects is None else effects
-    base = module(KERNEL)
+    base = _base()
     builder = BlockBuilder(base)
-    kernel = builder.get().get_global_var("double")
     helpers: list[GlobalVar] = []
     for index in range(draw(st.integers(0, 2))):
-        helpers.append(_function(draw, builder, kernel, helpers, f"helper{index}", False, max_statements // 2))
-    _function(draw, builder, kernel, helpers, "main", impure, max_statements)
-    found = builder.get()
-    kept = {v: f for v, f in found.functions.items() if v.name_hint != "seed"}
-    return Program(IRModule(kept), not impure)
+        helpers.append(_function(draw, builder, helpers, f"helper{index}", False, max_statements // 2))
+    _function(draw, builder, helpers, "main", impure, max_statements)
+    return Program(_without_unused(builder.get()), not impure)
+
+
+@cache
+def _base() -> IRModule:
+    """What every program starts from. Modules do not change, so all may share it."""
+    return module(KERNEL)
+
+
+def _without_unused(whole: IRModule) -> IRModule:
+    """The functions that `main` needs."""
+    functions = {v.name_hint: (v, f) for v, f in whole.functions.items()}
+    needed, pending = {"main"}, ["main"]
+    while pending:
+        used = {n.name_hint for n in post_order(functions[pending.pop()][1]) if isinstance(n, GlobalVar)} - needed
+        needed |= used
+        pending += used
+    return IRModule({v: f for v, f in whole.functions.items() if v.name_hint in needed})
 
 
 def _function(
     draw: Callable[..., Any],
     builder: BlockBuilder,
-    kernel: GlobalVar,
     helpers: list[GlobalVar],
     name: str,
     impure: bool,
@@ -119,7 +195,7 @@ def _function(
     params = [Var("x", wide), Var("y", wide), Var("b", flat)]
     params += [Var("flag", TensorStructInfo((), "bool")), Var("count", TensorStructInfo((), "int64"))]
     with builder.function(name, params, pure=not impure, private=name != "main"):
-        generator = _Statements(draw, builder, n, params, kernel, helpers, impure)
+        generator = _Statements(draw, builder, n, params, helpers, impure)
         for _ in range(draw(st.integers(1, size))):
             generator.statement()
         return builder.emit_func_output(generator.result())
@@ -134,7 +210,6 @@ class _Statements:
         builder: BlockBuilder,
         n: TirVar,
         params: list[Var],
-        kernel: GlobalVar,
         helpers: list[GlobalVar],
         impure: bool,
     ) -> None:
@@ -142,7 +217,6 @@ class _Statements:
         self.builder = builder
         self.n = n
         self.params = params
-        self.kernel = kernel
         self.helpers = helpers
         self.impure = impure
         self.wide: StructInfo = TensorStructInfo((n, 4), "float32")
@@ -162,13 +236,15 @@ class _Statements:
         """One statement of a random kind."""
         kinds = [self._operator, self._operator, self._tuple, self._item, self._branch, self._dataflow, self._cast]
         kinds += [self._kernel, self._local, self._recursive, self._alias]
+        kinds += [partial(rich, self) for rich in RICHER]
         if self.helpers:
             kinds.append(self._helper)
         if self.impure:
             kinds += [self._effect, self._mutate, self._note, self._print]
+            kinds += [partial(rich, self) for rich in RICHER_EFFECTS]
         self.draw(st.sampled_from(kinds))()
 
-    def _add(self, expr: Any) -> None:
+    def add(self, expr: Any) -> None:
         self.pool.append(self.builder.emit(expr))
 
     def operator(self, pool: list[Any]) -> Any:
@@ -181,17 +257,17 @@ class _Statements:
         return RELAX["tanh"](expr) if self.draw(st.booleans()) else expr
 
     def _operator(self) -> None:
-        self._add(self.operator(self.pool))
+        self.add(self.operator(self.pool))
 
     def _alias(self) -> None:
-        self._add(self.pick())
+        self.add(self.pick())
 
     def _tuple(self) -> None:
         self.tuples.append(self.builder.emit(Tuple([self.pick(), self.pick()])))
 
     def _item(self) -> None:
         if self.tuples:
-            self._add(TupleGetItem(self.draw(st.sampled_from(self.tuples)), self.draw(st.integers(0, 1))))
+            self.add(TupleGetItem(self.draw(st.sampled_from(self.tuples)), self.draw(st.integers(0, 1))))
 
     def _cast(self) -> None:
         """Forget the shape, and find it again under a new variable."""
@@ -200,15 +276,19 @@ class _Statements:
         self.builder.match_cast(hidden, TensorStructInfo((k, 4), "float32"))
         self.pool.append(self.builder.match_cast(hidden, TensorStructInfo((self.n, 4), "float32")))
 
+    def kernel(self, name: str) -> GlobalVar:
+        """A global function of the module that every program starts from."""
+        return _base().get_global_var(name)
+
     def _kernel(self) -> None:
-        self._add(call_tir(self.kernel, [self.pick()], self.wide))
+        self.add(call_tir(self.kernel("double"), [self.pick()], self.wide))
 
     def _helper(self) -> None:
         helper = self.draw(st.sampled_from(self.helpers))
         args = [self.pick(), self.pick(), *self.params[2:]]
         found = self.builder.emit(Call(helper, args))
         if isinstance(found.struct_info, TupleStructInfo):
-            self._add(TupleGetItem(found, 0))
+            self.add(TupleGetItem(found, 0))
         else:
             self.pool.append(found)
 
@@ -239,7 +319,7 @@ class _Statements:
     def _branch(self) -> None:
         cond = self.params[3]
         then, other = self._sequence(), self._sequence()
-        self._add(If(cond, then, other))
+        self.add(If(cond, then, other))
 
     def _sequence(self) -> Expr:
         """A branch: some bindings, maybe in a dataflow block, and a value."""
@@ -254,7 +334,7 @@ class _Statements:
         param = Var("p", self.wide)
         body = RELAX["add"](param, self.operator(self.pool))
         function = self.builder.emit(Function([param], body, self.wide, True), "local")
-        self._add(Call(function, [self.pick()]))
+        self.add(Call(function, [self.pick()]))
 
     def _recursive(self) -> None:
         """`loop(i, acc)`: as many steps as the counter says."""
@@ -267,4 +347,4 @@ class _Statements:
             step = RELAX["add"](step, acc)  # not in tail position
         function = Function([i, acc], If(done, acc, step), self.wide, True)
         self.builder.emit_normalized(VarBinding(loop, function))
-        self._add(Call(loop, [self.params[4], self.pick()]))
+        self.add(Call(loop, [self.params[4], self.pick()]))

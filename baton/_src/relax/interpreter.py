@@ -22,7 +22,7 @@ from baton._src.relax.check.subtype import is_subtype
 from baton._src.relax.check.variables import tir_vars_in_struct_info
 from baton._src.relax.free_variables import mentioned_variables
 from baton._src.relax.interpret.checks import Checker, describe_value
-from baton._src.relax.interpret.environment import Frame, FunctionClosure, PrimFuncValue
+from baton._src.relax.interpret.environment import Frame, FunctionClosure, PartialClosure, PrimFuncValue
 from baton._src.relax.interpret.special import RUN, RUN_CALLS
 from baton._src.relax.nodes import (
     Binding,
@@ -46,7 +46,7 @@ from baton._src.relax.nodes import (
     VarBinding,
 )
 from baton._src.relax.special_op import SpecialOp
-from baton._src.relax.struct_info import StructInfo
+from baton._src.relax.struct_info import FuncStructInfo, StructInfo
 from baton._src.runtime.value_checks import describe
 from baton._src.support.diagnostics import InternalError, fail
 from baton._src.support.trampoline import Task, run
@@ -126,6 +126,8 @@ class Interpreter:
         """Call a value."""
         pending: _Pending | None = None
         while True:
+            while isinstance(callee, PartialClosure):
+                callee, args = callee.called(args)
             if isinstance(callee, FunctionClosure):
                 frame = self._enter(callee, args)
                 result = yield self._body(callee.definition.body, frame)
@@ -161,6 +163,20 @@ class Interpreter:
         frame.values.update(zip(function.params, args))
         Checker(frame, bind=True).signature(function.params, args)
         return frame
+
+    def partial(self, callee: Any, captured: tuple[Any, ...]) -> Any:
+        """The value of `make_closure`: its run-time info is the function's without the parameters that are bound."""
+        info = getattr(callee, "info", None)
+        if isinstance(info, FuncStructInfo) and info.params is not None and captured:
+            count = len(info.params) - len(captured)
+            if count < 0:
+                raise fail("argument-count", f"{len(captured)} captured values for {len(info.params)} parameters")
+            frame = Frame()
+            for value, part in zip(captured, info.params[count:]):
+                Checker(frame, bind=True).cast(value, part, "captured value")
+            info = Checker(frame, bind=False).concrete(info.with_fields(params=info.params[:count]))
+        name = getattr(callee, "name", "closure")
+        return PartialClosure(name, callee, captured, lambda closure, args: run(self.call(closure, args)), info)
 
     def packed(self, callee: Any) -> Any:
         """A packed function by name."""

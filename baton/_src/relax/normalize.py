@@ -50,6 +50,7 @@ from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.expr import Var as TirVar
+from baton._src.tir.prim_func import PrimFunc
 
 _ATOMS = (Constant, ShapeExpr, PrimValue, StringImm, DataTypeImm, ExternFunc)
 """Leaves without parts."""
@@ -261,6 +262,11 @@ class Normalizer:
             return (yield self._conditional(expr))
         if isinstance(expr, Function):
             return (yield self._function(expr))
+        if not isinstance(expr, (GraphExpr, PrimFunc)):
+            message = f"{expr!r} is no Relax expression"
+            raise fail(
+                STRUCT_INFO, message, span=getattr(expr, "span", None), help="R.prim_value makes one of a scalar"
+            )
         return self._informed(expr)
 
     def _informed(self, expr: Any) -> Any:

@@ -160,7 +160,7 @@ class Evaluator:
                 items: list[Any] = []
                 for element in node.elts:
                     if isinstance(element, ast.Starred):
-                        items.extend((yield self._value(element.value)))
+                        items.extend(self._spread(element, (yield self._value(element.value))))
                     else:
                         items.append((yield self._value(element)))
                 return tuple(items) if isinstance(node, ast.Tuple) else items
@@ -279,6 +279,11 @@ class Evaluator:
             return found
         return all(parts) if isinstance(node.op, ast.And) else any(parts)
 
+    def _spread(self, node: ast.Starred, value: Any) -> Any:
+        if not isinstance(value, (tuple, list)):
+            raise self.error("script-value", f"{value!r} is no sequence that * could spread", node)
+        return value
+
     def _item(self, node: ast.Subscript, owner: Any, index: Any) -> Any:
         items = isinstance(owner, (tuple, list)) and any(isinstance(v, GraphExpr) for v in owner)
         if isinstance(owner, GraphExpr) or items:
@@ -289,7 +294,8 @@ class Evaluator:
                 )  # fmt: skip
             whole = self.as_relax(owner, node.value) if items else owner
             return TupleGetItem(whole, index, self.source.span(node))
-        return self._at(node, lambda: owner[index])
+        found = self._at(node, lambda: owner[index])
+        return Constant(found) if isinstance(found, NDArray) else found  # of the metadata section
 
     # --------------------------------------------------------------------------------------------------- calls
 
@@ -298,7 +304,7 @@ class Evaluator:
         args: list[Any] = []
         for arg in node.args:
             if isinstance(arg, ast.Starred):
-                args.extend((yield self._value(arg.value)))
+                args.extend(self._spread(arg, (yield self._value(arg.value))))
             else:
                 args.append((yield self._value(arg)))
         kwargs: dict[str, Any] = {}

@@ -106,8 +106,10 @@ class ModuleReader:
             raise self.evaluator.error("script-value", f"{function!r} takes one dict", call)
         if function is markers.MODULE_ATTRS:
             self.attrs.update(said)
-        else:
+        elif all(isinstance(v, (tuple, list)) for v in said.values()):
             self.global_infos.update({str(k): tuple(v) for k, v in said.items()})
+        else:
+            raise self.evaluator.error("script-value", f"{function!r} takes a dict of lists", call)
 
     def _options(self, node: ast.FunctionDef) -> Options | None:
         found: list[Options] = []

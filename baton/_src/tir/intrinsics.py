@@ -16,6 +16,7 @@ import numpy as np
 
 from baton._src.ir.expr import Op
 from baton._src.support.diagnostics import fail
+from baton._src.tir.integer_power import power
 from baton._src.values.dtype import BOOL, DataType
 
 NumPyFunction = Callable[..., Any]
@@ -167,7 +168,7 @@ _ROWS = (
     _test("isinf", np.isinf),
     _test("isfinite", np.isfinite),
     # --- two operands or more
-    _binary("pow", np.power, Operands.NUMBER),
+    _binary("pow", power, Operands.NUMBER),
     _binary("fmod", np.fmod, Operands.FLOAT),
     _binary("atan2", np.arctan2, Operands.FLOAT),
     _binary("hypot", np.hypot, Operands.FLOAT),

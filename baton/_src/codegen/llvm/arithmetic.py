@@ -77,15 +77,25 @@ def _float_binary(f: FunctionText, node: Any, a: str, b: str) -> str:
         case tir.Mod():
             return _remainder(f, kind, a, b)
         case tir.FloorMod():
-            # The remainder takes the divisor's sign.
-            rest = _remainder(f, kind, a, b)
-            flag = with_lanes("i1", node.dtype.lanes)
-            zero = literal_text(_compute_dtype(node.dtype), 0.0)
-            opposite = f.value(f"fcmp olt {kind} {f.value(f'fmul {kind} {rest}, {b}')}, {zero}")
-            return f.value(f"select {flag} {opposite}, {kind} {f.value(f'fadd {kind} {rest}, {b}')}, {kind} {rest}")
+            return _floor_remainder(f, node.dtype, kind, a, b)
         case _:
             pass
     raise InternalError(f"code generation: no rule for {type(node).__name__}")
+
+
+def _floor_remainder(f: FunctionText, dtype: DataType, kind: str, a: str, b: str) -> str:
+    """The remainder with the divisor's sign, that of a zero included; of a finite number by infinity as in Python."""
+    rest = _remainder(f, kind, a, b)
+    flag = with_lanes("i1", dtype.lanes)
+    zero = literal_text(_compute_dtype(dtype), 0.0)
+    low = [f.value(f"fcmp olt {kind} {x}, {zero}") for x in (rest, b)]
+    moved = f.value(
+        f"select {flag} {f.value(f'xor {flag} {low[0]}, {low[1]}')}, {kind} "
+        f"{f.value(f'fadd {kind} {rest}, {b}')}, {kind} {rest}"
+    )
+    none = f.value(f"fcmp oeq {kind} {rest}, {zero}")
+    signed = f.intrinsic(f"llvm.copysign.{mangle(kind)}", kind, (kind, zero), (kind, b))
+    return f.value(f"select {flag} {none}, {kind} {signed}, {kind} {moved}")
 
 
 def _remainder(f: FunctionText, kind: str, a: str, b: str) -> str:

@@ -76,17 +76,34 @@ def _pow(w: Writer, call: tir.Call) -> str:
 
 
 def _int_pow(w: Writer, call: tir.Call) -> str:
-    """By repeated squaring, wrapping around; all bits of the exponent in turn. A negative exponent gives 0, 1 or -1."""
+    """By repeated squaring, wrapping around. A negative exponent gives the reciprocal rounded toward zero."""
     f, kind, dtype = w.f, register_type(call.dtype), call.dtype
     base, exponent = (w.emit(a) for a in call.args)
     flag, one, zero = with_lanes("i1", dtype.lanes), literal_text(dtype, 1), literal_text(dtype, 0)
+    stated = call.args[1].value if isinstance(call.args[1], tir.Broadcast) else call.args[1]
+    known = stated.value if isinstance(stated, tir.IntImm) and stated.value >= 0 else None
     result, power, rest = one, base, exponent
-    for _ in range(min(dtype.bits, 64).bit_length() - 1 if dtype.bits < 8 else 6):
+    for _ in range(dtype.bits - (dtype.kind == "int") if known is None else known.bit_length()):
         odd = f.value(f"icmp ne {kind} {f.value(f'and {kind} {rest}, {one}')}, {zero}")
         result = f.value(f"select {flag} {odd}, {kind} {f.value(f'mul {kind} {result}, {power}')}, {kind} {result}")
         power = f.value(f"mul {kind} {power}, {power}")
         rest = f.value(f"lshr {kind} {rest}, {one}")
-    return result
+    return result if known is not None or dtype.kind != "int" else _reciprocal(w, call.dtype, base, exponent, result)
+
+
+def _reciprocal(w: Writer, dtype: DataType, base: str, exponent: str, otherwise: str) -> str:
+    """`otherwise`, or where the exponent is negative: 1 or -1 for those bases, 0 for all others."""
+    f, kind, flag = w.f, register_type(dtype), with_lanes("i1", dtype.lanes)
+    zero, one, minus = (literal_text(dtype, n) for n in (0, 1, -1))
+    odd = f.value(f"icmp ne {kind} {f.value(f'and {kind} {exponent}, {one}')}, {zero}")
+    by_parity = f.value(f"select {flag} {odd}, {kind} {minus}, {kind} {one}")
+    is_minus = f.value(f"icmp eq {kind} {base}, {minus}")
+    found = f.value(f"select {flag} {is_minus}, {kind} {by_parity}, {kind} {zero}")
+    is_one = f.value(f"icmp eq {kind} {base}, {one}")
+    found = f.value(f"select {flag} {is_one}, {kind} {one}, {kind} {found}")
+    negative = f.value(f"icmp slt {kind} {exponent}, {zero}")
+    chosen: str = f.value(f"select {flag} {negative}, {kind} {found}, {kind} {otherwise}")
+    return chosen
 
 
 def _call_libm(w: Writer, name: str, kind: str, lanes: int, operands: list[str]) -> str:

@@ -20,6 +20,7 @@ from baton._src.ops.broadcasting import infer_broadcast, infer_comparison, opera
 from baton._src.ops.layouts import follows_input
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample
+from baton._src.tir.integer_power import power
 from baton._src.values.dtype import DataType
 
 tir = k.tir
@@ -46,9 +47,10 @@ def _divide(a: Any, b: Any) -> Any:
 
 
 def _np_divide(a: Any, b: Any) -> Any:
-    if np.issubdtype(np.asarray(a).dtype, np.integer):
-        quotient = np.abs(a.astype(object)) // np.abs(b.astype(object))
-        return np.where((a < 0) != (b < 0), -quotient, quotient).astype(a.dtype)
+    if np.issubdtype(np.asarray(a).dtype, np.integer):  # an integer divided by zero is zero, as in kernels
+        quotient = np.abs(a.astype(object)) // np.abs(np.where(b == 0, 1, b).astype(object))
+        signed = np.where((a < 0) != (b < 0), -quotient, quotient)
+        return np.where(b == 0, 0, signed).astype(a.dtype)
     return np.true_divide(a, b)
 
 
@@ -71,16 +73,6 @@ def _np_floor_divide(a: Any, b: Any) -> Any:
 
 def _mod(a: Any, b: Any) -> Any:
     return k.call("fmod", a, b) if a.dtype.is_float else tir.Mod(a, b)
-
-
-def _floor_mod(a: Any, b: Any) -> Any:
-    if not a.dtype.is_float:
-        return tir.FloorMod(a, b)
-    return tir.Sub(a, tir.Mul(k.floor(tir.Div(a, b)), b))
-
-
-def _np_floor_mod(a: Any, b: Any) -> Any:
-    return np.mod(a, b) if np.issubdtype(np.asarray(a).dtype, np.integer) else a - np.floor(a / b) * b
 
 
 def _bits(name: str, on_bools: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -130,10 +122,10 @@ ROWS = (
     Row("divide", _divide, _np_divide, right_low=1.0, slopes=_divide_slopes),
     Row("floor_divide", _floor_divide, _np_floor_divide, right_low=1.0),
     Row("mod", _mod, np.fmod, right_low=1.0),
-    Row("floor_mod", _floor_mod, _np_floor_mod, right_low=1.0),
+    Row("floor_mod", tir.FloorMod, np.mod, right_low=1.0),
     Row("trunc_divide", _trunc_divide, _np_trunc_divide, right_low=1.0, in_relax=False),
     Row("trunc_mod", _mod, np.fmod, right_low=1.0, in_relax=False),
-    Row("power", k.power, np.power, low=1.0, high=4.0, slopes=_power_slopes),
+    Row("power", k.power, power, low=1.0, high=4.0, slopes=_power_slopes),
     Row("maximum", tir.Max, np.maximum, slopes=_extremum_slopes("greater_equal")),
     Row("minimum", tir.Min, np.minimum, slopes=_extremum_slopes("less_equal")),
     Row("logical_and", tir.And, np.logical_and, "bool"),

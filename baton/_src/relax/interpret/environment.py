@@ -49,6 +49,16 @@ class FunctionClosure(Closure):
         self.own = own
 
 
+class PartialClosure(Closure):
+    """A function with its trailing arguments bound (`make_closure`)."""
+
+    __slots__ = ()
+
+    def called(self, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+        """The function to call instead, and the arguments to call it with."""
+        return self.function, (*args, *self.captured)
+
+
 class PrimFuncValue:
     """A PrimFunc as a value: calling it may write its buffer arguments."""
 

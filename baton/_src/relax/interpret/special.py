@@ -27,6 +27,7 @@ class Machine(Protocol):
     def run_kernel(self, function: Any, args: list[Any]) -> None: ...
     def call(self, callee: Any, args: tuple[Any, ...]) -> Task[Any]: ...
     def packed(self, callee: Any) -> Callable[..., Any]: ...
+    def partial(self, callee: Any, captured: tuple[Any, ...]) -> Any: ...
 
 
 Run = Callable[[Machine, Call, tuple[Any, ...], Frame], Any]
@@ -89,22 +90,11 @@ def _call_builtin(machine: Machine, call: Call, args: tuple[Any, ...], frame: Fr
 
 
 def _make_closure(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Any:
-    return PartialClosure(args[0], args[1])
-
-
-class PartialClosure:
-    """A function of the module with trailing arguments bound."""
-
-    def __init__(self, function: Any, captured: tuple[Any, ...]) -> None:
-        self.function = function
-        self.captured = captured
+    return machine.partial(args[0], args[1])
 
 
 def _invoke_closure(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Task[Any]:
-    closure, given = args
-    if isinstance(closure, PartialClosure):
-        return (yield machine.call(closure.function, (*given, *closure.captured)))
-    return (yield machine.call(closure, tuple(given)))
+    return (yield machine.call(args[0], tuple(args[1])))
 
 
 def _null(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Any:

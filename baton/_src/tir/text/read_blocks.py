@@ -93,7 +93,7 @@ def _domain(scope: Scope, node: ast.AST, given: Any, binding: PrimExpr | None) -
 
 def _remap(scope: Scope, block: BlockFrame, names: list[str], node: ast.Call) -> Task[None]:
     args, _ = yield arguments(scope, node)
-    if len(args) != 2 or not isinstance(args[0], str):
+    if len(args) != 2 or not isinstance(args[0], str) or not isinstance(args[1], (list, tuple)):
         raise scope.error(node, "tir-block", 'write v_i, v_k = T.axis.remap("SR", [i, k])')
     kinds, values = args
     if not len(kinds) == len(values) == len(names):
@@ -163,6 +163,17 @@ _OPTIONS = (
 )
 
 
+_KINDS_OF_OPTIONS: dict[str, Any] = {
+    "data": Var,
+    "strides": (tuple, list),
+    "scope": str,
+    "align": int,
+    "offset_factor": int,
+    "buffer_type": str,
+    "axis_separators": (tuple, list),
+}
+
+
 def make_buffer(scope: Scope, node: ast.AST, name: str, args: list[Any], kwargs: dict[str, Any]) -> Buffer:
     """A buffer from the arguments all declarations share: shape, dtype, data, strides, elem_offset, scope, ..."""
     given = dict(zip(("shape", *_OPTIONS), args)) | kwargs
@@ -171,6 +182,9 @@ def make_buffer(scope: Scope, node: ast.AST, name: str, args: list[Any], kwargs:
         raise scope.error(node, "tir-buffer", f"unexpected {', '.join(sorted(unknown)) or 'declaration without shape'}")
     shape = given["shape"] if isinstance(given["shape"], (tuple, list)) else (given["shape"],)
     dims = tuple(as_scalar(scope, node, d) for d in shape)
+    for option, kinds in _KINDS_OF_OPTIONS.items():
+        if given.get(option) is not None and not isinstance(given[option], kinds):
+            raise scope.error(node, "tir-buffer", f"{option} of a buffer cannot be {given[option]!r}")
     strides = tuple(as_scalar(scope, node, s) for s in given.get("strides") or ())
     offset = given.get("elem_offset")
     dtype = given.get("dtype", "float32")
@@ -218,6 +232,8 @@ def _match_buffer(scope: Scope, target: str, node: ast.Call) -> Task[Buffer]:
         if not any(whole is p for p in scope.params):
             raise scope.error(first, "tir-buffer", f"{whole.name} is no parameter")
         buffer = make_buffer(scope, node, target, args, kwargs)
+        if whole in scope.buffer_map:
+            raise scope.error(node, "tir-buffer", f"the parameter {whole.name} has a buffer already")
         scope.buffer_map[whole] = buffer
         return buffer
     source = yield region(scope, first)

@@ -395,6 +395,8 @@ def _with(scope: Scope, node: ast.With, out: _Sequence) -> Task[None]:
 def _read_block(scope: Scope, node: ast.With, call: ast.Call) -> Task[Stmt]:
     args, _ = yield arguments(scope, call)
     name = args[0] if args else ""
+    if len(args) > 1 or not isinstance(name, str):
+        raise scope.error(call, "tir-block", "a block takes its name, a text", 'write e.g. with T.block("name"):')
     is_root = name == "root" and len(scope.blocks) == 1 and not scope.loops
     scope.has_blocks = scope.has_blocks or not is_root
     frame = BlockFrame(name)

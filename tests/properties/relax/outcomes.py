@@ -8,12 +8,15 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from baton._src.codegen.llvm.module import CompileOptions
+from baton._src.driver.optimize import optimize
 from baton._src.driver.relax_build import relax_build
+from baton._src.driver.targets import chosen_target
 from baton._src.ir.module import IRModule
 from baton._src.relax.interpreter import Interpreter
 from baton._src.runtime.vm import VirtualMachine
@@ -21,6 +24,7 @@ from baton._src.values.tensor import NDArray, array
 from tests.relax.strategies import Program
 
 TOLERANCE = 1e-4
+_ONE_PROCESS = CompileOptions(workers=1)
 
 
 @dataclass(frozen=True)
@@ -48,9 +52,15 @@ def interpreted(run: Run) -> Outcome:
     return _observe(run, lambda functions: Interpreter(run.module, functions)["main"])
 
 
-def built(run: Run, exec_mode: str) -> Outcome:
+def both_builds(run: Run) -> dict[str, Outcome]:
+    """Compiled once by the passes, then run by the virtual machine in both execution modes."""
+    module = optimize(run.module, chosen_target(None), "default_build", lambda name, module: None)
+    return {mode: built(replace(run, module=module), mode, None) for mode in ("bytecode", "compiled")}
+
+
+def built(run: Run, exec_mode: str, pipeline: str | None = "default_build") -> Outcome:
     """Compiled, and run by the virtual machine."""
-    executable = relax_build(run.module, exec_mode=exec_mode)
+    executable = relax_build(run.module, exec_mode=exec_mode, pipeline=pipeline, options=_ONE_PROCESS)
     return _observe(run, lambda functions: VirtualMachine(executable, functions=functions)["main"])
 
 

@@ -1,12 +1,16 @@
-"""Random programs do the same in the interpreter, in both execution modes, and after any sequence of passes."""
+"""What must hold for every random program: all machines agree on it, and on what passes make of it.
+
+`make test` runs 2,000 programs, 500 in each of four files (so that processes share them); `make fuzz PROGRAMS=50000`
+any number of longer ones. A failure is shrunk by hypothesis and its program printed as TVMScript.
+"""
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import HealthCheck, given, note, settings
+import os
+
+from hypothesis import HealthCheck, note, settings
 from hypothesis import strategies as st
 
-from baton._src.ir.module import IRModule
 from baton._src.passes.pipelines import default
 from baton._src.passes.relax.canonicalize_bindings import CanonicalizeBindings
 from baton._src.passes.relax.dataflow_blocks import ConvertToDataflow, ToNonDataflow
@@ -22,8 +26,8 @@ from baton._src.passes.relax.normalize import Normalize
 from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.text.printer import script
 from baton._src.transform.passes import Sequential
-from tests.properties.outcomes import Run, assert_agree, built, interpreted
-from tests.relax.strategies import Program, programs
+from tests.properties.relax.outcomes import Run, assert_agree, both_builds, interpreted
+from tests.relax.strategies import Program
 
 PASSES = {
     "Normalize": Normalize(),
@@ -42,63 +46,42 @@ PASSES = {
 }
 sizes, seeds = st.integers(1, 4), st.integers(0, 5)
 sequences = st.lists(st.sampled_from(sorted(PASSES)), min_size=1, max_size=5)
+SHARE = 500
+"""Programs of one test file."""
+AT_LENGTH = int(os.environ.get("PROGRAMS", "3000"))
+"""Programs of `make fuzz`."""
 
 
 def examples(count: int) -> settings:
+    """So many programs, however long each takes."""
     return settings(max_examples=count, deadline=None, suppress_health_check=list(HealthCheck))
 
 
+def check(program: Program, names: list[str], size: int, seed: int) -> None:
+    """Interpreter, bytecode and compiled code agree; so does what the passes `names` make of the program."""
+    check_machines(program, size, seed)
+    check_passes(program, names, size, seed)
+
+
 def check_machines(program: Program, size: int, seed: int) -> None:
-    """Both execution modes against the interpreter."""
+    """Both execution modes against the interpreter: value, printed text, logged tensors, changes of arguments."""
     note(script(program.module))
     run = Run(program, program.module, size, seed)
     expected = interpreted(run)
-    for mode in ("bytecode", "compiled"):
-        note(f"exec_mode {mode}")
-        assert_agree(built(run, mode), expected)
+    for mode, found in both_builds(run).items():
+        note(f"exec_mode {mode}, n = {size}, seed {seed}")
+        assert_agree(found, expected)
 
 
 def check_passes(program: Program, names: list[str], size: int, seed: int) -> None:
-    """What passes made is well-formed and does the same."""
-    note(script(program.module))
+    """What passes made is well-formed and does the same: effects keep their order and number."""
     expected = interpreted(Run(program, program.module, size, seed))
-    module: IRModule = program.module
+    module = program.module
     for name in names:
         module = PASSES[name](module)
-        note(f"after {name}:\n{script(module)}")
-        assert well_formed(module, normalized=True, entry_required=True) == []
+        faults = well_formed(module, normalized=True, entry_required=True)
+        if faults:
+            note(f"after {name}:\n{script(module)}")
+        assert faults == [], name
+    note(f"after {', '.join(names)}:\n{script(module)}")
     assert_agree(interpreted(Run(program, module, size, seed)), expected)
-
-
-@pytest.mark.rule("RELAX-PASS-30")
-@pytest.mark.rule("RELAX-SEM-10")
-@given(programs(), sizes, seeds)
-@examples(120)
-def test_machines_agree(program: Program, size: int, seed: int) -> None:
-    """Value, printed text, logged tensors, changes of arguments."""
-    check_machines(program, size, seed)
-
-
-@pytest.mark.rule("RELAX-SEM-10")
-@pytest.mark.rule("RELAX-PURE-05")
-@given(programs(), sequences, sizes, seeds)
-@examples(150)
-def test_passes_keep_what_programs_do(program: Program, names: list[str], size: int, seed: int) -> None:
-    """Effects keep their order and number through every sequence of passes."""
-    check_passes(program, names, size, seed)
-
-
-@pytest.mark.fuzz
-@given(programs(max_statements=20), sizes, seeds)
-@examples(3000)
-def test_machines_agree_at_length(program: Program, size: int, seed: int) -> None:
-    """The same, for many and larger programs."""
-    check_machines(program, size, seed)
-
-
-@pytest.mark.fuzz
-@given(programs(max_statements=20), sequences, sizes, seeds)
-@examples(3000)
-def test_passes_keep_what_programs_do_at_length(program: Program, names: list[str], size: int, seed: int) -> None:
-    """The same, for many and larger programs."""
-    check_passes(program, names, size, seed)

@@ -1,0 +1,17 @@
+"""Many and longer programs: `make fuzz PROGRAMS=50000`."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from tests.properties.relax.agreement import AT_LENGTH, check, examples, seeds, sequences, sizes
+from tests.relax.strategies import Program, programs
+
+
+@pytest.mark.fuzz
+@given(programs(max_statements=20), sequences, sizes, seeds)
+@examples(AT_LENGTH)
+def test_all_ways_agree_at_length(program: Program, names: list[str], size: int, seed: int) -> None:
+    """The same as in the files beside, at length."""
+    check(program, names, size, seed)

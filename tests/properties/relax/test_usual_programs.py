@@ -1,0 +1,18 @@
+"""Programs of all kinds."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from tests.properties.relax.agreement import SHARE, check, examples, seeds, sequences, sizes
+from tests.relax.strategies import Program, programs
+
+
+@pytest.mark.rule("RELAX-PASS-30")
+@pytest.mark.rule("RELAX-SEM-10")
+@given(programs(max_statements=9), sequences, sizes, seeds)
+@examples(SHARE)
+def test_all_ways_agree(program: Program, names: list[str], size: int, seed: int) -> None:
+    """Value, printed text, logged tensors, changes of arguments; and what passes make is well-formed."""
+    check(program, names, size, seed)
