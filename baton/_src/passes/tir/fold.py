@@ -7,12 +7,12 @@ Only what needs no proof: `x * 1`, `0 + x`, literals, `Ramp + scalar`. (`tir.ari
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.node import Node
-from baton._src.ir.traverse import rewrite
+from baton._src.ir.traverse import children, map_content, post_order, rebuild, rewrite
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 
@@ -93,10 +93,33 @@ def _fold_vector(node: tir.BinaryOp) -> PrimExpr | None:
 
 
 def substitute_and_fold(root: Any, replacements: Mapping[Any, Any]) -> Any:
-    """`root` with variables replaced and everything above them folded."""
+    """`root` with variables replaced and everything folded."""
 
     def rule(node: Any) -> Node | None:
         found = replacements.get(node)
         return found if found is not None else fold(node)
 
     return rewrite(root, rule)
+
+
+class Template:
+    """Something folded, to be repeated with other values for some variables: what depends on them is found once."""
+
+    def __init__(self, root: Any, variables: Collection[Any]) -> None:
+        self._root = root
+        self._above: list[Node] = []
+        """What has one of the variables in it, children first; the variables themselves are not here."""
+        depending = set(variables)
+        for item in post_order(root):
+            if item not in depending and any(child in depending for child in children(item)):
+                depending.add(item)
+                self._above.append(item)
+
+    def instance(self, replacements: Mapping[Any, Any]) -> Any:
+        """The root with the variables replaced and everything above them folded."""
+        changed = dict(replacements)
+        for item in self._above:
+            rebuilt = rebuild(item, changed)
+            folded = fold(rebuilt)
+            changed[item] = rebuilt if folded is None else folded
+        return map_content(self._root, changed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.traverse import rewrite
-from baton._src.passes.tir.fold import fold, substitute_and_fold
+from baton._src.passes.tir.fold import Template, fold
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
@@ -21,9 +21,9 @@ def unroll_loops(body: st.Stmt) -> st.Stmt:
             return fold(node)
         if not isinstance(node.extent, tir.IntImm) or node.extent.value > LIMIT:
             return node.with_fields(kind=st.ForKind.SERIAL)
+        template, var = Template(node.body, [node.loop_var]), node.loop_var
         copies = [
-            substitute_and_fold(node.body, {node.loop_var: ops.add(node.min, tir.IntImm(node.loop_var.dtype, i))})
-            for i in range(node.extent.value)
+            template.instance({var: ops.add(node.min, tir.IntImm(var.dtype, i))}) for i in range(node.extent.value)
         ]
         return copies[0] if len(copies) == 1 else st.SeqStmt(tuple(copies))
 
