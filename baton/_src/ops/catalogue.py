@@ -39,7 +39,7 @@ from baton._src.ops.memory.copies import COPIES
 from baton._src.ops.nn.adaptive_pooling import ADAPTIVE_POOLING
 from baton._src.ops.nn.attention import ATTENTIONS
 from baton._src.ops.nn.batch_norm import BATCH_NORM
-from baton._src.ops.nn.convolution import CONV1D, CONV2D, CONV3D
+from baton._src.ops.nn.convolution import CONV1D, CONV2D, CONV2D_BLOCKED, CONV3D
 from baton._src.ops.nn.convolution_transpose import CONV1D_TRANSPOSE, CONV2D_TRANSPOSE, CONV3D_TRANSPOSE
 from baton._src.ops.nn.depth_and_space import DEPTH_AND_SPACE
 from baton._src.ops.nn.dropout import DROPOUT
@@ -99,6 +99,7 @@ NN: tuple[OpDef[Any], ...] = (
     BATCH_NORM,
     CONV1D,
     CONV2D,
+    CONV2D_BLOCKED,
     CONV3D,
     CONV1D_TRANSPOSE,
     CONV2D_TRANSPOSE,

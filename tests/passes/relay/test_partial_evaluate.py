@@ -48,7 +48,8 @@ CASES = [
     ("constants", "def @main(%x: float32) { let %y = 2f * 3f; if (%y < 10f) { %x + %y } else { %x } }", ["add"]),
     ("closures", "def @main(%x: float32) { let %f = fn(%g, %y) { %g(%g(%y)) }; %f(fn(%z) { %z * %x }, %x) }", 2),
     ("tuples", "def @main(%x: float32) { let %t = (%x, (exp(%x), %x)); %t.1.1 + %t.0 }", ["add"]),
-    ("data", LIST + MAP + "def @main(%x: float32) { let %xs = Cons(%x, Cons(1f, Nil)); match (@map(fn(%y: float32) { %y * %x }, %xs)) {"
+    ("data", LIST + MAP + "def @main(%x: float32) { let %xs = Cons(%x, Cons(1f, Nil));"
+     " match (@map(fn(%y: float32) { %y * %x }, %xs)) {"
      " Cons(%a, Cons(%b, Nil)) => %a + %b, _ => 0f, } }", 3),
     ("references", "def @main(%x: float32) { let %r = ref(%x); ref_write(%r, ref_read(%r) * 2f); ref_read(%r) }", 1),
     ("references in closures", "def @main(%x: float32) { let %r = ref(%x); let %f = fn(%y: float32) {"

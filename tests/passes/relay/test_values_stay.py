@@ -88,7 +88,7 @@ def check(module: IRModule, step: Any) -> IRModule:
 
 
 @pytest.mark.rule("RELAY-IMPURE-1")
-@pytest.mark.parametrize("step", (*PASSES, *WHOLE_PROGRAM), ids=repr)
+@pytest.mark.parametrize("step", [*PASSES, *WHOLE_PROGRAM], ids=repr)
 def test_each_pass(step: Any) -> None:
     @given(modules())
     @COMMON

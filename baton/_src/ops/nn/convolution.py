@@ -8,6 +8,7 @@ relay-language §6 level 2.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -298,3 +299,12 @@ def _define(spatial: int, record: Any) -> OpDef[Any]:
 CONV1D = _define(1, Conv1DAttrs)
 CONV2D = _define(2, Conv2DAttrs)
 CONV3D = _define(3, Conv3DAttrs)
+
+CONV2D_BLOCKED = dataclasses.replace(
+    CONV2D,
+    name="nn.contrib_conv2d_NCHWc",
+    relay_name="",
+    in_relax=False,
+    samples=lambda: _samples(Conv2DAttrs, 2)[4:5],
+    summary="Convolution over 2 spatial axes of channels in blocks; what AlterOpLayout makes of nn.conv2d.",
+)

@@ -1,6 +1,7 @@
 """Values in another layout than the program says, and how far they travel before they are put back.
 
-`TransposedExpr` is a temporary expression: the value in layout `now` where the program has `was` (a letter an axis).
+`TransposedExpr` is a temporary expression: the value in layout `now` where the program has `was`; `now` may block
+axes (`NCHW8c`).
 Elementwise operators pass it on; whatever else uses it realises it, one transpose a value. So two convolutions in a row
 need one transpose in and one out.
 """
@@ -11,6 +12,7 @@ from typing import Any
 
 from baton._src.ir.node import node
 from baton._src.ir.op_def import Fusion
+from baton._src.ops.layout_names import layout_over
 from baton._src.passes.relay.building import Build, shape_of
 from baton._src.relay.nodes import Call, TempExpr
 
@@ -29,10 +31,12 @@ class TransposedExpr(TempExpr):
 
 
 def transposed(build: Build, value: Any, source: str, target: str) -> Any:
-    """`value` from layout `source` to layout `target`, permutations of the same letters."""
+    """`value` from layout `source` to layout `target`: a transpose, or a layout_transform where axes are blocked."""
     if source == target:
         return value
-    return build.op("transpose", value, axes=tuple(source.index(letter) for letter in target))
+    if sorted(source) == sorted(target):
+        return build.op("transpose", value, axes=tuple(source.index(letter) for letter in target))
+    return build.op("relay_layout_transform", value, src_layout=source, dst_layout=target)
 
 
 def in_layout(build: Build, value: Any, now: str, was: str) -> Any:
@@ -41,6 +45,12 @@ def in_layout(build: Build, value: Any, now: str, was: str) -> Any:
         return transposed(build, value.value, value.now, now)
     plain = value.realize() if isinstance(value, TempExpr) else value
     return transposed(build, plain, was, now)
+
+
+def fits(shape: tuple[int, ...], now: str, was: str) -> bool:
+    """Whether every axis that `now` blocks is a multiple of its block."""
+    order = layout_over(now, "".join(sorted({c for c in was if c.isupper()})), "layout")
+    return all(shape[was.index(a)] % size == 0 for a, size in order.axes if size)
 
 
 def follow(build: Build, call: Call, args: list[Any]) -> Any:
@@ -57,11 +67,15 @@ def follow(build: Build, call: Call, args: list[Any]) -> Any:
         shape = shape_of(before)
         if shape is None:
             return None
-        if isinstance(arg, TransposedExpr) or len(shape) == rank:
-            made.append(in_layout(build, arg, moved.now, moved.was))
-        elif all(extent == 1 for extent in shape):
+        if all(extent == 1 for extent in shape) and not isinstance(arg, TransposedExpr):
             made.append(build.op("reshape", before, newshape=()) if shape else before)
+        elif isinstance(arg, TransposedExpr) or len(shape) == rank:
+            if not fits(shape, moved.now, moved.was):
+                return None
+            made.append(in_layout(build, arg, moved.now, moved.was))
         else:
+            if not fits((1,) * (rank - len(shape)) + shape, moved.now, moved.was):
+                return None
             padded = build.op("reshape", before, newshape=(1,) * (rank - len(shape)) + shape)
             made.append(transposed(build, padded, moved.was, moved.now))
     value = build.call(Call(call.op, made, call.attrs, span=call.span))

@@ -1,9 +1,9 @@
 """Legalize: operators become others where a rule says so.
 
 A rule `(attrs, args, types) -> expression or None` belongs to an operator's name; `types` are those of the arguments,
-then of the result. Rules come from the user or the target (`rules`), or from a column that users fill
-(`relay.op.op.register_legalize`); none is built in: what this backend computes needs no legalising before Relax, whose
-own legalisation follows.
+then of the result. Rules come from the pass (`rules`) and from the registry, where `register_legalize(name, rule)` puts
+them (column `FTVMLegalize`). None is built in: what this backend computes needs no legalising before Relax, whose own
+legalisation follows.
 """
 
 from __future__ import annotations
