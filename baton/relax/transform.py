@@ -11,6 +11,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.relax.annotate_tir_op_pattern", "AnnotateTIROpPattern"),
         **names("passes.relax.attach_global_symbol", "AttachGlobalSymbol"),
         **names("passes.relax.bind_params", "BindParams BindSymbolicVars"),
+        **names("passes.relax.batch_slice_products", "BatchSliceProducts"),
         **names("passes.relax.block_channels", "BlockChannels"),
         **names("passes.relax.call_tir_rewrite", "CallTIRRewrite"),
         **names("passes.relax.canonicalize_bindings", "CanonicalizeBindings"),

@@ -13,6 +13,7 @@ from typing import Any
 
 from baton._src.passes.relax.annotate_tir_op_pattern import AnnotateTIROpPattern
 from baton._src.passes.relax.attach_global_symbol import AttachGlobalSymbol
+from baton._src.passes.relax.batch_slice_products import BatchSliceProducts
 from baton._src.passes.relax.block_channels import BlockChannels
 from baton._src.passes.relax.call_tir_rewrite import CallTIRRewrite
 from baton._src.passes.relax.canonicalize_bindings import CanonicalizeBindings
@@ -56,6 +57,7 @@ def simplify() -> Pipeline:
         FoldScaleIntoWeights(),  # a scale behind a convolution costs nothing once it is in the weights
         CanonicalizeBindings(),  # the copies that leaves
         BlockChannels(),  # chains of convolutions in the layout of vectors; weights are final here
+        BatchSliceProducts(),  # what unrolled loops compute of each slice of an input, at once
         EliminateCommonSubexpr(),  # before kernels exist: operators compare cheaply
         FuseAttention(),  # two products and a softmax as one kernel; values are shared already, so uses count right
         DeadCodeElimination(),  # what folding and merging left without users
