@@ -22,6 +22,8 @@ __getattr__, __dir__, __all__ = attach(
         **names("relax.check.lub", "struct_info_lca"),
         **names("relax.check.deduce", "derive_call_ret_struct_info"),
         **names("relax.check.variables", "tir_vars_in_struct_info definable_tir_vars_in_struct_info"),
+        **names("relax.check.variables", "collect_non_negative_expressions"),
+        **names("analysis.memory_usage", "estimate_memory_usage"),
         **names("passes.relax.dead_code_elimination", "remove_all_unused"),
         **names("passes.relax.rewrite_dataflow_reshape", "has_reshape_pattern"),
         **renamed("driver.tvm_names.relax_checks", well_formed="well_formed", post_order_visit="post_order_visit"),

@@ -9,6 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("runtime.exec_builder", "ExecBuilder"),
+        **names("runtime.bytecode", "SpecialReg"),
     },
     before=wire,
 )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from baton._src.driver.wiring import wire
-from baton._src.support.lazy import attach, names
+from baton._src.support.lazy import attach, names, renamed
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("passes.pipelines", "get_pipeline register_pipeline"),
+        **renamed("passes.pipelines", PIPELINE_MAP="PIPELINES"),
+        **names("driver.tvm_names.relax_helpers", "zero_pipeline default_build_pipeline get_default_pipeline"),
     },
     before=wire,
 )

@@ -36,6 +36,14 @@ VOID_REGISTER = 1 << 54
 VM_REGISTER = VOID_REGISTER + 1
 """The machine itself, as an argument of builtins."""
 
+
+class SpecialReg(IntEnum):
+    """Registers that are none of the frame's (TVM's names for them)."""
+
+    VOID_ARG = VOID_REGISTER
+    VM_STATE = VM_REGISTER
+
+
 _MASK = (1 << 56) - 1
 _SIGN = 1 << 55
 

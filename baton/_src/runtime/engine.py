@@ -6,6 +6,7 @@ Frames are explicit: nested calls of the program use no Python stack, and a tail
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from enum import IntEnum
 from functools import partial
 from typing import Any
 
@@ -38,7 +39,16 @@ from baton._src.values.tensor import NDArray
 
 Instrument = Callable[..., Any]
 """`instrument(func, name, before_run, ret_value, *args)`; returning `SKIP_RUN` before a call skips it."""
-NO_OP, SKIP_RUN = 0, 1
+
+
+class VMInstrumentReturnKind(IntEnum):
+    """What an instrument gives back before a call: go on, or leave the call out."""
+
+    NO_OP = 0
+    SKIP_RUN = 1
+
+
+NO_OP, SKIP_RUN = VMInstrumentReturnKind.NO_OP, VMInstrumentReturnKind.SKIP_RUN
 
 
 class Engine:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from baton._src.runtime.engine import NO_OP, SKIP_RUN, Engine, Instrument
+from baton._src.runtime.engine import NO_OP, SKIP_RUN, Engine, Instrument, VMInstrumentReturnKind
 from baton._src.runtime.executable import Executable
 from baton._src.runtime.timing import BenchmarkResult, Profile, measure
 from baton._src.runtime.value_checks import argument_count
@@ -223,4 +223,4 @@ def _check_memory(config: object) -> None:
             )
 
 
-__all__ = ["NO_OP", "SKIP_RUN", "VirtualMachine"]
+__all__ = ["NO_OP", "SKIP_RUN", "VMInstrumentReturnKind", "VirtualMachine"]

@@ -108,3 +108,15 @@ def bound_by_params(info: FuncStructInfo) -> frozenset[TirVar]:
 
 def _unique(items: Iterable[T]) -> list[T]:
     return list(dict.fromkeys(items))
+
+
+def collect_non_negative_expressions(sinfo: StructInfo) -> list[PrimExpr]:
+    """The scalars in `sinfo` that cannot be negative, each once, left to right: dims of tensors and shapes.
+
+    The value of a prim may be negative, and what a function takes and gives says nothing here.
+    """
+    found: dict[PrimExpr, None] = {}
+    for leaf in leaf_infos(sinfo, into_functions=False):
+        if not isinstance(leaf, PrimStructInfo):
+            found.update((d, None) for d in leaf_dims(leaf) if not isinstance(d, IntImm))
+    return list(found)

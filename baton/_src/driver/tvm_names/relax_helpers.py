@@ -1,0 +1,69 @@
+"""Small functions of `tvm.relax` that need several layers: pipelines as passes, te tensors of expressions, shapes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.ir.traverse import bound_variables, substitute
+from baton._src.passes.pipelines import get_pipeline
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.nodes import Call, ExternFunc, Function, ShapeExpr
+from baton._src.relax.special_ops import special_op
+from baton._src.relax.struct_info import ShapeStructInfo, TensorStructInfo
+from baton._src.runtime.vm import VirtualMachine
+from baton._src.support.diagnostics import fail
+from baton._src.te.computation import placeholder
+from baton._src.te.tensor import Tensor
+from baton._src.transform.passes import Pass
+
+
+def zero_pipeline(*, enable_warning: bool = False) -> Pass:
+    """The pipeline `zero`: kernels of operators, fused."""
+    return get_pipeline("zero")
+
+
+def default_build_pipeline() -> Pass:
+    """The pipeline `default_build`: everything that the machine's code is made from becomes visible."""
+    return get_pipeline("default_build")
+
+
+def get_default_pipeline(target: object = None) -> Pass:
+    """What `relax.build` does by default; it is the same for every CPU."""
+    return get_pipeline("default_build")
+
+
+def extern(name: str) -> ExternFunc:
+    """A packed function by name."""
+    return ExternFunc(name)
+
+
+def get_shape_of(expr: Any) -> Any:
+    """The shape of an expression that has one: as it is known, or to be asked for when run."""
+    info = expr.struct_info_ if expr.struct_info_ is not None else BlockBuilder().normalize(expr).struct_info
+    if isinstance(info, TensorStructInfo):
+        return info.shape if info.shape is not None else Call(special_op("shape_of"), [expr])
+    if isinstance(info, ShapeStructInfo) and info.values is not None:
+        return ShapeExpr(info.values)
+    raise fail("relax-api", f"an expression of {info} has no shape")
+
+
+def te_tensor(value: Any, tir_var_map: Any = None, name: str = "rxplaceholder") -> Tensor:
+    """A te tensor like `value`, shape variables replaced by `tir_var_map`."""
+    info = value.struct_info
+    if not isinstance(info, TensorStructInfo) or not isinstance(info.shape, ShapeExpr) or info.dtype.is_void:
+        raise fail("relax-api", f"a te tensor has a known shape and dtype; this is {info}")
+    dims = [substitute(d, dict(tir_var_map or {})) for d in info.shape.values]
+    return placeholder(dims, info.dtype, name)
+
+
+def copy_with_new_vars(func: Function) -> Function:
+    """The function with variables of its own, shape variables included."""
+    found: Function = substitute(func, {v: v.copy() for v in bound_variables(func)})
+    return found
+
+
+def check_saved_func(vm: VirtualMachine, func_name: str, *inputs: Any) -> Any:
+    """What the function gives, called by way of `save_function`."""
+    saved = f"{func_name}_saved"
+    vm.save_function(func_name, saved, *inputs)
+    return vm[saved]()

@@ -1,0 +1,14 @@
+"""Helpers for the virtual machine (`tvm.relax.testing.vm`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("driver.tvm_names.relax_helpers", "check_saved_func"),
+    },
+    before=wire,
+)

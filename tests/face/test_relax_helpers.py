@@ -1,0 +1,83 @@
+"""Small names of `tvm.relax`: reports, te tensors, layers for trying out, saved functions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import baton as tvm
+from baton import relax
+from baton._src.ir.structural import assert_structural_equal
+from baton.relax.testing import nn
+from baton.relax.testing.vm import check_saved_func
+from tests.relax.build import Fn, Ob, Pr, Sh, Ts, Tu, load, n
+
+TEXT = """
+@R.function
+def main(x: R.Tensor((256, 256), "float32")) -> R.Tensor((256, 256), "float32"):
+    a = R.exp(x)
+    b = R.log(a)
+    c = R.sqrt(b)
+    return c
+"""
+
+
+def test_memory_before_and_after_planning() -> None:
+    """Three tensors of a quarter MiB; two of them need memory of their own besides the result."""
+    lowered = tvm.transform.Sequential(
+        [relax.transform.LegalizeOps(), relax.transform.ToNonDataflow(), relax.transform.CallTIRRewrite()]
+    )(tvm.IRModule({"main": load(TEXT).with_attr("global_symbol", "main")}))
+    text = relax.analysis.estimate_memory_usage(lowered)
+    assert "- main:" in text
+    assert "tensors by themselves: 3 allocations of 0.75 MiB" in text
+    assert "not planned" in text
+    planned = relax.analysis.estimate_memory_usage(relax.transform.StaticPlanBlockMemory()(lowered))
+    assert "with planned memory: 3 allocations of 0.75 MiB" in planned
+
+
+def test_expressions_that_are_not_negative() -> None:
+    info = Tu(Ts((n, 4)), Sh([n + 1, n]), Pr("int64", n), Fn([Ts((n * 2,))], Ob))
+    found = relax.analysis.collect_non_negative_expressions(info)
+    assert found[0] is n
+    assert len(found) == 2
+    assert found[1] is info.fields[1].values[0]
+
+
+def test_te_tensors_shapes_and_copies() -> None:
+    x = relax.Var("x", Ts((n, 4), "float32"))
+    tensor = relax.te_tensor(x, {n: tvm.tir.IntImm("int64", 7)})
+    assert [d.value for d in tensor.shape] == [7, 4]
+    assert relax.get_shape_of(x) is x.struct_info.shape
+    assert relax.get_shape_of(relax.Var("y", Ts(ndim=2))).op.name == "relax.shape_of"
+    with pytest.raises(tvm.TVMError, match="has no shape"):
+        relax.get_shape_of(relax.Var("z", Ob))
+    function = load(TEXT)
+    copy = relax.utils.copy_with_new_vars(function)
+    assert_structural_equal(copy, function)
+    assert copy.params[0] is not function.params[0]
+
+
+def test_layers_into_a_builder() -> None:
+    builder = relax.BlockBuilder()
+    with builder.function("main"):
+        model = nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 3, bias=False), nn.LogSoftmax())
+        data = nn.Placeholder((n, 6), name="data")
+        builder.emit_func_output(model(data), params=[data, *model.parameters()])
+    module = builder.get()
+    assert [p.name_hint for p in module["main"].params] == ["data", "linear_weight", "linear_bias", "linear_weight"]
+    values = nn.init_params(module)
+    machine = relax.VirtualMachine(relax.build(module, "llvm"), tvm.cpu())
+    x = np.random.default_rng(1).random((2, 6)).astype("float32")
+    found = check_saved_func(machine, "main", tvm.nd.array(x), *values).numpy()
+    w, b, u = (v.numpy() for v in values)
+    hidden = np.maximum(x @ w + b, 0) @ u
+    np.testing.assert_allclose(found, hidden - np.log(np.exp(hidden).sum(-1, keepdims=True)), rtol=1e-4)
+    with pytest.raises(tvm.TVMError, match="no function is being built"):
+        nn.ReLU()(data)
+
+
+def test_pipelines_as_functions_and_kinds_of_instruments() -> None:
+    module = tvm.IRModule({"main": load(TEXT).with_attr("global_symbol", "main")})
+    assert relax.pipeline.zero_pipeline()(module) is not module
+    assert relax.get_default_pipeline(tvm.target.Target("llvm"))(module) is not module
+    assert relax.VMInstrumentReturnKind.SKIP_RUN == 1
