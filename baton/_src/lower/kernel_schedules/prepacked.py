@@ -5,7 +5,7 @@
 `lower/pack_weights` writes constant weights this way: panels of `width` columns, all of a panel in one piece. Nothing
 is packed at run time; tiles of rows run down A for each panel as in `matmul`, and a few rows read several panels side
 by side, which is as fast as memory delivers them. Where the rows of A lie a multiple of 4 KB apart, a tile's rows
-compete for the same lines of the first-level cache: A is then copied to rows of a better distance first.
+compete for the same lines of the first-level cache: tiles are then no taller than a set has lines.
 """
 
 from __future__ import annotations
@@ -15,22 +15,18 @@ from math import gcd
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
-from baton._src.ir.traverse import substitute
 from baton._src.lower.kernel_schedules.affine import step
 from baton._src.lower.kernel_schedules.anchors import find_anchor, surrounded
 from baton._src.lower.kernel_schedules.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.loops import (
     PARALLEL,
-    VECTORIZED,
     WORTH_A_THREAD,
     allocated,
     constant,
     i64,
     index_var,
-    local_buffer,
     loop,
     nest,
-    parallel_rows,
     product,
     sequence,
 )
@@ -58,8 +54,8 @@ from baton._src.tir.prim_func import PrimFunc
 
 PAGE = 4096
 """Bytes after which the lines of the first-level cache repeat."""
-PAD = 16
-"""Elements between copied rows, so that they start on different lines."""
+WAYS = 8
+"""Lines of a set of the first-level cache."""
 WORTH_STREAMING = 1 << 12
 """Vectors of weights that are worth a thread of their own: 2 to 3 microseconds from the second-level cache."""
 ACCUMULATORS = 8
@@ -160,16 +156,14 @@ def _emit(panels: _Panels, kernel: Kernel, target: Target) -> st.Stmt:
     count = constant(product([a.extent for a in (*matrix.outer, matrix.rows)]))
     if count is not None and count <= FEW_ROWS:
         return _few_rows(panels, target)
-    staged = _staged(matrix, target)
-    if staged is None:
-        return _tiles(panels, target)
-    buffer, copy, moved = staged
-    return allocated(buffer, sequence(copy, _tiles(replace(panels, matrix=moved), target)))
+    return _tiles(panels, target)
 
 
 def _tiles(panels: _Panels, target: Target) -> st.Stmt:
     matrix = panels.matrix
     shape = tile_shape(target, matrix.stage.buffer.dtype)
+    if _rows_collide(matrix):
+        shape = replace(shape, rows=min(shape.rows, WAYS))
     number = index_var("panel")
     start = ops.multiply(number, i64(panels.width))
     packed = panels.panel(number)
@@ -188,27 +182,11 @@ def _tiles(panels: _Panels, target: Target) -> st.Stmt:
     return shared_panels(matrix, number, i64(panels.count), body, work, threads)
 
 
-def _staged(matrix: Product, target: Target) -> tuple[Buffer, st.Stmt, Product] | None:
-    """(buffer, copying A into it, the product that reads it), if A's rows lie badly."""
-    size = matrix.k.size
+def _rows_collide(matrix: Product) -> bool:
+    """Whether the rows of A fall onto the same lines of the first-level cache."""
     load = load_of(matrix.left)
     move = step(load, matrix.rows)
-    assert size is not None
-    if move is None or move <= 0 or step(load, matrix.k) != 1:
-        return None
-    distance = gcd(move * load.buffer.dtype.itemsize, PAGE)
-    if distance < PAGE or (matrix.columns.size or 0) < 128:
-        return None
-    axes = (*matrix.outer, matrix.rows)
-    shape = [*(as_int64(a.extent) for a in axes), i64(size + PAD)]
-    buffer = local_buffer("rows", shape, matrix.left.dtype)
-    places = [as_int64(a.var) for a in axes]
-    lane = index_var("v")
-    store = st.BufferStore(buffer, bound(matrix.left, {matrix.k: lane}), (*places, lane))
-    copy = parallel_rows(axes, max(1, size // 16), loop(lane, size, store, VECTORIZED), target.num_cores)
-    staged = tir.BufferLoad(buffer, (*places, as_int64(matrix.k.var)))
-    fresh = {a.var: tir.Var(a.var.name, a.var.dtype) for a in axes}
-    return buffer, substitute(copy, fresh), replace(matrix, left=staged)
+    return move is not None and move > 0 and gcd(move * load.buffer.dtype.itemsize, PAGE) == PAGE
 
 
 # ------------------------------------------------------------------------------------------------- few rows
