@@ -8,9 +8,12 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import llvmlite.binding as llvm
 import pytest
 
 from baton._src.runtime.linker import link
+from baton._src.runtime.thread_pool_ir import pool_ir
+from baton._src.runtime.thread_pool_system import System
 from baton._src.runtime.threads import ThreadPool, thread_pool
 
 _IR = """
@@ -39,8 +42,9 @@ define void @run_nested(ptr %cell, i64 %total, i64 %grain) {
 class Program:
     """Compiled loops that count their iterations."""
 
-    def __init__(self) -> None:
-        self.library = link((), ("run", "run_nested"), {"baton_parallel_for": thread_pool().entry}, ir=_IR)
+    def __init__(self, pool: ThreadPool | None = None) -> None:
+        entry = (pool or thread_pool()).entry
+        self.library = link((), ("run", "run_nested"), {"baton_parallel_for": entry}, ir=_IR)
 
     def __call__(self, total: int, grain: int = 1, name: str = "run") -> int:
         cell = (ctypes.c_int64 * 1)(0)
@@ -149,3 +153,38 @@ def test_bad_count(pool: ThreadPool) -> None:
     """Guards the message for a count below one."""
     with pytest.raises(Exception, match="at least 1"):
         pool.start(0)
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64", "riscv64"])
+@pytest.mark.parametrize(
+    ("name", "triple"), [("linux", "linux-gnu"), ("posix", "darwin"), ("windows", "pc-windows-msvc")]
+)
+def test_every_system_compiles(name: str, triple: str, machine: str) -> None:
+    """Guards the systems that are not this one: LLVM accepts their pool, and what it imports is what is declared."""
+    module = llvm.parse_assembly(pool_ir(System(name, machine)))
+    module.verify()
+    declared = {f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")}
+    assert declared == set(System(name, machine).imports)
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    made = llvm.Target.from_triple(f"{machine}-{triple}" if machine != "riscv64" else "riscv64-linux-gnu")
+    assert made.create_target_machine().emit_object(module)
+
+
+@pytest.mark.skipif(System.here().name == "windows", reason="needs usleep")
+def test_pool_that_polls() -> None:
+    """Guards the wait of systems without futex: workers wake up, limits are kept, the pool ends."""
+    pool = ThreadPool(System("posix", System.here().machine))
+    program = Program(pool)
+    pool.set_spin(10)
+    pool.start(3)
+    pause = threading.Event()
+    for _ in range(10):
+        pause.wait(0.002)
+        assert all(program(total) == total for total in (1, 9, 1000))
+        assert program(5, name="run_nested") == 55
+    with pool.limited(1):
+        assert pool.num_threads == 1
+        assert program(100) == 100
+    pool.stop()
+    assert program(7) == 7

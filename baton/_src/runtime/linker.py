@@ -72,7 +72,7 @@ def process_symbol(name: str) -> int | None:
 @cache
 def _system_libraries() -> tuple[Any, ...]:
     found = []
-    for name in (None, "libm.so.6", "libSystem.dylib", "ucrtbase.dll"):
+    for name in (None, "libm.so.6", "libSystem.dylib", "ucrtbase.dll", "kernelbase.dll"):
         try:
             found.append(ctypes.CDLL(name))
         except (OSError, TypeError):

@@ -9,20 +9,18 @@ that fails when the job is over, so a worker that wakes up late, having read the
 runs a chunk it should not. Between jobs `claim` has all ones in its lower half ("closed"); it is closed before the next
 job's fields are written. The caller works too and never waits for a worker that has not claimed anything.
 
-Limits. Each operating system thread may have a limit of its own (`baton_thread_limit`), kept in thread-specific storage
-of the C library; without one, the pool's limit holds. So calls with different numbers of threads do not meet.
+Limits. Each operating system thread may have a limit of its own (`baton_thread_limit`), kept in the system's
+thread-specific storage; without one, the pool's limit holds. So calls with different numbers of threads do not meet.
 
-Waiting. A worker spins for `spin` rounds and then sleeps: on Linux in a futex on `wake`; elsewhere it polls with
-`usleep(100)`, which costs a tenth of a millisecond of latency after a pause but no processor time. The caller waits for
-claimed chunks with a bounded spin and then yields its time slice again and again.
+Waiting. A worker spins for `spin` rounds and then sleeps until `wake` changes, as the operating system lets it
+(`thread_pool_system`). The caller waits for claimed chunks with a bounded spin and then yields its time slice again and
+again.
 """
 
 from __future__ import annotations
 
-import platform
-import sys
+from baton._src.runtime.thread_pool_system import System
 
-FUTEX_NUMBERS = {"x86_64": 202, "amd64": 202, "aarch64": 98, "arm64": 98, "riscv64": 98, "ppc64le": 221, "s390x": 238}
 CLOSED = 0xFFFFFFFF
 CHUNKS_PER_THREAD = 4
 """Spare chunks let a thread that is not interrupted take over from one that is."""
@@ -107,7 +105,7 @@ breathe:
   call void @relax()
   br label %again
 yield:
-  call i32 @sched_yield()
+  call void @give_way()
   br label %again
 again:
   br label %wait
@@ -219,8 +217,7 @@ define internal i1 @has_work(i64 %number) {{
 
 _CONTROL = """
 define internal i64 @allowed() {{
-  %key = load i64, ptr @key
-  %own = call i64 @pthread_getspecific(i64 %key)
+  %own = call i64 @own_limit()
   %none = icmp eq i64 %own, 0
   %common = load atomic i64, ptr @limit monotonic, align 8
   %limit = select i1 %none, i64 %common, i64 %own
@@ -228,15 +225,9 @@ define internal i64 @allowed() {{
 }}
 
 define i64 @baton_thread_limit(i64 %threads) {{
-  %key = load i64, ptr @key
-  %before = call i64 @pthread_getspecific(i64 %key)
-  %r = call i32 @pthread_setspecific(i64 %key, i64 %threads)
+  %before = call i64 @own_limit()
+  call void @set_own_limit(i64 %threads)
   ret i64 %before
-}}
-
-define i32 @baton_pool_key() {{
-  %r = call i32 @pthread_key_create(ptr @key, ptr null)
-  ret i32 %r
 }}
 
 define void @baton_pool_limit(i64 %threads) {{
@@ -268,70 +259,11 @@ define void @baton_pool_reset() {{
 declare i64 @llvm.smax.i64(i64, i64)
 declare i64 @llvm.smin.i64(i64, i64)
 declare i64 @llvm.umin.i64(i64, i64)
-declare i32 @sched_yield()
-declare i32 @pthread_key_create(ptr, ptr)
-declare i64 @pthread_getspecific(i64)
-declare i32 @pthread_setspecific(i64, i64)
 """
 
-_FUTEX = """
-declare i64 @syscall(i64, ...)
 
-define internal void @wake_all() {{
-  %r = call i64 (i64, ...) @syscall(i64 {futex}, ptr @wake, i64 129, i64 2147483647, i64 0, i64 0, i64 0)
-  ret void
-}}
-
-define internal void @wait_for_wake(i32 %ticket) {{
-  %wide = zext i32 %ticket to i64
-  %r = call i64 (i64, ...) @syscall(i64 {futex}, ptr @wake, i64 128, i64 %wide, i64 0, i64 0, i64 0)
-  ret void
-}}
-"""
-
-_POLLING = """
-declare i32 @usleep(i32)
-
-define internal void @wake_all() {{
-  ret void
-}}
-
-define internal void @wait_for_wake(i32 %ticket) {{
-  br label %loop
-loop:
-  %now = load atomic i32, ptr @wake seq_cst, align 4
-  %same = icmp eq i32 %now, %ticket
-  br i1 %same, label %nap, label %leave
-nap:
-  %r = call i32 @usleep(i32 100)
-  br label %loop
-leave:
-  ret void
-}}
-"""
-
-_RELAX = {"x86_64": "llvm.x86.sse2.pause()", "aarch64": "llvm.aarch64.isb(i32 15)"}
-"""What a spinning thread does between looks, as an intrinsic (inline assembly would need LLVM's parser for it)."""
-
-
-def pool_ir() -> str:
-    """The module's text for this machine."""
-    machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine().lower())
-    futex = FUTEX_NUMBERS.get(machine) if sys.platform.startswith("linux") else None
-    parts = [_STATE, _CALLER, _CHUNKS, _WORKER, _CONTROL, _FUTEX if futex is not None else _POLLING]
-    text = "".join(p.format(closed=CLOSED, per_thread=CHUNKS_PER_THREAD, futex=futex) for p in parts)
-    relax = _RELAX.get(machine)
-    if relax is None:
-        return text + "define internal void @relax() alwaysinline {\n  ret void\n}\n"
-    name, _, operand = relax.partition("(")
-    kind = "i32" if operand != ")" else ""
-    return (
-        f"{text}declare void @{name}({kind})\n"
-        f"define internal void @relax() alwaysinline {{\n  call void @{relax}\n  ret void\n}}\n"
-    )
-
-
-def pool_imports() -> tuple[str, ...]:
-    """What the module needs from libc."""
-    waiting = "syscall" if "@syscall" in pool_ir() else "usleep"
-    return ("sched_yield", waiting, "pthread_key_create", "pthread_getspecific", "pthread_setspecific")
+def pool_ir(system: System) -> str:
+    """The module's text for an operating system."""
+    parts = (_STATE, _CALLER, _CHUNKS, _WORKER, _CONTROL)
+    text = "".join(p.format(closed=CLOSED, per_thread=CHUNKS_PER_THREAD) for p in parts)
+    return text + system.ir

@@ -22,7 +22,8 @@ from functools import cache
 from pathlib import Path
 
 from baton._src.runtime.linker import link, process_symbol
-from baton._src.runtime.thread_pool_ir import pool_imports, pool_ir
+from baton._src.runtime.thread_pool_ir import pool_ir
+from baton._src.runtime.thread_pool_system import System
 from baton._src.support.diagnostics import InternalError, fail
 
 _FUNCTIONS = (
@@ -40,16 +41,17 @@ _FUNCTIONS = (
 class ThreadPool:
     """See the module. `num_threads` counts the caller: 2 means one worker beside it."""
 
-    def __init__(self) -> None:
+    def __init__(self, system: System | None = None) -> None:
+        chosen = system or System.here()
         imports: dict[str, int] = {}
-        for name in pool_imports():
+        for name in chosen.imports:
             address = process_symbol(name)
             if address is None:
                 raise InternalError(
-                    f"the thread pool needs {name!r} of the C library, which this process does not have"
+                    f"the thread pool needs {name!r} of the system's libraries, which this process does not have"
                 )
             imports[name] = address
-        self._library = link((), _FUNCTIONS, imports, ir=pool_ir())
+        self._library = link((), _FUNCTIONS, imports, ir=pool_ir(chosen))
         self.entry: int = self._library["baton_parallel_for"]
         """Address of `baton_parallel_for`."""
         take_number = ctypes.CFUNCTYPE(None, ctypes.c_int64)
