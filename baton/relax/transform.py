@@ -21,6 +21,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.relax.eliminate_common_subexpr", "EliminateCommonSubexpr"),
         **names("passes.relax.fold_constant", "FoldConstant"),
         **names("passes.relax.fold_scale_into_weights", "FoldScaleIntoWeights"),
+        **names("passes.relax.fuse_attention", "FuseAttention"),
         **names("passes.relax.fuse_ops", "FuseOps"),
         **names("passes.relax.fuse_tir", "FuseTIR"),
         **names("passes.relax.inline_private_functions", "InlinePrivateFunctions"),

@@ -376,3 +376,14 @@ def test_shape_infos_of_a_module_read_alike() -> None:
     """A guard on the helpers above: what `run` gives is not the same for everything."""
     assert run(ShapeExpr([2, 3])) != run(ShapeExpr([2]))
     assert structural_equal(Sh([2]), Sh([2]))
+
+
+def test_annotations_compare_by_what_they_say() -> None:
+    """`==` of StructInfos is structural, as in TVM; other nodes compare by identity, and tables of nodes still do."""
+    assert Ts((2, 3), "float32") == Ts((2, 3), "float32")
+    assert Ts((2, 3), "float32") != Ts((2, 4), "float32")
+    assert Ts((2,)) != Sh([2])
+    assert Sh([2]) != "R.Shape([2])"
+    one = Sh([2])
+    assert {one: 1}[one] == 1
+    assert Var("x", one) != Var("x", one)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.node import Node, init_field, match_part, node, note, part
+from baton._src.ir.structural import structural_equal
 from baton._src.relax.nodes import ShapeExpr, as_dim
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
@@ -26,6 +27,12 @@ class StructInfo(Node):
     def is_base_of(self, derived: StructInfo) -> bool:
         """Whether every value of `derived` is known to be one of this."""
         return StructInfo.covers(self, derived)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both say the same (TVM compares annotations so, other than nodes of programs)."""
+        return self is other or (isinstance(other, StructInfo) and structural_equal(self, other))
+
+    __hash__ = Node.__hash__  # by identity: tables of nodes hold annotations among others
 
 
 @node

@@ -18,6 +18,7 @@ from baton._src.runtime.value_info import (
     TensorValue,
     TupleValue,
     ValueInfo,
+    show_info,
 )
 from baton._src.support.diagnostics import fail
 from baton._src.values import ffi
@@ -258,9 +259,9 @@ def _function_problem(known: FunctionValue, wanted: FunctionValue) -> str:
         return "is impure, expected a pure one"
     for index, (own, outer) in enumerate(zip(params, expected)):
         if not is_subinfo(outer, own):
-            return f"takes {own} as argument {index}, which does not accept every {outer}"
+            return f"takes {show_info(own)} as argument {index}, which does not accept every {show_info(outer)}"
     if known.ret is not None and wanted.ret is not None and not is_subinfo(known.ret, wanted.ret):
-        return f"returns {known.ret}, expected {wanted.ret}"
+        return f"returns {show_info(known.ret)}, expected {show_info(wanted.ret)}"
     return ""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from baton._src.runtime.dim_expr import DimExpr
+from baton._src.runtime.dim_expr import DimExpr, format_dim
 from baton._src.support.diagnostics import fail
 
 
@@ -66,6 +66,33 @@ class FunctionValue:
 ValueInfo = ObjectValue | TensorValue | ShapeValue | PrimScalar | TupleValue | FunctionValue
 
 ANY = ObjectValue()
+
+
+def show_info(info: ValueInfo) -> str:
+    """The info in words of a program, for errors."""
+    match info:
+        case TensorValue():
+            dims = "" if info.dims is None else _show_dims(info.dims)
+            parts = [dims or f"ndim={info.ndim}" if info.ndim >= 0 else "", f'"{info.dtype}"' if info.dtype else ""]
+            return f"R.Tensor({', '.join(p for p in parts if p)})"
+        case ShapeValue():
+            inner = _show_dims(info.dims) if info.dims is not None else f"ndim={info.ndim}" if info.ndim >= 0 else ""
+            return f"R.Shape({inner})"
+        case PrimScalar():
+            return f'R.Prim("{info.dtype}")' if info.value is None else f"R.Prim(value={format_dim(info.value)})"
+        case TupleValue():
+            return f"R.Tuple({', '.join(map(show_info, info.fields))})"
+        case FunctionValue() if info.params is None:
+            return "R.Callable()"
+        case FunctionValue():
+            params = " ".join(f"{show_info(p)}," for p in info.params or ())
+            return f"R.Callable(({params}), {show_info(info.ret or ANY)}, {info.pure})"
+        case _:
+            return "R.Object"
+
+
+def _show_dims(dims: tuple[DimExpr, ...]) -> str:
+    return f"({', '.join('?' if d is None else format_dim(d) for d in dims)}{',' if len(dims) == 1 else ''})"
 
 
 def info_to_data(info: ValueInfo) -> list[Any]:
