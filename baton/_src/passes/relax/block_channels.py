@@ -53,6 +53,8 @@ class _Blocker(BindingRewriter):
         super().__init__(module)
         self.lanes = lanes
         self.plan = BlockPlan({}, frozenset())
+        self.packed: dict[tuple[int, str], tuple[Constant, Constant]] = {}
+        """By identity (kept alive here) and layout what weights have become."""
         self.blocked: dict[Any, Var] = {}
         """Variables of the present block, and those that hold their values in blocks."""
 
@@ -106,9 +108,16 @@ class _Blocker(BindingRewriter):
         else:
             data = self._in_blocks(data)
             data_layout, kernel_layout = f"NCHW{block_of(data)}c", f"OIHW{block_of(data)}i{out}o"
-        packed = Constant(pack_weight(weight.data.data, kernel_layout))
+        packed = self._packed(weight, kernel_layout)
         attrs = attrs.with_attrs(data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout)
         return Call(call.op, (data, packed), attrs, call.sinfo_args, call.span)
+
+    def _packed(self, weight: Constant, layout: str) -> Constant:
+        """A weight in its layout; one constant for all convolutions that share it."""
+        key = (id(weight), layout)
+        if key not in self.packed:
+            self.packed[key] = (weight, Constant(pack_weight(weight.data.data, layout)))
+        return self.packed[key][1]
 
     def _following(self, call: Call) -> Call:
         block = next(block_of(self.blocked[a]) for a in call.args if a in self.blocked)
