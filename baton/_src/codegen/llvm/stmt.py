@@ -293,10 +293,20 @@ class StmtWriter:
                 latch, exit_ = self._loops[-1]
                 self.f.branch(exit_ if name == "tir.break_loop" else latch)
                 self.f.place(self.f.new_label("unreachable"))
+            case tir.Call(op=Op(name="tir.prefetch"), args=(tir.Call(op=Op(name="tir.address_of")) as place, *hints)):
+                self._prefetch(place, hints)
             case tir.Call(op=Op(name="tir.assume" | "tir.prefetch" | "tir.tvm_storage_sync")):
                 return
             case _:
                 self.e.fresh(value)
+
+    def _prefetch(self, place: tir.Call, hints: list[PrimExpr]) -> None:
+        """prefetch(address, write?, locality 0 to 3, data?): a hint, which any address may have."""
+        numbers = [h.value for h in hints if isinstance(h, tir.IntImm)]
+        write, locality, data = numbers if len(numbers) == 3 else (0, 3, 1)
+        address = self.e.fresh(place)
+        self.f.module.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
+        self.f.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 {write}, i32 {locality}, i32 {data})")
 
     def _call_kernel(self, name: str, call: tir.Call) -> None:
         linked = self.context.callees.get(name)

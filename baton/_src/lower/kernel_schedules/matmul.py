@@ -52,6 +52,9 @@ UNROLL_K = 1
 time.
 """
 
+Ahead = Callable[[PrimExpr, PrimExpr], Callable[[PrimExpr], st.Stmt]]
+"""From the number of a tile and how many there are: what each step along k does beside its multiplications."""
+
 
 @dataclass(frozen=True)
 class Product:
@@ -304,8 +307,9 @@ def row_tiles(
     count: PrimExpr,
     start: PrimExpr,
     packed: Buffer,
+    ahead: Ahead | None = None,
 ) -> st.Stmt:
-    """Tiles of `shape.rows` rows, then smaller ones for what is left."""
+    """Tiles of `shape.rows` rows, then smaller ones for what is left. `ahead` asks for what later tiles need."""
     parts: list[st.Stmt] = []
     size = constant(count)
     tall = tile_rows(matrix.rows.size, shape.rows * (shape.width // width))
@@ -314,7 +318,8 @@ def row_tiles(
         tile = index_var("tile")
         place = ops.add(first, ops.multiply(tile, i64(tall)))
         full = ops.floordiv(count, i64(tall))
-        parts.append(loop(tile, full, _tile(matrix, tall, width, place, start, packed)))
+        beside = None if ahead is None else ahead(tile, full)
+        parts.append(loop(tile, full, _tile(matrix, tall, width, place, start, packed, beside)))
         done = ops.add(first, ops.multiply(full, i64(tall)))
     if size is not None:
         rest = size % tall
@@ -340,7 +345,15 @@ def tile_rows(rows: int | None, most: int) -> int:
     return next((count for count in range(most, most * 2 // 3 - 1, -1) if rows % count == 0), most)
 
 
-def _tile(matrix: Product, rows: int, width: int, first: PrimExpr, start: PrimExpr, packed: Buffer) -> st.Stmt:
+def _tile(
+    matrix: Product,
+    rows: int,
+    width: int,
+    first: PrimExpr,
+    start: PrimExpr,
+    packed: Buffer,
+    beside: Callable[[PrimExpr], st.Stmt] | None = None,
+) -> st.Stmt:
     stage = matrix.stage
     acc = Accumulators.of(rows, width, stage.buffer.dtype)
     assert stage.init is not None
@@ -352,7 +365,7 @@ def _tile(matrix: Product, rows: int, width: int, first: PrimExpr, start: PrimEx
             right = tir.BufferLoad(packed, (ops.add(ops.multiply(k, i64(width)), lane),))
             return tir.Add(acc.load(row, lane), tir.Mul(left, right))
 
-        return acc.each(term)
+        return acc.each(term) if beside is None else sequence(beside(k), acc.each(term))
 
     body = sequence(
         acc.each(lambda row, lane: init),

@@ -10,6 +10,7 @@ compete for the same lines of the first-level cache: tiles are then no taller th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import gcd
 
@@ -33,6 +34,7 @@ from baton._src.lower.kernel_schedules.loops import (
 from baton._src.lower.kernel_schedules.matmul import (
     FEW_ROWS,
     UNROLL_K,
+    Ahead,
     Product,
     bound,
     find_product,
@@ -50,6 +52,7 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
+from baton._src.tir.intrinsics import intrinsic
 from baton._src.tir.prim_func import PrimFunc
 
 PAGE = 4096
@@ -150,6 +153,28 @@ class _Panels:
         size = (self.matrix.k.size or 0) * self.width
         return Buffer(whole.data, whole.dtype, (i64(size),), (), ops.multiply(number, i64(size)), whole.name)
 
+    def ahead(self, number: PrimExpr, target: Target) -> Ahead:
+        """Each tile asks for its share of the panel this thread is likely to take next, so that weights arrive from
+        memory evenly instead of all at once when a panel begins.
+        """
+        depth = self.matrix.k.size or 1
+        later = self.panel(ops.min(ops.add(number, i64(max(1, target.num_cores))), i64(self.count - 1)))
+
+        def of_tile(tile: PrimExpr, tiles: PrimExpr) -> Callable[[PrimExpr], st.Stmt]:
+            share = ops.max(i64(1), ops.floordiv(i64(self.width), ops.max(tiles, i64(1))))
+            most = ops.subtract(i64(depth * self.width), ops.multiply(share, i64(depth)))
+            begin = ops.min(ops.multiply(ops.multiply(tile, share), i64(depth)), most)
+
+            def at(k: PrimExpr) -> st.Stmt:
+                place = tir.BufferLoad(later, (ops.add(begin, ops.multiply(k, share)),))
+                address = tir.Call("handle", intrinsic("address_of"), (place,))
+                hints = (tir.IntImm("int32", 0), tir.IntImm("int32", 2), tir.IntImm("int32", 1))
+                return st.Evaluate(tir.Call("void", intrinsic("prefetch"), (address, *hints)))
+
+            return at
+
+        return of_tile
+
 
 def _emit(panels: _Panels, kernel: Kernel, target: Target) -> st.Stmt:
     matrix = panels.matrix
@@ -169,7 +194,7 @@ def _tiles(panels: _Panels, target: Target) -> st.Stmt:
     packed = panels.panel(number)
 
     def tiles(first: PrimExpr, count: PrimExpr) -> st.Stmt:
-        return row_tiles(matrix, shape, panels.width, first, count, start, packed)
+        return row_tiles(matrix, shape, panels.width, first, count, start, packed, panels.ahead(number, target))
 
     threads = target.num_cores
     flops = constant(product([a.extent for a in (*matrix.outer, matrix.rows, matrix.columns, matrix.k)]))
