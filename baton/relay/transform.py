@@ -21,6 +21,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.relay.dynamic_to_static", "DynamicToStatic"),
         **names("passes.relay.eliminate_common_subexpr", "EliminateCommonSubexpr"),
         **names("passes.relay.eta_expand", "EtaExpand"),
+        **names("passes.relay.fake_quantization", "FakeQuantizationToInteger"),
         **names("passes.relay.fast_math", "FastMath"),
         **names("passes.relay.flatten_atrous_conv", "FlattenAtrousConv"),
         **names("passes.relay.fold_explicit_padding", "FoldExplicitPadding"),

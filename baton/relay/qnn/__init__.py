@@ -11,7 +11,7 @@ from baton._src.support.lazy import attach, submodules
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **submodules("baton.relay.qnn", "op"),
+        **submodules("baton.relay.qnn", "op transform"),
     },
     before=wire,
     more=partial(relay_builders, "qnn"),

@@ -14,6 +14,7 @@ from baton._src.passes.relay.alter_op_layout import AlterOpLayout
 from baton._src.passes.relay.convert_layout import ConvertLayout
 from baton._src.passes.relay.fold_constant import FoldConstant
 from baton._src.passes.relay.legalize import Legalize
+from baton._src.passes.relay.to_mixed_precision import ToMixedPrecision
 from baton._src.relay.expressions import walk
 from baton._src.relay.nodes import Call
 from baton._src.transform.context import PassContext
@@ -108,3 +109,23 @@ def test_kernels_in_blocks_fold() -> None:
     after = FoldConstant()(AlterOpLayout({"nn.conv2d": ["NCHW4c"]})(before))
     check_same(before, after)
     assert names(after) == ["layout_transform", BLOCKED, "layout_transform"]
+
+
+@pytest.mark.rule("RELAY-PASS-31")
+def test_mixed_precision_by_rules_of_users() -> None:
+    before = main(TWO, FIRST)
+    kinds = []
+    for category in (0, 2):
+        with column("nn.conv2d", "FTVMMixedPrecisionConversionType", lambda call, dtype, c=category: [c, dtype, dtype]):
+            after = ToMixedPrecision()(before)
+        kinds += [str(n.checked_type.dtype) for n in walk(after["main"]) if isinstance(n, Call) and "conv" in n.op.name]
+        check_same(before, after, 2e-2)
+    assert kinds == ["float16", "float32"]
+
+    def wide_sums(call: Call, dtype: str) -> list[Any]:
+        return [0, "float32", "float16"]
+
+    with column("nn.conv2d", "FTVMMixedPrecisionConversionType", wide_sums):
+        after = ToMixedPrecision()(before)
+    assert names(after) == ["cast", "cast", "nn.conv2d", "cast"]
+    check_same(before, after, 2e-2)

@@ -5,7 +5,7 @@ becomes
     %1 = conv2d(%x, concatenate((%w1, %w2, %w3)));   three slices of %1
 
 At least `min_num_branches` siblings with equal attributes, whose weights are parameters or constants and differ only in
-the number of outputs.
+the number of outputs. What follows all of them in the same way is combined, too (`combine_followers`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.building import Build, is_call, shape_of
 from baton._src.passes.relay.channel_scales import data_axis, weight_axis
+from baton._src.passes.relay.combine_followers import Followers, Level, joined
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite, walk
@@ -37,18 +38,35 @@ class _CombineParallel(RelayFunctionPass):
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
         build = Build()
         groups = self._siblings(function)
-        group_of = {member: (i, j) for i, members in enumerate(groups) for j, member in enumerate(members)}
+        if not groups:
+            return function
+        followers = Followers(function)
+        levels = [followers.levels(members, self._output_axis(members[0])) for members in groups]
+        first = {member: i for i, members in enumerate(groups) for member in members}
+        last = {
+            node: (i, j)
+            for i, members in enumerate(groups)
+            for j, node in enumerate(levels[i][-1].calls if levels[i] else members)
+        }
+        data: dict[int, Any] = {}
         pieces: dict[int, list[Any]] = {}
 
         def rule(old: Any, new: Any) -> Any:
-            if old not in group_of:
+            if old in first:
+                data.setdefault(first[old], new.args[0])  # rewritten by now
+            if old not in last:
                 return None
-            group, position = group_of[old]
-            if group not in pieces:  # the data is rewritten by now
-                pieces[group] = self._combined(build, groups[group], new.args[0])
+            group, position = last[old]
+            if group not in pieces:
+                pieces[group] = self._combined(build, groups[group], levels[group], data[group])
             return pieces[group][position]
 
-        return rewrite(function, rule) if groups else function
+        return rewrite(function, rule)
+
+    def _output_axis(self, node: Call) -> int:
+        axes = self._axes(node)
+        assert axes is not None
+        return axes[0]
 
     def _siblings(self, function: Any) -> list[list[Call]]:
         scopes = Scopes(function)
@@ -73,7 +91,7 @@ class _CombineParallel(RelayFunctionPass):
             return None
         return axis, position
 
-    def _combined(self, build: Build, members: list[Call], data: Any) -> list[Any]:
+    def _combined(self, build: Build, members: list[Call], levels: list[Level], data: Any) -> list[Any]:
         first = members[0]
         axes = self._axes(first)
         assert axes is not None
@@ -82,9 +100,11 @@ class _CombineParallel(RelayFunctionPass):
         weight = build.op("concatenate", tuple(m.args[1] for m in members), axis=position)
         changes = {n: sum(sizes) for n in ("channels", "units") if getattr(first.attrs, n, None) is not None}
         attrs = replace(first.attrs, **changes) if changes else first.attrs
-        joined = build.call(Call(first.op, (data, weight), attrs))
+        value = build.call(Call(first.op, (data, weight), attrs))
+        for level in levels:
+            value = joined(build, value, level, axis)
         ends = [sum(sizes[: i + 1]) for i in range(len(sizes) - 1)]
-        pieces = build.op("split", joined, indices_or_sections=tuple(ends), axis=axis)
+        pieces = build.op("split", value, indices_or_sections=tuple(ends), axis=axis)
         return [build.item(pieces, i) for i in range(len(members))]
 
 

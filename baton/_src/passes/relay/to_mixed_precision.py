@@ -3,25 +3,30 @@
     conv2d(%x, %w)      becomes      conv2d(cast(%x, "float16"), cast(%w, "float16"))
 
 ALWAYS operators get narrow operands; NEVER operators get float32; FOLLOW operators are narrow where all their floating
-operands are. The results keep the types the program had with `keep_orig_output_dtype` (a context setting).
+operands are. `register_mixed_precision_conversion(name, rule)` says otherwise for an operator: `rule(call, dtype)` gives
+`[category, accumulation dtype, result dtype]`, category 0 for ALWAYS, 1 for FOLLOW, 2 for NEVER. The results keep
+the types the program had with `keep_orig_output_dtype` (a context setting).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import Fusion
 from baton._src.ir.types import TensorType
-from baton._src.passes.relay.building import Build
+from baton._src.passes.relay.building import Build, dtype_of
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import parts, walk, with_parts
 from baton._src.relay.nodes import Call, Function, Tuple, TupleGetItem
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.values.dtype import DataType
+
+ALWAYS, FOLLOW, NEVER_NARROW = 0, 1, 2
+"""TVM's categories."""
 
 NEVER = frozenset(
     (
@@ -82,22 +87,39 @@ class _Narrowing:
         return self._casts[key]
 
     def _call(self, node: Call) -> Any:
-        definition = node.op.definition
         floats = [a for a in node.args if _is_float(a)]
-        heavy = definition.fusion is Fusion.OUT_EWISE_FUSABLE and _is_heavy(node.op.name)
-        follows = (
-            definition.fusion in (Fusion.ELEMWISE, Fusion.BROADCAST, Fusion.INJECTIVE) and node.op.name not in NEVER
-        )
+        category, sums, result = self._conversion(node)
+        follows = category == FOLLOW and all(a in self._is_narrow or _is_literal(a) for a in floats)
         becomes_narrow = bool(floats) and (
-            heavy or (follows and all(a in self._is_narrow or _is_literal(a) for a in floats))
+            category == ALWAYS or (follows and any(a in self._is_narrow for a in floats))
         )
-        becomes_narrow = becomes_narrow and (heavy or any(a in self._is_narrow for a in floats))
         target = self._narrow if becomes_narrow else DataType("float32")
         args = tuple(self._as(a, target) for a in node.args)
         made = node if all(x is y for x, y in zip(args, node.args)) else node.with_fields(args=args)
+        if becomes_narrow and sums != target and "out_dtype" in getattr(made.attrs, "names", ()):
+            made = made.with_fields(attrs=replace(made.attrs, out_dtype=sums))
+        made = self._build.call(made) if made is not node else made
         if becomes_narrow and _is_float(node):
-            self._is_narrow.add(node)
-        return self._build.call(made) if made is not node else made
+            if dtype_of(made) != result:
+                made = self._build.op("cast", made, dtype=result)
+            if result == self._narrow:
+                self._is_narrow.add(node)
+        return made
+
+    def _conversion(self, node: Call) -> tuple[int, DataType, DataType]:
+        """The category of an operator, the dtype it sums in, and that of its result, if it becomes narrow."""
+        user = node.op.get_attr("FTVMMixedPrecisionConversionType")
+        if user is not None:
+            category, sums, result = user(node, str(self._narrow))
+            if category not in (ALWAYS, FOLLOW, NEVER_NARROW):
+                help = "it is 0 (always), 1 (follow) or 2 (never)"
+                raise fail("api", f"{node.op.name}: mixed precision category {category!r}", help=help)
+            return category, DataType(sums or self._narrow), DataType(result or self._narrow)
+        definition = node.op.definition
+        if definition.fusion is Fusion.OUT_EWISE_FUSABLE and _is_heavy(node.op.name):
+            return ALWAYS, self._narrow, self._narrow
+        light = definition.fusion in (Fusion.ELEMWISE, Fusion.BROADCAST, Fusion.INJECTIVE)
+        return (FOLLOW if light and node.op.name not in NEVER else NEVER_NARROW), self._narrow, self._narrow
 
     def _other(self, node: Any) -> Any:
         """Tuples and projections pass dtypes on; everything else gets what it had."""

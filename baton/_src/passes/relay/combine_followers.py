@@ -1,0 +1,122 @@
+"""What follows siblings in the same way joins with them: biases, scales, activations, ...
+
+    relu(conv2d(%x, %w1) + %b1), relu(conv2d(%x, %w2) + %b2), ...     one convolution, one addition, one relu, then cut
+
+A level of followers is one call behind each sibling: the same operator with equal attributes, elementwise, the sibling
+at the same position and used by nothing else; its other operands are parameters or constants, either one for all, or
+each as long as its sibling along the axis of the outputs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.expr import Op
+from baton._src.ir.op_def import Fusion
+from baton._src.passes.relay.building import Build, shape_of
+from baton._src.relay.expressions import parts, walk
+from baton._src.relay.nodes import Call, Constant
+
+
+@dataclass(frozen=True)
+class Level:
+    """One call behind each sibling; `position` is where the sibling stands among the arguments."""
+
+    calls: tuple[Call, ...]
+    position: int
+
+
+class Followers:
+    """The users of every node of a function."""
+
+    def __init__(self, function: Any) -> None:
+        self._params = set(function.params)
+        self._users: dict[Any, list[Any]] = {}
+        for node in walk(function):
+            for part in parts(node):
+                self._users.setdefault(part, []).append(node)
+
+    def levels(self, members: list[Call], axis: int) -> list[Level]:
+        """The levels behind siblings whose results differ in extent along `axis` only."""
+        found: list[Level] = []
+        current = members
+        while True:
+            level = self._level(current, axis)
+            if level is None:
+                return found
+            found.append(level)
+            current = list(level.calls)
+
+    def _level(self, current: list[Call], axis: int) -> Level | None:
+        calls = []
+        for node in current:
+            users = self._users.get(node, [])
+            if len(users) != 1 or not isinstance(users[0], Call) or not isinstance(users[0].op, Op):
+                return None
+            calls.append(users[0])
+        first = calls[0]
+        position = next((i for i, a in enumerate(first.args) if a is current[0]), -1)
+        if len(set(calls)) != len(calls) or position < 0:
+            return None
+        if first.op.definition.fusion not in (Fusion.ELEMWISE, Fusion.BROADCAST) or first.op.definition.stateful:
+            return None
+        for call, node in zip(calls, current):
+            same = call.op is first.op and call.attrs == first.attrs and len(call.args) == len(first.args)
+            if not same or call.args[position] is not node or shape_of(call) != shape_of(node):
+                return None
+        level = Level(tuple(calls), position)
+        others = [i for i in range(len(first.args)) if i != position]
+        return level if all(self._joins(level, i, axis) for i in others) else None
+
+    def _joins(self, level: Level, index: int, axis: int) -> bool:
+        operands = [c.args[index] for c in level.calls]
+        if any(o not in self._params and not isinstance(o, Constant) for o in operands):
+            return False
+        return is_shared(operands) or joining_axis(level, index, axis) is not None
+
+
+def is_shared(operands: list[Any]) -> bool:
+    """Whether all are one node, or equal scalars."""
+    if len(set(operands)) == 1:
+        shape = shape_of(operands[0])
+        return shape is not None and all(d == 1 for d in shape)
+    arrays = [o.data.data for o in operands if isinstance(o, Constant)]
+    return len(arrays) == len(operands) and all(a.size == 1 and np.array_equal(a, arrays[0]) for a in arrays)
+
+
+def joining_axis(level: Level, index: int, axis: int) -> int | None:
+    """The axis along which the operands of this index are as long as the siblings' outputs; None if they are not."""
+    found: set[int] = set()
+    for call in level.calls:
+        shape, whole = shape_of(call.args[index]), shape_of(call)
+        if shape is None or whole is None:
+            return None
+        if call.op.definition.name == "nn.bias_add":
+            if call.attrs.axis % len(whole) != axis:
+                return None
+            found.add(0)
+            continue
+        at = axis - (len(whole) - len(shape))
+        if at < 0 or shape[at] != whole[axis]:
+            return None
+        found.add(at)
+    return found.pop() if len(found) == 1 else None
+
+
+def joined(build: Build, value: Any, level: Level, axis: int) -> Call:
+    """The level's operator on all siblings at once."""
+    args = []
+    for index in range(len(level.calls[0].args)):
+        operands = [c.args[index] for c in level.calls]
+        if index == level.position:
+            args.append(value)
+        elif is_shared(operands):
+            args.append(operands[0])
+        else:
+            at = joining_axis(level, index, axis)
+            assert at is not None
+            args.append(build.op("concatenate", tuple(operands), axis=at))
+    return build.call(Call(level.calls[0].op, args, level.calls[0].attrs))

@@ -1,0 +1,95 @@
+"""FakeQuantizationToInteger and relay.qnn's passes: integers instead of floats, off by at most one; exact forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baton._src.ir.structural import structural_equal
+from baton._src.passes.relay.fake_quantization import FakeQuantizationToInteger
+from baton._src.passes.relay.qnn_canonicalize import CanonicalizeOps, qnn_legalize
+from baton._src.relay.interpreter import Interpreter
+from tests.passes.relay.test_before_after import main, names
+
+X = "%x: Tensor[(1, 4, 6, 6), uint8], %y: Tensor[(1, 4, 6, 6), uint8], %w: Tensor[(8, 4, 3, 3), int8],"
+X += " %b: Tensor[(8), int32]"
+REAL_X = "qnn.dequantize(%x, 0.02f, 120)"
+REAL_Y = "qnn.dequantize(%y, 0.03f, 110)"
+REAL_W = "qnn.dequantize(%w, 0.01f, 0)"
+CONV = f"nn.conv2d({REAL_X}, {REAL_W}, kernel_size=[3, 3], channels=8)"
+ROWS = "%x: Tensor[(3, 8), uint8], %w: Tensor[(5, 8), int8]"
+
+
+def quantized(body: str, scale: str = "0.05f", zero: str = "3") -> str:
+    return f'qnn.quantize({body}, {scale}, {zero}, out_dtype="uint8")'
+
+
+def values(module: Any, seed: int = 0) -> Any:
+    rng = np.random.default_rng(seed)
+    ranges = {"uint8": (0, 256), "int8": (-100, 100), "int32": (-500, 500)}
+    args = []
+    for param in module["main"].params:
+        type_ = param.checked_type
+        low, high = ranges[str(type_.dtype)]
+        args.append(rng.integers(low, high, type_.concrete_shape).astype(str(type_.dtype)))
+    return np.asarray(Interpreter(module).evaluate(module["main"])(*args).data).astype("int64")
+
+
+CASES = [
+    (X, f"{REAL_X} + {REAL_Y}", ["qnn.add"]),
+    (X, f"{REAL_X} * {REAL_Y}", ["qnn.mul"]),
+    (X, f"{REAL_X} - 0.5f", ["qnn.quantize", "qnn.subtract"]),
+    (X, f"nn.relu({REAL_X})", ["cast", "maximum", "qnn.requantize"]),
+    (X, f"nn.max_pool2d({REAL_X}, pool_size=[2, 2])", ["nn.max_pool2d", "qnn.requantize"]),
+    (X, f"nn.avg_pool2d({REAL_X}, pool_size=[2, 2])", ["cast", "nn.avg_pool2d", "cast", "qnn.requantize"]),
+    (X, f"reshape(transpose({REAL_X}, axes=[0, 2, 3, 1]), newshape=[36, 4])", ["transpose", "reshape"]),
+    (X, f"clip({REAL_X}, a_min=-0.5f, a_max=1f)", None),
+    (X, f"concatenate(({REAL_X}, {REAL_Y}), axis=1)", ["qnn.requantize", "qnn.requantize", "concatenate"]),
+    (X, CONV, None),
+    (X, f"nn.relu(nn.bias_add({CONV}, qnn.dequantize(%b, 0.0002f, 0)))", None),
+    (ROWS, "nn.dense(qnn.dequantize(%x, 0.02f, 120), qnn.dequantize(%w, 0.01f, 0))", None),
+]  # fmt: skip
+
+
+@pytest.mark.rule("RELAY-PASS-31")
+@pytest.mark.parametrize(("params", "body", "operators"), CASES)
+def test_on_integers(params: str, body: str, operators: list[str] | None) -> None:
+    before = main(params, quantized(body))
+    after = FakeQuantizationToInteger()(before)
+    assert not any(n in ("qnn.dequantize", "nn.conv2d", "nn.dense") for n in names(after)) or "bias" in body
+    if operators is not None:
+        assert sorted(set(names(after)) - {"qnn.requantize"}) == sorted(set(operators) - {"qnn.requantize"})
+    assert np.abs(values(before) - values(after)).max() <= 1
+
+
+def test_scales_for_each_channel() -> None:
+    weight = "qnn.dequantize(%w, Constant(2, (8,), float32), 0, axis=0)"
+    body = quantized(f"nn.conv2d({REAL_X}, {weight}, kernel_size=[3, 3], channels=8)", "9f")
+    before = main(X, body)
+    after = FakeQuantizationToInteger()(before)
+    assert "qnn.conv2d" in names(after)
+    assert np.abs(values(before) - values(after)).max() <= 1
+
+
+@pytest.mark.parametrize("body", [f"exp({REAL_X})", f"{REAL_X} + exp({REAL_Y})", 'cast(%x, dtype="float32")'])
+def test_what_has_no_rule_stays(body: str) -> None:
+    before = main(X, quantized(body))
+    assert structural_equal(FakeQuantizationToInteger()(before), before)
+
+
+@pytest.mark.rule("RELAY-PASS-31")
+@pytest.mark.parametrize(("params", "body"), [c[:2] for c in CASES])
+def test_canonical_forms_are_exact(params: str, body: str) -> None:
+    before = FakeQuantizationToInteger()(main(params, quantized(body)))
+    after = CanonicalizeOps()(qnn_legalize()(before))
+    assert not any(n.startswith("qnn.") for n in names(after))
+    np.testing.assert_array_equal(values(before), values(after))
+
+
+@pytest.mark.parametrize("rounding", ["UPWARD", "TONEAREST"])
+def test_rounding(rounding: str) -> None:
+    body = f'qnn.requantize(%x, 0.5f, 100, 1f, 7, rounding="{rounding}", out_dtype="uint8")'
+    before = main("%x: Tensor[(64), uint8]", body)
+    np.testing.assert_array_equal(values(before), values(CanonicalizeOps()(before)))
