@@ -65,6 +65,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.relax.remove_redundant_reshape", "RemoveRedundantReshape"),
         **names("passes.relax.fast_math", "FastMathTransform"),
         **names("passes.relax.lazy_interfaces", "LazyGetInput LazySetOutput"),
+        **names("passes.relax.lazy_transform_params", "LazyTransformParams"),
         **names("passes.relax.fuse_transpose_matmul", "FuseTransposeMatmul"),
         **names("passes.relax.attach_layout_free_buffers", "AttachAttrLayoutFreeBuffers"),
         **names("passes.relax.allocate_workspace", "AllocateWorkspace"),

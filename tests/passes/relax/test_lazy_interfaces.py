@@ -11,7 +11,10 @@ import baton
 from baton import relax
 from baton._src.ir.module import IRModule
 from baton._src.passes.relax.lazy_interfaces import LazyGetInput, LazySetOutput
+from baton._src.passes.relax.lazy_transform_params import LazyTransformParams
+from baton._src.passes.relax.lift_transform_params import LiftTransformParams
 from baton._src.relax.check.well_formed import well_formed
+from baton._src.relax.nodes import StringImm
 from tests.passes.relax.test_block_borders import bindings
 from tests.relax.build import module
 
@@ -104,3 +107,40 @@ def test_one_result_and_one_given_twice() -> None:
         assert well_formed(after) == []
         run(after, np.zeros(2, "float32"), lambda number, value: given.append((int(number), value.numpy().sum())))
     assert given == [(0, 2.0), (0, 2.0), (2, 2.0), (1, 1.0)]
+
+
+def test_weights_are_prepared_one_by_one() -> None:
+    """What LiftTransformParams made: each weight is loaded before its first use, each result stored behind it."""
+    lifted = LiftTransformParams()(
+        module("""
+@R.function
+def main(x: R.Tensor((2, 4), "float32"), w: R.Tensor((3, 4), "float32"), u: R.Tensor((3, 3), "float32")):
+    R.func_attr({"num_input": 1})
+    with R.dataflow():
+        a = R.permute_dims(w)
+        y = R.matmul(x, a)
+        b = R.permute_dims(u)
+        z = R.matmul(y, b)
+        R.output(z)
+    return z
+""")
+    )
+    after = LazyTransformParams(extra_get_item_params=[StringImm("here")])(lifted)
+    assert well_formed(after) == []
+    log: list[Any] = []
+    weights = [np.ones((3, 4), "float32"), np.full((3, 3), 2, "float32")]
+
+    def get(place: Any, number: Any) -> Any:
+        log.append((str(place), int(number)))
+        return baton.nd.array(weights[int(number)])
+
+    def put(number: Any, value: Any) -> None:
+        log.append((int(number), value.shape))
+
+    baton.register_func("get_item", get, override=True)
+    baton.register_func("set_item", put, override=True)
+    relax.VirtualMachine(relax.build(after, "llvm"), baton.cpu())["main_transform_params"]()
+    assert log == [("here", 0), (0, (4, 3)), ("here", 1), (1, (3, 3))]
+    kept = LazyTransformParams(fset_item=None, extra_get_item_params=[StringImm("here")])(lifted)
+    out = relax.VirtualMachine(relax.build(kept, "llvm"), baton.cpu())["main_transform_params"]()
+    assert [v.shape for v in out] == [(4, 3), (3, 3)]

@@ -14,10 +14,11 @@ branch or a local function are asked for before it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from baton._src.analysis.bindings import used_vars
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.passes.relax.dataflow_blocks import ToNonDataflow
@@ -47,7 +48,6 @@ from baton._src.transform.passes import FunctionPass
 # Packed functions, for that is what a host passes: a type with parameters asks for a closure (rule MATCH-6).
 _GET = FuncStructInfo(None, ObjectStructInfo(), True, empty_derive)
 _SET = FuncStructInfo(None, ObjectStructInfo(), False, empty_derive)
-_UNIT = TupleStructInfo(())
 
 
 @dataclass(frozen=True)
@@ -61,16 +61,23 @@ class LazyGetInput(FunctionPass):
         if "global_symbol" not in function.attrs or count >= len(function.params):
             return function
         getter = Var("fget_param", _GET)
-        body = _Fetching(getter, function, count).body()
+
+        def request(number: int, name: str) -> Call:
+            return Call(getter, [PrimValue(number), StringImm(name)], None, (ObjectStructInfo(),))
+
+        body = Fetching(request, function, count).body()
         found = Function((*function.params[:count], getter), body, None, function.is_pure, function.attrs)
-        return _normal(module, found)
+        return normal(module, found)
 
 
-class _Fetching:
-    """Asks for parameters before the first of the body's own bindings that needs them."""
+class Fetching:
+    """Asks for parameters before the first of the body's own bindings that needs them.
 
-    def __init__(self, getter: Var, function: Function, count: int) -> None:
-        self.getter, self.function = getter, function
+    `request(number, name)` is the call that asks, of the parameter with this number and name.
+    """
+
+    def __init__(self, request: Callable[[int, str], Call], function: Function, count: int) -> None:
+        self.request, self.function = request, function
         self.waiting = {p: n for n, p in enumerate(function.params[count:])}
         given = {v for p in function.params[:count] for v in tir_vars_in_struct_info(p.struct_info)}
         self.definers: dict[TirVar, Var] = {}
@@ -98,7 +105,7 @@ class _Fetching:
         made: list[Binding] = []
         for param in sorted(self._needed(node), key=self.waiting.__getitem__):
             number, info = self.waiting.pop(param), param.struct_info
-            call = Call(self.getter, [PrimValue(number), StringImm(param.name_hint)], None, (ObjectStructInfo(),))
+            call = self.request(number, param.name_hint)
             if isinstance(info, ObjectStructInfo):
                 made.append(VarBinding(param, call))
                 continue
@@ -134,29 +141,32 @@ class LazySetOutput(FunctionPass):
         place = len(flat.params) if count is None else int(count)
         params = (*flat.params[:place], setter, *flat.params[place:])
         attrs = dict(flat.attrs) if count is None else {**flat.attrs, "num_input": place + 1}
-        return _normal(module, Function(params, _giving(setter, flat.params, flat.body), None, False, attrs))
+
+        def give(number: int, value: Any) -> Call:
+            return Call(setter, [PrimValue(number), value], None, (TupleStructInfo(()),))
+
+        return normal(module, Function(params, giving(give, flat.params, flat.body), None, False, attrs))
 
 
-def _giving(setter: Var, params: Sequence[Var], body: Any) -> SeqExpr:
-    """The body with a call of `setter` behind the binding of each result; what is bound nowhere comes last."""
+def giving(deliver: Callable[[int, Any], Call], params: Sequence[Var], body: Any) -> SeqExpr:
+    """The body with `deliver(number, value)` behind the binding of each result; what is bound nowhere comes last."""
     bindings = [b for block in body.blocks for b in block.bindings]
     values = {b.var: b.value for b in bindings if isinstance(b, VarBinding)}
     result = values.get(body.body, body.body)
     parts = list(result.fields) if isinstance(result, Tuple) else [body.body]
+    used = {v for b in bindings for v in used_vars(b)}
     due: dict[Any, list[int]] = {}
     for number, part in enumerate(parts):
         due.setdefault(part if isinstance(part, Var) else None, []).append(number)
     made: list[Binding] = []
 
     def give(key: Any) -> None:
-        made.extend(
-            VarBinding(Var("_"), Call(setter, [PrimValue(n), parts[n]], None, (_UNIT,))) for n in due.pop(key, ())
-        )
+        made.extend(VarBinding(Var("_"), deliver(n, parts[n])) for n in due.pop(key, ()))
 
     for param in params:
         give(param)
     for binding in bindings:
-        if isinstance(result, Tuple) and binding.var is body.body:
+        if isinstance(result, Tuple) and binding.var is body.body and body.body not in used:
             continue  # the tuple itself is not needed any more
         made.append(binding)
         give(binding.var)
@@ -165,6 +175,6 @@ def _giving(setter: Var, params: Sequence[Var], body: Any) -> SeqExpr:
     return SeqExpr([BindingBlock(made)], Tuple([]), body.span)
 
 
-def _normal(module: IRModule, function: Function) -> Function:
+def normal(module: IRModule, function: Function) -> Function:
     found: Function = BlockBuilder(module).normalize(function)
     return found
