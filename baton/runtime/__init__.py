@@ -18,6 +18,6 @@ __getattr__, __dir__, __all__ = attach(
         **names("driver.tvm_names.devices", "cpu device"),
         **names("driver.tvm_names.arrays", "load_param_dict save_param_dict"),
         **names("driver.artifacts", "load_module"),
-        **submodules("baton.runtime", "container ndarray relax_vm vm"),
+        **submodules("baton.runtime", "executor container ndarray relax_vm vm"),
     },
 )

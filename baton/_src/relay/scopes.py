@@ -13,6 +13,7 @@ from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.types import Constructor
 from baton._src.relay.expressions import parts, walk
 from baton._src.relay.nodes import Function, If, Let, Match, Var
+from baton._src.support.diagnostics import fail
 
 
 class Scope:
@@ -40,9 +41,17 @@ class Scope:
 
 
 class Scopes:
-    """The scopes of everything below `root`."""
+    """The scopes of everything below `root`, which has no users itself.
+
+    Error `relay-scope`: a graph of several roots (a list of them), whose outermost scope would not be one.
+    """
 
     def __init__(self, root: Any) -> None:
+        if isinstance(root, (list, tuple)):
+            if len(root) != 1:
+                help = "wrap them in a tuple expression"
+                raise fail("relay-scope", f"a graph with {len(root)} roots has no outermost scope", help=help)
+            root = root[0]
         self.outermost = Scope(None)
         self.of: dict[Any, Scope] = {root: self.outermost}
         """The scope of each expression and of each bound variable."""

@@ -1,4 +1,4 @@
-"""Parameters by name as bytes: what `save_param_dict` writes and `load_param_dict` reads (safetensors)."""
+"""Parameters by name as bytes: what `save_param_dict` writes (safetensors) and `load_param_dict` reads."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from baton._src.runtime.safetensors_file import read_tensors, write_tensors
 from baton._src.support.diagnostics import fail
 from baton._src.values.convert import from_host
 from baton._src.values.tensor import NDArray
+from baton._src.values.tvm_format import is_param_list, read_params
 
 
 def save_param_dict(params: Mapping[str, Any]) -> bytes:
@@ -29,5 +30,10 @@ def _array(name: str, value: Any) -> Any:
 
 
 def load_param_dict(content: bytes | bytearray | memoryview) -> dict[str, NDArray]:
-    """The inverse of `save_param_dict`; `DiagnosticError` (`executable-corrupt`) on anything else."""
+    """The inverse of `save_param_dict`; reads the `.params` files of TVM, too.
+
+    `DiagnosticError` (`executable-corrupt`, `tvm-format`) on anything else.
+    """
+    if is_param_list(content):
+        return read_params(content)
     return {name: NDArray(np.array(array)) for name, array in read_tensors(memoryview(bytes(content))).items()}

@@ -6,6 +6,7 @@ _TUNING = "baton's schedules need no tuning: build for a target, and a rule for 
 _GPU = "baton compiles for CPUs"
 _IMPORTER = "baton imports ONNX models: export the model to ONNX and use from_onnx"
 _BYOC = "baton generates all code itself; it hands no part of a program to other libraries"
+_ONE_PROCESS = "baton runs programs in one process, on one CPU; there are no meshes of devices"
 _TOOLCHAIN = "baton's libraries need no compiler or linker: export_library writes one file that load_module reads"
 
 REASONS: dict[str, str] = {
@@ -70,15 +71,32 @@ REASONS: dict[str, str] = {
     "relay.transform.PartitionGraph": _BYOC,
     "relay.transform.AnnotateTarget": _BYOC,
     "relay.transform.MergeCompilerRegions": _BYOC,
+    "relax.backend": "its passes choose libraries and devices; baton has one way of running an operator, its own",
     "relax.backend.contrib": _BYOC,
     "relax.backend.cuda": _BYOC,
-    "relax.transform.RunCodegen": _BYOC,
+    "relax.transform.SplitCallTIRByPattern": _BYOC,
+    "relax.transform.AttachExternModules": "packed functions are registered with register_func; no code is linked in",
+    "relax.transform.FewShotTuning": _TUNING,
+    "relax.transform.SplitLayoutRewritePreproc": "weights are packed when compiling, by the schedules themselves",
+    "relax.transform.RewriteCUDAGraph": _GPU,
+    "relax.transform.IPCAllReduceRewrite": _GPU,
+    "relax.transform.LowerGPUIPCAllocStorage": _GPU,
+    "relax.backend.DispatchSampling": "sampling has kernels of its own on CPUs",
+    "relax.backend.DispatchSortScan": "sorting and scanning have kernels of their own on CPUs",
+    "relax.analysis.suggest_layout_transforms": _TUNING,
+    "relax.pipeline.static_shape_tuning_pipeline": _TUNING,
+    "relax.training": "gradients are there (relax.transform.Gradient); optimizers and trainers are not",
+    "relax.distributed": _ONE_PROCESS,
+    "relax.op.ccl": _ONE_PROCESS,
+    "relax.op.distributed": _ONE_PROCESS,
+    "script.relax.ccl": _ONE_PROCESS,
+    "script.relax.dist": _ONE_PROCESS,
+    "relax.op.nn.attention_var_len": "batches of sequences of different lengths are for GPUs; pad, or call attention",
     "relax.transform.MetaScheduleApplyDatabase": _TUNING,
     "relax.transform.MetaScheduleTuneIRMod": _TUNING,
     "relax.transform.MetaScheduleTuneTIR": _TUNING,
     "relax.frontend.torch": _IMPORTER,
     "relax.frontend.stablehlo": _IMPORTER,
-    "relax.testing.relay_translator": "Relay is compiled by relay.build; both languages share one compiler",
     "tir.TensorIntrin": "baton has no tensor intrinsics to register; products of matrices have schedules of their own",
     "tir.transform": "tvm.build lowers kernels in one step; a script's own passes are tir.transform.prim_func_pass",
     "tir.ir_builder": "write the kernel as te.compute or as a T.prim_func",

@@ -13,6 +13,7 @@ from safetensors.numpy import save as save_safetensors
 from baton._src.support.diagnostics import fail
 from baton._src.values.device import CPU, Device
 from baton._src.values.tensor import NDArray, array
+from baton._src.values.tvm_format import is_param_list, read_params
 
 
 def from_dlpack(source: Any) -> NDArray:
@@ -35,7 +36,9 @@ def save_param_dict(params: Mapping[str, Any]) -> bytes:
 
 
 def load_param_dict(content: bytes | bytearray) -> dict[str, NDArray]:
-    """What `save_param_dict` wrote; `DiagnosticError` (`params-corrupt`) for anything else."""
+    """What `save_param_dict` wrote, or TVM's; `DiagnosticError` (`params-corrupt`, `tvm-format`) for anything else."""
+    if is_param_list(content):
+        return read_params(content)
     try:
         return {name: NDArray(found) for name, found in load_safetensors(bytes(content)).items()}
     except (SafetensorError, ValueError) as error:

@@ -116,7 +116,12 @@ class ExpressionRules:
         if node.definition is None:
             self.solver.report("relay-operator", f"the operator {node.name} has no definition, so no type", node.span)
             return self.solver.unifier.poisoned()
-        return operator_type(node)
+        try:
+            return operator_type(node)
+        except TypeError as missing:
+            message = f"{node.name} cannot be used as a value: {missing}"
+            self.solver.report("relay-operator", message, node.span, "write fn(%x) { ... } around a call of it")
+            return self.solver.unifier.poisoned()
 
     def constructor(self, node: Constructor) -> Any:
         data = self.definitions.get(node.belong_to)

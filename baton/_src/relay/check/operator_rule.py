@@ -19,7 +19,7 @@ from baton._src.relay.check.prover import DimRules
 from baton._src.relay.check.relations import FunctionRelation
 from baton._src.relay.check.unify import Unifier
 from baton._src.relay.info import from_info, to_info
-from baton._src.support.diagnostics import DiagnosticError, fail
+from baton._src.support.diagnostics import DiagnosticError, InternalError, fail
 from baton._src.support.spans import Span
 from baton._src.values.dtype import FLOAT32, INT32, DataType
 
@@ -63,9 +63,11 @@ class OperatorRule:
         definition = op.definition
         if definition is None:
             raise fail("op-argument", f"{op.name} has no definition, so its type is unknown", span=span)
-        call = OpCall(definition, infos, attrs or _defaults(op), self._prover, tuple(constants), span)
-        found = definition.infer(call)
-        return self._type_of(found)
+        try:
+            call = OpCall(definition, infos, attrs or _defaults(op), self._prover, tuple(constants), span)
+            return self._type_of(definition.infer(call))
+        except _CONTENTS as error:
+            raise unfit(op, attrs, error, span) from error
 
     def _type_of(self, info: Info) -> Type:
         """The type of an info; equal static tensors are one object, which makes comparing them cheap."""
@@ -99,8 +101,12 @@ class OperatorRule:
         if rule is None or not known or _is_unknown(known[0]) or _open_dtype(known[0]):
             return known
         infos = tuple(TensorInfo() if _is_unknown(t) else to_info(t) for t in known)
-        call = OpCall(op.definition, infos, attrs or _defaults(op), self._prover, tuple(constants), span)
-        for arg, wanted in zip(args, rule(call)):
+        try:
+            call = OpCall(op.definition, infos, attrs or _defaults(op), self._prover, tuple(constants), span)
+            found = rule(call)
+        except _CONTENTS as error:
+            raise unfit(op, attrs, error, span) from error
+        for arg, wanted in zip(args, found):
             if wanted is not None and wanted.shape is not None and not wanted.dtype.is_void:
                 if isinstance(self._unifier.find(arg), IncompleteType):
                     self._unifier.unify(arg, self._type_of(wanted))
@@ -146,6 +152,17 @@ class OperatorRule:
         if first.dtype == INT32 and second.dtype == FLOAT32:
             return first.with_fields(dtype=self._unifier.find(hole))
         return first if first.dtype == second.dtype else None
+
+
+_CONTENTS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, MemoryError, InternalError)
+"""What Python says where an attribute holds something of the wrong kind: a text for an axis, a list for a number."""
+
+
+def unfit(op: Op, attrs: Any, error: Exception, span: Span | None) -> DiagnosticError:
+    """The error of a call whose attributes its type rule cannot work with."""
+    shown = ", ".join(f"{name}={content!r}" for name, content in attrs.items()) if attrs else "none"
+    message = f"{op.name}: no type follows from these attributes: {error}"
+    return fail("op-attribute", message, span=span, help=f"the attributes are: {shown}")
 
 
 def _defaults(op: Op) -> Any:

@@ -5,9 +5,6 @@ value := number | True | False | "text" | None | nullptr | [v, ...] | (v, ...) |
 
 from __future__ import annotations
 
-import base64
-import json
-import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +16,7 @@ from baton._src.ir.expr import Op
 from baton._src.relay.nodes import Constant
 from baton._src.relay.text.cursor import Cursor
 from baton._src.relay.text.lexer import Kind, Token
+from baton._src.relay.text.metadata_reader import read_metadata
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.support.spans import Span
 from baton._src.tir.expr import AnyDim
@@ -27,6 +25,7 @@ from baton._src.values.tensor import NDArray
 
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(?:(f|i|u|bf)(\d*))?$")
 _NAMED_FLOATS = re.compile(r"(inf|nan)f(\d*)$")
+MAX_DEPTH = 100
 MAX_LITERAL = 256 * 1024 * 1024
 """Elements a `Constant(v, shape, dtype)` may have."""
 
@@ -51,6 +50,7 @@ class AttributeReader:
     def __init__(self, cursor: Cursor) -> None:
         self._cursor = cursor
         self._metadata: dict[str, list[Any]] | None = None
+        self._depth = 0
 
     # ---- numbers
 
@@ -129,6 +129,9 @@ class AttributeReader:
 
     def _sequence(self, closing: str) -> tuple[Any, ...]:
         cursor = self._cursor
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise cursor.fault(f"values nested more than {MAX_DEPTH} deep", cursor.token)
         cursor.next()
         found: list[Any] = []
         while not cursor.at(closing):
@@ -136,6 +139,7 @@ class AttributeReader:
             if not cursor.accept(","):
                 break
         cursor.expect(closing, "after the values")
+        self._depth -= 1
         return tuple(found)
 
     def named(self) -> tuple[str, Any, Span] | None:
@@ -162,10 +166,14 @@ class AttributeReader:
                 help = self._cursor.suggest(name, record.names, listed)
                 self._cursor.error(f"{op.name} has no attribute {name}", place, help)
                 return NO_ATTRS
+            wanted = str(record.__annotations__.get(name, "Any"))
+            if not _fits(values[name], wanted):
+                self._cursor.error(f"{op.name}: {name} must be {wanted}, got {values[name]!r}", place)
+                return NO_ATTRS
         try:
             return record(**values)
-        except TypeError as missing:
-            self._cursor.error(f"{op.name}: {missing}", span)
+        except (TypeError, ValueError, LookupError, AttributeError, OverflowError) as wrong:
+            self._cursor.error(f"{op.name}: these attributes do not fit: {wrong}", span)
         except DiagnosticError as error:
             self._cursor.errors.extend(d.at(span) for d in error.diagnostics)
         return NO_ATTRS
@@ -201,21 +209,24 @@ class AttributeReader:
 
     def _read_section(self, token: Token) -> dict[str, list[Any]]:
         try:
-            content = json.loads(token.text)
-            return {
-                "relay.Constant": [Constant(NDArray(_array(entry))) for entry in content.get("relay.Constant", [])],
-                "attrs": list(content.get("attrs", [])),
-            }
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, DiagnosticError) as error:
+            return read_metadata(token.text)
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError, DiagnosticError) as error:
             self._cursor.error(f"the metadata section cannot be read: {error}", self._cursor.span_of(token))
             return {}
 
 
-def _array(entry: dict[str, Any]) -> Any:
-    """A tensor as the printer writes it: dtype, shape, little-endian bytes in base64."""
-    dtype = DataType(entry["dtype"])
-    shape = tuple(int(d) for d in entry["shape"])
-    raw = base64.b64decode(entry["data"], validate=True)
-    if any(d < 0 for d in shape) or math.prod(shape) * dtype.numpy.itemsize != len(raw):
-        raise ValueError(f"{len(raw)} bytes for shape {shape} of {dtype}")
-    return np.frombuffer(raw, dtype.numpy).reshape(shape).copy()
+_CLASSES: dict[str, tuple[type, ...]] = {
+    "int": (int,),
+    "float": (int, float),
+    "bool": (bool, int),
+    "str": (str,),
+    "None": (type(None),),
+}
+
+
+def _fits(value: Any, annotation: str) -> bool:
+    """Whether an attribute's value is of the class its declaration says; anything is, where that says nothing."""
+    words = [part.strip() for part in annotation.split("|")]
+    if any(word not in _CLASSES for word in words):
+        return True
+    return any(isinstance(value, _CLASSES[word]) for word in words)

@@ -1,0 +1,13 @@
+"""Ways to run a compiled program (`tvm.runtime.executor`)."""
+
+from __future__ import annotations
+
+from baton._src.support.lazy import attach, renamed, submodules
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **renamed("runtime.graph_executor", AotModule="GraphModule"),
+        **submodules("baton.runtime.executor", "aot_executor"),
+    },
+)

@@ -1,0 +1,96 @@
+"""The metadata section as TVM writes it, and TVM's files of parameters: read as they are, refused where malformed."""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baton import relay
+from baton._src.values.tvm_format import LIST_MAGIC, TENSOR_MAGIC
+from tests.relay.programs import error_of
+
+CODES = {"i": 0, "u": 1, "f": 2}
+
+
+def tensor_bytes(array: Any) -> bytes:
+    """A tensor in TVM's layout, written down independently of the reader."""
+    kind = CODES[array.dtype.kind]
+    head = struct.pack("<QQiii", TENSOR_MAGIC, 0, 1, 0, array.ndim)
+    dtype = struct.pack("<BBH", kind, array.dtype.itemsize * 8, 1)
+    sizes = struct.pack(f"<{array.ndim}q", *array.shape) + struct.pack("<q", array.nbytes)
+    return head + dtype + sizes + bytes(array.tobytes())
+
+
+def params_bytes(params: dict[str, Any]) -> bytes:
+    names = b"".join(struct.pack("<Q", len(n)) + n.encode() for n in params)
+    count = struct.pack("<Q", len(params))
+    return struct.pack("<QQ", LIST_MAGIC, 0) + count + names + count + b"".join(map(tensor_bytes, params.values()))
+
+
+def section(*arrays: Any, **changes: Any) -> str:
+    """What SaveJSON writes for constants: a table of nodes, tensors apart."""
+    constants = [{"type_key": "relay.Constant", "attrs": {"data": str(i), "span": "0"}} for i in range(len(arrays))]
+    content = {
+        "root": 1,
+        "nodes": [
+            {"type_key": ""},
+            {"type_key": "Map", "keys": ["relay.Constant", "tir.IntImm"], "data": [2, 3]},
+            {"type_key": "Array", "data": [5 + i for i in range(len(arrays))]},
+            {"type_key": "Array", "data": [4]},
+            {"type_key": "IntImm", "attrs": {"dtype": "int32", "span": "0", "value": "7"}},
+            *constants,
+        ],
+        "b64ndarrays": [base64.b64encode(tensor_bytes(a)).decode() for a in arrays],
+        "attrs": {"tvm_version": "0.14.0"},
+        **changes,
+    }
+    return "#[metadata]\n" + json.dumps(content, indent=2)
+
+
+TEXT = """#[version = "0.0.5"]
+def @main(%x: Tensor[(2), float32]) {
+  add(multiply(%x, meta[relay.Constant][0]), cast(meta[relay.Constant][1], dtype="float32"))
+}
+"""
+
+
+def test_constants_of_tvm() -> None:
+    scale, shift = np.array([2, 3], "float32"), np.array([10, 20], "int64")
+    module = relay.parse(TEXT + section(scale, shift))
+    found = relay.create_executor("debug", module).evaluate()(np.ones(2, "float32"))
+    assert found.numpy().tolist() == [12, 23]
+
+
+def test_malformed_sections() -> None:
+    """Each is a diagnostic that names the section."""
+    one = np.array([2, 3], "float32")
+    for changed in (
+        section(one, one, b64ndarrays=[]),
+        section(one, one, b64ndarrays=["AAAA", "AAAA"]),
+        section(one, one, root=99),
+        section(one, one, nodes=[{}, {}]),
+        section(one, one, nodes=[]),
+        section(one, one)[:-20],
+    ):
+        assert "metadata" in str(error_of(lambda text=TEXT + changed: relay.parse(text)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "uint8", "int32", "int64", "float16"])
+def test_parameters_of_tvm(dtype: str) -> None:
+    params = {"w": np.arange(6).reshape(2, 3).astype(dtype), "b": np.array(5, dtype)}
+    found = relay.load_param_dict(params_bytes(params))
+    assert list(found) == ["w", "b"]
+    for name, array in params.items():
+        np.testing.assert_array_equal(found[name].numpy(), array)
+        assert found[name].numpy().dtype == array.dtype
+
+
+def test_malformed_parameters() -> None:
+    whole = params_bytes({"w": np.ones(3, "float32")})
+    for cut in (9, 20, 30, 60, len(whole) - 1):
+        assert error_of(lambda cut=cut: relay.load_param_dict(whole[:cut])).code == "tvm-format"
