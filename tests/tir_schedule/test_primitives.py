@@ -180,6 +180,28 @@ def test_decompose_reduction() -> None:
         s.decompose_reduction(s.get_block("C"), i)
 
 
+@pytest.mark.parametrize("factor_axis", [0, 1, 2, -1])
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("factor", [4, 16, 3])
+def test_rfactor(factor_axis: int, which: int, factor: int) -> None:
+    """Guards partial results: of the outer and the inner loop, with factors that do not divide or are too large."""
+
+    def change(s: Schedule) -> None:
+        block = s.get_block("C")
+        _i, j, r = s.get_loops(block)
+        s.split(j, [None, 4])
+        parts = s.split(r, [None, factor])
+        partial = s.rfactor(parts[which], factor_axis)
+        s.parallel(s.get_loops(partial)[0])
+        s.reverse_compute_at(s.get_block("D"), s.get_loops(block)[0])
+
+    same(matmul(), change, *MATMUL)
+    s = Schedule(matmul())
+    for wrong in (lambda: s.rfactor(s.get_loops("C")[0], 0), lambda: s.rfactor(s.get_loops("C")[2], 7)):
+        with pytest.raises(DiagnosticError):
+            wrong()
+
+
 def test_unknown_names() -> None:
     """Guards the messages."""
     s = Schedule(chain())

@@ -25,6 +25,7 @@ from baton._src.runtime.kernel_function import KernelFunction
 from baton._src.runtime.native import load
 from baton._src.runtime.timing import BenchmarkResult, measure
 from baton._src.support.diagnostics import DiagnosticError, fail
+from baton._src.te.apply_schedule import scheduled_prim_func
 from baton._src.te.prim_func import create_prim_func
 from baton._src.te.schedule import Schedule
 from baton._src.te.tensor import Tensor
@@ -101,6 +102,8 @@ def _functions(inputs: Any, args: Any, name: str) -> dict[str, PrimFunc]:
     tensors = inputs if _is_tensors(inputs) else args
     if isinstance(inputs, Schedule) and not tensors:
         raise fail("api", "a te schedule is built with its tensors", help="tvm.build(s, [A, B, C])")
+    if isinstance(inputs, Schedule) and _is_tensors(tensors):
+        return {name: scheduled_prim_func(inputs, list(tensors), name)}
     if _is_tensors(tensors):
         return {name: create_prim_func(list(tensors))}
     raise fail(

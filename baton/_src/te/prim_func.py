@@ -45,6 +45,13 @@ def create_prim_func(args: Sequence[Any], name: str = "main", attrs: dict[str, A
     Tensors that are computed but not listed are allocated inside. Attributes: `global_symbol` (`name`) and
     `tir.noalias`, and those given.
     """
+    return prim_func_with_blocks(args, name, attrs)[0]
+
+
+def prim_func_with_blocks(
+    args: Sequence[Any], name: str = "main", attrs: dict[str, Any] | None = None
+) -> tuple[PrimFunc, dict[ComputeOp | ExternOp, list[str]]]:
+    """`create_prim_func`, and the names of the blocks that each operation became."""
     graph = _Graph()
     params: list[Var] = []
     buffer_map: dict[Var, Buffer] = {}
@@ -59,11 +66,20 @@ def create_prim_func(args: Sequence[Any], name: str = "main", attrs: dict[str, A
         else:
             raise fail("te-argument", f"create_prim_func takes tensors and variables, got {arg!r}")
     given = set(buffer_map.values())
-    statements = [s for op in _ordered([a for a in args if isinstance(a, Tensor)]) for s in graph.statements(op)]
+    made = {op: graph.statements(op) for op in _ordered([a for a in args if isinstance(a, Tensor)])}
+    statements = [s for nests in made.values() for s in nests]
     allocated = [b for b in graph.buffers.values() if b not in given]
     root = Block((), (), (), "root", sequence(statements), alloc_buffers=allocated)
     found = {"global_symbol": name, "tir.noalias": True, **(attrs or {})}
-    return PrimFunc(params, BlockRealize((), _TRUE, root), None, buffer_map, found)
+    func = PrimFunc(params, BlockRealize((), _TRUE, root), None, buffer_map, found)
+    return func, {op: [_block_name(nest) for nest in nests] for op, nests in made.items()}
+
+
+def _block_name(nest: Stmt) -> str:
+    while isinstance(nest, For):
+        nest = nest.body
+    assert isinstance(nest, BlockRealize)
+    return nest.block.name_hint
 
 
 def sequence(statements: Sequence[Stmt]) -> Stmt:

@@ -1,13 +1,13 @@
-"""`te.create_schedule`: TVM's schedules of tensor expressions, checked and recorded.
+"""`te.create_schedule`: TVM's schedules of tensor expressions, as they are written down.
 
     s = te.create_schedule(C.op)
     outer, inner = s[C].split(C.op.axis[0], factor=64)
     s[C].parallel(outer)
     tvm.build(s, [A, B, C], "llvm")
 
-A schedule never changes what is computed, only how; here every primitive is checked against the axes of its stage and
-kept in `Stage.history`, and the kernel gets the schedule that baton has for the target (`tir.Schedule` is applied as
-written). What a CPU cannot do (binding to GPU threads, tensor intrinsics) is refused with the reason.
+A schedule never changes what is computed, only how. Here every primitive is checked against the axes of its stage and
+kept in `Stage.history`; `tvm.lower` and `tvm.build` apply them (`apply_schedule`). A schedule that asks for nothing
+leaves the kernel to the rules baton has for the target. What a CPU cannot do (binding to GPU threads) is refused.
 """
 
 from __future__ import annotations
@@ -34,11 +34,21 @@ class Stage:
     op: Operation
     leaf_iter_vars: list[IterVar] = field(default_factory=list)
     history: list[tuple[Any, ...]] = field(default_factory=list)
-    """(primitive, arguments...) in order."""
+    """(primitive, arguments..., axes made) in order."""
+    attached: tuple[Any, ...] | None = None
+    """Where it is computed: None by itself, ("inline",), or ("at", stage, axis)."""
+    copies: Stage | None = None
+    """For a stage that `cache_read`, `cache_write` or `rfactor` made: the stage it was made of."""
+    block_order: list[IterVar] = field(default_factory=list)
+    """The axes in the order of the block's, where that is not `root_axes`."""
+    renamed: list[tuple[IterVar, IterVar]] = field(default_factory=list)
+    """Of partial results: (axis of the reduction they are of, axis here)."""
 
     def __post_init__(self) -> None:
+        self.origin = self.op
         if isinstance(self.op, ComputeOp):
             self.leaf_iter_vars = [*self.op.axis, *self.op.reduce_axis]
+        self.root_axes = list(self.leaf_iter_vars)
 
     def split(self, parent: IterVar, factor: Any = None, nparts: Any = None) -> tuple[IterVar, IterVar]:
         """An axis as two, the inner of extent `factor` or the outer of extent `nparts`."""
@@ -51,7 +61,7 @@ class Stage:
         names = (f"{parent.var.name}.outer", f"{parent.var.name}.inner")
         outer, inner = (_axis(n, e, parent) for n, e in zip(names, extents, strict=True))
         self.leaf_iter_vars[place : place + 1] = [outer, inner]
-        self.history.append(("split", parent, factor, nparts))
+        self.history.append(("split", parent, factor, nparts, outer, inner))
         return outer, inner
 
     def fuse(self, *args: IterVar) -> IterVar:
@@ -59,12 +69,14 @@ class Stage:
         places = [self._place(a) for a in args]
         if not args or places != list(range(places[0], places[0] + len(places))):
             raise _refuse("fuse takes neighbouring axes, outermost first")
+        if len({a.iter_type for a in args}) > 1:
+            raise _refuse("fuse takes axes of one kind: all reduced over, or none")
         extent: Any = 1
         for axis in args:
             extent = operators.multiply(axis.extent, extent)
         fused = _axis(".".join(a.var.name for a in args) + ".fused", extent, args[0])
         self.leaf_iter_vars[places[0] : places[-1] + 1] = [fused]
-        self.history.append(("fuse", *args))
+        self.history.append(("fuse", args, fused))
         return fused
 
     def reorder(self, *args: IterVar) -> None:
@@ -107,6 +119,8 @@ class Stage:
 
     def storage_align(self, axis: IterVar, factor: int, offset: int) -> None:
         """How rows of the stage's result are aligned."""
+        if not any(axis is own for own in self.root_axes):
+            raise _refuse(f"{axis.var.name} is no axis of the result of {self.op.name}")
         self.history.append(("storage_align", axis, factor, offset))
 
     def set_scope(self, scope: str) -> None:
@@ -120,15 +134,18 @@ class Stage:
         """Compute the stage where it is read; not for reductions."""
         if isinstance(self.op, ComputeOp) and self.op.reduce_axis:
             raise _refuse(f"{self.op.name} is a reduction and cannot be computed inline")
+        self.attached = ("inline",)
         self.history.append(("compute_inline",))
 
     def compute_root(self) -> None:
         """Compute the stage by itself, before its readers."""
+        self.attached = None
         self.history.append(("compute_root",))
 
     def compute_at(self, parent: Stage, scope: IterVar) -> None:
         """Compute what an iteration of `scope` needs, inside it."""
         parent._place(scope)
+        self.attached = ("at", parent, scope)
         self.history.append(("compute_at", parent, scope))
 
     def bind(self, ivar: IterVar, thread_ivar: Any) -> None:
@@ -158,6 +175,8 @@ class Schedule:
 
     outputs: list[Operation]
     stages: list[Stage] = field(default_factory=list)
+    structure: list[tuple[Any, ...]] = field(default_factory=list)
+    """Stages that were added, in order: (primitive, of which stage or tensor, the new stage, arguments...)."""
 
     def __post_init__(self) -> None:
         self.stages = [Stage(op) for op in _operations(self.outputs)]
@@ -165,46 +184,87 @@ class Schedule:
     def __getitem__(self, key: Any) -> Stage:
         op = key.op if isinstance(key, Tensor) else key
         for stage in self.stages:
-            if stage.op is op:
+            if op is stage.op or op is stage.origin:
                 return stage
         raise _refuse(f"{getattr(op, 'name', op)!r} is no stage of this schedule")
+
+    stage_of = __getitem__
 
     def __iter__(self) -> Iterator[Stage]:
         return iter(self.stages)
 
     def cache_read(self, tensor: Tensor, scope: str, readers: Any) -> Tensor:
         """A stage that copies a tensor for its readers."""
-        self[tensor]
-        return self._copy(tensor, scope, "cache_read")
+        stage = self[tensor]
+        given = list(readers) if isinstance(readers, (list, tuple)) else [readers]
+        axes = (IterVar(_range(extent), Var(f"ax{i}", extent.dtype)) for i, extent in enumerate(tensor.shape))
+        made = Stage(ComputeOp(f"{tensor.name}.{scope}", tuple(axes), (), ()), copies=stage)
+        self.stages.insert(self.stages.index(stage) + 1, made)
+        self.structure.append(("cache_read", tensor, made, scope, [self[r].op for r in given]))
+        stage.history.append(("cache_read", scope))
+        return _result(made, tensor)
 
     def cache_write(self, tensor: Any, scope: str) -> Any:
         """A stage that computes a tensor (or several), which is then copied; it has the computation's axes."""
         if isinstance(tensor, (list, tuple)):
             return [self.cache_write(t, scope) for t in tensor]
-        if not isinstance(self[tensor].op, ComputeOp):
+        stage = self[tensor]
+        if not isinstance(stage.op, ComputeOp):
             raise _refuse(f"{tensor.name} is not computed here")
-        return self._copy(tensor, scope, "cache_write")
+        self._require_untouched(stage, "cache_write")
+        spatial, reduced = (tuple(map(_again, axes)) for axes in (stage.op.axis, stage.op.reduce_axis))
+        op = replace(stage.op, name=f"{tensor.name}.{scope}", axis=spatial, reduce_axis=reduced)
+        made = Stage(op, copies=stage)
+        stage.leaf_iter_vars = list(stage.op.axis)
+        stage.root_axes = list(stage.op.axis)
+        self.stages.insert(self.stages.index(stage), made)
+        self.structure.append(("cache_write", stage, made, scope))
+        stage.history.append(("cache_write", scope))
+        return _result(made, tensor)
 
     def rfactor(self, tensor: Tensor, axis: IterVar, factor_axis: int = 0) -> Tensor:
-        """A stage that reduces each iteration of `axis` by itself."""
-        self[tensor]._place(axis)
-        return self._copy(tensor, "rf", "rfactor")
+        """A stage that reduces each iteration of `axis` by itself; the tensor's stage then reduces its results."""
+        stage = self[tensor]
+        stage._place(axis)
+        if axis.iter_type != "reduce" or not isinstance(stage.op, ComputeOp):
+            raise _refuse(f"{axis.var.name} is not reduced over")
+        touched = [a for step in stage.history for a in step if isinstance(a, IterVar) and a.iter_type != "reduce"]
+        if touched or stage.attached is not None:
+            raise _refuse(f"rfactor of {tensor.name} comes before its other axes are changed and it is placed")
+        made = self._partial(stage, axis, factor_axis)
+        remaining = _again(axis)
+        self.structure.append(("rfactor", stage, made, axis, list(stage.history), factor_axis))
+        stage.op = replace(stage.op, reduce_axis=(remaining,))
+        stage.leaf_iter_vars = [*stage.op.axis, remaining]
+        stage.root_axes = list(stage.leaf_iter_vars)
+        stage.history = [("rfactor", axis)]
+        extents = [a.extent for a in made.op.axis] if isinstance(made.op, ComputeOp) else []
+        return Tensor(tuple(extents), tensor.dtype, made.op)
+
+    def _partial(self, stage: Stage, axis: IterVar, factor_axis: int) -> Stage:
+        """The stage of the partial results, before `stage`."""
+        assert isinstance(stage.op, ComputeOp)
+        renamed = [(leaf, _again(leaf)) for leaf in stage.leaf_iter_vars]
+        kept = [new for old, new in renamed if old.iter_type != "reduce"]
+        reduced = [new for old, new in renamed if old.iter_type == "reduce" and old is not axis]
+        factored = next(_data_parallel(new) for old, new in renamed if old is axis)
+        renamed = [(old, factored if old is axis else new) for old, new in renamed]
+        place = factor_axis if factor_axis >= 0 else factor_axis + len(kept) + 1
+        shown = (*kept[:place], factored, *kept[place:])
+        made = Stage(ComputeOp(f"{stage.op.name}.rf", shown, tuple(reduced), ()), copies=stage)
+        made.renamed = renamed
+        made.block_order = [new for _, new in renamed]
+        made.leaf_iter_vars = list(made.block_order)
+        self.stages.insert(self.stages.index(stage), made)
+        return made
+
+    def _require_untouched(self, stage: Stage, what: str) -> None:
+        changed = [step[0] for step in stage.history if step[0] not in ("cache_write", "cache_read")]
+        if changed or any(step[1] is stage for step in self.structure if step[0] == "cache_write"):
+            raise _refuse(f"{what} of {stage.op.name} comes before its loops are changed ({', '.join(changed)})")
 
     def normalize(self) -> Schedule:
         return self
-
-    def _copy(self, tensor: Tensor, scope: str, what: str) -> Tensor:
-        stage = self[tensor]
-        name = f"{tensor.name}.{scope}"
-        if isinstance(tensor.op, ComputeOp):
-            spatial, reduced = (tuple(map(_again, axes)) for axes in (tensor.op.axis, tensor.op.reduce_axis))
-            made = replace(tensor.op, name=name, axis=spatial, reduce_axis=reduced)
-        else:
-            axes = (IterVar(_range(extent), Var(f"ax{i}", extent.dtype)) for i, extent in enumerate(tensor.shape))
-            made = ComputeOp(name, tuple(axes), (), ())
-        self.stages.insert(self.stages.index(stage) + (what == "cache_read"), Stage(made))
-        stage.history.append((what, scope))
-        return Tensor(tensor.shape, tensor.dtype, made)
 
 
 def create_schedule(ops: Any) -> Schedule:
@@ -253,6 +313,15 @@ def _range(extent: Any) -> Range:
 
 def _axis(name: str, extent: Any, parent: IterVar) -> IterVar:
     return IterVar(_range(extent), Var(name, parent.var.dtype), parent.iter_type)
+
+
+def _result(stage: Stage, like: Tensor) -> Tensor:
+    return Tensor(like.shape, like.dtype, stage.op)
+
+
+def _data_parallel(axis: IterVar) -> IterVar:
+    """A reduced axis as a data-parallel one."""
+    return IterVar(axis.dom, axis.var)
 
 
 def _again(axis: IterVar) -> IterVar:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -41,9 +42,12 @@ SOURCES = ("support", "values", "ir", "transform", "tir", "passes/tir", "codegen
 
 @dataclass(frozen=True)
 class CompileOptions:
-    """How to compile. `checked` tests every access against its buffer; `workers` 0 means as many as there are cores."""
+    """How to compile. `checked` tests every access against its buffer; `workers` 0 means as many as there are cores.
 
-    checked: bool = False
+    The environment's BATON_CHECKED=1 makes checked builds the default, so that any program or test runs in that mode.
+    """
+
+    checked: bool = field(default_factory=lambda: os.environ.get("BATON_CHECKED", "") not in ("", "0"))
     level: int = 3
     workers: int = 0
     cache: CacheOptions = field(default_factory=CacheOptions.from_environment)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from baton._src.ir.expr import Range
@@ -10,17 +11,25 @@ from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer, BufferRegion, decl_buffer
 from baton._src.tir.expr import IterVar
-from baton._src.tir.schedule.tree import find_block, path_to, refuse, replace, replace_buffer
+from baton._src.tir.schedule.tree import find_block, path_to, realizes, refuse, replace, replace_buffer
 
 
-def cache_read(root: st.Stmt, name: str, index: int, scope: str) -> tuple[st.Stmt, str]:
-    """Copy the `index`-th buffer that the block reads beforehand; the block reads the copy."""
-    realize = find_block(root, name)
-    source = _pick(realize.block.reads, index, name, "reads").buffer
+def cache_read(root: st.Stmt, name: str, index: int, scope: str, readers: Sequence[str] = ()) -> tuple[st.Stmt, str]:
+    """Copy the `index`-th buffer that the block reads beforehand; the block (or all of `readers`) reads the copy."""
+    source = _pick(find_block(root, name).block.reads, index, name, "reads").buffer
     copy = _like(source, scope)
-    moved = replace_buffer(realize, source, copy)
+    wanted = {find_block(root, r) for r in (readers or (name,))}
+    first = next(r for r in in_order(root) if r in wanted)
     nest, block_name = _copy_nest(source, copy)
-    return _insert(root, realize, moved, nest, copy, before=True), block_name
+    root = _insert(root, first, replace_buffer(first, source, copy), nest, copy, before=True)
+    for other in wanted - {first}:
+        root = replace(root, {other: replace_buffer(other, source, copy)})
+    return root, block_name
+
+
+def in_order(root: st.Stmt) -> list[st.BlockRealize]:
+    """The blocks in the order they run."""
+    return [r for r in realizes(root) if r.block.iter_vars]
 
 
 def cache_write(root: st.Stmt, name: str, index: int, scope: str) -> tuple[st.Stmt, str]:

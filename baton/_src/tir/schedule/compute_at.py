@@ -24,8 +24,11 @@ from baton._src.tir.schedule.tree import (
 )
 
 
-def compute_at(root: st.Stmt, name: str, var: tir.Var) -> st.Stmt:
-    """The block, for the region that the body of the loop reads, first thing inside the loop."""
+def compute_at(root: st.Stmt, name: str, var: tir.Var, unit_loops: bool = False) -> st.Stmt:
+    """The block, for the region that the body of the loop reads, first thing inside the loop.
+
+    With `unit_loops` every axis of the block has a loop, in order; else axes of one iteration have none.
+    """
     realize = find_block(root, name)
     _require_complete(realize)
     written = {w.buffer for w in realize.block.writes}
@@ -34,10 +37,10 @@ def compute_at(root: st.Stmt, name: str, var: tir.Var) -> st.Stmt:
     missing = [r.block.name_hint for r in readers if r not in inside]
     if missing or not readers:
         raise refuse(f"{', '.join(missing) or 'nobody'} reads {name} outside of the loop over {var.name}")
-    return _moved(root, realize, var, lambda body: point_regions(body)[0], before=True)
+    return _moved(root, realize, var, lambda body: point_regions(body)[0], True, unit_loops)
 
 
-def reverse_compute_at(root: st.Stmt, name: str, var: tir.Var) -> st.Stmt:
+def reverse_compute_at(root: st.Stmt, name: str, var: tir.Var, unit_loops: bool = False) -> st.Stmt:
     """The block, for the region that the body of the loop writes, last thing inside the loop."""
     realize = find_block(root, name)
     _require_complete(realize)
@@ -46,7 +49,7 @@ def reverse_compute_at(root: st.Stmt, name: str, var: tir.Var) -> st.Stmt:
     writers = [r for r in realizes(root) if r is not realize and r.block.iter_vars and _touches(r.block.writes, read)]
     if not writers or any(w not in inside for w in writers):
         raise refuse(f"{name} needs results from outside of the loop over {var.name}")
-    return _moved(root, realize, var, lambda body: point_regions(body)[1], before=False)
+    return _moved(root, realize, var, lambda body: point_regions(body)[1], False, unit_loops)
 
 
 def _touches(regions: tuple[BufferRegion, ...], buffers: set[Buffer]) -> bool:
@@ -66,19 +69,20 @@ def _moved(
     var: tir.Var,
     regions: Callable[[st.Stmt], list[BufferRegion]],
     before: bool,
+    unit_loops: bool,
 ) -> st.Stmt:
     block = realize.block
     root = remove(root, realize)
     loop = find_loop(root, var)
     shared = block.writes if before else block.reads
     wanted = [r for r in regions(without_blocks(loop.body)) if any(r.buffer is s.buffer for s in shared)]
-    nest = _nest(realize, wanted, before)
+    nest = _nest(realize, wanted, before, unit_loops)
     parts = (nest, loop.body) if before else (loop.body, nest)
     flat = [s for p in parts for s in (p.seq if isinstance(p, st.SeqStmt) else (p,))]
     return replace(root, {loop: loop.with_fields(body=st.SeqStmt(tuple(flat)))})
 
 
-def _nest(realize: st.BlockRealize, wanted: list[BufferRegion], before: bool) -> st.Stmt:
+def _nest(realize: st.BlockRealize, wanted: list[BufferRegion], before: bool, unit_loops: bool) -> st.Stmt:
     """Loops over the part of the block's axes that `wanted` asks for; axes it does not fix run over their range."""
     block = realize.block
     ranges: dict[tir.Var, Range] = {}
@@ -94,7 +98,7 @@ def _nest(realize: st.BlockRealize, wanted: list[BufferRegion], before: bool) ->
         domain = ranges.get(axis.var, axis.dom)
         extent = simplify(domain.extent)
         start = simplify(domain.min)
-        if isinstance(extent, tir.IntImm) and extent.value == 1:
+        if not unit_loops and isinstance(extent, tir.IntImm) and extent.value == 1:
             value: PrimExpr = start
         else:
             fresh = tir.Var(f"ax_{axis.var.name.removeprefix('v_')}", axis.var.dtype)

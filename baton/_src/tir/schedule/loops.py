@@ -125,13 +125,12 @@ def set_kind(root: st.Stmt, var: tir.Var, kind: st.ForKind) -> st.Stmt:
     return replace(root, {loop: loop.with_fields(kind=kind)})
 
 
-def annotate(root: st.Stmt, var: tir.Var, key: str, value: Any) -> st.Stmt:
-    """Set (or with None remove) an annotation of a loop."""
-    loop = find_loop(root, var)
-    found = {k: v for k, v in loop.annotations.items() if k != key}
+def annotate(root: st.Stmt, target: st.For | st.Block, key: str, value: Any) -> st.Stmt:
+    """Set (or with None remove) an annotation of a loop or block."""
+    found = {k: v for k, v in target.annotations.items() if k != key}
     if value is not None:
         found[key] = value
-    return replace(root, {loop: loop.with_fields(annotations=found)})
+    return replace(root, {target: target.with_fields(annotations=found)})
 
 
 def domains_around(root: st.Stmt, target: st.Stmt) -> dict[tir.Var, Range]:

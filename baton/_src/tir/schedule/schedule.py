@@ -25,7 +25,7 @@ from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import Var
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.schedule import cache, compute_at, inline, loops, reduction
+from baton._src.tir.schedule import cache, compute_at, inline, loops, reduction, rfactor
 from baton._src.tir.schedule.tree import find_block, find_loop, path_to, realizes, refuse
 
 
@@ -53,7 +53,7 @@ _ABSENT = {
     **dict.fromkeys(("trace", "enter_postproc", "seed"), _TRACE),
     **dict.fromkeys(("state", "get_sref"), "there is no tree of references beside the program"),
     **dict.fromkeys(("sample_perfect_tile", "sample_categorical", "sample_compute_location", "fork_seed"), _SAMPLING),
-    **dict.fromkeys(("rfactor", "tensorize", "blockize", "pad_einsum", "storage_align", "transform_layout"), _LATER),
+    **dict.fromkeys(("tensorize", "blockize", "pad_einsum", "storage_align", "transform_layout"), _LATER),
     **dict.fromkeys(("merge", "loop_partition", "reindex", "decompose_padding", "transform_block_layout"), _LATER),
     **dict.fromkeys(("add_unit_loop", "set_axis_separator", "unsafe_set_dtype", "rolling_buffer"), _LATER),
 }
@@ -142,6 +142,10 @@ class Schedule:
             return find_block(self.func.body, _name(handle)).block
         return find_loop(self.func.body, handle.var)
 
+    def realize(self, block: BlockRV | str) -> st.BlockRealize:
+        """A block with what its axes are bound to, and its condition."""
+        return find_block(self.func.body, _name(block))
+
     # ----------------------------------------------------------------------------------------------- loops
 
     def split(self, loop: LoopRV, factors: Sequence[Any], preserve_unit_iters: bool = True) -> list[LoopRV]:
@@ -180,13 +184,13 @@ class Schedule:
             f"{loop.var.name} cannot be bound to {thread_axis}: CPU targets have no GPU threads", "use parallel"
         )
 
-    def annotate(self, handle: LoopRV, ann_key: str, ann_val: Any) -> None:
-        """Set an annotation of a loop."""
-        self._set(loops.annotate(self.func.body, handle.var, ann_key, ann_val))
+    def annotate(self, handle: LoopRV | BlockRV | str, ann_key: str, ann_val: Any) -> None:
+        """Set an annotation of a loop or block."""
+        self._set(loops.annotate(self.func.body, self.get(handle), ann_key, ann_val))
 
-    def unannotate(self, handle: LoopRV, ann_key: str) -> None:
-        """Remove an annotation of a loop."""
-        self._set(loops.annotate(self.func.body, handle.var, ann_key, None))
+    def unannotate(self, handle: LoopRV | BlockRV | str, ann_key: str) -> None:
+        """Remove an annotation of a loop or block."""
+        self._set(loops.annotate(self.func.body, self.get(handle), ann_key, None))
 
     # ---------------------------------------------------------------------------------------------- blocks
 
@@ -202,19 +206,26 @@ class Schedule:
         self, block: BlockRV | str, loop: LoopRV, preserve_unit_loops: bool = False, index: int = -1
     ) -> None:
         """Compute what an iteration of the loop needs of a block, inside it."""
-        del preserve_unit_loops, index
-        self._set(compute_at.compute_at(self.func.body, _name(block), loop.var))
+        del index
+        self._set(compute_at.compute_at(self.func.body, _name(block), loop.var, preserve_unit_loops))
 
     def reverse_compute_at(
         self, block: BlockRV | str, loop: LoopRV, preserve_unit_loops: bool = False, index: int = -1
     ) -> None:
         """Compute a block for what an iteration of the loop has made, inside it."""
-        del preserve_unit_loops, index
-        self._set(compute_at.reverse_compute_at(self.func.body, _name(block), loop.var))
+        del index
+        self._set(compute_at.reverse_compute_at(self.func.body, _name(block), loop.var, preserve_unit_loops))
 
-    def cache_read(self, block: BlockRV | str, read_buffer_index: int, storage_scope: str) -> BlockRV:
-        """Read a buffer through a copy; returns the copying block."""
-        body, name = cache.cache_read(self.func.body, _name(block), read_buffer_index, storage_scope)
+    def cache_read(
+        self,
+        block: BlockRV | str,
+        read_buffer_index: int,
+        storage_scope: str,
+        consumer_blocks: Sequence[BlockRV | str] | None = None,
+    ) -> BlockRV:
+        """Read a buffer through a copy, in the block or in several; returns the copying block."""
+        readers = [_name(c) for c in consumer_blocks or ()]
+        body, name = cache.cache_read(self.func.body, _name(block), read_buffer_index, storage_scope, readers)
         self._set(body)
         return BlockRV(name)
 
@@ -231,6 +242,18 @@ class Schedule:
     def decompose_reduction(self, block: BlockRV | str, loop: LoopRV) -> BlockRV:
         """The initialisation of a reduction as a block in front of a loop."""
         body, name = reduction.decompose_reduction(self.func.body, _name(block), loop.var)
+        self._set(body)
+        return BlockRV(name)
+
+    def rfactor(self, loop: LoopRV, factor_axis: int) -> BlockRV:
+        """Reduce each iteration of the loop by itself, and then those results; returns the block of the former."""
+        inside = realizes(find_loop(self.func.body, loop.var))
+        named = [r.block.name_hint for r in inside if r.block.init is not None]
+        if len(named) != 1:
+            raise refuse(
+                f"{len(named)} reductions with initialisation are inside the loop over {loop.var.name}, not one"
+            )
+        body, name = rfactor.rfactor(self.func.body, named[0], loop.var, factor_axis)
         self._set(body)
         return BlockRV(name)
 

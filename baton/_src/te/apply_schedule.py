@@ -1,0 +1,196 @@
+"""A schedule of tensor expressions, applied: each primitive that was asked for becomes one of `tir.Schedule`.
+
+`s[C].tile(...)`, `s[B].compute_at(s[C], xo)`     ->     sch.split, sch.reorder on block C; sch.compute_at(B, xo)
+
+Stages with copies (`cache_read`, `cache_write`, `rfactor`) are made first, in the order they were asked for; then
+stages are inlined; then, from results back to inputs, each stage is put where it is to be computed and gets its loops.
+So a stage's own splits apply to the part of it that is computed at one place, as in TVM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from baton._src.ir.traverse import post_order
+from baton._src.support.diagnostics import fail
+from baton._src.te.prim_func import prim_func_with_blocks
+from baton._src.te.schedule import Schedule, Stage
+from baton._src.te.tensor import ComputeOp
+from baton._src.tir.expr import IntImm, IterVar, Var
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.schedule.schedule import LoopRV
+from baton._src.tir.schedule.schedule import Schedule as TIRSchedule
+
+
+def scheduled_prim_func(schedule: Schedule, args: Sequence[Any], name: str = "main") -> PrimFunc:
+    """The kernel with these parameters, computed as the schedule says. One that says nothing is left to the rules."""
+    func, blocks = prim_func_with_blocks(args, name)
+    if not schedule.structure and all(not stage.history for stage in schedule.stages):
+        return func
+    work = _Application(func, schedule)
+    for stage in schedule.stages:
+        if stage.copies is None and isinstance(stage.origin, ComputeOp):
+            work.declare(stage, blocks.get(stage.origin, []))
+    for step in schedule.structure:
+        work.structure(step)
+    work.inline()
+    for stage in reversed(schedule.stages):
+        work.place(stage)
+        work.transform(stage)
+    work.separate_initialisations()
+    return work.schedule.func.with_attr("tir.is_scheduled", True)
+
+
+class _Application:
+    """The schedule so far: the block of each stage, the loop of each axis."""
+
+    def __init__(self, func: PrimFunc, stages: Schedule) -> None:
+        self.schedule = TIRSchedule(func)
+        self.stages = stages
+        self.block: dict[int, str] = {}
+        self.loops: dict[Var, LoopRV] = {}
+        self.several: set[int] = set()
+
+    def declare(self, stage: Stage, names: list[str]) -> None:
+        """The block a stage became, and the loops of its axes."""
+        if len(names) != 1:
+            self.several.add(id(stage))
+            return
+        self.block[id(stage)] = names[0]
+        op = stage.origin
+        assert isinstance(op, ComputeOp)
+        self._name_loops(stage, (*op.axis, *op.reduce_axis))
+
+    def _name_loops(self, stage: Stage, axes: Sequence[IterVar]) -> None:
+        found = self.schedule.get_loops(self.block[id(stage)])
+        own = found[len(found) - len(axes) :]
+        self.loops.update({axis.var: loop for axis, loop in zip(axes, own)})
+
+    def name_of(self, stage: Stage) -> str:
+        """The block of a stage; refuses stages that have none or several."""
+        found = self.block.get(id(stage))
+        if found is None:
+            why = "several results" if id(stage) in self.several else "no loops of its own here"
+            raise fail("schedule", f"stage {stage.op.name} has {why}: it cannot be scheduled")
+        return found
+
+    # -------------------------------------------------------------------------------------------- structure
+
+    def structure(self, step: tuple[Any, ...]) -> None:
+        """A stage that copies another, or computes partial results of it."""
+        match step:
+            case ("cache_write", stage, made, scope):
+                block = self.name_of(stage)
+                copy = self.schedule.cache_write(block, 0, scope)
+                self.block[id(made)], self.block[id(stage)] = block, copy.name
+                self._name_loops(made, made.root_axes)
+                self._name_loops(stage, stage.root_axes)
+            case ("cache_read", tensor, made, scope, readers):
+                names = [self.name_of(self.stages[r]) for r in readers]
+                source = self._buffer_read(tensor, names[0])
+                copy = self.schedule.cache_read(names[0], source, scope, names)
+                self.block[id(made)] = copy.name
+                self._name_loops(made, made.root_axes)
+            case ("rfactor", stage, made, axis, history, factor_axis):
+                self._replay(stage, history)
+                block = self.name_of(stage)
+                partial = self.schedule.rfactor(self.loops[axis.var], factor_axis)
+                self.block[id(made)] = partial.name
+                self.loops.update({new.var: self.loops[old.var] for old, new in made.renamed})
+                self._name_loops(stage, stage.root_axes)
+                assert block == self.block[id(stage)]
+            case _:
+                raise AssertionError(step)
+
+    def _buffer_read(self, tensor: Any, reader: str) -> int:
+        """Which of the buffers that a block reads is the tensor's."""
+        stage = self.stages.stage_of(tensor)
+        written = self.schedule.get(self.block[id(stage)]).writes[0].buffer if id(stage) in self.block else None
+        reads = self.schedule.get(reader).reads
+        for index, region in enumerate(reads):
+            if region.buffer is written or (written is None and region.buffer.name == tensor.name):
+                return index
+        raise fail("schedule", f"block {reader} does not read {tensor.name}")
+
+    # -------------------------------------------------------------------------------------------- placement
+
+    def inline(self) -> None:
+        """Stages that are computed where they are read."""
+        for stage in self.stages.stages:
+            if stage.attached == ("inline",):
+                self.schedule.compute_inline(self.name_of(stage))
+
+    def place(self, stage: Stage) -> None:
+        """Move a stage under an axis of its reader."""
+        if stage.attached is None or stage.attached[0] != "at":
+            return
+        _, parent, axis = stage.attached
+        self.name_of(parent)
+        self.schedule.compute_at(self.name_of(stage), self.loops[axis.var], preserve_unit_loops=True)
+        axes = self._in_block_order(stage)
+        self._name_loops(stage, axes)
+
+    def _in_block_order(self, stage: Stage) -> list[IterVar]:
+        """The axes of a stage in the order of its block's axes: partial results have theirs in the loops' order."""
+        return stage.block_order or stage.root_axes
+
+    def transform(self, stage: Stage) -> None:
+        """The loops as asked for."""
+        steps = [step for step in stage.history if step[0] not in ("cache_read", "cache_write", "rfactor")]
+        if stage.attached != ("inline",) and steps:
+            self.name_of(stage)
+            self._replay(stage, steps)
+
+    def _replay(self, stage: Stage, history: Sequence[tuple[Any, ...]]) -> None:
+        loops, schedule = self.loops, self.schedule
+        for step in history:
+            match step:
+                case ("split", parent, factor, nparts, outer, inner):
+                    factors = [None, factor] if factor is not None else [nparts, None]
+                    loops[outer.var], loops[inner.var] = schedule.split(loops[parent.var], factors)
+                case ("fuse", axes, fused):
+                    loops[fused.var] = schedule.fuse(*(loops[a.var] for a in axes))
+                case ("reorder", *axes):
+                    schedule.reorder(*(loops[a.var] for a in axes))
+                case ("vectorize" | "unroll" | "parallel" as kind, axis):
+                    getattr(schedule, kind)(loops[axis.var])
+                case ("pragma", axis, kind, value):
+                    schedule.annotate(loops[axis.var], f"pragma_{kind}", _plain(value))
+                case ("prefetch", axis, tensor, offset):
+                    schedule.annotate(loops[axis.var], "prefetch", f"{tensor.name}, {offset}")
+                case ("set_scope", scope):
+                    schedule.set_scope(self.name_of(stage), 0, scope)
+                case ("storage_align", axis, factor, offset):
+                    place = [a.var for a in stage.root_axes].index(axis.var)
+                    schedule.storage_align(self.name_of(stage), 0, place, factor, offset)
+                case ("double_buffer",):
+                    schedule.annotate(self.name_of(stage), "double_buffer_scope", 0)
+                case _:
+                    pass  # placement and structure, done elsewhere
+
+    def separate_initialisations(self) -> None:
+        """The start of each scheduled reduction in front of its outermost loop over reduced values, as TVM has it."""
+        for stage in self.stages.stages:
+            name = self.block.get(id(stage))
+            if name is None or stage.attached == ("inline",) or not stage.history:
+                continue
+            realize = self.schedule.realize(name)
+            if realize.block.init is None:
+                continue
+            reduced = {
+                n
+                for axis, value in zip(realize.block.iter_vars, realize.iter_values)
+                if axis.iter_type == "reduce"
+                for n in post_order(value)
+            }
+            around = [loop for loop in self.schedule.get_loops(name) if loop.var in reduced]
+            if around:
+                self.schedule.decompose_reduction(name, around[0])
+
+
+def _plain(value: Any) -> Any:
+    """An annotation's value as a number or text; a pragma without a value is on."""
+    if value is None:
+        return 1
+    return value.value if isinstance(value, IntImm) else value
