@@ -81,3 +81,36 @@ def test_pipelines_as_functions_and_kinds_of_instruments() -> None:
     assert relax.pipeline.zero_pipeline()(module) is not module
     assert relax.get_default_pipeline(tvm.target.Target("llvm"))(module) is not module
     assert relax.VMInstrumentReturnKind.SKIP_RUN == 1
+
+
+def test_functions_bind_by_themselves() -> None:
+    function = load("""
+@R.function
+def main(x: R.Tensor(("n", 2), "float32"), w: R.Tensor((2, 3), "float32")) -> R.Tensor(("n", 3), "float32"):
+    y = R.matmul(x, w)
+    return y
+""")
+    bound = function.bind_params({"w": np.ones((2, 3), "float32")}).bind_symbolic_vars({"n": 4})
+    assert [p.name_hint for p in bound.params] == ["x"]
+    assert bound.ret_struct_info == Ts((4, 3), "float32")
+    assert bound.with_attrs({"a": 1, "b": 2}).without_attrs(["a", "global_symbol"]).attrs == {"b": 2}
+    with pytest.raises(tvm.TVMError, match="no shape variable 'k'"):
+        function.bind_symbolic_vars({"k": 1})
+
+
+def test_what_reads_the_header_of_a_tensor_is_a_module() -> None:
+    from baton.relax.op import grad, inspect
+
+    x = relax.Var("x", Ts((n, 4), "float32"))
+    assert inspect.tensor_shape_i(x, 1).op.name == "relax.inspect.tensor_shape_i"
+    assert grad.no_grad(x).op.name == "relax.grad.no_grad"
+
+
+@pytest.mark.parametrize("path", ["op.ccl", "training", "backend", "transform.RewriteCUDAGraph"])
+def test_what_is_left_out_says_why(path: str) -> None:
+    place = relax
+    *outer, last = path.split(".")
+    for part in outer:
+        place = getattr(place, part)
+    with pytest.raises(AttributeError, match="baton leaves it out; "):
+        getattr(place, last)

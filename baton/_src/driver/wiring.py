@@ -6,6 +6,7 @@ called by the public face; calling it again does nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -19,6 +20,7 @@ from baton._src.ir.structural import structural_equal
 from baton._src.ir.types import Constructor, TensorType, Type
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.syntax import build_relax, build_relay, call_global
+from baton._src.passes.relax.bind_params import BindParams, BindSymbolicVars
 from baton._src.relax import nodes as relax
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.struct_info import StructInfo
@@ -48,6 +50,8 @@ def wire() -> None:
     Op.lookup = staticmethod(operator_named)
     Node.text = staticmethod(node_text)
     StructInfo.covers = staticmethod(is_base_of)
+    relax.Function.binding_params = staticmethod(lambda f, values: alone(f, lambda name: BindParams(name, values)))
+    relax.Function.binding_symbols = staticmethod(lambda f, dims: alone(f, lambda name: BindSymbolicVars(dims, name)))
     IRModule.standard = staticmethod(import_from_std)
     IRModule.as_function = staticmethod(lambda expr: relay.Function(free_vars(expr), expr))
     Op.standard_column = staticmethod(standard_column)
@@ -58,6 +62,13 @@ def wire() -> None:
     DFPattern.rewriting = staticmethod(rewrite_with)
     DFPattern.partitioning = staticmethod(partition)
     Pass.find = staticmethod(find_pass)
+
+
+def alone(function: relax.Function, step: Callable[[str], Pass]) -> relax.Function:
+    """What a pass, made for the function's name, makes of a function in a module by itself."""
+    name = str(function.attrs.get("global_symbol", "main"))
+    found: relax.Function = step(name)(IRModule({name: function}))[name]
+    return found
 
 
 def is_base_of(base: StructInfo, derived: StructInfo) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -308,6 +309,10 @@ class SeqExpr(Expr):
 class Function(Expr):
     """A function or closure. `attrs["global_symbol"]` makes it public, `"relax.force_pure"` vouches for purity."""
 
+    binding_params: ClassVar[Callable[[Function, Any], Function]]
+    binding_symbols: ClassVar[Callable[[Function, Any], Function]]
+    """What `bind_params` and `bind_symbolic_vars` do; bound where the passes are known (`driver.wiring`)."""
+
     params: tuple[Var, ...] = binder()
     body: Any = part(kw_only=True)
     ret_struct_info: StructInfo | None = part(kw_only=True, default=None)
@@ -341,6 +346,22 @@ class Function(Expr):
     def without_attr(self, key: str) -> Function:
         """A copy without the attribute."""
         return self.with_fields(attrs={k: v for k, v in self.attrs.items() if k != key})
+
+    def with_attrs(self, attr_map: Any) -> Function:
+        """A copy with several attributes added."""
+        return self.with_attr(dict(attr_map))
+
+    def without_attrs(self, keys: Sequence[str]) -> Function:
+        """A copy without several attributes."""
+        return self.with_fields(attrs={k: v for k, v in self.attrs.items() if k not in set(keys)})
+
+    def bind_params(self, binding_map: Any) -> Function:
+        """A copy with parameters (by variable or name) bound to constants."""
+        return Function.binding_params(self, binding_map)
+
+    def bind_symbolic_vars(self, binding_map: Any) -> Function:
+        """A copy with shape variables (by variable or name) replaced by dims."""
+        return Function.binding_symbols(self, binding_map)
 
 
 @node

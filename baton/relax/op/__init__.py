@@ -9,7 +9,7 @@ from baton._src.support.lazy import attach, submodules
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **submodules("baton.relax.op", "image nn memory vm builtin"),
+        **submodules("baton.relax.op", "image nn memory vm builtin grad inspect"),
     },
     before=wire,
     more=relax_builders,
