@@ -20,7 +20,8 @@ from baton._src.ir.structural import structural_equal
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.affine import depends, joined, merge_pair
 from baton._src.lower.kernel_schedules.anchors import Anchored, find_anchor, surrounded
-from baton._src.lower.kernel_schedules.conv_window import Window, read_windows, with_border_inside
+from baton._src.lower.kernel_schedules.conv_groups import by_group, groups_of
+from baton._src.lower.kernel_schedules.conv_window import Window, bordered, read_windows, with_border_inside
 from baton._src.lower.kernel_schedules.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.loops import (
     VECTORIZED,
@@ -42,6 +43,9 @@ from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.prim_func import PrimFunc
 
+LONG_LINE = 64
+"""Points of a line from which on the border is left out instead of copied."""
+
 
 def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
     """The rule; see the module."""
@@ -51,9 +55,14 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
     kernel = inline_elementwise(kernel)
     found = find_anchor(kernel, lambda s: not isinstance(_roles(s), Declined))
     if found is None:
-        return Declined("no stage is a convolution with channels first")
-    kernel, found, windows = _without_border(kernel, found)
-    matrix = _as_product(found, windows)
+        found = find_anchor(kernel, lambda s: groups_of(s) is not None)
+        if found is None:
+            return Declined("no stage is a convolution with channels first")
+        plain, windows = _bare(by_group(found))
+        matrix = _as_product(plain, windows, origin=found)
+    else:
+        kernel, found, windows = _without_border(kernel, found)
+        matrix = _as_product(found, windows)
     if isinstance(matrix, Declined):
         return matrix
     body = packed_product(matrix, target)
@@ -69,9 +78,12 @@ def _roles(stage: Stage) -> tuple[Axis, tuple[Axis, ...], PrimExpr, PrimExpr] | 
             return Declined("a factor is computed, not loaded")
         indices = load_of(weight).indices
         window = tuple(a.var for a in stage.reduce)
-        channel = next((a for a in stage.spatial if a.var is indices[0]), None) if indices else None
-        if channel is None or not all(i is v for i, v in zip(indices[1:], window)) or len(indices) != len(window) + 1:
+        lead = len(indices) - len(window)
+        channel = next((a for a in stage.spatial if a.var is indices[lead - 1]), None) if lead > 0 else None
+        if channel is None or not all(i is v for i, v in zip(indices[lead:], window)):
             continue
+        if lead > 2 or (lead == 2 and indices[0] is not stage.spatial[stage.spatial.index(channel) - 1].var):
+            continue  # in front of the output channel there may only be its group
         place = stage.spatial.index(channel)
         points = stage.spatial[place + 1 :]
         if not points or depends(data, channel.var) or load_of(weight).buffer.strides:
@@ -85,10 +97,11 @@ def _without_border(kernel: Kernel, found: Anchored) -> tuple[Kernel, Anchored, 
     """The kernel without a padded copy of the input, and what the points see of it; no windows: it stays as it is."""
     roles = _roles(found.stage)
     assert not isinstance(roles, Declined)
-    smaller, stage = with_border_inside(kernel, found.stage)
-    if stage is found.stage:
-        return kernel, found, ()
     _, points, weight, _ = roles
+    smaller, stage = with_border_inside(kernel, found.stage)
+    # On short lines nearly every run touches the border: there a copy costs less than being careful.
+    if stage is found.stage or (points[-1].size or 0) < LONG_LINE:
+        return kernel, found, ()
     value = stage.value
     assert isinstance(value, tir.Mul)
     data = value.b if is_simple(value.a) and structural_equal(value.a, weight) else value.a
@@ -101,7 +114,25 @@ def _without_border(kernel: Kernel, found: Anchored) -> tuple[Kernel, Anchored, 
     return replace(smaller, stages=stages), Anchored(plain, found.epilogue), tuple(windows)
 
 
-def _as_product(anchored: Anchored, windows: tuple[Window, ...] = ()) -> Product | Declined:
+def _bare(anchored: Anchored) -> tuple[Anchored, tuple[Window, ...]]:
+    """A convolution whose input has its border already in the value, without that, and what the points see."""
+    stage = anchored.stage
+    assert isinstance(stage.value, tir.Mul)
+    for data, weight in ((stage.value.a, stage.value.b), (stage.value.b, stage.value.a)):
+        found = None if is_simple(data) else bordered(data)
+        if found is None:
+            continue
+        plain = replace(stage, value=tir.Mul(found[1], weight))
+        roles = _roles(plain)
+        seen = None if isinstance(roles, Declined) else read_windows(stage, data, roles[1])
+        if seen is not None:
+            return Anchored(plain, anchored.epilogue), tuple(seen[1])
+    return anchored, ()
+
+
+def _as_product(
+    anchored: Anchored, windows: tuple[Window, ...] = (), origin: Anchored | None = None
+) -> Product | Declined:
     stage = anchored.stage
     roles = _roles(stage)
     if isinstance(roles, Declined):
@@ -111,10 +142,11 @@ def _as_product(anchored: Anchored, windows: tuple[Window, ...] = ()) -> Product
     place = stage.spatial.index(channel)
     columns = Axis(tir.Var("p", points[-1].var.dtype), product([a.extent for a in points]))
     k = Axis(tir.Var("k", "int64"), product([a.extent for a in stage.reduce]))
-    flat = load_of(weight).buffer
+    flat, indices = load_of(weight).buffer, load_of(weight).indices
+    lead = len(indices) - len(stage.reduce)
     for _ in stage.reduce[1:]:
-        flat = joined(flat, 1)
-    left: PrimExpr = tir.BufferLoad(flat, (channel.var, k.var))
+        flat = joined(flat, lead)
+    left: PrimExpr = tir.BufferLoad(flat, (*indices[:lead], k.var))
     if weight.dtype != left.dtype:
         left = ops.cast(weight.dtype, left)
     buffer = stage.buffer
@@ -128,8 +160,9 @@ def _as_product(anchored: Anchored, windows: tuple[Window, ...] = ()) -> Product
         return _pack(stage.reduce, points, data, panel, start, width, windows)
 
     epilogue = merged.epilogue if merged is not None else None
-    origin = Anchored(stage, anchored.epilogue if merged is not None else None)
-    return Product(Anchored(seen, epilogue), batch, (), channel, columns, k, left, None, pack, origin)
+    whole = origin or anchored
+    whole = Anchored(whole.stage, whole.epilogue if merged is not None else None)
+    return Product(Anchored(seen, epilogue), batch, (), channel, columns, k, left, None, pack, whole)
 
 
 def _merge_points(anchored: Anchored, points: tuple[Axis, ...]) -> Anchored | None:

@@ -1,0 +1,82 @@
+"""Convolutions in groups as dense ones group by group: against the operators' meaning, with every access checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.schedule import decide
+from baton._src.ops.builders import RELAX as R
+from baton._src.passes.pipelines import kernels
+from baton._src.te.prim_func import PrimFunc
+from baton._src.tir.expr import Var as TirVar
+from tests.codegen.native_run import HOST, build, call
+from tests.passes.relax.evaluate import evaluate
+from tests.passes.relax.programs import program, tensor
+
+THREADS = Target("llvm -num-cores=4")
+CASES = [
+    (R.nn.conv2d, (2, 8, 7, 9), (12, 2, 3, 3), {"groups": 4, "padding": 1}),
+    (R.nn.conv2d, (1, 6, 5, 70), (40, 3, 3, 2), {"groups": 2, "padding": (1, 0, 0, 2), "strides": 2}),
+    (R.nn.conv2d, (1, 12, 6, 6), (6, 4, 1, 1), {"groups": 3}),
+    (R.nn.conv2d, (1, 4, 9, 9), (8, 2, 3, 3), {"groups": 2, "dilation": 2, "padding": 2}),
+    (R.nn.conv1d, (2, 6, 80), (9, 2, 5), {"groups": 3, "padding": 2}),
+    (R.nn.conv3d, (1, 4, 4, 5, 6), (4, 2, 3, 3, 3), {"groups": 2, "padding": 1}),
+]
+
+
+@pytest.mark.parametrize("target", [HOST, THREADS], ids=["one", "threads"])
+@pytest.mark.parametrize("case", CASES)
+def test_groups(case: tuple[Any, tuple[int, ...], tuple[int, ...], dict[str, Any]], target: Target) -> None:
+    """Borders, strides, dilation, lines shorter and longer than a panel, with bias and ReLU."""
+    op, data, kernel, attrs = case
+    bias = tensor("b", kernel[0], *(1,) * (len(data) - 2))
+
+    def convolved(bb: Any, x: Any, w: Any, b: Any) -> Any:
+        return R.nn.relu(bb.emit(R.add(bb.emit(op(x, w, **attrs)), b)))
+
+    module = program([tensor("x", *data), tensor("w", *kernel), bias], convolved)
+    done = module
+    for step in kernels():
+        done = step(done)
+    (func,) = [f for f in done.functions.values() if isinstance(f, PrimFunc)]
+    decision = decide(func, target)
+    assert decision.rule == "conv2d", decision.declined
+    rng = np.random.default_rng(0)
+    shapes = (data, kernel, (kernel[0], *(1,) * (len(data) - 2)))
+    arrays = [rng.uniform(-1, 1, s).astype("float32") for s in shapes]
+    expected = evaluate(module, "main", *arrays)
+    found = np.full_like(expected, np.nan)
+    assert call(build(decision.func, target, checked=True), decision.func, *arrays, found) is None
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+LINES = [
+    (70, 3, {"padding": 1}),
+    (70, 3, {"padding": (2, 3, 0, 1), "strides": 2}),
+    (130, 3, {"padding": 4, "dilation": 3, "strides": 2}),
+    (67, 1, {"padding": 2}),
+]
+
+
+@pytest.mark.parametrize("batch", [2, TirVar("n", "int64")], ids=["static", "symbolic"])
+@pytest.mark.parametrize(("size", "window", "attrs"), LINES)
+def test_long_lines_have_no_padded_copy(size: int, window: int, attrs: dict[str, Any], batch: Any) -> None:
+    """What taps see of long lines is worked out while packing: every border, in dense convolutions too."""
+    params = [tensor("x", batch, 3, 5, size), tensor("w", 9, 3, window, window)]
+    module = program(params, lambda bb, x, w: R.nn.relu(bb.emit(R.nn.conv2d(x, w, **attrs))))
+    done = module
+    for step in kernels():
+        done = step(done)
+    (func,) = [f for f in done.functions.values() if isinstance(f, PrimFunc)]
+    decision = decide(func, HOST)
+    assert decision.rule == "conv2d", decision.declined
+    rng = np.random.default_rng(0)
+    arrays = [rng.uniform(-1, 1, s).astype("float32") for s in ((2, 3, 5, size), (9, 3, window, window))]
+    expected = evaluate(module, "main", *arrays)
+    found = np.full_like(expected, np.nan)
+    assert call(build(decision.func, HOST, checked=True), decision.func, *arrays, found) is None
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
