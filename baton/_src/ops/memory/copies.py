@@ -1,8 +1,9 @@
 """Operators whose value is their operand: copies, marks for passes, and bits read as another dtype.
 
-Relay: copy, annotation.stop_fusion (never fused), annotation.checkpoint, device_copy, on_device, reinterpret, debug. Relax:
-wrap_param (a constant as another dtype), grad.no_grad, grad.start_checkpoint, grad.end_checkpoint. Source: facts
-relax-ops-passes-vm §1 (datatype, grad), relay-language §6 levels 1, 3 and 10.
+Relay: copy, annotation.stop_fusion (never fused), annotation.checkpoint, annotation.compiler_begin and compiler_end,
+device_copy, on_device, reinterpret, debug. Relax: wrap_param (a constant as another dtype), grad.no_grad,
+grad.start_checkpoint, grad.end_checkpoint. Source: facts relax-ops-passes-vm §1 (datatype, grad), relay-language §6
+levels 1, 3 and 10.
 """
 
 from __future__ import annotations
@@ -50,6 +51,13 @@ class OnDeviceAttrs(Attrs):
     virtual_device: Any = attr("cpu", "the device")
     constrain_result: bool = attr(False, "whether the result is there, too")
     constrain_body: bool = attr(True, "whether the operand is computed there")
+
+
+@attrs
+class CompilerAttrs(Attrs):
+    """Whose code."""
+
+    compiler: str = attr("", "the name of an external compiler")
 
 
 def _identity(
@@ -142,6 +150,20 @@ COPIES: tuple[OpDef[Any], ...] = (
         "annotation.stop_fusion", relay=True, fusion=Fusion.OPAQUE, summary="The operand; nothing is fused across it."
     ),
     _identity("annotation.checkpoint", relay=True, summary="The operand; differentiation recomputes what lies before."),
+    _identity(
+        "annotation.compiler_begin",
+        relay=True,
+        fusion=Fusion.OPAQUE,
+        record=CompilerAttrs,
+        summary="The operand, which enters a region for an external compiler.",
+    ),
+    _identity(
+        "annotation.compiler_end",
+        relay=True,
+        fusion=Fusion.OPAQUE,
+        record=CompilerAttrs,
+        summary="The operand, which leaves a region for an external compiler.",
+    ),
     _identity("device_copy", relay=True, fusion=Fusion.OPAQUE, record=DeviceCopyAttrs, summary="A copy on a device."),
     _identity("on_device", relay=True, record=OnDeviceAttrs, summary="The operand; a device is named for it."),
     _identity("grad.no_grad", relay=False, gradient=_no_gradient, summary="The operand; no gradient passes."),

@@ -27,6 +27,7 @@ from baton._src.passes.relay.fold_scale_axis import BackwardFoldScaleAxis, Forwa
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.inlining import Inline
 from baton._src.passes.relay.legalize import Legalize
+from baton._src.passes.relay.partition_graph import CheckCompilers
 from baton._src.passes.relay.remove_unused_functions import RemoveUnusedFunctions
 from baton._src.passes.relay.simplify_expr import SimplifyExpr
 from baton._src.passes.relay.simplify_inference import SimplifyInference
@@ -74,4 +75,4 @@ def optimize(entry: str | None = "main") -> Sequential:
     Functions that `entry` does not reach are dropped; with None all are kept.
     """
     first = () if entry is None else (RemoveUnusedFunctions((entry,)),)
-    return Sequential((*first, *OPTIMIZE[1:]), name="relay.optimize")
+    return Sequential((CheckCompilers(), *first, *OPTIMIZE[1:]), name="relay.optimize")

@@ -33,7 +33,7 @@ from baton._src.relay.check.infer_type import infer_expr, infer_type
 from baton._src.relay.check.show import show_type
 from baton._src.relay.check.substitute import leaves, substitute_types
 from baton._src.relay.expressions import global_vars, parts, replace, rewrite, walk, with_parts
-from baton._src.relay.nodes import Call, Function, Let, Tuple, Var
+from baton._src.relay.nodes import Call, Function, Let, RefCreate, Tuple, Var
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
@@ -80,25 +80,59 @@ def _values_expanded(function: Any, module: IRModule) -> Any:
         elif isinstance(node, GlobalVar) and is_polymorphic(getattr(module[node], "checked_type_", None)):
             arity[node] = len(module[node].params)
 
-    def expanded(part: Any) -> Any:
+    def expanded(part: Any, wanted: Any) -> Any:
         if part not in arity:
             return part
+        scheme = module[part].checked_type_ if isinstance(part, GlobalVar) else part.checked_type_
+        if is_polymorphic(wanted) and is_polymorphic(scheme):
+            return _still_polymorphic(part, scheme)
         params = [Var(f"a{i}") for i in range(arity[part])]
         return Function(params, Call(part, params))
 
     def rule(old: Any, new: Any) -> Any:
         if isinstance(new, Call):
-            return new.with_fields(args=_mapped(new.args, expanded))
+            return new.with_fields(args=_mapped(new.args, _argument_types(old, module), expanded))
+        type_ = getattr(old, "checked_type_", None)
         if isinstance(new, Tuple):
-            return new.with_fields(fields=_mapped(new.fields, expanded))
-        found = {p: expanded(p) for p in parts(new) if p in arity}
+            fields = type_.fields if isinstance(type_, TupleType) else ()
+            return new.with_fields(fields=_mapped(new.fields, fields, expanded))
+        if isinstance(old, Function):
+            type_ = type_.ret_type if isinstance(type_, FuncType) else None
+        elif isinstance(old, RefCreate):
+            type_ = type_.value if isinstance(type_, RelayRefType) else None
+        found = {
+            p: expanded(p, old.var.checked_type_ if _is_bound(old, p) else type_) for p in parts(new) if p in arity
+        }
         return with_parts(new, found) if found else None
 
     return rewrite(function, rule) if arity else function
 
 
-def _mapped(items: tuple[Any, ...], function: Callable[[Any], Any]) -> tuple[Any, ...]:
-    made = tuple(function(i) for i in items)
+def _is_bound(node: Any, part: Any) -> bool:
+    return isinstance(node, Let) and part is node.value
+
+
+def _still_polymorphic(name: Any, scheme: FuncType) -> Function:
+    """`fn<T>(%a: T) -> R { name(%a) }`: a value that is called with several types."""
+    own = {old: TypeVar(old.name_hint, old.kind) for old in scheme.type_params}
+    params = [Var(f"a{i}", substitute_types(t, own)) for i, t in enumerate(scheme.arg_types)]
+    result = substitute_types(scheme.ret_type, own)
+    return Function(params, Call(name, params), result, tuple(own.values()))
+
+
+def _argument_types(call: Call, module: IRModule) -> tuple[Any, ...]:
+    """What the callee declares its parameters to be, where that is known."""
+    op = call.op
+    if isinstance(op, Constructor):
+        return op.inputs
+    type_ = (
+        getattr(module[op], "checked_type_", None) if isinstance(op, GlobalVar) else getattr(op, "checked_type_", None)
+    )
+    return type_.arg_types if isinstance(type_, FuncType) else ()
+
+
+def _mapped(items: tuple[Any, ...], types: tuple[Any, ...], function: Callable[[Any, Any], Any]) -> tuple[Any, ...]:
+    made = tuple(function(item, types[n] if n < len(types) else None) for n, item in enumerate(items))
     return items if all(a is b for a, b in zip(made, items)) else made
 
 

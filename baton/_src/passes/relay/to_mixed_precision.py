@@ -3,7 +3,7 @@
     conv2d(%x, %w)      becomes      conv2d(cast(%x, "float16"), cast(%w, "float16"))
 
 ALWAYS operators get narrow operands; NEVER operators get float32; FOLLOW operators are narrow where all their floating
-operands are. `register_mixed_precision_conversion(name, rule)` says otherwise for an operator: `rule(call, dtype)` gives
+operands are. `register_mixed_precision_conversion(name, rule)` says otherwise: `rule(call, dtype)` gives
 `[category, accumulation dtype, result dtype]`, category 0 for ALWAYS, 1 for FOLLOW, 2 for NEVER. The results keep
 the types the program had with `keep_orig_output_dtype` (a context setting).
 """

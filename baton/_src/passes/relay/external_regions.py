@@ -1,0 +1,187 @@
+"""Parts of a program for external compilers: marked, merged, and carved out as functions.
+
+    MergeComposite(table)        patterns become calls of functions with the attribute Composite
+    AnnotateTarget(compilers)    operators that a compiler supports stand between compiler_begin and compiler_end
+    MergeCompilerRegions()       neighbouring regions of one compiler become one, where no path leaves and comes back
+    PartitionGraph()             every region becomes a function with the attribute Compiler (partition_graph)
+
+A compiler supports an operator if the column `target.<compiler>` says so: a bool, or a function of the call. It
+supports a composite function named `<compiler>.<something>`. Regions are found in the graph, not through lets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from baton._src.ir.expr import Op
+from baton._src.ir.module import IRModule
+from baton._src.passes.relay.building import Build, is_call
+from baton._src.passes.relay.relay_pass import RelayFunctionPass
+from baton._src.relay.expressions import parts, rewrite, walk
+from baton._src.relay.nodes import Call, Function
+from baton._src.relay.pattern_rewrite import partition
+from baton._src.relay.scopes import Scopes
+from baton._src.transform.context import PassContext
+
+BEGIN, END = "annotation.compiler_begin", "annotation.compiler_end"
+
+
+@dataclass(frozen=True)
+class MergeComposite(RelayFunctionPass):
+    """`pattern_table`: tuples (name, pattern) or (name, pattern, check of the matched expression), tried in order."""
+
+    opt_level: ClassVar[int] = 0
+    pattern_table: Sequence[tuple[Any, ...]] = ()
+
+    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+        body = function.body
+        for name, pattern, *check in self.pattern_table:
+            accepts = check[0] if check and check[0] is not None else _always
+            body = partition(pattern, body, {"Composite": name}, accepts)
+        return function if body is function.body else function.with_fields(body=body)
+
+
+def _always(matched: Any) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class AnnotateTarget(RelayFunctionPass):
+    """`targets` are names of compilers; the first that supports an operator gets it."""
+
+    opt_level: ClassVar[int] = 0
+    targets: str | Sequence[str] = ()
+
+    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+        build = Build()
+        names = (self.targets,) if isinstance(self.targets, str) else tuple(self.targets)
+        inside = {n for f in walk(function) if is_composite(f) for n in walk(f.body)}
+
+        def rule(old: Any, new: Any) -> Any:
+            if old in inside or not isinstance(old, Call):
+                return None
+            compiler = next((name for name in names if _supports(name, old)), None)
+            if compiler is None:
+                return None
+            made = new.with_fields(args=tuple(build.op(BEGIN, a, compiler=compiler) for a in new.args))
+            return build.op(END, made, compiler=compiler)
+
+        return rewrite(function, rule)
+
+
+def is_composite(node: Any) -> bool:
+    """A function that MergeComposite made."""
+    return isinstance(node, Function) and "Composite" in node.attrs
+
+
+def _supports(compiler: str, call: Call) -> bool:
+    if is_composite(call.op):
+        return str(call.op.attrs["Composite"]).startswith(f"{compiler}.")
+    if not isinstance(call.op, Op):
+        return False
+    column = call.op.get_attr(f"target.{compiler}")
+    return bool(column(call)) if callable(column) else bool(column)
+
+
+class Groups:
+    """Disjoint sets of regions, each with the regions it needs from outside."""
+
+    def __init__(self) -> None:
+        self._parent: list[int] = []
+        self._needs: list[set[int]] = []
+
+    def new(self) -> int:
+        self._parent.append(len(self._parent))
+        self._needs.append(set())
+        return len(self._parent) - 1
+
+    def find(self, group: int) -> int:
+        while self._parent[group] != group:
+            self._parent[group] = group = self._parent[self._parent[group]]
+        return group
+
+    def needs(self, group: int) -> set[int]:
+        group = self.find(group)
+        return {self.find(g) for g in self._needs[group]} - {group}
+
+    def join(self, one: int, other: int) -> None:
+        one, other = self.find(one), self.find(other)
+        if one != other:
+            self._parent[other] = one
+            self._needs[one] |= self._needs[other]
+
+    def add_needs(self, group: int, more: set[int]) -> None:
+        group = self.find(group)
+        self._needs[group] |= {self.find(g) for g in more} - {group}
+
+
+@dataclass(frozen=True)
+class MergeCompilerRegions(RelayFunctionPass):
+    """See the module's docstring."""
+
+    opt_level: ClassVar[int] = 0
+
+    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+        groups, region = self._merged(function)
+
+        def rule(old: Any, new: Any) -> Any:
+            if not is_call(old, BEGIN) or not is_call(old.args[0], END) or old not in region:
+                return None
+            producer = old.args[0].args[0]
+            if producer in region and groups.find(region[producer]) == groups.find(region[old]):
+                return new.args[0].args[0]
+            return None
+
+        return rewrite(function, rule)
+
+    def _merged(self, function: Any) -> tuple[Groups, dict[Any, int]]:
+        """The group of every marked call, and of the begins before it."""
+        groups, region, scopes = Groups(), dict[Any, int](), Scopes(function)
+        behind: dict[Any, set[int]] = {}
+        ends = {n.args[0]: n for n in walk(function) if is_call(n, END)}
+        for node in walk(function):
+            needed = set().union(*(behind.get(p, set()) for p in parts(node)))
+            if node in ends:
+                own = region[node] = groups.new()
+                region.update((a, own) for a in node.args)
+                producers = [self._producer(region, scopes, node, a) for a in node.args]
+                around = [  # what each operand needs that is not the region it would join
+                    _all_needs(groups, region[p]) if p is not None else _closed(groups, behind.get(a, set()))
+                    for p, a in zip(producers, node.args)
+                ]
+                groups.add_needs(own, needed)
+                for producer in producers:
+                    if producer is not None and not any(groups.find(region[producer]) in found for found in around):
+                        groups.join(region[producer], own)
+            behind[node] = needed | ({region[node.args[0]]} if is_call(node, END) and node.args[0] in region else set())
+        return groups, region
+
+    @staticmethod
+    def _producer(region: dict[Any, int], scopes: Scopes, node: Any, begin: Any) -> Any:
+        """The marked call right behind `begin`, if it is for the same compiler and in the same scope."""
+        end: Any = begin.args[0] if is_call(begin, BEGIN) else None
+        if not is_call(end, END) or end.attrs.compiler != begin.attrs.compiler:
+            return None
+        made = end.args[0]
+        return made if made in region and scopes.of[made] is scopes.of[node] else None
+
+
+def _closed(groups: Groups, needed: set[int]) -> set[int]:
+    found = {groups.find(g) for g in needed}
+    return found.union(*(_all_needs(groups, g) for g in found))
+
+
+def _all_needs(groups: Groups, start: int) -> set[int]:
+    found: set[int] = set()
+    work = [start]
+    while work:
+        top = work.pop()
+        for group in groups.needs(top) - found:
+            found.add(group)
+            work.append(group)
+    return found
+
+
+__all__ = ["AnnotateTarget", "MergeCompilerRegions", "MergeComposite"]

@@ -1,0 +1,71 @@
+"""Rows of the rule table that belong to no single pass: scopes of graphs, and operators against NumPy in Relay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baton._src.driver.executors import create_executor
+from baton._src.relay.interpreter import Interpreter
+from baton._src.relay.scopes import Scopes
+from tests.relay.programs import error_of, read, read_module
+
+RNG = np.random.default_rng(5)
+A, B = RNG.uniform(0.2, 0.9, (2, 3)).astype("float32"), RNG.uniform(0.2, 0.9, (2, 3)).astype("float32")
+MEANINGS = [
+    # level 1
+    ("log(%a)", np.log(A)), ("sqrt(%a)", np.sqrt(A)), ("exp(%a)", np.exp(A)), ("tanh(%a)", np.tanh(A)),
+    ("sigmoid(%a)", 1 / (1 + np.exp(-A))), ("%a + %b", A + B), ("%a - %b", A - B), ("%a * %b", A * B),
+    ("%a / %b", A / B), ("concatenate((%a, %b), axis=1)", np.concatenate([A, B], 1)),
+    ("expand_dims(%a, axis=1)", A[:, None]), ("nn.relu(%a - %b)", np.maximum(A - B, 0)),
+    ("nn.dense(%a, %b)", A @ B.T), ("nn.bias_add(%a, Constant(2, (3,), float32))", A + 2),
+    ("nn.softmax(%a)", np.exp(A) / np.exp(A).sum(-1, keepdims=True)),
+    # level 2
+    ("nn.pad(%a, 0f, pad_width=[[1, 0], [0, 2]])", np.pad(A, ((1, 0), (0, 2)))),
+    ("nn.batch_flatten(expand_dims(%a, axis=0))", A.reshape(1, 6)),
+    # level 3
+    ("reshape(%a, newshape=[3, 2])", A.reshape(3, 2)), ("transpose(%a)", A.T), ("floor(%a * 9f)", np.floor(A * 9)),
+    ("clip(%a, a_min=0.3f, a_max=0.5f)", np.clip(A, 0.3, 0.5)), ("tile(%a, reps=[2, 1])", np.tile(A, (2, 1))),
+    ("split(%a, indices_or_sections=2, axis=0).1", A[1:]), ("reverse(%a, axis=1)", A[:, ::-1]),
+    ("cumsum(%a, axis=1)", A.cumsum(1)), ("stack((%a, %b), axis=0)", np.stack([A, B])),
+    # level 4
+    ("sum(%a, axis=[1])", A.sum(1)), ("max(%a, axis=[0])", A.max(0)), ("mean(%a)", A.mean()),
+    ("where(less(%a, %b), %a, %b)", np.minimum(A, B)), ("maximum(%a, %b)", np.maximum(A, B)),
+    ("strided_slice(%a, begin=[0, 1], end=[2, 3])", A[:, 1:]), ("argmax(%a, axis=[1])", A.argmax(1)),
+    ("broadcast_to(%a, shape=[4, 2, 3])", np.broadcast_to(A, (4, 2, 3))), ("power(%a, %b)", A**B),
+    # level 6, 10, 11
+    ("sort(%a, axis=1)", np.sort(A, 1)), ("shape_of(%a)", np.array([2, 3])),
+    ("nn.batch_matmul(expand_dims(%a, axis=0), expand_dims(%b, axis=0))", (A @ B.T)[None]),
+    ('einsum((%a, %b), equation="ij,kj->ik")', A @ B.T),
+]  # fmt: skip
+
+
+def function(body: str) -> str:
+    return f"fn(%a: Tensor[(2, 3), float32], %b: Tensor[(2, 3), float32]) {{ {body} }}"
+
+
+@pytest.mark.rule("RELAY-OP-11")
+@pytest.mark.parametrize(("body", "wanted"), MEANINGS, ids=[m[0] for m in MEANINGS])
+def test_operators_mean_what_numpy_says(body: str, wanted: Any) -> None:
+    found = Interpreter().evaluate(read(function(body)))(A, B)
+    np.testing.assert_allclose(found.data, wanted, rtol=1e-5, atol=1e-6)
+    assert found.data.shape == np.shape(wanted)
+
+
+@pytest.mark.rule("RELAY-OP-11")
+def test_compiled_operators_mean_the_same() -> None:
+    chosen = [m for m in MEANINGS if not m[0].startswith("nn.pad")]
+    bodies = ", ".join(body for body, _ in chosen)
+    module = read_module(f"def @main(%a: Tensor[(2, 3), float32], %b: Tensor[(2, 3), float32]) {{ ({bodies}) }}")
+    found = create_executor("vm", module).evaluate()(A, B)
+    for value, (body, wanted) in zip(found, chosen, strict=True):
+        np.testing.assert_allclose(value.numpy(), wanted, rtol=1e-4, atol=1e-5, err_msg=body)
+
+
+@pytest.mark.rule("RELAY-PASS-09", rejects=True)
+def test_a_graph_has_one_root() -> None:
+    both = [read("1f"), read("2f")]
+    assert error_of(lambda: Scopes(both)).code == "relay-scope"
+    assert Scopes(both[:1]).outermost.parent is None
