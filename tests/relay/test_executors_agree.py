@@ -49,3 +49,53 @@ NESTED = "def @main(%n: int32, %a: int32) -> int32 { if (%n == 0) { %a } else { 
 def test_deep_calls(text: str, kind: str) -> None:
     """Far beyond Python's stack; 1,000,000 turns of the loop and 100,000 nested calls take a minute and run, too."""
     assert plain(create_executor(kind, read_module(text)).evaluate()(20_000, 0)) == 40_000
+
+
+POLYMORPHIC = {
+    "value in tuple": """
+def @main(%n: int32) { let %f = fn<t>(%x: t) -> t { %x }; let %p = (%f, %n); (%p.0(1), %p.0(2f)) }
+""",
+    "as arg declared": """
+def @ap(%f: fn<a>(a) -> a, %n: int32) -> (int32, float32) { (%f(%n), %f(2f)) }
+def @main(%n: int32) { @ap(fn<a>(%x: a) -> a { %x }, %n) }
+""",
+    "global as arg": """
+def @id<a>(%x: a) -> a { %x }
+def @ap(%f: fn<a>(a) -> a, %n: int32) -> (int32, float32) { (%f(%n), %f(2f)) }
+def @main(%n: int32) { @ap(@id, %n) }
+""",
+    "returned": """
+def @mk(%n: int32) -> fn<a>(a) -> (a, int32) { fn<a>(%x: a) -> (a, int32) { (%x, %n) } }
+def @main(%n: int32) { let %f = @mk(%n); (%f(1), %f(True)) }
+""",
+    "in ADT": """
+type Box { B(fn<a>(a) -> a) }
+def @main(%n: int32) { match (B(fn<a>(%x: a) -> a { %x })) { B(%f) => (%f(%n), %f(2f)) } }
+""",
+    "if": """
+def @main(%c: bool) {
+  let %f = if (%c) { fn<a>(%x: a) -> (a, a) { (%x, %x) } } else { fn<a>(%x: a) -> (a, a) { let %y = %x; (%y, %x) } };
+  (%f(1), %f(2f))
+}
+""",
+    "ref": """
+def @main(%n: int32) { let %r = ref(fn<a>(%x: a) -> a { %x }); let %g = ref_read(%r); (%g(1), %g(2f)) }
+""",
+    "list fn": """
+type List[A] { Cons(A, List[A]), Nil }
+def @len<a>(%x: List[a]) -> int32 { match (%x) { Cons(_, %r) => 1 + @len(%r), Nil => 0 } }
+def @ap(%f: fn<a>(List[a]) -> int32) -> int32 { %f(Cons(1, Nil)) + %f(Cons(2f, Cons(3f, Nil))) }
+def @main(%n: int32) { @ap(@len) }
+""",
+}
+"""Functions with declared type parameters as values: in tuples, as arguments, returned, in data, chosen by an if."""
+
+
+@pytest.mark.rule("RELAY-EXEC-1")
+@pytest.mark.parametrize("name", POLYMORPHIC)
+def test_polymorphic_values(name: str) -> None:
+    """Each is called with two types; which copy runs is decided at run time."""
+    module = read_module(POLYMORPHIC[name])
+    argument = np.array(True) if "%c" in POLYMORPHIC[name] else np.array(3, "int32")
+    first, second = (plain(create_executor(kind, module).evaluate()(argument)) for kind in ("debug", "vm"))
+    assert same(first, second)

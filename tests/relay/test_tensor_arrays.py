@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
+import baton as tvm
 from baton import relay
 from baton._src.driver.relay_prelude import Prelude, StaticTensorArrayOps
 from tests.relay.programs import error_of, plain, read
@@ -74,3 +78,21 @@ def test_names() -> None:
     fixed = prelude.get_global_var_static("tensor_array_stack", "int8", (relay.Any(), 3))
     assert fixed.name_hint == "tensor_array_stack_int8_any_3"
     assert error_of(lambda: prelude.get_type("tensor_t", "complex64")).code == "api"
+
+
+@pytest.mark.parametrize("shape", [(relay.Any(), 2), (2, 2)])
+@pytest.mark.parametrize("kind", ["debug", "vm"])
+def test_static_arrays_split_and_concatenate(shape: Any, kind: str) -> None:
+    """A tensor cut into pieces, and the pieces one behind the other."""
+    module = tvm.IRModule()
+    prelude = relay.Prelude(module)
+    split, array, concat = (
+        prelude.get_global_var_static(f"tensor_array{part}", "float32", shape) for part in ("_split", "", "_concat")
+    )
+    v, n = relay.var("v", shape=(relay.Any(), 2)), relay.var("n", shape=(relay.Any(),), dtype="int32")
+    pieces = relay.Call(split, [relay.Call(array, [relay.const(2)]), v, n])
+    module["main"] = relay.Function([v, n], relay.Tuple([pieces, relay.Call(concat, [pieces])]))
+    whole = np.arange(8, dtype="float32").reshape(4, 2)
+    found, joined = relay.create_executor(kind, module).evaluate()(whole, np.array([2, 2], "int32"))
+    np.testing.assert_array_equal(joined.numpy(), whole)
+    np.testing.assert_array_equal(found.fields[0].fields[0].numpy(), whole[:2])

@@ -62,7 +62,8 @@ def dynamic_text(dtype: str) -> str:
 
 def static_text(dtype: str, shape: Sequence[int | None]) -> str:
     """The type and functions of static tensor arrays of one dtype and shape. Stacking gives tensors of one dim more,
-    the first unknown. Concatenating and splitting, which change the shape of elements, are for dynamic arrays."""
+    the first unknown; concatenating (of tensors that have dims) plain tensors whose first dim is unknown, which
+    splitting takes apart: where the first dim of the elements is known, into pieces of that length."""
     suffix = static_name("", dtype, shape)[1:]
     t, nil, make = (static_name(c, dtype, shape) for c in ("tensor_t", "tensor_nil", "tensor_constructor"))
     plain = tensor(shape, dtype)
@@ -74,6 +75,8 @@ def static_text(dtype: str, shape: Sequence[int | None]) -> str:
         _unstack(f"tensor_array_unstack_{suffix}", [None, *shape], dtype, t, make),
         _static_stack(t, make, stacked, suffix),
     ]
+    if shape:
+        parts.append(_static_pieces(t, make, tensor([None, *shape[1:]], dtype), suffix))
     return "\n".join(parts)
 
 
@@ -160,4 +163,27 @@ def @tensor_array_gathered_{suffix}(%ta: List[{t}], %i: int32, %indices: Tensor[
 }}
 def @tensor_array_gather_{suffix}(%ta: List[{t}], %indices: Tensor[(?,), int32]) -> {stacked} {{
   @tensor_array_stack_{suffix}(@tensor_array_gathered_{suffix}(%ta, 0, %indices))
+}}"""
+
+
+def _static_pieces(t: str, make: str, whole: str, suffix: str) -> str:
+    """Static arrays one behind the other as a plain tensor, and a tensor cut into the first places of an array."""
+    piece = f'{make}(take(%v, arange(%at, %end, 1, dtype="int32"), axis=0))'
+    return f"""
+def @tensor_array_concat_{suffix}(%ta: List[{t}]) -> {whole} {{
+  match? (%ta) {{
+    Cons({make}(%v), Nil) => @tensor_as_any_{suffix}(%v),
+    Cons({make}(%v), %rest) => concatenate((@tensor_as_any_{suffix}(%v), @tensor_array_concat_{suffix}(%rest)), axis=0),
+  }}
+}}
+def @tensor_as_any_{suffix}(%v: {whole}) -> {whole} {{ %v }}
+def @tensor_array_split_from_{suffix}(%ta: List[{t}], %v: {whole}, %at: int32, %i: int32, %n: Tensor[(?,), int32])
+    -> List[{t}] {{
+  if (%i == take(shape_of(%n), 0, axis=0)) {{ %ta }} else {{
+    let %end = %at + take(%n, %i, axis=0);
+    @tensor_array_split_from_{suffix}(@update(%ta, %i, {piece}), %v, %end, %i + 1, %n)
+  }}
+}}
+def @tensor_array_split_{suffix}(%ta: List[{t}], %v: {whole}, %n: Tensor[(?,), int32]) -> List[{t}] {{
+  @tensor_array_split_from_{suffix}(%ta, %v, 0, 0, %n)
 }}"""
