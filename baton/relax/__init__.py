@@ -40,7 +40,7 @@ __getattr__, __dir__, __all__ = attach(
             "baton.relax",
             "analysis block_builder dpl exec_builder expr expr_functor frontend op pipeline struct_info testing transform",
         ),
-        **submodules("baton.relax", "ty utils vm_build"),
+        **submodules("baton.relax", "training ty utils vm_build"),
     },
     before=wire,
 )

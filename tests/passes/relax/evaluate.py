@@ -121,6 +121,9 @@ class _Evaluator:
             return found if isinstance(found, tuple) else np.asarray(found)
         return getattr(self, "_" + call.op.name.removeprefix("relax.").replace(".", "_"))(call, env, dims)
 
+    def _call_tir_with_grad(self, call: Call, env: dict[Any, Any], dims: dict[Any, int]) -> Any:
+        return self._call_tir(call, env, dims)
+
     def _call_tir(self, call: Call, env: dict[Any, Any], dims: dict[Any, int]) -> Any:
         info = call.sinfo_args[0]
         infos = [info] if isinstance(info, TensorStructInfo) else list(info.fields)

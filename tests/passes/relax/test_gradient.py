@@ -7,13 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from baton import te
 from baton._src.ir.module import IRModule
 from baton._src.passes.relax.gradient import Gradient
+from baton._src.passes.relax.te_gradients import register_te_gradient
+from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.nodes import Constant, If, Tuple, TupleGetItem
 from baton._src.support.diagnostics import DiagnosticError
 from tests.passes.relax.evaluate import evaluate
 from tests.passes.relax.programs import R, arrays, dim, program, same_values, tensor
+from tests.relax.build import module
 
 
 def check_gradient(module: IRModule, args: list[Any], **options: Any) -> Any:
@@ -91,3 +95,58 @@ def test_only_scalars_and_straight_lines_have_gradients() -> None:
         Gradient("main", require_grads=[tensor("y", 3)])(summed)
     with pytest.raises(DiagnosticError, match="no field 1"):
         Gradient("main", target_index=1)(summed)
+
+
+@pytest.mark.rule("RELAX-PASS-23")
+def test_casts_hand_gradients_on() -> None:
+    """What is cast is what the cast gives; a cast for checking only changes nothing."""
+    found = module("""
+@R.function
+def main(x: R.Tensor((3, 4), "float32"), w: R.Tensor("float32", ndim=2)) -> R.Tensor((), "float32"):
+    m = T.int64()
+    with R.dataflow():
+        v = R.match_cast(w, R.Tensor((4, m), "float32"))
+        o = R.matmul(x, v)
+        R.match_cast(o, R.Tensor((3, m), "float32"))
+        s = R.sum(R.multiply(o, o))
+        R.output(s)
+    return s
+""")
+    after = Gradient("main", require_grads=found["main"].params[0])(found)
+    assert well_formed(after) == []
+    x, w = arrays((3, 4), (4, 5))
+    _, grads = evaluate(after, "main_adjoint", x, w)
+    same_values(grads[0], 2 * (x @ w) @ w.T, 1e-4)
+
+
+def product(a: Any, b: Any, scale: float = 1.0) -> Any:
+    return te.compute(a.shape, lambda i: a(i) * b(i) * scale, name="product")
+
+
+def build_product(name: str) -> IRModule:
+    """sum(2 a b), by a kernel whose gradient is called `name`."""
+    builder = BlockBuilder()
+    a = tensor("a", dim())
+    b = tensor("b", a.struct_info.shape.values[0])
+    with builder.function("main", [a, b]):
+        with builder.dataflow():
+            call = builder.call_te_with_grad(product, a, b, 2.0, te_grad_name=name, te_grad_kwargs={"scale": 2.0})
+            result = builder.emit_output(R.sum(builder.emit(call)))
+        builder.emit_func_output(result)
+    return builder.get()
+
+
+@pytest.mark.rule("RELAX-PASS-23")
+def test_kernels_with_a_gradient_of_their_own() -> None:
+    @register_te_gradient("tests.product")
+    def gradient(grad: Any, a: Any, b: Any, scale: float) -> list[Any]:
+        return [product(grad, b, scale), product(grad, a, scale)]
+
+    a, b = arrays((5,), (5,), seed=3)
+    grads = check_gradient(build_product("tests.product"), [a, b])
+    same_values(grads[0], 2 * b)
+    register_te_gradient("tests.too_few", lambda grad, a, b, scale: [product(grad, b, scale)])
+    with pytest.raises(DiagnosticError, match="gives 1 tensors for 2 operands"):
+        Gradient("main")(build_product("tests.too_few"))
+    with pytest.raises(DiagnosticError, match="no te gradient"):
+        Gradient("main")(build_product("tests.unknown"))

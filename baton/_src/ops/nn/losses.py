@@ -21,6 +21,8 @@ from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.precision import computed_wide, wide
 from baton._src.ops.reduce.folds import fold_compute
 from baton._src.ops.samples import Arr, Sample
+from baton._src.support.diagnostics import fail
+from baton._src.tir.expr import literal
 
 
 def infer_entropy(call: OpCall[Any]) -> Info:
@@ -130,7 +132,8 @@ def infer_nll(call: OpCall[NllLossAttrs]) -> Info:
 
 def compute_nll(inputs: Any, a: NllLossAttrs, out: Any) -> Any:
     """Weights of the targets, products, sums."""
-    x, t, *weights = inputs
+    x, t, *rest = inputs
+    weights = [w for w in rest if w is not None]
     kept = k.sum_dtype(x.dtype)
 
     def weight(*i: Any) -> Any:
@@ -173,6 +176,34 @@ def reference_nll(inputs: Any, a: NllLossAttrs) -> Any:
         return np.asarray(total / np.sum(weights) if a.reduction == "mean" else total).astype(inputs[0].dtype)
 
 
+def gradient_nll(b: Any, args: Any, a: NllLossAttrs, out: Any, grad: Any) -> list[Any]:
+    """-1 where a target is, weighed, divided by the sum of the weights that count; the weights' by the product rule."""
+    x, t, *weights = args
+    info = x.struct_info
+    axis = 0 if info.ndim == 1 else 1
+    depth = getattr(info.shape.values[axis], "value", None)
+    if depth is None:
+        raise fail("op-gradient", f"nn.nll_loss: the number of classes of {show_shape(info.shape.values)} is not known")
+    zero, one = (literal(v, info.dtype) for v in (0.0, 1.0))
+    hot = b.op("one_hot", t, one, zero, depth=depth, axis=axis)
+    counts = b.op("astype", b.op("not_equal", t, b.const(a.ignore_index, t.struct_info.dtype)), dtype=info.dtype)
+    hot = b.op("multiply", hot, b.op("expand_dims", counts, axis=(axis,)))
+    others = tuple(n for n in range(info.ndim) if n != axis)
+    weighed = hot
+    if weights:
+        spread = b.op("expand_dims", weights[0], axis=others) if others else weights[0]
+        weighed = b.op("multiply", hot, spread)
+    step = b.op("negative", b.op("expand_dims", grad, axis=(axis,)) if a.reduction == "none" else grad)
+    if a.reduction == "mean":
+        step = b.op("divide", step, b.op("sum", weighed))
+    found = [b.op("multiply", weighed, step), None]
+    if weights:
+        values = b.op("add", x, out) if a.reduction == "mean" else x
+        pieces = b.op("multiply", b.op("multiply", hot, values), step)
+        found.append(b.op("sum", pieces, axis=others) if others else pieces)
+    return found
+
+
 NLL_LOSS = OpDef(
     "nn.nll_loss",
     NllLossAttrs,
@@ -184,7 +215,7 @@ NLL_LOSS = OpDef(
     infer=infer_nll,
     compute=compute_nll,
     reference=reference_nll,
-    gradient=NotApplicable("not yet"),
+    gradient=gradient_nll,
     fusion=Fusion.OPAQUE,
     samples=lambda: (
         Sample((Arr(("n", 4)), Arr(("n",), "int64", 0, 4), Arr((4,), "float32", 0.5, 1)), NllLossAttrs()),

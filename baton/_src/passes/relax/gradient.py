@@ -4,7 +4,8 @@
 
 Reverse mode: the adjoint repeats the bindings, then goes through them backwards; each operator has its own rule
 (`OpDef.gradient`), contributions of several users are added. The target is the result, or field `target_index` of a
-tuple result; it must be a floating scalar. `require_grads` are the parameters wanted (all, if None).
+tuple result; it must be a floating scalar. `require_grads` are the parameters wanted (all, if None). A match_cast hands
+gradients on to what it casts; a `call_tir_with_grad` is differentiated by its te function (`te_gradients`).
 
 Errors (`pass-gradient`): another target, a parameter the function does not have, control flow, calls of functions, an
 operator without a rule between a wanted parameter and the target.
@@ -24,14 +25,17 @@ from baton._src.ir.traverse import post_order, substitute, with_fresh_binders
 from baton._src.ops.builders import Maker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.dead_code_elimination import remove_all_unused
+from baton._src.passes.relax.te_gradients import te_gradient
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import Call, Constant, Function, MatchCast, ShapeExpr, Tuple, TupleGetItem, Var, VarBinding
+from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 
+_WITH_GRAD = special_op("call_tir_with_grad")
 _LEAVES = (Var, Tuple, TupleGetItem, Constant, ShapeExpr)
 
 
@@ -105,13 +109,24 @@ class _Reverse:
         for binding in body_bindings(self.function):
             value = binding.value if isinstance(binding, VarBinding) else None
             if isinstance(binding, MatchCast):
-                raise _wrong("a match_cast stands in the way", binding, "remove it, or make it part of the signature")
+                self._cast(binding, renamed)
+                continue
             if not isinstance(value, (*_LEAVES, Call)):
                 raise _wrong(f"{type(value).__name__} is control flow, which has no gradient", value)
             var = self.builder.emit(substitute(value, renamed, notes=False), binding.var.name_hint)
             renamed[binding.var] = var
             self.values[var] = self.builder.lookup_binding(var)
         return substitute(self.function.body.body, renamed, notes=False)
+
+    def _cast(self, binding: MatchCast, renamed: dict[Any, Any]) -> None:
+        """A cast again; its variable is what it casts, with more known of it."""
+        value = substitute(binding.value, renamed, notes=False)
+        if binding.var is None:
+            self.builder.emit_normalized(MatchCast(None, value, binding.struct_info))
+            return
+        var = self.builder.match_cast(value, binding.struct_info, binding.var.name_hint)
+        renamed[binding.var] = var
+        self.values[var] = value
 
     def _start(self, result: Any) -> None:
         info = result.struct_info
@@ -201,6 +216,9 @@ class _Reverse:
         if not floats or all(isinstance(a, Constant) for a in floats):
             return
         definition = call.op.definition if isinstance(call.op, Op) else None
+        if call.op is _WITH_GRAD:
+            self._spread_kernel(var, call, adjoint)
+            return
         if not isinstance(definition, OpDef):
             name = getattr(call.op, "name", None) or getattr(call.op, "name_hint", type(call.op).__name__)
             raise _wrong(f"a call of {name} has no gradient", call, "differentiate before LegalizeOps")
@@ -212,6 +230,26 @@ class _Reverse:
         for arg, piece in zip(call.args, pieces):
             if piece is not None and _differentiable(arg.struct_info):
                 self._add(arg, self._emitted(piece))
+
+    def _spread_kernel(self, var: Var, call: Call, adjoint: Any) -> None:
+        """A kernel's operands get what the te function registered for it says."""
+        name = str(call.attrs.te_grad_name)
+        function = te_gradient(name)
+        if function is None:
+            raise _wrong(f"no te gradient {name!r} is registered", call, "register_te_gradient does that")
+        operands = call.args[1].fields if isinstance(call.args[1], Tuple) else (call.args[1],)
+        grad = self._whole(adjoint, var.struct_info)
+        given = list(grad.fields) if isinstance(grad, Tuple) else grad
+        options = dict(call.attrs.te_grad_kwargs or {})
+        made = self.builder.emit_te(function, given, *operands, primfunc_name_hint=name, **options)
+        info = made.struct_info
+        pieces = (
+            [made] if isinstance(info, TensorStructInfo) else [self.make.item(made, n) for n in range(len(info.fields))]
+        )
+        if len(pieces) != len(operands):
+            raise _wrong(f"the te gradient {name!r} gives {len(pieces)} tensors for {len(operands)} operands", call)
+        for operand, piece in zip(operands, pieces):
+            self._add(operand, self._emitted(piece))
 
     def _emitted(self, piece: Any) -> Any:
         if isinstance(piece, (list, tuple)):

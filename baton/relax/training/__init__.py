@@ -1,0 +1,12 @@
+"""What training needs besides gradients (`tvm.relax.training`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, submodules
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {**submodules("baton.relax.training", "utils")},
+    before=wire,
+)
