@@ -10,12 +10,14 @@ read by a reduction that visits its elements many times (a convolution's padding
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
-from baton._src.ir.traverse import post_order, rewrite, substitute
+from baton._src.ir.traverse import post_order, rebuild, rewrite
 from baton._src.passes.shared.kernel_stages import Stage, read_stage, root_block, statements
+from baton._src.support.trampoline import Task, run
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import BufferLoad, Call, Cast, IntImm, Var
 from baton._src.tir.intrinsics import Effect, definition
@@ -41,41 +43,140 @@ def inline_elementwise(function: PrimFunc) -> PrimFunc:
     root = root_block(function)
     if root is None or not root.alloc_buffers:
         return function
-    steps: list[Stmt | None] = list(statements(root.body))
-    readers = _readers(steps)
-    writers = _writers(steps)
-    inlined: set[Buffer] = set()
-    changed: set[int] = set()
-    for number in range(len(steps)):
-        step = steps[number]
-        stage = None if step is None else read_stage(step)
-        if stage is None or stage.buffer not in root.alloc_buffers or writers.get(stage.buffer) != [number]:
-            continue
-        users = [u for u in readers.get(stage.buffer, []) if u != number]
-        if not users or users[0] < number or not _may_inline(stage, [steps[u] for u in users]):
-            continue
-        if any(w > number for load in _loads(stage.value) for w in writers.get(load.buffer, ())):
-            continue  # what it reads changes before its readers run
-        for user in users:
-            steps[user] = _with_inlined(steps[user], stage)
-            changed.add(user)
-        for buffer in {n.buffer for n in post_order(stage.value) if isinstance(n, BufferLoad)}:
-            found = readers.setdefault(buffer, [])
-            found[:] = sorted({*(u for u in found if u != number), *users})
-        steps[number] = None
-        inlined.add(stage.buffer)
+    steps = statements(root.body)
+    inlined = _Inliner(steps, frozenset(root.alloc_buffers)).decide()
     if not inlined:
         return function
-    # Regions once at the end: a long chain would compute those of its last reader at every step.
-    kept = [rewrite(s, _current_regions) if n in changed else s for n, s in enumerate(steps) if s is not None]
+    gone = {stage.statement for stage in inlined.values()}
+    kept = [_written_out(s, inlined) for s in steps if s not in gone]
     body = kept[0] if len(kept) == 1 else SeqStmt(tuple(kept))
     allocated = tuple(b for b in root.alloc_buffers if b not in inlined)
-    realize: Any = function.body
     block = root.with_fields(body=body, alloc_buffers=allocated)
-    return function.with_fields(body=realize.with_fields(block=block))
+    return function.with_fields(body=function.body.with_fields(block=block))
 
 
-def _readers(steps: list[Any]) -> dict[Buffer, list[int]]:
+class _Step:
+    """A statement, and what is asked about it again and again."""
+
+    def __init__(self, statement: Stmt) -> None:
+        self.stage = read_stage(statement)
+        self.loads: dict[Buffer, list[BufferLoad]] = {}
+        self.axes = {a.var: a for a in self.stage.block.iter_vars} if self.stage is not None else {}
+        for load in _loads(self.stage.value) if self.stage is not None else ():
+            self.loads.setdefault(load.buffer, []).append(load)
+
+
+class _Inliner:
+    """Decides which stages are inlined, first to last, without writing any out: a chain would be written out anew at
+    each of its links. What is asked of a stage's value with everything inlined in it is kept up in a few numbers."""
+
+    def __init__(self, statements: Sequence[Stmt], allocated: frozenset[Buffer]) -> None:
+        self.steps = [_Step(s) for s in statements]
+        self.allocated = allocated
+        self.readers = _readers(statements)
+        self.writers = _writers(statements)
+        self.inlined: dict[Buffer, Stage] = {}
+        self.moves: dict[Buffer, bool] = {}
+        """Whether an inlined stage's value is an element of another buffer, or a constant."""
+        self.constant: dict[Buffer, bool] = {}
+        self.sizes: dict[Buffer, int] = {}
+        """At least how many nodes the value has, written out."""
+        self.last_writes: dict[Buffer, int] = {}
+        """The last step that writes anything the value reads."""
+
+    def decide(self) -> dict[Buffer, Stage]:
+        """The stages to inline, by the buffer they write."""
+        for number, step in enumerate(self.steps):
+            stage = step.stage
+            if stage is None or stage.buffer not in self.allocated or self.writers.get(stage.buffer) != [number]:
+                continue
+            users = [u for u in self.readers.get(stage.buffer, []) if u != number]
+            if not users or users[0] < number or stage.buffer in step.loads or not stage.covers_buffer:
+                continue
+            last_write = max((self._last_write(b) for b in step.loads), default=-1)
+            if last_write > number:
+                continue  # what it reads changes before its readers run
+            if self._may_inline(stage, [self.steps[u] for u in users]):
+                self._inline(step, stage, last_write)
+        return self.inlined
+
+    def _last_write(self, buffer: Buffer) -> int:
+        if buffer in self.inlined:
+            return self.last_writes[buffer]
+        return max(self.writers.get(buffer, ()), default=-1)
+
+    def _inline(self, step: _Step, stage: Stage, last_write: int) -> None:
+        buffer = stage.buffer
+        self.moves[buffer] = self._only_moves(stage.value)
+        self.constant[buffer] = all(self.constant.get(b, False) for b in step.loads)
+        within = sum(self.sizes[b] for b in step.loads if b in self.inlined)
+        self.sizes[buffer] = min(within + 1, _CHEAP + 1)
+        self.last_writes[buffer] = last_write
+        self.inlined[buffer] = stage
+
+    def _may_inline(self, stage: Stage, users: list[_Step]) -> bool:
+        moves = self._only_moves(stage.value)
+        total = 0
+        for user in users:
+            if user.stage is None:
+                return False
+            loads = user.loads.get(stage.buffer, [])
+            total += len(loads)
+            for load in loads:
+                mentioned = {n for index in load.indices for n in post_order(index) if isinstance(n, Var)}
+                again = any(var not in mentioned and not _is_single(axis) for var, axis in user.axes.items())
+                if again and not (moves and not user.stage.reduces):
+                    return False
+        return moves or total == 1 or self._is_cheap(stage, total)
+
+    def _only_moves(self, value: PrimExpr) -> bool:
+        """Whether the value is an element of another buffer, or a constant."""
+        loads = _loads(value)
+        while isinstance(value, Cast):
+            value = value.value
+        if isinstance(value, BufferLoad):
+            return self.moves.get(value.buffer, True)
+        return isinstance(value, IntImm) or all(self.constant.get(load.buffer, False) for load in loads)
+
+    def _is_cheap(self, stage: Stage, uses: int) -> bool:
+        """Whether doing it `uses` times costs less than storing it: a little arithmetic, no function calls."""
+        if sum(self.sizes.get(load.buffer, 0) for load in _loads(stage.value)) * uses > _CHEAP:
+            return False
+        nodes = post_order(_with_inlined(stage.value, self.inlined))
+        return not any(isinstance(n, Call) for n in nodes) and len(nodes) * uses <= _CHEAP
+
+
+_CHEAP = 48
+
+
+def _written_out(statement: Stmt, inlined: Mapping[Buffer, Stage]) -> Stmt:
+    """The statement with everything inlined that it reads, and the regions of its block as they are then."""
+    changed = _with_inlined(statement, inlined)
+    found: Stmt = statement if changed is statement else rewrite(changed, _current_regions)
+    return found
+
+
+def _with_inlined(root: Any, inlined: Mapping[Buffer, Stage]) -> Any:
+    """Stages' values in place of the elements of their buffers, and so on in those: each is written out where it is
+    read, once, so that a chain takes time in proportion to its length."""
+
+    def write(value: Any, names: Mapping[Any, Any]) -> Task[Any]:
+        changed: dict[Any, Any] = dict(names)
+        for item in post_order(value):
+            if item in names:
+                continue
+            rebuilt = rebuild(item, changed) if changed else item
+            if isinstance(rebuilt, BufferLoad) and rebuilt.buffer in inlined:
+                stage = inlined[rebuilt.buffer]
+                rebuilt = yield write(stage.value, dict(zip(stage.indices, rebuilt.indices)))
+            if rebuilt is not item:
+                changed[item] = rebuilt
+        return changed.get(value, value)
+
+    return run(write(root, {}))
+
+
+def _readers(steps: Sequence[Stmt]) -> dict[Buffer, list[int]]:
     """By buffer the steps that read it (or pass it on in any other way than storing to it)."""
     found: dict[Buffer, dict[int, None]] = {}
     for number, step in enumerate(steps):
@@ -85,7 +186,7 @@ def _readers(steps: list[Any]) -> dict[Buffer, list[int]]:
     return {buffer: list(numbers) for buffer, numbers in found.items()}
 
 
-def _writers(steps: list[Any]) -> dict[Buffer, list[int]]:
+def _writers(steps: Sequence[Stmt]) -> dict[Buffer, list[int]]:
     """By buffer the steps that write it; a buffer whose pointer escapes counts as written twice."""
     found: dict[Buffer, list[int]] = {}
     for number, step in enumerate(steps):
@@ -104,26 +205,6 @@ def _is_pure(call: Call) -> bool:
     return row is not None and row.effect is Effect.PURE
 
 
-def _may_inline(stage: Stage, users: list[Any]) -> bool:
-    if not stage.covers_buffer or any(n.buffer is stage.buffer for n in _loads(stage.value)):
-        return False
-    moves = _only_moves(stage.value)
-    total = 0
-    for user in users:
-        reader = read_stage(user)
-        if reader is None:
-            return False
-        loads = [n for n in _loads(reader.value) if n.buffer is stage.buffer]
-        total += len(loads)
-        axes = {axis.var: axis for axis in reader.block.iter_vars}
-        for load in loads:
-            mentioned = {n for index in load.indices for n in post_order(index) if isinstance(n, Var)}
-            again = any(var not in mentioned and not _is_single(axis) for var, axis in axes.items())
-            if again and not (moves and not reader.reduces):
-                return False
-    return moves or total == 1 or _is_cheap(stage.value, total)
-
-
 def _loads(value: PrimExpr) -> list[BufferLoad]:
     return [n for n in post_order(value) if isinstance(n, BufferLoad)]
 
@@ -131,32 +212,6 @@ def _loads(value: PrimExpr) -> list[BufferLoad]:
 def _is_single(axis: Any) -> bool:
     extent = axis.dom.extent
     return isinstance(extent, IntImm) and extent.value == 1
-
-
-def _only_moves(value: PrimExpr) -> bool:
-    """Whether the value is an element of another buffer, or a constant."""
-    while isinstance(value, Cast):
-        value = value.value
-    return isinstance(value, (BufferLoad, IntImm)) or not _loads(value)
-
-
-def _is_cheap(value: PrimExpr, uses: int) -> bool:
-    """Whether doing it `uses` times costs less than storing it: a little arithmetic, no function calls."""
-    nodes = post_order(value)
-    return not any(isinstance(n, Call) for n in nodes) and len(nodes) * uses <= 48
-
-
-def _with_inlined(user: Any, stage: Stage) -> Stmt:
-    """The reader with the stage's value in place of its buffer's elements."""
-    names: list[Any] = list(stage.indices)
-
-    def rule(node: Any) -> Any:
-        if isinstance(node, BufferLoad) and node.buffer is stage.buffer:
-            return substitute(stage.value, dict(zip(names, node.indices)))
-        return None
-
-    found: Stmt = rewrite(user, rule)
-    return found
 
 
 def _current_regions(block: Any) -> Block | None:
