@@ -131,6 +131,14 @@ def relay_pad(make: Any, data: Any, pad_width: Any, pad_value: Any = 0, pad_mode
     return make(data, pad_value, pad_width=pad_width, pad_mode=pad_mode)
 
 
+def pad_to_relax(args: Any, a: PadAttrs) -> tuple[Any, PadAttrs]:
+    """A constant fill value becomes the attribute that Relax has for it; a computed one has no counterpart there."""
+    value = getattr(getattr(args[1], "data", None), "data", None) if len(args) > 1 else None
+    if value is None:
+        return args, a
+    return args[:1], a.with_attrs(pad_value=value.reshape(()).item())
+
+
 PAD = OpDef(
     "nn.pad",
     PadAttrs,
@@ -141,6 +149,7 @@ PAD = OpDef(
     gradient=gradient,
     fusion=Fusion.INJECTIVE,
     relay_builder=relay_pad,
+    relay_to_relax=pad_to_relax,
     samples=lambda: (
         Sample((Arr(("n", 4)),), PadAttrs((0, 0, 1, 2), 1.5)),
         Sample((Arr(("n", 4)), Arr(())), PadAttrs(((1, 0), (0, 1)))),
