@@ -34,6 +34,7 @@ from baton._src.passes.relax.legalize_ops import LegalizeOps
 from baton._src.passes.relax.lower_alloc_tensor import LowerAllocTensor
 from baton._src.passes.relax.lower_runtime_builtin import LowerRuntimeBuiltin
 from baton._src.passes.relax.normalize import Normalize
+from baton._src.passes.relax.phases_of_transposed import PhasesOfTransposed
 from baton._src.passes.relax.remove_purity_checking import RemovePurityChecking
 from baton._src.passes.relax.rewrite_dataflow_reshape import RewriteDataflowReshape
 from baton._src.passes.relax.static_plan_block_memory import StaticPlanBlockMemory
@@ -56,6 +57,7 @@ def simplify() -> Pipeline:
         FoldConstant(),  # weights alone: transposes, the scale and shift of normalisations
         FoldScaleIntoWeights(),  # a scale behind a convolution costs nothing once it is in the weights
         CanonicalizeBindings(),  # the copies that leaves
+        PhasesOfTransposed(),  # transposed convolutions as ordinary ones, scales being in their weights
         BlockChannels(),  # chains of convolutions in the layout of vectors; weights are final here
         BatchSliceProducts(),  # what unrolled loops compute of each slice of an input, at once
         EliminateCommonSubexpr(),  # before kernels exist: operators compare cheaply

@@ -1,0 +1,140 @@
+"""PhasesOfTransposed: transposed convolutions with constant kernels as convolutions, one for each phase of the stride.
+
+    lv = R.nn.conv2d_transpose(x, W, strides=[2, 2], padding=[1, 1, 1, 1])          W: (I, O, 4, 4)
+    ->
+    lv = R.nn.conv2d(x, V, padding=...)                  V: (O * 2 * 2, I, 2, 2), every second tap, mirrored
+    lv1 = R.permute_dims(R.reshape(lv, ...), ...)        (N, O, 2, 2, H, W) to (N, O, H, 2, W, 2)
+    gv = R.strided_slice(R.reshape(lv1, ...), ...)       what the padding cuts off
+
+Result y[s * q + r] sees x[q - t] through tap s * t + r: for each phase r a convolution of its own, and all of them one
+with s times as many output channels. Nothing is multiplied by the zeros that spreading the data would put in; a kernel
+that the stride does not divide gets zero taps. Left alone: kernels that are no constants, dilation, other layouts,
+symbolic maps. The batch may be symbolic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.expr import Op
+from baton._src.ir.module import IRModule
+from baton._src.ops.builders import Maker
+from baton._src.ops.catalogue import CATALOGUE
+from baton._src.ops.nn.convolution_transpose import ConvTransposeAttrs
+from baton._src.ops.windows import SPATIAL
+from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.relax.nodes import Call, Constant, Function, ShapeExpr, VarBinding
+from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.tir.expr import IntImm
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import FunctionPass
+from baton._src.values.tensor import AnyArray
+
+
+@dataclass(frozen=True)
+class PhasesOfTransposed(FunctionPass):
+    """See the module."""
+
+    opt_level = 2
+    function_class = Function
+
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
+        return _Rewriter(module).function(function)
+
+
+@dataclass(frozen=True)
+class Phases:
+    """One axis: `stride` phases of `taps` taps. The convolution's result starts at phase 0 of point `first`; `cut`
+    elements are too many at the beginning, `extent` are wanted.
+    """
+
+    stride: int
+    taps: int
+    begin: int
+    end: int
+    points: int
+    cut: int
+    extent: int
+
+    @staticmethod
+    def of(inputs: int, outputs: int, kernel: int, stride: int, padding: int) -> Phases:
+        """From the extents of data, result and kernel and the geometry of the transposed convolution."""
+        taps = -(-kernel // stride)
+        first = min(padding // stride, taps - 1)
+        begin = taps - 1 - first
+        wanted = -(-(padding + outputs) // stride) - first
+        end = max(0, wanted - inputs - begin + taps - 1)
+        return Phases(stride, taps, begin, end, inputs + begin + end - taps + 1, padding - stride * first, outputs)
+
+
+class _Rewriter(BindingRewriter):
+    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+        if not isinstance(value, Call) or not isinstance(value.op, Op) or len(value.args) != 2:
+            return value
+        axes = _axes(value)
+        return value if axes is None else self.normalized(_as_convolution(value, axes))
+
+
+def _axes(call: Call) -> list[Phases] | None:
+    a, (data, weight) = call.attrs, call.args
+    if not isinstance(a, ConvTransposeAttrs) or not isinstance(weight, Constant):
+        return None
+    letters = SPATIAL[a.spatial]
+    layouts = (a.data_layout, a.kernel_layout, a.out_layout or a.data_layout)
+    if layouts != (f"NC{letters}", f"IO{letters}", f"NC{letters}") or any(d != 1 for d in a.dilation):
+        return None
+    before, after = _map(data.struct_info, a.spatial), _map(call.struct_info, a.spatial)
+    if before is None or after is None or data.struct_info.dtype != call.struct_info.dtype:
+        return None
+    kernel = weight.data.data.shape[2:]
+    return [Phases.of(*each) for each in zip(before, after, kernel, a.strides, a.padding[: a.spatial])]
+
+
+def _map(info: Any, spatial: int) -> list[int] | None:
+    """The spatial extents of a tensor of known channels, floats."""
+    if not isinstance(info, TensorStructInfo) or not isinstance(info.shape, ShapeExpr) or not info.dtype.is_float:
+        return None
+    dims = info.shape.values[1:]
+    if len(dims) != spatial + 1 or not all(isinstance(d, IntImm) for d in dims):
+        return None
+    return [d.value for d in dims[1:] if isinstance(d, IntImm)]
+
+
+def _as_convolution(call: Call, axes: list[Phases]) -> Any:
+    a, (data, weight) = call.attrs, call.args
+    count, groups = a.spatial, a.groups
+    make = Maker("relax", CATALOGUE.get("reshape"), CATALOGUE)
+    packed = Constant(phases_of(weight.data.data, axes, groups))
+    padding = (*(p.begin for p in axes), *(p.end for p in axes))
+    found = make.op(f"nn.conv{count}d", data, packed, padding=padding, groups=groups, out_dtype=a.out_dtype)
+    batch, channels = call.struct_info.shape.values[:2]
+    points, strides = [p.points for p in axes], [p.stride for p in axes]
+    if prod(strides) > 1:
+        apart = make(found, make.shape((batch, channels, *strides, *points)))
+        order = [n for i in range(count) for n in (2 + count + i, 2 + i)]
+        beside = make.op("permute_dims", apart, axes=(0, 1, *order))
+        found = make(beside, make.shape((batch, channels, *(p * s for p, s in zip(points, strides)))))
+    cut = [(i + 2, p) for i, p in enumerate(axes) if p.cut or p.points * p.stride != p.extent]
+    if not cut:
+        return found
+    begins, ends = tuple(p.cut for _, p in cut), tuple(p.cut + p.extent for _, p in cut)
+    return make.op("strided_slice", found, tuple(i for i, _ in cut), begins, ends)
+
+
+def phases_of(weight: AnyArray, axes: list[Phases], groups: int) -> AnyArray:
+    """A kernel (I, O / groups, spatial...) as that of the convolution: (O * strides, I / groups, taps...)."""
+    inputs, each = weight.shape[:2]
+    count = len(axes)
+    missing = [(0, p.stride * p.taps - k) for p, k in zip(axes, weight.shape[2:])]
+    whole = np.pad(weight, [(0, 0), (0, 0), *missing])
+    split = [n for p in axes for n in (p.taps, p.stride)]
+    apart = whole.reshape(groups, inputs // groups, each, *split)
+    apart = np.flip(apart, tuple(3 + 2 * i for i in range(count)))
+    taps, strides = [3 + 2 * i for i in range(count)], [4 + 2 * i for i in range(count)]
+    moved = apart.transpose(0, 2, *strides, 1, *taps)
+    outputs = groups * each * prod(p.stride for p in axes)
+    return np.ascontiguousarray(moved).reshape(outputs, inputs // groups, *(p.taps for p in axes))

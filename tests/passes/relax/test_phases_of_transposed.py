@@ -1,0 +1,62 @@
+"""PhasesOfTransposed: the same numbers by ordinary convolutions, and what it leaves alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import post_order
+from baton._src.passes.relax.phases_of_transposed import PhasesOfTransposed
+from baton._src.relax.nodes import Call
+from tests.passes.relax.evaluate import evaluate
+from tests.passes.relax.programs import R, dim, program, tensor, weights
+
+CASES: list[tuple[Any, tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
+    (R.nn.conv2d_transpose, (2, 3, 4, 5), (3, 2, 4, 4), {"strides": 2, "padding": 1}),
+    (R.nn.conv2d_transpose, (1, 3, 4, 5), (3, 2, 3, 3), {"strides": 2, "padding": 1, "output_padding": 1}),
+    (R.nn.conv2d_transpose, (1, 2, 5, 4), (2, 2, 2, 2), {"strides": 2}),
+    (R.nn.conv2d_transpose, (1, 2, 5, 4), (2, 2, 3, 5), {"padding": (1, 2, 0, 3)}),
+    (R.nn.conv2d_transpose, (1, 2, 3, 3), (2, 2, 2, 5), {"strides": (3, 2), "padding": (0, 4, 1, 0)}),
+    (R.nn.conv2d_transpose, (1, 4, 3, 3), (4, 3, 4, 4), {"strides": 2, "padding": 1, "groups": 2}),
+    (R.nn.conv1d_transpose, (2, 3, 6), (3, 4, 5), {"strides": 3, "padding": 2, "output_padding": 2}),
+    (R.nn.conv3d_transpose, (1, 2, 2, 3, 3), (2, 2, 3, 2, 4), {"strides": 2, "padding": 1}),
+]
+
+
+def operators(module: IRModule) -> list[str]:
+    return [n.op.name for n in post_order(module["main"]) if isinstance(n, Call)]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_means_the_same(case: tuple[Any, tuple[int, ...], tuple[int, ...], dict[str, Any]]) -> None:
+    """Strides that divide the kernel and do not, padding inside and beyond it, output padding, groups, 1 to 3 axes."""
+    op, data, kernel, attrs = case
+    before = program([tensor("x", *data)], lambda bb, x: op(x, weights(*kernel), **attrs))
+    after = PhasesOfTransposed()(before)
+    assert not [name for name in operators(after) if "transpose" in name]
+    x = np.random.default_rng(1).standard_normal(data).astype("float32")
+    np.testing.assert_allclose(evaluate(after, "main", x), evaluate(before, "main", x), rtol=1e-4, atol=1e-5)
+
+
+def test_symbolic_batch() -> None:
+    before = program(
+        [tensor("x", dim(), 2, 4, 4)], lambda bb, x: R.nn.conv2d_transpose(x, weights(2, 3, 2, 2), strides=2)
+    )
+    after = PhasesOfTransposed()(before)
+    assert not [name for name in operators(after) if "transpose" in name]
+    x = np.random.default_rng(1).standard_normal((3, 2, 4, 4)).astype("float32")
+    np.testing.assert_allclose(evaluate(after, "main", x), evaluate(before, "main", x), rtol=1e-4, atol=1e-5)
+
+
+def test_left_alone() -> None:
+    """Kernels given at run time, dilation, symbolic maps."""
+    w = weights(2, 3, 2, 2)
+    for before in (
+        program([tensor("x", 1, 2, 4, 4), tensor("w", 2, 3, 2, 2)], lambda bb, x, w: R.nn.conv2d_transpose(x, w)),
+        program([tensor("x", 1, 2, 4, 4)], lambda bb, x: R.nn.conv2d_transpose(x, w, dilation=2)),
+        program([tensor("x", 1, 2, dim("h"), 4)], lambda bb, x: R.nn.conv2d_transpose(x, w)),
+    ):
+        assert PhasesOfTransposed()(before)["main"] is before["main"]
