@@ -16,7 +16,9 @@ from baton._src.tir import operators as ops
 from baton._src.tir.expr import Var
 from baton._src.tir.interpreter import run_prim_func
 from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.scalar_functions import if_then_else
 from baton._src.tir.schedule.schedule import Schedule
+from baton._src.tir.text.printer import script
 from tests.codegen.native_run import random_array, run_native
 
 
@@ -197,9 +199,147 @@ def test_rfactor(factor_axis: int, which: int, factor: int) -> None:
 
     same(matmul(), change, *MATMUL)
     s = Schedule(matmul())
-    for wrong in (lambda: s.rfactor(s.get_loops("C")[0], 0), lambda: s.rfactor(s.get_loops("C")[2], 7)):
+    for loop, axis in ((s.get_loops("C")[0], 0), (s.get_loops("C")[2], 7)):
         with pytest.raises(DiagnosticError):
-            wrong()
+            s.rfactor(loop, axis)
+
+
+def test_blockize() -> None:
+    """Guards a tile as a block, of elementwise computations and of reductions with their start."""
+
+    def change(s: Schedule) -> None:
+        i, j = s.get_loops("B")
+        io, ii = s.split(i, [None, 13])
+        jo, ji = s.split(j, [None, 5])
+        s.reorder(io, jo, ii, ji)
+        outer = s.blockize(ii)
+        assert len(s.get_loops(outer)) == 2
+        s.parallel(s.get_loops(outer)[1])
+
+    same(chain(), change, *CHAIN)
+
+    def reduced(s: Schedule) -> None:
+        i, j, r = s.get_loops("C")
+        jo, ji = s.split(j, [None, 3])
+        s.reorder(i, jo, r, ji)
+        s.blockize(r)
+
+    same(matmul(), reduced, *MATMUL)
+    s = Schedule(chain())
+    inner = s.split(s.get_loops("B")[1], [None, 3])[1]
+    with pytest.raises(DiagnosticError, match="without a condition"):
+        s.blockize(inner)
+
+
+def padded() -> PrimFunc:
+    """B = A with one element of 7 around, C = B + 1"""
+    a = placeholder((4, 5), "float32", "A")
+
+    def at(i: Any, j: Any) -> Any:
+        inside = ops.logical_and(ops.logical_and(i >= 1, i < 5), ops.logical_and(j >= 1, j < 6))
+        return if_then_else(inside, a[i - 1, j - 1], ops.const(7.0, "float32"))
+
+    b = compute((6, 7), at, "B")
+    return create_prim_func([a, compute((6, 7), lambda i, j: b[i, j] + 1.0, "C")])
+
+
+@pytest.mark.parametrize("depth", [0, 1])
+def test_decompose_padding(depth: int) -> None:
+    """Guards the pad value and the data as two blocks."""
+
+    def change(s: Schedule) -> None:
+        made = s.decompose_padding("B", s.get_loops("B")[depth])
+        assert s.get(made).name_hint == "B_pad_const"
+
+    same(padded(), change, (4, 5), (6, 7))
+    s = Schedule(padded())
+    loop = s.get_loops("C")[0]
+    with pytest.raises(DiagnosticError, match="does not pad"):
+        s.decompose_padding("C", loop)
+
+
+@pytest.mark.parametrize("block", ["B", "C"])
+def test_layouts(block: str) -> None:
+    """Guards a buffer inside laid out anew, exactly and with padding, and what its readers then read."""
+
+    def change(s: Schedule) -> None:
+        s.transform_layout(block, ("write", 0), lambda i, j: (j // 4, i, j % 4))
+        s.transform_layout(block, ("write", 0), lambda a, b, c: (b, c, a))
+
+    same(chain(), change, *CHAIN)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_storage_align(axis: int) -> None:
+    """Guards buffers with gaps between their rows."""
+
+    def change(s: Schedule) -> None:
+        s.storage_align("B", 0, axis, 8, 3)
+        strides = [d.value for d in s.get("B").writes[0].buffer.strides]
+        assert strides[axis] % 8 == 3
+
+    same(chain(), change, *CHAIN)
+    s = Schedule(chain())
+    for wrong in (("D", 0, 0, 8, 0), ("B", 0, 5, 8, 0), ("B", 0, 0, 8, 9), ("B", 1, 0, 8, 0)):
+        with pytest.raises(DiagnosticError):
+            s.storage_align(*wrong)
+
+
+def test_reindex() -> None:
+    """Guards copies in the order of the block's axes, of what is read and written."""
+
+    def change(s: Schedule) -> None:
+        for which in (("read", 0), ("read", 1), ("write", 0)):
+            s.reindex("C", which)
+        s.add_unit_loop("C")
+        s.add_unit_loop(s.get_loops("C")[0])
+
+    done = same(matmul(), change, *MATMUL)
+    assert {b.name for b in done.get_child_blocks("root")} >= {"A_reindex", "B_reindex", "C_reindex"}
+
+
+def test_samples_and_traces() -> None:
+    """Guards decisions, and a trace applied to another schedule of the function: the same kernel."""
+
+    def change(s: Schedule) -> None:
+        block = s.get_block("C")
+        i, j, r = s.get_loops(block)
+        factors = s.sample_perfect_tile(j, 3, max_innermost_factor=3)
+        a, b, c = s.split(j, factors)
+        s.reorder(a, r, b, c)
+        s.unroll(c)
+        width = s.sample_categorical([1, 2, 4], [0.25, 0.5, 0.25])
+        s.split(i, [None, width])
+        s.compute_at(s.get_block("C"), s.sample_compute_location("C"))
+        s.enter_postproc()
+
+    for seed in range(8):
+        func = matmul()
+        first = Schedule(func, seed=seed)
+        change(first)
+        second = Schedule(func)
+        first.trace.apply_to_schedule(second)
+        assert script(first.func) == script(second.func)
+        assert str(first.trace) == str(second.trace)
+        assert len(first.trace.decisions) == 3
+    same(matmul(), change, *MATMUL)
+
+
+def test_other_decisions() -> None:
+    """Guards a trace with a choice replaced, and steps nobody needs dropped."""
+    func = matmul()
+    s = Schedule(func)
+    s.get_block("D")
+    j = s.get_loops("C")[1]
+    s.split(j, s.sample_perfect_tile(j, 2))
+    (sampled,) = s.trace.decisions
+    other = Schedule(func)
+    s.trace.with_decision(sampled, [3, 3]).simplified().apply_to_schedule(other)
+    extents = [other.get(loop).extent.value for loop in other.get_loops("C")]
+    assert extents == [13, 3, 3, 7]
+    assert [i.kind for i in s.trace.simplified().insts] == ["get_loops", "sample_perfect_tile", "split"]
+    with pytest.raises(DiagnosticError, match="do not divide"):
+        other.sample_perfect_tile(other.get_loops("C")[0], 2, decision=[2, 3])
 
 
 def test_unknown_names() -> None:

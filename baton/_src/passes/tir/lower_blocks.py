@@ -17,6 +17,7 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import post_order, rewrite
+from baton._src.passes.tir.flatten_buffers import element_count
 from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
@@ -142,8 +143,10 @@ class _Lowering:
 
 
 def allocate(buffer: Buffer, body: st.Stmt) -> st.Stmt:
-    """Memory for `buffer` during `body`."""
-    return st.Allocate(buffer.data, dtype=buffer.dtype, extents=buffer.shape, body=body)
+    """Memory for `buffer` during `body`: with strides more than its elements."""
+    plain = not buffer.strides and buffer.elem_offset is None
+    extents = buffer.shape if plain else (ops.max(element_count(buffer), 1),)
+    return st.Allocate(buffer.data, dtype=buffer.dtype, extents=extents, body=body)
 
 
 def _view(body: st.Stmt, match: st.MatchBufferRegion) -> st.Stmt:

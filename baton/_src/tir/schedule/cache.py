@@ -21,7 +21,7 @@ def cache_read(root: st.Stmt, name: str, index: int, scope: str, readers: Sequen
     wanted = {find_block(root, r) for r in (readers or (name,))}
     first = next(r for r in in_order(root) if r in wanted)
     nest, block_name = _copy_nest(source, copy)
-    root = _insert(root, first, replace_buffer(first, source, copy), nest, copy, before=True)
+    root = insert_nest(root, first, replace_buffer(first, source, copy), nest, copy, before=True)
     for other in wanted - {first}:
         root = replace(root, {other: replace_buffer(other, source, copy)})
     return root, block_name
@@ -39,7 +39,7 @@ def cache_write(root: st.Stmt, name: str, index: int, scope: str) -> tuple[st.St
     copy = _like(target, scope)
     moved = replace_buffer(realize, target, copy)
     nest, block_name = _copy_nest(copy, target, name=f"{target.name}_copy")
-    return _insert(root, realize, moved, nest, copy, before=False), block_name
+    return insert_nest(root, realize, moved, nest, copy, before=False), block_name
 
 
 def set_scope(root: st.Stmt, name: str, index: int, scope: str) -> st.Stmt:
@@ -75,7 +75,7 @@ def _copy_nest(source: Buffer, target: Buffer, name: str | None = None) -> tuple
     return body, label
 
 
-def _insert(root: st.Stmt, old: st.Stmt, new: Any, nest: st.Stmt, buffer: Buffer, before: bool) -> st.Stmt:
+def insert_nest(root: st.Stmt, old: st.Stmt, new: Any, nest: st.Stmt, buffer: Buffer, before: bool) -> st.Stmt:
     """Put `nest` beside the outermost loop around `old` below its enclosing block, which allocates `buffer`."""
     path = path_to(root, old)
     place = max(i for i, item in enumerate(path[:-1]) if isinstance(item, st.Block))

@@ -15,18 +15,33 @@ say so when they are asked for (`_ABSENT`).
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import rewrite
+from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
-from baton._src.tir.expr import Var
+from baton._src.tir.expr import IntImm, Var
+from baton._src.tir.index_map import IndexMap
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.schedule import cache, compute_at, inline, loops, reduction, rfactor
-from baton._src.tir.schedule.tree import find_block, find_loop, path_to, realizes, refuse
+from baton._src.tir.schedule import (
+    blockize,
+    cache,
+    compute_at,
+    inline,
+    layout,
+    loops,
+    padding,
+    reduction,
+    rfactor,
+    sampling,
+)
+from baton._src.tir.schedule.trace import ExprRV, Trace, recorded
+from baton._src.tir.schedule.tree import find_block, find_loop, path_to, realizes, refuse, replace
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,18 +59,13 @@ class LoopRV:
 
 
 _OPTIONS = {"seed", "debug_mask", "error_render_level", "enable_check"}
-"""Options of TVM's schedules that have no effect: every primitive is checked, and none is random."""
+"""Options of TVM's schedules. Only `seed` has an effect: every primitive is checked."""
 
-_TRACE = "schedules are not recorded as traces"
-_SAMPLING = "schedules are written or chosen by rules, not sampled"
 _LATER = "the primitive is not implemented"
 _ABSENT = {
-    **dict.fromkeys(("trace", "enter_postproc", "seed"), _TRACE),
     **dict.fromkeys(("state", "get_sref"), "there is no tree of references beside the program"),
-    **dict.fromkeys(("sample_perfect_tile", "sample_categorical", "sample_compute_location", "fork_seed"), _SAMPLING),
-    **dict.fromkeys(("tensorize", "blockize", "pad_einsum", "storage_align", "transform_layout"), _LATER),
-    **dict.fromkeys(("merge", "loop_partition", "reindex", "decompose_padding", "transform_block_layout"), _LATER),
-    **dict.fromkeys(("add_unit_loop", "set_axis_separator", "unsafe_set_dtype", "rolling_buffer"), _LATER),
+    **dict.fromkeys(("tensorize", "pad_einsum", "merge", "loop_partition", "transform_block_layout"), _LATER),
+    **dict.fromkeys(("set_axis_separator", "unsafe_set_dtype", "rolling_buffer"), _LATER),
 }
 
 
@@ -76,6 +86,11 @@ class Schedule:
         if not isinstance(mod, PrimFunc):
             raise refuse("a Schedule is made of a PrimFunc or a module with one")
         self.func: PrimFunc = mod.with_fields(body=_with_unique_names(mod.body))
+        self.trace = Trace()
+        self.depth = 0
+        """How many primitives are at work: those used inside others are not recorded."""
+        self.decision: Any = None
+        self._random = random.Random(options.get("seed"))
 
     @property
     def mod(self) -> IRModule:
@@ -94,16 +109,21 @@ class Schedule:
 
     def copy(self) -> Schedule:
         """An independent schedule from here on."""
-        return Schedule(self.func) if self._module is None else Schedule(self.mod, self._name)
+        made = Schedule(self.func) if self._module is None else Schedule(self.mod, self._name)
+        made.trace = Trace(list(self.trace.insts))
+        made.seed(self.fork_seed())
+        return made
 
     # --------------------------------------------------------------------------------------------- looking
 
+    @recorded
     def get_block(self, name: str, func_name: str | None = None) -> BlockRV:
         """The block called `name`."""
         del func_name
         find_block(self.func.body, name)
         return BlockRV(name)
 
+    @recorded
     def get_loops(self, block: BlockRV | str) -> list[LoopRV]:
         """The loops around a block up to the next block outside, outermost first."""
         path = path_to(self.func.body, find_block(self.func.body, _name(block)))[:-1]
@@ -115,6 +135,7 @@ class Schedule:
                 found.append(LoopRV(item.loop_var))
         return found
 
+    @recorded
     def get_child_blocks(self, parent: BlockRV | LoopRV | str) -> list[BlockRV]:
         """The blocks directly inside a block or loop."""
         top = self.get(parent)
@@ -123,11 +144,13 @@ class Schedule:
         nested = {inner for outer in all_inside for inner in realizes(outer.block.body)}
         return [BlockRV(r.block.name_hint) for r in all_inside if r not in nested]
 
+    @recorded
     def get_producers(self, block: BlockRV | str) -> list[BlockRV]:
         """The blocks whose results a block reads."""
         read = {r.buffer for r in self.get(block).reads}
         return [BlockRV(b.name_hint) for b in self._blocks() if read & {w.buffer for w in b.writes}]
 
+    @recorded
     def get_consumers(self, block: BlockRV | str) -> list[BlockRV]:
         """The blocks that read a block's results."""
         written = {w.buffer for w in self.get(block).writes}
@@ -148,6 +171,7 @@ class Schedule:
 
     # ----------------------------------------------------------------------------------------------- loops
 
+    @recorded
     def split(self, loop: LoopRV, factors: Sequence[Any], preserve_unit_iters: bool = True) -> list[LoopRV]:
         """Nested loops of these extents; one factor may be None. Extents that do not divide are guarded."""
         del preserve_unit_iters
@@ -155,6 +179,7 @@ class Schedule:
         self._set(body)
         return [LoopRV(v) for v in made]
 
+    @recorded
     def fuse(self, *handles: LoopRV, preserve_unit_iters: bool = True) -> LoopRV:
         """Perfectly nested loops as one."""
         del preserve_unit_iters
@@ -162,53 +187,66 @@ class Schedule:
         self._set(body)
         return LoopRV(made)
 
+    @recorded
     def reorder(self, *handles: LoopRV) -> None:
         """Loops of one chain in this order."""
         self._set(loops.reorder(self.func.body, [h.var for h in handles]))
 
+    @recorded
     def vectorize(self, loop: LoopRV) -> None:
         """Compute the iterations in vector registers."""
         self._set(loops.set_kind(self.func.body, loop.var, st.ForKind.VECTORIZED))
 
+    @recorded
     def parallel(self, loop: LoopRV) -> None:
         """Share the iterations between threads."""
         self._set(loops.set_kind(self.func.body, loop.var, st.ForKind.PARALLEL))
 
+    @recorded
     def unroll(self, loop: LoopRV) -> None:
         """Write the iterations out."""
         self._set(loops.set_kind(self.func.body, loop.var, st.ForKind.UNROLLED))
 
+    @recorded
     def bind(self, loop: LoopRV, thread_axis: str) -> None:
         """GPU threads: there are none on the targets of this compiler."""
         raise refuse(
             f"{loop.var.name} cannot be bound to {thread_axis}: CPU targets have no GPU threads", "use parallel"
         )
 
+    @recorded
     def annotate(self, handle: LoopRV | BlockRV | str, ann_key: str, ann_val: Any) -> None:
         """Set an annotation of a loop or block."""
         self._set(loops.annotate(self.func.body, self.get(handle), ann_key, ann_val))
 
+    @recorded
     def unannotate(self, handle: LoopRV | BlockRV | str, ann_key: str) -> None:
         """Remove an annotation of a loop or block."""
         self._set(loops.annotate(self.func.body, self.get(handle), ann_key, None))
 
     # ---------------------------------------------------------------------------------------------- blocks
 
+    @recorded
     def compute_inline(self, block: BlockRV | str) -> None:
         """Compute an elementwise block where it is read."""
         self._set(inline.compute_inline(self.func.body, _name(block), self._params()))
 
+    @recorded
     def reverse_compute_inline(self, block: BlockRV | str) -> None:
         """Apply an elementwise block where its input is made."""
         self._set(inline.reverse_compute_inline(self.func.body, _name(block), self._params()))
 
+    @recorded
     def compute_at(
-        self, block: BlockRV | str, loop: LoopRV, preserve_unit_loops: bool = False, index: int = -1
+        self, block: BlockRV | str, loop: LoopRV | None, preserve_unit_loops: bool = False, index: int = -1
     ) -> None:
-        """Compute what an iteration of the loop needs of a block, inside it."""
+        """Compute what an iteration of the loop needs of a block, inside it. (Without a loop it stays where it is.)"""
         del index
+        if loop is None:
+            return
         self._set(compute_at.compute_at(self.func.body, _name(block), loop.var, preserve_unit_loops))
 
+    @recorded
     def reverse_compute_at(
         self, block: BlockRV | str, loop: LoopRV, preserve_unit_loops: bool = False, index: int = -1
     ) -> None:
@@ -216,6 +254,7 @@ class Schedule:
         del index
         self._set(compute_at.reverse_compute_at(self.func.body, _name(block), loop.var, preserve_unit_loops))
 
+    @recorded
     def cache_read(
         self,
         block: BlockRV | str,
@@ -229,22 +268,26 @@ class Schedule:
         self._set(body)
         return BlockRV(name)
 
+    @recorded
     def cache_write(self, block: BlockRV | str, write_buffer_index: int, storage_scope: str) -> BlockRV:
         """Write a buffer through a copy; returns the copying block."""
         body, name = cache.cache_write(self.func.body, _name(block), write_buffer_index, storage_scope)
         self._set(body)
         return BlockRV(name)
 
+    @recorded
     def set_scope(self, block: BlockRV | str, buffer_index: int, storage_scope: str) -> None:
         """Where a buffer that the block writes is stored."""
         self._set(cache.set_scope(self.func.body, _name(block), buffer_index, storage_scope))
 
+    @recorded
     def decompose_reduction(self, block: BlockRV | str, loop: LoopRV) -> BlockRV:
         """The initialisation of a reduction as a block in front of a loop."""
         body, name = reduction.decompose_reduction(self.func.body, _name(block), loop.var)
         self._set(body)
         return BlockRV(name)
 
+    @recorded
     def rfactor(self, loop: LoopRV, factor_axis: int) -> BlockRV:
         """Reduce each iteration of the loop by itself, and then those results; returns the block of the former."""
         inside = realizes(find_loop(self.func.body, loop.var))
@@ -256,6 +299,133 @@ class Schedule:
         body, name = rfactor.rfactor(self.func.body, named[0], loop.var, factor_axis)
         self._set(body)
         return BlockRV(name)
+
+    @recorded
+    def blockize(self, target: LoopRV, preserve_unit_iters: bool = True) -> BlockRV:
+        """What is below the loop as a block of its own; returns that block."""
+        del preserve_unit_iters
+        body, name = blockize.blockize(self.func.body, target.var)
+        self._set(body)
+        return BlockRV(name)
+
+    @recorded
+    def decompose_padding(self, block: BlockRV | str, loop: LoopRV) -> BlockRV:
+        """The pad value as a block in front of the loop; the block itself then only takes data."""
+        body, name = padding.decompose_padding(self.func.body, _name(block), loop.var)
+        self._set(body)
+        return BlockRV(name)
+
+    @recorded
+    def add_unit_loop(self, block_or_loop: BlockRV | LoopRV | str) -> LoopRV:
+        """A loop of one iteration around a block or loop."""
+        loop = isinstance(block_or_loop, LoopRV)
+        target: Any = self.get(block_or_loop) if loop else self.realize(_name(block_or_loop))  # type: ignore[arg-type]
+        var = Var("u", target.loop_var.dtype if loop else "int64")
+        self._set(replace(self.func.body, {target: st.For(var, 0, 1, st.ForKind.SERIAL, target)}))
+        return LoopRV(var)
+
+    # --------------------------------------------------------------------------------------------- buffers
+
+    @recorded
+    def storage_align(self, block: BlockRV | str, buffer_index: int, axis: int, factor: int, offset: int) -> None:
+        """Distances between neighbours of an axis, in a buffer the block writes, at `offset` modulo `factor`."""
+        self._set(layout.storage_align(self.func.body, _name(block), buffer_index, axis, factor, offset))
+
+    @recorded
+    def transform_layout(
+        self,
+        block: BlockRV | str,
+        buffer: Any,
+        index_map: Any,
+        pad_value: Any = None,
+        *,
+        assume_injective_transform: bool = False,
+    ) -> None:
+        """Lay a buffer out anew: `buffer` is ("read" or "write", number), a name, or the buffer.
+
+        Padding that the layout adds is never read, so `pad_value` has no effect.
+        """
+        del pad_value, assume_injective_transform
+        found = self._buffer(block, buffer)
+        chosen = index_map if isinstance(index_map, IndexMap) else IndexMap.from_func(index_map, len(found.shape))
+        self.func = layout.transform_layout(self.func, found, chosen)
+
+    @recorded
+    def reindex(self, block: BlockRV | str, buffer: Any) -> BlockRV:
+        """Read or write a buffer through a copy in the order of the block's axes; returns the copying block."""
+        which, index = self._place_of(block, buffer)
+        body, name = layout.reindex(self.func.body, _name(block), index, which)
+        self._set(body)
+        return BlockRV(name)
+
+    def _buffer(self, block: BlockRV | str, which: Any) -> Buffer:
+        if isinstance(which, Buffer):
+            return which
+        kind, index = self._place_of(block, which)
+        return layout.buffer_of(self.func.body, _name(block), index, kind)
+
+    def _place_of(self, block: BlockRV | str, which: Any) -> tuple[str, int]:
+        """("read" or "write", number) of a buffer that the block uses."""
+        if isinstance(which, tuple) and len(which) == 2:
+            return str(which[0]), int(which[1])
+        found = self.get(block)
+        for kind, regions in (("write", found.writes), ("read", found.reads)):
+            for index, region in enumerate(regions):
+                if region.buffer is which or region.buffer.name == which:
+                    return kind, index
+        raise refuse(f"block {_name(block)} uses no buffer {which!r}")
+
+    # -------------------------------------------------------------------------------------------- sampling
+
+    @recorded
+    def sample_perfect_tile(
+        self, loop: LoopRV, n: int, max_innermost_factor: int = 16, decision: Sequence[int] | None = None
+    ) -> list[ExprRV]:
+        """Random factors of the loop's extent, `n` of them, the last one not too large."""
+        extent = self.get(loop).extent
+        if not isinstance(extent, IntImm):
+            raise refuse(f"the extent of the loop over {loop.var.name} is no constant: it has no factors to sample")
+        chosen = sampling.perfect_tile(self._random, extent.value, n, max_innermost_factor, decision)
+        self.decision = chosen
+        return [ExprRV(factor) for factor in chosen]
+
+    @recorded
+    def sample_categorical(
+        self, candidates: Sequence[int], probs: Sequence[float], decision: int | None = None
+    ) -> ExprRV:
+        """One of the candidates, drawn by their probabilities."""
+        self.decision = sampling.categorical(self._random, candidates, probs, decision)
+        return ExprRV(candidates[self.decision])
+
+    @recorded
+    def sample_compute_location(self, block: BlockRV | str, decision: int | None = None) -> LoopRV | None:
+        """A loop under which the block could be computed, or None for where it is. (`compute_at` takes it.)"""
+        places = [loop for reader in self.get_consumers(block) for loop in self.get_loops(reader)]
+        valid = [place for place in places if self._could_move(block, place)]
+        options = list(range(-1, len(valid)))
+        weights = [1.0] * len(options)
+        chosen = sampling.categorical(self._random, options, weights, None if decision is None else decision + 1)
+        self.decision = chosen - 1
+        return valid[chosen - 1] if chosen else None
+
+    def _could_move(self, block: BlockRV | str, loop: LoopRV) -> bool:
+        try:
+            compute_at.compute_at(self.func.body, _name(block), loop.var)
+        except DiagnosticError:
+            return False
+        return True
+
+    def seed(self, seed: int) -> None:
+        """Start the random choices anew."""
+        self._random.seed(seed)
+
+    def fork_seed(self) -> int:
+        """A seed for another schedule."""
+        return self._random.getrandbits(31)
+
+    @recorded
+    def enter_postproc(self) -> None:
+        """From here on come steps that tuning takes after its choices; nothing changes."""
 
     def _params(self) -> set[Buffer]:
         return set(self.func.buffer_map.values())

@@ -1,0 +1,155 @@
+"""How buffers lie in memory: another order of elements, aligned rows, copies in the order a block goes through them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.structural import structural_equal
+from baton._src.ir.traverse import post_order, rewrite
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer, decl_buffer
+from baton._src.tir.expr import IterVar
+from baton._src.tir.index_map import IndexMap
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.schedule.cache import insert_nest
+from baton._src.tir.schedule.tree import (
+    find_block,
+    refreshed,
+    refuse,
+    replace_buffer,
+    simplify,
+)
+
+_TRUE = tir.IntImm("bool", 1)
+
+
+def buffer_of(root: st.Stmt, name: str, index: int, which: str) -> Buffer:
+    """The `index`-th buffer that a block reads or writes."""
+    block = find_block(root, name).block
+    regions = block.writes if which == "write" else block.reads
+    if not 0 <= index < len(regions):
+        raise refuse(f"block {name} {which}s {len(regions)} buffers: there is no number {index}")
+    return regions[index].buffer
+
+
+def transform_layout(func: PrimFunc, buffer: Buffer, index_map: IndexMap) -> PrimFunc:
+    """The function with `buffer` laid out by the map, wherever it is used; a parameter's shape changes with it."""
+    if buffer.strides or buffer.elem_offset is not None:
+        raise refuse(f"{buffer.name} has strides or an offset: its layout cannot be changed")
+    shape = tuple(simplify(d) for d in index_map.map_shape(buffer.shape))
+    new = decl_buffer(shape, buffer.dtype, buffer.name, scope=buffer.scope)
+
+    def moved(indices: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
+        found = index_map.map_indices(indices)
+        return tuple(ops.cast(d.dtype, i) for d, i in zip(shape, found))
+
+    def rule(node: Any) -> Any:
+        match node:
+            case tir.BufferLoad() if node.buffer is buffer:
+                return tir.BufferLoad(new, moved(node.indices))
+            case st.BufferStore() if node.buffer is buffer:
+                return st.BufferStore(new, node.value, moved(node.indices))
+            case st.MatchBufferRegion() if node.source.buffer is buffer:
+                raise refuse(f"a region of {buffer.name} is matched: its layout cannot be changed")
+            case st.Block():
+                kept = tuple(new if b is buffer else b for b in node.alloc_buffers)
+                node = node.with_fields(alloc_buffers=kept)
+                return refreshed(node) if node.iter_vars else node
+            case _:
+                return None
+
+    if any(n is buffer.data for n in _pointers(func.body)):
+        raise refuse(f"the pointer of {buffer.name} is used: its layout cannot be changed")
+    mapping = {var: new if b is buffer else b for var, b in func.buffer_map.items()}
+    return func.with_fields(body=rewrite(func.body, rule), buffer_map=mapping)
+
+
+def _pointers(body: st.Stmt) -> list[Any]:
+    return [arg for n in post_order(body) if isinstance(n, tir.Call) for arg in n.args]
+
+
+def storage_align(root: st.Stmt, name: str, index: int, axis: int, factor: int, offset: int) -> st.Stmt:
+    """The buffer that the block writes, with the distance between neighbours of `axis` at `offset` modulo `factor`."""
+    buffer = buffer_of(root, name, index, "write")
+    rank = len(buffer.shape)
+    place = axis + rank if axis < 0 else axis
+    if not 0 <= place < rank:
+        raise refuse(f"{buffer.name} has {rank} dims: there is no axis {axis}")
+    if not (factor > 0 and 0 <= offset < factor):
+        raise refuse(f"an alignment is a factor of 1 or more and an offset below it, got {factor} and {offset}")
+    if not any(isinstance(n, st.Block) and buffer in n.alloc_buffers for n in post_order(root)):
+        raise refuse(f"{buffer.name} is no buffer of the function's own: others rely on how it lies")
+    strides: list[PrimExpr] = []
+    step: PrimExpr = tir.IntImm(buffer.shape[0].dtype, 1)
+    for at in reversed(range(rank)):
+        if at == place:
+            gap = ops.floormod(ops.subtract(offset, step), tir.IntImm(step.dtype, factor))
+            step = simplify(ops.add(step, gap))
+        strides.insert(0, step)
+        step = simplify(ops.multiply(step, buffer.shape[at]))
+    aligned = buffer.with_fields(strides=tuple(strides))
+    found: st.Stmt = replace_buffer(root, buffer, aligned)
+    return found
+
+
+def reindex(root: st.Stmt, name: str, index: int, which: str) -> tuple[st.Stmt, str]:
+    """A copy of a buffer in the order of the block's axes, which the block then reads or writes instead."""
+    realize = find_block(root, name)
+    block = realize.block
+    buffer = buffer_of(root, name, index, which)
+    indices = _only_indices(block, buffer)
+    axes = [iv for iv in block.iter_vars if any(n is iv.var for i in indices for n in post_order(i))]
+    for axis in axes:
+        assert axis.dom is not None
+        if not (isinstance(axis.dom.min, tir.IntImm) and axis.dom.min.value == 0):
+            raise refuse(f"the axis {axis.var.name} of block {name} does not start at 0")
+    shape = [axis.extent for axis in axes]
+    copy = decl_buffer(shape, buffer.dtype, f"{buffer.name}_reindex")
+    changed = rewrite(block, _redirected(buffer, copy, tuple(axis.var for axis in axes)))
+    moved = realize.with_fields(block=refreshed(changed))
+    nest, label = _copy_of_axes(axes, indices, buffer, copy, which == "write")
+    return insert_nest(root, realize, moved, nest, copy, before=which == "read"), label
+
+
+def _only_indices(block: st.Block, buffer: Buffer) -> tuple[PrimExpr, ...]:
+    kinds = (tir.BufferLoad, st.BufferStore)
+    found = [n.indices for n in post_order(block) if isinstance(n, kinds) and n.buffer is buffer]
+    for other in found[1:]:
+        if not all(structural_equal(a, b) for a, b in zip(found[0], other)):
+            raise refuse(f"block {block.name_hint} accesses {buffer.name} at several places")
+    return found[0]
+
+
+def _redirected(buffer: Buffer, copy: Buffer, at: tuple[tir.Var, ...]) -> Any:
+    def rule(node: Any) -> Any:
+        if isinstance(node, tir.BufferLoad) and node.buffer is buffer:
+            return tir.BufferLoad(copy, at)
+        if isinstance(node, st.BufferStore) and node.buffer is buffer:
+            return st.BufferStore(copy, node.value, at)
+        return None
+
+    return rule
+
+
+def _copy_of_axes(
+    axes: list[IterVar], indices: tuple[PrimExpr, ...], buffer: Buffer, copy: Buffer, writes: bool
+) -> tuple[st.Stmt, str]:
+    """The nest that copies between a buffer and its copy in the order of the axes."""
+    fresh: dict[Any, Any] = {axis.var: tir.Var(axis.var.name, axis.var.dtype) for axis in axes}
+    own = tuple(fresh.values())
+    place = tuple(rewrite(i, lambda n: fresh.get(n) if isinstance(n, tir.Var) else None) for i in indices)
+    store = (
+        st.BufferStore(buffer, tir.BufferLoad(copy, own), place)
+        if writes
+        else st.BufferStore(copy, tir.BufferLoad(buffer, place), own)
+    )
+    label = f"{buffer.name}_reindex"
+    iters = [IterVar(Range(tir.IntImm(a.var.dtype, 0), a.extent), fresh[a.var]) for a in axes]
+    loops = [tir.Var(f"ax{i}", a.var.dtype) for i, a in enumerate(axes)]
+    body: st.Stmt = st.BlockRealize(tuple(loops), _TRUE, refreshed(st.Block(iters, (), (), label, store)))
+    for var, axis in zip(reversed(loops), reversed(axes)):
+        body = st.For(var, 0, axis.extent, st.ForKind.SERIAL, body)
+    return body, label
