@@ -36,6 +36,7 @@ from baton._src.lower.kernel_schedules.loops import (
 from baton._src.lower.kernel_schedules.rows import emit_stages
 from baton._src.lower.kernel_schedules.stages import Axis, Declined, Kernel, Stage, read_kernel
 from baton._src.lower.kernel_schedules.tiles import Accumulators, TileShape, tile_shape, unrolled_by
+from baton._src.lower.kernel_schedules.transpose import square
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.tir import expr as tir
@@ -47,10 +48,10 @@ from baton._src.tir.prim_func import PrimFunc
 
 FEW_ROWS = 4
 """Up to this many rows B is not packed."""
+FEW_COLUMNS = 4
+"""Up to this many columns along k, or half as many across it, dot products are faster than a mostly empty tile."""
 UNROLL_K = 1
-"""How often the loop over k is written out. The multiply-adds of one k fill the pipeline already; more costs compile
-time.
-"""
+"""How often the loop over k is written out: one k fills the pipeline already, and more costs compile time."""
 
 Ahead = Callable[[PrimExpr, PrimExpr], Callable[[PrimExpr], st.Stmt]]
 """From the number of a tile and how many there are: what each step along k does beside its multiplications."""
@@ -168,8 +169,18 @@ def _emit(matrix: Product, kernel: Kernel, target: Target) -> st.Stmt | Declined
     count = _row_count(matrix)
     assert matrix.right is not None
     contiguous = step(load_of(matrix.right), matrix.columns) == 1
+    few = FEW_COLUMNS if step(load_of(matrix.right), matrix.k) == 1 else FEW_COLUMNS // 2
+    if (matrix.columns.size or few + 1) <= few and step(load_of(matrix.left), matrix.k) == 1:
+        return Declined("few columns: dot products")
     if count is not None and count <= FEW_ROWS:
         return _few_rows(matrix, target) if contiguous else Declined("few rows of dot products")
+    if (
+        contiguous
+        and count is not None
+        and count == matrix.rows.size
+        and count <= tile_shape(target, matrix.stage.buffer.dtype).rows
+    ):
+        return _few_rows(matrix, target)  # one tile would use each packed panel once
     packed = packed_product(matrix, target)
     if count is not None:
         return packed
@@ -195,7 +206,7 @@ def packed_product(matrix: Product, target: Target) -> st.Stmt:
     start = ops.multiply(panel, i64(width))
     packed = local_buffer("packed", (ops.multiply(as_int64(matrix.k.extent), i64(width)),), matrix.stage.buffer.dtype)
 
-    pack = matrix.pack or (lambda buffer, at, wide: _pack(matrix, buffer, at, wide))
+    pack = matrix.pack or (lambda buffer, at, wide: _pack(matrix, buffer, at, wide, shape.lanes))
 
     def with_panel(rows: st.Stmt) -> st.Stmt:
         return allocated(packed, sequence(pack(packed, start, width), rows))
@@ -272,9 +283,11 @@ def row_blocks(
     return nest((*matrix.batch, *matrix.outer), loop(block, blocks, inner, PARALLEL, grain=1))
 
 
-def _pack(matrix: Product, buffer: Buffer, start: PrimExpr, width: int) -> st.Stmt:
+def _pack(matrix: Product, buffer: Buffer, start: PrimExpr, width: int, lanes: int) -> st.Stmt:
     """packed[k, v] = B[k, start + v], zeros beyond the last column; along whichever axis B is contiguous."""
     assert matrix.right is not None
+    if _in_squares(matrix, buffer, lanes):
+        return _pack_squares(matrix, buffer, start, width, lanes)
     k, v = index_var("k"), index_var("v")
     column = ops.add(start, v)
     value = bound(matrix.right, {matrix.k: k, matrix.columns: column})
@@ -287,6 +300,39 @@ def _pack(matrix: Product, buffer: Buffer, start: PrimExpr, width: int) -> st.St
     if step(load_of(matrix.right), matrix.k) == 1:
         return loop(v, width, loop(k, matrix.k.extent, store, VECTORIZED))
     return loop(k, matrix.k.extent, loop(v, width, store, VECTORIZED))
+
+
+def _in_squares(matrix: Product, buffer: Buffer, lanes: int) -> bool:
+    """Whether B lies (n, k) so that squares of registers turn it into a panel."""
+    load, k = matrix.right, matrix.k
+    if not isinstance(load, tir.BufferLoad) or load.dtype != buffer.dtype or load.dtype.bits not in (32, 64):
+        return False
+    plain = load.indices[-1] is k.var and not any(depends(i, k.var) for i in load.indices[:-1])
+    return plain and not load.buffer.strides and k.size is not None and k.size % lanes == 0 and lanes >= 4
+
+
+def _pack_squares(matrix: Product, buffer: Buffer, start: PrimExpr, width: int, lanes: int) -> st.Stmt:
+    """packed[k, v] = B[start + v, k]; the last column once more where there are no more."""
+    load, size = matrix.right, matrix.columns.size
+    assert isinstance(load, tir.BufferLoad)
+    last = ops.subtract(as_int64(matrix.columns.extent), i64(1))
+    whole = size is not None and size % width == 0
+    part, block = index_var("part"), index_var("k")
+    top, left = ops.multiply(part, i64(lanes)), ops.multiply(block, i64(lanes))
+    run = tir.Ramp(left, i64(1), lanes)
+
+    def source(number: int) -> PrimExpr:
+        column = ops.add(ops.add(start, top), i64(number))
+        at = bound(load, {matrix.columns: column if whole else ops.min(column, last)})
+        assert isinstance(at, tir.BufferLoad)
+        return tir.BufferLoad(at.buffer, (*at.indices[:-1], run))
+
+    def store(number: int, vector: tir.Var) -> st.Stmt:
+        slot = ops.add(ops.multiply(ops.add(left, i64(number)), i64(width)), top)
+        return st.BufferStore(buffer, vector, (tir.Ramp(slot, i64(1), lanes),))
+
+    assert matrix.k.size is not None
+    return loop(part, width // lanes, loop(block, matrix.k.size // lanes, square(source, store, lanes)))
 
 
 def _where(condition: PrimExpr, value: PrimExpr, other: PrimExpr) -> PrimExpr:
