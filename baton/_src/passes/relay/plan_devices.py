@@ -1,0 +1,159 @@
+"""PlanDevices: from marks (`on_device`) to a device for every expression, with copies where data changes its place.
+
+    add(on_device(exp(%x), "cpu"), on_device(%y, "cuda"))
+becomes
+    add(device_copy(exp(%x), "cpu" -> "cuda"), %y)      if `%y` was asked for on "cuda"
+
+Operators run where their operands are and leave their results there, so all of these are on one device. `on_device`
+says where its operand is computed (`constrain_body`) and where its result is (`constrain_result`); if it leaves one of
+them open, data may be copied there. What nothing constrains is on the default device. Error `relay-device`: an
+expression that would have to be on two devices where no copy is allowed.
+
+Code of this compiler runs on CPUs; the pass serves programs that name other devices, and those who look at them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from baton._src.ir.module import IRModule
+from baton._src.passes.relay.building import Build, is_call
+from baton._src.passes.relay.relay_pass import RelayFunctionPass
+from baton._src.relay.expressions import binders, parts, walk, with_parts
+from baton._src.relay.nodes import Call, Function, If, Let, Match
+from baton._src.support.diagnostics import fail
+from baton._src.transform.context import PassContext
+
+
+@dataclass(frozen=True)
+class PlanDevices(RelayFunctionPass):
+    """`default` is the device of what no mark reaches; `config` may be a mapping with that key, a name, or a target."""
+
+    opt_level: ClassVar[int] = 0
+    config: Any = "cpu"
+
+    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+        if not any(is_call(n, "on_device") for n in walk(function)):
+            return function
+        found = self.config.get("default", "cpu") if isinstance(self.config, Mapping) else self.config
+        return _Plan(function, device_name(found)).function()
+
+
+def device_name(device: Any) -> str:
+    """The name of a device, given as a name, a Device or a Target."""
+    kind = getattr(device, "kind", device)
+    return str(getattr(kind, "name", kind)).split("(")[0]
+
+
+class _Domains:
+    """Sets of expressions that are on one device, and which that is."""
+
+    def __init__(self) -> None:
+        self._parent: dict[Any, Any] = {}
+        self._device: dict[Any, str] = {}
+
+    def root(self, key: Any) -> Any:
+        self._parent.setdefault(key, key)
+        while self._parent[key] is not key:
+            self._parent[key] = key = self._parent[self._parent[key]]
+        return key
+
+    def device(self, key: Any) -> str | None:
+        return self._device.get(self.root(key))
+
+    def join(self, one: Any, other: Any) -> bool:
+        """Put both on one device; False if they are on different ones."""
+        one, other = self.root(one), self.root(other)
+        if one is other:
+            return True
+        devices = {d for d in (self._device.get(one), self._device.get(other)) if d is not None}
+        if len(devices) > 1:
+            return False
+        self._parent[other] = one
+        if devices:
+            self._device[one] = devices.pop()
+        return True
+
+    def place(self, key: Any, device: str) -> bool:
+        """Put a set on a device; False if it is on another."""
+        return self._device.setdefault(self.root(key), device) == device
+
+
+class _Plan:
+    """The devices of one function."""
+
+    def __init__(self, function: Function, default: str) -> None:
+        self._function = function
+        self._default = default
+        self._domains = _Domains()
+        self._result: dict[Any, Any] = {}
+
+    def function(self) -> Function:
+        order = walk(self._function)
+        for node in order:
+            self._constrain(node)
+        build = Build()
+        done: dict[Any, Any] = {}
+        for node in order:
+            made = self._realized(build, node, done) if is_call(node, "on_device") else with_parts(node, done)
+            if made is not node:
+                done[node] = made
+        return done.get(self._function, self._function)  # type: ignore[no-any-return]
+
+    def _constrain(self, node: Any) -> None:
+        if is_call(node, "on_device"):
+            name = device_name(node.attrs.virtual_device)
+            if node.attrs.constrain_body:
+                self._put(node.args[0], name)
+            if node.attrs.constrain_result:
+                self._put(node, name)
+        elif is_call(node, "device_copy"):
+            for key, device in ((node.args[0], "src_virtual_device"), (node, "dst_virtual_device")):
+                if getattr(node.attrs, device) is not None:
+                    self._put(key, device_name(getattr(node.attrs, device)))
+        else:
+            together = [p for p in self._with_result(node) if getattr(p, "checked_type_", None) is not None]
+            for part in together:
+                if not self._domains.join(node, part):
+                    self._conflict(node, part)
+
+    def _with_result(self, node: Any) -> tuple[Any, ...]:
+        """What is on the device of the node's result."""
+        match node:
+            case Let():
+                if not self._domains.join(node.var, node.value):
+                    self._conflict(node.value, node.var)
+                return (node.body,)
+            case If():
+                return (node.cond, node.true_branch, node.false_branch)
+            case Match():
+                return (*parts(node), *binders(node))
+            case Function():
+                return (node.body,)
+            case Call():
+                return node.args
+            case _:
+                return parts(node)
+
+    def _put(self, node: Any, device: str) -> None:
+        if not self._domains.place(node, device):
+            self._conflict(node, node, device)
+
+    def _conflict(self, node: Any, part: Any, device: str = "") -> None:
+        one = self._domains.device(node)
+        other = device or self._domains.device(part)
+        message = f"an expression would have to be on {one} and on {other}"
+        help = "mark the operand with on_device(..., constrain_result=False), which allows a copy, or write device_copy"
+        raise fail("relay-device", message, span=getattr(node, "span", None) or getattr(part, "span", None), help=help)
+
+    def _realized(self, build: Build, node: Any, done: dict[Any, Any]) -> Any:
+        """The operand of a mark, or a copy of it where the result is on another device."""
+        (body,) = node.args
+        source = self._domains.device(body) or self._default
+        target = self._domains.device(node) or self._default
+        value = done.get(body, body)
+        if source == target:
+            return value
+        return build.op("device_copy", value, src_virtual_device=source, dst_virtual_device=target)

@@ -1,0 +1,76 @@
+"""SimplifyFCTranspose: weights of dense layers that are transposed parameters are stored transposed.
+
+simplify_fc_transpose.convert(function, params)     (relay.transform's SimplifyFCTranspose works on one function)
+nn.dense(%x, transpose(%w))     becomes     nn.dense(%x, %w_transposed),   the parameter's value transposed along
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from baton._src.ir.module import IRModule
+from baton._src.passes.relay.building import is_call, shape_of
+from baton._src.passes.relay.dead_code_elimination import DeadCodeElimination
+from baton._src.passes.relay.infer_type import InferType
+from baton._src.passes.relay.relay_pass import RelayFunctionPass
+from baton._src.relay.check.infer_type import infer_expr
+from baton._src.relay.expressions import rewrite, walk
+from baton._src.relay.nodes import Function, Var, var
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import Pass
+from baton._src.values.tensor import NDArray, array
+
+
+@dataclass(frozen=True)
+class SimplifyFCTranspose(RelayFunctionPass):
+    """`target_weights` are the names of the parameters; callers transpose their values (`convert` does both)."""
+
+    opt_level: ClassVar[int] = 4
+    required: ClassVar[tuple[str | Pass, ...]] = (InferType(), DeadCodeElimination())
+    target_weights: Sequence[str] = ()
+
+    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+        wanted = {p: _transposed_param(p) for p in function.params if p.name_hint in self.target_weights}
+        if not wanted:
+            return function
+
+        def rule(old: Any, new: Any) -> Any:
+            return wanted.get(old.args[0]) if _is_transpose(old) else None
+
+        made = rewrite(function, rule)
+        return made.with_fields(params=tuple(wanted.get(p, p) for p in made.params))
+
+
+def _is_transpose(node: Any) -> bool:
+    return is_call(node, "permute_dims") and len(shape_of(node) or ()) == 2 and node.attrs.axes in (None, (1, 0))
+
+
+def _transposed_param(param: Var) -> Var:
+    shape = shape_of(param) or ()
+    return var(param.name_hint, shape=tuple(reversed(shape)), dtype=param.checked_type.dtype)
+
+
+def candidates(function: Function) -> list[str]:
+    """The parameters that occur only as transposed weights of dense layers."""
+    typed = function if function.checked_type_ is not None else infer_expr(function)
+    seen: dict[Var, bool] = dict.fromkeys(typed.params, False)
+    weights = {n.args[1] for n in walk(typed) if is_call(n, "nn.dense")}
+    for node in walk(typed.body):
+        for arg in getattr(node, "args", ()):
+            if arg in seen:
+                seen[arg] = _is_transpose(node) and node in weights
+    direct = {a for n in walk(typed.body) if not _is_transpose(n) for a in getattr(n, "args", ())}
+    return [p.name_hint for p, fits in seen.items() if fits and p not in direct]
+
+
+def convert(function: Function, params: Mapping[str, Any]) -> tuple[Function, dict[str, NDArray]]:
+    """`function` without the transposes of weights that are among `params`, and the parameters for it."""
+    names = [n for n in candidates(function) if n in params]
+    typed = InferType()(IRModule({"main": function}))
+    made = SimplifyFCTranspose(tuple(names))(typed)["main"]
+    changed = {n: array(np.ascontiguousarray(np.asarray(getattr(params[n], "data", params[n])).T)) for n in names}
+    return made, {**params, **changed}
