@@ -96,3 +96,52 @@ def test_annotations_of_parameters_change() -> None:
 
     after = check(UpdateParamStructInfo(wider), before)
     assert [int(d.value) for d in after["main"].ret_struct_info.shape.values] == [7, 4]
+
+
+def test_what_names_axes_or_layouts_follows() -> None:
+    """Pooling, concat, softmax, reductions and padding-free attributes stay in the new layout; axes are renumbered."""
+
+    def build(b: Any, x: Any, w: Any) -> Any:
+        c = b.emit(R.nn.conv2d(x, w, padding=1))
+        p = b.emit(R.nn.max_pool2d(c, (2, 2), strides=(2, 2)))
+        r = b.emit(R.nn.leakyrelu(p, 0.1))
+        j = b.emit(R.concat((r, p), axis=1))
+        s = b.emit(R.nn.softmax(j, axis=-3))
+        m = b.emit(R.mean(s, axis=[2, 3], keepdims=True))
+        u = b.emit(R.multiply(s, m))
+        return R.max(u, axis=[1])
+
+    before = program([tensor("x", 2, 4, 6, 6), tensor("w", 8, 4, 3, 3)], build)
+    step = ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]})
+    after = check(step, before, *arrays((2, 4, 6, 6), (8, 4, 3, 3)), rtol=1e-4)
+    kinds = called(after)
+    assert kinds.count("permute_dims") == 2  # of x and w alone
+    attrs = {b.value.op.name: b.value.attrs for b in bindings(after)}
+    assert attrs["relax.nn.max_pool2d"].layout == "NHWC"
+    assert attrs["relax.concat"].axis == attrs["relax.nn.softmax"].axis == 3
+    assert attrs["relax.mean"].axis == (1, 2)
+    assert attrs["relax.max"].axis == (3,)
+
+
+def test_axes_that_reductions_leave_come_back_in_order() -> None:
+    """Folding the batch leaves (H, W, C) of NHWC, which is transposed back to (C, H, W)."""
+
+    def build(b: Any, x: Any, w: Any) -> Any:
+        return R.sum(b.emit(R.nn.conv2d(x, w)), axis=[0])
+
+    before = program([tensor("x", 2, 4, 6, 6), tensor("w", 8, 4, 3, 3)], build)
+    step = ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]})
+    check(step, before, *arrays((2, 4, 6, 6), (8, 4, 3, 3)), rtol=1e-4)
+
+
+def test_layouts_of_users_of_a_result_are_their_own() -> None:
+    """A resize and a total over all axes: values stay, whatever layout they are computed in."""
+
+    def build(b: Any, x: Any, w: Any) -> Any:
+        c = b.emit(R.nn.conv2d(x, w))
+        s = b.emit(R.image.resize2d(c, (8, 8), layout="NCHW", method="nearest_neighbor"))
+        return R.add(b.emit(R.sum(s)), b.emit(R.sum(c, axis=[-1, 1])))
+
+    before = program([tensor("x", 2, 4, 6, 6), tensor("w", 8, 4, 3, 3)], build)
+    step = ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]})
+    check(step, before, *arrays((2, 4, 6, 6), (8, 4, 3, 3)), rtol=1e-4)

@@ -6,9 +6,11 @@
                                                lv2 = R.nn.conv2d(lv, lv1, data_layout="NHWC", kernel_layout="OHWI")
                                                lv3 = R.nn.relu(lv2);  gv = R.permute_dims(lv3, [0, 3, 1, 2])
 
-In dataflow blocks. Operators that treat every element alike follow their operand's layout; operands of lower rank are
-given axes first. What nobody needs in the old layout is not transposed back. Weights that are constants are transposed
-by FoldConstant. Error `pass-layout` for an operator without layouts, or a layout with other axes.
+In dataflow blocks. Operators that treat every element alike follow their operand's layout (operands of lower rank are
+given axes first), and so do operators that name an axis (softmax, concat), reductions over some axes, and operators
+with a layout attribute that no layouts are wanted for (pooling, resizing). What nobody needs in the old layout is not
+transposed back. Weights that are constants are transposed by FoldConstant. Error `pass-layout` for an operator without
+layouts, or a layout with other axes.
 """
 
 from __future__ import annotations
@@ -21,10 +23,11 @@ from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import Fusion, OpDef
 from baton._src.ops.builders import RELAX
-from baton._src.ops.layouts import Anchor
+from baton._src.ops.layouts import Anchor, FollowsInput
+from baton._src.ops.reduce.folds import ReduceAttrs
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.dead_code_elimination import remove_all_unused
-from baton._src.relax.nodes import Binding, BindingBlock, Call, Function, VarBinding
+from baton._src.relax.nodes import Binding, BindingBlock, Call, Function, Tuple, VarBinding
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
@@ -72,6 +75,9 @@ class _Converter(BindingRewriter):
             self.keep(binding)
             return
         call, order = made
+        if order == tuple(range(len(order))):  # a reduction may leave the axes in their old order
+            self.keep(VarBinding(binding.var, self.normalized(call), getattr(binding, "span", None)))
+            return
         var = self.emit(call, binding.var.name_hint)
         self.moved[binding.var] = var, order
         back = R.permute_dims(var, axes=list(_inverse(order)))
@@ -114,9 +120,42 @@ class _Converter(BindingRewriter):
         return Call(call.op, args, call.attrs.with_attrs(**changes), span=call.span), _order(call, out, result)
 
     def _following(self, call: Call, definition: OpDef[Any]) -> tuple[Call, Order] | None:
-        """An operator on elements, of which an operand is there in another layout."""
-        if definition.fusion not in (Fusion.ELEMWISE, Fusion.BROADCAST) or definition.attrs.names:
+        """An operator that works in any layout, of which an operand is there in another one."""
+        if not isinstance(call.struct_info_, TensorStructInfo) or not call.args:
             return None
+        if definition.fusion in (Fusion.ELEMWISE, Fusion.BROADCAST) and not definition.attrs.names:
+            return self._elementwise(call)
+        if isinstance(call.args[0], Tuple):
+            return self._joining(call, definition)
+        if call.args[0] not in self.moved:
+            return None
+        value, order = self.moved[call.args[0]]
+        others = call.args[1:]
+        match definition.layout, call.attrs:
+            case Anchor(kernel=None) as facet, _:
+                attrs, order = _relabelled(call, facet, order)
+                return None if attrs is None else (Call(call.op, [value, *others], attrs, span=call.span), order)
+            case FollowsInput(axis=axis), _ if not others:
+                attrs = _renumbered(call.attrs, axis, order)
+                return None if attrs is None else (Call(call.op, [value], attrs, span=call.span), order)
+            case _, ReduceAttrs(axis=tuple() as axes, exclude=False) if not others:
+                return _folding(call, value, order, [a % len(order) for a in axes])
+            case _:
+                return None
+
+    def _joining(self, call: Call, definition: OpDef[Any]) -> tuple[Call, Order] | None:
+        """Tensors of one rank joined along an axis."""
+        fields = call.args[0].fields
+        orders = [self.moved[f][1] for f in fields if f in self.moved]
+        if not orders or not isinstance(definition.layout, FollowsInput) or len(call.args) > 1:
+            return None
+        order = orders[0]
+        attrs = _renumbered(call.attrs, definition.layout.axis, order)
+        if attrs is None or any(getattr(f.struct_info_, "ndim", -1) != len(order) for f in fields):
+            return None
+        return Call(call.op, [Tuple([self._in_order(f, order) for f in fields])], attrs, span=call.span), order
+
+    def _elementwise(self, call: Call) -> tuple[Call, Order] | None:
         orders = [self.moved[a][1] for a in call.args if a in self.moved]
         infos = [a.struct_info_ for a in call.args]
         if not orders or any(not isinstance(i, TensorStructInfo) or i.ndim == -1 for i in infos):
@@ -125,6 +164,34 @@ class _Converter(BindingRewriter):
         if any(i.ndim > len(order) for i in infos):
             return None
         return Call(call.op, [self._in_order(a, order) for a in call.args], call.attrs, span=call.span), order
+
+
+def _relabelled(call: Call, facet: Anchor, order: Order) -> tuple[Any, Order]:
+    """The attributes of a pooling or resizing whose operand's axes are in another order, and the order of the result;
+    None where its layouts are not of plain axes."""
+    old = str(getattr(call.attrs, facet.data))
+    out = str(getattr(call.attrs, facet.out) or old) if facet.out is not None else old
+    if out != old or len(old) != len(order) or not old.isalpha():
+        return None, order
+    new = "".join(old[a] for a in order)
+    changes = {facet.data: new} if facet.out is None else {facet.data: new, facet.out: new}
+    return call.attrs.with_attrs(**changes), order
+
+
+def _renumbered(attrs: Any, axis: str | None, order: Order) -> Any:
+    """The attributes with the axis where it stands now; None where no one axis is named."""
+    if axis is None:
+        return attrs
+    named = getattr(attrs, axis)
+    return attrs.with_attrs(**{axis: order.index(named % len(order))}) if isinstance(named, int) else None
+
+
+def _folding(call: Call, value: Any, order: Order, axes: list[int]) -> tuple[Call, Order]:
+    """A reduction over axes where they stand now, and the order of the axes it leaves."""
+    attrs = call.attrs.with_attrs(axis=tuple(sorted(order.index(a) for a in axes)))
+    left = order if attrs.keepdims else tuple(a for a in order if a not in axes)
+    ranks = {a: n for n, a in enumerate(sorted(left))}
+    return Call(call.op, [value], attrs, span=call.span), tuple(ranks[a] for a in left)
 
 
 def _order(call: Call, old: str, new: str) -> Order:
