@@ -375,7 +375,7 @@ class FunctionLowering:
         builder = EntryBuilder(name, calls, outputs)
         entry = builder.build()
         self.program.add_entry(entry)
-        for call in calls:
+        for call in builder.calls:
             self.program.use_kernel(call.kernel, call.function)
         args = [self.program.builder.r(v.register) for v in entry.inputs]
         args += [self.scope.slot(v) for v in entry.scalars]

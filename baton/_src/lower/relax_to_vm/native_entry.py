@@ -26,6 +26,7 @@ from baton._src.lower.relax_to_vm.abstract_values import (
 from baton._src.lower.relax_to_vm.cast_conditions import CastCondition
 from baton._src.lower.relax_to_vm.dims import to_dim_expr
 from baton._src.lower.relax_to_vm.kernel_arguments import c_arguments, in_terms_of, known_dims
+from baton._src.lower.relax_to_vm.shared_memory import without_moves
 from baton._src.relax.check.variables import prim_vars
 from baton._src.relax.nodes import Constant, ShapeExpr
 from baton._src.relax.struct_info import TensorStructInfo
@@ -36,7 +37,7 @@ from baton._src.support.diagnostics import InternalError
 from baton._src.tir.buffer import decl_buffer
 from baton._src.tir.expr import BufferLoad, Call, Cast, IntImm, Var, literal
 from baton._src.tir.kernel_abi import KernelABI
-from baton._src.tir.operators import multiply
+from baton._src.tir.operators import add, multiply
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.scalar_functions import ptr_add
 from baton._src.tir.stmt import Evaluate, SeqStmt, Stmt
@@ -92,12 +93,12 @@ class EntryBuilder:
         inputs: Sequence[tuple[str, InRegister]] = (),
     ) -> None:
         self.name = name
-        self.calls = calls
         self.outputs = list(outputs)
+        self.calls, self.aliases = without_moves(calls, self.outputs)
         self.inputs: dict[int, tuple[str, InRegister]] = {v.register: (n, v) for n, v in inputs}
         self.constants: dict[int, Constant] = {}
         self.conditions: Sequence[CastCondition] = ()
-        for call in calls:
+        for call in self.calls:
             for arg, info in zip(map(memory_of, call.args), call.arg_infos):
                 if isinstance(arg, InRegister) and arg.register not in self.inputs:
                     known = arg if _has_dims(arg.info) else InRegister(arg.register, info)
@@ -159,8 +160,15 @@ class EntryBuilder:
         return roots
 
     def _root(self, value: Value) -> Value:
-        found = memory_of(value)
-        return self.roots.get(found, found) if isinstance(found, Pending) else found
+        return self._located(value)[0]
+
+    def _located(self, value: Value) -> tuple[Value, int]:
+        """What a value lives in, and at which byte of it."""
+        found, start = memory_of(value), 0
+        while isinstance(found, Pending) and found in self.aliases:
+            target, offset = self.aliases[found]
+            found, start = memory_of(target), start + offset
+        return (self.roots.get(found, found) if isinstance(found, Pending) else found), start
 
     def _tensors(self, call: KernelCall) -> list[Value]:
         """What is passed: the arguments, then the outputs with fresh memory."""
@@ -193,12 +201,13 @@ class EntryBuilder:
         return places
 
     def _place_of(self, value: Value, places: dict[Value, tuple[str, int | PrimExpr]]) -> tuple[str, int | PrimExpr]:
-        root = self._root(value)
+        root, start = self._located(value)
         if isinstance(root, Literal) and isinstance(root.expr, Constant):
             return "constant", self._constant_numbers[id(root.expr.data)]
         if isinstance(root, InRegister):
             return "input", self._input_numbers[root.register]
-        return places[root]
+        space, at = places[root]
+        return space, (at + start if isinstance(at, int) else add(at, literal(start, INT64))) if start else at
 
     # ----------------------------------------------------------------------------------------- variables
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from baton._src.ir.op_def import DimProver
 from baton._src.lower.relax_to_vm.abstract_values import (
     Fields,
     InRegister,
@@ -61,7 +62,7 @@ def as_whole_native(program: Program, name: str, function: Function, public: boo
     places = {p: i for i, p in enumerate(outputs)}
     slots = {v: i for i, v in enumerate(entry.variables)}
     shown = _result(result, places, [v for _, v in params], list(builder.constants), slots)
-    for call in live:
+    for call in builder.calls:
         program.use_kernel(call.kernel, call.function)
     program.add_entry(
         replace(entry, plan=replace(entry.plan, result=shown)), public, to_value_info(function.struct_info_, {})
@@ -74,7 +75,9 @@ Collected = tuple[list[KernelCall], Value, list[tuple[str, InRegister]], list[Ca
 
 def _collect(program: Program, function: Function) -> Collected | None:
     """All calls, the result and the parameters; None if anything else than kernel calls and names is inside."""
-    if not isinstance(function.body, SeqExpr) or not _parameters_fit(function) or not _result_fits(program, function):
+    if not isinstance(function.body, SeqExpr) or not parameters_fit(function):
+        return None
+    if not result_fits(function, program.prover):
         return None
     env: dict[Var, Value] = {p: InRegister(i, p.struct_info_) for i, p in enumerate(function.params)}
     params = [(p.name_hint, env[p]) for p in function.params]
@@ -142,7 +145,7 @@ def _conditions(
     return cast_conditions(source, binding.struct_info, f"{name}: {binding.place}")
 
 
-def _parameters_fit(function: Function) -> bool:
+def parameters_fit(function: Function) -> bool:
     """Tensors of known dtype and dims whose shape variables can all be read off the arguments."""
     bindable: set[Any] = set()
     used: set[Any] = set()
@@ -155,11 +158,12 @@ def _parameters_fit(function: Function) -> bool:
     return used <= bindable
 
 
-def _result_fits(program: Program, function: Function) -> bool:
+def result_fits(function: Function, prover: DimProver) -> bool:
+    """Whether what is known of the body proves the return annotation."""
     wanted, known = function.ret_struct_info, function.body.struct_info_
     if wanted is None or isinstance(wanted, ObjectStructInfo):
         return True
-    return known is not None and struct_info_base_check(wanted, known, program.prover) is BaseCheckResult.Pass
+    return known is not None and struct_info_base_check(wanted, known, prover) is BaseCheckResult.Pass
 
 
 def _only_tensors(result: Value) -> bool:

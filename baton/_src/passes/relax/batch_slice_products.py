@@ -2,7 +2,7 @@
 
     x0 = R.take(x, 0, axis=0);  y0 = R.matmul(x0, w)             y = R.matmul(R.reshape(x, (-1, k)), w)
     x1 = R.take(x, 1, axis=0);  y1 = R.matmul(x1, w)     ->      y = R.reshape(y, (steps, ..., n))
-    ...                                                          y0 = R.take(y, 0, axis=0);  y1 = R.take(y, 1, axis=0)
+    ...                                                          y0 = y[0];  y1 = y[1]  (cuts along the first axis)
 
 This is what a loop over the steps of a sequence leaves once it is unrolled: the part of each step that does not depend
 on the step before. Weights are read once instead of once a step. Within a block; at least half of all slices must be
@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
@@ -99,7 +97,9 @@ class _Batcher(BindingRewriter):
         part = group.slices[binding.var]
         if group.whole is None:
             group.whole = self._product(part.source, value)
-        return self.normalized(R.take(group.whole, Constant(np.int64(part.number)), axis=0))
+        place = [part.number]
+        cut = self.emit(R.strided_slice(group.whole, [0], place, [part.number + 1], assume_inbound=True))
+        return self.normalized(R.reshape(cut, ShapeExpr(group.whole.struct_info.shape.values[1:])))
 
     def _product(self, source: Var, call: Call) -> Var:
         """The product of all slices, made before the present binding."""
