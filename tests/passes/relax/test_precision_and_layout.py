@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import baton
+from baton import relax
 from baton._src.passes.relax.convert_layout import ConvertLayout
 from baton._src.passes.relax.param_interfaces import BundleModelParams, UpdateParamStructInfo
 from baton._src.passes.relax.to_mixed_precision import ToMixedPrecision
@@ -31,6 +33,15 @@ def test_products_get_narrow_operands() -> None:
     assert [str(a.struct_info.dtype) for a in product.args] == ["float16", "float16"]
     assert str(product.struct_info.dtype) == "float32"
     assert after["main"].ret_struct_info.dtype == "float32"
+
+
+def test_mixed_precision_runs_compiled() -> None:
+    """Kernels in half precision and the casts around them, by machine code."""
+    before = program([tensor("x", 5, 8), tensor("w", 8, 4)], dense)
+    x, w = (a / 4 for a in arrays((5, 8), (8, 4)))
+    for step in (ToMixedPrecision(), ToMixedPrecision(out_dtype="float16")):
+        machine = relax.VirtualMachine(relax.build(step(before), "llvm"), baton.cpu())
+        same_values(machine["main"](x, w).numpy(), np.exp(np.maximum(x @ w, 0)), 1e-2)
 
 
 @pytest.mark.rule("RELAX-PASS-21")
