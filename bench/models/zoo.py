@@ -80,6 +80,7 @@ ZOO: Mapping[str, Entry] = {
     "lstm": Entry(lstm.build_operator, "LSTM operator, 100 steps of 256", small=SMALL_LSTM),
     "lstm_loop": Entry(lstm.build_loop, "the same LSTM as a Loop", small=SMALL_LSTM),
     "mlp": Entry(small.build_mlp, "784-512-512-10, batch 1", small={"sizes": (24, 16, 10)}),
+    "mlp_64": Entry(small.build_mlp, "784-512-512-10, batch 64", {"batch": 64}, {"sizes": (24, 16, 10), "batch": 5}),
     "mlp_symbolic": Entry(
         small.build_mlp, "784-512-512-10, any batch", {"batch": "n"}, {"sizes": (24, 16, 10)}, {"n": 32}
     ),
