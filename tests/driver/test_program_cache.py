@@ -44,6 +44,7 @@ def builds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     monkeypatch.setattr(program_cache, "WORTHWHILE", 0.0)
     monkeypatch.setattr(program_cache, "source_fingerprint", lambda: "this version")
     monkeypatch.setenv("BATON_CACHE", "1")
+    monkeypatch.setenv("BATON_CACHE_PROGRAMS", "64")
     monkeypatch.setenv("BATON_CACHE_DIR", str(tmp_path / "cache"))
     return found
 

@@ -54,4 +54,4 @@ def _cache_text(options: CacheOptions) -> str:
     if options.folder is None:
         return "off (BATON_CACHE)"
     kept = sum(f.stat().st_size for f in options.folder.rglob("*") if f.is_file()) if options.folder.is_dir() else 0
-    return f"{options.folder}: {kept / 1e6:.1f} of at most {options.cap / 1e6:.0f} MB"
+    return f"{options.folder}: {kept / 1e6:.1f} of at most {(options.cap + options.programs) / 1e6:.0f} MB"
