@@ -7,10 +7,14 @@
 
 The parameters from `num_input` on are weights. `<name>_transform_params` takes them as a tuple and gives a tuple of
 what the function needs instead: weights it still uses, and values computed from weights (`analysis.compile_time`).
+
+With `shared_transform` the functions (all, or those named) share one `transform_params`, whose results each of them
+takes: they must take the same weights. What several compute alike is computed once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +22,11 @@ from baton._src.analysis.bindings import body_bindings, used_vars
 from baton._src.analysis.compile_time import computable_at_compile_time
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
+from baton._src.ir.structural import structural_equal, structural_hash
 from baton._src.ir.traverse import post_order, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.check.variables import tir_vars_in_struct_info
 from baton._src.relax.nodes import (
     Binding,
     DataflowBlock,
@@ -32,7 +38,8 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
-from baton._src.relax.struct_info import TupleStructInfo
+from baton._src.relax.struct_info import StructInfo, TupleStructInfo
+from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
@@ -43,13 +50,19 @@ class LiftTransformParams(Pass):
     """See the module. Public functions with the attribute `num_input` are treated."""
 
     opt_level = 1
+    shared_transform: bool | Sequence[str] = False
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         builder = BlockBuilder(module)
         changed: dict[GlobalVar, Any] = {}
-        for var, function in module.functions.items():
-            if not isinstance(function, Function) or "num_input" not in function.attrs:
-                continue
+        targets = {v: f for v, f in module.functions.items() if isinstance(f, Function) and "num_input" in f.attrs}
+        if self.shared_transform:
+            names = None if self.shared_transform is True else set(self.shared_transform)
+            shared = {v: f for v, f in targets.items() if names is None or v.name_hint in names}
+            targets = {v: f for v, f in targets.items() if v not in shared}
+            if shared:
+                changed.update(share_transform(builder, shared))
+        for var, function in targets.items():
             lifted = computable_at_compile_time(function)
             if not lifted:
                 continue
@@ -58,6 +71,65 @@ class LiftTransformParams(Pass):
             changed[GlobalVar(builder.get_unique_name(name))] = transform.with_attr("global_symbol", name)
             changed[var] = rest
         return module.with_functions({**module.functions, **changed}) if changed else module
+
+
+def share_transform(builder: BlockBuilder, targets: Mapping[GlobalVar, Function]) -> dict[GlobalVar, Function]:
+    """One `transform_params` for all `targets`, and the targets taking what it gives."""
+    weights = {v: f.params[int(f.attrs["num_input"]) :] for v, f in targets.items()}
+    infos = _common_infos(targets, weights)
+    packed = Var("params", TupleStructInfo(infos))
+    own = [DataflowVar(f"param_{n}", info) for n, info in enumerate(infos)]
+    made: list[Binding] = [VarBinding(p, TupleGetItem(packed, n)) for n, p in enumerate(own)]
+    known: dict[int, list[tuple[Any, Var]]] = {}
+    moved = {v: computable_at_compile_time(f) for v, f in targets.items()}
+    given: dict[GlobalVar, dict[Any, Any]] = {}
+    results: dict[Any, None] = {}
+    for var, function in targets.items():
+        here = given[var] = dict(zip(weights[var], own))
+        needed = _needed_outside(function, set(moved[var]))
+        for binding in body_bindings(function):
+            if isinstance(binding, VarBinding) and binding.var in moved[var]:
+                here[binding.var] = _computed(binding, substitute(binding.value, here, notes=False), known, made)
+        results.update((shared, None) for mine, shared in here.items() if mine in needed)
+    output = Var("gv", TupleStructInfo([r.struct_info for r in results]))
+    made.append(VarBinding(output, Tuple(results)))
+    transform: Function = builder.normalize(Function([packed], SeqExpr([DataflowBlock(made)], output)))
+    name = builder.get_unique_name("transform_params")
+    found = {GlobalVar(name): transform.with_attr("global_symbol", name)}
+    for var, function in targets.items():
+        params = {r: Var(r.name_hint, r.struct_info) for r in results}
+        renamed = {mine: params[shared] for mine, shared in given[var].items() if shared in params}
+        rest = _Dropper(set(moved[var]), renamed).function(function)
+        inputs = function.params[: int(function.attrs["num_input"])]
+        found[var] = builder.normalize(rest.with_fields(params=(*inputs, *params.values()), struct_info_=None))
+    return found
+
+
+def _computed(binding: VarBinding, value: Any, known: dict[int, list[tuple[Any, Var]]], made: list[Binding]) -> Var:
+    """The variable that holds `value`, bound by one of the functions before or now."""
+    alike = known.setdefault(structural_hash(value), [])
+    for before, var in alike:
+        if structural_equal(before, value):
+            return var
+    now = DataflowVar(binding.var.name_hint, binding.var.struct_info)
+    alike.append((value, now))
+    made.append(VarBinding(now, value, binding.span))
+    return now
+
+
+def _common_infos(
+    targets: Mapping[GlobalVar, Function], weights: Mapping[GlobalVar, Sequence[Var]]
+) -> list[StructInfo]:
+    """What the weights of all functions are. Error `pass-lift`: they differ, or depend on shape variables."""
+    first, *others = targets
+    infos = [w.struct_info for w in weights[first]]
+    for other in others:
+        if [w.struct_info for w in weights[other]] != infos:
+            message = f"{first.name_hint} and {other.name_hint} do not take the same weights"
+            raise fail("pass-lift", f"LiftTransformParams: {message}", help="name those that do in shared_transform")
+    if any(tir_vars_in_struct_info(i) for i in infos):
+        raise fail("pass-lift", "LiftTransformParams: shapes of shared weights must be numbers")
+    return infos
 
 
 def _split(builder: BlockBuilder, function: Function, lifted: list[Var]) -> tuple[Function, Function]:
