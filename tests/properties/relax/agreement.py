@@ -57,18 +57,18 @@ def examples(count: int) -> settings:
     return settings(max_examples=count, deadline=None, suppress_health_check=list(HealthCheck))
 
 
-def check(program: Program, names: list[str], size: int, seed: int) -> None:
+def check(program: Program, names: list[str], size: int, seed: int, checked: bool = False) -> None:
     """Interpreter, bytecode and compiled code agree; so does what the passes `names` make of the program."""
-    check_machines(program, size, seed)
+    check_machines(program, size, seed, checked)
     check_passes(program, names, size, seed)
 
 
-def check_machines(program: Program, size: int, seed: int) -> None:
+def check_machines(program: Program, size: int, seed: int, checked: bool = False) -> None:
     """Both execution modes against the interpreter: value, printed text, logged tensors, changes of arguments."""
     note(script(program.module))
     run = Run(program, program.module, size, seed)
     expected = interpreted(run)
-    for mode, found in both_builds(run).items():
+    for mode, found in both_builds(run, checked).items():
         note(f"exec_mode {mode}, n = {size}, seed {seed}")
         assert_agree(found, expected)
 

@@ -24,7 +24,6 @@ from baton._src.values.tensor import NDArray, array
 from tests.relax.strategies import Program
 
 TOLERANCE = 1e-4
-_ONE_PROCESS = CompileOptions(workers=1)
 
 
 @dataclass(frozen=True)
@@ -52,15 +51,19 @@ def interpreted(run: Run) -> Outcome:
     return _observe(run, lambda functions: Interpreter(run.module, functions)["main"])
 
 
-def both_builds(run: Run) -> dict[str, Outcome]:
-    """Compiled once by the passes, then run by the virtual machine in both execution modes."""
+def both_builds(run: Run, checked: bool = False) -> dict[str, Outcome]:
+    """Compiled once by the passes, then run by the virtual machine in both execution modes.
+
+    `checked` compiles bounds checks into every access.
+    """
     module = optimize(run.module, chosen_target(None), "default_build", lambda name, module: None)
-    return {mode: built(replace(run, module=module), mode, None) for mode in ("bytecode", "compiled")}
+    return {mode: built(replace(run, module=module), mode, None, checked) for mode in ("bytecode", "compiled")}
 
 
-def built(run: Run, exec_mode: str, pipeline: str | None = "default_build") -> Outcome:
+def built(run: Run, exec_mode: str, pipeline: str | None = "default_build", checked: bool = False) -> Outcome:
     """Compiled, and run by the virtual machine."""
-    executable = relax_build(run.module, exec_mode=exec_mode, pipeline=pipeline, options=_ONE_PROCESS)
+    options = CompileOptions(workers=1, checked=True, level=1) if checked else CompileOptions(workers=1)
+    executable = relax_build(run.module, exec_mode=exec_mode, pipeline=pipeline, options=options)
     return _observe(run, lambda functions: VirtualMachine(executable, functions=functions)["main"])
 
 

@@ -24,7 +24,7 @@ from baton._src.tir.schedule.tree import (
 
 
 def decompose_padding(root: st.Stmt, name: str, var: tir.Var) -> tuple[st.Stmt, str]:
-    """The pad value as the block `<name>_pad_const` in front of the loop over `var`; block `name` then takes data only."""
+    """The pad value as the block `<name>_pad_const` in front of the loop over `var`; the block then takes data only."""
     realize = find_block(root, name)
     block = realize.block
     store = only_store(block)

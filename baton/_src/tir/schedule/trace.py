@@ -102,7 +102,7 @@ R = TypeVar("R")
 def recorded(primitive: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
     """A primitive of `Schedule` that writes itself down; primitives used inside others do not."""
 
-    def run(self: Any, *args: P.args, **kwargs: P.kwargs) -> R:
+    def run(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
         self.depth += 1
         try:
             result = primitive(self, *args, **kwargs)

@@ -128,7 +128,9 @@ def block_word(scope: Scope, node: ast.Call, name: str) -> Task[bool]:
     """Handle a statement of a block's head (or of a function's); False if `name` is none."""
     if name == "func_attr":
         args, _ = yield arguments(scope, node)
-        scope.attrs.update(plain(args[0] if args else {}))
+        if len(args) != 1 or not isinstance(args[0], dict):
+            raise scope.error(node, "tir-syntax", 'T.func_attr takes one dict, e.g. {"tir.noalias": True}')
+        scope.attrs.update(plain(args[0]))
         return True
     if name in ("reads", "writes"):
         block = _block(scope, node)

@@ -1,0 +1,170 @@
+"""Arguments that lie in memory in odd ways: misaligned, strided, reversed, empty, read-only, aliased, huge.
+
+Every build is run plain and with bounds checks compiled into every access; answers are right, or a diagnostic says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baton._src.codegen.llvm.module import CompileOptions
+from baton._src.driver.relax_build import relax_build
+from baton._src.runtime.vm import VirtualMachine
+from baton._src.support.diagnostics import DiagnosticError
+from baton._src.values.tensor import array
+from tests.relax.build import module
+
+PROGRAM = """
+@R.function
+def main(x: R.Tensor(("n", "m"), "float32"), y: R.Tensor(("n", "m"), "float32"), w: R.Tensor(("m", 5), "float32")):
+    with R.dataflow():
+        a = R.nn.relu(R.subtract(R.add(x, y), R.const(0.5, "float32")))
+        b = R.matmul(a, w)
+        c = R.permute_dims(b)
+        d = R.sum(R.multiply(x, y), axis=[1])
+        e = R.concat((x, y), axis=1)
+        f = R.nn.softmax(b, axis=-1)
+        R.output(a, b, c, d, e, f)
+    return (a, b, c, d, e, f)
+"""
+
+
+def expected(x: Any, y: Any, w: Any) -> list[Any]:
+    a = np.maximum(x + y - np.float32(0.5), 0)
+    b = a @ w
+    shifted = np.exp(b - b.max(axis=-1, keepdims=True)) if b.size else b
+    return [a, b, b.T, (x * y).sum(axis=1), np.concatenate([x, y], axis=1), shifted / shifted.sum(-1, keepdims=True)]
+
+
+@cache
+def machine(mode: str, checked: bool) -> Any:
+    executable = relax_build(module(PROGRAM), exec_mode=mode, options=CompileOptions(checked=checked))
+    return VirtualMachine(executable)["main"]
+
+
+def misaligned(x: np.ndarray) -> np.ndarray:
+    raw = np.zeros(x.nbytes + 1, np.uint8)
+    view = raw[1:].view(x.dtype).reshape(x.shape) if x.nbytes else x
+    view[...] = x
+    return view
+
+
+def strided(x: np.ndarray) -> np.ndarray:
+    big = np.zeros((x.shape[0] * 2, x.shape[1] * 3), x.dtype)
+    big[::2, ::3] = x
+    return big[::2, ::3]
+
+
+def read_only(x: np.ndarray) -> np.ndarray:
+    x = x.copy()
+    x.flags.writeable = False
+    return x
+
+
+ODD: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "plain": lambda x: x,
+    "misaligned": misaligned,
+    "strided": strided,
+    "reversed": lambda x: x[::-1, ::-1].copy()[::-1, ::-1],
+    "by columns": np.asfortranarray,
+    "read only": read_only,
+    "broadcast": lambda x: np.broadcast_to(x[:1], x.shape) if x.shape[0] else x,
+}
+MODES = pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+CHECKED = pytest.mark.parametrize("checked", [False, True])
+
+
+def agree(mode: str, checked: bool, x: Any, y: Any, w: Any) -> None:
+    wanted = expected(x.copy(), y.copy(), w.copy())
+    with np.errstate(all="ignore"):
+        found = machine(mode, checked)(array(x), array(y), array(w))
+    for a, b in zip(found, wanted, strict=True):
+        assert a.numpy().shape == b.shape
+        np.testing.assert_allclose(a.numpy(), b, rtol=1e-4, atol=1e-5)
+
+
+@MODES
+@CHECKED
+@pytest.mark.parametrize("kind", ODD)
+@pytest.mark.parametrize(("n", "m"), [(3, 7), (17, 33), (1, 1), (0, 4), (4, 0)])
+def test_odd_arguments(mode: str, checked: bool, kind: str, n: int, m: int) -> None:
+    """Guards strides, alignment and empty tensors."""
+    rng = np.random.default_rng(n)
+    x, y, w = (rng.random(s, np.float32) for s in ((n, m), (n, m), (m, 5)))
+    agree(mode, checked, ODD[kind](x), y, ODD[kind](w))
+
+
+@MODES
+@CHECKED
+def test_aliased_arguments(mode: str, checked: bool) -> None:
+    """Guards kernels that could write an input: one tensor given twice, and views that overlap."""
+    rng = np.random.default_rng(0)
+    base, w = rng.random((8, 6), np.float32), rng.random((6, 5), np.float32)
+    kept = base.copy()
+    agree(mode, checked, base, base, w)
+    agree(mode, checked, base[1:5], base[2:6], w)
+    one = array(base)
+    for a, b in zip(machine(mode, checked)(one, one, array(w)), expected(base, base, w), strict=True):
+        np.testing.assert_allclose(a.numpy(), b, rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(base, kept)
+
+
+WRITES_OUTSIDE = """
+@T.prim_func(private=True)
+def spread(x: T.Buffer((T.int64(4),), "float32"), i: T.Buffer((T.int64(4),), "int64"),
+           y: T.Buffer((T.int64(4),), "float32")):
+    for k in range(4):
+        with T.block("s"):
+            v = T.axis.spatial(4, k)
+            T.reads(x[v], i[v])
+            T.writes(y[0:4])
+            y[i[v]] = x[v]
+
+@R.function
+def main(x: R.Tensor((4,), "float32"), i: R.Tensor((4,), "int64")) -> R.Tensor((4,), "float32"):
+    cls = Module
+    y = R.call_tir(cls.spread, (x, i), R.Tensor((4,), "float32"))
+    return y
+"""
+
+
+@MODES
+@pytest.mark.parametrize("index", [4, -1, 2**31, -(2**40), 2**62])
+def test_checked_builds_catch_accesses_outside(mode: str, index: int) -> None:
+    """Guards the checks themselves, for indices of every size; the machine works on afterwards."""
+    executable = relax_build(module(WRITES_OUTSIDE), exec_mode=mode, options=CompileOptions(checked=True))
+    main = VirtualMachine(executable)["main"]
+    x, good = np.arange(4, dtype=np.float32), np.arange(4)[::-1].copy()
+    assert main(x, good).numpy().tolist() == [3, 2, 1, 0]
+    with pytest.raises(DiagnosticError, match="out of bounds"):
+        main(x, np.array([0, 1, index, 2]))
+    assert main(x, good).numpy().tolist() == [3, 2, 1, 0]
+
+
+HUGE = """
+@R.function
+def main(x: R.Tensor(("n", 4), "int8")):
+    with R.dataflow():
+        a = R.add(x, R.const(1, "int8"))
+        b = R.strided_slice(a, axes=[0], begin=[500_000_000], end=[500_000_003])
+        c = R.max(a)
+        R.output(b, c)
+    return (b, c)
+"""
+
+
+@pytest.mark.fuzz
+@CHECKED
+def test_more_than_two_gigabytes(checked: bool) -> None:
+    """Guards index arithmetic beyond 32 bits: 2.2 thousand million elements, the last one the largest."""
+    x = np.zeros((550_000_000, 4), np.int8)
+    x[-1, -1], x[500_000_001] = 100, 7
+    executable = relax_build(module(HUGE), options=CompileOptions(checked=checked))
+    b, c = VirtualMachine(executable)["main"](array(x))
+    assert b.numpy().tolist() == [[1] * 4, [8] * 4, [1] * 4]
+    assert c.numpy() == 101
