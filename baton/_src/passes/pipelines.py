@@ -17,6 +17,7 @@ from baton._src.passes.relax.batch_slice_products import BatchSliceProducts
 from baton._src.passes.relax.block_channels import BlockChannels
 from baton._src.passes.relax.call_tir_rewrite import CallTIRRewrite
 from baton._src.passes.relax.canonicalize_bindings import CanonicalizeBindings
+from baton._src.passes.relax.channels_first import ChannelsFirst
 from baton._src.passes.relax.compute_prim_value import ComputePrimValue
 from baton._src.passes.relax.dataflow_blocks import ConvertToDataflow, ToNonDataflow
 from baton._src.passes.relax.dead_code_elimination import DeadCodeElimination
@@ -54,6 +55,7 @@ def simplify() -> Pipeline:
         CanonicalizeBindings(),  # copies and tuple detours hide operands from the passes below
         DecomposeOpsForInference(),  # batch_norm as scale and shift, so that both can be folded
         CanonicalizeBindings(),  # ... whose tuple of results is taken apart right away
+        ChannelsFirst(),  # one layout for what follows; the weights' transposes are folded next
         FoldConstant(),  # weights alone: transposes, the scale and shift of normalisations
         FoldScaleIntoWeights(),  # a scale behind a convolution costs nothing once it is in the weights
         CanonicalizeBindings(),  # the copies that leaves

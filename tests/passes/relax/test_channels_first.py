@@ -1,0 +1,57 @@
+"""ChannelsFirst: the same numbers with transposes at the ends of a chain, and what it leaves alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baton._src.ir.traverse import post_order
+from baton._src.passes.relax.channels_first import ChannelsFirst
+from baton._src.relax.nodes import Call
+from tests.passes.relax.evaluate import evaluate
+from tests.passes.relax.programs import R, program, tensor, weights
+
+LAST = {"data_layout": "NHWC", "kernel_layout": "HWIO"}
+
+
+def test_a_chain() -> None:
+    """Two convolutions, ReLU and pooling: one transpose on either side, all that is between with channels first."""
+
+    def chain(bb: Any, x: Any) -> Any:
+        y = bb.emit(R.nn.relu(bb.emit(R.nn.conv2d(x, weights(3, 3, 2, 4), padding=1, **LAST))))
+        y = bb.emit(R.nn.conv2d(y, weights(3, 3, 1, 4), groups=4, data_layout="NHWC", kernel_layout="HWIO"))
+        return R.nn.max_pool2d(y, pool_size=2, layout="NHWC")
+
+    before = program([tensor("x", 2, 7, 6, 2)], chain)
+    after = ChannelsFirst()(before)
+    calls = [n for n in post_order(after["main"]) if isinstance(n, Call)]
+    assert {n.attrs.data_layout for n in calls if n.op.name.endswith("conv2d")} == {"NCHW"}
+    assert len([n for n in calls if n.op.name.endswith("permute_dims")]) == 4  # data, two weights, result
+    x = np.random.default_rng(1).standard_normal((2, 7, 6, 2)).astype("float32")
+    np.testing.assert_allclose(evaluate(after, "main", x), evaluate(before, "main", x), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("op", ["conv1d", "conv3d", "conv2d_transpose"])
+def test_other_convolutions(op: str) -> None:
+    letters = {"conv1d": "W", "conv3d": "DHW", "conv2d_transpose": "HW"}[op]
+    channels = "OI" if "transpose" in op else "IO"
+    count = len(letters)
+    layouts = {"data_layout": f"N{letters}C", "kernel_layout": letters + channels}
+    make, kernel = getattr(R.nn, op), weights(*(2,) * count, 3, 3)
+    before = program([tensor("x", 1, *(4,) * count, 3)], lambda bb, x: make(x, kernel, **layouts))
+    after = ChannelsFirst()(before)
+    (attrs,) = [n.attrs for n in post_order(after["main"]) if isinstance(n, Call) and n.op.name.endswith(op)]
+    assert attrs.data_layout == f"NC{letters}"
+    x = np.random.default_rng(1).standard_normal((1, *(4,) * count, 3)).astype("float32")
+    np.testing.assert_allclose(evaluate(after, "main", x), evaluate(before, "main", x), rtol=1e-4, atol=1e-5)
+
+
+def test_left_alone() -> None:
+    """Channels first already; integers."""
+    for dtype, layouts, shape in (("float32", {}, (1, 2, 5, 5)), ("int8", LAST, (1, 5, 5, 2))):
+        kernel = (3, 2, 3, 3) if dtype == "float32" else (3, 3, 2, 3)
+        params = [tensor("x", *shape, dtype=dtype), tensor("w", *kernel, dtype=dtype)]
+        before = program(params, lambda bb, x, w: R.nn.conv2d(x, w, **layouts))  # noqa: B023
+        assert ChannelsFirst()(before)["main"] is before["main"]
