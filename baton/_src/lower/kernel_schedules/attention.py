@@ -21,9 +21,9 @@ from baton._src.ir.traverse import post_order
 from baton._src.lower.kernel_schedules.affine import depends, same
 from baton._src.lower.kernel_schedules.attention_blocks import task
 from baton._src.lower.kernel_schedules.attention_parts import BLOCK_ROWS, Attention
+from baton._src.lower.kernel_schedules.factors import is_simple
 from baton._src.lower.kernel_schedules.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.loops import constant, i64, index_var, parallel_rows, product
-from baton._src.lower.kernel_schedules.matmul import is_simple
 from baton._src.lower.kernel_schedules.stages import Axis, Declined, Kernel, Stage, read_kernel
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.tir import expr as tir

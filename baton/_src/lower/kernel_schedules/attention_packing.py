@@ -5,6 +5,7 @@ from __future__ import annotations
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.kernel_schedules.affine import step
 from baton._src.lower.kernel_schedules.attention_parts import Block, read_at
+from baton._src.lower.kernel_schedules.factors import load_of
 from baton._src.lower.kernel_schedules.loops import (
     VECTORIZED,
     i64,
@@ -12,7 +13,6 @@ from baton._src.lower.kernel_schedules.loops import (
     loop,
     sequence,
 )
-from baton._src.lower.kernel_schedules.matmul import load_of
 from baton._src.lower.kernel_schedules.transpose import square
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.passes.tir.fold import substitute_and_fold

@@ -8,8 +8,8 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.lower.kernel_schedules.affine import depends, merge_pair
 from baton._src.lower.kernel_schedules.anchors import Anchored, find_anchor
 from baton._src.lower.kernel_schedules.conv_window import Window, read_windows, with_border_inside
+from baton._src.lower.kernel_schedules.factors import is_simple, load_of
 from baton._src.lower.kernel_schedules.inline import inline_elementwise
-from baton._src.lower.kernel_schedules.matmul import is_simple, load_of
 from baton._src.lower.kernel_schedules.stages import Axis, Declined, Kernel, Stage, read_kernel
 from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.tir import expr as tir

@@ -22,6 +22,7 @@ from baton._src.lower.kernel_schedules.affine import depends, joined, merge_pair
 from baton._src.lower.kernel_schedules.anchors import Anchored, find_anchor, surrounded
 from baton._src.lower.kernel_schedules.conv_groups import by_group, groups_of
 from baton._src.lower.kernel_schedules.conv_window import Window, bordered, read_windows, with_border_inside
+from baton._src.lower.kernel_schedules.factors import is_simple, load_of
 from baton._src.lower.kernel_schedules.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.loops import (
     VECTORIZED,
@@ -33,7 +34,7 @@ from baton._src.lower.kernel_schedules.loops import (
     sequence,
     split_index,
 )
-from baton._src.lower.kernel_schedules.matmul import Product, is_simple, load_of, packed_product
+from baton._src.lower.kernel_schedules.matmul import Product, packed_product
 from baton._src.lower.kernel_schedules.stages import Axis, Declined, Kernel, Stage, read_kernel
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.passes.tir.fold import substitute_and_fold

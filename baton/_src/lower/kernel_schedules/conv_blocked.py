@@ -23,6 +23,7 @@ from baton._src.lower.kernel_schedules.affine import step
 from baton._src.lower.kernel_schedules.anchors import surrounded
 from baton._src.lower.kernel_schedules.blocked_conv import BlockedConv, read_conv
 from baton._src.lower.kernel_schedules.conv_window import Window
+from baton._src.lower.kernel_schedules.factors import load_of
 from baton._src.lower.kernel_schedules.loops import (
     UNROLLED,
     VECTORIZED,
@@ -35,7 +36,6 @@ from baton._src.lower.kernel_schedules.loops import (
     product,
     sequence,
 )
-from baton._src.lower.kernel_schedules.matmul import load_of
 from baton._src.lower.kernel_schedules.stages import Axis, Declined
 from baton._src.lower.kernel_schedules.tiles import Accumulators
 from baton._src.passes.tir.flatten_buffers import element_count, flat_index

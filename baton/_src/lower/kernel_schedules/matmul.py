@@ -18,6 +18,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.affine import depends, merge_pair, step
 from baton._src.lower.kernel_schedules.anchors import Anchored, find_anchor, surrounded
+from baton._src.lower.kernel_schedules.factors import bound, is_simple, load_of
 from baton._src.lower.kernel_schedules.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.loops import (
     PARALLEL,
@@ -33,17 +34,15 @@ from baton._src.lower.kernel_schedules.loops import (
     product,
     sequence,
 )
+from baton._src.lower.kernel_schedules.panel_packing import Factor, pack_panel, where
 from baton._src.lower.kernel_schedules.rows import emit_stages
 from baton._src.lower.kernel_schedules.stages import Axis, Declined, Kernel, Stage, read_kernel
 from baton._src.lower.kernel_schedules.tiles import Accumulators, TileShape, tile_shape, unrolled_by
-from baton._src.lower.kernel_schedules.transpose import square
 from baton._src.passes.tir.flatten_buffers import as_int64
-from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
-from baton._src.tir.intrinsics import intrinsic
 from baton._src.tir.prim_func import PrimFunc
 
 FEW_ROWS = 4
@@ -150,21 +149,6 @@ def _product(anchored: Anchored) -> Product | Declined:
     return Product(anchored, batch, outer, rows, columns, k, left, right)
 
 
-def is_simple(value: PrimExpr) -> bool:
-    """Whether a factor is one loaded element, possibly converted."""
-    while isinstance(value, tir.Cast):
-        value = value.value
-    return isinstance(value, tir.BufferLoad)
-
-
-def load_of(value: PrimExpr) -> tir.BufferLoad:
-    """The load of a simple factor."""
-    while isinstance(value, tir.Cast):
-        value = value.value
-    assert isinstance(value, tir.BufferLoad)
-    return value
-
-
 def _emit(matrix: Product, kernel: Kernel, target: Target) -> st.Stmt | Declined:
     count = _row_count(matrix)
     assert matrix.right is not None
@@ -206,7 +190,11 @@ def packed_product(matrix: Product, target: Target) -> st.Stmt:
     start = ops.multiply(panel, i64(width))
     packed = local_buffer("packed", (ops.multiply(as_int64(matrix.k.extent), i64(width)),), matrix.stage.buffer.dtype)
 
-    pack = matrix.pack or (lambda buffer, at, wide: _pack(matrix, buffer, at, wide, shape.lanes))
+    def plain(buffer: Buffer, at: PrimExpr, wide: int) -> st.Stmt:
+        assert matrix.right is not None
+        return pack_panel(Factor(matrix.right, matrix.k, matrix.columns), buffer, at, wide, shape.lanes)
+
+    pack = matrix.pack or plain
 
     def with_panel(rows: st.Stmt) -> st.Stmt:
         return allocated(packed, sequence(pack(packed, start, width), rows))
@@ -283,68 +271,6 @@ def row_blocks(
     return nest((*matrix.batch, *matrix.outer), loop(block, blocks, inner, PARALLEL, grain=1))
 
 
-def _pack(matrix: Product, buffer: Buffer, start: PrimExpr, width: int, lanes: int) -> st.Stmt:
-    """packed[k, v] = B[k, start + v], zeros beyond the last column; along whichever axis B is contiguous."""
-    assert matrix.right is not None
-    if _in_squares(matrix, buffer, lanes):
-        return _pack_squares(matrix, buffer, start, width, lanes)
-    k, v = index_var("k"), index_var("v")
-    column = ops.add(start, v)
-    value = bound(matrix.right, {matrix.k: k, matrix.columns: column})
-    slot = ops.add(ops.multiply(k, i64(width)), v)
-    size = matrix.columns.size
-    whole = size is not None and size % width == 0
-    zero = ops.const(0, buffer.dtype)
-    guarded = value if whole else _where(tir.LT(column, as_int64(matrix.columns.extent)), value, zero)
-    store = st.BufferStore(buffer, guarded, (slot,))
-    if step(load_of(matrix.right), matrix.k) == 1:
-        return loop(v, width, loop(k, matrix.k.extent, store, VECTORIZED))
-    return loop(k, matrix.k.extent, loop(v, width, store, VECTORIZED))
-
-
-def _in_squares(matrix: Product, buffer: Buffer, lanes: int) -> bool:
-    """Whether B lies (n, k) so that squares of registers turn it into a panel."""
-    load, k = matrix.right, matrix.k
-    if not isinstance(load, tir.BufferLoad) or load.dtype != buffer.dtype or load.dtype.bits not in (32, 64):
-        return False
-    plain = load.indices[-1] is k.var and not any(depends(i, k.var) for i in load.indices[:-1])
-    return plain and not load.buffer.strides and k.size is not None and k.size % lanes == 0 and lanes >= 4
-
-
-def _pack_squares(matrix: Product, buffer: Buffer, start: PrimExpr, width: int, lanes: int) -> st.Stmt:
-    """packed[k, v] = B[start + v, k]; the last column once more where there are no more."""
-    load, size = matrix.right, matrix.columns.size
-    assert isinstance(load, tir.BufferLoad)
-    last = ops.subtract(as_int64(matrix.columns.extent), i64(1))
-    whole = size is not None and size % width == 0
-    part, block = index_var("part"), index_var("k")
-    top, left = ops.multiply(part, i64(lanes)), ops.multiply(block, i64(lanes))
-    run = tir.Ramp(left, i64(1), lanes)
-
-    def source(number: int) -> PrimExpr:
-        column = ops.add(ops.add(start, top), i64(number))
-        at = bound(load, {matrix.columns: column if whole else ops.min(column, last)})
-        assert isinstance(at, tir.BufferLoad)
-        return tir.BufferLoad(at.buffer, (*at.indices[:-1], run))
-
-    def store(number: int, vector: tir.Var) -> st.Stmt:
-        slot = ops.add(ops.multiply(ops.add(left, i64(number)), i64(width)), top)
-        return st.BufferStore(buffer, vector, (tir.Ramp(slot, i64(1), lanes),))
-
-    assert matrix.k.size is not None
-    return loop(part, width // lanes, loop(block, matrix.k.size // lanes, square(source, store, lanes)))
-
-
-def _where(condition: PrimExpr, value: PrimExpr, other: PrimExpr) -> PrimExpr:
-    return tir.Call(value.dtype, intrinsic("if_then_else"), (condition, value, other))
-
-
-def bound(value: PrimExpr, places: dict[Axis, PrimExpr]) -> PrimExpr:
-    """`value` with axes at given places."""
-    found: PrimExpr = substitute_and_fold(value, {a.var: ops.cast(a.var.dtype, p) for a, p in places.items()})
-    return found
-
-
 def row_tiles(
     matrix: Product,
     shape: TileShape,
@@ -373,22 +299,24 @@ def row_tiles(
             parts.append(_tile(matrix, rest, width, done, start, packed))
     else:
         left = ops.subtract(ops.add(first, count), done)
-        fours, ones = index_var("four"), index_var("one")
+        fours = index_var("four")
         quads = ops.floordiv(left, i64(4))
         parts.append(
             loop(fours, quads, _tile(matrix, 4, width, ops.add(done, ops.multiply(fours, i64(4))), start, packed))
         )
         last = ops.add(done, ops.multiply(quads, i64(4)))
-        single = _tile(matrix, 1, width, ops.add(last, ones), start, packed)
-        parts.append(loop(ones, ops.floormod(left, i64(4)), single))
+        for rows in (1, 2, 3):  # as one tile: alone, a row's few sums wait for each other
+            over = tir.EQ(ops.floormod(left, i64(4)), i64(rows))
+            parts.append(st.IfThenElse(over, _tile(matrix, rows, width, last, start, packed)))
     return sequence(*parts)
 
 
 def tile_rows(rows: int | None, most: int) -> int:
-    """Rows of a tile: the most there are registers for, or a few less if that leaves no smaller tile at the end."""
+    """Rows of a tile: the most there are registers for, or fewer if that leaves none, or no small one, at the end."""
     if rows is None or rows <= most:
         return most
-    return next((count for count in range(most, most * 2 // 3 - 1, -1) if rows % count == 0), most)
+    even = -(-rows // -(-rows // most))
+    return next((count for count in range(most, most * 2 // 3 - 1, -1) if rows % count == 0), even)
 
 
 def _tile(
@@ -488,7 +416,7 @@ def _strip(matrix: Product, acc: Accumulators, start: PrimExpr, masked: bool) ->
             left = bound(matrix.left, {matrix.k: k, matrix.rows: i64(row)})
             right = bound(source, {matrix.k: k, matrix.columns: column})
             if masked:
-                right = _where(tir.LT(column, end), right, zero)
+                right = where(tir.LT(column, end), right, zero)
             return tir.Add(acc.load(row, lane), tir.Mul(left, right))
 
         return acc.each(term)

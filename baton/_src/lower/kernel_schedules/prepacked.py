@@ -18,6 +18,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.affine import step
 from baton._src.lower.kernel_schedules.anchors import find_anchor, surrounded
+from baton._src.lower.kernel_schedules.factors import bound, load_of
 from baton._src.lower.kernel_schedules.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.loops import (
     PARALLEL,
@@ -36,9 +37,7 @@ from baton._src.lower.kernel_schedules.matmul import (
     UNROLL_K,
     Ahead,
     Product,
-    bound,
     find_product,
-    load_of,
     merged_rows,
     row_blocks,
     row_tiles,

@@ -20,6 +20,7 @@ from baton._src.ir.structural import structural_equal
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import rewrite
 from baton._src.lower.kernel_schedules.affine import coefficient, depends, same
+from baton._src.lower.kernel_schedules.factors import bound, is_simple, load_of
 from baton._src.lower.kernel_schedules.loops import (
     PARALLEL,
     VECTORIZED,
@@ -31,7 +32,6 @@ from baton._src.lower.kernel_schedules.loops import (
     loop,
     sequence,
 )
-from baton._src.lower.kernel_schedules.matmul import bound, is_simple, load_of
 from baton._src.lower.kernel_schedules.prepacked import ACCUMULATORS, Weight, streaming_grain
 from baton._src.lower.kernel_schedules.stages import Axis, Declined, Kernel, Opaque, read_kernel
 from baton._src.passes.tir.flatten_buffers import as_int64
