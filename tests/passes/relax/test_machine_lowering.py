@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import baton
+from baton import relax
 from baton._src.driver.relax_build import relax_build
 from baton._src.driver.tvm_names.scripts import from_source
 from baton._src.driver.wiring import wire
@@ -26,6 +28,7 @@ from baton._src.passes.relax.remove_purity_checking import RemovePurityChecking
 from baton._src.passes.relax.rewrite_dataflow_reshape import RewriteDataflowReshape
 from baton._src.passes.relax.static_plan_block_memory import StaticPlanBlockMemory
 from baton._src.passes.relax.vm_shape_lower import VMShapeLower
+from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.interpreter import Interpreter
 from baton._src.relax.nodes import Call, Function, PrimValue, ShapeExpr
 from baton._src.relax.special_ops import special_op
@@ -323,3 +326,42 @@ def test_inner_functions_must_be_lifted_first() -> None:
     module = program([tensor("x", 2)], lambda b, x: [b.emit(inner.with_fields(body=x)), x][1], dataflow=False)
     with pytest.raises(DiagnosticError, match="LambdaLift"):
         VMShapeLower()(module)
+
+
+@pytest.mark.rule("RELAX-PASS-29")
+@pytest.mark.rule("RELAX-PASS-30")
+def test_casts_from_another_category_stay_casts() -> None:
+    """An object that is a closure or a scalar from here on: the lowered program is well-formed, builds, and checks."""
+    found = from_source(
+        """
+@I.ir_module
+class Module:
+    @R.function
+    def closure(x: R.Tensor(("n",), "float32")) -> R.Object:
+        n = T.int64()
+        @R.function
+        def inner(y: R.Tensor((n,), "float32")) -> R.Tensor((n * 2,), "float32"):
+            return R.concat((x, y))
+        return inner
+
+    @R.function
+    def main(x: R.Tensor(("n",), "float32"), p: R.Object, f: R.Object) -> R.Object:
+        n = T.int64()
+        q = R.match_cast(p, R.Prim(value=n + 1))
+        R.match_cast(x, R.Tensor((n,), "float32"))
+        g = R.match_cast(f, R.Callable((R.Tensor((n,), "float32"),), R.Object, True))
+        return (q, g(x))
+"""
+    )
+    lowered = Sequential(default_build())(LambdaLift()(found))
+    assert [d.render() for d in well_formed(lowered)] == []
+    for module in (found, lowered):
+        machine = relax.VirtualMachine(relax.build(module, "llvm"), baton.cpu())
+        x = np.ones(3, "float32")
+        closure = machine["closure"](x)
+        q, joined = machine["main"](x, 4, closure)
+        assert (int(q), joined.shape) == (4, (6,))
+        with pytest.raises(DiagnosticError, match="value-mismatch"):
+            machine["main"](x, 5, closure)
+        with pytest.raises(DiagnosticError, match="value-mismatch"):
+            machine["main"](x, 4, 4)

@@ -29,6 +29,9 @@ from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
+from baton._src.relax.check.compatibility import check_compatibility
+from baton._src.relax.check.dims import Answer
+from baton._src.relax.check.erase import erase_to_well_defined
 from baton._src.relax.info import UNIT_INFO
 from baton._src.relax.nodes import (
     Binding,
@@ -178,8 +181,10 @@ class _Lowerer(BindingRewriter):
     def visit_binding(self, binding: Binding) -> None:
         if isinstance(binding, MatchCast):
             value = self._without_dims(binding.value)
-            self._check_all([(value, binding.struct_info, f"match_cast to {binding.var.name_hint}")])
-            self.keep(VarBinding(binding.var, value, binding.span))
+            where = "match_cast" if binding.var is None else f"match_cast to {binding.var.name_hint}"
+            self._check_all([(value, binding.struct_info, where)])
+            if binding.var is not None:
+                self._keep_cast(binding, value)
             return
         assert isinstance(binding, VarBinding)
         value = binding.value
@@ -193,6 +198,18 @@ class _Lowerer(BindingRewriter):
         else:
             made = self._without_dims(value)
         self.keep(binding if made is value else VarBinding(binding.var, made, binding.span))
+
+    def _keep_cast(self, binding: MatchCast, value: Any) -> None:
+        """The value under its new name. What is known of it as of another category stays a cast, without dims, which
+        are checked: a program must say why it is a closure or scalar now, and of closures the machine checks more than
+        that they are functions."""
+        known, info = value.struct_info_, binding.struct_info
+        if known is None or check_compatibility(known, info, Analyzer()) is Answer.NO:
+            bare = erase_to_well_defined(info)
+            cast = Var(binding.var.name_hint, bare)
+            self.keep(MatchCast(cast, value, bare, binding.span))
+            value = cast
+        self.keep(VarBinding(binding.var, value, binding.span))
 
     def _without_dims(self, expr: Any) -> Any:
         """The leaf with shapes and scalars that mention variables taken from the heap."""
