@@ -94,3 +94,24 @@ def test_counts() -> None:
     assert relay.analysis.get_total_mac_number(function) == 6 * 6 * 6 * 2 * 9
     assert relay.analysis.all_dtypes(function) == {"float32", "float16"}
     assert relay.analysis.check_constant(relay.Tuple([relay.const(1)]))
+
+
+def test_loops() -> None:
+    """A loop whose variable grows: its shape variable belongs to the function's type, and is not captured."""
+    from_zero = relay.var("i", shape=(), dtype="int32"), relay.var("rows", shape=(relay.Any(), 1), dtype="int32")
+
+    def more(i: Any, rows: Any) -> list[Any]:
+        return [i + relay.const(1), relay.concatenate([rows, relay.reshape(i, (1, 1))], axis=0)]
+
+    loop = relay.loops.while_loop(lambda i, rows: relay.less(i, relay.const(10)), from_zero, more)
+    body = loop(relay.const(0), relay.reshape(relay.const(0), (1, 1)))
+    module = tvm.IRModule.from_expr(relay.Function([], relay.TupleGetItem(body, 1)))
+    for kind in ("debug", "vm"):
+        found = relay.create_executor(kind, module).evaluate()().numpy()
+        assert found[:, 0].tolist() == [0, *range(10)]
+
+
+def test_names_of_types_are_called() -> None:
+    box, v = relay.GlobalTypeVar("Box"), relay.TypeVar("v")
+    assert box(v) == relay.TypeCall(box, (v,))
+    assert relay.op.OpPattern.OUT_ELEMWISE_FUSABLE == relay.op.get("nn.conv2d").get_attr("TOpPattern")

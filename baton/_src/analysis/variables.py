@@ -6,7 +6,7 @@ from typing import Any
 
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.traverse import bound_variables, post_order
-from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, tir_vars_in_struct_info
+from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, free_tir_vars
 from baton._src.relax.nodes import Function, MatchCast, Var
 from baton._src.tir.expr import Var as TirVar
 
@@ -46,12 +46,15 @@ def defined_symbolic_vars(function: Any) -> list[TirVar]:
 
 
 def free_symbolic_vars(function: Any) -> list[TirVar]:
-    """The shape variables that `function` mentions, in expressions or annotations, and does not bind."""
+    """The shape variables that `function` mentions, in expressions or annotations, and does not bind.
+
+    Those of a function type's parameters are that type's own.
+    """
     bound = set(defined_symbolic_vars(function))
     found: dict[TirVar, None] = {}
     for item in post_order(function):
         if isinstance(item, TirVar):
             found[item] = None
         elif isinstance(item, Var) and item.struct_info_ is not None:
-            found.update((v, None) for v in tir_vars_in_struct_info(item.struct_info))
+            found.update((v, None) for v in free_tir_vars(item.struct_info))
     return [v for v in found if v not in bound]

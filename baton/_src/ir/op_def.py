@@ -28,6 +28,7 @@ class Fusion(IntEnum):
     INJECTIVE = 2
     COMM_REDUCE = 3
     OUT_EWISE_FUSABLE = 4
+    OUT_ELEMWISE_FUSABLE = 4
     TUPLE = 7
     OPAQUE = 8
 

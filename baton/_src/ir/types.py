@@ -108,6 +108,10 @@ class GlobalTypeVar(Type):
     name_hint: str
     kind: TypeKind = TypeKind.AdtHandle
 
+    def __call__(self, *args: Type) -> TypeCall:
+        """The type for these arguments: `List(int32)`."""
+        return TypeCall(self, args)
+
 
 @node
 class IncompleteType(Type):

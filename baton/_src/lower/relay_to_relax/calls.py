@@ -125,8 +125,8 @@ class Calls:
 def with_relax_operands(definition: Any, args: Sequence[Any], attrs: Any, type_: Any) -> list[Any]:
     """`args` with the operands that Relay gives as attributes put in place: a target shape, the bounds of a clip.
 
-    A shape comes from the call's type where that is known (Relay's `newshape` has special values), else from the
-    attribute.
+    The shape of the result comes from the call's type where that is known (Relay's `newshape` has special values), else
+    from the attribute.
     """
     rest = iter(args)
     found: list[Any] = []
@@ -137,6 +137,7 @@ def with_relax_operands(definition: Any, args: Sequence[Any], attrs: Any, type_:
         content = attrs.get(operand.relay_name or operand.name)
         if (
             operand.kind == "shape"
+            and operand.name == "shape"
             and isinstance(type_, TensorType)
             and all(isinstance(d, IntImm) for d in type_.shape)
         ):

@@ -23,6 +23,7 @@ from baton._src.ops.shape.slicing import (
     bound_attributes,
     cuts,
     python_slices,
+    to_relax,
 )
 from baton._src.tir.arith.analyzer import Analyzer
 
@@ -139,6 +140,14 @@ def _list(value: Any) -> Any:
     return tuple(int(x) for x in np.asarray(getattr(data, "data", data)).reshape(-1))
 
 
+def set_to_relax(args: Any, a: StridedSliceAttrs) -> tuple[Any, Any]:
+    """Bounds as arguments, as `strided_slice` has them."""
+    if len(args) != 2:
+        return args, a
+    (data, *bounds), attrs = to_relax(args[:1], a)
+    return (data, args[1], *bounds), attrs
+
+
 STRIDED_SET = OpDef(
     "strided_set",
     StridedSliceAttrs,
@@ -150,6 +159,7 @@ STRIDED_SET = OpDef(
     fusion=Fusion.INJECTIVE,
     in_relax=False,
     relay_builder=relay_set,
+    relay_to_relax=set_to_relax,
     samples=lambda: (
         Sample((Arr(("n", 6)), Arr(("n", 2))), StridedSliceAttrs(axes=(1,), begin=(1,), end=(3,))),
         Sample((Arr((5, 6)), Arr((2, 3))), StridedSliceAttrs(begin=(4, 0), end=(0, 6), strides=(-2, 2))),
