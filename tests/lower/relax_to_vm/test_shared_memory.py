@@ -97,3 +97,36 @@ def test_several_runs_and_threads_of_memory() -> None:
     first = [model(x)[0].copy() for x in given]
     for x, wanted in zip(reversed(given), reversed(first)):
         assert np.array_equal(model(x)[0], wanted)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_cuts_and_joins(seed: int) -> None:
+    """Guards combinations: cuts of joins, joins of cuts, values used again after they moved."""
+    rng = np.random.default_rng(seed)
+    count = int(rng.choice([1, 1, 3]))
+
+    def build(b: Any, x: Any) -> Any:
+        values = [(b.emit(R.matmul(x, weights(6, 8))), 8)]
+        for step in range(int(rng.integers(3, 9))):
+            value, width = values[rng.integers(len(values))]
+            place = int(rng.integers(1, width)) if width > 1 else 0
+            match rng.choice(["product", "split", "concat", "slice"]):
+                case "split" if place:
+                    parts = b.emit(R.split(value, [place], axis=1))
+                    values += [(b.emit(_item(parts, 0)), place), (b.emit(_item(parts, 1)), width - place)]
+                case "concat":
+                    chosen = [values[i] for i in rng.integers(len(values), size=2)]
+                    joined = b.emit(R.concat([v for v, _ in chosen], axis=1))
+                    values.append((joined, sum(w for _, w in chosen)))
+                case "slice" if place:
+                    values.append((b.emit(R.strided_slice(value, [1], [place], [width])), width - place))
+                case _:
+                    values.append((b.emit(R.matmul(value, weights(width, 4, seed=step))), 4))
+        last = [b.emit(R.matmul(v, weights(w, 2, seed=3))) for v, w in values[-3:]]
+        return R.concat([*last, values[int(rng.integers(len(values)))][0]], axis=1)
+
+    module = program([tensor("x", count, 6)], build)
+    x = rng.standard_normal((count, 6)).astype("float32")
+    wanted = evaluate(module, "main", x)
+    (found,) = baton.compile(module)(x)
+    np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-4 * (1 + np.abs(wanted).max()))
