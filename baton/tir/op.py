@@ -15,7 +15,7 @@ __getattr__, __dir__, __all__ = attach(
         ),
         **names("tir.scalar_functions", "acosh atanh erf sigmoid floor ceil trunc round nearbyint abs isnan isinf"),
         **names("tir.scalar_functions", "isfinite pow fmod atan2 if_then_else likely ret call_intrin call_extern"),
-        **names("driver.tvm_names.limits", "max_value min_value infinity"),
+        **names("tir.scalar_functions", "max_value min_value infinity"),
     },
     before=wire,
 )
