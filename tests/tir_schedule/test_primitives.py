@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.te import reduction
 from baton._src.te.computation import compute, placeholder, reduce_axis
@@ -340,6 +342,15 @@ def test_other_decisions() -> None:
     assert [i.kind for i in s.trace.simplified().insts] == ["get_loops", "sample_perfect_tile", "split"]
     with pytest.raises(DiagnosticError, match="do not divide"):
         other.sample_perfect_tile(other.get_loops("C")[0], 2, decision=[2, 3])
+
+
+def test_what_was_scheduled_by_hand_is_compiled_as_it_stands() -> None:
+    """Guards loops that the user chose from the rules; inlining alone leaves the loops to them."""
+    s = Schedule(chain())
+    s.compute_inline("B")
+    assert "tir.is_scheduled" not in s.func.attrs
+    s.unroll(s.get_loops("C")[1])
+    assert decide(s.func, Target("llvm")).func is s.func
 
 
 def test_unknown_names() -> None:

@@ -229,12 +229,12 @@ class Schedule:
     @recorded
     def compute_inline(self, block: BlockRV | str) -> None:
         """Compute an elementwise block where it is read."""
-        self._set(inline.compute_inline(self.func.body, _name(block), self._params()))
+        self._set(inline.compute_inline(self.func.body, _name(block), self._params()), loops_chosen=False)
 
     @recorded
     def reverse_compute_inline(self, block: BlockRV | str) -> None:
         """Apply an elementwise block where its input is made."""
-        self._set(inline.reverse_compute_inline(self.func.body, _name(block), self._params()))
+        self._set(inline.reverse_compute_inline(self.func.body, _name(block), self._params()), loops_chosen=False)
 
     @recorded
     def compute_at(
@@ -430,8 +430,10 @@ class Schedule:
     def _params(self) -> set[Buffer]:
         return set(self.func.buffer_map.values())
 
-    def _set(self, body: st.Stmt) -> None:
-        self.func = self.func.with_fields(body=_with_unique_names(body))
+    def _set(self, body: st.Stmt, loops_chosen: bool = True) -> None:
+        """Go on with `body`. A kernel whose loops were chosen here is compiled as it stands, not by the rules."""
+        func = self.func.with_fields(body=_with_unique_names(body))
+        self.func = func.with_attr("tir.is_scheduled", True) if loops_chosen else func
 
 
 def _name(block: BlockRV | str) -> str:
