@@ -11,6 +11,8 @@ interpreter or printer can read.
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +34,7 @@ from baton._src.tir.buffer import Buffer, BufferRegion, decl_buffer
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
-from baton._src.values.tensor import AnyArray
+from baton._src.values.tensor import AnyArray, NDArray
 
 
 @dataclass(frozen=True)
@@ -45,11 +47,14 @@ class PackWeights(Pass):
         target = Target.current(allow_none=True)
         if target is None or target.kind.name != "llvm":
             return module
-        rewriter = _Packer(module, target)
         changed: dict[Any, Any] = {}
-        for var, function in module.functions.items():
-            if isinstance(function, Function):
-                changed[var] = rewriter.function(function)
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:  # copying lets other threads run
+            rewriter = _Packer(module, target, pool)
+            for var, function in module.functions.items():
+                if isinstance(function, Function):
+                    changed[var] = rewriter.function(function)
+            for copy in rewriter.copies:
+                copy.result()
         if not rewriter.packed:
             return module
         functions = {**module.functions, **changed, **dict(rewriter.packed.values())}
@@ -59,9 +64,11 @@ class PackWeights(Pass):
 
 
 class _Packer(BindingRewriter):
-    def __init__(self, module: IRModule, target: Target) -> None:
+    def __init__(self, module: IRModule, target: Target, pool: ThreadPoolExecutor) -> None:
         super().__init__(module)
         self.target = target
+        self.pool = pool
+        self.copies: list[Future[None]] = []
         self.call_tir = special_op("call_tir")
         self.weights: dict[GlobalVar, Weight | None] = {}
         self.packed: dict[GlobalVar, tuple[GlobalVar, PrimFunc]] = {}
@@ -105,9 +112,16 @@ class _Packer(BindingRewriter):
         key = (id(constant), weight.columns_first, weight.width, weight.gates)
         if key not in self.constants:
             data = constant.data.data.T if weight.columns_first else constant.data.data
-            packed = gate_panels(data, weight.width, weight.gates) if weight.gates else panels(data, weight.width)
-            self.constants[key] = Constant(packed)
+            self.constants[key] = Constant(NDArray(self._packed_data(data, weight)))
         return self.constants[key]
+
+    def _packed_data(self, data: AnyArray, weight: Weight) -> AnyArray:
+        if weight.gates:
+            return gate_panels(data, weight.width, weight.gates)
+        k, n = data.shape
+        whole: AnyArray = np.empty((-(-n // weight.width), k, weight.width), data.dtype)
+        self.copies.append(self.pool.submit(_fill_panels, whole, data))
+        return whole
 
     def _kernel(self, kernel: GlobalVar, weight: Weight) -> GlobalVar:
         if kernel not in self.packed:
@@ -135,13 +149,23 @@ def _read_once(function: PrimFunc, buffer: Buffer) -> bool:
 def panels(matrix: AnyArray, width: int) -> AnyArray:
     """(k, n) as (panels, k, width); columns beyond n are zeros."""
     k, n = matrix.shape
-    count = -(-n // width)
-    whole = np.zeros((count, k, width), matrix.dtype)
-    full = n // width
-    whole[:full] = matrix[:, : full * width].reshape(k, full, width).transpose(1, 0, 2)
-    if full < count:
-        whole[full, :, : n - full * width] = matrix[:, full * width :]
+    whole: AnyArray = np.empty((-(-n // width), k, width), matrix.dtype)
+    _fill_panels(whole, matrix)
     return whole
+
+
+def _fill_panels(whole: AnyArray, matrix: AnyArray) -> None:
+    """Copy a row of a panel at a time where it is one piece in the matrix: NumPy is slow with short innermost axes."""
+    (k, n), width = matrix.shape, whole.shape[2]
+    full = n // width
+    if full and matrix.strides[1] == matrix.itemsize:
+        cell = np.dtype((np.void, width * matrix.itemsize))
+        whole[:full].view(cell)[..., 0] = matrix[:, : full * width].view(cell).T
+    elif full:
+        whole[:full] = matrix[:, : full * width].reshape(k, full, width).transpose(1, 0, 2)
+    if full < len(whole):
+        whole[full, :, : n - full * width] = matrix[:, full * width :]
+        whole[full, :, n - full * width :] = 0
 
 
 def gate_panels(matrix: AnyArray, width: int, gates: int) -> AnyArray:

@@ -34,6 +34,7 @@ from baton._src.passes.relax.channel_blocks import (
 from baton._src.relax.nodes import Binding, BindingBlock, Call, Constant, Function, SeqExpr, Tuple, Var, VarBinding
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
+from baton._src.values.tensor import NDArray
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ class _Blocker(BindingRewriter):
         """A weight in its layout; one constant for all convolutions that share it."""
         key = (id(weight), layout)
         if key not in self.packed:
-            self.packed[key] = (weight, Constant(pack_weight(weight.data.data, layout)))
+            self.packed[key] = (weight, Constant(NDArray(pack_weight(weight.data.data, layout))))
         return self.packed[key][1]
 
     def _following(self, call: Call) -> Call:

@@ -28,7 +28,7 @@ from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.nodes import Binding, Call, Constant, Function, SeqExpr, Var, VarBinding
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
-from baton._src.values.tensor import AnyArray
+from baton._src.values.tensor import AnyArray, NDArray
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class _Scaler(BindingRewriter):
         else:
             shape = [1] * channels.ndim
             shape[channels.out_axis] = -1
-        new = Constant((data * scale.reshape(shape)).astype(data.dtype))
+        new = Constant(NDArray((data * scale.reshape(shape)).astype(data.dtype, copy=False)))
         args = [new if i == position else a for i, a in enumerate(call.args)]
         found: Call = self.normalized(Call(call.op, args, call.attrs, call.sinfo_args, call.span))
         return found
