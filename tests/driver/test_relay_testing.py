@@ -114,4 +114,4 @@ def test_loops() -> None:
 def test_names_of_types_are_called() -> None:
     box, v = relay.GlobalTypeVar("Box"), relay.TypeVar("v")
     assert box(v) == relay.TypeCall(box, (v,))
-    assert relay.op.OpPattern.OUT_ELEMWISE_FUSABLE == relay.op.get("nn.conv2d").get_attr("TOpPattern")
+    assert relay.op.get("nn.conv2d").get_attr("TOpPattern") == relay.op.OpPattern.OUT_ELEMWISE_FUSABLE

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from baton._src.driver.executors import create_executor
+from baton._src.driver.relay_fragment import check_graph_fragment
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.pipeline import optimize
@@ -19,6 +20,7 @@ from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.interpreter import Interpreter
 from baton._src.relay.nodes import Function
 from baton._src.relay.text.printer import astext
+from baton._src.support.diagnostics import DiagnosticError
 from baton._src.transform.context import PassContext
 from tests.passes.relay.test_values_stay import PASSES, same
 from tests.relay.programs import plain
@@ -37,6 +39,15 @@ def interpreted(module: IRModule) -> list[Any]:
     return [plain(Interpreter(module).evaluate(module["main"])(*args)) for args in ARGUMENTS]
 
 
+def _is_straight(module: IRModule) -> bool:
+    """Whether the graph executors can run it."""
+    try:
+        check_graph_fragment(module)
+    except DiagnosticError:
+        return False
+    return True
+
+
 def check(module: IRModule, level: int, steps: list[Any]) -> None:
     """Interpreter against machine, and against the interpreter after each of `steps`."""
     with np.errstate(all="ignore"), warnings.catch_warnings(), PassContext(opt_level=level):
@@ -45,6 +56,11 @@ def check(module: IRModule, level: int, steps: list[Any]) -> None:
         machine = create_executor("vm", module).evaluate()
         found = [plain(machine(*args)) for args in ARGUMENTS]
         assert same(found, expected), f"the machine gives {found}, the interpreter {expected}"
+        if level > 0 and _is_straight(module):
+            kind = "graph" if level == 2 else "aot"
+            run = create_executor(kind, module).evaluate()
+            found = [plain(run(*args)) for args in ARGUMENTS]
+            assert same(found, expected), f"the {kind} executor gives {found}, the interpreter {expected}"
         changed = infer_type(module)
         for step in steps:
             changed = step(changed)
