@@ -114,3 +114,14 @@ def test_what_is_left_out_says_why(path: str) -> None:
         place = getattr(place, part)
     with pytest.raises(AttributeError, match="baton leaves it out; "):
         getattr(place, last)
+
+
+def test_ones_on_a_diagonal_like_a_matrix() -> None:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", Ts((n, 3), "float32"))
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.eye_like(x, k=1)))
+    machine = relax.VirtualMachine(relax.build(builder.get(), "llvm"), tvm.cpu())
+    np.testing.assert_array_equal(machine["main"](np.zeros((2, 3), "float32")).numpy(), np.eye(2, 3, 1))
+    with pytest.raises(tvm.TVMError, match="matrix of known shape"):
+        relax.op.eye_like(relax.Var("y", Ts(ndim=2)))
