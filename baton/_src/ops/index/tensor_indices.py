@@ -262,7 +262,6 @@ TAKE_BACKWARD = OpDef(
     reference=reference_take_backward,
     gradient=NotApplicable("is a gradient itself"),
     fusion=Fusion.OPAQUE,
-    relay_name=NotApplicable("only Relax has it"),
     samples=lambda: (
         Sample((Arr((2, 5, "m")), Arr((4, "m")), Arr((2, 5), "int64", 0, 4)), TakeBackwardAttrs(axis=0)),
         Sample((Arr((3, 2)), Arr((3, 4)), Arr((2,), "int32", 0, 4)), TakeBackwardAttrs(axis=-1)),

@@ -24,6 +24,7 @@ from baton._src.ops.nn.convolution_reference import from_canonical, to_canonical
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import SPATIAL
+from baton._src.support.diagnostics import fail
 
 
 @attrs
@@ -237,6 +238,24 @@ def _samples(record: Any, spatial: int, is_global: bool) -> tuple[Sample, ...]:
     )
 
 
+def _global_gradient(kind: str) -> Any:
+    """Every element of an image has its share of the mean; the largest ones have the maximum's."""
+
+    def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+        (x,) = args
+        spread = b.op("broadcast_to", grad, b.shape_of(x))
+        if kind == "max":
+            hit = b.op("equal", x, b.op("broadcast_to", out, b.shape_of(x)))
+            return [b.op("where", hit, spread, b.full_like(x, 0))]
+        if not a.layout.isalpha() or a.out_layout not in ("", a.layout):
+            raise fail("op-gradient", f"the gradient of a global pooling is not known for the layout {a.layout}")
+        axes = tuple(i for i, letter in enumerate(a.layout) if letter not in "NC")
+        count = b.op("sum", b.full_like(x, 1), axis=axes, keepdims=True)
+        return [b.op("divide", spread, b.op("broadcast_to", count, b.shape_of(x)))]
+
+    return gradient
+
+
 def _define(kind: str, spatial: int, record: Any, is_global: bool) -> OpDef[Any]:
     is_max = kind == "max"
     prefix = "global_" if is_global else "adaptive_"
@@ -247,7 +266,7 @@ def _define(kind: str, spatial: int, record: Any, is_global: bool) -> OpDef[Any]
         infer=infer,
         compute=compute_max if is_max else compute_mean,
         reference=reference_max if is_max else reference_mean,
-        gradient=NotApplicable("not yet"),
+        gradient=_global_gradient(kind) if is_global else NotApplicable("windows of uneven sizes"),
         fusion=Fusion.OUT_EWISE_FUSABLE,
         layout=anchor("layout", None, "out_layout"),
         in_relax=not is_global and not is_max,

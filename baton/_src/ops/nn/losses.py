@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_dtype, same_vdevice
@@ -59,16 +59,28 @@ def _entropy(logits: bool) -> tuple[Any, Any]:
     return compute, reference
 
 
-def gradient_logits(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
-    """-labels / batch, and -predictions / batch."""
-    x, labels = args
+def _count(b: Any, x: Any) -> Any:
+    """The size of the batch, everywhere."""
     info = x.struct_info
     count = b.full_like(x, 1)
     if info.ndim > 1:
         rest = tuple(range(1, info.ndim))
         ones = b.op("sum", count, axis=(0,), keepdims=True)
         count = b.op("broadcast_to", b.op("mean", ones, axis=rest, keepdims=True), b.shape_of(x))
-    factor = b.op("negative", b.op("divide", grad, count))
+    return count
+
+
+def gradient_probabilities(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+    """-labels / predictions / batch, and -log(predictions) / batch."""
+    x, labels = args
+    factor = b.op("negative", b.op("divide", grad, _count(b, x)))
+    return [b.op("multiply", factor, b.op("divide", labels, x)), b.op("multiply", factor, b.op("log", x))]
+
+
+def gradient_logits(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+    """-labels / batch, and -predictions / batch."""
+    x, labels = args
+    factor = b.op("negative", b.op("divide", grad, _count(b, x)))
     return [b.op("multiply", factor, labels), b.op("multiply", factor, x)]
 
 
@@ -91,7 +103,7 @@ CROSS_ENTROPY: OpDef[Any] = OpDef(
     infer=infer_entropy,
     compute=_WITHOUT[0],
     reference=_WITHOUT[1],
-    gradient=NotApplicable("not yet"),
+    gradient=gradient_probabilities,
     fusion=Fusion.OPAQUE,
     in_relax=False,
     samples=lambda: (Sample((Arr(("n", 4), "float32", 0.1, 1), Arr(("n", 4), "float32", 0, 1)), rtol=1e-4),),

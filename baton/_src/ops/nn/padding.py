@@ -123,7 +123,10 @@ def gradient(b: Any, args: Any, a: PadAttrs, out: Any, grad: Any) -> list[Any]:
     if a.pad_mode != "constant":
         raise fail("op-gradient", f"the gradient of nn.pad is known for constant borders, not for {a.pad_mode}")
     inverse = tuple(-w for pair in a.pad_width for w in pair)
-    return [b.op("nn.pad", grad, pad_width=inverse), *(None for _ in args[1:])]
+    middle = b.op("nn.pad", grad, b.const(0, grad.struct_info.dtype), pad_width=inverse) if len(args) > 1 else None
+    if middle is None:
+        return [b.op("nn.pad", grad, pad_width=inverse)]
+    return [middle, b.op("subtract", b.op("sum", grad), b.op("sum", middle))]  # the border is the fill value
 
 
 def relay_pad(make: Any, data: Any, pad_width: Any, pad_value: Any = 0, pad_mode: str = "constant") -> Any:

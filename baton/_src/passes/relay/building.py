@@ -11,6 +11,7 @@ import numpy as np
 
 from baton._src.ir.expr import Op
 from baton._src.ir.node import set_note
+from baton._src.ir.tensor_info import TensorInfo
 from baton._src.ir.types import TensorType, TupleType
 from baton._src.ops.builders import make_attrs
 from baton._src.ops.catalogue import CATALOGUE, Catalogue
@@ -18,7 +19,7 @@ from baton._src.relay.check.solver import Solver
 from baton._src.relay.info import to_info
 from baton._src.relay.nodes import Call, Constant, Tuple, TupleGetItem
 from baton._src.support.diagnostics import DiagnosticError, fail
-from baton._src.tir.expr import literal
+from baton._src.tir.expr import FloatImm, IntImm, literal
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import NDArray
 
@@ -41,7 +42,26 @@ class Build:
                 attrs[self._attribute(definition, operand)] = arg  # Relay has it as an attribute
             else:
                 made.append(self._argument(arg, args))
+        if definition.relay_op is None and definition.name == "matmul":
+            return self._product(*made)
         return self.call(Call(definition.relay_op, made, make_attrs(definition, attrs)))
+
+    def _product(self, left: Any, right: Any) -> Any:
+        """Relax's matmul by Relay's products: of matrices, of equal batches, or of a batch and one matrix."""
+        n, m = len(left.checked_type.shape), len(right.checked_type.shape)
+        if n == m == 2:
+            return self.op("nn.matmul", left, right, transpose_a=False, transpose_b=False)
+        shape, other = shape_of(left), shape_of(right)
+        if shape is None or other is None or n < 2 or m not in (2, n) or (m == n and shape[:-2] != other[:-2]):
+            raise fail("relay-gradient", f"there is no product of ranks {n} and {m} in Relay", span=left.span)
+        if m == 2:
+            flat = self.op("reshape", left, newshape=(int(np.prod(shape[:-1])), shape[-1]))
+            made = self.op("nn.matmul", flat, right, transpose_a=False, transpose_b=False)
+        else:
+            count = int(np.prod(shape[:-2]))
+            pair = (self.op("reshape", x, newshape=(count, *d[-2:])) for x, d in ((left, shape), (right, other)))
+            made = self.op("nn.batch_matmul", *pair, transpose_a=False, transpose_b=False)
+        return self.op("reshape", made, newshape=(*shape[:-1], other[-1]))
 
     def _attribute(self, definition: Any, operand: Any) -> str:
         """The attribute that stands for an operand which only Relax passes as an argument."""
@@ -65,6 +85,8 @@ class Build:
         if isinstance(value, (int, float)):
             dtype = next((dtype_of(a) for a in args if not isinstance(a, (int, float))), DataType("float32"))
             return self.const(value, dtype)
+        if isinstance(value, (FloatImm, IntImm)):
+            return self.const(value.value, value.dtype)
         return self.tuple(*value) if isinstance(value, (tuple, list)) else value
 
     def call(self, node: Call) -> Call:
@@ -73,14 +95,14 @@ class Build:
         if None not in types and node.op.definition is not None:
             constants = [a.data.data if isinstance(a, Constant) else None for a in node.args]
             set_note(node, "checked_type_", self._rule.quick(node.op, types, node.attrs, constants, node.span))
-            set_note(node, "struct_info_", to_info(node.checked_type_))
+            set_note(node, "struct_info_", described(node.checked_type_))
         return node
 
     def describe(self, *values: Any) -> None:
         """Let operators' rules, which serve both languages, ask these values for `struct_info`: they get the info."""
         for value in values:
             if value.checked_type_ is not None and value.struct_info_ is None:
-                set_note(value, "struct_info_", to_info(value.checked_type_))
+                set_note(value, "struct_info_", described(value.checked_type_))
 
     def const(self, value: Any, dtype: object = None) -> Constant:
         """A constant tensor."""
@@ -90,8 +112,10 @@ class Build:
         return made
 
     def full_like(self, value: Any, number: float) -> Any:
-        """A tensor like `value` filled with a number: a scalar, which broadcasts."""
-        return self.const(number, dtype_of(value))
+        """A tensor like `value` filled with a number."""
+        made = self.op("full_like", value, self.const(number, dtype_of(value)))
+        self.describe(value, made)
+        return made
 
     def shape(self, dims: Any) -> Any:
         """A shape as an operand: in Relay it becomes an attribute (see `op`)."""
@@ -120,6 +144,22 @@ class Build:
     def info(self, value: Any) -> Any:
         """What is known of a typed expression, as operators see it."""
         return to_info(value.checked_type)
+
+
+class Dims(tuple[Any, ...]):
+    """Dims of a shape as Relay has them, which answer to `values` as a shape of Relax does: rules serve both."""
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        return tuple(literal(d) for d in self)
+
+
+def described(type_: Any) -> Any:
+    """What a type says, in the form that operators' rules ask."""
+    info = to_info(type_)
+    if isinstance(info, TensorInfo) and isinstance(info.shape, tuple):
+        return TensorInfo(Dims(info.shape), info.dtype, info.ndim)
+    return info
 
 
 def dtype_of(expr: Any) -> DataType:

@@ -4,8 +4,8 @@
     transpose(transpose(x))     one, or none        x + 0, x - 0, x * 1, x / 1     x
     reshape to its own shape    x                   zeros(...), ones(...), full(1f)   the constant
 
-A constant is written out only up to `MAX_ELEMENTS` elements. Values are the same, but for
-the sign of a zero.
+and the rules of `simplify_arithmetic`. A constant is written out only up to `MAX_ELEMENTS` elements. Values are the
+same, but for the sign of a zero and the order in which floats are rounded.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from baton._src.ir.module import IRModule
+from baton._src.passes.relay import simplify_arithmetic
 from baton._src.passes.relay.building import Build, dtype_of, is_call, shape_of
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
@@ -27,6 +28,8 @@ from baton._src.transform.passes import Pass
 from baton._src.values.dtype import DataType
 
 MAX_ELEMENTS = 1024
+MAX_STEPS = 8
+"""How many rules are applied to one call, one after another."""
 
 NEUTRAL: dict[str, tuple[float, bool]] = {
     "add": (0, True),
@@ -48,15 +51,19 @@ class SimplifyExpr(RelayFunctionPass):
         build = Build()
 
         def rule(old: Any, new: Any) -> Any:
-            if not isinstance(new, Call):
-                return None
-            for simplify in _RULES:
-                found = simplify(build, new)
-                if found is not None:
-                    return found
-            return None
+            found = new
+            for _ in range(MAX_STEPS):  # what one rule makes may be what another looks for
+                made = next((m for simplify in _RULES if (m := _tried(simplify, build, found)) is not None), None)
+                if made is None:
+                    break
+                found = made
+            return found if found is not new else None
 
         return rewrite(function, rule)
+
+
+def _tried(simplify: Callable[[Build, Call], Any], build: Build, expr: Any) -> Any:
+    return simplify(build, expr) if isinstance(expr, Call) else None
 
 
 def _identity_arithmetic(build: Build, call: Call) -> Any:
@@ -142,4 +149,11 @@ def _filled(build: Build, call: Call) -> Any:
     return build.const(np.full(shape, value.reshape(()).item()), dtype_of(call))
 
 
-_RULES: tuple[Callable[[Build, Call], Any], ...] = (_identity_arithmetic, _reshapes, _transposes, _casts, _filled)
+_RULES: tuple[Callable[[Build, Call], Any], ...] = (
+    _identity_arithmetic,
+    _reshapes,
+    _transposes,
+    _casts,
+    *simplify_arithmetic.RULES,
+    _filled,
+)

@@ -1,0 +1,102 @@
+"""The gradient of every operator that has one, in Relay: reverse mode against finite differences, over all samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baton._src.ir.module import IRModule
+from baton._src.ir.op_def import NotApplicable, OpDef
+from baton._src.ops.catalogue import CATALOGUE
+from baton._src.ops.samples import Arr
+from baton._src.passes.relay.gradient import gradient
+from baton._src.passes.relay.higher_order_gradient import higher_order_gradient
+from baton._src.relay.interpreter import Interpreter
+from baton._src.relay.nodes import Call, Function, var
+from baton._src.support.diagnostics import DiagnosticError
+from baton._src.values.tensor import array
+
+_STEP = 1e-5
+_SKIPPED = {"full_like", "zeros_like", "ones_like", "cast_like", "astype", "round"}
+
+
+def _cases() -> list[Any]:
+    found = []
+    for definition in CATALOGUE:
+        if isinstance(definition.gradient, NotApplicable) or isinstance(definition.relay_name, NotApplicable):
+            continue
+        if definition.name in _SKIPPED or definition.samples is None or definition.relay_op is None:
+            continue
+        for number, sample in enumerate(definition.samples()):
+            tensors = all(isinstance(a, Arr) for a in sample.args) and len(sample.args) > 0
+            inputs = [i for i in definition.inputs if "relay" in i.languages]
+            if not tensors or sample.args[0].dtype != "float32" or len(sample.args) > len(inputs):
+                continue
+            if sample.args[0].values is not None and np.isnan(np.asarray(sample.args[0].values)).any():
+                continue
+            if not getattr(sample.attrs, "training", False):
+                found.append(pytest.param(definition, sample, id=f"{definition.name}-{number}"))
+    return found
+
+
+def _function(definition: OpDef[Any], sample: Any, values: list[Any]) -> Function:
+    params = [var(f"x{i}", shape=v.shape, dtype=str(v.dtype)) for i, v in enumerate(values)]
+    return Function(params, Call(definition.relay_op, params, sample.attrs if definition.attrs.names else None))
+
+
+@pytest.mark.rule("RELAY-PASS-29")
+@pytest.mark.parametrize(("definition", "sample"), _cases())
+def test_gradient_is_the_slope(definition: OpDef[Any], sample: Any) -> None:
+    rng = np.random.default_rng(3)
+    drawn = [a.draw(rng, sample.dims) for a in sample.args]
+    values = [np.asarray(v, "float64") if v.dtype == np.float32 else np.asarray(v) for v in drawn]
+    try:
+        function = _function(definition, sample, values)
+        made = gradient(function, mode="first_order")
+    except DiagnosticError as error:
+        if error.code in ("op-gradient", "relay-gradient", "op-dtype", "op-attribute", "relay-arity"):
+            pytest.skip(str(error)[:80])
+        raise
+    found, grads = Interpreter().evaluate(made)(*(array(v) for v in values))
+    several = isinstance(found, tuple)
+
+    def total(given: list[Any]) -> float:
+        result = Interpreter().evaluate(function)(*(array(np.asarray(v)) for v in given))
+        parts = result if isinstance(result, tuple) else (result,)
+        if definition.name == "nn.batch_norm":
+            parts = parts[:1]  # its rule is about the first result: the statistics pass through
+        return float(sum(p.data.astype("float64").sum() for p in parts if p.data.dtype.kind == "f"))
+
+    for position, (value, grad) in enumerate(zip(values, grads)):
+        assert grad.data.shape == value.shape, position
+        if value.dtype != np.float64:
+            continue
+        direction = rng.uniform(-1, 1, value.shape)
+        ends = [
+            total([v + s * direction if i == position else v for i, v in enumerate(values)]) for s in (_STEP, -_STEP)
+        ]
+        slope = (ends[0] - ends[1]) / (2 * _STEP)
+        got = float(np.sum(grad.data * direction))
+        assert got == pytest.approx(slope, rel=2e-4, abs=3e-5 if not several else 1e-4), f"operand {position}"
+
+
+@pytest.mark.parametrize("name", ["multiply", "nn.dense", "nn.softmax", "mean", "concat", "split", "nn.conv2d", "tanh"])
+def test_dual_numbers_agree(name: str) -> None:
+    definition = CATALOGUE.get(name)
+    assert definition.samples is not None
+    rng = np.random.default_rng(4)
+    for sample in definition.samples():
+        if not sample.args or not all(isinstance(a, Arr) and a.dtype == "float32" for a in sample.args):
+            continue
+        values = [a.draw(rng, sample.dims) for a in sample.args]
+        function = _function(definition, sample, values)
+        try:
+            one = gradient(function, mode="first_order")
+        except DiagnosticError:
+            continue
+        other = higher_order_gradient(function, IRModule())
+        grads = [Interpreter().evaluate(f)(*values)[1] for f in (one, other)]
+        for a, b in zip(*grads):
+            np.testing.assert_allclose(a.data, b.data, rtol=1e-4, atol=1e-5)
