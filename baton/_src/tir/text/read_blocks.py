@@ -63,7 +63,7 @@ def plain(content: Any) -> Any:
 
 def axes(scope: Scope, names: list[str], node: ast.Call, kind: str) -> Task[None]:
     """`vi = T.axis.spatial(n, i)`, `vi, vk = T.axis.remap("SR", [i, k])`."""
-    block = _block(scope, node)
+    block = _head(scope, node)
     if kind == "axis.remap":
         yield _remap(scope, block, names, node)
         return
@@ -118,6 +118,15 @@ def _bind_axis(
     block.iter_values.append(binding)
 
 
+def _head(scope: Scope, node: ast.AST) -> BlockFrame:
+    """The block whose head is being read: what its axes are bound to is outside, so no loop may be in between."""
+    block = _block(scope, node)
+    if len(scope.loops) != block.depth:
+        message = f"this belongs to the head of block {block.name!r}, not into a loop inside it"
+        raise scope.error(node, "tir-block", message, 'open a block in the loop: with T.block("name"):')
+    return block
+
+
 def _block(scope: Scope, node: ast.AST) -> BlockFrame:
     if scope.block is None:
         raise scope.error(node, "tir-block", "this belongs into a block", 'open one: with T.block("name"):')
@@ -133,7 +142,7 @@ def block_word(scope: Scope, node: ast.Call, name: str) -> Task[bool]:
         scope.attrs.update(plain(args[0]))
         return True
     if name in ("reads", "writes"):
-        block = _block(scope, node)
+        block = _head(scope, node)
         parts = node.args[0].elts if len(node.args) == 1 and isinstance(node.args[0], ast.List) else node.args
         found: list[Any] = []
         for part in parts:
@@ -141,7 +150,7 @@ def block_word(scope: Scope, node: ast.Call, name: str) -> Task[bool]:
         setattr(block, name, [*(getattr(block, name) or []), *found])
         return True
     if name == "where":
-        _block(scope, node).predicate = yield scalar(scope, node.args[0])
+        _head(scope, node).predicate = yield scalar(scope, node.args[0])
         return True
     if name == "block_attr":
         args, _ = yield arguments(scope, node)

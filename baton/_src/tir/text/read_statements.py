@@ -399,7 +399,7 @@ def _read_block(scope: Scope, node: ast.With, call: ast.Call) -> Task[Stmt]:
         raise scope.error(call, "tir-block", "a block takes its name, a text", 'write e.g. with T.block("name"):')
     is_root = name == "root" and len(scope.blocks) == 1 and not scope.loops
     scope.has_blocks = scope.has_blocks or not is_root
-    frame = BlockFrame(name)
+    frame = BlockFrame(name, len(scope.loops))
     scope.blocks.append(frame)
     try:
         inner = yield _scoped_body(scope, node.body)

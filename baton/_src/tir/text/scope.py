@@ -34,8 +34,10 @@ class PoisonedError(Exception):
 class BlockFrame:
     """The head of the block being read."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, depth: int = 0) -> None:
         self.name = name
+        self.depth = depth
+        """How many loops are around the block."""
         self.iter_vars: list[Any] = []
         self.iter_values: list[Any] = []
         self.predicate: Any = None
