@@ -6,14 +6,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.target import Target
+from baton._src.ir.tensor_info import TensorInfo
 from baton._src.lower.kernel_schedules.prepacked import packable_weight
 from baton._src.lower.pack_weights import reading_panels
+from baton._src.ops.nn.attention import ATTENTIONS, AttentionAttrs
+from baton._src.passes.relax.kernel_of_call import make_kernel
 from baton._src.te import reduction
 from baton._src.te.computation import compute, placeholder, reduce_axis
 from baton._src.te.prim_func import create_prim_func
 from baton._src.tir import operators as ops
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.scalar_functions import if_then_else
+from baton._src.values.dtype import DataType
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,16 @@ def transpose(rows: int, heads: int, size: int) -> Case:
     func = create_prim_func([a, compute((heads, size, rows), lambda h, d, s: a[s, h, d], "t")])
     shapes = ((rows, heads, size), (heads, size, rows))
     return Case(f"transpose {rows}x{heads}x{size}", func, shapes, float(rows * heads * size))
+
+
+def attention(length: int, heads: int = 12, size: int = 64) -> Case:
+    """softmax(Q Kᵀ / 8 + bias) V of one batch, operands (batch, length, heads, size); only the products count."""
+    whole = (1, length, heads, size)
+    shapes = (whole, whole, whole, (1, 1, 1, length))
+    infos = [TensorInfo(s, DataType("float32")) for s in shapes]
+    func = make_kernel(ATTENTIONS[1], infos, AttentionAttrs(), TensorInfo(whole, DataType("float32"))).function
+    name = f"attention {length}x{heads}x{size}"
+    return Case(name, func, (*shapes, whole), 4.0 * heads * length * length * size)
 
 
 def convolution(ic: int, size: int, oc: int, window: int, stride: int = 1) -> Case:
@@ -129,6 +143,9 @@ def cases() -> list[Case]:
         packed(1, 768, 768),
         packed(1, 768, 3072),
         transpose(128, 12, 64),
+        attention(32),
+        attention(128),
+        attention(512),
         convolution(64, 56, 64, 3),
         convolution(128, 28, 128, 3),
         convolution(256, 14, 256, 3),

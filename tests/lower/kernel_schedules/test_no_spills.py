@@ -15,6 +15,7 @@ from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.lower.pack_weights import reading_panels
 from baton._src.tir.expr import Var
 from baton._src.tir.prim_func import PrimFunc
+from tests.lower.kernel_schedules.test_attention import kernel as attention_kernel
 from tests.lower.kernel_schedules.test_rules import matmul
 from tests.lower.kernel_schedules.test_transpose import heads
 
@@ -51,3 +52,25 @@ def test_products(kind: str) -> None:
 def test_transpose() -> None:
     """Guards the sixteen vectors of a square: beside the shuffles' masks, one of them may have to wait outside."""
     assert len(spills(heads(64))) <= 2
+
+
+def test_weights_are_asked_for_ahead() -> None:
+    """Guards the prefetch of the next panel, which decides how fast weights arrive that are in no cache."""
+    func = matmul(128, 256, 64, False, bias=False)
+    weight = packable_weight(func, WIDE)
+    assert weight is not None
+    texts, _ = module_texts({"f": decide(reading_panels(func, weight), WIDE).func}, WIDE)
+    assert re.search(r"prefetcht1", assembly(texts["f"], Machine.of(WIDE)))
+
+
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_attention(symbolic: bool) -> None:
+    """Guards the loops of both products, with one block of keys and with many; between them a few sums may move."""
+    func = attention_kernel((1, 128, 128, 12, 12, 64, 64), None, symbolic)
+    texts, _ = module_texts({"f": decide(func, WIDE).func}, WIDE)
+    blocks = re.split(r"^\.\w+:", assembly(texts["f"], Machine.of(WIDE)), flags=re.MULTILINE)
+    loops = [re.split(r"^\tj", block, flags=re.MULTILINE)[0] for block in blocks]  # what follows is not the loop
+    many = (r"vfmadd231ps\s+%zmm", r"vbroadcastss\s+-?\w*\(%r\w+,")  # elements of queries or powers, by index
+    products = [loop for loop in loops if all(len(re.findall(pattern, loop)) >= 4 for pattern in many)]
+    assert len(products) >= 2
+    assert all(SPILL.findall(loop) == [] for loop in products)
