@@ -147,6 +147,10 @@ def block_word(scope: Scope, node: ast.Call, name: str) -> Task[bool]:
         found: list[Any] = []
         for part in parts:
             found.append((yield region(scope, part)))
+        inside = [r.buffer.name for r in found if r.buffer in block.alloc_buffers]
+        if inside:
+            message = f"{inside[0]} is memory of the block itself: what it {name} is outside"
+            raise scope.error(node, "tir-block", message)
         setattr(block, name, [*(getattr(block, name) or []), *found])
         return True
     if name == "where":
