@@ -15,12 +15,14 @@ from baton._src.driver.stages import Stages
 from baton._src.driver.targets import chosen_target
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
+from baton._src.lower.native_control.native_control_flow import native_control_flow
 from baton._src.lower.relax_to_vm.kernel_arguments import kernel_signature
 from baton._src.lower.relax_to_vm.lower_module import lower_module
 from baton._src.lower.relax_to_vm.program import Program
 from baton._src.relax.nodes import Function
 from baton._src.runtime.executable import Executable
 from baton._src.support.diagnostics import fail
+from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.transform.collector import rarely_collecting
 
 EXEC_MODES = ("compiled", "bytecode")
@@ -54,7 +56,8 @@ def relax_build(
         if params:
             module = bind_params(module, "main", params)
         module = optimize(module, found, pipeline, noted.note)
-        program = lower_module(module, exec_mode == "compiled")
+        lowered = native_control_flow(module, Analyzer()) if exec_mode == "compiled" else module
+        program = lower_module(lowered, exec_mode == "compiled")
         facts = {"target": str(found), "exec_mode": exec_mode, "signatures": signature_facts(module)}
         text = module_text(module)
         return attach_operators(emit_program(program, found, options, noted, ir_text=text, facts=facts), found)

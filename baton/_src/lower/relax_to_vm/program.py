@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import DimProver
+from baton._src.ir.traverse import post_order
 from baton._src.lower.memory_plan import MemoryPlan
 from baton._src.lower.relax_to_vm.native_entry import Entry
 from baton._src.relax.nodes import Function
@@ -15,6 +16,7 @@ from baton._src.runtime.function_entry import FunctionEntry
 from baton._src.runtime.native_plan import NativePlan
 from baton._src.runtime.value_info import ValueInfo
 from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.expr import Call
 from baton._src.tir.prim_func import PrimFunc
 
 
@@ -59,7 +61,8 @@ class Program:
         """Note that the machine itself calls `var`; for a kernel that needs a signature and a place in the table."""
         function = self.module.functions.get(var)
         if isinstance(function, PrimFunc) and var not in self.machine_kernels:
-            self.kernels[var] = self.machine_kernels[var] = function
+            self.machine_kernels[var] = function
+            self.use_kernel(var, function)
             self.builder.add_function(FunctionEntry("kernel", var.name_hint))
 
     def extern_name(self, symbol: str) -> str:
@@ -81,5 +84,18 @@ class Program:
         self.builder.add_function(FunctionEntry("native", plan.name, names, public=public, info=info))
 
     def use_kernel(self, var: GlobalVar, function: PrimFunc) -> None:
-        """Note that a native entry calls the kernel."""
-        self.kernels[var] = function
+        """Note that the kernel is called, and with it those that it calls."""
+        work = [(var, function)]
+        while work:
+            called, body = work.pop()
+            if called not in self.kernels:
+                self.kernels[called] = body
+                work += [(c, f) for c in callees(body) if isinstance(f := self.module.functions[c], PrimFunc)]
+
+
+def callees(function: PrimFunc) -> list[GlobalVar]:
+    """The kernels a kernel calls: none, unless it was made of a function with control flow."""
+    if not function.attrs.get("calls_kernels"):
+        return []
+    calls = (n for n in post_order(function.body) if isinstance(n, Call))
+    return list(dict.fromkeys(c.op for c in calls if isinstance(c.op, GlobalVar)))

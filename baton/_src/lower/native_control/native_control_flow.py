@@ -1,0 +1,140 @@
+"""Loops and branches without the machine: a function of kernel calls, choices and tail calls becomes one kernel.
+
+    def loop(i, x):                          loop_steps: a kernel (`write_kernel`)
+        c = call_tir(less, (i, 0))
+        if c: return x                 =>    def loop(i, x):
+        y = call_tir(step, (x,))                 r = call_tir(loop_steps, (i, x, 0), out_sinfo=[x's, workspace])
+        return loop(i - 1, y)                    return r[0]
+
+Functions called on the way are taken in as kernels too. What such a function returns is always a fresh tensor, while
+the machine would hand back a parameter itself; programs in which the difference could be seen (something writes into
+tensors) stay with the machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from baton._src.analysis.call_graph import call_graph, components
+from baton._src.analysis.purity import allocates, is_impure_call
+from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.module import IRModule
+from baton._src.ir.op_def import DimProver
+from baton._src.ir.traverse import post_order
+from baton._src.lower.native_control.places import as_expr, find_places
+from baton._src.lower.native_control.steps import Callee, read_steps
+from baton._src.lower.native_control.write_kernel import write_kernel
+from baton._src.lower.relax_to_vm.whole_native import parameters_fit, result_fits
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.nodes import (
+    BindingBlock,
+    Call,
+    Function,
+    If,
+    SeqExpr,
+    ShapeExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
+from baton._src.relax.special_builders import call_tir
+from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
+
+_HARMLESS = frozenset({"relax.print", "relax.assert_op"})
+"""Impure operators that write into no tensor."""
+
+
+def native_control_flow(module: IRModule, prover: DimProver) -> IRModule:
+    """`module` with every function that can be run natively, and needs this for it, as a call of one kernel."""
+    if not any(_needs_control(f) for f in module.functions.values() if isinstance(f, Function)):
+        return module
+    if any(_writes(c) for f in module.functions.values() if isinstance(f, Function) for c in _calls(f)):
+        return module
+    maker = _Maker(module, prover)
+    for component in components(call_graph(module)):
+        function = module.functions[component[0]]
+        if len(component) == 1 and isinstance(function, Function):
+            maker.try_function(component[0], function)
+    return maker.result()
+
+
+class _Maker:
+    def __init__(self, module: IRModule, prover: DimProver) -> None:
+        self.module = module
+        self.prover = prover
+        self.functions: dict[GlobalVar, Any] = dict(module.functions)
+        self.names = {v.name_hint for v in module.functions}
+        self.callees: dict[str, Callee] = {}
+
+    def try_function(self, var: GlobalVar, function: Function) -> None:
+        """Make a kernel of the function if it can be one. It takes the function's place where that needs control flow;
+        others serve those that call them."""
+        if function.attrs.get("relax.checks_lowered") or not parameters_fit(function):
+            return
+        if not result_fits(function, self.prover):
+            return
+        steps = read_steps(self.module, var, function, self.prover, self.callees)
+        if steps is None:
+            return
+        places = find_places(steps)
+        kernel = GlobalVar(self._unused(f"{var.name_hint}_steps"))
+        made = write_kernel(steps, places)
+        workspace = TensorStructInfo(ShapeExpr([as_expr(places.total)]), "uint8")
+        outputs = (*steps.results, workspace)
+        callee = Callee(kernel, made, tuple(function.params), tuple(places.constants), outputs)
+        self.callees[var.name_hint] = callee
+        self.functions[kernel] = made
+        if _needs_control(function):
+            self.functions[var] = _wrapper(function, callee)
+
+    def result(self) -> IRModule:
+        """The module with the kernels."""
+        return self.module.with_functions(self.functions)
+
+    def _unused(self, wish: str) -> str:
+        name, count = wish, 1
+        while name in self.names:
+            count += 1
+            name = f"{wish}_{count}"
+        self.names.add(name)
+        return name
+
+
+def _needs_control(function: Function) -> bool:
+    """Whether the function chooses, or calls a function of the module."""
+    return any(
+        isinstance(n, If) or (isinstance(n, Call) and isinstance(n.op, GlobalVar)) for n in post_order(function.body)
+    )
+
+
+def _calls(function: Function) -> list[Call]:
+    return [n for n in post_order(function.body) if isinstance(n, Call)]
+
+
+def _writes(call: Call) -> bool:
+    """Whether the call may write into a tensor that somebody else can see."""
+    if isinstance(call.op, Op) and call.op.name in _HARMLESS:
+        return False
+    return is_impure_call(call) or (allocates(call) and not isinstance(call.op, GlobalVar))
+
+
+def _wrapper(function: Function, callee: Callee) -> Function:
+    """The function as one call of its kernel."""
+    info = TupleStructInfo(callee.outputs)
+    packed = Tuple((*function.params, *callee.constants))
+    whole = Var("steps", info)
+    bindings = [VarBinding(whole, call_tir(callee.kernel, packed, list(callee.outputs)))]
+    leaves = [Var(f"result{i}", o) for i, o in enumerate(callee.outputs[:-1])]
+    bindings += [VarBinding(leaf, TupleGetItem(whole, i)) for i, leaf in enumerate(leaves)]
+    result = _nested(function.body.struct_info_, iter(leaves))
+    builder = BlockBuilder(IRModule({callee.kernel: callee.function}))
+    found: Function = builder.normalize(function.with_fields(body=SeqExpr([BindingBlock(bindings)], result)))
+    return found
+
+
+def _nested(info: Any, leaves: Iterator[Var]) -> Any:
+    if isinstance(info, TupleStructInfo):
+        return Tuple([_nested(f, leaves) for f in info.fields])
+    return next(leaves)

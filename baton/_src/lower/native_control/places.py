@@ -1,0 +1,187 @@
+"""Where the tensors of a function with control flow live: its arguments, its results, or its workspace.
+
+The workspace begins with two words (which half of the double buffers is current; whether to go round again), then
+come two buffers for each parameter that changes from round to round, then what is computed, planned by lifetime. In
+the order of the steps, with the second arm of a choice behind the first, a value lives from its first to its last use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.lower.memory_plan import ALIGNMENT, Lifetime, plan_memory
+from baton._src.lower.native_control.steps import Choose, Compute, Keep, Repeat, Return, Step, Steps
+from baton._src.lower.relax_to_vm.abstract_values import InRegister, Literal, Pending, Value, memory_of
+from baton._src.relax.nodes import Constant
+from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.tir.expr import Cast, IntImm, literal
+from baton._src.tir.operators import add, floordiv, multiply
+from baton._src.values.dtype import INT64
+
+Size = int | PrimExpr
+HEADER = ALIGNMENT
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """`space`: `argument`, `result`, `constant` (`at` is a number), `workspace` (a byte offset), or `current` or `next`
+    (a number: the half of a parameter's double buffer that this round reads or writes)."""
+
+    space: str
+    at: Size
+
+
+@dataclass(slots=True)
+class Places:
+    """By value (what `memory_of` gives) its place; the double buffers as (offset, bytes); the workspace's size."""
+
+    of: dict[Value, Place] = field(default_factory=dict)
+    buffers: dict[int, tuple[Size, Size]] = field(default_factory=dict)
+    constants: list[Constant] = field(default_factory=list)
+    total: Size = HEADER
+
+
+def find_places(steps: Steps) -> Places:
+    """A place for every tensor."""
+    places = Places()
+    for index, param in enumerate(steps.params):
+        if steps.is_kept(index):
+            places.of[param] = Place("argument", index)
+            continue
+        size = aligned(byte_count(param.info))
+        places.of[param] = Place("current", index)
+        places.buffers[index] = (places.total, size)
+        places.total = _sum(places.total, _sum(size, size))
+    homes = _homes(steps, places)
+    _plan(steps, places, homes)
+    return places
+
+
+def in_order(steps: list[Step]) -> Iterator[tuple[list[Step], Step]]:
+    """Every step with the sequence it stands in; the arms of a choice behind it."""
+    work = [(steps, iter(steps))]
+    while work:
+        sequence, rest = work[-1]
+        step = next(rest, None)
+        if step is None:
+            work.pop()
+            continue
+        yield sequence, step
+        if isinstance(step, Choose):
+            work.append((step.else_steps, iter(step.else_steps)))
+            work.append((step.then_steps, iter(step.then_steps)))
+
+
+def _homes(steps: Steps, places: Places) -> dict[Value, InRegister]:
+    """Results that kernels write where they are wanted: as the next round's parameter, as a result of the function, or
+    (given here) as the value of a choice. Only those made in the sequence that hands them on: nothing else has
+    written there by then."""
+    made: dict[Value, list[Step]] = {}
+    homes: dict[Value, InRegister] = {}
+    taken: set[Value] = set()
+    for sequence, step in in_order(steps.steps):
+        match step:
+            case Compute(call=call):
+                made.update(dict.fromkeys(call.results, sequence))
+            case Repeat(values=values) | Return(values=values):
+                space = "next" if isinstance(step, Repeat) else "result"
+                for index, value in enumerate(map(memory_of, values)):
+                    if space == "next" and index not in places.buffers:
+                        continue
+                    if made.get(value) is sequence and value not in taken:
+                        places.of[value] = Place(space, index)
+                        taken.add(value)
+            case Keep(value=value, merged=merged):
+                source = memory_of(value)
+                if made.get(source) is sequence and source not in taken:
+                    homes[source] = merged
+                    taken.add(source)
+            case Choose():
+                pass
+    return homes
+
+
+def _plan(steps: Steps, places: Places, homes: dict[Value, InRegister]) -> None:
+    first: dict[Value, int] = {}
+    last: dict[Value, int] = {}
+    constants: dict[int, int] = {}
+
+    def touch(value: Value, number: int) -> None:
+        found = memory_of(value)
+        if isinstance(found, Literal) and isinstance(found.expr, Constant):
+            index = constants.setdefault(id(found.expr.data), len(constants))
+            if index == len(places.constants):
+                places.constants.append(found.expr)
+            places.of[found] = Place("constant", index)
+            return
+        found = homes.get(found, found)
+        if found not in places.of:
+            first.setdefault(found, number)
+            last[found] = number
+
+    for number, (_, step) in enumerate(in_order(steps.steps)):
+        for value in uses(step):
+            touch(value, number)
+    lifetimes = [Lifetime(_name(v), byte_count(_info(v)), first[v], last[v]) for v in first]
+    plan = plan_memory(lifetimes)
+    for value, offset in zip(first, plan.offsets):
+        places.of[value] = Place("workspace", _sum(places.total, offset))
+    places.of.update({value: places.of[home] for value, home in homes.items()})
+    places.total = _sum(places.total, plan.total)
+
+
+def uses(step: Step) -> list[Value]:
+    """The values a step reads or writes."""
+    match step:
+        case Compute(call=call):
+            return [*call.args, *call.results]
+        case Choose(condition=condition):
+            return [condition]
+        case Keep(value=value, merged=merged):
+            return [value, merged]
+        case Repeat(values=values) | Return(values=values):
+            return list(values)
+
+
+def byte_count(info: TensorStructInfo) -> Size:
+    """The bytes of a tensor."""
+    total: Size = info.dtype.itemsize
+    for dim in info.shape.values:
+        total = _product(total, dim.value if isinstance(dim, IntImm) else _wide(dim))
+    return total
+
+
+def aligned(size: Size) -> Size:
+    """Rounded up to where the next value may start."""
+    if isinstance(size, int):
+        return -(-size // ALIGNMENT) * ALIGNMENT
+    unit = literal(ALIGNMENT, INT64)
+    return multiply(floordiv(add(size, literal(ALIGNMENT - 1, INT64)), unit), unit)
+
+
+def as_expr(size: Size) -> PrimExpr:
+    """The size as an int64 expression."""
+    return literal(size, INT64) if isinstance(size, int) else size
+
+
+def _wide(dim: PrimExpr) -> PrimExpr:
+    return dim if dim.dtype == INT64 else Cast(INT64, dim)
+
+
+def _sum(a: Size, b: Size) -> Size:
+    return a + b if isinstance(a, int) and isinstance(b, int) else add(as_expr(a), as_expr(b))
+
+
+def _product(a: Size, b: Size) -> Size:
+    return a * b if isinstance(a, int) and isinstance(b, int) else multiply(as_expr(a), as_expr(b))
+
+
+def _info(value: Value) -> TensorStructInfo:
+    assert isinstance(value, (Pending, InRegister))
+    return value.info
+
+
+def _name(value: Value) -> str:
+    return value.node.name if isinstance(value, Pending) else "choice"

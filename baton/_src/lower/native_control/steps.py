@@ -1,0 +1,341 @@
+"""What a function with control flow does, step by step: read from Relax's normal form, if it can all be native code.
+
+It can where every value is a tensor of known dtype and dims, everything called is a kernel or the function itself in
+tail position, and conditions are boolean scalars.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from baton._src.ir.expr import GlobalVar, PrimExpr
+from baton._src.ir.module import IRModule
+from baton._src.ir.op_def import DimProver
+from baton._src.ir.traverse import substitute
+from baton._src.lower.relax_to_vm.abstract_values import (
+    Fields,
+    InRegister,
+    KernelCall,
+    Literal,
+    Pending,
+    Value,
+    memory_of,
+)
+from baton._src.lower.relax_to_vm.cast_conditions import is_narrowed
+from baton._src.lower.relax_to_vm.kernel_calls import as_kernel_call, as_view
+from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
+from baton._src.relax.nodes import (
+    Binding,
+    Call,
+    Constant,
+    Function,
+    If,
+    MatchCast,
+    SeqExpr,
+    ShapeExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
+from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
+from baton._src.support.trampoline import Task, run
+from baton._src.tir.expr import Var as TirVar
+from baton._src.tir.prim_func import PrimFunc
+
+
+@dataclass(eq=False, slots=True)
+class Compute:
+    """Run a kernel."""
+
+    call: KernelCall
+
+
+@dataclass(eq=False, slots=True)
+class Choose:
+    """Run one of two sequences."""
+
+    condition: Value
+    then_steps: list[Step] = field(default_factory=list)
+    else_steps: list[Step] = field(default_factory=list)
+
+
+@dataclass(eq=False, slots=True)
+class Keep:
+    """Put a branch's value where the value of the whole `if` lives."""
+
+    value: Value
+    merged: InRegister
+
+
+@dataclass(eq=False, slots=True)
+class Repeat:
+    """Start again with these parameters: a tail call of the function itself."""
+
+    values: tuple[Value, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Return:
+    """Leave with these tensors, the leaves of the result."""
+
+    values: tuple[Value, ...]
+
+
+Step = Compute | Choose | Keep | Repeat | Return
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """A function as steps. `results` are the struct infos of the leaves of what it returns."""
+
+    params: tuple[InRegister, ...]
+    steps: list[Step]
+    results: tuple[TensorStructInfo, ...]
+    repeats: tuple[Repeat, ...]
+
+    def is_kept(self, index: int) -> bool:
+        """Whether parameter `index` is the same in every round."""
+        return all(memory_of(r.values[index]) is self.params[index] for r in self.repeats)
+
+
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """A function of the module that is a kernel by now: it takes its parameters and constants, and gives `outputs`,
+    the last of which is its workspace. Dims are over the variables of `params`."""
+
+    kernel: GlobalVar
+    function: PrimFunc
+    params: tuple[Var, ...]
+    constants: tuple[Constant, ...]
+    outputs: tuple[TensorStructInfo, ...]
+
+
+class NotNative(Exception):
+    """Something in the function needs the machine."""
+
+
+def read_steps(
+    module: IRModule, own: GlobalVar, function: Function, prover: DimProver, callees: Mapping[str, Callee]
+) -> Steps | None:
+    """The steps of `function`, or None where it needs the machine. Its parameters have been looked at."""
+    reader = _Reader(module, own, function, prover, callees)
+    try:
+        run(reader.sequence(function.body, True, reader.steps))
+    except NotNative:
+        return None
+    results = leaf_infos(function.body.struct_info_)
+    if results is None or (reader.rounds and not reader.leaves):
+        return None
+    return Steps(tuple(reader.params), reader.steps, tuple(results), tuple(reader.rounds))
+
+
+def leaf_infos(info: Any) -> list[TensorStructInfo] | None:
+    """The tensors in a result, left to right; None if there is anything else or less is known of one."""
+    found: list[TensorStructInfo] = []
+    work = [info]
+    while work:
+        item = work.pop()
+        if isinstance(item, TupleStructInfo):
+            work.extend(reversed(item.fields))
+        elif is_known(item):
+            found.append(item)
+        else:
+            return None
+    return found
+
+
+def is_known(info: Any) -> bool:
+    """Whether it is a tensor of known dtype and dims."""
+    return isinstance(info, TensorStructInfo) and isinstance(info.shape, ShapeExpr) and not info.dtype.is_void
+
+
+class _Reader:
+    def __init__(
+        self,
+        module: IRModule,
+        own: GlobalVar,
+        function: Function,
+        prover: DimProver,
+        callees: Mapping[str, Callee],
+    ) -> None:
+        self.module = module
+        self.callees = callees
+        self.own = own
+        self.function = function
+        self.prover = prover
+        self.params = [InRegister(i, p.struct_info_) for i, p in enumerate(function.params)]
+        self.env: dict[Var, Value] = dict(zip(function.params, self.params))
+        self.steps: list[Step] = []
+        self.rounds: list[Repeat] = []
+        self.leaves: list[Return] = []
+
+    def sequence(self, seq: Any, is_tail: bool, into: list[Step]) -> Task[Value | None]:
+        """The steps of a sequence and its value; in tail position it ends with `Repeat` or `Return`, without one."""
+        bindings, body = _without_renaming(seq)
+        for number, binding in enumerate(bindings):
+            is_last = number == len(bindings) - 1 and isinstance(body, Var) and body is binding.var
+            if (yield self.binding(binding, is_tail and is_last, into)):
+                return None
+        if not is_tail:
+            return self.value(body)
+        leaving = Return(tuple(self.tensors(self.value(body))))
+        into.append(leaving)
+        self.leaves.append(leaving)
+        return None
+
+    def binding(self, binding: Binding, is_tail: bool, into: list[Step]) -> Task[bool]:
+        """One binding; says whether it has left the function."""
+        value = binding.value
+        if is_narrowed(binding, self.prover):
+            raise NotNative
+        match binding:
+            case MatchCast(struct_info=info):
+                if struct_info_base_check(info, value.struct_info_, self.prover) is not BaseCheckResult.Pass:
+                    raise NotNative
+                self.env[binding.var] = self.value(value)
+            case VarBinding(var=var, value=If() as branch):
+                left: bool = yield self.branch(branch, var, is_tail, into)
+                return left
+            case VarBinding(value=Call(op=GlobalVar() as callee, args=args)) if (
+                is_tail and callee.name_hint == self.own.name_hint
+            ):
+                again = Repeat(tuple(v for a in args for v in self.tensors(self.value(a))))
+                if len(again.values) != len(self.params) or not self._fits(args):
+                    raise NotNative
+                into.append(again)
+                self.rounds.append(again)
+                return True
+            case VarBinding(var=var, value=Call() as call):
+                self._call(call, var, into)
+            case _:
+                self.env[binding.var] = self.value(value)
+        return False
+
+    def _call(self, call: Call, var: Var, into: list[Step]) -> None:
+        view = as_view(call, var, self.value)
+        if view is not None:
+            self.env[var] = view
+            return
+        if isinstance(call.op, GlobalVar):
+            kernel = self._function_call(call)
+        else:
+            kernel = as_kernel_call(call, self.module, self.value)
+        if kernel is None or any(place >= 0 for place in kernel.inplace):
+            raise NotNative
+        kernel.results = tuple(Pending(kernel, i) for i in range(len(kernel.outputs)))
+        self.env[var] = _nested(var.struct_info_, iter(kernel.results))
+        into.append(Compute(kernel))
+
+    def _function_call(self, call: Call) -> KernelCall | None:
+        """A call of a function that is a kernel by now, its dims in terms of the arguments'."""
+        callee = self.callees.get(call.op.name_hint)
+        infos = [a.struct_info_ for a in call.args]
+        if callee is None or len(infos) != len(callee.params) or not all(map(is_known, infos)):
+            return None
+        dims: dict[TirVar, PrimExpr] = {}
+        for param, info in zip(callee.params, infos):
+            for own, given in zip(param.struct_info_.shape.values, info.shape.values):
+                if isinstance(own, TirVar):
+                    dims.setdefault(own, given)
+        for param, info in zip(callee.params, infos):
+            wanted = _over(param.struct_info_, dims)
+            if struct_info_base_check(wanted, info, self.prover) is not BaseCheckResult.Pass:
+                return None
+        outputs = tuple(_over(o, dims) for o in callee.outputs)
+        values = [v for a in call.args for v in self.tensors(self.value(a))] + [Literal(c) for c in callee.constants]
+        given = (*infos, *(c.struct_info_ for c in callee.constants))
+        fresh = (-1,) * len(outputs)
+        return KernelCall(
+            callee.kernel, callee.function, callee.kernel.name_hint, tuple(values), given, (), outputs, fresh
+        )
+
+    def branch(self, branch: If, var: Var, is_tail: bool, into: list[Step]) -> Task[bool]:
+        """In tail position both arms leave; elsewhere both leave their value in the same place."""
+        condition = self.value(branch.cond)
+        if not is_known(branch.cond.struct_info_) or isinstance(memory_of(condition), Literal):
+            raise NotNative
+        choice = Choose(condition)
+        into.append(choice)
+        arms = ((branch.true_branch, choice.then_steps), (branch.false_branch, choice.else_steps))
+        merged = [] if is_tail else self._merged(var)
+        for body, steps in arms:
+            outer = dict(self.env)
+            value = yield self.sequence(body, is_tail, steps)
+            if not is_tail:
+                steps += [Keep(v, m) for v, m in zip(self.tensors(value), merged, strict=True)]
+            self.env = outer
+        if not is_tail:
+            self.env[var] = _nested(var.struct_info_, iter(merged))
+        return is_tail
+
+    def _merged(self, var: Var) -> list[InRegister]:
+        infos = leaf_infos(var.struct_info_)
+        if infos is None:
+            raise NotNative
+        return [InRegister(-1, info) for info in infos]
+
+    def _fits(self, args: Sequence[Any]) -> bool:
+        """Whether a tail call's arguments have the very dims of the parameters, so that they can take their place."""
+        pairs = zip(self.function.params, args)
+        fits = (struct_info_base_check(p.struct_info_, a.struct_info_, self.prover) for p, a in pairs)
+        return all(found is BaseCheckResult.Pass for found in fits)
+
+    def value(self, expr: Any) -> Value:
+        """What a leaf stands for."""
+        match expr:
+            case Var():
+                if expr in self.env:
+                    return self.env[expr]
+            case Tuple(fields=fields):
+                return Fields(tuple(self.value(f) for f in fields))
+            case TupleGetItem(tuple_value=source, index=index):
+                whole = self.value(source)
+                if isinstance(whole, Fields):
+                    return whole.fields[index]
+            case Constant():
+                return Literal(expr)
+            case _:
+                pass
+        raise NotNative
+
+    def tensors(self, value: Value | None) -> list[Value]:
+        """The leaves of a value."""
+        found: list[Value] = []
+        work = [value]
+        while work:
+            item = work.pop()
+            if isinstance(item, Fields):
+                work.extend(reversed(item.fields))
+            elif item is None:
+                raise NotNative
+            else:
+                found.append(item)
+        return found
+
+
+def _over(info: TensorStructInfo, dims: Mapping[TirVar, PrimExpr]) -> TensorStructInfo:
+    """The struct info with its shape variables replaced."""
+    return TensorStructInfo(ShapeExpr([substitute(d, dims) for d in info.shape.values]), info.dtype)
+
+
+def _without_renaming(seq: Any) -> tuple[list[Binding], Any]:
+    """The bindings and the result of a sequence, less names that are given at its end to what has one."""
+    if not isinstance(seq, SeqExpr):
+        return [], seq
+    bindings = [b for block in seq.blocks for b in block.bindings]
+    body = seq.body
+    while bindings and isinstance(bindings[-1], VarBinding) and bindings[-1].var is body:
+        if not isinstance(bindings[-1].value, Var):
+            break
+        body = bindings.pop().value
+    return bindings, body
+
+
+def _nested(info: Any, leaves: Iterator[Value]) -> Value:
+    """Leaves in the shape of a struct info; more leaves than it has are left."""
+    if isinstance(info, TupleStructInfo):
+        return Fields(tuple(_nested(f, leaves) for f in info.fields))
+    return next(leaves)

@@ -1,0 +1,164 @@
+"""The steps of a function as one TIR function, which calls the kernels with addresses into its workspace.
+
+again[0] = 1
+while again[0]:
+    again[0] = 0
+    kernel_a(current(x), workspace + 256)
+    if workspace[256]:
+        memcpy(result, ...)
+    else:
+        kernel_b(current(x), next(x)); half[0] ^= 1; again[0] = 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.lower.native_control.places import Place, Places, Size, as_expr, byte_count
+from baton._src.lower.native_control.steps import Choose, Compute, Keep, Repeat, Return, Step, Steps
+from baton._src.lower.relax_to_vm.abstract_values import KernelCall, Value, memory_of
+from baton._src.lower.relax_to_vm.kernel_arguments import c_arguments
+from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.diagnostics import InternalError
+from baton._src.support.trampoline import Task, run
+from baton._src.tir.buffer import Buffer, decl_buffer
+from baton._src.tir.expr import NE, BufferLoad, Call, Var, literal
+from baton._src.tir.kernel_abi import KernelABI
+from baton._src.tir.operators import add, multiply, subtract
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.scalar_functions import call_extern, ptr_add
+from baton._src.tir.stmt import BufferStore, Evaluate, IfThenElse, LetStmt, SeqStmt, Stmt, While
+from baton._src.values.dtype import BOOL, HANDLE, INT64, DataType
+
+HALF, AGAIN = 0, 1
+"""The words at the start of the workspace."""
+
+
+def write_kernel(steps: Steps, places: Places) -> PrimFunc:
+    """The function: its arguments, then constants, then results, then the workspace."""
+    return _Writer(steps, places).function()
+
+
+class _Writer:
+    def __init__(self, steps: Steps, places: Places) -> None:
+        self.steps = steps
+        self.places = places
+        self.signatures: dict[PrimFunc, KernelABI] = {}
+        self.buffers = {
+            "argument": [_buffer(f"a{i}", p.info) for i, p in enumerate(steps.params)],
+            "constant": [_buffer(f"c{i}", c.struct_info_) for i, c in enumerate(places.constants)],
+            "result": [_buffer(f"r{i}", info) for i, info in enumerate(steps.results)],
+        }
+        self.workspace = decl_buffer((as_expr(places.total),), "uint8", "workspace")
+        self.words = decl_buffer((2,), INT64, "words", data=self.workspace.data)
+
+    def function(self) -> PrimFunc:
+        body = run(self.sequence(self.steps.steps))
+        if self.steps.repeats:
+            start = [
+                _copy(
+                    self._address(Place("current", i)), self._address(Place("argument", i)), self.steps.params[i].info
+                )
+                for i in self._changing()
+            ]
+            again = NE(self._word(AGAIN), literal(0, INT64))
+            body = SeqStmt(
+                (*self._set(HALF, 0), *self._set(AGAIN, 1), *start, While(again, SeqStmt((*self._set(AGAIN, 0), body))))
+            )
+        buffers = [b for group in self.buffers.values() for b in group] + [self.workspace]
+        handles = [Var(f"p{i}", HANDLE) for i in range(len(buffers))]
+        attrs = {"tir.is_scheduled": True, "calls_kernels": True}
+        return PrimFunc(handles, body, None, dict(zip(handles, buffers)), attrs)
+
+    # ------------------------------------------------------------------------------------------- steps
+
+    def sequence(self, steps: Sequence[Step]) -> Task[Stmt]:
+        """The statements of a sequence."""
+        found: list[Stmt] = []
+        for step in steps:
+            match step:
+                case Compute(call=call):
+                    found.append(self._compute(call))
+                case Choose(condition=condition, then_steps=first, else_steps=second):
+                    then_case: Stmt = yield self.sequence(first)
+                    else_case: Stmt = yield self.sequence(second)
+                    found.append(self._choose(condition, then_case, else_case))
+                case Keep(value=value, merged=merged):
+                    found += self._move(value, self.places.of[merged], merged.info)
+                case Repeat(values=values):
+                    found += self._repeat(values)
+                case Return(values=values):
+                    for index, value in enumerate(values):
+                        found += self._move(value, Place("result", index), self.steps.results[index])
+        return found[0] if len(found) == 1 else SeqStmt(tuple(found))
+
+    def _compute(self, call: KernelCall) -> Stmt:
+        arguments = c_arguments(call, self.signatures)
+        tensors = [self.address(v) for v in (*call.args, *call.results)]
+        operands = [tensors[k] if k >= 0 else arguments.scalars[-k - 1] for k in arguments.order]
+        return Evaluate(Call("void", call.kernel, operands))
+
+    def _choose(self, condition: Value, then_case: Stmt, else_case: Stmt) -> Stmt:
+        pointer = Var("condition", HANDLE)
+        flag = decl_buffer((1,), BOOL, "flag", data=pointer)
+        test = BufferLoad(flag, (literal(0, INT64),))
+        return LetStmt(pointer, self.address(condition), IfThenElse(test, then_case, else_case))
+
+    def _repeat(self, values: Sequence[Value]) -> list[Stmt]:
+        found: list[Stmt] = []
+        for index in self._changing():
+            found += self._move(values[index], Place("next", index), self.steps.params[index].info)
+        flip = BufferStore(self.words, subtract(literal(1, INT64), self._word(HALF)), (literal(HALF, INT64),))
+        return [*found, flip, *self._set(AGAIN, 1)]
+
+    def _move(self, value: Value, place: Place, info: TensorStructInfo) -> list[Stmt]:
+        """Copy a value to where it is wanted, unless it was made there."""
+        if self.places.of[memory_of(value)] == place:
+            return []
+        return [_copy(self._address(place), self.address(value), info)]
+
+    # ------------------------------------------------------------------------------------------- addresses
+
+    def address(self, value: Value) -> PrimExpr:
+        """Where a tensor starts."""
+        return self._address(self.places.of[memory_of(value)])
+
+    def _address(self, place: Place) -> PrimExpr:
+        match place:
+            case Place(space="workspace", at=at):
+                return self._at(at)
+            case Place(space="current" | "next" as space, at=int(index)):
+                return self._state(index, space == "next")
+            case Place(space=space, at=int(index)):
+                return self.buffers[space][index].data
+            case _:
+                pass
+        raise InternalError(f"{place} is no place of a tensor")
+
+    def _state(self, index: int, next_half: bool) -> PrimExpr:
+        """The half of parameter `index`'s double buffer that is current, or the other one."""
+        start, size = self.places.buffers[index]
+        half = self._word(HALF)
+        chosen = subtract(literal(1, INT64), half) if next_half else half
+        return self._at(add(as_expr(start), multiply(chosen, as_expr(size))))
+
+    def _at(self, offset: Size) -> PrimExpr:
+        return ptr_add(self.workspace.data, as_expr(offset))
+
+    def _changing(self) -> list[int]:
+        return list(self.places.buffers)
+
+    def _word(self, index: int) -> PrimExpr:
+        return BufferLoad(self.words, (literal(index, INT64),))
+
+    def _set(self, index: int, value: int) -> list[Stmt]:
+        return [BufferStore(self.words, literal(value, INT64), (literal(index, INT64),))]
+
+
+def _buffer(name: str, info: TensorStructInfo) -> Buffer:
+    return decl_buffer(tuple(info.shape.values), DataType(info.dtype), name)
+
+
+def _copy(target: PrimExpr, source: PrimExpr, info: TensorStructInfo) -> Stmt:
+    return Evaluate(call_extern("handle", "memcpy", target, source, as_expr(byte_count(info))))

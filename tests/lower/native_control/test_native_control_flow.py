@@ -1,0 +1,236 @@
+"""Functions with control flow as one kernel: they compute what the interpreter does; the rest stays with the machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
+
+from baton._src.driver.relax_build import relax_build
+from baton._src.relax.interpreter import Interpreter
+from baton._src.runtime.executable import Executable
+from baton._src.runtime.vm import VirtualMachine
+from baton._src.values.packed_func import FunctionTable
+from baton._src.values.tensor import NDArray, array
+from tests.relax.build import load
+
+HEAD = "from baton.script import ir as I, relax as R\n@I.ir_module\nclass M:\n"
+
+
+def module(*functions: str) -> Any:
+    """A module of functions written as TVMScript, each in one string."""
+    lines = [f"    {line}" for text in functions for line in (decorator(text), *text.strip("\n").splitlines())]
+    return load(HEAD + "\n".join(lines) + "\n")
+
+
+def decorator(text: str) -> str:
+    return "@R.function(pure=False)" if "call_packed" in text else "@R.function"
+
+
+def agree(program: Any, *arguments: Any, name: str = "main") -> Executable:
+    """Build the program and check what it computes against the interpreter."""
+    executable = relax_build(program)
+    given_values = [array(a) for a in arguments]
+    found = VirtualMachine(executable)[name](*given_values)
+    expected = Interpreter(program, {})[name](*given_values)
+    for a, b in zip(_leaves(found), _leaves(expected), strict=True):
+        assert (a.dtype, a.shape) == (b.dtype, b.shape)
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    return executable
+
+
+def _leaves(value: Any) -> list[np.ndarray]:
+    if isinstance(value, NDArray):
+        return [value.numpy()]
+    return [leaf for item in value for leaf in _leaves(item)]
+
+
+def is_native(executable: Executable, name: str = "main") -> bool:
+    return executable.entry(name).kind == "native"
+
+
+X, Y = np.arange(4, dtype="float32"), np.linspace(-1, 1, 4).astype("float32")
+COUNT = """
+def main(i: R.Tensor((), "int32"), x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+    if R.less(i, R.const(1, "int32")):
+        r = x
+    else:
+        r = M.main(R.subtract(i, R.const(1, "int32")), R.add(x, R.const(1.0, "float32")))
+    return r
+"""
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 2, 7])
+def test_loop(rounds: int) -> None:
+    """Guards the double buffers over even and odd numbers of rounds."""
+    assert is_native(agree(module(COUNT), np.int32(rounds), X))
+
+
+def test_a_million_rounds_need_no_machine() -> None:
+    """Guards that loops run inside one native call: in the machine this would take minutes."""
+    executable = relax_build(module(COUNT))
+    found = VirtualMachine(executable)["main"](array(np.int32(1_000_000)), array(X))
+    np.testing.assert_array_equal(found.numpy(), X + 1_000_000)
+
+
+def test_parameters_change_places() -> None:
+    """Guards that a tail call's arguments are all read before any parameter changes."""
+    text = """
+def main(i: R.Tensor((), "int32"), a: R.Tensor((4,), "float32"), b: R.Tensor((4,), "float32"), k: R.Tensor((4,), "float32")) -> R.Tuple(R.Tensor((4,), "float32"), R.Tensor((4,), "float32")):
+    if R.less(i, R.const(1, "int32")):
+        r = (a, b)
+    else:
+        r = M.main(R.subtract(i, R.const(1, "int32")), b, R.add(a, k), k)
+    return r
+"""  # noqa: E501
+    assert is_native(agree(module(text), np.int32(3), X, Y, X))
+
+
+def test_value_of_a_branch_is_used_later() -> None:
+    """Guards values that two arms leave in one place, one of them a parameter or a constant."""
+    text = """
+def main(c: R.Tensor((), "bool"), x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+    if c:
+        y = R.exp(x)
+        p = (y, R.const([1.0, 2.0], "float32"))
+    else:
+        p = (x, R.const([3.0, 4.0], "float32"))
+    q = R.multiply(p[0], R.sum(p[1]))
+    if R.less(R.sum(q), R.const(0.0, "float32")):
+        r = R.negative(q)
+    else:
+        r = q
+    return r
+"""
+    for condition in (True, False):
+        for x in (X[:2] + 1, X[:2] - 5):
+            assert is_native(agree(module(text), np.bool_(condition), x))
+
+
+def test_loops_inside_loops() -> None:
+    """Guards calls of functions that are kernels by now, their dims in terms of the caller's."""
+    inner = """
+def inner(i: R.Tensor((), "int32"), x: R.Tensor(("m",), "float32")) -> R.Tensor(("m",), "float32"):
+    if R.less(i, R.const(1, "int32")):
+        r = x
+    else:
+        r = M.inner(R.subtract(i, R.const(1, "int32")), R.multiply(x, R.const(0.5, "float32")))
+    return r
+"""
+    outer = """
+def main(i: R.Tensor((), "int32"), x: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
+    if R.less(i, R.const(1, "int32")):
+        r = x
+    else:
+        less = M.inner(i, R.reshape(x, (6,)))
+        r = M.main(R.subtract(i, R.const(1, "int32")), R.add(R.reshape(less, (2, 3)), x))
+    return r
+"""
+    executable = agree(module(inner, outer), np.int32(3), np.ones((2, 3), "float32"))
+    assert is_native(executable)
+    assert is_native(executable, "inner")
+
+
+def test_a_call_that_is_not_the_last_thing_stays_with_the_machine() -> None:
+    """Guards recursion that is no loop."""
+    text = COUNT.replace("    return r", "    s = R.add(r, r)\n    return s")
+    assert not is_native(agree(module(text), np.int32(3), X))
+
+
+def test_programs_that_write_into_tensors_stay_with_the_machine() -> None:
+    """Guards aliasing: a parameter that comes back is the very tensor where somebody could tell."""
+    loop = COUNT.replace("def main", "def loop").replace("M.main", "M.loop")
+    user = """
+def main(i: R.Tensor((), "int32"), x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+    y = M.loop(i, x)
+    _ = R.call_packed("overwrite", x, sinfo_args=R.Tuple())
+    return y
+"""
+    program = module(loop, user)
+    executable = relax_build(program)
+    assert not is_native(executable, "loop")
+
+    def overwrite(x: NDArray) -> tuple[()]:
+        x.data[:] = 5
+        return ()
+
+    functions = FunctionTable()
+    functions.register("overwrite", overwrite)
+    found = VirtualMachine(executable, functions=functions)["main"](array(np.int32(0)), array(X.copy()))
+    np.testing.assert_array_equal(found.numpy(), np.full(4, 5, "float32"))
+
+
+# ------------------------------------------------------------------------------------------ random loops
+
+
+@st.composite
+def loops(draw: st.DrawFn) -> str:
+    """A tail-recursive function over a counter and up to three tensors, with random arms."""
+    params = ["a", "b", "c"][: draw(st.integers(1, 3))]
+    values = list(params)
+    names = iter(f"v{i}" for i in range(100))
+
+    def statements(known: list[str], most: int, indent: str) -> list[str]:
+        lines = []
+        for _ in range(draw(st.integers(0, most))):
+            name, kind = next(names), draw(st.integers(0, 4))
+            u, v = draw(st.sampled_from(known)), draw(st.sampled_from(known))
+            if kind == 0 and most > 1:
+                lines.append(f"{indent}if R.less(R.sum({u}), R.const({draw(st.integers(-2, 2))}.0, 'float32')):")
+                for arm in ("then", "else"):
+                    inner = list(known)
+                    lines += statements(inner, most - 1, indent + "    ")
+                    lines.append(f"{indent}    {name} = {draw(st.sampled_from(inner))}")
+                    if arm == "then":
+                        lines.append(f"{indent}else:")
+            else:
+                op = ["R.add({}, {})", "R.maximum({}, {})", "R.subtract({}, {})", "R.minimum({1}, {0})"][kind % 4]
+                lines.append(f"{indent}{name} = R.multiply({op.format(u, v)}, R.const(0.5, 'float32'))")
+            known.append(name)
+        return lines
+
+    before = statements(values, 2, "    ")
+    leaving, staying = list(values), list(values)
+    out, again = statements(leaving, 2, "        "), statements(staying, 3, "        ")
+    result = ", ".join(draw(st.sampled_from(leaving)) for _ in params)
+    args = ", ".join(draw(st.sampled_from(staying)) for _ in params)
+    tensor = 'R.Tensor(("n",), "float32")'
+    head = ", ".join(["i: R.Tensor((), 'int32')", *(f"{p}: {tensor}" for p in params)])
+    return "\n".join(
+        [
+            f"def main({head}) -> R.Tuple({', '.join([tensor] * len(params))}):",
+            *before,
+            "    if R.less(i, R.const(1, 'int32')):",
+            *out,
+            f"        r = ({result},)",
+            "    else:",
+            *again,
+            "        j = R.subtract(i, R.const(1, 'int32'))",
+            f"        r = M.main(j, {args})",
+            "    return r",
+        ]
+    )
+
+
+def check_random_loop(text: str, rounds: int, size: int) -> None:
+    note(text)
+    rng = np.random.default_rng(size)
+    tensors = [rng.uniform(-2, 2, size).astype("float32") for _ in range(text.splitlines()[0].count(': R.Tensor(("n"'))]
+    assert is_native(agree(module(text), np.int32(rounds), *tensors))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(loops(), st.integers(0, 5), st.integers(1, 9))
+def test_random_loops(text: str, rounds: int, size: int) -> None:
+    """Guards the places of values, whatever crosses from arm to arm and from round to round."""
+    check_random_loop(text, rounds, size)
+
+
+@pytest.mark.fuzz
+@settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(loops(), st.integers(0, 5), st.integers(1, 9))
+def test_more_random_loops(text: str, rounds: int, size: int) -> None:
+    check_random_loop(text, rounds, size)
