@@ -1,4 +1,4 @@
-"""Functions with control flow as one kernel: they compute what the interpreter does; the rest stays with the machine."""
+"""Functions with control flow as one kernel compute what the interpreter does; the rest stays with the machine."""
 
 from __future__ import annotations
 

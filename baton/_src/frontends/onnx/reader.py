@@ -73,12 +73,11 @@ def _parse(onnx: Any, content: bytes, name: str) -> Any:
 
 _DTYPES = {
     1: "float32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 9: "bool",
-    10: "float16", 11: "float64", 12: "uint32", 13: "uint64", 16: "bfloat16",
+    10: "float16", 11: "float64", 12: "uint32", 13: "uint64", 16: "bfloat16", 17: "float8_e4m3fn",
+    18: "float8_e4m3fnuz", 19: "float8_e5m2", 20: "float8_e5m2fnuz", 21: "uint4", 22: "int4", 23: "float4_e2m1fn",
+    24: "float8_e8m0fnu", 25: "uint2", 26: "int2",
 }  # fmt: skip
-_NAMES = {
-    8: "string", 14: "complex64", 15: "complex128", 17: "float8_e4m3fn", 18: "float8_e4m3fnuz", 19: "float8_e5m2",
-    20: "float8_e5m2fnuz", 21: "uint4", 22: "int4", 23: "float4_e2m1", 24: "float8_e8m0", 25: "uint2", 26: "int2",
-}  # fmt: skip
+_NAMES = {8: "string", 14: "complex64", 15: "complex128"}
 
 
 def dtype_of(elem_type: int, where: str) -> DataType:
@@ -132,9 +131,10 @@ def _external(tensor: Any, folder: Path | None, dtype: DataType, shape: tuple[in
     note_file(path)
     try:
         offset, count = int(entries.get("offset", 0)), int(np.prod(shape, dtype=np.int64))
-        if "length" in entries and int(entries["length"]) != count * dtype.itemsize:
-            raise ValueError(f"its length is given as {entries['length']} bytes, {count * dtype.itemsize} are needed")
-        array = np.fromfile(path, dtype.numpy, count=count, offset=offset)
+        size = -(-count * dtype.bits // 8) if dtype.bits < 8 and not dtype.is_bool else count * dtype.itemsize
+        if "length" in entries and int(entries["length"]) != size:
+            raise ValueError(f"its length is given as {entries['length']} bytes, {size} are needed")
+        array = _elements(np.fromfile(path, "uint8", count=size, offset=offset), dtype, count)
     except (ValueError, OSError) as error:
         raise fail(
             "onnx-external", f"tensor {tensor.name!r}: cannot read its data from {location!r}: {error}"
@@ -144,6 +144,15 @@ def _external(tensor: Any, folder: Path | None, dtype: DataType, shape: tuple[in
             "onnx-external", f"tensor {tensor.name!r} needs {count} elements, {location!r} has only {array.size}"
         )
     return array.reshape(shape)
+
+
+def _elements(content: AnyArray, dtype: DataType, count: int) -> AnyArray:
+    """Bytes as elements; of those smaller than a byte several share one, the first in the lowest bits."""
+    if dtype.bits >= 8 or dtype.is_bool:
+        return content[: content.size // dtype.itemsize * dtype.itemsize].view(dtype.numpy)
+    shifts = np.arange(0, 8, dtype.bits, dtype="uint8")
+    codes = (content[:, None] >> shifts) & ((1 << dtype.bits) - 1)
+    return codes.astype("uint8").reshape(-1)[:count].view(dtype.numpy)
 
 
 __all__ = ["dtype_of", "onnx_library", "onnx_type_of", "read_model", "read_tensor"]
