@@ -32,8 +32,8 @@ class DataType(str):
     """An element type with lanes. It *is* its canonical string, so `dtype == "float32"` holds and it hashes as one.
 
     Canonical spellings: `int8..int64`, `uint8..`, `bool`, `float16/32/64`, `bfloat16`, the 8- and 4-bit floats of
-    ml_dtypes (`float8_e4m3fn`, `float4_e2m1fn`, ...), `handle`, and `void` (unknown or absent; also written `""`); lanes
-    as `float32x4`.
+    ml_dtypes (`float8_e4m3fn`, `float4_e2m1fn`, ...), `handle`, and `void` (unknown or absent; also written `""`);
+    lanes as `float32x4`.
     Raises `DiagnosticError` (`dtype-unknown`) for anything else. Source: seed 001, DataType notes.
     """
 

@@ -14,5 +14,5 @@ from tests.relax.strategies import Program, programs
 @given(programs(max_statements=4), sequences, sizes, seeds)
 @examples(SHARE)
 def test_all_ways_agree(program: Program, names: list[str], size: int, seed: int) -> None:
-    """Value, printed text, logged tensors, changes of arguments; bounds checks (in a sixth of the runs) find nothing."""
+    """Value, printed text, logged tensors, changes of arguments; bounds checks (in a sixth of the runs) are silent."""
     check(program, names, size, seed, checked=seed == 5)
