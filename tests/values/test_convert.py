@@ -13,7 +13,7 @@ from baton._src.values.adt import ADT, RefCell
 from baton._src.values.convert import from_host
 from baton._src.values.dtype import DataType
 from baton._src.values.packed_func import FunctionTable, PackedFunc
-from baton._src.values.prim import prim, prim_dtype
+from baton._src.values.prim import as_declared, prim, prim_dtype
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import NDArray
 
@@ -147,3 +147,13 @@ def test_long_adt_prints_without_recursion() -> None:
     for number in range(20_000):
         value = ADT(1, (number, value), "Cons")
     assert repr(value).startswith("Cons(19999, Cons(19998")
+
+
+def test_numbers_of_the_host_take_the_declared_dtype() -> None:
+    """Floats round to any float dtype, integers keep their value; other categories stay for the check to refuse."""
+    rounded = as_declared(2.1, "float32")
+    assert prim_dtype(rounded) == "float32"
+    assert rounded == float(np.float32(2.1))
+    assert prim_dtype(as_declared(3, "int32")) == "int32"
+    for value, dtype in ((3, "float32"), (2.5, "int32"), (300, "int8"), (-1, "uint8"), (True, "int32"), (3, "bool")):
+        assert as_declared(value, dtype) is value

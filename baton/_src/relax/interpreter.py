@@ -46,7 +46,7 @@ from baton._src.relax.nodes import (
     VarBinding,
 )
 from baton._src.relax.special_op import SpecialOp
-from baton._src.relax.struct_info import FuncStructInfo, StructInfo
+from baton._src.relax.struct_info import FuncStructInfo, PrimStructInfo, StructInfo
 from baton._src.runtime.value_checks import describe
 from baton._src.support.diagnostics import InternalError, fail
 from baton._src.support.trampoline import Task, run
@@ -55,7 +55,7 @@ from baton._src.tir.interpreter import run_prim_func
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.convert import from_host
 from baton._src.values.packed_func import PROCESS_FUNCTIONS, FunctionTable, PackedFunc
-from baton._src.values.prim import prim
+from baton._src.values.prim import as_declared, prim
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import NDArray
 
@@ -114,10 +114,10 @@ class Interpreter:
     def run(self, name: str, *args: Any) -> Any:
         """Call a function of the module with host or run-time values."""
         closure = self._global(name)
-        found = tuple(from_host(a) for a in args)
-        expected = len(closure.definition.params)
-        if len(found) != expected:
-            raise fail("argument-count", f"{name} takes {expected} arguments; {len(found)} given")
+        params = closure.definition.params
+        if len(args) != len(params):
+            raise fail("argument-count", f"{name} takes {len(params)} arguments; {len(args)} given")
+        found = tuple(from_host(_declared(a, p)) for a, p in zip(args, params))
         return run(self.call(closure, found))
 
     # --------------------------------------------------------------------------------------------------- calls
@@ -384,6 +384,12 @@ class Interpreter:
     def _invoke(self, closure: Any, args: Sequence[Any]) -> Any:
         """A closure called from the host (a packed function may call one it was given)."""
         return run(self.call(closure, tuple(from_host(a) for a in args)))
+
+
+def _declared(argument: Any, param: Any) -> Any:
+    """A host's number as the prim value its parameter declares."""
+    info = getattr(param, "struct_info_", None)
+    return as_declared(argument, info.dtype) if isinstance(info, PrimStructInfo) else argument
 
 
 def _tail_binding(expr: SeqExpr) -> Binding | None:

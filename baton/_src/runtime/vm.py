@@ -15,11 +15,13 @@ from baton._src.runtime.engine import NO_OP, SKIP_RUN, Engine, Instrument, VMIns
 from baton._src.runtime.executable import Executable
 from baton._src.runtime.timing import BenchmarkResult, Profile, measure
 from baton._src.runtime.value_checks import argument_count
+from baton._src.runtime.value_info import FunctionValue, PrimScalar
 from baton._src.support.diagnostics import fail
 from baton._src.values.closure import Closure
 from baton._src.values.convert import from_host
 from baton._src.values.device import CPU, Device
 from baton._src.values.packed_func import PROCESS_FUNCTIONS, FunctionTable
+from baton._src.values.prim import as_declared
 from baton._src.values.shape import ShapeTuple
 
 MEMORY_KINDS = ("naive", "pooled")
@@ -69,7 +71,8 @@ class VirtualMachine:
 
     def _arguments(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """The arguments of a call in order, as run-time values."""
-        params = self.executable.entry(name).params
+        entry = self.executable.entry(name)
+        params = entry.params
         given = list(args)
         if kwargs:
             for param in params[len(args) :]:
@@ -84,6 +87,9 @@ class VirtualMachine:
                 )
         if len(given) != len(params):
             argument_count(name, len(params), len(given), params)
+        declared = entry.info.params if isinstance(entry.info, FunctionValue) else None
+        if declared is not None and any(isinstance(d, PrimScalar) for d in declared):
+            given = [as_declared(a, d.dtype) if isinstance(d, PrimScalar) else a for a, d in zip(given, declared)]
         return tuple([from_host(a) for a in given])
 
     def invoke_closure(self, closure: Closure, *args: Any) -> Any:

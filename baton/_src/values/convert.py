@@ -18,7 +18,7 @@ import numpy as np
 
 from baton._src.support.diagnostics import fail
 from baton._src.values import ffi
-from baton._src.values.dtype import EXTENDED
+from baton._src.values.dtype import EXTENDED, DataType
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import AnyArray, NDArray
 
@@ -67,6 +67,8 @@ def _from_unusual(value: Any) -> Any:
     if package is not None:
         if isinstance(value, package.Shape):
             return ShapeTuple(value)
+        if isinstance(value, package.dtype):
+            return DataType(str(value))
         if isinstance(value, (package.Array, package.List)):
             return tuple([from_host(v) for v in value])
         if isinstance(value, package.Tensor):
@@ -93,6 +95,8 @@ def to_ffi(value: Any) -> Any:
         return ffi.tvm_ffi().Shape(value)
     if isinstance(value, tuple):
         return [to_ffi(v) for v in value]
+    if isinstance(value, DataType):
+        return ffi.tvm_ffi().dtype(str(value))
     return value
 
 

@@ -18,17 +18,21 @@ from baton._src.values.convert import from_host, to_ffi
 class PackedFunc:
     """A named packed function. Calling it converts what comes back into a run-time value."""
 
-    __slots__ = ("_is_foreign", "function", "name")
+    __slots__ = ("function", "is_foreign", "name")
 
     def __init__(self, function: Callable[..., Any], name: str = "") -> None:
         self.name = name or getattr(function, "__name__", "packed_func")
         self.function = function
-        self._is_foreign = ffi.is_function(function)
+        self.is_foreign = ffi.is_function(function)
 
     def __call__(self, *args: Any) -> Any:
-        if self._is_foreign:
+        if self.is_foreign:
             return from_host(self.function(*[to_ffi(a) for a in args]))
         return from_host(self.function(*args))
+
+    def from_ffi(self, *args: Any) -> Any:
+        """A call by tvm-ffi: arguments and result as it knows them."""
+        return to_ffi(self(*[from_host(a) for a in args]))
 
     def __repr__(self) -> str:
         return f"<PackedFunc {self.name}>"
@@ -39,6 +43,12 @@ class FunctionTable:
 
     def __init__(self) -> None:
         self._functions: dict[str, PackedFunc] = {}
+
+    def share(self, name: str, override: bool = False) -> None:
+        """Make the function registered here as `name` one of tvm-ffi's global functions, for its libraries to call."""
+        found = self._functions[name]
+        given = found.function if found.is_foreign else found.from_ffi
+        ffi.tvm_ffi().register_global_func(name, given, override=override)
 
     def register(self, name: str, function: Callable[..., Any], override: bool = False) -> None:
         """Make `function` callable as `name`; an existing name only with `override`."""

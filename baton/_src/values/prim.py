@@ -59,6 +59,18 @@ def prim(value: object, dtype: object) -> Prim:
     raise fail("value-prim", f"a prim value cannot have dtype {kind}")
 
 
+def as_declared(value: object, dtype: object) -> object:
+    """A number of the host as the prim value of the dtype a parameter declares: floats round, integers must fit.
+
+    Hosts write all floats as float64 and all integers as int64. What has a dtype of its own, is of another category or
+    does not fit is given back as it is, for the check of the signature to refuse.
+    """
+    kind = DataType(dtype)
+    if (type(value) is float and kind.is_float) or (type(value) is int and kind.is_int and _wrap(value, kind) == value):
+        return prim(value, kind)
+    return value
+
+
 def _wrap(value: int, dtype: DataType) -> int:
     span = 1 << dtype.bits
     low = value % span

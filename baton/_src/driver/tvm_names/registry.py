@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from baton._src.support.diagnostics import fail
+from baton._src.values import ffi
 from baton._src.values.convert import from_host
 from baton._src.values.packed_func import PROCESS_FUNCTIONS, PackedFunc
 
@@ -13,20 +14,30 @@ from baton._src.values.packed_func import PROCESS_FUNCTIONS, PackedFunc
 def register_func(func_name: Any, f: Callable[..., Any] | None = None, override: bool = False) -> Any:
     """Register `f` under `func_name`; without `f`, a decorator (bare, it takes the function's own name).
 
-    Raises `DiagnosticError` if the name is taken, unless `override`.
+    It is one of tvm-ffi's global functions as well, so libraries of other languages can call it. Raises
+    `DiagnosticError` if the name is taken, unless `override`.
     """
     if callable(func_name):
-        PROCESS_FUNCTIONS.register(func_name.__name__, func_name, override)
-        return func_name
+        return _register(func_name.__name__, func_name, override)
     if f is not None:
-        PROCESS_FUNCTIONS.register(func_name, f, override)
-        return f
+        return _register(func_name, f, override)
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        PROCESS_FUNCTIONS.register(func_name, function, override)
-        return function
+        return _register(func_name, function, override)
 
     return decorate
+
+
+def _register(name: str, function: Callable[..., Any], override: bool) -> Callable[..., Any]:
+    if not override and PROCESS_FUNCTIONS.get(name) is not None:
+        raise fail(
+            "packed-exists",
+            f"a packed function {name!r} is registered already",
+            help="pass override=True to replace it",
+        )
+    PROCESS_FUNCTIONS.register(name, function, override)
+    PROCESS_FUNCTIONS.share(name, override=override)
+    return function
 
 
 def get_global_func(name: str, allow_missing: bool = False) -> PackedFunc | None:
@@ -38,13 +49,16 @@ def get_global_func(name: str, allow_missing: bool = False) -> PackedFunc | None
 
 
 def remove_global_func(name: str) -> None:
-    """Forget a function."""
+    """Forget a function, here and among tvm-ffi's global functions."""
     PROCESS_FUNCTIONS.remove(name)
+    package = ffi.tvm_ffi()
+    if package.get_global_func(name, allow_missing=True) is not None:
+        package.remove_global_func(name)
 
 
 def list_global_func_names() -> list[str]:
-    """All registered names."""
-    return PROCESS_FUNCTIONS.names()
+    """All registered names: those registered here, and tvm-ffi's."""
+    return sorted({*PROCESS_FUNCTIONS.names(), *ffi.tvm_ffi().registry.list_global_func_names()})
 
 
 def convert(value: Any) -> Any:
