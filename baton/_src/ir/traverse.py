@@ -17,7 +17,8 @@ stack and fill a memo, so that the `visit_<Class>` methods may recurse freely an
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, ClassVar, TypeVar
 
 from baton._src.ir.attrs import Attrs
@@ -71,16 +72,68 @@ def _collect(content: Any, into: list[Any]) -> None:
             _collect(getattr(content, name), into)
 
 
+Reader = Callable[[Any], Sequence[Any]]
+
+_readers: tuple[dict[type, Reader], dict[type, Reader]] = ({}, {})
+"""A cache: what gives the children of a node of a class, without and with notes."""
+
+
+def _reader(cls: type[Node], notes: bool) -> Reader:
+    """Walks are most of what compiling does between its decisions, so the common forms of nodes take the short way."""
+    names = _plan(cls, notes)
+    kinds: dict[int, Callable[..., Reader]] = {0: lambda: _nothing, 1: _single, 2: _pair}
+    found = _readers[notes][cls] = kinds.get(len(names), _several)(*names)
+    return found
+
+
+def _nothing(node: Any) -> Sequence[Any]:
+    return ()
+
+
+def _single(name: str) -> Reader:
+    get = attrgetter(name)
+
+    def read(node: Any) -> Sequence[Any]:
+        content = get(node)
+        if isinstance(content, Node):
+            return (content,)
+        found: list[Any] = []
+        if content is not None:
+            _collect(content, found)
+        return found
+
+    return read
+
+
+def _pair(first: str, second: str) -> Reader:
+    get, general = attrgetter(first, second), _several(first, second)
+
+    def read(node: Any) -> Sequence[Any]:
+        both: tuple[Any, Any] = get(node)
+        return both if isinstance(both[0], Node) and isinstance(both[1], Node) else general(node)
+
+    return read
+
+
+def _several(*names: str) -> Reader:
+    get = attrgetter(*names)
+
+    def read(node: Any) -> Sequence[Any]:
+        found: list[Any] = []
+        for content in get(node):
+            if isinstance(content, Node):
+                found.append(content)
+            elif content is not None:
+                _collect(content, found)
+        return found
+
+    return read
+
+
 def children(node: Node, *, notes: bool = False) -> list[Any]:
     """The nodes directly below `node`, in field order; a node that occurs twice is listed twice."""
-    found: list[Any] = []
-    for name in _plan(type(node), notes):
-        content = getattr(node, name)
-        if isinstance(content, Node):
-            found.append(content)
-        elif content is not None:
-            _collect(content, found)
-    return found
+    cls = type(node)
+    return list((_readers[notes].get(cls) or _reader(cls, notes))(node))
 
 
 def post_order(root: Any, *, notes: bool = False, below: Callable[[Any], Iterable[Any]] | None = None) -> list[Any]:
@@ -96,18 +149,24 @@ def post_order(root: Any, *, notes: bool = False, below: Callable[[Any], Iterabl
         _collect(root, stack)
         stack.reverse()
     seen: set[Any] = set()
-    push, pop, emit = stack.append, stack.pop, order.append
+    push, pop, emit, note, more = stack.append, stack.pop, order.append, seen.add, stack.extend
+    known = _readers[notes].get
     while stack:
         item = pop()
         if item is None:  # the mark above a node whose children are done
             emit(pop())
         elif item not in seen:
-            seen.add(item)
-            kids = below(item) if below is not None else children(item, notes=notes)
+            note(item)
+            if below is None:
+                cls = type(item)
+                kids = (known(cls) or _reader(cls, notes))(item)
+            else:
+                given = below(item)
+                kids = given if isinstance(given, (list, tuple)) else list(given)
             if kids:
                 push(item)
                 push(None)
-                stack.extend(reversed(kids if isinstance(kids, (list, tuple)) else list(kids)))
+                more(kids[::-1])
             else:
                 emit(item)
     return order

@@ -11,8 +11,12 @@ largest value.
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
@@ -27,6 +31,7 @@ from baton._src.relax.special_ops import special_op
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
+from baton._src.values.tensor import AnyArray, NDArray
 
 
 @dataclass(frozen=True)
@@ -39,16 +44,20 @@ class TransformWeights(Pass):
         target = Target.current(allow_none=True)
         if target is None or target.kind.name != "llvm" or not ctx.setting("baton.winograd"):
             return module
-        rewriter = _Rewriter(module, target)
         changed: dict[Any, Any] = {}
-        for var, function in module.functions.items():
-            if isinstance(function, Function):
-                changed[var] = rewriter.function(function)
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:  # products and copies let other threads run
+            rewriter = _Rewriter(module, target, pool)
+            for var, function in module.functions.items():
+                if isinstance(function, Function):
+                    changed[var] = rewriter.function(function)
+            for work in rewriter.work:
+                work.result()
         fresh = {n.var: n.func for n in rewriter.kernels.values() if n is not None and n.used}
         if not fresh:
             return module
         functions = {**module.functions, **changed, **fresh}
-        used = {n for f in functions.values() for n in post_order(f) if isinstance(n, GlobalVar)}
+        callers = [f for f in functions.values() if isinstance(f, Function)]
+        used = {n for f in callers for n in post_order(f) if isinstance(n, GlobalVar)}
         left = {v for v, n in rewriter.kernels.items() if n is not None and n.used and v not in used}
         gone = {v for v in left if "global_symbol" not in functions[v].attrs}
         return module.with_functions({v: f for v, f in functions.items() if v not in gone})
@@ -66,9 +75,11 @@ class _Changed:
 
 
 class _Rewriter(BindingRewriter):
-    def __init__(self, module: IRModule, target: Target) -> None:
+    def __init__(self, module: IRModule, target: Target, pool: ThreadPoolExecutor) -> None:
         super().__init__(module)
         self.target = target
+        self.pool = pool
+        self.work: list[Future[None]] = []
         self.call_tir = special_op("call_tir")
         self.kernels: dict[GlobalVar, _Changed | None] = {}
         self.constants: dict[tuple[int, GlobalVar], Constant] = {}
@@ -91,7 +102,9 @@ class _Rewriter(BindingRewriter):
             self.context.functions[changed.var] = changed.func
         key = (id(weight), changed.var)
         if key not in self.constants:
-            self.constants[key] = Constant(changed.plan.weights(weight.data.data))
+            whole: AnyArray = np.empty(changed.plan.weight_shape(), weight.data.data.dtype)
+            self.work.append(self.pool.submit(changed.plan.weights, weight.data.data, whole))
+            self.constants[key] = Constant(NDArray(whole))
         fields = list(operands.fields)
         fields[changed.place] = self.constants[key]
         args = [changed.var, Tuple(fields), *value.args[2:]]

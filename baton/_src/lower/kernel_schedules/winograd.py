@@ -36,7 +36,7 @@ from baton._src.lower.kernel_schedules.loops import (
 )
 from baton._src.lower.kernel_schedules.stages import Axis
 from baton._src.lower.kernel_schedules.tiles import Accumulators
-from baton._src.lower.kernel_schedules.winograd_numbers import Steps, Terms, Transform
+from baton._src.lower.kernel_schedules.winograd_numbers import TAPS, Steps, Terms, Transform
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
@@ -108,12 +108,15 @@ class Winograd:
         s, inputs = self.sizes, self.channels[0] * self.channels[1]
         return (self.chunks, self.transform.products, s.panels, inputs, s.beside, self.conv.width)
 
-    def weights(self, packed: AnyArray) -> AnyArray:
-        """U from a weight that lies (O, I, 3, 3, i, o)."""
-        s = self.sizes
-        u = self.transform.weights(packed.transpose(0, 1, 4, 5, 2, 3))  # e, O, I, i, o
-        u = u.reshape(self.transform.products, self.chunks, s.panels, s.beside, *u.shape[2:])
-        return np.ascontiguousarray(u.transpose(1, 0, 2, 4, 5, 3, 6), packed.dtype).reshape(self.weight_shape())
+    def weights(self, packed: AnyArray, into: AnyArray) -> None:
+        """U from a weight that lies (O, I, 3, 3, i, o), written to `into`, an array of `weight_shape()`.
+
+        The taps, a quarter of U, are put in its order first; U itself is then written once, as products of matrices.
+        """
+        s, (outer, inner) = self.sizes, self.channels
+        taps = packed.reshape(self.chunks, s.panels, s.beside, outer, TAPS * TAPS, inner, self.conv.width)
+        taps = taps.transpose(0, 4, 1, 3, 5, 2, 6).reshape(self.chunks, TAPS * TAPS, -1)
+        np.matmul(self.transform.both(packed.dtype), taps, out=into.reshape(self.chunks, self.transform.products, -1))
 
 
 def emit(plan: Winograd, weight: Buffer) -> st.Stmt:

@@ -4,7 +4,7 @@
 
 The products are those of values at points of polynomials: 0, +-a (+-b), infinity. B and A are applied while the kernel
 runs, so they are kept as short straight-line programs that share what rows have in common; G is applied to weights when
-compiling, in float64. The points are not the usual 1 and 2: with a = 1 / sqrt 2, b = sqrt 2 the numbers in B and A stay
+compiling. The points are not the usual 1 and 2: with a = 1 / sqrt 2, b = sqrt 2 the numbers in B and A stay
 near one, and the error of float32 is about half.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
+from typing import Any
 
 import numpy as np
 
@@ -65,13 +66,11 @@ class Transform:
         """Products for one tile and pair of channels."""
         return self.points * self.points
 
-    def weights(self, kernel: AnyArray) -> AnyArray:
-        """(points^2, ...) from (..., 3, 3): G g G^T in float64."""
+    def both(self, dtype: Any) -> AnyArray:
+        """(points^2, 9): what takes the nine taps of a filter g to G g G^T, rounded once."""
         g = np.array(self.filter)
-        both = np.einsum("ik,jl->ijkl", g, g).reshape(self.products, TAPS * TAPS)
-        flat = kernel.reshape(-1, TAPS * TAPS).astype("float64")
-        done: AnyArray = (both @ flat.T).reshape(self.products, *kernel.shape[:-2])
-        return done
+        found: AnyArray = np.einsum("ik,jl->ijkl", g, g).reshape(self.products, TAPS * TAPS).astype(dtype)
+        return found
 
 
 def _filter(points: tuple[float, ...]) -> tuple[tuple[float, ...], ...]:
