@@ -22,6 +22,7 @@ from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.affine import step
 from baton._src.lower.kernel_schedules.anchors import surrounded
 from baton._src.lower.kernel_schedules.blocked_conv import BlockedConv, read_conv
+from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.conv_window import Window
 from baton._src.lower.kernel_schedules.factors import load_of
 from baton._src.lower.kernel_schedules.loops import (
@@ -99,7 +100,18 @@ def _shape(conv: BlockedConv, target: Target) -> tuple[int, int, int]:
         if best is None or cost < best[0]:
             best = (cost, count, wide, lines)
     assert best is not None
-    return best[1:]
+    return _tuned_shape(conv, target, best[1:])
+
+
+def _tuned_shape(conv: BlockedConv, target: Target, usual: tuple[int, int, int]) -> tuple[int, int, int]:
+    """The shape that tuning chose around the `usual` one: every one it may choose fits the registers."""
+    size = conv.blocks.size
+    counts = (n for n in range(1, MOST_BLOCKS + 1) if n == 1 or not (size is None or size % n or conv.is_depthwise))
+    count = tuned("conv_blocks", usual[0], counts)
+    most, points = most_points(target, conv.width, count), conv.columns.axis.size or 1
+    wide = tuned("conv_points", min(usual[1], most), range(1, min(most, points) + 1))
+    fit = [n for n in (1, 2) if n == 1 or (wide >= points and 2 * wide <= most and _may_pair(conv))]
+    return count, wide, tuned("conv_rows", usual[2] if usual[2] in fit else 1, fit)
 
 
 def _may_pair(conv: BlockedConv) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.stages import Axis
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.tir import expr as tir
@@ -22,6 +23,11 @@ SERIAL, PARALLEL, VECTORIZED, UNROLLED = (
 )
 WORTH_A_THREAD = 1 << 15
 """Elementary operations below which sharing a loop costs more than it saves (a few microseconds of work)."""
+
+
+def thread_work() -> int:
+    """Elementary operations that a loop hands to a thread at a time: `WORTH_A_THREAD`, unless tuning found better."""
+    return tuned("thread_work", WORTH_A_THREAD, (1 << n for n in range(12, 20)))
 
 
 def i64(value: int) -> tir.IntImm:
@@ -111,9 +117,9 @@ def parallel_rows(axes: Sequence[Axis], work: PrimExpr | int, body: st.Stmt, num
 
 
 def _shared(var: tir.Var, extent: PrimExpr, body: st.Stmt, work: PrimExpr) -> st.Stmt:
-    enough = i64(WORTH_A_THREAD)
+    enough = thread_work()
     if isinstance(work, tir.IntImm):
-        grain: Any = max(1, WORTH_A_THREAD // max(1, work.value))
+        grain: Any = max(1, enough // max(1, work.value))
     else:
-        grain = ops.floordiv(ops.add(enough, work), ops.max(work, i64(1)))
+        grain = ops.floordiv(ops.add(i64(enough), work), ops.max(work, i64(1)))
     return loop(var, extent, body, PARALLEL, grain=grain)

@@ -18,6 +18,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.affine import depends, merge_pair, step
 from baton._src.lower.kernel_schedules.anchors import Anchored, find_anchor, surrounded
+from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.factors import bound, is_simple, load_of
 from baton._src.lower.kernel_schedules.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.loops import (
@@ -33,6 +34,7 @@ from baton._src.lower.kernel_schedules.loops import (
     nest,
     product,
     sequence,
+    thread_work,
 )
 from baton._src.lower.kernel_schedules.panel_packing import Factor, pack_panel, where
 from baton._src.lower.kernel_schedules.rows import emit_stages
@@ -52,8 +54,18 @@ FEW_COLUMNS = 4
 UNROLL_K = 1
 """How often the loop over k is written out: one k fills the pipeline already, and more costs compile time."""
 
+BLOCK_TILES = 8
+"""Tiles of a block of rows, where threads share those."""
+
 Ahead = Callable[[PrimExpr, PrimExpr], Callable[[PrimExpr], st.Stmt]]
 """From the number of a tile and how many there are: what each step along k does beside its multiplications."""
+
+
+Tile = Callable[
+    ["Product", int, int, PrimExpr, PrimExpr, Buffer, Callable[[PrimExpr], st.Stmt] | None],
+    st.Stmt,
+]
+"""Makes a tile: the product, rows, width, first row, first column, packed panel, and what each step along k does beside."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +196,8 @@ def _row_count(matrix: Product) -> int | None:
 def packed_product(matrix: Product, target: Target) -> st.Stmt:
     """The product over packed panels."""
     shape = tile_shape(target, matrix.stage.buffer.dtype)
-    width = _width(matrix, shape)
+    vectors = _width(matrix, shape) // shape.lanes
+    width = shape.lanes * tuned("tile_vectors", vectors, range(1, 5))
     panels = ops.floordiv(ops.add(as_int64(matrix.columns.extent), i64(width - 1)), i64(width))
     panel = index_var("panel")
     start = ops.multiply(panel, i64(width))
@@ -245,9 +258,9 @@ def shared_panels(
         rest = ops.floordiv(rest, wide)
     fixed = constant(work)
     grain = (
-        max(1, WORTH_A_THREAD // max(1, fixed))
+        max(1, thread_work() // max(1, fixed))
         if fixed is not None
-        else ops.floordiv(i64(WORTH_A_THREAD), ops.add(work, i64(1)))
+        else ops.floordiv(i64(thread_work()), ops.add(work, i64(1)))
     )
     return loop(flat, ops.multiply(batches, panels), inner, PARALLEL, grain=grain)
 
@@ -262,7 +275,7 @@ def row_blocks(
 ) -> st.Stmt:
     """Blocks of rows shared between threads, each packing the panels for itself."""
     block = index_var("block")
-    step_rows = shape.rows * 8
+    step_rows = shape.rows * tuned("block_tiles", BLOCK_TILES, (2, 4, 8, 16, 32))
     every = as_int64(matrix.rows.extent)
     blocks = ops.floordiv(ops.add(every, i64(step_rows - 1)), i64(step_rows))
     first = ops.multiply(block, i64(step_rows))
@@ -280,35 +293,45 @@ def row_tiles(
     start: PrimExpr,
     packed: Buffer,
     ahead: Ahead | None = None,
+    tile_of: Tile | None = None,
 ) -> st.Stmt:
-    """Tiles of `shape.rows` rows, then smaller ones for what is left. `ahead` asks for what later tiles need."""
+    """Tiles of `shape.rows` rows, then smaller ones for what is left. `ahead` asks for what later tiles need, `tile_of`
+    makes a tile other than by multiply-adds.
+    """
+    make = tile_of or _tile
     parts: list[st.Stmt] = []
     size = constant(count)
-    tall = tile_rows(matrix.rows.size, shape.rows * (shape.width // width))
+    most = shape.rows * (shape.width // width) or shape.rows * shape.width // width
+    tall = tuned("tile_rows", tile_rows(matrix.rows.size, most), shape.heights(width // shape.lanes))
     done: PrimExpr = first
     if size is None or size >= tall:
         tile = index_var("tile")
         place = ops.add(first, ops.multiply(tile, i64(tall)))
         full = ops.floordiv(count, i64(tall))
         beside = None if ahead is None else ahead(tile, full)
-        parts.append(loop(tile, full, _tile(matrix, tall, width, place, start, packed, beside)))
+        parts.append(loop(tile, full, make(matrix, tall, width, place, start, packed, beside)))
         done = ops.add(first, ops.multiply(full, i64(tall)))
     if size is not None:
         rest = size % tall
         if rest:
-            parts.append(_tile(matrix, rest, width, done, start, packed))
+            parts.append(make(matrix, rest, width, done, start, packed, None))
     else:
         left = ops.subtract(ops.add(first, count), done)
         fours = index_var("four")
         quads = ops.floordiv(left, i64(4))
         parts.append(
-            loop(fours, quads, _tile(matrix, 4, width, ops.add(done, ops.multiply(fours, i64(4))), start, packed))
+            loop(fours, quads, make(matrix, 4, width, ops.add(done, ops.multiply(fours, i64(4))), start, packed, None))
         )
         last = ops.add(done, ops.multiply(quads, i64(4)))
         for rows in (1, 2, 3):  # as one tile: alone, a row's few sums wait for each other
             over = tir.EQ(ops.floormod(left, i64(4)), i64(rows))
-            parts.append(st.IfThenElse(over, _tile(matrix, rows, width, last, start, packed)))
+            parts.append(st.IfThenElse(over, make(matrix, rows, width, last, start, packed, None)))
     return sequence(*parts)
+
+
+def steps_of_k() -> int:
+    """How many steps along k are written out at a time."""
+    return tuned("unroll_k", UNROLL_K, (1, 2, 4, 8))
 
 
 def tile_rows(rows: int | None, most: int) -> int:
@@ -343,7 +366,7 @@ def _tile(
 
     body = sequence(
         acc.each(lambda row, lane: init),
-        unrolled_by(UNROLL_K, matrix.k.extent, "k", update),
+        unrolled_by(steps_of_k(), matrix.k.extent, "k", update),
         write_out(matrix, acc, first, start),
     )
     return allocated(acc.buffer, body)
@@ -423,6 +446,6 @@ def _strip(matrix: Product, acc: Accumulators, start: PrimExpr, masked: bool) ->
 
     return sequence(
         acc.each(lambda row, lane: init),
-        unrolled_by(UNROLL_K, matrix.k.extent, "k", update),
+        unrolled_by(steps_of_k(), matrix.k.extent, "k", update),
         write_out(matrix, acc, i64(0), start),
     )

@@ -18,6 +18,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.affine import step
 from baton._src.lower.kernel_schedules.anchors import find_anchor, surrounded
+from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.factors import bound, load_of
 from baton._src.lower.kernel_schedules.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.loops import (
@@ -31,10 +32,10 @@ from baton._src.lower.kernel_schedules.loops import (
     nest,
     product,
     sequence,
+    thread_work,
 )
 from baton._src.lower.kernel_schedules.matmul import (
     FEW_ROWS,
-    UNROLL_K,
     Ahead,
     Product,
     find_product,
@@ -42,6 +43,7 @@ from baton._src.lower.kernel_schedules.matmul import (
     row_blocks,
     row_tiles,
     shared_panels,
+    steps_of_k,
     store_row,
 )
 from baton._src.lower.kernel_schedules.stages import Declined, Kernel, read_kernel
@@ -77,6 +79,8 @@ class Weight:
     columns_first: bool
     width: int
     gates: int = 0
+    group: int = 1
+    """So many neighbours along k lie side by side (`dot_products`)."""
 
 
 def packable_weight(func: PrimFunc, target: Target) -> Weight | None:
@@ -221,7 +225,8 @@ def _few_rows(panels: _Panels, target: Target) -> st.Stmt:
     matrix = panels.matrix
     rows = matrix.rows.size or 1
     vectors = panels.width // tile_shape(target, matrix.stage.buffer.dtype).lanes
-    beside = max(1, min(panels.count, ACCUMULATORS // (rows * vectors)))
+    usual = max(1, min(panels.count, ACCUMULATORS // (rows * vectors)))
+    beside = tuned("panels_beside", usual, (n for n in (1, 2, 4, 8) if n <= panels.count and rows * vectors * n <= 16))
     groups, rest = divmod(panels.count, beside)
     parts = []
     for first, count, wide in ((0, groups, beside), (groups * beside, rest, 1)):
@@ -246,7 +251,7 @@ def streaming_grain(count: int, work: int, target: Target) -> int:
     fewest = -(-WORTH_STREAMING // max(1, work))
     if count * work * target.vector_bits // 8 <= target.num_cores * target.cpu.l2_bytes:
         return max(fewest, -(-count // target.num_cores))
-    return max(fewest, WORTH_A_THREAD // max(1, work))
+    return max(fewest, thread_work() // max(1, work))
 
 
 def _strip(panels: _Panels, rows: int, wide: int, number: PrimExpr) -> st.Stmt:
@@ -272,5 +277,5 @@ def _strip(panels: _Panels, rows: int, wide: int, number: PrimExpr) -> st.Stmt:
     for place in range(rows * wide):
         row, panel = divmod(place, wide)
         stores.append(store_row(matrix, acc, place, i64(row), ops.multiply(numbers[panel], i64(width)), masked))
-    body = sequence(acc.each(lambda row, lane: init), unrolled_by(UNROLL_K, matrix.k.extent, "k", update), *stores)
+    body = sequence(acc.each(lambda row, lane: init), unrolled_by(steps_of_k(), matrix.k.extent, "k", update), *stores)
     return allocated(acc.buffer, body)

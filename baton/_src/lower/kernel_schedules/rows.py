@@ -15,6 +15,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import rewrite
 from baton._src.lower.kernel_schedules.affine import merge_trailing, same
+from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.inline import expression_cost, inline_elementwise
 from baton._src.lower.kernel_schedules.loops import (
     PARALLEL,
@@ -27,6 +28,7 @@ from baton._src.lower.kernel_schedules.loops import (
     nest,
     parallel_rows,
     product,
+    thread_work,
 )
 from baton._src.lower.kernel_schedules.stages import Axis, Declined, Kernel, Opaque, Stage, read_kernel
 from baton._src.lower.kernel_schedules.vector_reduce import along_reduction, reduction
@@ -147,15 +149,16 @@ def _flat(axis: Axis, store: st.Stmt, work: int, target: Target) -> st.Stmt:
     cost = max(1, work // 4)
     if target.num_cores <= 1 or (size is not None and size * cost < 2 * WORTH_A_THREAD):
         return loop(axis.var, axis.extent, store, VECTORIZED)
+    wide = tuned("chunk", CHUNK, (1 << n for n in range(9, 17)))
     chunk, lane = index_var("chunk"), index_var("i")
-    start = ops.multiply(chunk, i64(CHUNK))
-    count = ops.floordiv(ops.add(as_int64(axis.extent), i64(CHUNK - 1)), i64(CHUNK))
+    start = ops.multiply(chunk, i64(wide))
+    count = ops.floordiv(ops.add(as_int64(axis.extent), i64(wide - 1)), i64(wide))
     body = substitute_and_fold(store, {axis.var: ops.cast(axis.var.dtype, ops.add(start, lane))})
-    if size is not None and size % CHUNK == 0:
-        here: PrimExpr = i64(CHUNK)
+    if size is not None and size % wide == 0:
+        here: PrimExpr = i64(wide)
     else:
-        here = ops.min(i64(CHUNK), ops.subtract(as_int64(axis.extent), start))
-    grain = max(1, WORTH_A_THREAD // (CHUNK * cost))
+        here = ops.min(i64(wide), ops.subtract(as_int64(axis.extent), start))
+    grain = max(1, thread_work() // (wide * cost))
     return loop(chunk, count, loop(lane, here, body, VECTORIZED), PARALLEL, grain=grain)
 
 

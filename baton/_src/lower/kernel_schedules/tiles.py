@@ -38,10 +38,16 @@ class TileShape:
     rows: int
     vectors: int
     lanes: int
+    registers: int = 16
+    """Of the processor."""
 
     @property
     def width(self) -> int:
         return self.vectors * self.lanes
+
+    def heights(self, vectors: int) -> range:
+        """The rows of tiles `vectors` wide that leave registers for a row of operands and a broadcast."""
+        return range(1, max(1, (self.registers - 1 - vectors) // vectors) + 1)
 
 
 def tile_shape(target: Target, dtype: DataType) -> TileShape:
@@ -50,9 +56,9 @@ def tile_shape(target: Target, dtype: DataType) -> TileShape:
     """
     lanes = max(2, target.lanes(max(32, dtype.bits)))
     if target.vector_bits >= 512:
-        return TileShape(12, 2, lanes)
+        return TileShape(12, 2, lanes, 32)
     if target.vector_bits == 128 and "neon" in target.features:
-        return TileShape(8, 3, lanes)
+        return TileShape(8, 3, lanes, 32)
     return TileShape(6, 2, lanes)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.affine import merge_trailing, step
+from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.loops import (
     SERIAL,
     UNROLLED,
@@ -95,6 +96,7 @@ def _partial_results(stage: Stage, lanes: int) -> st.Stmt:
     """One element, from `CHAINS` vectors of partial results along the last reduced axis."""
     axis = stage.reduce[-1]
     chains = CHAINS if axis.size is None or axis.size >= lanes * CHAINS else 1
+    chains = tuned("reduce_chains", chains, (n for n in (1, 2, 4, 8) if axis.size is None or axis.size >= lanes * n))
     width = lanes * chains
     held = local_buffer("part", (width,), stage.buffer.dtype)
     assert stage.init is not None

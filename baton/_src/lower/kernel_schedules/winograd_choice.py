@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.anchors import surrounded
 from baton._src.lower.kernel_schedules.blocked_conv import BlockedConv, read_conv
+from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.conv_blocked import MOST_BLOCKS, most_points
 from baton._src.lower.kernel_schedules.stages import Declined, Kernel
 from baton._src.lower.kernel_schedules.winograd import Sizes, Winograd, emit, transformed_weight
@@ -29,6 +30,8 @@ WEIGHT_VECTOR = 10.0
 """Steps that reading a vector of weights from memory takes, as far as multiply-adds do not hide it."""
 WORTHWHILE = 0.9
 """Share of the direct cost below which the loss of accuracy is worth it."""
+DIRECT = 0
+"""The choice not to use the algorithm; else it is the number of results of a tile, along one axis."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,13 +130,13 @@ def _register_tile(blocks: int, tiles: int, width: int, target: Target) -> tuple
 
 
 def chosen(found: Candidate, target: Target) -> Winograd | Declined:
-    """The cheapest way, if it is clearly cheaper than computing directly."""
+    """The cheapest way, if it is clearly cheaper than computing directly; or what tuning chose."""
     conv = found.conv
-    plans = [Winograd(conv, t, sizes_for(conv, t, target)) for t in TRANSFORMS]
-    best = min(plans, key=cost)
-    if cost(best) > WORTHWHILE * direct_cost(conv):
-        return Declined("computing directly costs less")
-    return best
+    plans = {t.results: Winograd(conv, t, sizes_for(conv, t, target)) for t in TRANSFORMS}
+    best = min(plans, key=lambda results: cost(plans[results]))
+    usual = best if cost(plans[best]) <= WORTHWHILE * direct_cost(conv) else DIRECT
+    choice = tuned("winograd", usual, (DIRECT, *plans))
+    return Declined("computing directly costs less") if choice == DIRECT else plans[choice]
 
 
 def direct_cost(conv: BlockedConv) -> float:

@@ -1,0 +1,95 @@
+"""What a schedule rule leaves open: named choices, each with the rule's own answer and others that are as right.
+
+    rows = tuned("tile_rows", shape.rows, range(4, 15))
+
+Without a record the rule's answer holds, and `tuned` gives its second argument. `using(Choices(record))` puts a record
+in force while one kernel is scheduled; `offered` then says which choices the rule met. An answer is honoured only if
+the rule offers it for this kernel just now, so that a record made by another version can never break a kernel.
+
+Which record belongs to which kernel is the driver's business: `consulting(lookup)` tells whoever schedules, here and
+in the passes that prepare weights, whom to ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from baton._src.tir.prim_func import PrimFunc
+
+Record = Mapping[str, int]
+"""Answers by the names of choices."""
+Lookup = Callable[[str, PrimFunc], Record]
+"""The record of a kernel, given by name and as it is before it is scheduled; empty if there is none."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A choice as a rule put it."""
+
+    default: int
+    candidates: tuple[int, ...]
+
+
+@dataclass
+class Choices:
+    """A record in force, and what was offered meanwhile, in the order it was met."""
+
+    record: Record = field(default_factory=dict)
+    offered: dict[str, Offer] = field(default_factory=dict)
+
+
+_in_force: ContextVar[Choices | None] = ContextVar("choices", default=None)
+_consulted: ContextVar[Lookup | None] = ContextVar("lookup", default=None)
+
+
+def tuned(name: str, default: int, candidates: Iterable[int]) -> int:
+    """The answer to a choice: the record's if it is one of `candidates`, else `default`.
+
+    A kernel may put the same choice several times; all get the record's answer, where they can take it.
+    """
+    choices = _in_force.get()
+    if choices is None:
+        return default
+    every = tuple(dict.fromkeys((default, *candidates)))
+    known = choices.offered.get(name)
+    if known is not None:
+        kept = tuple(dict.fromkeys((*known.candidates, *every)))
+        choices.offered[name] = Offer(known.default, kept)
+    elif len(every) > 1:
+        choices.offered[name] = Offer(default, every)
+    answer = choices.record.get(name, default)
+    return answer if answer in every else default
+
+
+@contextmanager
+def using(choices: Choices) -> Iterator[Choices]:
+    """Put `choices` in force within the `with` block."""
+    token = _in_force.set(choices)
+    try:
+        yield choices
+    finally:
+        _in_force.reset(token)
+
+
+@contextmanager
+def consulting(lookup: Lookup) -> Iterator[None]:
+    """Let `record_of` ask `lookup` within the `with` block."""
+    token = _consulted.set(lookup)
+    try:
+        yield
+    finally:
+        _consulted.reset(token)
+
+
+def consulted() -> Lookup | None:
+    """Whom to ask for records just now."""
+    return _consulted.get()
+
+
+def record_of(name: str, func: PrimFunc) -> Record:
+    """The record of a kernel by those who are consulted; empty if there is none."""
+    lookup = _consulted.get()
+    return {} if lookup is None else lookup(name, func)
