@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+from onnx import TensorProto, helper
 
 import baton
 from baton._src.driver.load import load
@@ -59,3 +61,19 @@ def test_schedules_are_known_after_loading(tmp_path: Path) -> None:
     model.save(path)
     assert [k.summary for k in load(path).kernels] == [k.summary for k in model.kernels]
     np.testing.assert_array_equal(load(path)(np.float32([1, 2, 3, 4]))[0], np.float32([2, 4, 6, 8]))
+
+
+def test_a_hit_of_the_cache_imports_no_compiler(tmp_path: Path) -> None:
+    """Guards the time to start with `compile` on a model that was compiled before."""
+    path = tmp_path / "m.onnx"
+    x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, [4]) for n in "xy")
+    graph = helper.make_graph([helper.make_node("Add", ["x", "x"], ["y"])], "g", [x], [y])
+    path.write_bytes(helper.make_model(graph).SerializeToString())
+    settings = "import baton._src.driver.program_cache as c; c.WORTHWHILE = 0; c.source_fingerprint = lambda: 'this'\n"
+    program = settings + PROGRAM.replace("baton.load(", "baton.compile(")
+    cache = {"BATON_CACHE": "1", "BATON_CACHE_PROGRAMS": "64", "BATON_CACHE_DIR": str(tmp_path / "cache")}
+    environment = {**os.environ, **cache}
+    command = [sys.executable, "-c", program, path]
+    runs = [subprocess.run(command, capture_output=True, text=True, check=True, env=environment) for _ in range(2)]
+    assert "relax" in runs[0].stdout
+    assert runs[1].stdout.split("]") == ["[2.0, 2.0, 2.0, 2.0", " codegen driver ir runtime support values\n"]

@@ -13,7 +13,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from baton._src.driver import compile as driver
+from baton._src.driver import compile_program as driver
 from baton._src.driver import program_cache
 from baton._src.driver.compile import compile as compile_model
 from baton._src.support.diagnostics import DiagnosticError

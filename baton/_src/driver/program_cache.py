@@ -26,8 +26,7 @@ import llvmlite
 import numpy as np
 
 from baton._src.codegen.llvm.cache import CacheOptions, trim
-from baton._src.codegen.llvm.jit import Machine
-from baton._src.codegen.llvm.module import target_text
+from baton._src.codegen.llvm.jit import Machine, target_text
 from baton._src.driver.load import attach_operators
 from baton._src.ir.target import Target
 from baton._src.runtime.executable import Executable, load_executable

@@ -9,6 +9,16 @@ if TYPE_CHECKING:  # a model that was loaded has none, and gets by without the c
     from baton._src.ir.module import IRModule
 
 
+@dataclass(frozen=True)
+class Options:
+    """What a user says of a compilation; `keep_stages`: whether the program after every pass is remembered."""
+
+    opt_level: int = 3
+    exec_mode: str = "compiled"
+    num_threads: int | None = None
+    keep_stages: bool = False
+
+
 @dataclass
 class Stages:
     """What `inspect` shows: the module after each step, and what became of each kernel. Texts are made when asked."""

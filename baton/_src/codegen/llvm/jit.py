@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
 
@@ -31,6 +31,15 @@ class Machine:
             )
         triple = target.mtriple or llvm.get_process_triple()
         return Machine(triple, target.mcpu or "generic", ",".join(target.mattr), level)
+
+
+def target_text(target: Target) -> str:
+    """Everything that schedules and code generation may ask a target for."""
+    cpu = target.cpu
+    facts: list[Any] = [
+        sorted(v) if isinstance(v, frozenset) else v for v in (getattr(cpu, f.name) for f in fields(cpu))
+    ]
+    return repr((str(target), target.num_cores, facts))
 
 
 @lru_cache(maxsize=1)

@@ -16,13 +16,12 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, field
 
 import llvmlite
 
 from baton._src.codegen.llvm.cache import CacheOptions, ObjectCache
-from baton._src.codegen.llvm.jit import Machine, compile_text, target_machine
+from baton._src.codegen.llvm.jit import Machine, compile_text, target_machine, target_text
 from baton._src.codegen.llvm.kernel import KERNEL, kernel_text
 from baton._src.codegen.llvm.workers import shared
 from baton._src.ir.expr import GlobalVar
@@ -195,15 +194,6 @@ def module_texts(
     found = {symbol: jobs.text(symbol) for symbol in functions}
     imports = dict.fromkeys(name for _, needed, _ in found.values() for name in needed)
     return {symbol: text for symbol, (text, _, _) in found.items()}, tuple(imports)
-
-
-def target_text(target: Target) -> str:
-    """Everything that schedules and code generation may ask a target for."""
-    cpu = target.cpu
-    facts: list[Any] = [
-        sorted(v) if isinstance(v, frozenset) else v for v in (getattr(cpu, f.name) for f in fields(cpu))
-    ]
-    return repr((str(target), target.num_cores, facts))
 
 
 def _calls(func: PrimFunc) -> list[str]:

@@ -1,0 +1,56 @@
+"""What `compile` does when nothing is kept: read, build, keep. Importing this is importing the compiler."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from baton._src.driver.model import Model
+from baton._src.driver.program_cache import ProgramKey, keep_program
+from baton._src.driver.read_program import read_program
+from baton._src.driver.relax_build import relax_build
+from baton._src.driver.stages import Options, Stages
+from baton._src.driver.wiring import wire
+from baton._src.frontends.onnx.opened_files import noting_files
+from baton._src.ir.target import Target
+from baton._src.runtime.executable import Executable
+from baton._src.transform.context import PassContext
+from baton._src.values.tensor import NDArray
+
+_LARGE = 1 << 25
+"""Bytes of constants from which on their remains are collected at once."""
+
+
+def compile_program(
+    model: Any,
+    target: Target,
+    options: Options,
+    shapes: Mapping[str, Any] | None,
+    params: Mapping[str, Any] | None,
+    key: ProgramKey | None,
+) -> Model:
+    """See `compile`; with a `key` the outcome is kept under it."""
+    wire()
+    stages = Stages(keep=options.keep_stages)
+    start = time.perf_counter()
+    with PassContext(opt_level=options.opt_level), noting_files() as files:
+        module, bound = read_program(model, shapes, params)
+        executable = relax_build(module, target, bound, exec_mode=options.exec_mode, stages=stages)
+    del module, bound
+    _release_weights(executable)
+    if key is not None:
+        keep_program(key, executable, files, time.perf_counter() - start)
+    return Model(executable, num_threads=options.num_threads, stages=stages)
+
+
+def _release_weights(executable: Executable) -> None:
+    """Free what reading and compiling left of large weights now, not when Python's collector comes around to it.
+
+    Readers and IR refer to each other in cycles that hold the weights as they were in the file: as much again as the
+    model itself. Looking for them takes a tenth of a second, which small models are not worth.
+    """
+    size = sum(c.data.nbytes for c in executable.constants if isinstance(c, NDArray))
+    if size >= _LARGE:
+        gc.collect()
