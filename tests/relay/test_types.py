@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from baton._src.ir.expr import GlobalVar
+from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.check.show import show_type
-from baton._src.relay.nodes import Call, Constant, Function, If, Var, var
+from baton._src.relay.expressions import walk
+from baton._src.relay.nodes import Call, Constant, Function, If, Tuple, Var, var
 from baton._src.values.tensor import array
 from tests.relay.programs import NAT, error_of, read, read_module, run, type_of
 
@@ -177,3 +178,101 @@ def test_untyped_parameters_are_annotated() -> None:
     module = infer_type(IRModule({"main": Function([data, x], Call(conv, (data, x), attrs))}))
     annotation: Any = module["main"].params[1].type_annotation
     assert show_type(annotation) == "Tensor[(4, 3, 3, 3), float32]"
+
+
+def _module_type(text: str, name: str) -> str:
+    return show_type(read_module(POLY + text)[name].checked_type)
+
+
+_MAP = "(%f, %xs) { match (%xs) { Cons(%x, %r) => Cons(%f(%x), {again}(%f, %r)), Nil => Nil, } }"
+_USES = "({0}(fn(%x: float32) { %x + 1f }, Cons(1f, Nil)), {0}(fn(%x: int32) { %x > 1 }, Cons(1, Nil)))"
+
+
+@pytest.mark.rule("RELAY-FN-6")
+@pytest.mark.parametrize("let", [False, True])
+def test_recursive_functions_generalise(let: bool) -> None:
+    """Within its definition a function has one type; every call outside instantiates the general one."""
+    name = "%map" if let else "@map"
+    body = _MAP.replace("{again}", name)
+    uses = _USES.replace("{0}", name)
+    if let:
+        text = f"def @main() {{ let %map = fn{body}; {uses} }}"
+    else:
+        text = f"def @map{body}\ndef @main() {{ {uses} }}"
+        assert _module_type(text, "map") == "fn [t, t1](fn (t) -> t1, List[t]) -> List[t1]"
+    assert _module_type(text, "main") == "fn () -> (List[float32], List[bool])"
+
+
+_PAIR = """
+def @even(%f, %xs) { match (%xs) { Cons(%x, %r) => Cons(%f(%x), @odd(%f, %r)), Nil => Nil, } }
+def @odd(%g, %ys) { match (%ys) { Cons(%y, %s) => @even(%g, %s), Nil => Nil, } }
+"""
+
+
+@pytest.mark.rule("RELAY-FN-6")
+@pytest.mark.parametrize("pair", [_PAIR, "\n".join(reversed(_PAIR.strip().splitlines()))])
+def test_mutually_recursive_functions_generalise_together(pair: str) -> None:
+    text = (
+        f"{pair}\ndef @main() {{ {_USES.replace('{0}', '@even')} }}\ndef @more() {{ {_USES.replace('{0}', '@odd')} }}"
+    )
+    assert _module_type(text, "main") == _module_type(text, "more") == "fn () -> (List[float32], List[bool])"
+
+
+@pytest.mark.rule("RELAY-REL-4")
+def test_relations_constrain_every_function_of_a_cycle() -> None:
+    """What @down adds up, @up adds up too, whichever of them is called."""
+    cycle = """
+def @down(%n: int32, %x) { if (%n == 0) { %x } else { %x + @up(%n - 1, %x) } }
+def @up(%n: int32, %x) { @down(%n, %x) }
+"""
+    both = "def @main() { (@up(3, 1f), @down(3, 2), @up(1, Constant(1, (2,), float32))) }"
+    assert _module_type(cycle + both, "main") == "fn () -> (float32, int32, Tensor[(2), float32])"
+    error = error_of(lambda: read_module(cycle + "def @main() { @up(3, (1f, 2f)) }"))
+    assert "must be a tensor" in str(error)
+
+
+@pytest.mark.rule("RELAY-FN-6", rejects=True)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def @f(%x, %n: int32) { if (%n == 0) { 0 } else { @f((%x, %x), %n - 1) } }",
+        "def @f(%x, %n: int32) { if (%n == 0) { 0 } else { @f(1f, 2) + @f(True, 3) } }",
+        "def @main() { let %f = fn(%x, %n: int32) { if (%n == 0) { 0 } else { %f((%x, %x), %n - 1) } }; 1 }",
+    ],
+)
+def test_polymorphic_recursion_has_to_be_declared(text: str) -> None:
+    assert "one type, unless that is declared" in str(error_of(lambda: read_module(text)))
+
+
+@pytest.mark.rule("RELAY-POLY-4")
+def test_declared_polymorphic_recursion() -> None:
+    text = """
+def @depth<t : Type>(%x: t, %n: int32) -> int32 { if (%n == 0) { 0 } else { 1 + @depth((%x, %x), %n - 1) } }
+def @main() { @depth(1f, 3) }
+"""
+    assert _module_type(text, "main") == "fn () -> int32"
+
+
+def test_every_expression_has_its_type() -> None:
+    """Also those in closures, patterns, and mentions of globals; operators alone have one type for all uses."""
+    text = f"def @map{_MAP.replace('{again}', '@map')}\ndef @main() {{ {_USES.replace('{0}', '@map')} }}"
+    module = read_module(POLY + text)
+    for function in module.functions.values():
+        for expr in walk(function):
+            assert isinstance(expr, Op) or expr.checked_type_ is not None, expr
+
+
+def test_the_result_type_follows_the_body() -> None:
+    """`ret_type` is what was written, else what was inferred; a pass that changes the body changes it."""
+    x = var("x", shape=(2, 3))
+    module = IRModule({"main": Function([x], Call(CATALOGUE.relay("nn.relu"), (x,)))})
+    assert module["main"].ret_type is None
+    typed = infer_type(module)["main"]
+    assert show_type(typed.ret_type) == "Tensor[(2, 3), float32]"
+    (param,) = typed.params
+    changed = infer_type(IRModule({"main": typed.with_fields(body=Tuple((typed.body, param)))}))["main"]
+    assert show_type(changed.ret_type) == "(Tensor[(2, 3), float32], Tensor[(2, 3), float32])"
+    written = infer_type(IRModule({"main": Function([x], x, typed.ret_type)}))["main"]
+    assert written.ret_annotation is typed.ret_type
+    inner = read_module("def @main(%x: float32) { let %f = fn(%y) { (%y, %x) }; %f(1) }")["main"].body.value
+    assert inner.ret_type is None  # generalised: (t, float32)

@@ -159,7 +159,7 @@ class ExprMutator(ExprFunctor):
         body = self.visit(fn.body)
         if body is fn.body and all(a is b for a, b in zip(params, fn.params)):
             return fn
-        return Function(params, body, fn.ret_type, fn.type_params, fn.attrs, fn.span, where=fn.where)
+        return Function(params, body, fn.ret_annotation, fn.type_params, fn.attrs, fn.span, where=fn.where)
 
     def visit_let(self, let: Any) -> Any:
         var = self.visit(let.var)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from baton._src.ir.expr import GlobalVar, GraphExpr, Op, Operators
 from baton._src.ir.node import Node, binder, init_field, node, note, part
-from baton._src.ir.types import Constructor, TensorType, Type, TypeVar
+from baton._src.ir.types import Constructor, FuncType, TensorType, Type, TypeVar
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
 from baton._src.tir.expr import literal
@@ -117,7 +117,8 @@ class Function(Expr):
 
     params: tuple[Var, ...] = binder()
     body: Any = part(kw_only=True)
-    ret_type: Type | None = part(kw_only=True, default=None)
+    ret_annotation: Type | None = part(kw_only=True, default=None)
+    """The type of the result, if it was written down: `ret_type` of the constructor."""
     type_params: tuple[TypeVar, ...] = binder(default=())
     attrs: Any = part(kw_only=True, default=None)
     where: tuple[str, ...] = part(kw_only=True, default=())
@@ -137,7 +138,7 @@ class Function(Expr):
         for name, content in (
             ("params", tuple(params)),
             ("body", body),
-            ("ret_type", ret_type),
+            ("ret_annotation", ret_type),
             ("type_params", tuple(type_params or ())),
             ("attrs", dict(attrs or {})),
             ("where", tuple(where)),
@@ -146,6 +147,17 @@ class Function(Expr):
             ("struct_info_", None),
         ):
             init_field(self, name, content)
+
+    @property
+    def ret_type(self) -> Type | None:
+        """The type of the result: as written down, else as inferred (None before, and where it is generalised).
+
+        Passes copy `ret_annotation`: what was only inferred follows from the new body.
+        """
+        if self.ret_annotation is not None or not isinstance(self.checked_type_, FuncType):
+            return self.ret_annotation
+        inferred = self.checked_type_
+        return inferred.ret_type if inferred.type_params == self.type_params else None
 
     def with_attr(self, key: Any, content: object = None) -> Function:
         """A copy with attributes added."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from baton import relay
 from baton._src.driver.executors import create_executor
 from baton._src.relay.interpreter import Interpreter
 from baton._src.relay.scopes import Scopes
@@ -68,3 +69,47 @@ def test_a_graph_has_one_root() -> None:
     both = [read("1f"), read("2f")]
     assert error_of(lambda: Scopes(both)).code == "relay-scope"
     assert Scopes(both[:1]).outermost.parent is None
+
+
+def test_sums_back_to_known_shapes() -> None:
+    """SimplifyExpr takes the shape from the type, and the executors agree."""
+    module = read_module(
+        "def @main(%x: Tensor[(2, 3), float32], %y: Tensor[(1, 3), float32]) { collapse_sum_like(%x, %y) }"
+    )
+    assert "collapse_sum_to" in relay.transform.SimplifyExpr()(module)["main"].astext()
+    for kind in ("debug", "vm"):
+        found = create_executor(kind, module).evaluate()(A, A[:1]).numpy()
+        np.testing.assert_allclose(found, A.sum(0, keepdims=True), rtol=1e-6)
+
+
+def test_dense_shapes_are_vectors() -> None:
+    error = error_of(lambda: read_module("def @main() { dyn.sparse_to_dense(1, 1f, 1f, 1) }"))
+    assert "must be a vector" in str(error)
+
+
+GENERAL = """
+def @general() {
+  let %f = fn(%y, %z) {
+    (nn.bias_add(%y, %z), power(%y, %z), nn.instance_norm(%y, %z, %z), nn.batch_norm(%y, %z, %z, %z, %z).0, %y * 1f,
+     nn.dense(%y, %z), nn.dense(%y, transpose(%z, axes=[1, 0])), reshape(reshape(%y, newshape=[-1]), newshape=[2, -1]),
+     cast(cast(%y, dtype="float32"), dtype="float16"), zeros_like(%y), nn.dropout(%y), squeeze(%z))
+  };
+  let %g = fn(%y, %z) { (nn.conv2d(%y, %z, kernel_size=[3, 3], channels=4), nn.max_pool2d(%y)) };
+  (%f, %g)
+}
+"""
+PASSES = [
+    "SimplifyInference", "SimplifyExpr", "FastMath", "FoldConstant", "BackwardFoldScaleAxis", "ForwardFoldScaleAxis",
+    "CanonicalizeOps", "CanonicalizeCast", "CombineParallelConv2D", "CombineParallelDense",
+    "CombineParallelBatchMatmul", "EliminateCommonSubexpr", "AlterOpLayout", "Legalize", "FuseOps",
+    "DynamicToStatic", "ToMixedPrecision", "ToANormalForm", "LambdaLift", "PartialEvaluate",
+    "DeadCodeElimination", "EtaExpand", "SimplifyFCTranspose", "FakeQuantizationToInteger",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_rules_pass_by_what_is_not_decided(name: str) -> None:
+    """In a generalised function nobody knows shapes and dtypes: rules about them leave its operators alone."""
+    module = read_module(GENERAL)
+    assert "general" in getattr(relay.transform, name)()(module)
+    assert "general" in relay.transform.ConvertLayout({"nn.conv2d": ["NHWC", "default"]})(module)

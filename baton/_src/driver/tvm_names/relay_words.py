@@ -23,7 +23,7 @@ def bind(expr: Any, binds: Mapping[Any, Any]) -> Any:
     if not isinstance(expr, Function):
         return replace(expr, binds)
     rest = [p for p in expr.params if p not in binds]
-    return Function(rest, replace(expr.body, binds), expr.ret_type, expr.type_params, expr.attrs, expr.span)
+    return Function(rest, replace(expr.body, binds), expr.ret_annotation, expr.type_params, expr.attrs, expr.span)
 
 
 def pretty_print(obj: Any) -> str:

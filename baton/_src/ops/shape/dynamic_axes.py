@@ -115,6 +115,8 @@ def reference_dyn_topk(inputs: Any, a: DynTopKAttrs) -> Any:
 def infer_sparse(call: OpCall[Any]) -> Info:
     """The shape where it is a constant, else as many unknown dims."""
     values, shape = call.tensor(1), call.tensor(3)
+    if shape.ndim not in (-1, 1):
+        call.fail(f"the output shape must be a vector, got rank {shape.ndim}")
     known = _numbers(call, 3)
     if known is not None:
         return TensorInfo(known, values.dtype)

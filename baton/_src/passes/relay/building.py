@@ -12,10 +12,11 @@ import numpy as np
 from baton._src.ir.expr import Op
 from baton._src.ir.node import set_note
 from baton._src.ir.tensor_info import TensorInfo
-from baton._src.ir.types import TensorType, TupleType
+from baton._src.ir.types import TensorType, TupleType, TypeVar
 from baton._src.ops.builders import make_attrs
 from baton._src.ops.catalogue import CATALOGUE, Catalogue
 from baton._src.relay.check.solver import Solver
+from baton._src.relay.check.substitute import leaves
 from baton._src.relay.info import to_info
 from baton._src.relay.nodes import Call, Constant, Tuple, TupleGetItem
 from baton._src.support.diagnostics import DiagnosticError, fail
@@ -179,7 +180,15 @@ def shape_of(expr: Any) -> tuple[int, ...] | None:
 
 
 def is_call(expr: Any, *names: str) -> bool:
-    """Whether `expr` is a call of one of these operators (neutral names, or Relay's)."""
+    """Whether `expr` is a call of one of these operators (neutral names, or Relay's), on values of particular types."""
     if not isinstance(expr, Call) or not isinstance(expr.op, Op) or expr.op.definition is None:
         return False
-    return expr.op.definition.name in names or expr.op.name in names
+    if expr.op.definition.name not in names and expr.op.name not in names:
+        return False
+    return not any(is_generalized(value) for value in (expr, *expr.args))
+
+
+def is_generalized(expr: Any) -> bool:
+    """Whether the type of `expr` depends on type parameters, so that nobody knows its dims and dtype yet."""
+    type_ = expr.checked_type_
+    return type_ is not None and any(isinstance(leaf, TypeVar) for leaf in leaves(type_))

@@ -21,7 +21,7 @@ from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.layouts import Anchor
-from baton._src.passes.relay.building import Build, shape_of
+from baton._src.passes.relay.building import Build, is_generalized, shape_of
 from baton._src.passes.relay.canonicalize_ops import CanonicalizeOps
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.layout_changes import TransposedExpr, fits, follow, in_layout
@@ -84,7 +84,8 @@ def convert(function: Any, rule: LayoutRule) -> Any:
 
     for expr in walk(function):
         made = None
-        if isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.definition is not None:
+        named = isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.definition is not None
+        if named and not any(is_generalized(value) for value in (expr, *expr.args)):
             args = [done.get(a, a) for a in expr.args]
             chosen = rule(expr, [a.checked_type for a in expr.args])
             if chosen is not None and chosen is not expr:

@@ -19,7 +19,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.node import set_note
 from baton._src.ir.op_def import Fusion
 from baton._src.ir.types import FuncType
-from baton._src.passes.relay.building import shape_of
+from baton._src.passes.relay.building import is_generalized, shape_of
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.passes.shared.fusion_groups import FusionNode, fusion_groups
@@ -65,7 +65,8 @@ class _Fusion:
 
     def _takes_part(self, node: Any) -> bool:
         if isinstance(node, Call):
-            return isinstance(node.op, Op) and node.op.definition is not None and bool(node.args)
+            particular = not any(is_generalized(value) for value in (node, *node.args))
+            return isinstance(node.op, Op) and node.op.definition is not None and bool(node.args) and particular
         return isinstance(node, (Tuple, TupleGetItem))
 
     def _groups(self, max_depth: int, level: int) -> list[int]:

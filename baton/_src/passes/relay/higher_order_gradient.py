@@ -90,7 +90,7 @@ def higher_order_gradient(function: Function, module: IRModule) -> Function:
     for name, twin in twins.items():
         back = Var("back", BACK)
         body = run(_Function(duals, twins, back).function(whole[names[name]]))
-        made[twin] = Function((*body.params, back), body.body, body.ret_type)
+        made[twin] = Function((*body.params, back), body.body, body.ret_annotation)
     result = _Entry(duals, twins).function(whole[root])
     for twin, added in made.items():
         module.functions[twin] = added

@@ -81,7 +81,7 @@ class _Lifter:
         if captured:
             self._functions[made] = Function(params, inner, type_, attrs={"Closure": 1})
         else:
-            self._functions[made] = inner.with_fields(ret_type=inner.ret_type or type_.ret_type)
+            self._functions[made] = inner.with_fields(ret_annotation=inner.ret_annotation or type_.ret_type)
         return value
 
     def _fresh(self, hint: str) -> GlobalVar:

@@ -154,7 +154,7 @@ class _Evaluation:
         with self._maybe_run(closure.blocked | {function}):
             body = yield self._scope(function.body, env)
         self._store = store
-        result = self._written(function.ret_type)
+        result = self._written(function.ret_annotation)
         self._type_scope -= added
         return Function(params, body, result, function.type_params, function.attrs, function.span, where=function.where)
 

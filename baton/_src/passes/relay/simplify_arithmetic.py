@@ -157,7 +157,7 @@ def like_another(build: Build, call: Call) -> Any:
         x = call.args[0]
         if shape_of(x) == shape:
             return x
-        return build.op(call.op.name.removesuffix("_like"), x, shape=shape)
+        return build.op({"broadcast_to_like": "broadcast_to"}.get(call.op.name, "collapse_sum_to"), x, shape=shape)
     return None
 
 

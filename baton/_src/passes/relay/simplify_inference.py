@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
-from baton._src.passes.relay.building import Build, shape_of
+from baton._src.passes.relay.building import Build, is_call, shape_of
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite
@@ -38,14 +38,10 @@ class SimplifyInference(RelayFunctionPass):
         def rule(old: Any, new: Any) -> Any:
             if isinstance(new, TupleGetItem) and isinstance(new.tuple_value, Tuple) and new is not old:
                 return new.tuple_value.fields[new.index]
-            name = getattr(getattr(getattr(new, "op", None), "definition", None), "name", None)
-            if not isinstance(new, Call) or name is None:
-                return None
-            if name in DECOMPOSED:
+            if is_call(new, *DECOMPOSED):
                 build.describe(*new.args)
                 return new.op.definition.decompose(build, new.args, new.attrs, build.info(old))
-            simplify = _RULES.get(name)
-            return simplify(build, new) if simplify is not None else None
+            return _RULES[new.op.definition.name](build, new) if is_call(new, *_RULES) else None
 
         return rewrite(function, rule)
 

@@ -72,8 +72,8 @@ class _Narrowing:
                 self._done[node] = made
         body = self._done.get(function.body, function.body)
         if not self._keep_output:
-            ret = None if function.body in self._is_narrow else function.ret_type
-            return function if body is function.body else function.with_fields(body=body, ret_type=ret)
+            ret = None if function.body in self._is_narrow else function.ret_annotation
+            return function if body is function.body else function.with_fields(body=body, ret_annotation=ret)
         return function.with_fields(body=self._as(function.body, DataType("float32")))
 
     def _as(self, node: Any, dtype: DataType) -> Any:

@@ -69,6 +69,9 @@ class ExpressionRules:
         self.types: dict[Any, Any] = {}
         self.globals: dict[str, Any] = {}
         self.constants: dict[Any, Any] = {}
+        self.uniform: set[Any] = set()
+        """Let variables, and names of globals, whose unannotated functions are being inferred: all their uses within
+        have one type."""
         self._constant_types: dict[Any, TensorType] = {}
         self._checked_kinds: set[Any] = set()
 
@@ -153,7 +156,7 @@ class ExpressionRules:
         callee = self.solver.unifier.find(self.types[op])
         if isinstance(callee, IncompleteType):
             ret = self.solver.unifier.hole()
-            self.solver.expect(callee, FuncType(tuple(args), ret), where, node.span)
+            self.solver.expect(callee, FuncType(tuple(args), ret), where, node.span, self.recursion_help(op))
             return self.solver.unifier.find(ret)
         if not isinstance(callee, FuncType):
             shown = show_type(self.solver.unifier.resolve(callee))
@@ -190,11 +193,23 @@ class ExpressionRules:
         made, chosen = solver.instantiate(callee, type_args, where, node.span)
         if chosen:
             self.elaboration.type_args[node] = chosen
+        help = self.recursion_help(node.op)
         for position, (actual, wanted) in enumerate(zip(args, made.arg_types)):
             if actual is not wanted:
                 span = node.span if isinstance(node.args[position], Var) else node.args[position].span or node.span
-                solver.expect(actual, wanted, f"{where}: argument {position + 1}", span)
+                what = f"{where}: argument {position + 1}"
+                solver.expect(actual, wanted, what, span, help)
         return solver.unifier.find(made.ret_type)
+
+    def recursion_help(self, callee: Any) -> str | None:
+        """What to do about a mismatch in the uses of a function within itself."""
+        if (callee.name_hint if isinstance(callee, GlobalVar) else callee) not in self.uniform:
+            return None
+        name = callee_name(callee)
+        return (
+            f"within its own definition {name} has one type, unless that is declared: "
+            "to call it with other types, write down its type parameters and all its types"
+        )
 
     def branch(self, node: If) -> Any:
         condition = self.types[node.cond]

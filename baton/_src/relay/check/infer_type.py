@@ -159,22 +159,31 @@ class Inference(ExpressionRules):
         for var in component:
             if self.globals.get(var.name_hint) is None:
                 self.globals[var.name_hint] = solver.unifier.hole()
+                self.uniform.add(var.name_hint)
         for var in component:
             before = len(solver.errors)
             function = functions[var]
             self.infer(function)
-            found = solver.expect(self.types[function], self.globals[var.name_hint], f"@{var.name_hint}", function.span)
+            help = self.recursion_help(var)
+            seen = self.globals[var.name_hint]
+            found = solver.expect(self.types[function], seen, f"@{var.name_hint}", function.span, help)
             if var.span is None and function.span is not None:
                 set_note(var, "span", function.span)
             self.types[function] = self.types[function] if is_annotated(function) else found
             solver.errors[before:] = [e.within(f"in function @{var.name_hint}") for e in solver.errors[before:]]
-        if len(component) == 1:
-            function = functions[component[0]]
-            self.types[function] = self.globals[component[0].name_hint] = solver.generalize(self.types[function])
-        else:
-            solver.leave()
-            for var in component:
-                self.globals[var.name_hint] = self.types[functions[var]]
+        made = solver.generalize_group([self.types[functions[var]] for var in component])
+        for var, type_ in zip(component, made):
+            self.types[functions[var]] = self.globals[var.name_hint] = type_
+        self._forget_mentions(component, functions)
+
+    def _forget_mentions(self, component: list[GlobalVar], functions: Mapping[GlobalVar, Function]) -> None:
+        """Within the component a mention had the one type of all its calls; from here on it has the general one."""
+        names = {var.name_hint for var in component}
+        self.uniform -= names
+        for var in component:
+            for mention in global_vars(functions[var]):
+                if mention.name_hint in names:
+                    self.types[mention] = self.globals[mention.name_hint]
 
     def finish(self) -> None:
         """Decide what is left, raise what was found, write the types into the nodes."""
@@ -291,8 +300,11 @@ class Inference(ExpressionRules):
             var = node.var
             if var.type_annotation is not None:
                 self.types[var] = self.written(var.type_annotation, var.span)
+            elif is_annotated(value):
+                self.types[var] = declared_type(value)
             else:
-                self.types[var] = declared_type(value) if is_annotated(value) else self.solver.unifier.hole()
+                self.types[var] = self.solver.unifier.hole()
+                self.uniform.add(var)
             self._recursive[node] = self.types[var]
         self._stack.append((self._visit, value))
 
@@ -301,7 +313,8 @@ class Inference(ExpressionRules):
         found = self.types[value]
         if node in self._recursive:
             seen = self._recursive.pop(node)
-            self.solver.expect(found, seen, f"let %{var.name_hint}", node.span)
+            self.solver.expect(found, seen, f"let %{var.name_hint}", node.span, self.recursion_help(var))
+            self.uniform.discard(var)
             found = self.types[value] = self.solver.generalize(found)
         if var.type_annotation is not None:
             wanted = self.written(var.type_annotation, var.span)
@@ -323,8 +336,8 @@ class Inference(ExpressionRules):
     def _exit_function(self, node: Function) -> None:
         params = tuple(self.types[p] for p in node.params)
         body = self.types[node.body]
-        if node.ret_type is not None:
-            wanted = self.written(node.ret_type, node.span)
+        if node.ret_annotation is not None:
+            wanted = self.written(node.ret_annotation, node.span)
             self.solver.expect(body, wanted, "the function's body", node.body.span or node.span)
             body = wanted
         for name in node.where:
@@ -399,7 +412,7 @@ _ENTER: dict[type, Callable[[Inference, Any], None]] = {
 
 def is_annotated(function: Function) -> bool:
     """Its type can be read off its signature."""
-    types = [*(p.type_annotation for p in function.params), function.ret_type]
+    types = [*(p.type_annotation for p in function.params), function.ret_annotation]
     return not function.where and all(
         t is not None and not any(isinstance(leaf, IncompleteType) for leaf in leaves(t)) for t in types
     )
@@ -408,8 +421,8 @@ def is_annotated(function: Function) -> bool:
 def declared_type(function: Function) -> FuncType:
     """The type an annotated function declares."""
     args = tuple(p.type_annotation for p in function.params if p.type_annotation is not None)
-    assert function.ret_type is not None
-    return FuncType(args, function.ret_type, function.type_params)
+    assert function.ret_annotation is not None
+    return FuncType(args, function.ret_annotation, function.type_params)
 
 
 def _annotated(function: Function) -> Function:

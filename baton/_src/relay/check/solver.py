@@ -57,12 +57,12 @@ class Solver:
         """Remember a finding; checking goes on."""
         self.errors.append(Diagnostic(code, message, span=span, help=help))
 
-    def expect(self, actual: Any, expected: Any, what: str, span: Span | None) -> Any:
+    def expect(self, actual: Any, expected: Any, what: str, span: Span | None, help: str | None = None) -> Any:
         """Both are one type, or a finding that says `what` is wrong. Gives the common type."""
         try:
             return self.unifier.unify(actual, expected)
         except Mismatch as mismatch:
-            self.report("relay-type", f"{what}: {mismatch}", span)
+            self.report("relay-type", f"{what}: {mismatch}", span, help)
             return self.unifier.poisoned()
         finally:
             self.run()
@@ -185,39 +185,60 @@ class Solver:
         self.unifier.level += 1
         self._pending.append([])
 
-    def leave(self) -> None:
-        """It ends without being generalised."""
-        waiting = self._pending.pop()
-        self.unifier.level -= 1
-        self._pending[-1] += waiting
-
     def generalize(self, type_: Any) -> Any:
         """It ends: `type_` with the holes of this level as type parameters and the waiting relations as constraints."""
+        return self.generalize_group([type_])[0]
+
+    def generalize_group(self, types: Sequence[Any]) -> list[Any]:
+        """Functions that call one another end together: they share the parameters made of their open places.
+
+        Within the group a function has one type, so a relation waiting in one constrains the calls of all. Only a
+        relation about type parameters that some function declares belongs to that function alone.
+        """
         unifier = self.unifier
         waiting = [w for w in self._pending.pop() if not w.done]
         unifier.level -= 1
         self._lower_determined(waiting)
-        found = unifier.resolve(type_)
-        if not isinstance(found, FuncType):
-            self._pending[-1] += waiting
-            return found
-        params: dict[Any, None] = dict.fromkeys(found.type_params)
-        kept: list[Waiting] = []
-        for candidate in self._open(found):
-            self._parameterize(candidate, params)
-        for relation in waiting:
-            if self._mentions(relation.relation, params):
-                for hole in self._open(relation.relation):
+        found = [unifier.resolve(t) for t in types]
+        declared = {p for t in found if isinstance(t, FuncType) for p in t.type_params}
+        params: dict[Any, None] = dict.fromkeys(declared)
+        for type_ in found:
+            if isinstance(type_, FuncType):
+                for hole in self._open(type_):
                     self._parameterize(hole, params)
-                kept.append(relation)
-            else:
-                self._pending[-1].append(relation)
-        constraints = list(found.type_constraints)
-        for relation in kept:
-            relation.done = True
-            constraints.append(unifier.resolve(relation.relation))
-        made = unifier.resolve(found)
-        return FuncType(made.arg_types, made.ret_type, tuple(params), tuple(constraints))
+        shares: list[list[TypeRelation]] = [[] for _ in found]
+        for entry in waiting:
+            takers = self._takers(entry.relation, found, declared) if self._mentions(entry.relation, params) else []
+            for hole in self._open(entry.relation) if takers else ():
+                self._parameterize(hole, params)
+            for taker in takers:
+                shares[taker].append(entry.relation)
+            entry.done = bool(takers)
+            if not takers:
+                self._pending[-1].append(entry)
+        made_here = [p for p in params if p not in declared]
+        return [self._general(t, share, made_here) for t, share in zip(found, shares)]
+
+    def _takers(self, relation: TypeRelation, types: Sequence[Any], declared: set[Any]) -> list[int]:
+        """Which of the functions of a group `relation` constrains."""
+        functions = [i for i, t in enumerate(types) if isinstance(t, FuncType)]
+        if len(functions) == 1:
+            return functions
+        named = declared.intersection(leaves(self.unifier.resolve(relation)))
+        if named:
+            return [i for i in functions if named <= set(types[i].type_params)]
+        return [i for i in functions if any(isinstance(leaf, IncompleteType) for leaf in leaves(types[i]))]
+
+    def _general(self, type_: Any, share: Sequence[TypeRelation], made: Sequence[TypeVar]) -> Any:
+        """`type_` under the constraints `share`, its parameters those of `made` that it or they mention."""
+        if not isinstance(type_, FuncType):
+            return type_
+        resolve = self.unifier.resolve
+        whole = resolve(type_)
+        constraints = (*whole.type_constraints, *(resolve(relation) for relation in share))
+        mentioned = {leaf for part in (whole, *constraints) for leaf in leaves(part)}
+        params = (*type_.type_params, *(p for p in made if p in mentioned))
+        return FuncType(whole.arg_types, whole.ret_type, params, constraints)
 
     def _open(self, type_: Any) -> list[IncompleteType]:
         """Holes of the level that just ended."""

@@ -268,7 +268,7 @@ class Printer:
         type_params = self._type_params(function.type_params)
         params = [self._typed(p) + ("" if p.type_annotation is not None else self._comment(p)) for p in function.params]
         params += [f"{key}={show_value(content)}" for key, content in function.attrs.items()]
-        result = f" -> {self.type(function.ret_type)}" if function.ret_type is not None else ""
+        result = f" -> {self.type(function.ret_annotation)}" if function.ret_annotation is not None else ""
         where = f" where {', '.join(function.where)}" if function.where else ""
         body = yield self.block(function.body)
         return f"{type_params}({', '.join(params)}){result}{where} {body}"
