@@ -9,6 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("passes.relax.te_gradients", "register_te_gradient"),
+        **names("driver.training.append_loss", "AppendLoss"),
     },
     before=wire,
 )

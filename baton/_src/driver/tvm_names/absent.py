@@ -85,10 +85,6 @@ REASONS: dict[str, str] = {
     "relax.backend.DispatchSortScan": "sorting and scanning have kernels of their own on CPUs",
     "relax.analysis.suggest_layout_transforms": _TUNING,
     "relax.pipeline.static_shape_tuning_pipeline": _TUNING,
-    **{
-        f"relax.training.{name}": "gradients are there (relax.transform.Gradient); optimizers and trainers are not"
-        for name in ("optimizer", "loss", "setup_trainer", "trainer", "SetupTrainer", "Trainer", "AppendLoss")
-    },
     "relax.distributed": _ONE_PROCESS,
     "relax.op.ccl": _ONE_PROCESS,
     "relax.op.distributed": _ONE_PROCESS,

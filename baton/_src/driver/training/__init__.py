@@ -1,0 +1,1 @@
+"""Training (`tvm.relax.training`): losses, optimizers and trainers over the gradient pass."""

@@ -1,0 +1,137 @@
+"""Losses as Relax functions, made for the StructInfo of predictions and targets.
+
+    CrossEntropyLoss(reduction="sum")(predictions, targets)        # a Function of (predictions, targets)
+
+API as `tvm.relax.training.loss` v0.19.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.driver.training.optimizer import wrong
+from baton._src.ops.builders import RELAX
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.nodes import Function, Var
+from baton._src.relax.special_builders import const
+from baton._src.relax.struct_info import StructInfo
+
+REDUCTIONS = ("mean", "sum", "none")
+_op = RELAX.find
+
+
+class Loss:
+    """What all losses share. `num_backbone_outputs`: how many results of a network it takes, before the targets."""
+
+    def __init__(self, loss_name: str, num_backbone_outputs: int, reduction: str = "mean") -> None:
+        if reduction not in REDUCTIONS:
+            raise wrong(f"{loss_name}: reduction is one of {', '.join(REDUCTIONS)}, not {reduction!r}")
+        self.loss_name = loss_name
+        self.num_backbone_outputs = num_backbone_outputs
+        self.reduction = reduction
+
+    def __call__(self, *given: Any) -> Function:
+        raise NotImplementedError
+
+    def reduced(self, expr: Any) -> Any:
+        """The values by element as the loss."""
+        return expr if self.reduction == "none" else _op(self.reduction)(expr)
+
+    def build(self, names: tuple[str, ...], given: tuple[Any, ...], made: Any) -> Function:
+        """The function of parameters `names` (those with something given) that computes `made(*parameters)`."""
+        params = [_as_var(name, info) for name, info in zip(names, given) if info is not None]
+        builder = BlockBuilder()
+        with builder.function(self.loss_name, params):
+            with builder.dataflow():
+                output = builder.emit_output(made(*params))
+            builder.emit_func_output(output)
+        function = builder.get()[self.loss_name]
+        assert isinstance(function, Function)
+        return function
+
+
+def _as_var(name: str, given: Any) -> Var:
+    if isinstance(given, Var):
+        return Var(given.name_hint, given.struct_info)
+    if not isinstance(given, StructInfo):
+        raise wrong(f"{name} of a loss are said by StructInfo or a variable, not by a {type(given).__name__}")
+    return Var(name, given)
+
+
+class L1Loss(Loss):
+    """|predictions - targets|"""
+
+    def __init__(self, reduction: str = "mean") -> None:
+        super().__init__("l1_loss", 1, reduction)
+
+    def __call__(self, predictions: Any, targets: Any) -> Function:
+        return self.build(
+            ("predictions", "targets"),
+            (predictions, targets),
+            lambda p, t: self.reduced(_op("abs")(_op("subtract")(p, t))),
+        )
+
+
+class MSELoss(Loss):
+    """(predictions - targets)^2"""
+
+    def __init__(self, reduction: str = "mean") -> None:
+        super().__init__("mse_loss", 1, reduction)
+
+    def __call__(self, predictions: Any, targets: Any) -> Function:
+        def made(p: Any, t: Any) -> Any:
+            gap = _op("subtract")(p, t)
+            return self.reduced(_op("multiply")(gap, gap))
+
+        return self.build(("predictions", "targets"), (predictions, targets), made)
+
+
+class CrossEntropyLoss(Loss):
+    """-log(softmax(predictions))[target], `predictions` (N, C, ...) or (C,). Targets `ignore_index` do not count."""
+
+    def __init__(self, reduction: str = "mean", ignore_index: int = -100) -> None:
+        super().__init__("cross_entropy_loss", 1, reduction)
+        self.ignore_index = ignore_index
+
+    def __call__(self, predictions: Any, targets: Any, weights: Any = None) -> Function:
+        def made(p: Any, t: Any, *w: Any) -> Any:
+            logs = _op("nn.log_softmax")(p, axis=_classes_axis(p))
+            return _op("nn.nll_loss")(logs, t, *w, reduction=self.reduction, ignore_index=self.ignore_index)
+
+        return self.build(("predictions", "targets", "weights"), (predictions, targets, weights), made)
+
+
+class CategoricalCrossEntropyLoss(Loss):
+    """-sum(targets * log(softmax(predictions))), `targets` as probabilities (N, C, ...) or (C,).
+
+    `ignore_index` is a class whose probability does not count; the mean is over all but the classes.
+    """
+
+    def __init__(self, reduction: str = "mean", ignore_index: int = -100) -> None:
+        super().__init__("categorical_cross_entropy_loss", 1, reduction)
+        self.ignore_index = ignore_index
+
+    def __call__(self, predictions: Any, targets: Any, weights: Any = None) -> Function:
+        def made(p: Any, t: Any, *w: Any) -> Any:
+            axis = _classes_axis(p)
+            each = _op("multiply")(_op("nn.log_softmax")(p, axis=axis), _op("negative")(t))
+            for factor in (*w, *self._counting(p, axis)):
+                others = [n for n in range(p.struct_info.ndim) if n != axis]
+                each = _op("multiply")(each, _op("expand_dims")(factor, others) if others else factor)
+            return self.reduced(_op("sum")(each, axis=[axis]))
+
+        return self.build(("predictions", "targets", "weights"), (predictions, targets, weights), made)
+
+    def _counting(self, predictions: Any, axis: int) -> list[Any]:
+        """1 for classes that count, 0 for the one that does not."""
+        if self.ignore_index < 0:
+            return []
+        info = predictions.struct_info
+        depth = getattr(info.shape.values[axis], "value", None)
+        if depth is None:
+            raise wrong("ignore_index needs a constant number of classes")
+        return [const([float(n != self.ignore_index) for n in range(depth)], str(info.dtype))]
+
+
+def _classes_axis(predictions: Any) -> int:
+    return 0 if predictions.struct_info.ndim == 1 else 1

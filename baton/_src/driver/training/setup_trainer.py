@@ -1,0 +1,89 @@
+"""SetupTrainer: from a network to what a `Trainer` runs.
+
+The module has a function `backbone(inputs..., params..., states...) -> (outputs..., new states...)` and says how many
+of each there are: `I.module_attrs({"param_num": 2, "state_num": 0})`. It gets beside it
+
+    backbone_loss(inputs..., params..., states..., targets...) -> loss, or (loss, new states...)
+    backbone_loss_adjoint(the same)                            -> (what backbone_loss gives, gradients of the params)
+    update_params(params, gradients, optim_states)             -> (params, optim_states)
+
+and the attribute `optim_state`, the optimizer's first state. API as `tvm.relax.training.SetupTrainer` v0.19.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from baton._src.driver.training.append_loss import AppendLoss
+from baton._src.driver.training.loss import Loss
+from baton._src.driver.training.optimizer import Optimizer, wrong
+from baton._src.ir.expr import GlobalVar
+from baton._src.ir.module import IRModule
+from baton._src.ir.node import set_note
+from baton._src.passes.relax.decompose_ops import DecomposeOpsForTraining
+from baton._src.passes.relax.gradient import Gradient
+from baton._src.passes.relax.legalize_ops import LegalizeOps
+from baton._src.relax.check.deduce import function_info
+from baton._src.relax.nodes import Function
+from baton._src.relax.struct_info import StructInfo, TupleStructInfo
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import Pass
+
+
+@dataclass(frozen=True)
+class SetupTrainer(Pass):
+    """See the module. `loss_args`: the StructInfo of the targets, in order."""
+
+    loss: Loss
+    optimizer: Optimizer
+    loss_args: Any
+    legalize: bool = True
+
+    BACKBONE_FUNC: ClassVar[str] = "backbone"
+    BACKBONE_LOSS_FUNC: ClassVar[str] = "backbone_loss"
+    ADJOINT_FUNC: ClassVar[str] = "backbone_loss_adjoint"
+    UPDATE_PARAMS_FUNC: ClassVar[str] = "update_params"
+    PARAM_NUM_ATTR_KEY: ClassVar[str] = "param_num"
+    STATE_NUM_ATTR_KEY: ClassVar[str] = "state_num"
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        params, states, outputs = self._counts(module)
+        module = DecomposeOpsForTraining(self.BACKBONE_FUNC).run(module, ctx)
+        loss = self.loss(*outputs[: self.loss.num_backbone_outputs], *self.loss_args)
+        module = AppendLoss(self.BACKBONE_FUNC, loss, self.loss.num_backbone_outputs, self.BACKBONE_LOSS_FUNC)(module)
+        whole = module[self.BACKBONE_LOSS_FUNC]
+        first = len(module[self.BACKBONE_FUNC].params) - params - states
+        wanted = list(whole.params[first : first + params])
+        module = Gradient(self.BACKBONE_LOSS_FUNC, wanted).run(module, ctx)
+        module = self._with_update(module, wanted)
+        return LegalizeOps()(module) if self.legalize else module
+
+    def _counts(self, module: IRModule) -> tuple[int, int, list[StructInfo]]:
+        """The numbers of parameters and states, and what the network gives without the states."""
+        if self.BACKBONE_FUNC not in module or not isinstance(module[self.BACKBONE_FUNC], Function):
+            raise wrong(f"the module has no Relax function {self.BACKBONE_FUNC!r}, the network to train")
+        backbone = module[self.BACKBONE_FUNC]
+        counts = []
+        for key in (self.PARAM_NUM_ATTR_KEY, self.STATE_NUM_ATTR_KEY):
+            if key not in module.attrs:
+                raise wrong(f"the module does not say {key}", f'I.module_attrs({{"{key}": ...}}) does')
+            counts.append(int(module.attrs[key]))
+        result = backbone.ret_struct_info
+        given = list(result.fields) if isinstance(result, TupleStructInfo) else [result]
+        expected = self.loss.num_backbone_outputs + counts[1]
+        if len(given) != expected:
+            raise wrong(
+                f"{self.BACKBONE_FUNC} gives {len(given)} results, not {expected}",
+                f"it gives {self.loss.num_backbone_outputs} to the loss and {counts[1]} new states",
+            )
+        if sum(counts) > len(backbone.params):
+            raise wrong(f"{self.BACKBONE_FUNC} has {len(backbone.params)} parameters, fewer than {sum(counts)}")
+        return counts[0], counts[1], given
+
+    def _with_update(self, module: IRModule, wanted: list[Any]) -> IRModule:
+        update = self.optimizer.init(wanted).get_function().with_attr("global_symbol", self.UPDATE_PARAMS_FUNC)
+        name = GlobalVar(self.UPDATE_PARAMS_FUNC)
+        set_note(name, "struct_info_", function_info(update))
+        found = module.with_functions({**module.functions, name: update})
+        return found.with_attr("optim_state", self.optimizer.state)

@@ -1,0 +1,14 @@
+"""From a network to what is trained (`tvm.relax.training.setup_trainer`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("driver.training.setup_trainer", "SetupTrainer"),
+    },
+    before=wire,
+)
