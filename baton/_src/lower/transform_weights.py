@@ -11,27 +11,26 @@ largest value.
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order
+from baton._src.lower.kernel_schedules.choices import Choices, record_of, using
 from baton._src.lower.kernel_schedules.stages import Declined
 from baton._src.lower.kernel_schedules.winograd import Winograd
 from baton._src.lower.kernel_schedules.winograd_choice import candidate, chosen
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.shared.filled_arrays import FilledArrays
 from baton._src.relax.nodes import Call, Constant, Function, Tuple, VarBinding
 from baton._src.relax.special_ops import special_op
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
-from baton._src.values.tensor import AnyArray, NDArray
+from baton._src.values.tensor import NDArray
 
 
 @dataclass(frozen=True)
@@ -45,13 +44,11 @@ class TransformWeights(Pass):
         if target is None or target.kind.name != "llvm" or not ctx.setting("baton.winograd"):
             return module
         changed: dict[Any, Any] = {}
-        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:  # products and copies let other threads run
-            rewriter = _Rewriter(module, target, pool)
+        with FilledArrays() as arrays:
+            rewriter = _Rewriter(module, target, arrays)
             for var, function in module.functions.items():
                 if isinstance(function, Function):
                     changed[var] = rewriter.function(function)
-            for work in rewriter.work:
-                work.result()
         fresh = {n.var: n.func for n in rewriter.kernels.values() if n is not None and n.used}
         if not fresh:
             return module
@@ -75,11 +72,10 @@ class _Changed:
 
 
 class _Rewriter(BindingRewriter):
-    def __init__(self, module: IRModule, target: Target, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, module: IRModule, target: Target, arrays: FilledArrays) -> None:
         super().__init__(module)
         self.target = target
-        self.pool = pool
-        self.work: list[Future[None]] = []
+        self.arrays = arrays
         self.call_tir = special_op("call_tir")
         self.kernels: dict[GlobalVar, _Changed | None] = {}
         self.constants: dict[tuple[int, GlobalVar], Constant] = {}
@@ -90,7 +86,7 @@ class _Rewriter(BindingRewriter):
             return value
         kernel, operands = value.args[0], value.args[1]
         if kernel not in self.kernels:
-            self.kernels[kernel] = self._changed(kernel)
+            self.kernels[kernel] = self._changed(kernel, operands.fields)
         changed = self.kernels[kernel]
         if changed is None or changed.place >= len(operands.fields):
             return value
@@ -102,20 +98,22 @@ class _Rewriter(BindingRewriter):
             self.context.functions[changed.var] = changed.func
         key = (id(weight), changed.var)
         if key not in self.constants:
-            whole: AnyArray = np.empty(changed.plan.weight_shape(), weight.data.data.dtype)
-            self.work.append(self.pool.submit(changed.plan.weights, weight.data.data, whole))
+            plan, data = changed.plan, weight.data.data
+            whole = self.arrays.fill(plan.weight_shape(), data.dtype, plan.write_weights, data)
             self.constants[key] = Constant(NDArray(whole))
         fields = list(operands.fields)
         fields[changed.place] = self.constants[key]
         args = [changed.var, Tuple(fields), *value.args[2:]]
         return self.normalized(Call(value.op, args, value.attrs, value.sinfo_args, value.span))
 
-    def _changed(self, kernel: Any) -> _Changed | None:
+    def _changed(self, kernel: Any, operands: Sequence[Any]) -> _Changed | None:
         function = self.context.functions.get(kernel)
         found = candidate(function) if isinstance(function, PrimFunc) else None
         if found is None or isinstance(found, Declined):
             return None
-        plan = chosen(found, self.target)
+        is_constant = found.place < len(operands) and isinstance(operands[found.place], Constant)
+        with using(Choices(record_of(kernel.name_hint, found.kernel.func) if is_constant else {})):
+            plan = chosen(found, self.target)
         if isinstance(plan, Declined):
             return None
         name = f"{kernel.name_hint}_winograd"

@@ -110,7 +110,7 @@ def _error(
     expected = _reference(arrays, geometry["padding"])
     out = np.full(expected.shape, np.nan, "float32")
     weights = np.empty(plan.weight_shape(), "float32")
-    plan.weights(arrays[1], weights)
+    plan.write_weights(weights, arrays[1])
     given = [*arrays[:1], weights, *arrays[2:], out]
     assert call(build(kernel, target, checked=True), kernel, *given) is None
     return float(np.abs(out - expected).max() / np.abs(expected).max())

@@ -12,7 +12,7 @@ import numpy as np
 from baton._src.frontends.onnx.functions import EXPANDED, Expanded, body_of
 from baton._src.frontends.onnx.graph import GraphBuilder, Language
 from baton._src.frontends.onnx.node import DynamicValueError, OnnxNode
-from baton._src.frontends.onnx.reader import dtype_of, read_tensor
+from baton._src.frontends.onnx.reader import dtype_of, read_tensor, read_tensors
 from baton._src.frontends.onnx.symbolic import fold_dims
 from baton._src.frontends.onnx.table import CONVERTERS
 from baton._src.frontends.onnx.value import Value
@@ -61,7 +61,7 @@ class Importer:
         """
         self._check_supported(self.model.graph)
         graph = self.model.graph
-        weights = {t.name: read_tensor(t, self.folder) for t in graph.initializer}
+        weights = read_tensors(graph.initializer, self.folder)
         bound = self._bound_values(graph, weights)
         scope: dict[str, Value] = {n: self.builder.constant(a) for n, a in {**weights, **bound}.items()}
         inputs: list[tuple[str, Value]] = []

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import os
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +100,20 @@ def onnx_type_of(dtype: Any) -> int:
     raise fail("onnx-dtype", f"ONNX models here take no tensors of dtype {dtype}")
 
 
+def read_tensors(tensors: Sequence[Any], folder: Path | None) -> dict[str, AnyArray]:
+    """The contents of `TensorProto`s by name; those in files are read by several threads, since reading is copying."""
+    external = onnx_library().TensorProto.EXTERNAL
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        found: dict[str, Any] = {}
+        for tensor in tensors:
+            apart = tensor.data_location == external
+            # Each in a copy of this context, where it is noted which files are read.
+            found[tensor.name] = (
+                pool.submit(copy_context().run, read_tensor, tensor, folder) if apart else read_tensor(tensor, folder)
+            )
+        return {name: item.result() if isinstance(item, Future) else item for name, item in found.items()}
+
+
 def read_tensor(tensor: Any, folder: Path | None) -> AnyArray:
     """The contents of a `TensorProto`, external data included (`folder` is the model's)."""
     onnx = onnx_library()
@@ -155,4 +173,4 @@ def _elements(content: AnyArray, dtype: DataType, count: int) -> AnyArray:
     return codes.astype("uint8").reshape(-1)[:count].view(dtype.numpy)
 
 
-__all__ = ["dtype_of", "onnx_library", "onnx_type_of", "read_model", "read_tensor"]
+__all__ = ["dtype_of", "onnx_library", "onnx_type_of", "read_model", "read_tensor", "read_tensors"]

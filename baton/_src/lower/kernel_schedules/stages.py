@@ -150,12 +150,14 @@ def _flat(body: st.Stmt) -> list[st.Stmt]:
 
 
 def _opaque(stmt: st.Stmt) -> Opaque:
-    reads = {n.buffer for n in post_order(stmt) if isinstance(n, tir.BufferLoad)}
-    writes = {n.buffer for n in post_order(stmt) if isinstance(n, st.BufferStore)}
-    pointers = {n for n in post_order(stmt) if isinstance(n, Buffer)}
+    nodes = post_order(stmt)
+    reads = {n.buffer for n in nodes if isinstance(n, tir.BufferLoad)}
+    writes = {n.buffer for n in nodes if isinstance(n, st.BufferStore)}
     # Whatever is mentioned at all (address_of, access_ptr, opaque calls) may be read and written.
-    mentioned = pointers if any(isinstance(n, tir.Call) and not _is_plain(n) for n in post_order(stmt)) else set()
-    return Opaque(stmt, reads | mentioned, writes | mentioned)
+    if any(isinstance(n, tir.Call) and not _is_plain(n) for n in nodes):
+        mentioned = {n for n in nodes if isinstance(n, Buffer)}
+        reads, writes = reads | mentioned, writes | mentioned
+    return Opaque(stmt, reads, writes)
 
 
 def _is_plain(call: tir.Call) -> bool:

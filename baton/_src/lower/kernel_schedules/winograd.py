@@ -108,8 +108,8 @@ class Winograd:
         s, inputs = self.sizes, self.channels[0] * self.channels[1]
         return (self.chunks, self.transform.products, s.panels, inputs, s.beside, self.conv.width)
 
-    def weights(self, packed: AnyArray, into: AnyArray) -> None:
-        """U from a weight that lies (O, I, 3, 3, i, o), written to `into`, an array of `weight_shape()`.
+    def write_weights(self, into: AnyArray, packed: AnyArray) -> None:
+        """Write U, of `weight_shape()`, from a weight that lies (O, I, 3, 3, i, o).
 
         The taps, a quarter of U, are put in its order first; U itself is then written once, as products of matrices.
         """

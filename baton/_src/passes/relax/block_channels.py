@@ -17,6 +17,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
 from baton._src.ops.builders import Maker
@@ -31,6 +33,7 @@ from baton._src.passes.relax.channel_blocks import (
     pack_weight,
     plan_block,
 )
+from baton._src.passes.shared.filled_arrays import FilledArrays
 from baton._src.relax.nodes import Binding, BindingBlock, Call, Constant, Function, SeqExpr, Tuple, Var, VarBinding
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
@@ -46,13 +49,15 @@ class BlockChannels(FunctionPass):
 
     def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
         target = Target.current(allow_none=True) or Target("llvm")
-        return _Blocker(module, max(8, target.lanes(32))).function(function)
+        with FilledArrays() as arrays:
+            return _Blocker(module, max(8, target.lanes(32)), arrays).function(function)
 
 
 class _Blocker(BindingRewriter):
-    def __init__(self, module: IRModule, lanes: int) -> None:
+    def __init__(self, module: IRModule, lanes: int, arrays: FilledArrays) -> None:
         super().__init__(module)
         self.lanes = lanes
+        self.arrays = arrays
         self.plan = BlockPlan({}, frozenset())
         self.packed: dict[tuple[int, str], tuple[Constant, Constant]] = {}
         """By identity (kept alive here) and layout what weights have become."""
@@ -117,7 +122,8 @@ class _Blocker(BindingRewriter):
         """A weight in its layout; one constant for all convolutions that share it."""
         key = (id(weight), layout)
         if key not in self.packed:
-            self.packed[key] = (weight, Constant(NDArray(pack_weight(weight.data.data, layout))))
+            view = pack_weight(weight.data.data, layout)
+            self.packed[key] = (weight, Constant(NDArray(self.arrays.fill(view.shape, view.dtype, np.copyto, view))))
         return self.packed[key][1]
 
     def _following(self, call: Call) -> Call:

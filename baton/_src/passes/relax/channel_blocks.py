@@ -195,7 +195,7 @@ def block_of_channels(channels: int | None, lanes: int) -> int | None:
 
 
 def pack_weight(weight: AnyArray, layout: str) -> AnyArray:
-    """A kernel (O, I, H, W) in a layout such as OIHW16i16o."""
+    """A kernel (O, I, H, W) in a layout such as OIHW16i16o: a view of it."""
     order = parse_layout(layout)
     shape: list[int] = []
     places: dict[tuple[str, int], int] = {}
@@ -207,7 +207,7 @@ def pack_weight(weight: AnyArray, layout: str) -> AnyArray:
             places[(letter, block)] = len(shape)
             shape.append(block)
     axes = [places[axis] for axis in order.axes]
-    return np.ascontiguousarray(weight.reshape(shape).transpose(axes))
+    return weight.reshape(shape).transpose(axes)
 
 
 def blocked_constant(array: AnyArray, block: int) -> AnyArray:

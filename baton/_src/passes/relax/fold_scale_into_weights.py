@@ -25,6 +25,7 @@ from baton._src.ir.traverse import post_order
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.layouts import Anchor
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.shared.filled_arrays import FilledArrays
 from baton._src.relax.nodes import Binding, Call, Constant, Function, SeqExpr, Var, VarBinding
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
@@ -40,7 +41,10 @@ class FoldScaleIntoWeights(FunctionPass):
 
     def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
         plan = _Plan(function)
-        return _Scaler(module, plan).function(function) if plan.scales else function
+        if not plan.scales:
+            return function
+        with FilledArrays() as arrays:
+            return _Scaler(module, plan, arrays).function(function)
 
 
 @dataclass(frozen=True)
@@ -99,9 +103,10 @@ class _Plan:
 
 
 class _Scaler(BindingRewriter):
-    def __init__(self, module: IRModule, plan: _Plan) -> None:
+    def __init__(self, module: IRModule, plan: _Plan, arrays: FilledArrays) -> None:
         super().__init__(module)
         self.plan = plan
+        self.arrays = arrays
 
     def visit_binding(self, binding: Binding) -> None:
         var = binding.var
@@ -127,10 +132,14 @@ class _Scaler(BindingRewriter):
         else:
             shape = [1] * channels.ndim
             shape[channels.out_axis] = -1
-        new = Constant(NDArray((data * scale.reshape(shape)).astype(data.dtype, copy=False)))
+        new = Constant(NDArray(self.arrays.fill(data.shape, data.dtype, _multiplied, data, scale.reshape(shape))))
         args = [new if i == position else a for i, a in enumerate(call.args)]
         found: Call = self.normalized(Call(call.op, args, call.attrs, call.sinfo_args, call.span))
         return found
+
+
+def _multiplied(into: AnyArray, data: AnyArray, scale: AnyArray) -> None:
+    np.multiply(data, scale, out=into, casting="same_kind")
 
 
 def _count_uses(function: Function) -> dict[Var, int]:
