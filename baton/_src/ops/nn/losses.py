@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_dtype, same_vdevice
@@ -190,6 +190,19 @@ def reference_nll(inputs: Any, a: NllLossAttrs) -> Any:
 
 def gradient_nll(b: Any, args: Any, a: NllLossAttrs, out: Any, grad: Any) -> list[Any]:
     """-1 where a target is, weighed, divided by the sum of the weights that count; the weights' by the product rule."""
+    found, hot, step = to_predictions(b, grad, args, a)
+    pieces = [found, None]
+    if len(args) > 2:
+        info = args[0].struct_info
+        others = tuple(n for n in range(info.ndim) if n != (0 if info.ndim == 1 else 1))
+        values = b.op("add", args[0], out) if a.reduction == "mean" else args[0]
+        product = b.op("multiply", b.op("multiply", hot, values), step)
+        pieces.append(b.op("sum", product, axis=others) if others else product)
+    return pieces
+
+
+def to_predictions(b: Any, grad: Any, args: Any, a: NllLossAttrs) -> tuple[Any, Any, Any]:
+    """The gradient for the predictions; 1 where a target is that counts; the gradient of one unit of weight."""
     x, t, *weights = args
     info = x.struct_info
     axis = 0 if info.ndim == 1 else 1
@@ -208,12 +221,32 @@ def gradient_nll(b: Any, args: Any, a: NllLossAttrs, out: Any, grad: Any) -> lis
     step = b.op("negative", b.op("expand_dims", grad, axis=(axis,)) if a.reduction == "none" else grad)
     if a.reduction == "mean":
         step = b.op("divide", step, b.op("sum", weighed))
-    found = [b.op("multiply", weighed, step), None]
-    if weights:
-        values = b.op("add", x, out) if a.reduction == "mean" else x
-        pieces = b.op("multiply", b.op("multiply", hot, values), step)
-        found.append(b.op("sum", pieces, axis=others) if others else pieces)
-    return found
+    return b.op("multiply", weighed, step), hot, step
+
+
+def infer_nll_backward(call: OpCall[NllLossAttrs]) -> Info:
+    """The predictions' own type."""
+    a, x = call.attrs, call.tensor(1)
+    if a.reduction not in ("mean", "sum", "none"):
+        call.fail(f"reduction {a.reduction!r} is none of mean, sum, none", code="op-attribute")
+    if a.reduction != "none" and call.tensor(0).ndim not in (-1, 0):
+        call.fail(f"the loss is a scalar, its gradient {show_shape(call.tensor(0).shape, call.tensor(0).ndim)}")
+    return x
+
+
+def reference_nll_backward(inputs: Any, a: NllLossAttrs) -> Any:
+    """-weight at the target's place, times the gradient, divided by the weights that count for the mean."""
+    grad, x, t = (np.asarray(i) for i in inputs[:3])
+    depth = x.shape[0] if x.ndim == 1 else x.shape[1]
+    weights = np.asarray(inputs[3]) if len(inputs) > 3 else np.ones(depth, x.dtype)
+    counted = np.where(t == a.ignore_index, 0, weights[np.where(t == a.ignore_index, 0, t)])
+    step = -grad * counted / (counted.sum() if a.reduction == "mean" else 1)
+    found = np.zeros(x.shape if x.ndim > 1 else (1, depth), np.float64)
+    targets, steps = (np.asarray(v).reshape(t.shape or (1,)) for v in (t, step))
+    for place in np.ndindex(targets.shape):
+        if targets[place] != a.ignore_index:
+            found[place[0], targets[place], *place[1:]] = steps[place]
+    return found.reshape(x.shape).astype(x.dtype)
 
 
 NLL_LOSS = OpDef(
@@ -237,4 +270,28 @@ NLL_LOSS = OpDef(
     summary="The negative log-likelihood of the targets.",
 )
 
-LOSSES: tuple[OpDef[Any], ...] = (CROSS_ENTROPY_WITH_LOGITS, CROSS_ENTROPY, NLL_LOSS)
+NLL_LOSS_BACKWARD = OpDef(
+    "grad.nll_loss_backward",
+    NllLossAttrs,
+    inputs=(
+        Input("output_grad", "the gradient of the loss"),
+        Input("predictions", "log-probabilities"),
+        Input("targets", "classes"),
+        Input("weights", "of the classes", optional=True),
+    ),
+    infer=infer_nll_backward,
+    compute=NotApplicable("decomposed"),
+    decompose=lambda b, args, a, out: to_predictions(b, args[0], args[1:], a)[0],
+    reference=reference_nll_backward,
+    gradient=NotApplicable("of second order"),
+    fusion=Fusion.OPAQUE,
+    relay_name=NotApplicable("Relay differentiates nn.nll_loss itself"),
+    samples=lambda: (
+        Sample((Arr((2,)), Arr((2, 4)), Arr((2,), "int64", 0, 4), Arr((4,), "float32", 0.5, 1)), NllLossAttrs("none")),
+        Sample((Arr(()), Arr((2, 3, 4)), Arr((2, 4), "int32", 0, 3)), NllLossAttrs("mean", 1)),
+        Sample((Arr(()), Arr((3,)), Arr((), "int32", 0, 3)), NllLossAttrs("sum")),
+    ),
+    summary="The gradient of nn.nll_loss for its predictions.",
+)
+
+LOSSES: tuple[OpDef[Any], ...] = (CROSS_ENTROPY_WITH_LOGITS, CROSS_ENTROPY, NLL_LOSS, NLL_LOSS_BACKWARD)
