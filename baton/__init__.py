@@ -14,6 +14,7 @@ __getattr__, __dir__, __all__ = attach(
     {
         **names("driver.compile", "compile"),
         **names("driver.load", "load"),
+        **names("driver.tuning.tune", "tune"),
         **names("driver.model", "Model"),
         **names("ir.module", "IRModule"),
         **names("values.tensor", "NDArray"),

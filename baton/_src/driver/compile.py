@@ -11,6 +11,7 @@ from baton._src.driver.model import Model
 from baton._src.driver.program_cache import cached_program, program_key
 from baton._src.driver.stages import Options
 from baton._src.driver.targets import chosen_target
+from baton._src.driver.tuning.place import tuning_version
 
 _COMPILER = "baton._src.driver.compile_program"
 """Imported when there is something to compile: that takes longer than loading what was compiled before."""
@@ -39,7 +40,8 @@ def compile(
     Raises `DiagnosticError` for files that cannot be read, programs that are wrong, operators that are not supported.
     """
     found = chosen_target(target)
-    key = None if keep_stages else program_key(model, found, f"{opt_level} {exec_mode}", shapes, params)
+    settings = f"{opt_level} {exec_mode} {tuning_version(found, num_threads)}"
+    key = None if keep_stages else program_key(model, found, settings, shapes, params)
     kept = None if key is None else cached_program(key, found)
     if kept is not None:
         return loaded_model(kept, num_threads)

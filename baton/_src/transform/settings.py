@@ -32,6 +32,7 @@ CONFIG = Options(
         Option(
             "baton.fold_constant_bytes", int, 1 << 20, "largest constant that folding may create, unless it shrinks"
         ),
+        Option("baton.tuning", bool, True, "whether compilation consults what `baton tune` found"),
         Option("baton.winograd", bool, True, "whether 3x3 convolutions use Winograd's algorithm where it is faster"),
     ]
 )

@@ -57,10 +57,12 @@ class Scheduler:
     """`run(kernel)` gives the scheduled kernel and the name of the rule that made it.
 
     `version` stands for everything but the kernel and the target that decides the outcome: the rules' source, settings.
+    `choices` says what was chosen for one kernel, by symbol and as it is before; it is part of its key.
     """
 
     run: Callable[[PrimFunc], tuple[PrimFunc, str]]
     version: str
+    choices: Callable[[str, PrimFunc], str] = lambda symbol, function: ""
 
 
 @dataclass(frozen=True)
@@ -154,6 +156,7 @@ class _Jobs:
         digest = kernel_digest(self.functions[symbol], names=self.checked)
         scheduled = self._scheduler(symbol)
         parts = [*common, scheduled.version if scheduled else "", symbol if self.checked else ""]
+        parts.append(scheduled.choices(symbol, self.functions[symbol]) if scheduled else "")
         parts += [f"{callee}={self.names[callee]}" for callee in callees if callee in self.names]
         parts.append(f"opaque {symbol}" if digest is None else digest.name)
         key = hashlib.sha256("\0".join(parts).encode()).hexdigest()

@@ -21,8 +21,10 @@ from baton._src.tir.prim_func import PrimFunc
 
 Record = Mapping[str, int]
 """Answers by the names of choices."""
-Lookup = Callable[[str, PrimFunc], Record]
-"""The record of a kernel, given by name and as it is before it is scheduled; empty if there is none."""
+Lookup = Callable[[str, PrimFunc, bool], Record]
+"""The record of a kernel, given by name and as it is before it is scheduled; empty if there is none. The last argument
+says that a pass asks which may still prepare the kernel's constant operands.
+"""
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,6 @@ def consulted() -> Lookup | None:
 
 
 def record_of(name: str, func: PrimFunc) -> Record:
-    """The record of a kernel by those who are consulted; empty if there is none."""
+    """The record, by those who are consulted, of a kernel whose constant operands a pass prepares."""
     lookup = _consulted.get()
-    return {} if lookup is None else lookup(name, func)
+    return {} if lookup is None else lookup(name, func, True)

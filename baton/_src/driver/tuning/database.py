@@ -1,0 +1,103 @@
+"""What tuning found, in one SQLite file that any number of processes may read and write at once.
+
+A row says, for a kernel (its digest before scheduling), a target (a digest of all that schedules may ask of it) and a
+number of threads (a `Place`), which choices were measurably better than the rules' own, and by how much.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from baton._src.driver.tuning.place import Place
+from baton._src.support.diagnostics import fail
+
+SPACE = 1
+"""Raised when a choice's name comes to mean something else: older rows are then ignored."""
+PATIENCE = 30.0
+"""Seconds that a process waits for another one's transaction."""
+_TABLE = """
+create table if not exists choices (
+    kernel text not null, target text not null, threads integer not null, space integer not null,
+    record text not null, rule text not null, before real not null, after real not null, time real not null,
+    primary key (kernel, target, threads, space)
+) without rowid
+"""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A row: the choices, the rule that offered them, seconds of a call with the rule's own choices and with these."""
+
+    record: Mapping[str, int]
+    rule: str = ""
+    before: float = 0.0
+    after: float = 0.0
+
+
+class Database:
+    """The file at `path`. Every method is one transaction; errors of SQLite are `DiagnosticError` (`tuning-database`).
+
+    Reading never creates the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def entries(self, place: Place) -> dict[str, Entry]:
+        """All rows of a place, by kernel."""
+        if not self.path.exists():
+            return {}
+        question = (
+            "select kernel, record, rule, before, after from choices where target = ? and threads = ? and space = ?"
+        )
+        with self._connection() as connection:
+            rows = connection.execute(question, (place.target, place.threads, SPACE)).fetchall()
+        return {kernel: Entry(_read(record), rule, before, after) for kernel, record, rule, before, after in rows}
+
+    def version(self, place: Place) -> str:
+        """Stands for all records of a place; empty if there are none."""
+        found = [(kernel, sorted(entry.record.items())) for kernel, entry in sorted(self.entries(place).items())]
+        return hashlib.sha256(repr(found).encode()).hexdigest() if found else ""
+
+    def put(self, place: Place, kernel: str, entry: Entry) -> None:
+        """Write a row, in place of what was there."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(dict(entry.record), sort_keys=True)
+        row = (kernel, place.target, place.threads, SPACE, text, entry.rule, entry.before, entry.after, time.time())
+        with self._connection() as connection:
+            connection.execute(f"insert or replace into choices values ({', '.join('?' * len(row))})", row)
+
+    def remove(self, place: Place, kernel: str) -> None:
+        """Delete a row, if it is there."""
+        if self.path.exists():
+            with self._connection() as connection:
+                connection.execute(
+                    "delete from choices where kernel = ? and target = ? and threads = ? and space = ?",
+                    (kernel, place.target, place.threads, SPACE),
+                )
+
+    @contextlib.contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with contextlib.closing(sqlite3.connect(self.path, timeout=PATIENCE)) as connection:
+                connection.execute("pragma journal_mode = wal")  # readers never wait
+                connection.execute(_TABLE)
+                with connection:
+                    yield connection
+        except (sqlite3.Error, ValueError) as error:
+            help = "delete the file, name another one in BATON_TUNING, or do without: BATON_TUNING=0"
+            raise fail("tuning-database", f"{self.path}: {error}", help=help) from error
+
+
+def _read(text: str) -> dict[str, int]:
+    found = json.loads(text)
+    if not isinstance(found, dict) or not all(isinstance(v, int) for v in found.values()):
+        raise ValueError(f"a record is malformed: {text[:80]}")
+    return found

@@ -1,0 +1,62 @@
+"""Where tuning is remembered and what it belongs to. Knows neither the compiler nor SQLite: `compile` may need neither.
+
+`$BATON_TUNING` names the database, else it is `tuning.sqlite` in baton's cache folder; `BATON_TUNING=0` means that
+there is none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from baton._src.codegen.llvm.jit import target_text
+from baton._src.ir.target import Target
+from baton._src.transform.context import PassContext
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where code runs: what a record belongs to, besides its kernel."""
+
+    target: str
+    """A digest of all that schedules may ask a target."""
+    threads: int
+
+    @staticmethod
+    def of(target: Target, threads: int | None = None) -> Place:
+        """The place of programs compiled for `target` and run on so many threads (default: its cores)."""
+        digest = hashlib.sha256(target_text(target).encode()).hexdigest()[:40]
+        return Place(digest, threads or target.num_cores)
+
+
+def database_path(environment: Mapping[str, str] | None = None) -> Path | None:
+    """Where the database is, whether or not it exists; None: tuning is off."""
+    env = os.environ if environment is None else environment
+    said = env.get("BATON_TUNING", "").strip()
+    if said.lower() in ("0", "off", "false", "no"):
+        return None
+    if said and said.lower() not in ("1", "on", "true", "yes"):
+        return Path(said)
+    if env.get("BATON_CACHE_DIR"):
+        return Path(env["BATON_CACHE_DIR"]) / "tuning.sqlite"
+    base = env.get("XDG_CACHE_HOME") or str(Path(env.get("HOME", "~")).expanduser() / ".cache")
+    return Path(base) / "baton" / "tuning.sqlite"
+
+
+def consulted_database() -> Path | None:
+    """The database that compilation consults just now: it exists, and the setting `baton.tuning` is on."""
+    path = database_path()
+    return path if path is not None and path.exists() and PassContext.current().setting("baton.tuning") else None
+
+
+def tuning_version(target: Target, threads: int | None = None) -> str:
+    """Stands for all records of a place in the key of a whole program; empty if there are none."""
+    path = consulted_database()
+    if path is None:
+        return ""
+    found: str = import_module("baton._src.driver.tuning.database").Database(path).version(Place.of(target, threads))
+    return found

@@ -1,0 +1,175 @@
+"""Measuring one trial in this process: make the kernel twice, compare what it computes, time both in turn.
+
+Each way gets its own copies of the same arguments, as many as it takes to leave the second-level cache: weights come
+from memory in a program, too.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+
+from baton._src.codegen.llvm.cache import CacheOptions
+from baton._src.codegen.llvm.module import CompileOptions, compile_kernels
+from baton._src.driver.tuning.place import Place
+from baton._src.driver.tuning.task import Outcome, Task, Trial
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.choices import Choices, Record, using
+from baton._src.lower.kernel_schedules.schedule import decide
+from baton._src.lower.kernel_schedules.stages import Declined
+from baton._src.lower.kernel_schedules.winograd import Winograd
+from baton._src.lower.kernel_schedules.winograd_choice import candidate, chosen
+from baton._src.lower.relax_to_vm.kernel_arguments import kernel_signature
+from baton._src.runtime.kernel_function import KernelFunction
+from baton._src.runtime.native import load
+from baton._src.runtime.threads import thread_pool
+from baton._src.support.diagnostics import fail
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.text.parser import parse_text
+from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray, NDArray
+
+COPIES = 32
+MOST_BYTES = 256 << 20
+SAMPLE = 2e-4
+"""Seconds that one measurement should take, so that reading the clock does not count."""
+ALLOWED = {"float64": 1e-12, "float32": 1e-5, "float16": 4e-3, "bfloat16": 3e-2}
+"""How far two ways of computing may be apart, relative to the largest result: other orders of summation."""
+WINOGRAD_ALLOWED = 1e-4
+
+
+@dataclass(frozen=True)
+class _Way:
+    """A compiled kernel, and what it wants of the task's arguments."""
+
+    kernel: KernelFunction
+    rule: str
+    choices: Choices
+    plan: Winograd | None = None
+    place: int = -1
+
+    def arguments(self, arrays: Sequence[AnyArray]) -> list[NDArray]:
+        """Copies of the arguments, the weight as this way reads it."""
+        found = [a.copy() for a in arrays]
+        if self.plan is not None:
+            weight = np.empty(self.plan.weight_shape(), arrays[self.place].dtype)
+            self.plan.write_weights(weight, arrays[self.place])
+            found[self.place] = weight
+        return [NDArray(a) for a in found]
+
+
+def measured(trial: Trial) -> Outcome:
+    """The outcome of a trial; `DiagnosticError` for a task that is not for this machine."""
+    task = trial.task
+    target = Target(task.target)
+    if Place.of(target, task.threads).target != task.place:
+        raise fail("tuning-machine", "this machine is not the one the model is tuned for", help="use workers like it")
+    func = parse_text(task.text)
+    ways = [_made(func, task, record, target) for record in (trial.base, trial.other)]
+    arrays = made_up(func, task.shapes)
+    pool = thread_pool()
+    pool.have(task.threads)
+    with pool.limited(task.threads):
+        apart = _apart(ways, arrays, task.writes)
+        calls = [_calls(way, arrays, target) for way in ways]
+        base, other = _interleaved(calls[0], calls[1], trial.seconds)
+    offered = {n: (o.default, list(o.candidates)) for n, o in ways[1].choices.offered.items()}
+    return Outcome(base, other, apart, offered, ways[1].rule)
+
+
+def _made(func: PrimFunc, task: Task, record: Record, target: Target) -> _Way:
+    """The kernel, scheduled with `record`; Winograd's way where that is chosen, as TransformWeights does."""
+    with using(Choices(record)) as choices:
+        found = candidate(func) if task.constant else Declined("not constant")
+        plan = Declined("") if isinstance(found, Declined) else chosen(found, target)
+        if isinstance(found, Declined) or isinstance(plan, Declined):
+            decision = decide(func, target)
+            scheduled, way = decision.func, (decision.rule, choices)
+        else:
+            scheduled, way = found.scheduled(plan, target), ("winograd", choices)
+    options = CompileOptions(workers=1, cache=CacheOptions(None))
+    library = load(compile_kernels({task.name: scheduled}, target, options).code)
+    kernel = KernelFunction(kernel_signature(task.name, scheduled), library.address(task.name), library)
+    if isinstance(found, Declined) or isinstance(plan, Declined):
+        return _Way(kernel, *way)
+    return _Way(kernel, *way, plan, found.place)
+
+
+def made_up(func: PrimFunc, shapes: Sequence[Sequence[int]]) -> list[AnyArray]:
+    """Arguments: numbers around one for floats, small indices for integers."""
+    random = np.random.default_rng(0)
+    found: list[AnyArray] = []
+    for param, shape in zip(func.params, shapes):
+        dtype: DataType = func.buffer_map[param].dtype
+        if dtype.is_float:
+            found.append(random.standard_normal(tuple(shape)).astype(dtype.numpy))
+        elif dtype.is_bool:
+            found.append(random.integers(0, 2, tuple(shape)).astype(np.bool_))
+        else:
+            found.append(random.integers(0, 2, tuple(shape)).astype(dtype.numpy))
+    return found
+
+
+def _apart(ways: Sequence[_Way], arrays: Sequence[AnyArray], writes: Sequence[int]) -> float:
+    """How far the results of the ways are apart, 1.0 being what is allowed."""
+    results = []
+    for way in ways:
+        values = way.arguments(arrays)
+        way.kernel(*values)
+        results.append([values[i].data for i in writes])
+    by_winograd = any(way.plan is not None for way in ways)
+    return max((difference(a, b, by_winograd) for a, b in zip(*results)), default=0.0)
+
+
+def difference(first: Any, second: Any, by_winograd: bool = False) -> float:
+    """How far two arrays are apart, 1.0 being what is allowed; infinite where NaNs or integers differ."""
+    if first.dtype.name not in ALLOWED:
+        return 0.0 if np.array_equal(first, second) else float("inf")
+    allowed = max(ALLOWED[first.dtype.name], WINOGRAD_ALLOWED if by_winograd else 0.0)
+    a, b = first.astype(np.float64), second.astype(np.float64)
+    finite = np.isfinite(a)
+    if not np.array_equal(finite, np.isfinite(b)) or not np.array_equal(a[~finite], b[~finite], equal_nan=True):
+        return float("inf")
+    a, b = a[finite], b[finite]
+    largest = float(np.abs(a).max(initial=0.0))
+    most = float(np.abs(a - b).max(initial=0.0))
+    return most / (largest * allowed) if largest > 0 else float(most > 0)
+
+
+def _calls(way: _Way, arrays: Sequence[AnyArray], target: Target) -> list[Callable[[], None]]:
+    """The kernel on several copies of its arguments."""
+    size = max(1, sum(a.nbytes for a in arrays))
+    copies = max(1, min(COPIES, 4 * target.cpu.l2_bytes // size, MOST_BYTES // size))
+    return [way.kernel.bound(*way.arguments(arrays)) for _ in range(copies)]
+
+
+def _interleaved(
+    base: list[Callable[[], None]], other: list[Callable[[], None]], seconds: float
+) -> tuple[list[float], list[float]]:
+    """Seconds of a call, in rounds of one sample each; which one comes first alternates."""
+    sources = [cycle(base), cycle(other)]
+    for source in sources:
+        _sample(source, 2)
+    number = max(1, min(10_000, int(SAMPLE / max(_sample(sources[0], 3), 1e-8))))
+    found: tuple[list[float], list[float]] = ([], [])
+    until = time.perf_counter() + seconds
+    while len(found[0]) < FEWEST_ROUNDS or (time.perf_counter() < until and len(found[0]) < MOST_ROUNDS):
+        order = (0, 1) if len(found[0]) % 2 == 0 else (1, 0)
+        for which in order:
+            found[which].append(_sample(sources[which], number))
+    return found
+
+
+FEWEST_ROUNDS, MOST_ROUNDS = 7, 400
+
+
+def _sample(calls: Any, number: int) -> float:
+    begin = time.perf_counter()
+    for _ in range(number):
+        next(calls)()
+    return (time.perf_counter() - begin) / number

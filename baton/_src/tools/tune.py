@@ -1,0 +1,66 @@
+"""`baton tune MODEL`: find better schedules than the rules' for a model's kernels, by measuring."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from baton._src.driver.model import Model
+from baton._src.driver.tuning.tune import Report
+from baton._src.driver.tuning.tune import tune as tune_model
+from baton._src.tools.arrays import made_up, parse_sizes, read_arrays
+from baton._src.tools.console import OUT, guarded, progress
+
+
+@guarded
+def tune(
+    model: Annotated[Path, typer.Argument(help="an .onnx, a Relay text (.relay, .rly) or a TVMScript (.py) file")],
+    seconds: Annotated[float, typer.Option(help="about how long to search")] = 120.0,
+    trials: Annotated[int, typer.Option(help="how many measurements to make at most")] = 1000,
+    threads: Annotated[int | None, typer.Option(help="threads the model will run with; default: all cores")] = None,
+    database: Annotated[
+        Path | None, typer.Option(help="where to remember; default: what BATON_TUNING names, or baton's cache")
+    ] = None,
+    dask: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="a Dask scheduler whose workers measure: tcp://host:8786")
+    ] = None,
+    input_: Annotated[Path | None, typer.Option("-i", "--input", help="inputs by name (.npz); else random")] = None,
+    dim: Annotated[list[str] | None, typer.Option(help="size of a symbolic dim for random inputs: NAME=SIZE")] = None,
+) -> None:
+    """Search schedule choices for the kernels of MODEL, and remember those that are measurably better."""
+
+    def feed(compiled: Model) -> dict[str, Any]:
+        names = [spec.name for spec in compiled.inputs]
+        return read_arrays(input_, names) if input_ else made_up(compiled.inputs, parse_sizes(dim or []))
+
+    with progress():
+        found = tune_model(
+            model, feed, seconds=seconds, trials=trials, num_threads=threads, database=database, dask=dask
+        )
+    _print(found)
+
+
+def _print(found: Report) -> None:
+    table = Table("kernel", "share", "before (µs)", "after (µs)", "gain", "choices", "trials")
+    for kernel in found.kernels:
+        one = kernel.found
+        choices = ", ".join(f"{n}={v}" for n, v in one.record.items()) or one.note or "the rule's"
+        gain = f"{one.before / one.after - 1:.1%}" if one.record else ""
+        times = (f"{one.before * 1e6:.1f}", f"{one.after * 1e6:.1f}")
+        table.add_row(one.task.name, f"{kernel.share:.1%}", *times, gain, choices, str(one.trials))
+    whole = f"{found.before / found.after - 1:.1%}" if found.after else ""
+    table.add_section()
+    table.add_row("whole model", "", f"{found.before * 1e6:.1f}", f"{found.after * 1e6:.1f}", whole, "", "")
+    OUT.print(table)
+    failures = sum(len(k.found.failures) for k in found.kernels)
+    if failures:
+        OUT.print(f"{failures} candidates failed or took too long")
+    if found.left:
+        OUT.print(f"{found.left} kernels were left alone: a small share of a run, or no time was left")
+    if found.undone:
+        OUT.print(f"nothing was kept: {found.undone}")
+    else:
+        OUT.print(f"{len(found.kept)} kernels remembered in {found.database}")
