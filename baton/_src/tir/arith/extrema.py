@@ -36,14 +36,14 @@ def extremum(ctx: Context, kind: str, operands: Sequence[Poly], dtype: DataType)
 
 
 def _flatten(ctx: Context, kind: str, operands: Sequence[Poly]) -> list[Poly]:
+    """Operands such as `min(a, b) + c` become `a + c` and `b + c`: shared terms may have been taken out of a part."""
     flat: dict[p.Key, Poly] = {}
     for operand in operands:
-        inner, offset = p.split_constant(operand)
+        inner = [m for m, c in operand.items() if c == 1 and len(m) == 1 and ctx.atoms[m[0]].kind == kind]
         parts: Sequence[Poly] = (operand,)
         if len(inner) == 1:
-            ((monomial, coefficient),) = inner.items()
-            if coefficient == 1 and len(monomial) == 1 and ctx.atoms[monomial[0]].kind == kind:
-                parts = [p.shift(a, offset) for a in ctx.atoms[monomial[0]].args]
+            rest = {m: c for m, c in operand.items() if m != inner[0]}
+            parts = [p.add(a, rest) for a in ctx.atoms[inner[0][0]].args]
         for part in parts:
             flat[p.key(part)] = part
     return list(flat.values())
