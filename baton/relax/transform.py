@@ -72,6 +72,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.relax.attach_layout_free_buffers", "AttachAttrLayoutFreeBuffers"),
         **names("passes.relax.allocate_workspace", "AllocateWorkspace"),
         **names("passes.relax.alter_op_impl", "AlterOpImpl"),
+        **names("passes.relax.dispatch", "SplitLayoutRewritePreproc"),
         **names("passes.relax.optimize_layout_transform", "OptimizeLayoutTransform"),
         **names("transform.passes", "Pass Sequential FunctionPass"),
         **names("transform.context", "PassContext PassInfo"),

@@ -432,3 +432,22 @@ def test_object_is_the_default_of_missing_knowledge() -> None:
     found = function('y = R.call_packed("f", x)\nreturn y', options="(pure=False)")
     assert isinstance(bindings(found)[0].var.struct_info, ObjectStructInfo)
     assert isinstance(bindings(function("t = (x, x)\nreturn t[0]"))[1].value, TupleGetItem)
+
+
+def test_attributes_of_a_module_one_by_one() -> None:
+    """`I.module_set_attr`: once each, unless overwriting is allowed."""
+    text = "@I.ir_module\nclass M:\n{}    @R.function\n    def main(x: R.Object) -> R.Object:\n        return x\n"
+    line = '    I.module_set_attr("a", {}{})\n'
+    found = load(text.format(line.format(1, "") + line.format(2, ", allow_overwrite=True")))
+    assert found.attrs["a"] == 2
+    with pytest.raises(DiagnosticError, match="has an attribute 'a' already"):
+        load(text.format(line.format(1, "") + line.format(2, "")))
+
+
+def test_calls_of_operators_by_name() -> None:
+    """`R.emit_with_sinfo`: any operator with its StructInfo arguments."""
+    found = load(
+        "@R.function(pure=False)\ndef main(x: R.Tensor((2,), 'float32')) -> R.Object:\n"
+        "    y = R.emit_with_sinfo('relax.add', (x, x), [])\n    return y\n"
+    )
+    assert "R.add(x, x)" in found.script()

@@ -338,6 +338,17 @@ class Function(Expr):
             attrs=dict(attrs or {}),
         )
 
+    @staticmethod
+    def create_empty(
+        params: Any,
+        ret_struct_info: StructInfo,
+        is_pure: bool | None = True,
+        attrs: Any = None,
+        span: Span | None = None,
+    ) -> Function:
+        """A function of which only the signature is known: its body is None."""
+        return Function(params, None, ret_struct_info, is_pure, attrs, span)
+
     def with_attr(self, key: Any, content: object = None) -> Function:
         """A copy with attributes added."""
         added = key if isinstance(key, dict) else {key: content}

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.ir.expr import GlobalVar, GraphExpr, PrimExpr
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op, PrimExpr
 from baton._src.ir.global_info import VDevice
 from baton._src.relax.check.report import API
 from baton._src.relax.nodes import (
@@ -31,6 +31,14 @@ from baton._src.relax.struct_info import StructInfo, TensorStructInfo, TupleStru
 from baton._src.support.diagnostics import fail
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import NDArray, array
+
+
+def emit_with_sinfo(op: Any, args: Any, sinfo_args: Any) -> Call:
+    """A call of any operator (itself or its full name) with StructInfo arguments (`R.emit_with_sinfo`)."""
+    found = Op.get(op) if isinstance(op, str) else op
+    given = args if isinstance(args, (list, tuple)) else args.fields if isinstance(args, Tuple) else (args,)
+    return Call(found, [as_expr(a) for a in given], sinfo_args=_infos(sinfo_args))
+
 
 # ------------------------------------------------------------------------------------------------------ literals
 

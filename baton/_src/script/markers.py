@@ -46,6 +46,7 @@ EMIT = Marker("R.emit", "y = R.emit(x) binds x")
 EMIT_TE = Marker("R.emit_te", "y = R.emit_te(func, x) calls the kernel that a te function computes")
 EMIT_VAR_BINDING = Marker("R.emit_var_binding", "R.emit_var_binding(binding) appends a binding made elsewhere")
 MODULE_ATTRS = ModuleMarker("I.module_attrs", "I.module_attrs({...}) sets attributes of the module")
+MODULE_SET_ATTR = ModuleMarker("I.module_set_attr", 'I.module_set_attr("key", value) sets one attribute of the module')
 MODULE_GLOBAL_INFOS = ModuleMarker(
     "I.module_global_infos", 'I.module_global_infos({"vdevice": [...]}) describes devices'
 )
@@ -64,5 +65,6 @@ RELAX_MARKERS: dict[str, Marker] = {
 }
 MODULE_MARKERS: dict[str, Marker] = {
     "module_attrs": MODULE_ATTRS,
+    "module_set_attr": MODULE_SET_ATTR,
     "module_global_infos": MODULE_GLOBAL_INFOS,
 }

@@ -99,6 +99,9 @@ class ModuleReader:
 
     def _module_call(self, call: ast.Call) -> None:
         function = self.evaluator.value(call.func)
+        if function is markers.MODULE_SET_ATTR:
+            self._set_attr(call)
+            return
         if function is not markers.MODULE_ATTRS and function is not markers.MODULE_GLOBAL_INFOS:
             raise self.evaluator.error("script-syntax", "this call has no meaning in a module", call)
         said = self.evaluator.value(call.args[0]) if len(call.args) == 1 else None
@@ -110,6 +113,22 @@ class ModuleReader:
             self.global_infos.update({str(k): tuple(v) for k, v in said.items()})
         else:
             raise self.evaluator.error("script-value", f"{function!r} takes a dict of lists", call)
+
+    def _set_attr(self, call: ast.Call) -> None:
+        """`I.module_set_attr(key, value, allow_overwrite=False)`."""
+        given = [self.evaluator.value(a) for a in call.args]
+        named = {str(k.arg): self.evaluator.value(k.value) for k in call.keywords}
+        given += [named.pop(n) for n in ("attr_key", "attr_value", "allow_overwrite")[len(given) :] if n in named]
+        if len(given) not in (2, 3) or named or not isinstance(given[0], str):
+            raise self.evaluator.error("script-value", "I.module_set_attr takes a key and a value", call)
+        if given[0] in self.attrs and not (len(given) == 3 and given[2]):
+            raise self.evaluator.error(
+                "script-value",
+                f"the module has an attribute {given[0]!r} already",
+                call,
+                help="allow_overwrite=True replaces it",
+            )
+        self.attrs[given[0]] = given[1]
 
     def _options(self, node: ast.FunctionDef) -> Options | None:
         found: list[Options] = []

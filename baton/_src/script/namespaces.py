@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from baton._src.ir.global_info import DummyGlobalInfo, VDevice
-from baton._src.relax.special_builders import SPECIAL_BUILDERS
+from baton._src.relax.special_builders import SPECIAL_BUILDERS, emit_with_sinfo
 from baton._src.script.decorators import FUNCTION, IR_MODULE, MACRO, PRIM_FUNC
 from baton._src.script.environment import ScriptNamespace
 from baton._src.script.infos import INFO_KINDS
@@ -32,6 +32,7 @@ def relax_entries(operators: Mapping[str, Any]) -> dict[str, Any]:
         **RELAX_MARKERS,
         **INFO_KINDS,
         "function": FUNCTION,
+        "emit_with_sinfo": emit_with_sinfo,
         "macro": MACRO,
     }
 

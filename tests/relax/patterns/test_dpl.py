@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from baton import relax
+from baton.relax import dpl
 from baton.relax.dpl import (
     PatternContext,
     PatternMatchingRewriter,
@@ -30,6 +31,7 @@ from baton.script import ir as I
 from baton.script import relax as R
 from baton.script import tir as T
 from tests.passes.relax.programs import arrays, evaluate, same_values
+from tests.relax.build import load
 
 
 @R.function
@@ -342,3 +344,31 @@ def test_the_usual_fused_pattern() -> None:
     x = relax.Var("x", relax.TensorStructInfo([2, 2], "float32"))
     assert pattern.match(R.nn.relu(R.add(R.matmul(x, x), x)))
     assert not pattern.match(R.nn.relu(R.matmul(x, x)))
+
+
+def test_rewriters_by_their_classes() -> None:
+    """ExprPatternRewriter, OrRewriter and TupleRewriter: rules as values."""
+    module = load("""
+@I.ir_module
+class M:
+    @R.function
+    def main(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        with R.dataflow():
+            a = R.exp(x)
+            b = R.log(y)
+            c = R.add(a, b)
+            R.output(c)
+        return c
+""")
+    one, other = wildcard(), wildcard()
+    to_abs = dpl.ExprPatternRewriter(is_op("relax.exp")(one), lambda _, found: relax.op.abs(found[one]))
+    to_sqrt = dpl.ExprPatternRewriter(is_op("relax.log")(other), lambda _, found: relax.op.sqrt(found[other]))
+    text = dpl.OrRewriter(to_abs, to_sqrt)(module).script()
+    assert "R.abs(x)" in text
+    assert "R.sqrt(y)" in text
+    left, right = is_op("relax.exp")(one), is_op("relax.log")(other)
+    swapped = dpl.TupleRewriter(
+        [left, right], lambda _, found: (relax.op.negative(found[other]), relax.op.negative(found[one]))
+    )(module)
+    assert 'a: R.Tensor((4,), dtype="float32") = R.negative(y)' in swapped.script()
+    assert 'b: R.Tensor((4,), dtype="float32") = R.negative(x)' in swapped.script()

@@ -17,7 +17,7 @@ where needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -126,6 +126,42 @@ class PatternMatchingRewriter(Pass):
         used = {n for f in changed.values() for n in post_order(f) if isinstance(n, GlobalVar)}
         added = {v: f for v, f in whole.functions.items() if v in used and v not in module.functions}
         return module.with_functions({**module.functions, **changed, **added})
+
+
+def expr_pattern_rewriter(
+    pattern: DFPattern, func: Callable[[Any, Mapping[DFPattern, Any]], Any]
+) -> PatternMatchingRewriter:
+    """One rule: `func(expr, matchings)` for what matches `pattern` (`ExprPatternRewriter`)."""
+    return PatternMatchingRewriter.from_pattern(pattern, func)
+
+
+def or_rewriter(lhs: PatternMatchingRewriter, rhs: PatternMatchingRewriter) -> PatternMatchingRewriter:
+    """The rules of both, those of the first before (`OrRewriter`)."""
+    return lhs | rhs
+
+
+def tuple_rewriter(
+    patterns: Sequence[DFPattern], func: Callable[[Any, Mapping[DFPattern, Any]], Any]
+) -> PatternMatchingRewriter:
+    """Several bindings of a dataflow block at once (`TupleRewriter`).
+
+    `func(tuple of what matched, matchings)` gives a tuple with a replacement for each, or None to decline.
+    """
+    context = PatternContext()
+    for one in patterns:
+        context.add(one)
+
+    def replace(matched: Mapping[DFPattern, Var], values: Mapping[Var, Any]) -> dict[Var, Any]:
+        roots = [matched[p] for p in patterns]
+        found: dict[DFPattern, Any] = {}
+        for root, one in zip(roots, patterns):
+            found.update(one.extract_matched_expr(root, values) or {})
+        made = func(Tuple([values[r] for r in roots]), found)
+        if made is None:
+            return {}
+        return dict(zip(roots, _fields(Tuple(made) if isinstance(made, (tuple, list)) else made, len(roots))))
+
+    return PatternMatchingRewriter((), ((context, replace),))
 
 
 def rewriter(mod: IRModule) -> PatternMatchingRewriter:
