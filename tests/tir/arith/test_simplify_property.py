@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from baton._src.ir.expr import PrimExpr, Range
@@ -128,6 +128,7 @@ def test_answers_under_constraints_hold_wherever_the_constraint_does(
 
 @settings(max_examples=200, deadline=None)
 @given(integers)
+@example(tir.Min(M + J, tir.Min(N, J)))
 def test_simplifying_twice_changes_nothing(expr: PrimExpr) -> None:
     """Guards the canonical form: a fixed point, and the same object where nothing changes."""
     analyzer = _analyzer()
