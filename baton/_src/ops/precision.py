@@ -29,4 +29,6 @@ def wide(x: AnyArray) -> AnyArray:
 def computed_wide(function: Callable[..., Any], *operands: AnyArray) -> AnyArray:
     """`function` of the operands in their computing dtype, rounded to the dtype of the first one."""
     with np.errstate(all="ignore"):
-        return np.asarray(function(*(wide(np.asarray(x)) for x in operands))).astype(operands[0].dtype, copy=False)
+        found = np.asarray(function(*[wide(np.asarray(x)) for x in operands]))
+    wanted = operands[0].dtype
+    return found if found.dtype is wanted else found.astype(wanted, copy=False)

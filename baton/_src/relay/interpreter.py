@@ -160,8 +160,8 @@ class Interpreter:
             act = act.parent
         raise fail("relay-unbound", f"%{var.name_hint} has no value here", span=var.span, help="give it as an argument")
 
-    def _push_all(self, scopes: Scopes, exprs: Sequence[Any], act: Activation) -> None:
-        """Evaluate in order, left to right; what only has to be looked up, at once."""
+    def _push_all(self, scopes: Scopes, exprs: Sequence[Any], act: Activation) -> bool:
+        """Evaluate in order, left to right; what only has to be looked up, at once. Says whether that was all."""
         for position, expr in enumerate(exprs):
             kind = type(expr)
             if kind is Var:
@@ -169,11 +169,33 @@ class Interpreter:
             elif kind is Constant:
                 self._values.append(expr.data)
             else:
-                exprs = exprs[position:]
-                break
+                self._todo.extend([(self._eval, (scopes, e), act) for e in reversed(exprs[position:])])
+                return False
+        return True
+
+    def _looked_up(self, scopes: Scopes, exprs: Sequence[Any], act: Activation) -> list[Any] | None:
+        """The values of variables and constants; None if anything else is among them."""
+        found = []
+        for expr in exprs:
+            kind = type(expr)
+            if kind is Var:
+                found.append(act.values[expr] if expr in act.values else self._lookup(scopes, expr, act))
+            elif kind is Constant:
+                found.append(expr.data)
+            else:
+                return None
+        return found
+
+    def _then(
+        self, action: Callable[..., None], node: Any, scopes: Scopes, exprs: Sequence[Any], act: Activation
+    ) -> None:
+        """`action` once `exprs` have values, which is now if they only have to be looked up."""
+        todo = self._todo
+        position = len(todo)
+        if self._push_all(scopes, exprs, act):
+            action(node, act)
         else:
-            return
-        self._todo.extend((self._eval, (scopes, e), act) for e in reversed(exprs))
+            todo.insert(position, (action, node, act))
 
     def eval_global(self, scopes: Scopes, node: GlobalVar, act: Activation) -> None:
         self._values.append(self.global_value(node))
@@ -186,8 +208,7 @@ class Interpreter:
         self._values.append(FunctionValue(self, node, act, scopes))
 
     def eval_tuple(self, scopes: Scopes, node: Tuple, act: Activation) -> None:
-        self._todo.append((self._make_tuple, len(node.fields), act))
-        self._push_all(scopes, node.fields, act)
+        self._then(self._make_tuple, len(node.fields), scopes, node.fields, act)
 
     def _make_tuple(self, count: int, act: Activation) -> None:
         self._values.append(tuple(self._pop(count)))
@@ -200,15 +221,13 @@ class Interpreter:
         return found
 
     def eval_projection(self, scopes: Scopes, node: TupleGetItem, act: Activation) -> None:
-        self._todo.append((self._project, node, act))
-        self._push_all(scopes, (node.tuple_value,), act)
+        self._then(self._project, node, scopes, (node.tuple_value,), act)
 
     def _project(self, node: TupleGetItem, act: Activation) -> None:
         self._values.append(self._values.pop()[node.index])
 
     def eval_let(self, scopes: Scopes, node: Let, act: Activation) -> None:
-        self._todo.append((self._bind, (scopes, node), act))
-        self._push_all(scopes, (node.value,), act)
+        self._then(self._bind, (scopes, node), scopes, (node.value,), act)
 
     def _bind(self, job: tuple[Scopes, Let], act: Activation) -> None:
         scopes, node = job
@@ -216,8 +235,7 @@ class Interpreter:
         self._todo.append((self._eval, (scopes, node.body), act))
 
     def eval_if(self, scopes: Scopes, node: If, act: Activation) -> None:
-        self._todo.append((self._branch, (scopes, node), act))
-        self._push_all(scopes, (node.cond,), act)
+        self._then(self._branch, (scopes, node), scopes, (node.cond,), act)
 
     def _branch(self, job: tuple[Scopes, If], act: Activation) -> None:
         scopes, node = job
@@ -226,8 +244,7 @@ class Interpreter:
         self._eval_in(scopes, body, Activation(act, scopes.inner[(node, 1 if chosen else 2)].depth))
 
     def eval_match(self, scopes: Scopes, node: Match, act: Activation) -> None:
-        self._todo.append((self._choose, (scopes, node), act))
-        self._push_all(scopes, (node.data,), act)
+        self._then(self._choose, (scopes, node), scopes, (node.data,), act)
 
     def _choose(self, job: tuple[Scopes, Match], act: Activation) -> None:
         scopes, node = job
@@ -240,22 +257,19 @@ class Interpreter:
         raise fail("relay-match-failed", f"no clause of this match fits {_brief(value)}", span=node.span)
 
     def eval_ref_create(self, scopes: Scopes, node: RefCreate, act: Activation) -> None:
-        self._todo.append((self._make_ref, None, act))
-        self._push_all(scopes, (node.value,), act)
+        self._then(self._make_ref, None, scopes, (node.value,), act)
 
     def _make_ref(self, node: None, act: Activation) -> None:
         self._values.append(RefCell(self._values.pop()))
 
     def eval_ref_read(self, scopes: Scopes, node: RefRead, act: Activation) -> None:
-        self._todo.append((self._read, None, act))
-        self._push_all(scopes, (node.ref,), act)
+        self._then(self._read, None, scopes, (node.ref,), act)
 
     def _read(self, node: None, act: Activation) -> None:
         self._values.append(self._values.pop().value)
 
     def eval_ref_write(self, scopes: Scopes, node: RefWrite, act: Activation) -> None:
-        self._todo.append((self._write, None, act))
-        self._push_all(scopes, (node.ref, node.value), act)
+        self._then(self._write, None, scopes, (node.ref, node.value), act)
 
     def _write(self, node: None, act: Activation) -> None:
         cell, value = self._pop(2)
@@ -266,12 +280,18 @@ class Interpreter:
 
     def eval_call(self, scopes: Scopes, node: Call, act: Activation) -> None:
         op = node.op
-        if type(op) in _NAMES:
-            self._todo.append((self._apply_named, node, act))
-            self._push_all(scopes, node.args, act)
+        kind = type(op)
+        if kind in _NAMES:
+            args = self._looked_up(scopes, node.args, act)
+            if args is not None:
+                if kind is GlobalVar:
+                    self._enter(self.global_value(op), args, node)
+                else:
+                    self._primitive(op, args, node)
+                return
+            self._then(self._apply_named, node, scopes, node.args, act)
         else:
-            self._todo.append((self._apply_value, node, act))
-            self._push_all(scopes, (op, *node.args), act)
+            self._then(self._apply_value, node, scopes, (op, *node.args), act)
 
     def _apply_named(self, node: Call, act: Activation) -> None:
         args = self._pop(len(node.args))

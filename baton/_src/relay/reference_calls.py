@@ -17,14 +17,14 @@ from baton._src.values.tensor import NDArray
 def call_reference(op: Op, args: Sequence[Any], node: Any) -> Any:
     """The value of calling `op` with `args` (values); `node` is the call, for its attributes and place."""
     definition = op.definition
-    span = getattr(node, "span", None)
     if definition is None or isinstance(definition.reference, NotApplicable):
         why = definition.reference.why if definition is not None else "it was never defined"
+        span = getattr(node, "span", None)
         raise fail("relay-run", f"{op.name} has no implementation: {why}", span=span, help="register one")
     attrs = getattr(node, "attrs", None)
     if attrs is None:
         attrs = definition.attrs() if definition.attrs is not None else NO_ATTRS
-    inputs = [to_numpy(a) for a in args]
+    inputs = [a.data if type(a) is NDArray else to_numpy(a) for a in args]
     return _from_numpy(definition.reference(inputs, attrs))
 
 

@@ -471,7 +471,7 @@ class M:
 
 @pytest.mark.rule("RELAX-VM-1")
 def test_text_of_an_if() -> None:
-    vm = machine(COUNTDOWN.replace("        cls = M\n", "").replace("cls.main", "M.main"))
+    vm = machine(COUNTDOWN.replace("        cls = M\n", "").replace("cls.main", "M.main"), "bytecode")
     text = vm.executable.as_text()
     assert "If " in text
     assert "Goto" in text

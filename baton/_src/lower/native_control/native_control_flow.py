@@ -23,9 +23,9 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import DimProver
 from baton._src.ir.traverse import post_order
 from baton._src.lower.native_control.places import as_expr, find_places
-from baton._src.lower.native_control.steps import Callee, read_steps
+from baton._src.lower.native_control.steps import Callee, is_op, leaf_infos, read_steps
 from baton._src.lower.native_control.write_kernel import write_kernel
-from baton._src.lower.relax_to_vm.whole_native import parameters_fit, result_fits
+from baton._src.lower.relax_to_vm.whole_native import dims_fit, result_fits
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import (
     BindingBlock,
@@ -71,7 +71,10 @@ class _Maker:
     def try_function(self, var: GlobalVar, function: Function) -> None:
         """Make a kernel of the function if it can be one. It takes the function's place where that needs control flow;
         others serve those that call them."""
-        if function.attrs.get("relax.checks_lowered") or not parameters_fit(function):
+        if function.attrs.get("relax.checks_lowered"):
+            return
+        params = [leaf_infos(p.struct_info_) for p in function.params]
+        if None in params or not dims_fit(info for infos in params for info in infos or ()):
             return
         if not result_fits(function, self.prover):
             return
@@ -83,7 +86,7 @@ class _Maker:
         made = write_kernel(steps, places)
         workspace = TensorStructInfo(ShapeExpr([as_expr(places.total)]), "uint8")
         outputs = (*steps.results, workspace)
-        callee = Callee(kernel, made, tuple(function.params), tuple(places.constants), outputs)
+        callee = Callee(kernel, made, tuple(p.info for p in steps.params), tuple(places.constants), outputs)
         self.callees[var.name_hint] = callee
         self.functions[kernel] = made
         if _needs_control(function):
@@ -103,9 +106,10 @@ class _Maker:
 
 
 def _needs_control(function: Function) -> bool:
-    """Whether the function chooses, or calls a function of the module."""
+    """Whether the function chooses, or calls a function of the module, be it through a closure."""
     return any(
-        isinstance(n, If) or (isinstance(n, Call) and isinstance(n.op, GlobalVar)) for n in post_order(function.body)
+        isinstance(n, If) or (isinstance(n, Call) and (isinstance(n.op, GlobalVar) or is_op(n, "relax.make_closure")))
+        for n in post_order(function.body)
     )
 
 
@@ -123,14 +127,32 @@ def _writes(call: Call) -> bool:
 def _wrapper(function: Function, callee: Callee) -> Function:
     """The function as one call of its kernel."""
     info = TupleStructInfo(callee.outputs)
-    packed = Tuple((*function.params, *callee.constants))
+    bindings: list[VarBinding] = []
+    given = [leaf for param in function.params for leaf in _taken_apart(param, bindings)]
+    packed = Tuple((*given, *callee.constants))
     whole = Var("steps", info)
-    bindings = [VarBinding(whole, call_tir(callee.kernel, packed, list(callee.outputs)))]
+    bindings.append(VarBinding(whole, call_tir(callee.kernel, packed, list(callee.outputs))))
     leaves = [Var(f"result{i}", o) for i, o in enumerate(callee.outputs[:-1])]
     bindings += [VarBinding(leaf, TupleGetItem(whole, i)) for i, leaf in enumerate(leaves)]
     result = _nested(function.body.struct_info_, iter(leaves))
     builder = BlockBuilder(IRModule({callee.kernel: callee.function}))
     found: Function = builder.normalize(function.with_fields(body=SeqExpr([BindingBlock(bindings)], result)))
+    return found
+
+
+def _taken_apart(param: Var, bindings: list[VarBinding]) -> list[Var]:
+    """The leaves of a parameter, left to right; `bindings` takes the projections."""
+    found: list[Var] = []
+    work = [param]
+    while work:
+        item = work.pop()
+        info = item.struct_info_
+        if not isinstance(info, TupleStructInfo):
+            found.append(item)
+            continue
+        fields = [Var(f"{item.name_hint}_{i}", f) for i, f in enumerate(info.fields)]
+        bindings += [VarBinding(field, TupleGetItem(item, i)) for i, field in enumerate(fields)]
+        work += reversed(fields)
     return found
 
 

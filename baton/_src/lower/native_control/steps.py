@@ -1,16 +1,18 @@
 """What a function with control flow does, step by step: read from Relax's normal form, if it can all be native code.
 
-It can where every value is a tensor of known dtype and dims, everything called is a kernel or the function itself in
-tail position, and conditions are boolean scalars.
+It can where every value is a tensor of known dtype and dims or a tuple of such, everything called is a kernel or the
+function itself in tail position, and conditions are boolean scalars. Closures that are called where they are made are
+such calls. Where the result of a recursive function has unknown dims by its annotation only, it has those of the values
+it is left with.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
-from baton._src.ir.expr import GlobalVar, PrimExpr
+from baton._src.ir.expr import GlobalVar, Op, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import DimProver
 from baton._src.ir.traverse import substitute
@@ -22,10 +24,12 @@ from baton._src.lower.relax_to_vm.abstract_values import (
     Pending,
     Value,
     memory_of,
+    resolve,
 )
 from baton._src.lower.relax_to_vm.cast_conditions import is_narrowed
 from baton._src.lower.relax_to_vm.kernel_calls import as_kernel_call, as_view
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
+from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, tir_vars_in_struct_info
 from baton._src.relax.nodes import (
     Binding,
     Call,
@@ -89,7 +93,8 @@ Step = Compute | Choose | Keep | Repeat | Return
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """A function as steps. `results` are the struct infos of the leaves of what it returns."""
+    """A function as steps. `params` are the leaves of its parameters, `results` the struct infos of the leaves of what
+    it returns."""
 
     params: tuple[InRegister, ...]
     steps: list[Step]
@@ -103,12 +108,13 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class Callee:
-    """A function of the module that is a kernel by now: it takes its parameters and constants, and gives `outputs`,
-    the last of which is its workspace. Dims are over the variables of `params`."""
+    """A function of the module that is a kernel by now: it takes the leaves of its parameters, whose struct infos are
+    `params`, and constants, and gives `outputs`, the last of which is its workspace. Dims are over the variables of
+    `params`."""
 
     kernel: GlobalVar
     function: PrimFunc
-    params: tuple[Var, ...]
+    params: tuple[TensorStructInfo, ...]
     constants: tuple[Constant, ...]
     outputs: tuple[TensorStructInfo, ...]
 
@@ -126,7 +132,7 @@ def read_steps(
         run(reader.sequence(function.body, True, reader.steps))
     except NotNative:
         return None
-    results = leaf_infos(function.body.struct_info_)
+    results = reader.results()
     if results is None or (reader.rounds and not reader.leaves):
         return None
     return Steps(tuple(reader.params), reader.steps, tuple(results), tuple(reader.rounds))
@@ -147,7 +153,21 @@ def leaf_infos(info: Any) -> list[TensorStructInfo] | None:
     return found
 
 
-def is_known(info: Any) -> bool:
+def is_op(call: Call, name: str) -> bool:
+    """Whether it calls the operator of that name."""
+    return isinstance(call.op, Op) and call.op.name == name
+
+
+def info_of(value: Value) -> TensorStructInfo:
+    """What is known of a tensor; all there is to know, or `NotNative`."""
+    found = value.expr.struct_info_ if isinstance(value, Literal) else getattr(resolve(value), "info", None)
+    if not is_known(found):
+        raise NotNative
+    known: TensorStructInfo = found
+    return known
+
+
+def is_known(info: Any) -> TypeGuard[TensorStructInfo]:
     """Whether it is a tensor of known dtype and dims."""
     return isinstance(info, TensorStructInfo) and isinstance(info.shape, ShapeExpr) and not info.dtype.is_void
 
@@ -166,8 +186,11 @@ class _Reader:
         self.own = own
         self.function = function
         self.prover = prover
-        self.params = [InRegister(i, p.struct_info_) for i, p in enumerate(function.params)]
-        self.env: dict[Var, Value] = dict(zip(function.params, self.params))
+        infos = [info for p in function.params for info in leaf_infos(p.struct_info_) or ()]
+        self.params = [InRegister(i, info) for i, info in enumerate(infos)]
+        given = iter(self.params)
+        self.env: dict[Var, Value] = {p: _nested(p.struct_info_, given) for p in function.params}
+        self.closures: dict[Any, Call] = {}
         self.steps: list[Step] = []
         self.rounds: list[Repeat] = []
         self.leaves: list[Return] = []
@@ -203,7 +226,7 @@ class _Reader:
                 is_tail and callee.name_hint == self.own.name_hint
             ):
                 again = Repeat(tuple(v for a in args for v in self.tensors(self.value(a))))
-                if len(again.values) != len(self.params) or not self._fits(args):
+                if len(again.values) != len(self.params) or not self._fits(again):
                     raise NotNative
                 into.append(again)
                 self.rounds.append(again)
@@ -215,12 +238,17 @@ class _Reader:
         return False
 
     def _call(self, call: Call, var: Var, into: list[Step]) -> None:
+        if is_op(call, "relax.make_closure"):
+            self.closures[var] = call
+            return
         view = as_view(call, var, self.value)
         if view is not None:
             self.env[var] = view
             return
         if isinstance(call.op, GlobalVar):
-            kernel = self._function_call(call)
+            kernel = self._function_call(call.op, call.args)
+        elif is_op(call, "relax.invoke_pure_closure"):
+            kernel = self._function_call(*self._called(call))
         else:
             kernel = as_kernel_call(call, self.module, self.value)
         if kernel is None or any(place >= 0 for place in kernel.inplace):
@@ -229,23 +257,30 @@ class _Reader:
         self.env[var] = _nested(var.struct_info_, iter(kernel.results))
         into.append(Compute(kernel))
 
-    def _function_call(self, call: Call) -> KernelCall | None:
+    def _called(self, call: Call) -> tuple[GlobalVar, Sequence[Any]]:
+        """The function that a closure made here calls, and all its arguments: those given, then what was captured."""
+        closure, given = call.args
+        made = self.closures.get(closure)
+        if made is None or not isinstance(made.args[0], GlobalVar) or not isinstance(given, Tuple):
+            raise NotNative
+        return made.args[0], (*given.fields, *made.args[1].fields)
+
+    def _function_call(self, function: GlobalVar, args: Sequence[Any]) -> KernelCall | None:
         """A call of a function that is a kernel by now, its dims in terms of the arguments'."""
-        callee = self.callees.get(call.op.name_hint)
-        infos = [a.struct_info_ for a in call.args]
-        if callee is None or len(infos) != len(callee.params) or not all(map(is_known, infos)):
+        callee = self.callees.get(function.name_hint)
+        arguments = [v for a in args for v in self.tensors(self.value(a))]
+        infos = [info_of(v) for v in arguments]
+        if callee is None or len(infos) != len(callee.params):
             return None
         dims: dict[TirVar, PrimExpr] = {}
         for param, info in zip(callee.params, infos):
-            for own, given in zip(param.struct_info_.shape.values, info.shape.values):
+            for own, given in zip(param.shape.values, info.shape.values):
                 if isinstance(own, TirVar):
                     dims.setdefault(own, given)
-        for param, info in zip(callee.params, infos):
-            wanted = _over(param.struct_info_, dims)
-            if struct_info_base_check(wanted, info, self.prover) is not BaseCheckResult.Pass:
-                return None
+        if not all(self._covers(_over(param, dims), info) for param, info in zip(callee.params, infos)):
+            return None
         outputs = tuple(_over(o, dims) for o in callee.outputs)
-        values = [v for a in call.args for v in self.tensors(self.value(a))] + [Literal(c) for c in callee.constants]
+        values = [*arguments, *(Literal(c) for c in callee.constants)]
         given = (*infos, *(c.struct_info_ for c in callee.constants))
         fresh = (-1,) * len(outputs)
         return KernelCall(
@@ -254,8 +289,14 @@ class _Reader:
 
     def branch(self, branch: If, var: Var, is_tail: bool, into: list[Step]) -> Task[bool]:
         """In tail position both arms leave; elsewhere both leave their value in the same place."""
-        condition = self.value(branch.cond)
-        if not is_known(branch.cond.struct_info_) or isinstance(memory_of(condition), Literal):
+        condition = memory_of(self.value(branch.cond))
+        if isinstance(condition, Literal) and isinstance(condition.expr, Constant):
+            decided = branch.true_branch if condition.expr.data.numpy().item() else branch.false_branch
+            kept: Value | None = yield self.sequence(decided, is_tail, into)
+            if kept is not None:
+                self.env[var] = kept
+            return is_tail
+        if not is_known(branch.cond.struct_info_):
             raise NotNative
         choice = Choose(condition)
         into.append(choice)
@@ -277,11 +318,25 @@ class _Reader:
             raise NotNative
         return [InRegister(-1, info) for info in infos]
 
-    def _fits(self, args: Sequence[Any]) -> bool:
+    def _fits(self, again: Repeat) -> bool:
         """Whether a tail call's arguments have the very dims of the parameters, so that they can take their place."""
-        pairs = zip(self.function.params, args)
-        fits = (struct_info_base_check(p.struct_info_, a.struct_info_, self.prover) for p, a in pairs)
-        return all(found is BaseCheckResult.Pass for found in fits)
+        return all(self._covers(p.info, info_of(v)) for p, v in zip(self.params, again.values))
+
+    def _covers(self, base: Any, derived: Any) -> bool:
+        return struct_info_base_check(base, derived, self.prover) is BaseCheckResult.Pass
+
+    def results(self) -> list[TensorStructInfo] | None:
+        """The struct infos of the leaves of the result; None if they are unknown, or differ from leaf to leaf."""
+        known = leaf_infos(self.function.body.struct_info_)
+        if known is not None or not self.leaves:
+            return known
+        first, *others = ([info_of(v) for v in leaving.values] for leaving in self.leaves)
+        same = all(self._covers(a, b) and self._covers(b, a) for other in others for a, b in zip(first, other))
+        return first if same and all(map(self._is_over_params, first)) else None
+
+    def _is_over_params(self, info: TensorStructInfo) -> bool:
+        bound = {v for p in self.params for v in definable_tir_vars_in_struct_info(p.info)}
+        return bound.issuperset(tir_vars_in_struct_info(info))
 
     def value(self, expr: Any) -> Value:
         """What a leaf stands for."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -147,10 +148,14 @@ def _conditions(
 
 def parameters_fit(function: Function) -> bool:
     """Tensors of known dtype and dims whose shape variables can all be read off the arguments."""
+    return dims_fit(param.struct_info_ for param in function.params)
+
+
+def dims_fit(infos: Iterable[Any]) -> bool:
+    """Whether they are tensors of known dtype and dims, every variable of which is a dim of its own somewhere."""
     bindable: set[Any] = set()
     used: set[Any] = set()
-    for param in function.params:
-        info = param.struct_info_
+    for info in infos:
         if not isinstance(info, TensorStructInfo) or not isinstance(info.shape, ShapeExpr) or info.dtype.is_void:
             return False
         bindable.update(definable_tir_vars_in_struct_info(info))

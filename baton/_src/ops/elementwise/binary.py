@@ -198,6 +198,8 @@ def _matched(inputs: Any) -> list[Any]:
 
 def _same_kind(a: Any, b: Any) -> tuple[Any, Any]:
     """Python numbers as arrays of the other operand's dtype."""
+    if type(a) is np.ndarray and type(b) is np.ndarray:
+        return a, b
     if isinstance(a, (int, float)) and not isinstance(b, (int, float)):
         return np.asarray(a, np.asarray(b).dtype), np.asarray(b)
     if isinstance(b, (int, float)) and not isinstance(a, (int, float)):
