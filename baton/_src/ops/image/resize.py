@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath
 from baton._src.ops.image.resampling import METHODS, MODES, NUMPY, ROUNDINGS, TE, coordinate, taps
 from baton._src.ops.layout_names import AxisOrder, layout_over
 from baton._src.ops.layouts import anchor
+from baton._src.ops.linear_axes import known_dims, known_extents, transposed
 from baton._src.ops.nn.convolution_reference import from_canonical, to_canonical
 from baton._src.ops.samples import Arr, Sample, Shape
 from baton._src.ops.shape.targets import target_dims
@@ -176,7 +177,7 @@ def resample(x: Any, size: tuple[int, ...], a: Any) -> Any:
     order = layout_over(a.layout, "NC" + letters, "layout")
     image = to_canonical(x, order, "NC" + letters)
     dtype = image.dtype if getattr(a, "out_dtype", VOID).is_void else a.out_dtype.numpy
-    value = image if a.method == "nearest_neighbor" else image.astype("float32")
+    value = image if a.method == "nearest_neighbor" or image.dtype == np.float64 else image.astype("float32")
     outside: list[Any] = []
     for axis, after in enumerate(size):
         before = image.shape[2 + axis]
@@ -202,6 +203,41 @@ def _along(value: Any, axis: int, found: Any) -> Any:
         shape[axis] = -1
         total = total + np.take(value, index, axis=axis) * weight.reshape(shape)
     return total
+
+
+def _gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+    """Every element of the result hands its gradient to what it was weighed from."""
+    info = args[0].struct_info
+    wanted = known_dims(a.size if a.size is not None else args[1].struct_info.values, "resizing")
+    return [_spread_back(b, grad, info, wanted * a.spatial if len(wanted) == 1 else wanted, a), None][: len(args)]
+
+
+def _spread_back(b: Any, grad: Any, info: Any, size: tuple[int, ...], a: Any) -> Any:
+    """The gradient of `resample` to `size`, towards its data."""
+    letters = SPATIAL[a.spatial]
+    order = layout_over(a.layout, "NC" + letters, "layout")
+    extents = known_extents(info, "resizing")
+    if not getattr(a, "out_dtype", VOID).is_void and a.out_dtype != info.dtype:
+        grad = b.op("astype", grad, dtype=info.dtype)
+    matrices = {}
+    for axis, (letter, after) in enumerate(zip(letters, size)):
+        before = extents[order.position(letter)]
+        source = coordinate(NUMPY, np.arange(after), before, after, a.coordinate_transformation_mode, _box(a, axis))
+        weights = np.array(_along(np.eye(before, dtype="float32"), 0, taps(NUMPY, source, before, a)))
+        if a.coordinate_transformation_mode == "tf_crop_and_resize":
+            weights[(source < 0) | (source > before - 1)] = 0
+        matrices[order.position(letter)] = weights
+    return transposed(b, grad, info, matrices)
+
+
+def _gradient_upsampling(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+    """That of the resize which it is."""
+    info, resize = args[0].struct_info, _as_resize(a)
+    order = layout_over(a.layout, "NC" + SPATIAL[resize.spatial], "layout")
+    extents = known_extents(info, "upsampling")
+    places = (order.position(letter) for letter in SPATIAL[resize.spatial])
+    size = tuple(int(extents[p] * s + 0.5) for p, s in zip(places, a.scales))
+    return [_spread_back(b, grad, info, size, resize)]
 
 
 def _samples(record: Any, spatial: int) -> tuple[Sample, ...]:
@@ -242,7 +278,7 @@ def _define(spatial: int, record: Any) -> OpDef[Any]:
         infer=infer,
         compute=compute,
         reference=reference,
-        gradient=NotApplicable("not yet"),
+        gradient=_gradient,
         fusion=Fusion.INJECTIVE,
         layout=anchor("layout"),
         in_relax=spatial == 2,
@@ -341,7 +377,7 @@ def _define_upsampling(name: str, record: Any, samples: Any) -> OpDef[Any]:
         infer=infer_upsampling,
         compute=lambda inputs, a, out: compute(inputs, _as_resize(a), out),
         reference=reference_upsampling,
-        gradient=NotApplicable("not yet"),
+        gradient=_gradient_upsampling,
         fusion=Fusion.INJECTIVE,
         layout=anchor("layout"),
         in_relax=False,

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath
 from baton._src.ops.layout_names import AxisOrder, layout_over
 from baton._src.ops.layouts import anchor
 from baton._src.ops.linalg.products import computing_dtype
+from baton._src.ops.nn.adaptive_gradient import gradient_max, gradient_mean
 from baton._src.ops.nn.convolution_reference import from_canonical, to_canonical
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample
@@ -266,7 +267,7 @@ def _define(kind: str, spatial: int, record: Any, is_global: bool) -> OpDef[Any]
         infer=infer,
         compute=compute_max if is_max else compute_mean,
         reference=reference_max if is_max else reference_mean,
-        gradient=_global_gradient(kind) if is_global else NotApplicable("windows of uneven sizes"),
+        gradient=_global_gradient(kind) if is_global else gradient_max if is_max else gradient_mean,
         fusion=Fusion.OUT_EWISE_FUSABLE,
         layout=anchor("layout", None, "out_layout"),
         in_relax=not is_global and not is_max,

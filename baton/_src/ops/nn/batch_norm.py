@@ -20,6 +20,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layouts import follows_input
+from baton._src.ops.nn.normalized import standardised, through_statistics
 from baton._src.ops.precision import wide
 from baton._src.ops.reduce.folds import centred_squares, count_of, mean_stage
 from baton._src.ops.samples import Arr, Sample
@@ -164,7 +165,7 @@ def _blend(b: Any, old: Any, new: Any, momentum: float, dtype: Any) -> Any:
 
 
 def gradient(b: Any, args: Any, a: BatchNormAttrs, out: Any, grad: Any) -> list[Any]:
-    """Of the first result, with the statistics given (not training)."""
+    """With the statistics given; when training see `_training_gradient`."""
     x, gamma, beta, mean, var = args
     g = b.item(grad, 0)
     info = x.struct_info
@@ -175,6 +176,8 @@ def gradient(b: Any, args: Any, a: BatchNormAttrs, out: Any, grad: Any) -> list[
     def spread(v: Any) -> Any:
         return b.op("expand_dims", v, axis=after) if after else v
 
+    if a.training:
+        return _training_gradient(b, args, a, grad, others, spread)
     epsilon = b.const(a.epsilon, info.dtype)
     inverse = b.op("divide", b.const(1.0, info.dtype), b.op("sqrt", b.op("add", var, epsilon)))
     normal = b.op("multiply", b.op("subtract", x, spread(mean)), spread(inverse))
@@ -185,7 +188,32 @@ def gradient(b: Any, args: Any, a: BatchNormAttrs, out: Any, grad: Any) -> list[
     to_var = b.op("multiply", b.op("multiply", weighted, inverse), b.const(-0.5, info.dtype))
     to_gamma = b.op("sum", b.op("multiply", g, normal), axis=others) if a.scale else b.full_like(gamma, 0)
     to_beta = b.op("sum", g, axis=others) if a.center else b.full_like(beta, 0)
-    return [to_x, to_gamma, to_beta, to_mean, to_var]
+    return [
+        to_x,
+        to_gamma,
+        to_beta,
+        b.op("add", to_mean, b.item(grad, 1)),
+        b.op("add", to_var, b.item(grad, 2)),
+    ]
+
+
+def _training_gradient(b: Any, args: Any, a: BatchNormAttrs, grad: Any, others: Any, spread: Any) -> list[Any]:
+    """The batch's own statistics move with the data; the results keep `1 - momentum` of those given."""
+    x, gamma, beta = args[:3]
+    dtype = x.struct_info.dtype
+    g, to_means, to_vars = (b.item(grad, i) for i in range(3))
+    normal, deviation = standardised(b, x, others, b.const(a.epsilon, dtype))
+    weighted = b.op("multiply", g, spread(gamma)) if a.scale else g
+    to_x = through_statistics(b, weighted, normal, deviation, others)
+    count = b.op("sum", b.full_like(x, 1), axis=others)
+    new = b.const(a.momentum, dtype)
+    by_mean, by_var = (spread(b.op("divide", b.op("multiply", v, new), count)) for v in (to_means, to_vars))
+    centred = b.op("multiply", normal, deviation)
+    moved = b.op("add", by_mean, b.op("multiply", b.op("add", centred, centred), by_var))
+    to_gamma = b.op("sum", b.op("multiply", g, normal), axis=others) if a.scale else b.full_like(gamma, 0)
+    to_beta = b.op("sum", g, axis=others) if a.center else b.full_like(beta, 0)
+    kept = [b.op("multiply", v, b.const(1 - a.momentum, dtype)) for v in (to_means, to_vars)]
+    return [b.op("add", to_x, moved), to_gamma, to_beta, *kept]
 
 
 def samples() -> tuple[Sample, ...]:

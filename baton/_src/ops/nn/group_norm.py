@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import as_axes, from_front, normal_axes, normal_axis
@@ -24,6 +24,8 @@ from baton._src.ops.nn.normalized import (
     normalised,
     np_normalised,
     scaled,
+    standardised,
+    through_statistics,
 )
 from baton._src.ops.precision import wide
 from baton._src.ops.reduce.folds import centred_squares, count_of, mean_stage
@@ -119,6 +121,36 @@ def reference_group(inputs: Any, a: GroupNormAttrs) -> Any:
     return (result + wide(beta).reshape(shape) if a.center else result).astype(x.dtype)
 
 
+def _to_weights(b: Any, grad: Any, normal: Any, args: Any, a: Any, channel: int) -> list[Any]:
+    """Towards gamma and beta, vectors of channels."""
+    others = tuple(i for i in range(args[0].struct_info.ndim) if i != channel)
+    to_gamma = b.op("sum", b.op("multiply", grad, normal), axis=others) if a.scale else b.full_like(args[1], 0)
+    return [to_gamma, b.op("sum", grad, axis=others) if a.center else b.full_like(args[2], 0)]
+
+
+def _weighted(b: Any, grad: Any, args: Any, a: Any, channel: int) -> Any:
+    """The gradient times gamma, channel by channel."""
+    after = tuple(range(1, args[0].struct_info.ndim - channel))
+    spread = b.op("expand_dims", args[1], axis=after) if after and a.scale else args[1]
+    return b.op("multiply", grad, spread) if a.scale else grad
+
+
+def gradient_group(b: Any, args: Any, a: GroupNormAttrs, out: Any, grad: Any) -> list[Any]:
+    """As layer_norm's, on grouped channels."""
+    x = args[0]
+    info = x.struct_info
+    channel, axes = _group_axes(a, info.ndim)
+    dims = list(info.shape.values)
+    split = [*dims[:channel], a.num_groups, dims[channel] // a.num_groups, *dims[channel + 1 :]]
+    folded = tuple(sorted((channel + 1, *(n if n < channel else n + 1 for n in axes))))
+    groups = b.op("reshape", x, b.shape(split))
+    normal, deviation = standardised(b, groups, folded, b.const(a.epsilon, info.dtype))
+    weighted = b.op("reshape", _weighted(b, grad, args, a, channel), b.shape(split))
+    to_x = through_statistics(b, weighted, normal, deviation, folded)
+    back = b.shape(dims)
+    return [b.op("reshape", to_x, back), *_to_weights(b, grad, b.op("reshape", normal, back), args, a, channel)]
+
+
 GROUP_NORM = OpDef(
     "nn.group_norm",
     GroupNormAttrs,
@@ -127,7 +159,7 @@ GROUP_NORM = OpDef(
     infer_inputs=infer_channels,
     compute=compute_group,
     reference=reference_group,
-    gradient=NotApplicable("not yet"),
+    gradient=gradient_group,
     fusion=Fusion.OPAQUE,
     samples=lambda: (
         norm_sample(("n", 4, 5), (4,), GroupNormAttrs(2, 1, (2,))),
@@ -178,6 +210,15 @@ def reference_instance(inputs: Any, a: Any) -> Any:
     return np_normalised(x, axes, gamma.reshape(shape), beta.reshape(shape), a)
 
 
+def gradient_instance(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+    """As layer_norm's, weights by channel."""
+    x = args[0]
+    channel, axes = _group_axes(a, x.struct_info.ndim)
+    normal, deviation = standardised(b, x, axes, b.const(a.epsilon, x.struct_info.dtype))
+    to_x = through_statistics(b, _weighted(b, grad, args, a, channel), normal, deviation, axes)
+    return [to_x, *_to_weights(b, grad, normal, args, a, channel)]
+
+
 INSTANCE_NORM = OpDef(
     "nn.instance_norm",
     InstanceNormAttrs,
@@ -186,7 +227,7 @@ INSTANCE_NORM = OpDef(
     infer_inputs=infer_channels,
     compute=compute_instance,
     reference=reference_instance,
-    gradient=NotApplicable("not yet"),
+    gradient=gradient_instance,
     fusion=Fusion.OUT_EWISE_FUSABLE,
     samples=lambda: (
         norm_sample(("n", 4, "w"), (4,), InstanceNormAttrs()),

@@ -24,6 +24,8 @@ from baton._src.ops.nn.normalized import (
     norm_sample,
     normalised,
     np_normalised,
+    standardised,
+    through_statistics,
 )
 from baton._src.ops.precision import wide
 from baton._src.ops.reduce.folds import count_of, fold_compute
@@ -94,17 +96,11 @@ def gradient_layer(b: Any, args: Any, a: LayerNormAttrs, out: Any, grad: Any) ->
     axes = tuple(sorted(_layer_axes(a, info.ndim)))
     others = tuple(i for i in range(info.ndim) if i not in axes)
     epsilon = b.const(a.epsilon, info.dtype)
-    centred = b.op("subtract", x, b.op("mean", x, axis=axes, keepdims=True))
-    variance = b.op("mean", b.op("multiply", centred, centred), axis=axes, keepdims=True)
-    deviation = b.op("sqrt", b.op("add", variance, epsilon))
-    normal = b.op("divide", centred, deviation)
+    normal, deviation = standardised(b, x, axes, epsilon)
     weighted = b.op("multiply", grad, b.op("reshape", gamma, b.shape(_spread(info, axes)))) if a.scale else grad
-    first = b.op("mean", weighted, axis=axes, keepdims=True)
-    second = b.op("mean", b.op("multiply", weighted, normal), axis=axes, keepdims=True)
-    inner = b.op("subtract", b.op("subtract", weighted, first), b.op("multiply", normal, second))
     to_gamma = b.op("sum", b.op("multiply", grad, normal), axis=others) if a.scale else b.full_like(gamma, 0)
     to_beta = b.op("sum", grad, axis=others) if a.center else b.full_like(args[2], 0)
-    return [b.op("divide", inner, deviation), to_gamma, to_beta]
+    return [through_statistics(b, weighted, normal, deviation, axes), to_gamma, to_beta]
 
 
 def _spread(info: Any, axes: tuple[int, ...]) -> list[Any]:
@@ -178,6 +174,21 @@ def reference_rms(inputs: Any, a: RmsNormAttrs) -> Any:
     return (values / np.sqrt(mean + values.dtype.type(a.epsilon)) * scale).astype(x.dtype)
 
 
+def gradient_rms(b: Any, args: Any, a: RmsNormAttrs, out: Any, grad: Any) -> list[Any]:
+    """Towards data and weight; weights whose axes are the last ones, in order."""
+    x, weight = args
+    info = x.struct_info
+    axes = tuple(sorted(from_front(i, info.ndim) for i in a.axes))
+    others = tuple(i for i in range(info.ndim) if i not in axes)
+    square = b.op("mean", b.op("multiply", x, x), axis=axes, keepdims=True)
+    root = b.op("sqrt", b.op("add", square, b.const(a.epsilon, info.dtype)))
+    normal = b.op("divide", x, root)
+    weighted = b.op("multiply", grad, b.op("reshape", weight, b.shape(_spread(info, axes))))
+    along = b.op("mean", b.op("multiply", weighted, normal), axis=axes, keepdims=True)
+    to_x = b.op("divide", b.op("subtract", weighted, b.op("multiply", normal, along)), root)
+    return [to_x, b.op("sum", b.op("multiply", grad, normal), axis=others)]
+
+
 RMS_NORM = OpDef(
     "nn.rms_norm",
     RmsNormAttrs,
@@ -185,7 +196,7 @@ RMS_NORM = OpDef(
     infer=infer_rms,
     compute=compute_rms,
     reference=reference_rms,
-    gradient=NotApplicable("not yet"),
+    gradient=gradient_rms,
     fusion=Fusion.OUT_EWISE_FUSABLE,
     relay_name=NotApplicable("Relay composes it of other operators"),
     samples=lambda: (

@@ -5,12 +5,13 @@ Source: facts relay-language §6 level 2.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import as_axes, from_front, normal_axes, normal_axis
@@ -67,6 +68,20 @@ def reference_l2(inputs: Any, a: L2NormalizeAttrs) -> Any:
     return (x / np.sqrt(np.maximum(squares, x.dtype.type(a.eps)))).astype(inputs[0].dtype)
 
 
+def gradient_l2(b: Any, args: Any, a: L2NormalizeAttrs, out: Any, grad: Any) -> list[Any]:
+    """grad / norm - x * sum(grad * x) / norm³; where the bound holds, the norm is constant."""
+    (x,) = args
+    info = x.struct_info
+    axes = _l2_axes(a, info.ndim)
+    squares = b.op("sum", b.op("multiply", x, x), axis=axes, keepdims=True)
+    bound = b.const(a.eps, info.dtype)
+    bounded = b.op("maximum", squares, bound)
+    norm = b.op("sqrt", bounded)
+    along = b.op("divide", b.op("sum", b.op("multiply", grad, x), axis=axes, keepdims=True), bounded)
+    along = b.op("where", b.op("greater", squares, bound), along, b.full_like(along, 0))
+    return [b.op("divide", b.op("subtract", grad, b.op("multiply", x, along)), norm)]
+
+
 L2_NORMALIZE = OpDef(
     "nn.l2_normalize",
     L2NormalizeAttrs,
@@ -74,7 +89,7 @@ L2_NORMALIZE = OpDef(
     infer=infer_l2,
     compute=compute_l2,
     reference=reference_l2,
-    gradient=NotApplicable("not yet"),
+    gradient=gradient_l2,
     fusion=Fusion.OUT_EWISE_FUSABLE,
     in_relax=False,
     samples=lambda: (Sample((Arr(("n", 4, 5)),), L2NormalizeAttrs(1e-6, (1,)), rtol=1e-4),),
@@ -138,6 +153,33 @@ def reference_lrn(inputs: Any, a: LrnAttrs) -> Any:
     return (x / scale**a.beta).astype(inputs[0].dtype)
 
 
+def _neighbours(b: Any, value: Any, info: Any, axis: int, before: int, after: int) -> Any:
+    """For every element, the sum of those from `before` ahead to `after` behind along `axis`: the mean times count."""
+    dims = list(info.shape.values)
+    rows: Any = math.prod(dims[:axis])
+    columns: Any = math.prod(dims[axis + 1 :])
+    image = b.op("reshape", value, b.shape([rows, 1, dims[axis], columns]))
+    size = before + after + 1
+    mean = b.op("nn.avg_pool2d", image, pool_size=(size, 1), padding=(before, 0, after, 0), count_include_pad=True)
+    return b.op("multiply", b.op("reshape", mean, b.shape(dims)), b.const(float(size), info.dtype))
+
+
+def gradient_lrn(b: Any, args: Any, a: LrnAttrs, out: Any, grad: Any) -> list[Any]:
+    """grad * scale^-beta - 2 alpha beta / size * x * (sum of grad * x * scale^(-beta - 1) over those it is near)."""
+    (x,) = args
+    info = x.struct_info
+    axis = from_front(a.axis, info.ndim)
+    before = (a.size - 1) // 2
+    behind = a.size - 1 - before
+    squares = _neighbours(b, b.op("multiply", x, x), info, axis, before, behind)
+    mean = b.op("multiply", squares, b.const(a.alpha / a.size, info.dtype))
+    scale = b.op("add", mean, b.const(a.bias, info.dtype))
+    direct = b.op("multiply", grad, b.op("power", scale, b.const(-a.beta, info.dtype)))
+    near = _neighbours(b, b.op("divide", b.op("multiply", direct, x), scale), info, axis, behind, before)
+    weight = b.const(2 * a.alpha * a.beta / a.size, info.dtype)
+    return [b.op("subtract", direct, b.op("multiply", weight, b.op("multiply", x, near)))]
+
+
 LRN = OpDef(
     "nn.lrn",
     LrnAttrs,
@@ -145,7 +187,7 @@ LRN = OpDef(
     infer=infer_lrn,
     compute=compute_lrn,
     reference=reference_lrn,
-    gradient=NotApplicable("not yet"),
+    gradient=gradient_lrn,
     fusion=Fusion.OUT_EWISE_FUSABLE,
     in_relax=False,
     samples=lambda: (

@@ -73,6 +73,22 @@ def np_normalised(x: Any, axes: tuple[int, ...], gamma: Any, beta: Any, a: Any) 
     return (result + wide(beta) if a.center else result).astype(x.dtype)
 
 
+def standardised(b: Any, x: Any, axes: Sequence[int], epsilon: Any) -> tuple[Any, Any]:
+    """(x - mean) / deviation over `axes`, and the deviation: what gradients of normalisations start from."""
+    centred = b.op("subtract", x, b.op("mean", x, axis=tuple(axes), keepdims=True))
+    variance = b.op("mean", b.op("multiply", centred, centred), axis=tuple(axes), keepdims=True)
+    deviation = b.op("sqrt", b.op("add", variance, epsilon))
+    return b.op("divide", centred, deviation), deviation
+
+
+def through_statistics(b: Any, weighted: Any, normal: Any, deviation: Any, axes: Sequence[int]) -> Any:
+    """The gradient of `standardised` towards its data: mean and deviation move with it."""
+    first = b.op("mean", weighted, axis=tuple(axes), keepdims=True)
+    second = b.op("mean", b.op("multiply", weighted, normal), axis=tuple(axes), keepdims=True)
+    inner = b.op("subtract", b.op("subtract", weighted, first), b.op("multiply", normal, second))
+    return b.op("divide", inner, deviation)
+
+
 def norm_sample(shape: Any, weights: Any, a: Any, dtype: str = "float32") -> Sample:
     tolerance = 3e-2 if "16" in dtype else 1e-4
     vectors = (Arr(weights, dtype), Arr(weights, dtype))

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.linear_axes import known_extents, transposed
 from baton._src.ops.samples import Arr, Sample
-from baton._src.support.diagnostics import fail
 
 Pairs = tuple[tuple[int, int], ...]
 
@@ -119,14 +119,24 @@ def np_dtype(x: Any) -> Any:
 
 
 def gradient(b: Any, args: Any, a: PadAttrs, out: Any, grad: Any) -> list[Any]:
-    """The middle of the gradient (constant mode)."""
+    """The middle of the gradient; of borders that are copies, the copies are added to what they were made of."""
     if a.pad_mode != "constant":
-        raise fail("op-gradient", f"the gradient of nn.pad is known for constant borders, not for {a.pad_mode}")
+        return [_from_copies(b, args[0].struct_info, a, grad)]
     inverse = tuple(-w for pair in a.pad_width for w in pair)
     middle = b.op("nn.pad", grad, b.const(0, grad.struct_info.dtype), pad_width=inverse) if len(args) > 1 else None
     if middle is None:
         return [b.op("nn.pad", grad, pad_width=inverse)]
     return [middle, b.op("subtract", b.op("sum", grad), b.op("sum", middle))]  # the border is the fill value
+
+
+def _from_copies(b: Any, info: Any, a: Any, grad: Any) -> Any:
+    extents = known_extents(info, "padding with copies")
+    matrices = {
+        axis: reference((np.eye(extents[axis]),), PadAttrs((pair, (0, 0)), pad_mode=a.pad_mode))
+        for axis, pair in enumerate(a.pad_width)
+        if any(pair)
+    }
+    return transposed(b, grad, info, matrices)
 
 
 def relay_pad(make: Any, data: Any, pad_width: Any, pad_value: Any = 0, pad_mode: str = "constant") -> Any:
@@ -187,7 +197,7 @@ MIRROR_PAD = OpDef(
     infer=infer,
     compute=compute,
     reference=reference,
-    gradient=NotApplicable("not yet"),
+    gradient=lambda b, args, a, out, grad: [_from_copies(b, args[0].struct_info, a, grad)],
     fusion=Fusion.INJECTIVE,
     in_relax=False,
     samples=lambda: (

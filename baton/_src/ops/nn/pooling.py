@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Gradient, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.op_def import Fusion, Gradient, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
@@ -258,9 +258,7 @@ def _define(spatial: int, record: Any, kind: str) -> OpDef[Any]:
         infer=infer,
         compute=compute_max if is_max else compute_mean,
         reference=reference_max if is_max else reference_mean,
-        gradient=_gradient(f"grad.{kind}_pool2d_backward")
-        if spatial == 2
-        else NotApplicable("only two-dimensional pooling has a gradient operator"),
+        gradient=_gradient(f"grad.{kind}_pool{spatial}d_backward"),
         fusion=Fusion.OUT_EWISE_FUSABLE,
         layout=anchor("layout", None, "out_layout"),
         samples=lambda: _samples(record, spatial, is_max),

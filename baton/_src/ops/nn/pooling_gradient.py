@@ -1,5 +1,5 @@
-"""Gradients of two-dimensional pooling: grad.max_pool2d_backward, grad.avg_pool2d_backward (Relay:
-nn.max_pool2d_grad, ...).
+"""Gradients of pooling: grad.max_pool2d_backward, grad.avg_pool2d_backward (Relay: nn.max_pool2d_grad, ...), the same
+over one and three axes; and grad.max_pool2d_picked, the gradient of the gradient of a maximum.
 
 Operands: the gradient of the result, and the data. Each window hands its gradient to its first maximum, or in equal
 shares to the elements that counted in its mean. Source: facts relax-ops-passes-vm §1 (grad), relay-language §6 level
@@ -9,22 +9,25 @@ shares to the elements that counted in its mean. Source: facts relax-ops-passes-
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.op_def import Fusion, Gradient, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.linalg.products import computing_dtype
 from baton._src.ops.nn.convolution_reference import from_canonical, to_canonical
-from baton._src.ops.nn.pooling import Pool2DAttrs, pool_count, pool_orders
+from baton._src.ops.nn.pooling import Pool1DAttrs, Pool2DAttrs, Pool3DAttrs, pool_count, pool_orders, reference_max
+from baton._src.ops.nn.pooling import infer as infer_pool
 from baton._src.ops.precision import wide
 from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.windows import SPATIAL
 from baton._src.te import reduction
 
 
-def infer(call: OpCall[Pool2DAttrs]) -> Info:
+def infer(call: OpCall[Any]) -> Info:
     """The data's own type."""
     data, _ = pool_orders(call.attrs)
     x = call.tensor(1)
@@ -33,10 +36,22 @@ def infer(call: OpCall[Pool2DAttrs]) -> Info:
     return x
 
 
-def _first_maximum(x: k.Tensor, grad: k.Tensor, a: Pool2DAttrs) -> k.Tensor:
-    """For every window, which of its taps (row-major) holds the first maximum."""
+def _flat(taps: Any, a: Any) -> Any:
+    """The number of a tap, row-major."""
+    number: Any = taps[0].var
+    for tap, extent in zip(taps[1:], a.pool_size[1:]):
+        number = number * extent + tap.var
+    return number
+
+
+def _taps(a: Any) -> list[Any]:
+    return [k.reduce_axis(size, f"r{letter.lower()}") for size, letter in zip(a.pool_size, SPATIAL[a.spatial])]
+
+
+def _first_maximum(x: k.Tensor, shape: Any, a: Any) -> k.Tensor:
+    """For every window of a result of `shape`, which of its taps (row-major) holds the first maximum."""
     data, result = pool_orders(a)
-    taps = [k.reduce_axis(a.pool_size[i], f"r{letter.lower()}") for i, letter in enumerate("HW")]
+    taps = _taps(a)
 
     def pick(left: Any, right: Any) -> Any:
         wins = k.tir.Or(left[1] > right[1], k.tir.And(k.tir.EQ(left[1], right[1]), left[0] < right[0]))
@@ -48,29 +63,29 @@ def _first_maximum(x: k.Tensor, grad: k.Tensor, a: Pool2DAttrs) -> k.Tensor:
     def body(*indices: Any) -> Any:
         at = result.split(indices)
         inside: list[Any] = []
-        for i, letter in enumerate("HW"):
+        for i, letter in enumerate(SPATIAL[a.spatial]):
             place = at[letter] * a.strides[i] + taps[i].var * a.dilation[i] - a.padding[i]
             inside += [place >= k.index(0), place < k.index(x.shape[data.position(letter)])]
             at[letter] = place
         value = k.if_then_else(k.all_of(inside), x(*data.indices(at)), k.lowest(x.dtype))
-        tap = k.if_then_else(k.all_of(inside), taps[0].var * a.pool_size[1] + taps[1].var, k.index(largest - 1))
+        tap = k.if_then_else(k.all_of(inside), _flat(taps, a), k.index(largest - 1))
         return reducer((tap, value), taps)
 
-    found: Any = k.compute(grad.shape, body, "first_maximum")
+    found: Any = k.compute(shape, body, "first_maximum")
     first: k.Tensor = found[0]
     return first
 
 
-def _gathered(x: k.Tensor, grad: k.Tensor, a: Pool2DAttrs, out: Any, share: Any) -> k.Tensor:
+def _gathered(x: k.Tensor, grad: k.Tensor, a: Any, out: Any, share: Any) -> k.Tensor:
     """For every element: the sum, over the windows it lies in, of `share(indices of the window, tap)`."""
     data, result = pool_orders(a)
-    taps = [k.reduce_axis(a.pool_size[i], f"r{letter.lower()}") for i, letter in enumerate("HW")]
+    taps = _taps(a)
     kept = computing_dtype(out.dtype)
 
     def body(*indices: Any) -> Any:
         at = data.split(indices)
         inside: list[Any] = []
-        for i, letter in enumerate("HW"):
+        for i, letter in enumerate(SPATIAL[a.spatial]):
             start = at[letter] + a.padding[i] - taps[i].var * a.dilation[i]
             window = start // a.strides[i]
             inside += [
@@ -80,92 +95,173 @@ def _gathered(x: k.Tensor, grad: k.Tensor, a: Pool2DAttrs, out: Any, share: Any)
             ]
             at[letter] = window
         where = result.indices(at)
-        value = k.cast(kept, share(where, taps[0].var * a.pool_size[1] + taps[1].var))
+        value = k.cast(kept, share(where, _flat(taps, a)))
         return k.reduce_sum(k.if_then_else(k.all_of(inside), value, k.const(0, kept)), taps)
 
     total = k.compute(x.shape, body, "pool_gradient")
     return total if kept == out.dtype else k.compute(x.shape, lambda *i: k.cast(out.dtype, total(*i)), "cast")
 
 
-def compute_max(inputs: Any, a: Pool2DAttrs, out: Any) -> Any:
+def compute_max(inputs: Any, a: Any, out: Any) -> Any:
     """The first maximum of each window, then a gathering sum."""
     grad, x = inputs
-    first = _first_maximum(x, grad, a)
+    first = _first_maximum(x, grad.shape, a)
     zero = k.const(0, grad.dtype)
     return _gathered(x, grad, a, out, lambda i, tap: k.select(k.tir.EQ(first(*i), tap), grad(*i), zero))
 
 
-def compute_mean(inputs: Any, a: Pool2DAttrs, out: Any) -> Any:
+def compute_mean(inputs: Any, a: Any, out: Any) -> Any:
     """A gathering sum of shares."""
     grad, x = inputs
     _, result = pool_orders(a)
 
     def share(*i: Any) -> Any:
         value = k.wide(grad(*i))
-        return value / k.cast(value.dtype, pool_count(x, a, result.split(i), list(a.padding[:2])))
+        return value / k.cast(value.dtype, pool_count(x, a, result.split(i), list(a.padding[: a.spatial])))
 
     shares = k.compute(grad.shape, share, "shares")
     return _gathered(x, grad, a, out, lambda i, tap: shares(*i))
 
 
-def _reference(inputs: Any, a: Pool2DAttrs, is_max: bool) -> Any:
-    """Window by window."""
+def compute_picked(inputs: Any, a: Any, out: Any) -> Any:
+    """The first maximum of each window, then one element each."""
+    x, other = inputs
     data, result = pool_orders(a)
-    grad = wide(to_canonical(inputs[0], result, "NCHW"))
-    x = to_canonical(inputs[1], data, "NCHW")
-    total = np.zeros(x.shape, grad.dtype)
-    rows, columns = np.indices(x.shape[:2])
-    for at in itertools.product(range(grad.shape[2]), range(grad.shape[3])):
-        taps: list[list[int]] = []
+    first = _first_maximum(x, out.shape, a)
+
+    def body(*indices: Any) -> Any:
+        at = result.split(indices)
+        tap: Any = first(*indices)
+        for i in reversed(range(a.spatial)):
+            letter, extent = SPATIAL[a.spatial][i], k.index(a.pool_size[i])
+            at[letter] = at[letter] * a.strides[i] + (tap % extent if i else tap) * a.dilation[i] - a.padding[i]
+            tap = tap // extent
+        return other(*data.indices(at))
+
+    return k.compute(out.shape, body, "pool_picked")
+
+
+def _windows(x: Any, extents: Sequence[int], a: Any) -> Iterator[tuple[tuple[int, ...], list[Any], int]]:
+    """Each window: where its result lies, the places along every axis, and how many elements count in its mean."""
+    for at in itertools.product(*(range(e) for e in extents)):
+        taps: list[Any] = []
         count = 1
         for i, position in enumerate(at):
             places = [position * a.strides[i] - a.padding[i] + t * a.dilation[i] for t in range(a.pool_size[i])]
             size = x.shape[2 + i]
-            taps.append([p for p in places if 0 <= p < size])
-            limit = size + a.padding[i + 2]
+            taps.append(np.asarray([p for p in places if 0 <= p < size]))
+            limit = size + a.padding[i + a.spatial]
             count *= len([p for p in places if p < limit]) if a.count_include_pad else len(taps[-1])
-        given = grad[:, :, at[0], at[1]]
-        if not is_max:
-            total[np.ix_(range(x.shape[0]), range(x.shape[1]), *taps)] += (given / max(count, 1))[..., None, None]
-            continue
-        window = x[np.ix_(range(x.shape[0]), range(x.shape[1]), *taps)].reshape(*x.shape[:2], -1)
-        best = window.argmax(axis=-1)
-        np.add.at(
-            total,
-            (rows, columns, np.asarray(taps[0])[best // len(taps[1])], np.asarray(taps[1])[best % len(taps[1])]),
-            given,
-        )
-    return from_canonical(total.astype(inputs[1].dtype), data, "NCHW")
+        yield at, taps, max(count, 1)
 
 
-def _samples(is_max: bool) -> tuple[Sample, ...]:
+def _maximum(x: Any, taps: list[Any]) -> tuple[Any, ...]:
+    """Indices of the first maximum of a window, image by image and channel by channel."""
+    every = np.ix_(range(x.shape[0]), range(x.shape[1]), *taps)
+    best = x[every].reshape(*x.shape[:2], -1).argmax(axis=-1)
+    chosen = np.unravel_index(best, tuple(len(t) for t in taps))
+    return (*np.indices(x.shape[:2]), *(t[c] for t, c in zip(taps, chosen)))
+
+
+def _reference(inputs: Any, a: Any, is_max: bool) -> Any:
+    """Window by window."""
+    data, result = pool_orders(a)
+    letters = "NC" + SPATIAL[a.spatial]
+    grad = wide(to_canonical(inputs[0], result, letters))
+    x = to_canonical(inputs[1], data, letters)
+    total = np.zeros(x.shape, grad.dtype)
+    for at, taps, count in _windows(x, grad.shape[2:], a):
+        element: Any = (..., *at)
+        given = grad[element]
+        if is_max:
+            np.add.at(total, _maximum(x, taps), given)
+        else:
+            every = np.ix_(range(x.shape[0]), range(x.shape[1]), *taps)
+            total[every] += (given / count).reshape(*given.shape, *(1,) * a.spatial)
+    return from_canonical(total.astype(inputs[1].dtype), data, letters)
+
+
+def reference_picked(inputs: Any, a: Any) -> Any:
+    """Window by window."""
+    data, result = pool_orders(a)
+    letters = "NC" + SPATIAL[a.spatial]
+    x, other = (to_canonical(v, data, letters) for v in inputs)
+    shape = to_canonical(reference_max(inputs[:1], a), result, letters).shape
+    found = np.zeros(shape, other.dtype)
+    for at, taps, _ in _windows(x, shape[2:], a):
+        element: Any = (..., *at)
+        found[element] = other[_maximum(x, taps)]
+    return from_canonical(found, result, letters)
+
+
+def _samples(record: Any, spatial: int, kind: str) -> tuple[Sample, ...]:
+    def arr(size: int, *options: Any) -> Arr:
+        return Arr((*options[:2], *(size,) * spatial, *options[2:]))
+
+    last = {1: "NWC", 2: "NHWC", 3: "NDHWC"}[spatial]
+
+    def call(result: Arr, data: Arr, a: Any) -> Sample:
+        return Sample((data, data) if kind == "picked" else (result, data), a, rtol=1e-4)
+
     calls = [
-        Sample((Arr(("n", 3, 3, 3)), Arr(("n", 3, 6, 6))), Pool2DAttrs(2, 2)),
-        Sample((Arr((1, 2, 4, 4)), Arr((1, 2, 7, 7))), Pool2DAttrs(3, 2, padding=1), rtol=1e-4),
-        Sample((Arr((1, 3, 3, 2)), Arr((1, 5, 5, 2))), Pool2DAttrs(3, 1, layout="NHWC"), rtol=1e-4),
+        call(arr(3, "n", 3), arr(6, "n", 3), record(2, 2)),
+        call(arr(3, 1, 2), arr(5, 1, 2), record(3, 2, padding=1)),
+        call(Arr((1, *(3,) * spatial, 2)), Arr((1, *(5,) * spatial, 2)), record(3, 1, layout=last)),
     ]
-    if not is_max:
-        calls.append(
-            Sample((Arr((1, 2, 4, 4)), Arr((1, 2, 7, 7))), Pool2DAttrs(3, 2, 1, 1, count_include_pad=True), rtol=1e-4)
-        )
+    if kind == "avg":
+        calls.append(call(arr(3, 1, 2), arr(5, 1, 2), record(3, 2, 1, 1, count_include_pad=True)))
     return tuple(calls)
 
 
-def _define(kind: str) -> OpDef[Any]:
+def _again(forward: str) -> Gradient:
+    """The gradient of a gradient: linear in the result's; that of the data moves nothing but at ties."""
+
+    def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+        options = dict(a.items())
+        picked = b.op(forward, args[1], grad, **options) if forward.startswith("grad.") else None
+        return [b.op(forward, grad, **options) if picked is None else picked, None]
+
+    return gradient
+
+
+def _define(kind: str, spatial: int, record: Any) -> OpDef[Any]:
     is_max = kind == "max"
     return OpDef(
-        f"grad.{kind}_pool2d_backward",
-        Pool2DAttrs,
+        f"grad.{kind}_pool{spatial}d_backward",
+        record,
         inputs=(Input("output_grad", "the gradient of the result", relay_name="out_grad"), Input("data", "the images")),
         infer=infer,
         compute=compute_max if is_max else compute_mean,
         reference=lambda inputs, a: _reference(inputs, a, is_max),
-        gradient=NotApplicable("a gradient itself"),
+        gradient=_again(f"grad.max_pool{spatial}d_picked" if is_max else f"nn.avg_pool{spatial}d"),
         fusion=Fusion.OPAQUE,
-        relay_name=f"nn.{kind}_pool2d_grad",
-        samples=lambda: _samples(is_max),
-        summary=f"The gradient of nn.{kind}_pool2d towards its data.",
+        relay_name=f"nn.{kind}_pool{spatial}d_grad",
+        samples=lambda: _samples(record, spatial, kind),
+        summary=f"The gradient of nn.{kind}_pool{spatial}d towards its data.",
     )
 
 
-POOLING_GRADIENTS: tuple[OpDef[Any], ...] = (_define("max"), _define("avg"))
+def _define_picked(spatial: int, record: Any) -> OpDef[Any]:
+    def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+        return [None, b.op(f"grad.max_pool{spatial}d_backward", grad, args[0], **dict(a.items()))]
+
+    return OpDef(
+        f"grad.max_pool{spatial}d_picked",
+        record,
+        inputs=(Input("data", "the images"), Input("other", "what is picked from, of the same shape")),
+        infer=infer_pool,
+        compute=compute_picked,
+        reference=reference_picked,
+        gradient=gradient,
+        fusion=Fusion.OPAQUE,
+        relay_name=f"nn.max_pool{spatial}d_picked",
+        samples=lambda: _samples(record, spatial, "picked"),
+        summary="For every window, the element of the other tensor where the data has its first maximum.",
+    )
+
+
+_RECORDS = ((1, Pool1DAttrs), (2, Pool2DAttrs), (3, Pool3DAttrs))
+POOLING_GRADIENTS: tuple[OpDef[Any], ...] = (
+    *(_define(kind, spatial, record) for kind in ("max", "avg") for spatial, record in _RECORDS),
+    *(_define_picked(spatial, record) for spatial, record in _RECORDS),
+)

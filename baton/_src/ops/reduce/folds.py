@@ -213,6 +213,23 @@ def _extremum_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) 
     return [b.op("where", hit, _spread(b, attributes, x, grad), b.full_like(x, 0))]
 
 
+def _prod_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
+    """The product of all other elements. Zeros are counted: beside one only it has a slope, beside two nothing has."""
+    x = args[0]
+    axes = folded_axes(x.struct_info.ndim, attributes)
+    if not axes:
+        return [grad]
+    zero, one = b.full_like(x, 0), b.full_like(x, 1)
+    is_zero = b.op("equal", x, zero)
+    filled = b.op("where", is_zero, one, x)
+    count = b.op("sum", b.op("where", is_zero, one, zero), axis=axes, keepdims=True)
+    zeros = b.op("broadcast_to", count, b.shape_of(x))
+    others = b.op("broadcast_to", b.op("prod", filled, axis=axes, keepdims=True), b.shape_of(x))
+    alone = b.op("where", b.op("equal", zeros, one), others, zero)
+    rest = b.op("where", b.op("equal", zeros, zero), b.op("divide", others, filled), zero)
+    return [b.op("multiply", b.op("where", is_zero, alone, rest), _spread(b, attributes, x, grad))]
+
+
 def _variance_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
     """2 (x - mean) / count, the count less one where unbiased."""
     x = args[0]
@@ -346,7 +363,7 @@ def _samples(dtypes: tuple[str, ...], record: type[ReduceAttrs] = ReduceAttrs) -
 ROWS = (
     Row("sum", k.reduce_sum, _np_sum, gradient=_sum_gradient),
     Row("mean", k.reduce_sum, _np_mean, divides=True, gradient=_mean_gradient),
-    Row("prod", k.reduce_product, _np_prod, gradient=NotApplicable("not yet")),
+    Row("prod", k.reduce_product, _np_prod, gradient=_prod_gradient),
     Row("max", k.reduce_max, np.max, gradient=_extremum_gradient),
     Row("min", k.reduce_min, np.min, gradient=_extremum_gradient),
 )

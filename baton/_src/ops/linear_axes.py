@@ -1,0 +1,45 @@
+"""Gradients of operators that work axis by axis with fixed matrices: resampling, means over uneven windows.
+
+Such an operator multiplies each of some axes by a matrix (after x before) that only depends on extents; its gradient
+multiplies by the same matrices the other way round. Extents have to be known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from baton._src.support.diagnostics import fail
+from baton._src.tir.expr import IntImm
+
+
+def along(b: Any, value: Any, info: Any, axis: int, matrix: Any) -> Any:
+    """`value` with its `axis` (of n) multiplied by a matrix (n x m): that axis then has extent m."""
+    last = info.ndim - 1
+    order = tuple(last if i == axis else axis if i == last else i for i in range(info.ndim))
+    moved = b.op("permute_dims", value, axes=order) if axis != last else value
+    made = b.op("matmul", moved, b.const(np.asarray(matrix, info.dtype.numpy), info.dtype))
+    return b.op("permute_dims", made, axes=order) if axis != last else made
+
+
+def transposed(b: Any, grad: Any, info: Any, matrices: Mapping[int, Any]) -> Any:
+    """The gradient towards data that was multiplied by `matrices` (after x before), by axis."""
+    for axis, matrix in matrices.items():
+        grad = along(b, grad, info, axis, matrix)
+    return grad
+
+
+def known_extents(info: Any, what: str) -> tuple[int, ...]:
+    """The extents of a tensor as numbers; an `op-gradient` error says that they have to be known."""
+    return known_dims(info.shape.values if info.shape is not None else (None,), what)
+
+
+def known_dims(dims: Iterable[Any], what: str) -> tuple[int, ...]:
+    """The same for dims."""
+    found = [d.value if isinstance(d, IntImm) else d for d in dims]
+    if not all(isinstance(d, int) for d in found):
+        help = "give the data a static shape"
+        raise fail("op-gradient", f"the gradient of {what} is known for known extents only", help=help)
+    return tuple(int(d) for d in found)
