@@ -51,6 +51,7 @@ from baton._src.ops.nn.padding import PADDINGS
 from baton._src.ops.nn.pooling import POOLING
 from baton._src.ops.nn.pooling_gradient import POOLING_GRADIENTS
 from baton._src.ops.nn.recurrence import RECURRENCE
+from baton._src.ops.nn.recurrence_gradient import RECURRENCE_GRADIENT
 from baton._src.ops.nn.softmax import FAST_SOFTMAX, LOG_SOFTMAX, SOFTMAX
 from baton._src.ops.quant.affine import AFFINE
 from baton._src.ops.quant.qnn import QNN
@@ -72,6 +73,7 @@ from baton._src.ops.shape.reshape import RESHAPES
 from baton._src.ops.shape.slice_relatives import SLICE_RELATIVES
 from baton._src.ops.shape.slicing import SLICES
 from baton._src.ops.shape.triangles import TRIANGLES
+from baton._src.ops.vision.regions import REGIONS
 from baton._src.support.diagnostics import DiagnosticError, fail
 
 ELEMENTWISE: tuple[OpDef[Any], ...] = (*UNARY, *BINARY, *CHOICES, *ACTIVATIONS)
@@ -119,8 +121,9 @@ NN: tuple[OpDef[Any], ...] = (
     *DEPTH_AND_SPACE,
     *LOSSES,
     RECURRENCE,
+    RECURRENCE_GRADIENT,
 )
-IMAGE: tuple[OpDef[Any], ...] = RESIZES
+IMAGE: tuple[OpDef[Any], ...] = (*RESIZES, *REGIONS)
 OTHERS: tuple[OpDef[Any], ...] = (*AFFINE, *COPIES, MULTINOMIAL_FROM_UNIFORM)
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.nn.recurrence_kernel import recurrence_kernel
@@ -204,6 +204,16 @@ def _step(x: Any, weight: Any, h: Any, c: Any, extra: Any, a: RecurrenceAttrs) -
     return act(0, o + po * new) * raw(2, new), new
 
 
+def gradient(b: Any, args: Any, a: RecurrenceAttrs, out: Any, grad: Any) -> list[Any]:
+    """[towards projected, weight, hidden, and the tuple of the others]"""
+    count = 3 if a.kind == "lstm" else 2
+    others = args[3] if len(args) > 3 else b.tuple()
+    grads = b.tuple(*(b.item(grad, i) for i in range(count)))
+    back = b.op("grad.recurrence_backward", *args[:3], others, grads, **dict(a.items()))
+    found = [b.item(back, i) for i in range(3)]
+    return [*found, b.tuple(*(b.item(back, 3 + i) for i in range(len(a.extras))))][: len(args)]
+
+
 def _samples() -> tuple[Sample, ...]:
     def sample(kind: str, gates: int, own: int, *others: Any, t: Any = "n", b: Any = 2, h: int = 5, **more: Any) -> Any:
         acts = {"lstm": ("sigmoid", "tanh", "tanh"), "gru": ("sigmoid", "tanh"), "rnn": ("tanh",)}[kind]
@@ -248,7 +258,7 @@ RECURRENCE = OpDef(
     infer=infer,
     compute=recurrence_kernel,
     reference=reference,
-    gradient=NotApplicable("not offered: training unrolls its steps"),
+    gradient=gradient,
     fusion=Fusion.OPAQUE,
     outputs=lambda a: 3 if a.kind == "lstm" else 2,
     samples=_samples,
