@@ -12,7 +12,7 @@ from baton._src.driver.program_cache import ProgramKey, keep_program
 from baton._src.driver.read_program import read_program
 from baton._src.driver.relax_build import relax_build
 from baton._src.driver.stages import Options, Stages
-from baton._src.driver.tuning.records import tunings, with_tunings
+from baton._src.driver.tuning.records import with_tunings
 from baton._src.driver.wiring import wire
 from baton._src.frontends.onnx.opened_files import noting_files
 from baton._src.ir.target import Target
@@ -36,8 +36,11 @@ def compile_program(
     wire()
     stages = Stages(keep=options.keep_stages)
     start = time.perf_counter()
-    tuned = tunings(target, options.num_threads)
-    with PassContext(opt_level=options.opt_level), with_tunings(tuned), noting_files() as files:
+    with (
+        with_tunings(target, options.num_threads),  # outside: the caller's settings say whether
+        PassContext(opt_level=options.opt_level),
+        noting_files() as files,
+    ):
         module, bound = read_program(model, shapes, params)
         executable = relax_build(module, target, bound, exec_mode=options.exec_mode, stages=stages)
     del module, bound

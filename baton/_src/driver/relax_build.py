@@ -13,7 +13,7 @@ from baton._src.driver.params import bind_params
 from baton._src.driver.signatures import signature_facts
 from baton._src.driver.stages import Stages
 from baton._src.driver.targets import chosen_target
-from baton._src.driver.tuning.records import tunings, with_tunings
+from baton._src.driver.tuning.records import with_tunings
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
 from baton._src.lower.native_control.native_control_flow import native_control_flow
@@ -52,7 +52,7 @@ def relax_build(
     module = as_module(mod)
     found = chosen_target(target)
     noted = stages or Stages()
-    with rarely_collecting(), with_tunings(tunings(found)):
+    with rarely_collecting(), with_tunings(found):
         noted.note("input", module)
         if params:
             module = bind_params(module, "main", params)

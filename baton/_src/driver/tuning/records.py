@@ -41,12 +41,12 @@ def tunings(target: Target, threads: int | None = None) -> Tunings:
 
 
 @contextmanager
-def with_tunings(found: Tunings) -> Iterator[None]:
-    """Let schedules consult `found`, unless somebody else is consulted already (tuning itself)."""
+def with_tunings(target: Target, threads: int | None = None) -> Iterator[None]:
+    """Let schedules consult `tunings(target, threads)`, unless somebody is consulted already: `compile`, or tuning."""
     if consulted() is not None:
         yield
         return
-    with consulting(found.of):
+    with consulting(tunings(target, threads).of):
         yield
 
 

@@ -38,11 +38,12 @@ WORTH_TUNING = 0.01
 """Share of a run below which a kernel is left alone."""
 LEAST_SECONDS = 2.0
 """What a kernel gets at least, while there is time."""
-SLOWER = 1.01
-"""From this ratio on the whole model counts as slower."""
+SLOWER, OFTEN = 1.01, 0.65
+"""From this ratio on, and in so many of the rounds, the whole model counts as slower."""
 WHOLE_ALLOWED = 1e-3
 """How far results of the whole model may be apart, relative to the largest."""
-WHOLE_ROUNDS = (7, 200)
+WHOLE_SECONDS = 3.0
+WHOLE_ROUNDS = (7, 400)
 """Fewest and most rounds in which the model is measured before and after."""
 
 
@@ -215,18 +216,13 @@ def _judge(report: Report, job: _Job, build: _Build, before: Model, arrays: list
     records = {k.found.task.key: k.found.record for k in report.kernels if k.found.record}
     after = build.consulting(Tunings(records).of) if records else before
     apart = max((_apart(a, b) for a, b in zip(before(*arrays), after(*arrays))), default=0.0)
-    times: tuple[list[float], list[float]] = ([], [])
-    until = time.perf_counter() + 2.0
-    while len(times[0]) < WHOLE_ROUNDS[0] or (time.perf_counter() < until and len(times[0]) < WHOLE_ROUNDS[1]):
-        for model, seconds in zip((before, after), times):
-            begin = time.perf_counter()
-            model(*arrays)
-            seconds.append(time.perf_counter() - begin)
+    times = _in_turns((before, after), arrays)
     report.before, report.after = median(times[0]), median(times[1])
-    ratio = median(a / b for b, a in zip(*times))
+    ratios = [a / b for b, a in zip(*times)]
+    ratio, often = median(ratios), sum(r > 1 for r in ratios) / len(ratios)
     if records and apart > WHOLE_ALLOWED:
         report.undone = f"results of the whole model differ by {apart:.1e} of the largest"
-    elif records and ratio > SLOWER:
+    elif records and ratio > SLOWER and often > OFTEN:
         report.undone = f"the whole model takes {ratio:.2f} times as long"
     if report.undone:
         job.undo()
@@ -241,3 +237,15 @@ def _apart(first: AnyArray, second: AnyArray) -> float:
         return 1.0
     largest = float(np.nanmax(np.abs(a), initial=0.0))
     return float(np.nanmax(np.abs(a - b), initial=0.0)) / (largest or 1.0)
+
+
+def _in_turns(models: tuple[Model, Model], arrays: list[AnyArray]) -> tuple[list[float], list[float]]:
+    """Seconds of runs of two models, round by round; which one comes first alternates."""
+    times: tuple[list[float], list[float]] = ([], [])
+    until = time.perf_counter() + WHOLE_SECONDS
+    while len(times[0]) < WHOLE_ROUNDS[0] or (time.perf_counter() < until and len(times[0]) < WHOLE_ROUNDS[1]):
+        for which in (0, 1) if len(times[0]) % 2 else (1, 0):
+            begin = time.perf_counter()
+            models[which](*arrays)
+            times[which].append(time.perf_counter() - begin)
+    return times

@@ -1,0 +1,86 @@
+"""The database of tuning: what goes in comes out, several processes at once, damage and switches."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from baton._src.driver.tuning.database import Database, Entry
+from baton._src.driver.tuning.place import Place, database_path, tuning_version
+from baton._src.ir.target import Target
+from baton._src.support.diagnostics import DiagnosticError
+
+HERE = Place("this machine", 2)
+WRITER = """
+import sys
+from pathlib import Path
+from baton._src.driver.tuning.database import Database, Entry
+from baton._src.driver.tuning.place import Place
+database, place = Database(Path(sys.argv[1])), Place("this machine", 2)
+for n in range(25):
+    database.put(place, f"{sys.argv[2]} {n}", Entry({"n": n}, "rule", 2.0, 1.0))
+    database.put(place, "shared", Entry({"n": n}))
+    assert database.entries(place)["shared"].record
+"""
+
+
+def test_what_goes_in_comes_out(tmp_path: Path) -> None:
+    """Guards the rows, and that places do not mix."""
+    database = Database(tmp_path / "folder" / "tuning.sqlite")
+    assert database.entries(HERE) == {}
+    assert not database.path.exists()
+    entry = Entry({"tile_rows": 6}, "matmul", 2e-3, 1e-3)
+    database.put(HERE, "k", entry)
+    database.put(Place("this machine", 1), "k", Entry({"tile_rows": 4}))
+    assert database.entries(HERE) == {"k": entry}
+    assert database.entries(Place("another", 2)) == {}
+    database.put(HERE, "k", Entry({"tile_rows": 8}))
+    assert database.entries(HERE)["k"].record == {"tile_rows": 8}
+    database.remove(HERE, "k")
+    assert database.entries(HERE) == {}
+
+
+def test_several_processes_write_at_once(tmp_path: Path) -> None:
+    """Guards the file: nothing is lost and nobody fails where three processes write and read it together."""
+    path = tmp_path / "tuning.sqlite"
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, path, name]) for name in ("a", "b", "c")]
+    assert [w.wait(timeout=120) for w in writers] == [0, 0, 0]
+    assert len(Database(path).entries(HERE)) == 3 * 25 + 1
+
+
+def test_a_damaged_file_is_a_diagnostic(tmp_path: Path) -> None:
+    """Guards against silence, and against tracebacks of SQLite."""
+    path = tmp_path / "tuning.sqlite"
+    path.write_text("this is no database at all, and long enough to be looked at" * 30)
+    with pytest.raises(DiagnosticError, match="tuning-database") as caught:
+        Database(path).entries(HERE)
+    assert "BATON_TUNING=0" in str(caught.value)
+
+
+def test_the_version_follows_the_records_of_a_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards the key of whole programs: it changes with what compilation would find, and only then."""
+    path = tmp_path / "tuning.sqlite"
+    monkeypatch.setenv("BATON_TUNING", str(path))
+    target = Target("llvm")
+    assert tuning_version(target) == ""
+    Database(path).put(Place.of(target), "k", Entry({"n": 1}))
+    first = tuning_version(target)
+    Database(path).put(Place.of(target, 7), "k", Entry({"n": 1}))
+    assert tuning_version(target) == first != ""
+    assert tuning_version(Target("llvm -mcpu=haswell")) == ""
+    Database(path).put(Place.of(target), "k", Entry({"n": 2}))
+    assert tuning_version(target) != first
+    monkeypatch.setenv("BATON_TUNING", "0")
+    assert tuning_version(target) == ""
+
+
+def test_where_the_database_is() -> None:
+    """Guards the documented places."""
+    assert database_path({"BATON_TUNING": "off"}) is None
+    assert database_path({"BATON_TUNING": "/a/b.sqlite"}) == Path("/a/b.sqlite")
+    assert database_path({"BATON_CACHE_DIR": "/c"}) == Path("/c/tuning.sqlite")
+    assert database_path({"XDG_CACHE_HOME": "/x"}) == Path("/x/baton/tuning.sqlite")
+    assert database_path({"HOME": "/h"}) == Path("/h/.cache/baton/tuning.sqlite")
