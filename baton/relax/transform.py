@@ -15,6 +15,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.relax.block_channels", "BlockChannels"),
         **names("passes.relax.channels_first", "ChannelsFirst"),
         **names("passes.relax.phases_of_transposed", "PhasesOfTransposed"),
+        **names("passes.relax.byte_products", "ByteProducts"),
         **names("passes.relax.call_tir_rewrite", "CallTIRRewrite"),
         **names("passes.relax.canonicalize_bindings", "CanonicalizeBindings"),
         **names("passes.relax.dataflow_blocks", "ConvertToDataflow ToNonDataflow"),

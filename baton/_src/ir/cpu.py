@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -30,6 +31,18 @@ class Cpu:
     def has_fma(self) -> bool:
         """Whether a fused multiply-add is one instruction."""
         return "fma" in self.features or "neon" in self.features
+
+
+def has_byte_dots(features: Collection[str], lanes: int) -> bool:
+    """Whether vectors of so many 32-bit words take sums of four products of unsigned by signed bytes (vpdpbusd)."""
+    if "avx512vnni" in features and (lanes == 16 or ("avx512vl" in features and lanes in (4, 8))):
+        return True
+    return "avxvnni" in features and lanes in (4, 8)
+
+
+def has_bfloat16_dots(features: Collection[str], lanes: int) -> bool:
+    """Whether vectors of so many 32-bit words take sums of two products of bfloat16 (vdpbf16ps)."""
+    return "avx512bf16" in features and (lanes == 16 or ("avx512vl" in features and lanes in (4, 8)))
 
 
 _SSE = frozenset({"sse", "sse2"})

@@ -3,7 +3,8 @@
     R.call_tir(cls.matmul_add, (x, W, b), ...)      ->      R.call_tir(cls.matmul_add_packed, (x, P, b), ...)
 
 W is a constant (k, n), or (n, k), that a kernel multiplies by; P is the constant (panels, k, width) with
-P[j // width, k, j % width] = W[k, j], and the kernel reads that. Columns beyond n are zeros. Weights of recurrent
+P[j // width, k, j % width] = W[k, j], and the kernel reads that. Columns beyond n are zeros. For dot instructions a few
+k lie side by side: P[j // width, k // 4, j % width, k % 4] (`kernel_schedules/dot_products`). Weights of recurrent
 layers are packed by blocks of hidden units instead, the gates of a block together. Runs on fused kernels: the layout
 is the schedule's (`kernel_schedules/prepacked`, `recurrence`), and stays a fact of the program that any rule,
 interpreter or printer can read.
@@ -22,6 +23,7 @@ from baton._src.ir.expr import GlobalVar, Range
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order, rewrite
+from baton._src.lower.kernel_schedules.dot_products import packable_words
 from baton._src.lower.kernel_schedules.prepacked import Weight, packable_weight
 from baton._src.lower.kernel_schedules.recurrence import gate_panel, packable_gates
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
@@ -73,7 +75,7 @@ class _Packer(BindingRewriter):
         self.weights: dict[GlobalVar, Weight | None] = {}
         self.packed: dict[GlobalVar, tuple[GlobalVar, PrimFunc]] = {}
         """By kernel the kernel that reads packed weights."""
-        self.constants: dict[tuple[int, bool, int, int], Constant] = {}
+        self.constants: dict[tuple[int, bool, int, int, int], Constant] = {}
         self.names = {v.name_hint for v in module.functions}
 
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
@@ -103,13 +105,17 @@ class _Packer(BindingRewriter):
             function = self.context.functions.get(kernel)
             found = None
             if isinstance(function, PrimFunc):
-                weight = packable_weight(function, self.target) or packable_gates(function, self.target)
+                weight = (
+                    packable_weight(function, self.target)
+                    or packable_words(function, self.target)
+                    or packable_gates(function, self.target)
+                )
                 found = weight if weight is not None and _read_once(function, weight.buffer) else None
             self.weights[kernel] = found
         return self.weights[kernel]
 
     def _constant(self, constant: Constant, weight: Weight) -> Constant:
-        key = (id(constant), weight.columns_first, weight.width, weight.gates)
+        key = (id(constant), weight.columns_first, weight.width, weight.gates, weight.group)
         if key not in self.constants:
             data = constant.data.data.T if weight.columns_first else constant.data.data
             self.constants[key] = Constant(NDArray(self._packed_data(data, weight)))
@@ -118,6 +124,8 @@ class _Packer(BindingRewriter):
     def _packed_data(self, data: AnyArray, weight: Weight) -> AnyArray:
         if weight.gates:
             return gate_panels(data, weight.width, weight.gates)
+        if weight.group > 1:
+            return word_panels(data, weight.width, weight.group)
         k, n = data.shape
         whole: AnyArray = np.empty((-(-n // weight.width), k, weight.width), data.dtype)
         self.copies.append(self.pool.submit(_fill_panels, whole, data))
@@ -168,6 +176,15 @@ def _fill_panels(whole: AnyArray, matrix: AnyArray) -> None:
         whole[full, :, n - full * width :] = 0
 
 
+def word_panels(matrix: AnyArray, width: int, group: int) -> AnyArray:
+    """(k, n) as (panels, words, width, group); what lies beyond k and n is zeros."""
+    k, n = matrix.shape
+    words, count = -(-k // group), -(-n // width)
+    whole = np.zeros((words * group, count * width), matrix.dtype)
+    whole[:k, :n] = matrix
+    return np.ascontiguousarray(whole.reshape(words, group, count, width).transpose(2, 0, 3, 1))
+
+
 def gate_panels(matrix: AnyArray, width: int, gates: int) -> AnyArray:
     """(k, gates * units) as (blocks, k, gates, width); units beyond the last are zeros."""
     k, units = matrix.shape[0], matrix.shape[1] // gates
@@ -185,6 +202,8 @@ def reading_panels(function: PrimFunc, weight: Weight) -> PrimFunc:
     units = n.value // max(1, weight.gates)
     blocks = (-(-units // weight.width), k.value)
     shape = (*blocks, weight.gates, weight.width) if weight.gates else (*blocks, weight.width)
+    if weight.group > 1:
+        shape = (blocks[0], -(-k.value // weight.group), weight.width, weight.group)
     packed = decl_buffer([tir.IntImm("int64", s) for s in shape], weight.buffer.dtype, weight.buffer.name)
     whole = BufferRegion(packed, tuple(Range(tir.IntImm("int64", 0), dim) for dim in packed.shape))
 
@@ -194,6 +213,10 @@ def reading_panels(function: PrimFunc, weight: Weight) -> PrimFunc:
             if weight.gates:
                 return tir.BufferLoad(packed, gate_panel(column, row, units, weight.width))
             wide = tir.IntImm(column.dtype, weight.width)
+            if weight.group > 1:
+                word = tir.IntImm(row.dtype, weight.group)
+                outer = (ops.floordiv(column, wide), ops.floordiv(row, word))
+                return tir.BufferLoad(packed, (*outer, ops.floormod(column, wide), ops.floormod(row, word)))
             return tir.BufferLoad(packed, (ops.floordiv(column, wide), row, ops.floormod(column, wide)))
         if isinstance(node, st.Block) and any(r.buffer is weight.buffer for r in node.reads):
             return node.with_fields(reads=tuple(whole if r.buffer is weight.buffer else r for r in node.reads))

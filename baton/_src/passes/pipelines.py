@@ -15,6 +15,7 @@ from baton._src.passes.relax.annotate_tir_op_pattern import AnnotateTIROpPattern
 from baton._src.passes.relax.attach_global_symbol import AttachGlobalSymbol
 from baton._src.passes.relax.batch_slice_products import BatchSliceProducts
 from baton._src.passes.relax.block_channels import BlockChannels
+from baton._src.passes.relax.byte_products import ByteProducts
 from baton._src.passes.relax.call_tir_rewrite import CallTIRRewrite
 from baton._src.passes.relax.canonicalize_bindings import CanonicalizeBindings
 from baton._src.passes.relax.channels_first import ChannelsFirst
@@ -56,6 +57,7 @@ def simplify() -> Pipeline:
         DecomposeOpsForInference(),  # batch_norm as scale and shift, so that both can be folded
         CanonicalizeBindings(),  # ... whose tuple of results is taken apart right away
         ChannelsFirst(),  # one layout for what follows; the weights' transposes are folded next
+        ByteProducts(),  # sees zero points and scales of weights, which folding takes away
         FoldConstant(),  # weights alone: transposes, the scale and shift of normalisations
         FoldScaleIntoWeights(),  # a scale behind a convolution costs nothing once it is in the weights
         CanonicalizeBindings(),  # the copies that leaves

@@ -107,6 +107,26 @@ def _q_multiply_shift(x: Any, y: Any, q: Any, s: Any) -> Any:
     return np.right_shift(product + half, shift).astype("int32")
 
 
+def _dot_bytes(total: Any, a: Any, b: Any) -> Any:
+    """total + a0 * b0 + .. + a3 * b3: unsigned bytes of the words `a`, signed ones of the words `b`; wraps around."""
+    found = np.asarray(total).astype(np.int64)
+    for place in (24, 16, 8, 0):
+        unsigned = np.right_shift(np.asarray(a, np.int32), place) & 255
+        signed = np.right_shift(np.left_shift(np.asarray(b, np.int32), 24 - place), 24)
+        found = found + unsigned.astype(np.int64) * signed
+    return found.astype(np.int32)[()]
+
+
+def _dot_bfloat16(total: Any, a: Any, b: Any) -> Any:
+    """total + a0 * b0 + a1 * b1 in float32: the words `a` and `b` are pairs of bfloat16."""
+    found = np.asarray(total, np.float32)
+    for shift, mask in ((16, -1), (0, -65536)):
+        halves = (np.left_shift(np.asarray(v, np.int32), shift) & np.int32(mask) for v in (a, b))
+        x, y = (np.ascontiguousarray(h, np.int32).view(np.float32).reshape(found.shape) for h in halves)
+        found = found + x * y
+    return np.asarray(found, np.float32)[()]
+
+
 def _large_uint(low: Any, high: Any) -> Any:
     return np.uint64((int(high) << 32) | (int(low) & 0xFFFFFFFF))
 
@@ -187,6 +207,9 @@ _ROWS = (
     Intrinsic("tir.clz", 1, Operands.INT, Result.GIVEN, _count_leading_zeros),
     Intrinsic("tir.q_multiply_shift", 4, Operands.INT, Result.SAME, _q_multiply_shift),
     Intrinsic("tir.large_uint_imm", 2, Operands.INT, Result.GIVEN, _large_uint),
+    # --- dot products of what lies side by side in words (int32)
+    Intrinsic("tir.dot_u8s8", 3, Operands.INT, Result.SAME, _dot_bytes),
+    Intrinsic("tir.dot_bf16", 3, Operands.ANY, Result.SAME, _dot_bfloat16),
     # --- control and hints
     Intrinsic("tir.if_then_else", 3, Operands.ANY, Result.SECOND, None, lazy=True),
     Intrinsic("tir.likely", 1, Operands.ANY, Result.SAME, lambda x: x),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from baton._src.codegen.llvm import vector_math
+from baton._src.codegen.llvm import dot_products, vector_math
 from baton._src.codegen.llvm.narrow_float import narrow, widen
 from baton._src.codegen.llvm.padded import from_memory, to_memory
 from baton._src.codegen.llvm.text import mangle, with_lanes
@@ -347,6 +347,8 @@ HANDLERS: dict[str, Handler] = {
     "tir.popcount": _popcount,
     "tir.clz": _clz,
     "tir.q_multiply_shift": _q_multiply_shift,
+    "tir.dot_u8s8": dot_products.dot_u8s8,
+    "tir.dot_bf16": dot_products.dot_bf16,
     "tir.large_uint_imm": _large_uint,
     "tir.likely": _likely,
     "tir.undef": _undef,

@@ -285,7 +285,7 @@ class GraphBuilder:
         known = [_constant(o) for o in operands]
         if any(k is None for k in known) or isinstance(definition.reference, NotApplicable) or not definition.pure:
             return None
-        if sum(_size(k) for k in known) > FOLD_LIMIT:
+        if sum(_size(k) for k in known) > FOLD_LIMIT or _is_quantised_weight(definition, operands):
             return None
         with np.errstate(all="ignore"):
             found = definition.reference(known, attrs)
@@ -321,6 +321,11 @@ class GraphBuilder:
 
     def binary(self, op: str, a: Value, b: Value) -> Value:
         return self.call(op, a, b)
+
+
+def _is_quantised_weight(definition: OpDef[Any], operands: list[Operand]) -> bool:
+    """Whether a call makes floats of a matrix of integers: products may want the integers, and files are smaller."""
+    return definition.name == "dequantize" and isinstance(operands[0], Value) and operands[0].rank > 1
 
 
 def sources_of(values: Iterable[Value]) -> frozenset[str]:

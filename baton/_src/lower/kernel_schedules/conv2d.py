@@ -53,7 +53,16 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
     kernel = read_kernel(func)
     if isinstance(kernel, Declined):
         return kernel
-    kernel = inline_elementwise(kernel)
+    found = find_convolution(inline_elementwise(kernel))
+    if isinstance(found, Declined):
+        return found
+    kernel, matrix = found
+    body = packed_product(matrix, target)
+    return kernel.rebuilt(surrounded(kernel, matrix.origin, body, target))
+
+
+def find_convolution(kernel: Kernel) -> tuple[Kernel, Product] | Declined:
+    """The first convolution as a product, and the kernel without what packing its panels makes superfluous."""
     found = find_anchor(kernel, lambda s: not isinstance(_roles(s), Declined))
     if found is None:
         found = find_anchor(kernel, lambda s: groups_of(s) is not None)
@@ -64,10 +73,7 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
     else:
         kernel, found, windows = _without_border(kernel, found)
         matrix = _as_product(found, windows)
-    if isinstance(matrix, Declined):
-        return matrix
-    body = packed_product(matrix, target)
-    return kernel.rebuilt(surrounded(kernel, matrix.origin, body, target))
+    return matrix if isinstance(matrix, Declined) else (kernel, matrix)
 
 
 def _roles(stage: Stage) -> tuple[Axis, tuple[Axis, ...], PrimExpr, PrimExpr] | Declined:
@@ -189,6 +195,8 @@ def _pack(
     seen: tuple[Window, ...],
 ) -> st.Stmt:
     """panel[k, v] = the input that output point start + v sees through k; zeros beyond the last point."""
+    if is_simple(data) and load_of(data).dtype == panel.dtype:
+        data = load_of(data)  # packed as it lies, whatever the product makes of it
     last = points[-1]
     length = as_int64(last.extent)
     total = product([a.extent for a in points])

@@ -14,6 +14,7 @@ from baton._src.lower.kernel_schedules import (
     attention,
     conv2d,
     conv_blocked,
+    dot_products,
     matmul,
     prepacked,
     recurrence,
@@ -36,6 +37,7 @@ class Rule:
 
 RULES: tuple[Rule, ...] = (
     Rule("conv_blocked", conv_blocked.apply),
+    Rule("dot_products", dot_products.apply),
     Rule("conv2d", conv2d.apply),
     Rule("attention", attention.apply),
     Rule("prepacked", prepacked.apply),

@@ -1,0 +1,68 @@
+"""Dot products of numbers side by side in words: one instruction where the processor has it, else what it stands for.
+
+`tir.dot_u8s8` is VNNI's vpdpbusd (four unsigned by four signed bytes), `tir.dot_bf16` AVX-512's vdpbf16ps (two pairs of
+bfloat16). Words of several vectors are taken apart; what no instruction takes is shifted, masked and multiplied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from baton._src.codegen.llvm.text import mangle, with_lanes
+from baton._src.ir.cpu import has_bfloat16_dots, has_byte_dots
+from baton._src.tir import expr as tir
+
+Writer = Any
+
+
+def dot_u8s8(w: Writer, call: tir.Call) -> str:
+    """sum + a0 * b0 + .. + a3 * b3"""
+    total, a, b = (w.emit(x) for x in call.args)
+    lanes = call.dtype.lanes
+    words = with_lanes("i32", lanes)
+    if not has_byte_dots(w.features, lanes):
+        return _bytes_by_shifts(w.f, lanes, total, a, b)
+    size = with_lanes("i8", 4 * lanes)
+    narrow = [(size, w.f.value(f"bitcast {words} {x} to {size}")) for x in (a, b)]
+    name = f"llvm.x86.avx512.vpdpbusd.{32 * lanes}"
+    return str(w.f.intrinsic(name, words, (words, total), *narrow))
+
+
+def dot_bf16(w: Writer, call: tir.Call) -> str:
+    """sum + a0 * b0 + a1 * b1"""
+    total, a, b = (w.emit(x) for x in call.args)
+    lanes = call.dtype.lanes
+    words, floats = with_lanes("i32", lanes), with_lanes("float", lanes)
+    if not has_bfloat16_dots(w.features, lanes):
+        return _halves_by_shifts(w.f, lanes, total, a, b)
+    size = with_lanes("bfloat", 2 * lanes)
+    narrow = [(size, w.f.value(f"bitcast {words} {x} to {size}")) for x in (a, b)]
+    name = f"llvm.x86.avx512bf16.dpbf16ps.{32 * lanes}"
+    return str(w.f.intrinsic(name, floats, (floats, total), *narrow))
+
+
+def _splat(lanes: int, value: int) -> str:
+    return str(value) if lanes == 1 else f"splat (i32 {value})"
+
+
+def _bytes_by_shifts(f: Any, lanes: int, total: str, a: str, b: str) -> str:
+    words = with_lanes("i32", lanes)
+    for place in (0, 8, 16, 24):
+        moved = f.value(f"lshr {words} {a}, {_splat(lanes, place)}")
+        unsigned = f.value(f"and {words} {moved}, {_splat(lanes, 255)}")
+        top = f.value(f"shl {words} {b}, {_splat(lanes, 24 - place)}")
+        signed = f.value(f"ashr {words} {top}, {_splat(lanes, 24)}")
+        total = f.value(f"add {words} {total}, {f.value(f'mul {words} {unsigned}, {signed}')}")
+    return total
+
+
+def _halves_by_shifts(f: Any, lanes: int, total: str, a: str, b: str) -> str:
+    words, floats = with_lanes("i32", lanes), with_lanes("float", lanes)
+    low: Callable[[str], str] = lambda x: f.value(f"shl {words} {x}, {_splat(lanes, 16)}")  # noqa: E731
+    high: Callable[[str], str] = lambda x: f.value(f"and {words} {x}, {_splat(lanes, -65536)}")  # noqa: E731
+    for half in (low, high):
+        x, y = (f.value(f"bitcast {words} {half(v)} to {floats}") for v in (a, b))
+        kind = mangle(floats)
+        total = f.intrinsic(f"llvm.fmuladd.{kind}", floats, (floats, x), (floats, y), (floats, total))
+    return total

@@ -1,0 +1,241 @@
+"""Products of bytes and of bfloat16 through dot instructions: against NumPy at awkward sizes, every access checked."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baton._src.codegen.llvm.jit import Machine, assembly
+from baton._src.codegen.llvm.module import module_texts
+from baton._src.ir.cpu import has_bfloat16_dots, has_byte_dots
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.dot_products import packable_words
+from baton._src.lower.kernel_schedules.schedule import decide
+from baton._src.lower.pack_weights import reading_panels, word_panels
+from baton._src.te import reduction
+from baton._src.te.computation import compute, placeholder, reduce_axis
+from baton._src.te.prim_func import create_prim_func
+from baton._src.tir import operators as ops
+from baton._src.tir.expr import Call, Var
+from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.intrinsics import intrinsic
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.scalar_functions import if_then_else
+from baton._src.values.dtype import DataType
+from tests.codegen.native_run import HOST, build, call, random_array
+from tests.lower.kernel_schedules.test_no_spills import SPILL
+
+WIDE = Target("llvm -mcpu=znver4")
+OTHERS = [Target(f"llvm -mcpu={name}") for name in ("haswell", "x86-64", "x86-64-v4")]
+ARM = Target("llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1")
+BYTES, HALVES = ("uint8", "int8", "int32"), ("bfloat16", "bfloat16", "float32")
+Kinds = tuple[str, str, str]
+
+needs_bytes = pytest.mark.skipif(not has_byte_dots(HOST.features, HOST.lanes(32)), reason="no VNNI here")
+needs_halves = pytest.mark.skipif(not has_bfloat16_dots(HOST.features, HOST.lanes(32)), reason="no AVX512-BF16 here")
+both_kinds = pytest.mark.parametrize(
+    "kinds", [pytest.param(BYTES, marks=needs_bytes), pytest.param(HALVES, marks=needs_halves)]
+)
+
+
+def product(m: Any, n: Any, k: int, kinds: Kinds, transposed: bool = False) -> PrimFunc:
+    """sum of A * B plus a column's bias."""
+    left, right, total = kinds
+    a, v = placeholder((m, k), left, "a"), placeholder((n,), total, "v")
+    b = placeholder((n, k) if transposed else (k, n), right, "b")
+    r = reduce_axis((0, k), "r")
+
+    def term(i: Any, j: Any) -> Any:
+        return ops.cast(total, a[i, r]) * ops.cast(total, b[j, r] if transposed else b[r, j])
+
+    c = compute((m, n), lambda i, j: reduction.sum(term(i, j), r), "c")
+    return create_prim_func([a, b, v, compute((m, n), lambda i, j: c[i, j] + v[j], "d")])
+
+
+def convolution(case: tuple[int, ...], kinds: Kinds) -> tuple[PrimFunc, int]:
+    n, ic, size, oc, window, stride, pad = case
+    data, kernel, total = kinds
+    x, w = placeholder((n, ic, size, size), data, "x"), placeholder((oc, ic, window, window), kernel, "w")
+    wide, out = size + 2 * pad, (size + 2 * pad - window) // stride + 1
+
+    def bordered(a: Any, c: Any, i: Any, j: Any) -> Any:
+        inside = ops.all(i >= pad, i < size + pad, j >= pad, j < size + pad)
+        return if_then_else(inside, x[a, c, i - pad, j - pad], ops.const(0, data))
+
+    p = compute((n, ic, wide, wide), bordered, "p") if pad else x
+    c, h, u = reduce_axis((0, ic), "c"), reduce_axis((0, window), "h"), reduce_axis((0, window), "u")
+
+    def element(a: Any, o: Any, i: Any, j: Any) -> Any:
+        seen = ops.cast(total, p[a, c, i * stride + h, j * stride + u])
+        return reduction.sum(seen * ops.cast(total, w[o, c, h, u]), [c, h, u])
+
+    return create_prim_func([x, w, compute((n, oc, out, out), element, "y")]), out
+
+
+def numbers(shape: tuple[int, ...], dtype: str, seed: int) -> np.ndarray:
+    """Bytes over the whole range, with many at its ends."""
+    if dtype not in ("int8", "uint8"):
+        return random_array(shape, dtype, seed)
+    low, high = DataType(dtype).int_range
+    found = np.random.default_rng(seed).integers(3 * low - 200, 3 * high + 200, shape)
+    return np.clip(found, low, high).astype(dtype)
+
+
+def same(found: np.ndarray, expected: np.ndarray) -> None:
+    if found.dtype == np.int32:
+        np.testing.assert_array_equal(found, expected)
+    else:
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4)
+
+
+def run(func: PrimFunc, target: Target, *arrays: np.ndarray) -> str:
+    """Schedule, compile with checks, call; the rule."""
+    decision = decide(func, target)
+    assert call(build(decision.func, target, checked=True), decision.func, *arrays) is None
+    return decision.rule
+
+
+SIZES = [(5, 7, 3), (12, 32, 8), (13, 33, 9), (24, 100, 1), (50, 5, 64), (7, 70, 17), (5, 16, 256)]
+
+
+@both_kinds
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("transposed", [False, True])
+def test_products(kinds: Kinds, size: tuple[int, int, int], transposed: bool) -> None:
+    """Guards words with a tail along k, tiles with tails in rows and columns, weights packed now and before."""
+    m, n, k = size
+    a, b = numbers((m, k), kinds[0], 1), numbers((k, n), kinds[1], 2)
+    v = numbers((n,), kinds[2], 3)
+    expected = (a.astype("float64") @ b.astype("float64") + v).astype(kinds[2])
+    func, out = product(m, n, k, kinds, transposed), np.zeros((m, n), kinds[2])
+    given = np.ascontiguousarray(b.T) if transposed else b
+    assert run(func, HOST, a, given, v, out) == "dot_products"
+    same(out, expected)
+    weight = packable_words(func, HOST)
+    assert weight is not None
+    out[:] = 0
+    panels = word_panels(b, weight.width, weight.group)
+    assert run(reading_panels(func, weight), HOST, a, panels, v, out) == "dot_products"
+    same(out, expected)
+
+
+@both_kinds
+@pytest.mark.parametrize("threads", [1, 4])
+def test_symbolic_rows(kinds: Kinds, threads: int) -> None:
+    """Guards one kernel for any number of rows, one and none among them."""
+    target = Target(f"llvm -num-cores={threads}")
+    func = product(Var("m", "int64"), 40, 11, kinds)
+    decision = decide(func, target)
+    assert decision.rule == "dot_products"
+    library = build(decision.func, target, checked=True)
+    b, v = numbers((11, 40), kinds[1], 2), numbers((40,), kinds[2], 3)
+    for m in (0, 1, 4, 23, 120):
+        a, out = numbers((m, 11), kinds[0], 1), np.zeros((m, 40), kinds[2])
+        assert call(library, decision.func, a, b, v, out) is None
+        same(out, (a.astype("float64") @ b.astype("float64") + v).astype(kinds[2]))
+
+
+CASES = [
+    (1, 3, 8, 5, 3, 1, 1),
+    (2, 4, 9, 13, 3, 2, 1),
+    (1, 2, 7, 24, 1, 1, 0),
+    (3, 5, 11, 6, 5, 3, 2),
+    (1, 2, 70, 6, 3, 1, 1),
+]
+
+
+@both_kinds
+@pytest.mark.parametrize("case", CASES)
+def test_convolutions(kinds: Kinds, case: tuple[int, ...]) -> None:
+    """Guards panels of points interleaved along the window, borders, strides, signed data with unsigned weights."""
+    n, ic, size, oc, window, stride, pad = case
+    for data, kernel in ((kinds[0], kinds[1]), (kinds[1], kinds[0]))[: 1 + (kinds is BYTES)]:
+        func, out = convolution(case, (data, kernel, kinds[2]))
+        x, w = numbers((n, ic, size, size), data, 1), numbers((oc, ic, window, window), kernel, 2)
+        found = np.zeros((n, oc, out, out), kinds[2])
+        assert run(func, HOST, x, w, found) == "dot_products"
+        padded = np.pad(x.astype("float64"), ((0, 0), (0, 0), (pad, pad), (pad, pad)))
+        view = np.lib.stride_tricks.sliding_window_view(padded, (window, window), (2, 3))[:, :, ::stride, ::stride]
+        same(found, np.einsum("ncijhw,ochw->noij", view, w.astype("float64")).astype(kinds[2]))
+
+
+@pytest.mark.parametrize("kinds", [BYTES, HALVES])
+def test_the_interpreter_agrees(kinds: Kinds) -> None:
+    """Guards the meaning of the intrinsics over NumPy, on the scheduled kernel of a processor that need not be here."""
+    a, b, v = numbers((5, 11), kinds[0], 1), numbers((11, 20), kinds[1], 2), numbers((20,), kinds[2], 3)
+    decision = decide(product(5, 20, 11, kinds), WIDE)
+    assert decision.rule == "dot_products"
+    out = np.zeros((5, 20), kinds[2])
+    run_prim_func(decision.func, [a, b, v, out])
+    same(out, (a.astype("float64") @ b.astype("float64") + v).astype(kinds[2]))
+
+
+@pytest.mark.parametrize("kinds", [BYTES, HALVES])
+@pytest.mark.parametrize("target", OTHERS, ids=lambda t: t.mcpu)
+def test_others_decline(kinds: Kinds, target: Target) -> None:
+    """Guards that processors without the instructions take the general rule, whose results are the same."""
+    func = product(13, 33, 9, kinds)
+    assert packable_words(func, target) is None
+    a, b, v = numbers((13, 9), kinds[0], 1), numbers((9, 33), kinds[1], 2), numbers((33,), kinds[2], 3)
+    out = np.zeros((13, 33), kinds[2])
+    assert run(func, target, a, b, v, out) != "dot_products"
+    same(out, (a.astype("float64") @ b.astype("float64") + v).astype(kinds[2]))
+    texts, _ = module_texts({"f": decide(func, target).func}, target)
+    assert not re.search(r"vpdpbusd|vdpbf16", assembly(texts["f"], Machine.of(target)))
+
+
+@pytest.mark.parametrize("kinds", [BYTES, HALVES])
+def test_arm_declines(kinds: Kinds) -> None:
+    """Guards that NEON code is made by the general rules."""
+    func = product(13, 33, 9, kinds)
+    assert decide(func, ARM).rule != "dot_products"
+    texts, _ = module_texts({"f": decide(func, ARM).func}, ARM)
+    assert "ret" in assembly(texts["f"], Machine.of(ARM))
+
+
+@pytest.mark.parametrize("lanes", [1, 4, 8, 16])
+@pytest.mark.parametrize("target", [HOST, *OTHERS], ids=lambda t: t.mcpu or "host")
+@pytest.mark.parametrize("name", ["tir.dot_u8s8", "tir.dot_bf16"])
+def test_intrinsics_everywhere(name: str, target: Target, lanes: int) -> None:
+    """Guards what stands for the instructions where they are missing, at every width."""
+    total = "int32" if name.endswith("s8") else "float32"
+    s, a, b = (placeholder((lanes,), t, n) for t, n in ((total, "s"), ("int32", "a"), ("int32", "b")))
+    out = compute((lanes,), lambda i: Call(total, intrinsic(name), (s[i], a[i], b[i])), "o")
+    func = create_prim_func([s, a, b, out])
+    if total == "int32":
+        words = [numbers((lanes * 4,), kind, n).view("int32") for n, kind in enumerate(("uint8", "int8"))]
+        start = random_array((lanes,), "int32", 3)
+    else:
+        words = [random_array((lanes * 2,), "bfloat16", n).view("int32") for n in (1, 2)]
+        start = random_array((lanes,), "float32", 3)
+    expected = intrinsic(name).definition.numpy(start, *words)
+    found = np.zeros(lanes, total)
+    run(func, target, start, *words, found)
+    same(found, np.asarray(expected))
+
+
+@pytest.mark.parametrize("kinds", [BYTES, HALVES])
+@pytest.mark.parametrize("rows", [1, 3, 64, 128, None])
+def test_tiles_stay_in_registers(kinds: Kinds, rows: int | None) -> None:
+    """Guards the loops over words: dots of registers, no vector to the stack and back."""
+    func = product(Var("m", "int64") if rows is None else rows, 256, 64, kinds)
+    weight = packable_words(func, WIDE)
+    assert weight is not None
+    for one in (reading_panels(func, weight), *([func] if rows is None or rows > 4 else [])):
+        texts, _ = module_texts({"f": decide(one, WIDE).func}, WIDE)
+        code = assembly(texts["f"], Machine.of(WIDE))
+        assert re.search(r"vpdpbusd\s.*%zmm|vdpbf16ps\s.*%zmm", code)
+        assert SPILL.findall(code) == []
+
+
+def test_convolutions_stay_in_registers() -> None:
+    """Guards the wider tiles of convolutions."""
+    func, _ = convolution((1, 64, 56, 64, 3, 1, 1), BYTES)
+    texts, _ = module_texts({"f": decide(func, WIDE).func}, WIDE)
+    blocks = re.split(r"^\.\w+:", assembly(texts["f"], Machine.of(WIDE)), flags=re.MULTILINE)
+    loops = [block for block in blocks if len(re.findall(r"vpdpbusd\s.*%zmm", block)) >= 16]
+    assert loops
+    assert all(SPILL.findall(re.split(r"^\tj", loop, flags=re.MULTILINE)[0]) == [] for loop in loops)
