@@ -74,6 +74,7 @@ from baton._src.ops.shape.slice_relatives import SLICE_RELATIVES
 from baton._src.ops.shape.slicing import SLICES
 from baton._src.ops.shape.triangles import TRIANGLES
 from baton._src.ops.vision.regions import REGIONS
+from baton._src.ops.vision.suppression import SUPPRESSION
 from baton._src.support.diagnostics import DiagnosticError, fail
 
 ELEMENTWISE: tuple[OpDef[Any], ...] = (*UNARY, *BINARY, *CHOICES, *ACTIVATIONS)
@@ -123,7 +124,7 @@ NN: tuple[OpDef[Any], ...] = (
     RECURRENCE,
     RECURRENCE_GRADIENT,
 )
-IMAGE: tuple[OpDef[Any], ...] = (*RESIZES, *REGIONS)
+IMAGE: tuple[OpDef[Any], ...] = (*RESIZES, *REGIONS, *SUPPRESSION)
 OTHERS: tuple[OpDef[Any], ...] = (*AFFINE, *COPIES, MULTINOMIAL_FROM_UNIFORM)
 
 

@@ -1,0 +1,1 @@
+"""Operators of detection networks: regions, anchors."""
