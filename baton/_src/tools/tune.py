@@ -45,6 +45,8 @@ def tune(
 
 def _print(found: Report) -> None:
     table = Table("kernel", "share", "before (µs)", "after (µs)", "gain", "choices", "trials")
+    for column in table.columns:
+        column.overflow = "fold"
     for kernel in found.kernels:
         one = kernel.found
         choices = ", ".join(f"{n}={v}" for n, v in one.record.items()) or one.note or "the rule's"

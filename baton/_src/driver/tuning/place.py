@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -15,7 +16,6 @@ from pathlib import Path
 
 from baton._src.codegen.llvm.jit import target_text
 from baton._src.ir.target import Target
-from baton._src.transform.context import PassContext
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,13 @@ def database_path(environment: Mapping[str, str] | None = None) -> Path | None:
 def consulted_database() -> Path | None:
     """The database that compilation consults just now: it exists, and the setting `baton.tuning` is on."""
     path = database_path()
-    return path if path is not None and path.exists() and PassContext.current().setting("baton.tuning") else None
+    return path if path is not None and path.exists() and _is_on() else None
+
+
+def _is_on() -> bool:
+    """The setting `baton.tuning` of the current PassContext. Nobody has entered one whose module is not imported yet."""
+    context = sys.modules.get("baton._src.transform.context")
+    return context is None or bool(context.PassContext.current().setting("baton.tuning"))
 
 
 def tuning_version(target: Target, threads: int | None = None) -> str:
