@@ -80,6 +80,7 @@ class Node:
     __slots__ = ("__weakref__",)
     specs: ClassVar[tuple[FieldSpec, ...]] = ()
     """All fields in declaration order, base classes first; filled by `@node`."""
+    field_names: ClassVar[tuple[str, ...]] = ()
     text: ClassVar[Callable[..., str] | None] = None
     """The printer of the node's language, `text(node, show_meta, header)`; bound by `driver.wiring`, as printers live
     in later layers."""
@@ -117,19 +118,23 @@ class Node:
 
     def with_fields(self, **changes: Any) -> Self:
         """A copy with some fields changed, notes kept unless given; the same object if nothing changes."""
-        if all(getattr(self, name) is new for name, new in changes.items()):
+        for name, content in changes.items():
+            if getattr(self, name) is not content:
+                break
+        else:
             return self
         copy = self.copy()
+        put = object.__setattr__
         for name, content in changes.items():
-            object.__setattr__(copy, name, content)
+            put(copy, name, content)
         return copy
 
     def copy(self) -> Self:
         """Another node with the same contents (a variable of its own, if it is a variable)."""
         copy = object.__new__(type(self))
         put = object.__setattr__
-        for spec in self.specs:
-            put(copy, spec[0], getattr(self, spec[0]))
+        for name in self.field_names:
+            put(copy, name, getattr(self, name))
         return copy
 
 
@@ -138,6 +143,7 @@ def node(cls: type[T]) -> type[T]:
     """Declare a node class (see the module's docstring)."""
     built: Any = dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)(cls)
     built.specs = tuple(FieldSpec(f.name, f.metadata.get("role", Role.VALUE)) for f in dataclasses.fields(built))
+    built.field_names = tuple(spec.name for spec in built.specs)
     found: type[T] = built
     return found
 

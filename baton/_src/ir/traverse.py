@@ -177,9 +177,11 @@ def map_content(content: Any, changed: Mapping[Any, Any]) -> Any:
     if isinstance(content, Node):
         return changed.get(content, content)
     if isinstance(content, (tuple, list)):
-        items = [map_content(item, changed) for item in content]
-        same = all(new is old for new, old in zip(items, content))
-        return content if same else type(content)(items)
+        items = [changed.get(c, c) if isinstance(c, Node) else map_content(c, changed) for c in content]
+        for new, old in zip(items, content):
+            if new is not old:
+                return type(content)(items)
+        return content
     if isinstance(content, dict):
         pairs = [(map_content(k, changed), map_content(v, changed)) for k, v in content.items()]
         same = all(k is k0 and v is v0 for (k, v), (k0, v0) in zip(pairs, content.items()))
@@ -196,19 +198,19 @@ def rebuild(node: N, changed: Mapping[Any, Any], *, notes: bool = False) -> N:
 
     A binder is replaced only by a variable: `x -> 3` leaves `fn (x)` alone.
     """
-    fields: dict[str, Any] | None = None
+    fields: dict[str, Any] = {}
     cls = type(node)
-    for name in _plan(cls, notes):
+    for name in _plans.get((cls, notes)) or _plan(cls, notes):
         old = getattr(node, name)
-        if old is None:
+        if isinstance(old, Node):
+            new = changed.get(old, old)
+        elif old is not None:
+            new = map_content(old, changed)
+        else:
             continue
-        new = changed.get(old, old) if isinstance(old, Node) else map_content(old, changed)
         if new is not old:
-            if name in _binders(cls):
-                new = _keep_binders(old, new)
-            fields = fields if fields is not None else {}
-            fields[name] = new
-    return node if fields is None else node.with_fields(**fields)
+            fields[name] = _keep_binders(old, new) if name in _binders(cls) else new
+    return node.with_fields(**fields) if fields else node
 
 
 _binder_names: dict[type, frozenset[str]] = {}

@@ -34,19 +34,20 @@ _BUILD: dict[type, Callable[[Any, Any], PrimExpr]] = {
 
 def fold(node: Any) -> Node | None:
     """The folded form of a node whose children are folded; None if there is nothing to fold."""
-    if isinstance(node, tir.BinaryOp):
-        if node.dtype.lanes > 1:
-            return _fold_vector(node)
-        if node.dtype.is_int and (isinstance(node.a, tir.IntImm) or isinstance(node.b, tir.IntImm)):
-            return fold_integers(node)
-        return None
-    if isinstance(node, tir.CompareOp):
-        return _fold_comparison(node)
-    if isinstance(node, tir.LogicalOp):
-        return _fold_logical(node)
-    if isinstance(node, tir.Cast) and isinstance(node.value, tir.IntImm) and node.dtype.is_int:
-        return ops.cast(node.dtype, node.value)
+    rule = _RULES.get(type(node))
+    return None if rule is None else rule(node)
+
+
+def _fold_binary(node: tir.BinaryOp) -> Node | None:
+    if node.dtype.lanes > 1:
+        return _fold_vector(node)
+    if node.dtype.is_int and (isinstance(node.a, tir.IntImm) or isinstance(node.b, tir.IntImm)):
+        return fold_integers(node)
     return None
+
+
+def _fold_cast(node: tir.Cast) -> Node | None:
+    return ops.cast(node.dtype, node.value) if isinstance(node.value, tir.IntImm) and node.dtype.is_int else None
 
 
 def fold_integers(node: tir.BinaryOp) -> PrimExpr | None:
@@ -90,6 +91,16 @@ def _fold_vector(node: tir.BinaryOp) -> PrimExpr | None:
         base = ops.add(a.base, b.value) if isinstance(node, tir.Add) else ops.subtract(a.base, b.value)
         return tir.Ramp(base, a.stride, a.lanes)
     return None
+
+
+_RULES: dict[type, Callable[[Any], Node | None]] = {
+    **dict.fromkeys((tir.Add, tir.Sub, tir.Mul, tir.Div, tir.Mod, tir.Min, tir.Max), _fold_binary),
+    **dict.fromkeys((tir.FloorDiv, tir.FloorMod), _fold_binary),
+    **dict.fromkeys((tir.EQ, tir.NE, tir.LT, tir.LE, tir.GT, tir.GE), _fold_comparison),
+    **dict.fromkeys((tir.And, tir.Or), _fold_logical),
+    tir.Cast: _fold_cast,
+}
+"""By class, which is most of the work: nearly all nodes have nothing to fold."""
 
 
 def substitute_and_fold(root: Any, replacements: Mapping[Any, Any]) -> Any:
