@@ -19,6 +19,7 @@ from baton._src.ops.elementwise.binary import BINARY
 from baton._src.ops.elementwise.choice import CHOICES
 from baton._src.ops.elementwise.unary import UNARY
 from baton._src.ops.image.crop_and_resize import CROPS
+from baton._src.ops.image.dilation import DILATION2D
 from baton._src.ops.image.grid_sampling import GRID_SAMPLING
 from baton._src.ops.image.resize import RESIZES
 from baton._src.ops.index.data_dependent import DATA_DEPENDENT
@@ -73,6 +74,7 @@ from baton._src.ops.shape.reshape import RESHAPES
 from baton._src.ops.shape.slice_relatives import SLICE_RELATIVES
 from baton._src.ops.shape.slicing import SLICES
 from baton._src.ops.shape.triangles import TRIANGLES
+from baton._src.ops.vision.anchors import ANCHORS
 from baton._src.ops.vision.regions import REGIONS
 from baton._src.ops.vision.suppression import SUPPRESSION
 from baton._src.support.diagnostics import DiagnosticError, fail
@@ -124,7 +126,7 @@ NN: tuple[OpDef[Any], ...] = (
     RECURRENCE,
     RECURRENCE_GRADIENT,
 )
-IMAGE: tuple[OpDef[Any], ...] = (*RESIZES, *REGIONS, *SUPPRESSION)
+IMAGE: tuple[OpDef[Any], ...] = (*RESIZES, DILATION2D, *ANCHORS, *REGIONS, *SUPPRESSION)
 OTHERS: tuple[OpDef[Any], ...] = (*AFFINE, *COPIES, MULTINOMIAL_FROM_UNIFORM)
 
 

@@ -1,0 +1,277 @@
+"""vision.multibox_prior and vision.multibox_transform_loc: the anchors of a single-shot detector, and boxes from them.
+
+Corners are x1, y1, x2, y2 as parts of the image. multibox_prior puts a box around the centre of every pixel for each
+size (with the first ratio being square), then for the first size with each further ratio. multibox_transform_loc moves
+anchors by predicted offsets and gives rows of (class - 1, score, corners) for those whose best class is not the
+background and scores at least `threshold`, first ones first; rows beyond are -1. Source: facts relay-language §6
+level 5.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
+from baton._src.ops.samples import Arr, Sample
+from baton._src.te.computation import extern
+from baton._src.tir.stmt import Stmt
+from baton._src.values.dtype import INT32
+
+_NO_SLOPE = NotApplicable("Relay does not offer it")
+_INT = "int32"
+
+
+@attrs
+class PriorAttrs(Attrs):
+    """Sizes, ratios, and where centres lie."""
+
+    sizes: Any = attr((1.0,), "heights of boxes")
+    ratios: Any = attr((1.0,), "width by height")
+    steps: Any = attr((-1.0, -1.0), "distance of centres, rows first; negative: 1 / extent")
+    offsets: Any = attr((0.5, 0.5), "place of a centre in its pixel, rows first")
+    clip: bool = attr(False, "corners are pulled onto the image")
+
+    def __post_init__(self) -> None:
+        for name in ("sizes", "ratios", "steps", "offsets"):
+            given = getattr(self, name)
+            numbers = (given,) if isinstance(given, (int, float)) else given
+            set_attr(self, name, tuple(float(getattr(v, "value", v)) for v in numbers))
+
+
+def infer_prior(call: OpCall[PriorAttrs]) -> Info:
+    """(1, boxes, 4)"""
+    x, a = call.tensor(0), call.attrs
+    if x.ndim not in (-1, 4):
+        call.fail(f"the data must have rank 4, got {show_shape(x.shape, x.ndim)}")
+    if not a.sizes or not a.ratios or len(a.steps) != 2 or len(a.offsets) != 2:
+        call.fail("sizes and ratios must not be empty; steps and offsets are pairs", code="op-attribute")
+    if x.shape is None:
+        return TensorInfo(None, x.dtype, 3, x.vdevice)
+    math_ = DimMath(call.prover)
+    pixels = math_.multiply(x.shape[2], x.shape[3])
+    return TensorInfo((1, math_.multiply(pixels, len(_forms(a))), 4), x.dtype, vdevice=x.vdevice)
+
+
+def _forms(a: PriorAttrs) -> list[tuple[float, float]]:
+    """Half the width (of a square image) and half the height of each box around one pixel."""
+    roots = [math.sqrt(r) for r in a.ratios[1:]]
+    return [(s / 2, s / 2) for s in a.sizes] + [(a.sizes[0] * r / 2, a.sizes[0] / r / 2) for r in roots]
+
+
+def compute_prior(inputs: Any, a: PriorAttrs, out: Any) -> Any:
+    """Corner by corner."""
+    (x,) = inputs
+    real = "float32"
+    height, width = (k.cast(real, k.index(d)) for d in x.shape[2:4])
+    columns, forms = k.index(x.shape[3]), _forms(a)
+
+    def chosen(which: Any, values: list[Any]) -> Any:
+        found = values[-1]
+        for n in reversed(range(len(values) - 1)):
+            found = k.select(k.tir.EQ(which, k.index(n)), values[n], found)
+        return found
+
+    def body(_: Any, n: Any, corner: Any) -> Any:
+        pixel, form = n // len(forms), n % len(forms)
+        steps = [
+            k.const(s, real) if s > 0 else k.const(1.0, real) / e for s, e in zip(a.steps, (height, width))
+        ]  # rows first
+        row, column = (k.cast(real, p) for p in (pixel // columns, pixel % columns))
+        centre_y = (row + k.const(a.offsets[0], real)) * steps[0]
+        centre_x = (column + k.const(a.offsets[1], real)) * steps[1]
+        half_x = chosen(form, [k.const(w, real) for w, _ in forms]) * height / width
+        half_y = chosen(form, [k.const(h, real) for _, h in forms])
+        value = chosen(corner, [centre_x - half_x, centre_y - half_y, centre_x + half_x, centre_y + half_y])
+        if a.clip:
+            value = k.maximum(k.minimum(value, k.const(1.0, real)), k.const(0.0, real))
+        return k.cast(out.dtype, value)
+
+    return k.compute(out.shape, body, "multibox_prior")
+
+
+def reference_prior(inputs: Any, a: PriorAttrs) -> Any:
+    """Box by box."""
+    height, width = inputs[0].shape[2:]
+    steps = [s if s > 0 else 1 / e for s, e in zip(a.steps, (height, width))]
+    found = []
+    for i, j in np.ndindex(height, width):
+        y, x = (i + a.offsets[0]) * steps[0], (j + a.offsets[1]) * steps[1]
+        for w, h in _forms(a):
+            found.append((x - w * height / width, y - h, x + w * height / width, y + h))
+    boxes = np.asarray(found, inputs[0].dtype)[None]
+    return np.clip(boxes, 0, 1) if a.clip else boxes
+
+
+@attrs
+class TransformAttrs(Attrs):
+    """What is kept, and the scale of the offsets."""
+
+    clip: bool = attr(True, "corners are pulled onto the image")
+    threshold: float = attr(0.01, "least score of a box")
+    variances: Any = attr((0.1, 0.1, 0.2, 0.2), "scales of the offsets of x, y, width and height")
+    keep_background: bool = attr(False, "boxes of the background count, too")
+
+    def __post_init__(self) -> None:
+        set_attr(self, "variances", tuple(float(getattr(v, "value", v)) for v in self.variances))
+
+
+def infer_transform(call: OpCall[TransformAttrs]) -> Info:
+    """(batch, anchors, 6) rows, and how many count."""
+    x = call.tensor(0)
+    for position, (rank, name) in enumerate(((3, "cls_prob"), (2, "loc_pred"), (3, "anchor"))):
+        t = call.tensor(position)
+        if t.ndim not in (-1, rank):
+            call.fail(f"{name} must have rank {rank}, got {show_shape(t.shape, t.ndim)}")
+    if len(call.attrs.variances) != 4:
+        call.fail(f"variances must be four numbers, got {call.attrs.variances}", code="op-attribute")
+    if x.shape is None:
+        return TupleInfo((TensorInfo(None, x.dtype, 3), TensorInfo(None, INT32, 1)))
+    offsets, math_ = call.tensor(1).shape, DimMath(call.prover)
+    if offsets is not None and math_.equal(offsets[1], math_.multiply(x.shape[2], 4)) is False:
+        call.fail(f"loc_pred must have four offsets an anchor, got {show_shape(offsets)}")
+    return TupleInfo((TensorInfo((x.shape[0], x.shape[2], 6), x.dtype), TensorInfo(x.shape[:1], INT32)))
+
+
+def _best(x: k.Tensor, a: TransformAttrs) -> k.Tensor:
+    """The best class of every anchor (the first of equals), from 1 on unless the background counts."""
+    first = 0 if a.keep_background else 1
+    other = k.reduce_axis(k.index(x.shape[1]) - first, "c")
+    rival = k.reduce_axis(k.index(x.shape[1]) - first, "d")
+
+    def beaten(b: Any, c: Any, n: Any) -> Any:
+        mine, its = x(b, c + first, n), x(b, rival.var + first, n)
+        better = k.tir.Or(its > mine, k.tir.And(k.tir.EQ(its, mine), rival.var < c))
+        return k.reduce_max(k.select(better, k.const(1, _INT), k.const(0, _INT)), [rival])
+
+    lost = k.compute((x.shape[0], k.index(x.shape[1]) - first, x.shape[2]), beaten, "beaten")
+
+    def winner(b: Any, n: Any) -> Any:
+        won = k.tir.EQ(lost(b, other.var, n), k.const(0, _INT))
+        return k.reduce_max(k.select(won, k.cast(_INT, other.var + first), k.const(0, _INT)), [other])
+
+    return k.compute((x.shape[0], x.shape[2]), winner, "best_class")
+
+
+def compute_transform(inputs: Any, a: TransformAttrs, out: Any) -> Any:
+    """The best classes, then the rows that count, one after the other."""
+    x, offsets, anchors = inputs
+    best = _best(x, a)
+    dtype = x.dtype
+
+    def number(value: float) -> Any:
+        return k.const(value, dtype)
+
+    def corners(off: Any, box: Any, b: Any, n: Any) -> list[Any]:
+        low_x, low_y, high_x, high_y = (load(box, k.index(0), n, k.index(c)) for c in range(4))
+        dx, dy, dw, dh = (load(off, b, n * 4 + c) * number(v) for c, v in enumerate(a.variances))
+        found = []
+        for low, high, move, grow in ((low_x, high_x, dx, dw), (low_y, high_y, dy, dh)):
+            extent = high - low
+            centre = move * extent + (low + high) * number(0.5)
+            half = k.exp(grow) * extent * number(0.5)
+            found.append((centre - half, centre + half))
+        made = [found[0][0], found[1][0], found[0][1], found[1][1]]
+        return [k.maximum(k.minimum(v, number(1)), number(0)) for v in made] if a.clip else made
+
+    def body(ins: Any, outs: Any) -> Stmt:
+        scores, off, box, kinds = ins
+        rows, count = outs
+
+        def keep(b: Any, n: Any, kind: Any) -> Stmt:
+            score = load(scores, b, k.cast("int64", kind), n)
+            wanted = [score >= number(a.threshold)]
+            if not a.keep_background:
+                wanted.append(kind > k.const(0, _INT))
+            values = [k.cast(dtype, kind - k.const(1, _INT)), score, *corners(off, box, b, n)]
+
+            def put(at: Any) -> Stmt:
+                cells = [store(rows, (b, at, k.index(c)), v) for c, v in enumerate(values)]
+                return both(*cells, store(count, (b,), k.cast(_INT, at) + k.const(1, _INT)))
+
+            return when(k.all_of(wanted), let("at", k.cast("int64", load(count, b)), put))
+
+        def batch(b: Any) -> Stmt:
+            blank = loops((x.shape[2], 6), lambda *i: store(rows, (b, *i), number(-1)))
+            every = loop(x.shape[2], lambda n: let("kind", load(kinds, b, n), lambda kind: keep(b, n, kind)), "n")
+            return both(store(count, (b,), k.const(0, _INT)), blank, every)
+
+        return loops(x.shape[:1], batch, "b")
+
+    shapes = [k.dims((x.shape[0], x.shape[2], 6)), k.dims(x.shape[:1])]
+    return extern(shapes, [x, offsets, anchors, best], body, "multibox", [dtype, _INT])
+
+
+def reference_transform(inputs: Any, a: TransformAttrs) -> Any:
+    """Anchor by anchor."""
+    x, offsets, anchors = inputs
+    first = 0 if a.keep_background else 1
+    rows = np.full((x.shape[0], x.shape[2], 6), -1, x.dtype)
+    count = np.zeros(x.shape[:1], _INT)
+    variances = np.asarray(a.variances, x.dtype)
+    for b, n in np.ndindex(x.shape[0], x.shape[2]):
+        kind = first + int(np.argmax(x[b, first:, n]))
+        if not x[b, kind, n] >= x.dtype.type(a.threshold):
+            continue
+        dx, dy, dw, dh = offsets[b, 4 * n : 4 * n + 4] * variances
+        x0, y0, x1, y1 = anchors[0, n]
+        cx, cy = dx * (x1 - x0) + (x0 + x1) / 2, dy * (y1 - y0) + (y0 + y1) / 2
+        w, h = np.exp(dw) * (x1 - x0) / 2, np.exp(dh) * (y1 - y0) / 2
+        box = np.asarray([cx - w, cy - h, cx + w, cy + h])
+        rows[b, count[b]] = [kind - 1, x[b, kind, n], *(np.clip(box, 0, 1) if a.clip else box)]
+        count[b] += 1
+    return rows, count
+
+
+MULTIBOX_PRIOR = OpDef(
+    "vision.multibox_prior",
+    PriorAttrs,
+    inputs=(Input("data", "its height and width are those of the grid"),),
+    infer=infer_prior,
+    compute=compute_prior,
+    reference=reference_prior,
+    gradient=_NO_SLOPE,
+    fusion=Fusion.INJECTIVE,
+    in_relax=False,
+    samples=lambda: (
+        Sample((Arr((1, 3, 4, 5)),), PriorAttrs(), rtol=1e-4, atol=1e-6),
+        Sample((Arr((1, 3, "h", 3)),), PriorAttrs((0.5, 0.25), (1, 2, 0.5), clip=True), rtol=1e-4, atol=1e-6),
+        Sample((Arr((1, 1, 2, 3)),), PriorAttrs(steps=(0.4, 0.3), offsets=(0.0, 1.0)), rtol=1e-4, atol=1e-6),
+    ),
+    summary="Anchor boxes around the pixels of a grid.",
+)
+MULTIBOX_TRANSFORM_LOC = OpDef(
+    "vision.multibox_transform_loc",
+    TransformAttrs,
+    inputs=(
+        Input("cls_prob", "(batch, classes, anchors)"),
+        Input("loc_pred", "(batch, anchors * 4)"),
+        Input("anchor", "(1, anchors, 4)"),
+    ),
+    outputs=2,
+    infer=infer_transform,
+    compute=compute_transform,
+    reference=reference_transform,
+    gradient=_NO_SLOPE,
+    fusion=Fusion.OPAQUE,
+    in_relax=False,
+    samples=lambda: (
+        Sample((Arr((2, 4, 5)), Arr((2, 20)), Arr((1, 5, 4), "float32", 0, 1)), TransformAttrs(), rtol=1e-4, atol=1e-5),
+        Sample(
+            (Arr(("n", 3, 4)), Arr(("n", 16)), Arr((1, 4, 4), "float32", 0, 1)),
+            TransformAttrs(clip=False, threshold=0.3, keep_background=True),
+            rtol=1e-4,
+            atol=1e-5,
+        ),
+    ),
+    summary="Boxes from anchors, predicted offsets and scores of classes.",
+)
+
+ANCHORS: tuple[OpDef[Any], ...] = (MULTIBOX_PRIOR, MULTIBOX_TRANSFORM_LOC)
