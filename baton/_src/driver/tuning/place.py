@@ -54,7 +54,7 @@ def consulted_database() -> Path | None:
 
 
 def _is_on() -> bool:
-    """The setting `baton.tuning` of the current PassContext. Nobody has entered one whose module is not imported yet."""
+    """The setting `baton.tuning`. Nobody has entered a PassContext whose module is not imported yet."""
     context = sys.modules.get("baton._src.transform.context")
     return context is None or bool(context.PassContext.current().setting("baton.tuning"))
 
