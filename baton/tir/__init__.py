@@ -46,6 +46,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("tir.scalar_functions", "max_value min_value infinity"),
         **names("te.reduction", "comm_reducer sum"),
         **names("tir.schedule.schedule", "Schedule"),
+        **names("tir.schedule.tensorize", "TensorIntrin"),
         **names("tir.index_map", "IndexMap"),
         **submodules("baton.tir", "analysis buffer expr function op schedule stmt stmt_functor transform"),
     },

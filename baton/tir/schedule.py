@@ -8,7 +8,9 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("tir.schedule.schedule", "Schedule BlockRV LoopRV"),
+        **names("tir.schedule.schedule", "Schedule"),
+        **names("tir.schedule.handles", "BlockRV LoopRV"),
+        **names("tir.schedule.trace", "Trace Instruction ExprRV"),
     },
     before=wire,
 )

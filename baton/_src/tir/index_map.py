@@ -7,9 +7,11 @@ Names follow TVM v0.19.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import keyword
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -213,6 +215,43 @@ def index_map_text(index_map: IndexMap, scalar: Callable[[PrimExpr], str]) -> st
     parts = [scalar(substitute(e, named)) for e in index_map.final_indices]
     inner = f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
     return f"T.index_map(lambda {', '.join(names)}: {inner})"
+
+
+_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+
+
+def index_map_from_text(text: str) -> IndexMap:
+    """The inverse of `index_map_text`: `T.index_map(lambda i, j: (j, i // 4))`. Nothing of the text is run."""
+    try:
+        tree: Any = ast.parse(text.strip().removeprefix("T.index_map(").removesuffix(")"), mode="eval").body
+        variables = {a.arg: Var(a.arg, "int64") for a in tree.args.args}
+        parts = tree.body.elts if isinstance(tree.body, ast.Tuple) else [tree.body]
+        return IndexMap(tuple(variables.values()), tuple(convert(_index(p, variables)) for p in parts))
+    except (SyntaxError, AttributeError, KeyError, ValueError, RecursionError):
+        raise fail(_CODE, f"{text!r} is no map of indices") from None
+
+
+def _index(node: Any, variables: dict[str, Var]) -> Any:
+    """The value of +, -, *, //, % over variables and whole numbers."""
+    match node:
+        case ast.Name(id=name):
+            return variables[name]
+        case ast.Constant(value=int() as number):
+            return number
+        case ast.BinOp(left=left, op=kind, right=right):
+            return _ARITHMETIC[type(kind)](_index(left, variables), _index(right, variables))
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return 0 - _index(operand, variables)
+        case ast.Call(args=[ast.Constant(value=int() as number)]):
+            return number  # T.int64(4)
+        case _:
+            raise ValueError(ast.dump(node))
 
 
 def index_map(mapping: Any, *, inverse_index_map: Any = None, index_dtype: str = "int64") -> IndexMap:

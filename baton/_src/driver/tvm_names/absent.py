@@ -95,7 +95,6 @@ REASONS: dict[str, str] = {
     "relax.transform.MetaScheduleTuneTIR": _TUNING,
     "relax.frontend.torch": _IMPORTER,
     "relax.frontend.stablehlo": _IMPORTER,
-    "tir.TensorIntrin": "baton has no tensor intrinsics to register; products of matrices have schedules of their own",
     "tir.transform": "tvm.build lowers kernels in one step; a script's own passes are tir.transform.prim_func_pass",
     "tir.ir_builder": "write the kernel as te.compute or as a T.prim_func",
     "te.hybrid": "write the kernel as te.compute or as a T.prim_func",

@@ -6,7 +6,7 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.structural import structural_equal
-from baton._src.ir.traverse import post_order, rewrite
+from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
@@ -17,8 +17,10 @@ from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.cache import insert_nest
 from baton._src.tir.schedule.tree import (
     find_block,
+    path_to,
     refreshed,
     refuse,
+    replace,
     replace_buffer,
     simplify,
 )
@@ -65,6 +67,34 @@ def transform_layout(func: PrimFunc, buffer: Buffer, index_map: IndexMap) -> Pri
         raise refuse(f"the pointer of {buffer.name} is used: its layout cannot be changed")
     mapping = {var: new if b is buffer else b for var, b in func.buffer_map.items()}
     return func.with_fields(body=rewrite(func.body, rule), buffer_map=mapping)
+
+
+def with_padding(
+    func: PrimFunc, name: str, buffer: Buffer, index_map: IndexMap, old_shape: Any, value: Any
+) -> PrimFunc:
+    """The function with `value` stored where no element of `buffer` lies, in front of the block that writes it."""
+    back, empty = index_map.non_surjective_inverse(old_shape)
+    if isinstance(empty, tir.IntImm):
+        return func  # one to one: there is no padding
+    axes = [IterVar(Range(tir.IntImm(d.dtype, 0), d), tir.Var(f"v{n}", d.dtype)) for n, d in enumerate(buffer.shape)]
+    at = tuple(axis.var for axis in axes)
+    outside = substitute(empty, {v: ops.cast(v.dtype, a) for v, a in zip(back.initial_indices, at)})
+    filled = value.map_indices(list(at))[0] if isinstance(value, IndexMap) else value
+    store = st.BufferStore(buffer, ops.cast(buffer.dtype, ops.convert(filled)), at)
+    block = refreshed(st.Block(axes, (), (), f"{buffer.name}_padding", st.IfThenElse(outside, store)))
+    loops = [tir.Var(f"ax{n}", a.dtype) for n, a in enumerate(at)]
+    nest: st.Stmt = st.BlockRealize(tuple(loops), _TRUE, block)
+    for var, dim in zip(reversed(loops), reversed(buffer.shape)):
+        nest = st.For(var, 0, dim, st.ForKind.SERIAL, nest)
+    path = path_to(func.body, find_block(func.body, name))
+    place = max(n for n, item in enumerate(path[:-1]) if isinstance(item, st.Block))
+    top = path[place + 1]
+    if isinstance(top, st.SeqStmt):
+        after = path[place + 2]
+        whole: st.Stmt = st.SeqStmt(tuple(p for s in top.seq for p in ((nest, s) if s is after else (s,))))
+    else:
+        whole = st.SeqStmt((nest, top))
+    return func.with_fields(body=replace(func.body, {top: whole}))
 
 
 def _pointers(body: st.Stmt) -> list[Any]:

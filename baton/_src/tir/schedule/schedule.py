@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.module import IRModule
@@ -28,48 +27,23 @@ from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import IntImm, Var
 from baton._src.tir.index_map import IndexMap
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.schedule import (
-    blockize,
-    cache,
-    compute_at,
-    inline,
-    layout,
-    loops,
-    padding,
-    reduction,
-    rfactor,
-    sampling,
-)
+from baton._src.tir.schedule import cache, compute_at, inline, layout, loops, reduction, rfactor, sampling
+from baton._src.tir.schedule.handles import BlockRV, LoopRV
+from baton._src.tir.schedule.tile_primitives import TilePrimitives
+from baton._src.tir.schedule.tile_primitives import block_name as _name
 from baton._src.tir.schedule.trace import ExprRV, Trace, recorded
 from baton._src.tir.schedule.tree import find_block, find_loop, path_to, realizes, refuse, replace
-
-
-@dataclass(frozen=True, eq=False)
-class BlockRV:
-    """A block, by name."""
-
-    name: str
-
-
-@dataclass(frozen=True, eq=False)
-class LoopRV:
-    """A loop, by its variable."""
-
-    var: Var
-
 
 _OPTIONS = {"seed", "debug_mask", "error_render_level", "enable_check"}
 """Options of TVM's schedules. Only `seed` has an effect: every primitive is checked."""
 
-_LATER = "the primitive is not implemented"
 _ABSENT = {
     **dict.fromkeys(("state", "get_sref"), "there is no tree of references beside the program"),
-    **dict.fromkeys(("tensorize", "pad_einsum", "merge", "loop_partition", "transform_block_layout"), _LATER),
-    **dict.fromkeys(("set_axis_separator", "unsafe_set_dtype", "rolling_buffer"), _LATER),
+    "rolling_buffer": "the primitive is not implemented: compute_at computes what each iteration needs",
 }
 
 
-class Schedule:
+class Schedule(TilePrimitives):
     """See the module. `func` is the function as it stands now."""
 
     def __init__(self, mod: PrimFunc | IRModule, func_name: str | None = None, **options: Any) -> None:
@@ -301,21 +275,6 @@ class Schedule:
         return BlockRV(name)
 
     @recorded
-    def blockize(self, target: LoopRV, preserve_unit_iters: bool = True) -> BlockRV:
-        """What is below the loop as a block of its own; returns that block."""
-        del preserve_unit_iters
-        body, name = blockize.blockize(self.func.body, target.var)
-        self._set(body)
-        return BlockRV(name)
-
-    @recorded
-    def decompose_padding(self, block: BlockRV | str, loop: LoopRV) -> BlockRV:
-        """The pad value as a block in front of the loop; the block itself then only takes data."""
-        body, name = padding.decompose_padding(self.func.body, _name(block), loop.var)
-        self._set(body)
-        return BlockRV(name)
-
-    @recorded
     def add_unit_loop(self, block_or_loop: BlockRV | LoopRV | str) -> LoopRV:
         """A loop of one iteration around a block or loop."""
         loop = isinstance(block_or_loop, LoopRV)
@@ -343,12 +302,18 @@ class Schedule:
     ) -> None:
         """Lay a buffer out anew: `buffer` is ("read" or "write", number), a name, or the buffer.
 
-        Padding that the layout adds is never read, so `pad_value` has no effect.
+        `pad_value` (a number, or a function of the new indices) is stored into padding that the layout adds, if the
+        block writes the buffer; nothing reads it but who is given the buffer.
         """
-        del pad_value, assume_injective_transform
+        del assume_injective_transform
         found = self._buffer(block, buffer)
         chosen = index_map if isinstance(index_map, IndexMap) else IndexMap.from_func(index_map, len(found.shape))
+        writes = [region.buffer for region in self.get(block).writes]
         self.func = layout.transform_layout(self.func, found, chosen)
+        if pad_value is not None and found in writes:
+            new = self.get(block).writes[writes.index(found)].buffer
+            given = IndexMap.from_func(pad_value, new.ndim) if callable(pad_value) else pad_value
+            self.func = layout.with_padding(self.func, _name(block), new, chosen, found.shape, given)
 
     @recorded
     def reindex(self, block: BlockRV | str, buffer: Any) -> BlockRV:
@@ -434,10 +399,6 @@ class Schedule:
         """Go on with `body`. A kernel whose loops were chosen here is compiled as it stands, not by the rules."""
         func = self.func.with_fields(body=_with_unique_names(body))
         self.func = func.with_attr("tir.is_scheduled", True) if loops_chosen else func
-
-
-def _name(block: BlockRV | str) -> str:
-    return block if isinstance(block, str) else block.name
 
 
 def _with_unique_names(body: st.Stmt) -> st.Stmt:

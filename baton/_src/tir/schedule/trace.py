@@ -8,9 +8,14 @@ trace.apply_to_schedule(Schedule(func))     # with the decisions that sampling t
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from baton._src.support.diagnostics import fail
+from baton._src.tir.index_map import IndexMap, index_map_from_text, index_map_text
+from baton._src.tir.text.printer import node_text
 
 
 class ExprRV(int):
@@ -73,6 +78,45 @@ class Trace:
             lines.append(f"{left + ' = ' if left else ''}sch.{inst.kind}({', '.join(given)})")
         return lines
 
+    def as_json(self, remove_postproc: bool = False) -> list[Any]:
+        """`[steps, decisions]` as JSON data: steps are [primitive, inputs, options, outputs], decisions [step, choice].
+
+        Handles are written by name (`b0`, `l1`, `v2`), texts in quotes of their own.
+        """
+        del remove_postproc
+        names: dict[int, str] = {}
+        steps: list[Any] = []
+        decisions: list[Any] = []
+        for number, inst in enumerate(self.insts):
+            given = [_to_json(v, names) for v in inst.inputs]
+            options = {key: _to_json(v, names) for key, v in inst.options.items()}
+            for output in inst.outputs:
+                names[id(output)] = f"v{len(names)}" if isinstance(output, ExprRV) else f"{_letter(output)}{len(names)}"
+            steps.append([inst.kind, given, options, [names[id(o)] for o in inst.outputs]])
+            if inst.decision is not None:
+                decisions.append([number, inst.decision])
+        return [steps, decisions]
+
+    @staticmethod
+    def apply_json_to_schedule(json_obj: Any, sch: Any) -> None:
+        """Take the steps that `as_json` wrote on a schedule. Error `schedule`: the data is none of it."""
+        known: dict[str, Any] = {}
+        try:
+            steps, decisions = json_obj
+            chosen = {int(number): choice for number, choice in decisions}
+            rows = [(str(kind), list(given), dict(options), list(outputs)) for kind, given, options, outputs in steps]
+        except (TypeError, ValueError):
+            raise fail("schedule", "the data is no trace: as_json gives [steps, decisions]") from None
+        for number, (kind, given, options, outputs) in enumerate(rows):
+            primitive = getattr(type(sch), kind, None)
+            if not getattr(primitive, "is_primitive", False):
+                raise fail("schedule", f"step {number} of the trace: there is no primitive {kind!r}")
+            named = {key: _from_json(v, known) for key, v in options.items()}
+            if number in chosen:
+                named["decision"] = chosen[number]
+            result = getattr(sch, kind)(*[_from_json(v, known) for v in given], **named)
+            known.update(zip(outputs, _as_tuple(result)))
+
     def simplified(self, remove_postproc: bool = False) -> Trace:
         """Without steps that only look and whose results nobody uses."""
         del remove_postproc
@@ -116,6 +160,7 @@ def recorded(primitive: Callable[Concatenate[Any, P], R]) -> Callable[Concatenat
         return result
 
     functools.update_wrapper(run, primitive)
+    run.is_primitive = True  # type: ignore[attr-defined]
     return run
 
 
@@ -133,6 +178,40 @@ def _mapped(value: Any, known: dict[int, Any]) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(_mapped(item, known) for item in value)
     return known.get(id(value), value)
+
+
+def _to_json(value: Any, names: dict[int, str]) -> Any:
+    if id(value) in names:
+        return names[id(value)]
+    if isinstance(value, (list, tuple)):
+        return [_to_json(item, names) for item in value]
+    if isinstance(value, str):
+        return json.dumps(value)
+    if isinstance(value, IndexMap) or (callable(value) and not isinstance(value, type)):
+        found = value if isinstance(value, IndexMap) else IndexMap.from_func(value)
+        return {"index_map": index_map_text(found, node_text)}
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    number = getattr(value, "value", None)
+    if isinstance(number, (int, float)):
+        return number
+    raise fail("schedule", f"{value!r} cannot be written as JSON", help="use handles that the trace has made")
+
+
+def _from_json(value: Any, known: dict[str, Any]) -> Any:
+    if isinstance(value, str) and value in known:
+        return known[value]
+    if isinstance(value, str) and not value.startswith('"'):
+        raise fail("schedule", f"the trace uses {value!r}, which no step before it has made")
+    if isinstance(value, str):
+        return json.loads(value)
+    if isinstance(value, list):
+        found = [_from_json(item, known) for item in value]
+        # ("read", 0): which buffer of a block
+        return tuple(found) if len(found) == 2 and found[0] in ("read", "write") else found
+    if isinstance(value, dict):
+        return index_map_from_text(str(value.get("index_map")))
+    return value
 
 
 def _letter(output: Any) -> str:

@@ -1,0 +1,188 @@
+"""The axes of a block anew: other axes by a map of indices, axes padded to multiples.
+
+transform_block_layout:  loops and axes (i, j) of a block become those the map says, e.g. (i * 10 + j,)
+pad_einsum:              axes of a product rounded up; operands are copied with zeros around, the result is cut out
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.traverse import post_order, rewrite, substitute
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer, decl_buffer
+from baton._src.tir.expr import IterVar
+from baton._src.tir.index_map import IndexMap
+from baton._src.tir.scalar_functions import if_then_else
+from baton._src.tir.schedule.cache import insert_nest
+from baton._src.tir.schedule.tree import find_block, is_true, path_to, refreshed, refuse, replace, simplify
+
+_TRUE = tir.IntImm("bool", 1)
+
+
+def _own_loops(root: st.Stmt, realize: st.BlockRealize, what: str) -> list[st.For]:
+    """The loops of a block, each of which is one of its axes, in their order."""
+    loops: list[st.For] = []
+    for item in path_to(root, realize)[:-1]:
+        loops = [*loops, item] if isinstance(item, st.For) else []
+    loops = loops[len(loops) - len(realize.iter_values) :]
+    plain = len(loops) == len(realize.iter_values) and is_true(realize.predicate)
+    for loop, value, axis in zip(loops, realize.iter_values, realize.block.iter_vars):
+        plain = plain and value is loop.loop_var and axis.dom is not None and _is_zero(loop.min)
+    if not plain or not loops:
+        raise refuse(f"{what} takes a block whose loops are its axes, one by one, without a condition")
+    return loops
+
+
+def _is_zero(expr: PrimExpr) -> bool:
+    return isinstance(expr, tir.IntImm) and expr.value == 0
+
+
+def _nest(axes: Sequence[IterVar], block: st.Block) -> st.Stmt:
+    """Loops for the axes around the block."""
+    loops = [tir.Var(f"ax{n}", axis.var.dtype) for n, axis in enumerate(axes)]
+    made: st.Stmt = st.BlockRealize(tuple(loops), _TRUE, block)
+    for var, axis in zip(reversed(loops), reversed(axes)):
+        assert axis.dom is not None
+        made = st.For(var, 0, axis.dom.extent, st.ForKind.SERIAL, made)
+    return made
+
+
+def transform_block_layout(root: st.Stmt, name: str, index_map: IndexMap) -> st.Stmt:
+    """The block over the axes that the map makes of its own; the map must be one to one."""
+    realize = find_block(root, name)
+    block = realize.block
+    loops = _own_loops(root, realize, "transform_block_layout")
+    shape = [loop.extent for loop in loops]
+    back = index_map.inverse(shape)
+    variables = dict(zip(index_map.initial_indices, block.iter_vars))
+    axes: list[IterVar] = []
+    for number, (index, extent) in enumerate(zip(index_map.final_indices, index_map.map_shape(shape))):
+        kinds = {variables[n].iter_type for n in post_order(index) if isinstance(n, tir.Var) and n in variables}
+        if len(kinds) > 1:
+            raise refuse(f"new axis {number} of block {name} would mix {' and '.join(sorted(map(str, kinds)))} axes")
+        own = tir.Var(f"v{number}", extent.dtype)
+        kind = kinds.pop() if kinds else block.iter_vars[0].iter_type
+        axes.append(IterVar(Range(tir.IntImm(own.dtype, 0), extent), own, kind))
+    old = back.map_indices([axis.var for axis in axes])
+    renamed: dict[Any, Any] = {a.var: ops.cast(a.var.dtype, o) for a, o in zip(block.iter_vars, old)}
+    made = block.with_fields(
+        iter_vars=tuple(axes),
+        body=substitute(block.body, renamed),
+        init=None if block.init is None else substitute(block.init, renamed),
+    )
+    return replace(root, {loops[0]: _nest(axes, refreshed(made))})
+
+
+def pad_einsum(root: st.Stmt, name: str, padding: Sequence[int]) -> st.Stmt:
+    """The block with axis n rounded up to a multiple of `padding[n]`; zeros are what is added to its operands.
+
+    The block must be a sum of products: a reduction by addition whose terms are products of loads, each at axes.
+    """
+    realize = find_block(root, name)
+    block = realize.block
+    loops = _own_loops(root, realize, "pad_einsum")
+    if len(padding) != len(loops) or any(p < 1 for p in padding):
+        raise refuse(f"block {name} has {len(loops)} axes, each with a padding of 1 or more; given {list(padding)}")
+    _check_einsum(block)
+    axes: list[IterVar] = []
+    for axis, loop, size in zip(block.iter_vars, loops, padding):
+        extent = simplify(ops.multiply(ops.ceildiv(loop.extent, size), size))
+        axes.append(IterVar(Range(tir.IntImm(axis.var.dtype, 0), extent), axis.var, axis.iter_type))
+    sizes = {axis.var: axis.dom.extent for axis in axes if axis.dom is not None}
+    made = block.with_fields(iter_vars=tuple(axes))
+    copies: list[tuple[Buffer, Buffer, bool]] = []
+    for region, is_read in [(r, True) for r in block.reads] + [(w, False) for w in block.writes]:
+        buffer = region.buffer
+        if any(buffer is b for b, _, _ in copies):
+            continue
+        accesses = [n for n in post_order(block) if isinstance(n, (tir.BufferLoad, st.BufferStore))]
+        indices = next(n.indices for n in accesses if n.buffer is buffer)
+        shape = [sizes[i] for i in indices if isinstance(i, tir.Var)]
+        if len(shape) != buffer.ndim or all(_same(a, b) for a, b in zip(shape, buffer.shape)):
+            continue
+        copy = decl_buffer(shape, buffer.dtype, f"{buffer.name}_pad")
+        copies.append((buffer, copy, is_read and not any(w.buffer is buffer for w in block.writes)))
+    for buffer, copy, _ in copies:
+        made = substitute(made, {buffer: copy})
+    new = _nest(axes, refreshed(made))
+    current: st.Stmt = loops[0]
+    for buffer, copy, is_read in copies:
+        nest = _copied(copy, buffer, pads=True) if is_read else _copied(buffer, copy, pads=False)
+        root = insert_nest(root, current, new, nest, copy, before=is_read)
+        current = new
+    return root if copies else replace(root, {loops[0]: new})
+
+
+def _check_einsum(block: st.Block) -> None:
+    store = block.body
+    if not isinstance(store, st.BufferStore) or block.init is None:
+        raise _no_einsum(block)
+    terms: list[Any] = [store.value]
+    loads = 0
+    while terms:
+        term = terms.pop()
+        if isinstance(term, (tir.Add, tir.Mul)):
+            whole = isinstance(term, tir.Mul) or any(
+                isinstance(p, tir.BufferLoad) and p.buffer is store.buffer for p in (term.a, term.b)
+            )
+            terms += [term.a, term.b] if whole else [None]
+        elif isinstance(term, tir.Cast):
+            terms.append(term.value)
+        elif isinstance(term, tir.BufferLoad) and all(isinstance(i, tir.Var) for i in term.indices):
+            loads += 1
+        else:
+            raise _no_einsum(block)
+    if loads < 2:
+        raise _no_einsum(block)
+
+
+def _no_einsum(block: st.Block) -> Exception:
+    return refuse(f"block {block.name_hint} is no sum of products of elements: padding would change it")
+
+
+def _same(one: PrimExpr, other: PrimExpr) -> bool:
+    return _is_zero(simplify(ops.subtract(one, ops.cast(one.dtype, other))))
+
+
+def _copied(target: Buffer, source: Buffer, pads: bool) -> st.Stmt:
+    """`target` filled from `source`: with zeros where that ends, or with its beginning."""
+    axes = [IterVar(Range(tir.IntImm(d.dtype, 0), d), tir.Var(f"v{n}", d.dtype)) for n, d in enumerate(target.shape)]
+    at = tuple(axis.var for axis in axes)
+    value: Any = tir.BufferLoad(source, at)
+    if pads:
+        inside: PrimExpr = _TRUE
+        for var, dim, own in zip(at, source.shape, target.shape):
+            if not _same(dim, own):
+                inside = ops.logical_and(inside, ops.build("less", var, ops.cast(var.dtype, dim)))
+        value = if_then_else(inside, value, ops.const(0, source.dtype))
+    name = target.name if pads else f"{target.name}_unpad"
+    block = st.Block(axes, (), (), name, st.BufferStore(target, value, at))
+    return _nest(axes, refreshed(block))
+
+
+def unsafe_set_dtype(root: st.Stmt, buffer: Buffer, dtype: Any) -> st.Stmt:
+    """A buffer of the function's own with elements of another dtype: stored rounded, loaded back."""
+    if not any(isinstance(n, st.Block) and buffer in n.alloc_buffers for n in post_order(root)):
+        raise refuse(f"{buffer.name} is no buffer of the function's own: its dtype is part of the signature")
+    new = decl_buffer(buffer.shape, dtype, buffer.name, scope=buffer.scope)
+
+    def rule(node: Any) -> Any:
+        match node:
+            case tir.BufferLoad() if node.buffer is buffer:
+                return ops.cast(buffer.dtype, tir.BufferLoad(new, node.indices))
+            case st.BufferStore() if node.buffer is buffer:
+                return st.BufferStore(new, ops.cast(new.dtype, node.value), node.indices)
+            case st.Block():
+                kept = tuple(new if b is buffer else b for b in node.alloc_buffers)
+                node = node.with_fields(alloc_buffers=kept)
+                return refreshed(node) if node.iter_vars else node
+            case _:
+                return None
+
+    found: st.Stmt = rewrite(root, rule)
+    return found

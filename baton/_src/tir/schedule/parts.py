@@ -1,0 +1,175 @@
+"""Loops taken apart and put together: partitions of one loop, several loops as one.
+
+loop_partition: for i in 10  ->  for i in 4; for i in 6 (from 4 on)         merge: for i: A; for j: B  ->  for i: A; B
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.traverse import post_order, rewrite, substitute
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.buffer import Buffer, decl_buffer
+from baton._src.tir.schedule.loops import domains_around
+from baton._src.tir.schedule.tree import find_loop, path_to, refuse, replace, simplify, without_blocks
+
+
+def loop_partition(root: st.Stmt, var: tir.Var, factors: Sequence[Any]) -> tuple[st.Stmt, list[tir.Var]]:
+    """The loop as several in a row, of these extents; one may be None (what is left). They must cover it exactly."""
+    loop = find_loop(root, var)
+    if sum(f is None for f in factors) > 1 or not factors:
+        raise refuse("loop_partition takes one extent or more, of which one may be None")
+    sizes = [None if f is None else ops.cast(var.dtype, ops.convert(f)) for f in factors]
+    known: PrimExpr = tir.IntImm(var.dtype, 0)
+    for size in sizes:
+        known = known if size is None else ops.add(known, size)
+    rest = simplify(ops.subtract(loop.extent, known))
+    extents = [rest if s is None else s for s in sizes]
+    left = rest if None not in sizes else tir.IntImm(var.dtype, 0)
+    if not (isinstance(left, tir.IntImm) and left.value == 0):
+        raise refuse(f"the partitions {list(factors)} do not make up the {loop.extent!r} iterations over {var.name}")
+    if any(isinstance(e, tir.IntImm) and e.value <= 0 for e in extents):
+        raise refuse(f"a partition of the loop over {var.name} would be empty")
+    made: list[st.Stmt] = []
+    variables: list[tir.Var] = []
+    start: PrimExpr = loop.min
+    for number, extent in enumerate(extents):
+        own = tir.Var(f"{var.name}_partition{number}", var.dtype)
+        body = substitute(loop.body, {var: simplify(ops.add(start, own))})
+        if number:
+            around = {**domains_around(root, loop), own: Range(tir.IntImm(var.dtype, 0), extent)}
+            body = _with_own_variables(_without_starts(body, own, around))
+        made.append(loop.with_fields(loop_var=own, min=tir.IntImm(var.dtype, 0), extent=extent, body=body))
+        variables.append(own)
+        start = simplify(ops.add(start, extent))
+    return replace(root, {loop: st.SeqStmt(tuple(made))}), variables
+
+
+def _without_starts(body: st.Stmt, own: tir.Var, around: dict[tir.Var, Range]) -> st.Stmt:
+    """Reductions over the loop begin in its first partition: a later one goes on without initialisation."""
+    analyzer = Analyzer()
+    for var, domain in around.items():
+        analyzer.bind(var, domain)
+    for node in post_order(body):
+        if isinstance(node, st.For):
+            analyzer.bind(node.loop_var, Range(node.min, node.extent))
+
+    def rule(node: Any) -> Any:
+        if not isinstance(node, st.BlockRealize) or node.block.init is None:
+            return None
+        over = [
+            (value, axis)
+            for axis, value in zip(node.block.iter_vars, node.iter_values)
+            if axis.iter_type == "reduce" and any(n is own for n in post_order(value))
+        ]
+        if not over:
+            return None
+        for value, axis in over:
+            if axis.dom is not None and analyzer.prove(ops.build("greater", value, axis.dom.min)):
+                return node.with_fields(block=node.block.with_fields(init=None))
+        raise refuse(
+            f"where block {node.block.name_hint} starts its reduction cannot be told from {own.name}",
+            help="decompose_reduction first",
+        )
+
+    found: st.Stmt = rewrite(body, rule)
+    return found
+
+
+def _with_own_variables(body: st.Stmt) -> st.Stmt:
+    """A copy whose loops, axes and buffers are its own."""
+    renamed: dict[Any, Any] = {}
+    for node in post_order(body):
+        match node:
+            case st.For(loop_var=var) | st.LetStmt(var=var):
+                renamed[var] = var.copy()
+            case st.Block():
+                renamed |= {axis.var: axis.var.copy() for axis in node.iter_vars}
+                for buffer in node.alloc_buffers:
+                    renamed[buffer] = decl_buffer(buffer.shape, buffer.dtype, buffer.name, scope=buffer.scope)
+            case _:
+                pass
+    found: st.Stmt = substitute(body, renamed)
+    return found
+
+
+def merge(root: st.Stmt, variables: Sequence[tir.Var]) -> tuple[st.Stmt, tir.Var]:
+    """Loops of nests that stand in a row as one loop: each nest is a chain of loops down to the one given."""
+    if len(variables) < 2:
+        raise refuse("merge takes two loops or more")
+    loops = [find_loop(root, v) for v in variables]
+    paths = [path_to(root, loop) for loop in loops]
+    depth = 0
+    while all(len(p) > depth + 1 for p in paths) and len({id(p[depth]) for p in paths}) == 1:
+        depth += 1
+    parent = paths[0][depth - 1]
+    chains: list[list[st.For]] = []
+    for path in paths:
+        chains.append([item for item in path[depth:] if isinstance(item, st.For)])
+        if not isinstance(parent, st.SeqStmt) or len(chains[-1]) != len(path) - depth:
+            raise refuse("merge takes loops of nests in a row, with nothing but loops above them")
+    assert isinstance(parent, st.SeqStmt)
+    first = chains[0]
+    for nest in chains[1:]:
+        same = len(nest) == len(first) and all(_alike(a, b) for a, b in zip(first, nest))
+        if not same:
+            raise refuse(f"the loops around {nest[-1].loop_var.name} have other extents or kinds")
+    tops = [nest[0] for nest in chains]
+    places = [list(parent.seq).index(top) for top in tops]
+    if places != list(range(places[0], places[0] + len(places))):
+        raise refuse("merge takes nests that follow each other, in their order")
+    bodies: list[st.Stmt] = [first[-1].body]
+    for nest in chains[1:]:
+        renamed: dict[Any, Any] = {b.loop_var: ops.cast(b.loop_var.dtype, a.loop_var) for a, b in zip(first, nest)}
+        bodies.append(substitute(nest[-1].body, renamed))
+    _check_independent(bodies, [loop.loop_var for loop in first])
+    made: st.Stmt = st.SeqStmt(tuple(part for b in bodies for part in (b.seq if isinstance(b, st.SeqStmt) else (b,))))
+    for loop in reversed(first):
+        made = loop.with_fields(body=made)
+    seq = [made if s is tops[0] else s for s in parent.seq if s is tops[0] or not any(s is t for t in tops)]
+    return replace(root, {parent: seq[0] if len(seq) == 1 else st.SeqStmt(tuple(seq))}), first[-1].loop_var
+
+
+def _alike(one: st.For, other: st.For) -> bool:
+    gaps = [
+        simplify(ops.subtract(a, ops.cast(a.dtype, b))) for a, b in ((one.min, other.min), (one.extent, other.extent))
+    ]
+    return one.kind == other.kind and all(isinstance(g, tir.IntImm) and g.value == 0 for g in gaps)
+
+
+def _check_independent(bodies: Sequence[st.Stmt], variables: Sequence[tir.Var]) -> None:
+    """Iteration i of a later nest may need only what iteration i of the earlier ones has made."""
+    touched = [_accesses(b) for b in bodies]
+    for number, (reads, writes) in enumerate(touched):
+        for other_reads, other_writes in touched[number + 1 :]:
+            for buffer in (
+                writes.keys() & (other_reads.keys() | other_writes.keys()) | reads.keys() & other_writes.keys()
+            ):
+                found = [p for t in (reads, writes, other_reads, other_writes) for p in t.get(buffer, ())]
+                for var in variables:
+                    if not any(all(_is(p[d], var) for p in found) for d in range(buffer.ndim)):
+                        raise refuse(f"the nests meet in {buffer.name}, and not at the same {var.name} each")
+
+
+Places = dict[Buffer, list[tuple[PrimExpr, ...]]]
+
+
+def _accesses(body: st.Stmt) -> tuple[Places, Places]:
+    reads: Places = {}
+    writes: Places = {}
+    for node in post_order(without_blocks(body)):
+        if isinstance(node, tir.BufferLoad):
+            reads.setdefault(node.buffer, []).append(node.indices)
+        elif isinstance(node, st.BufferStore):
+            writes.setdefault(node.buffer, []).append(node.indices)
+    return reads, writes
+
+
+def _is(index: PrimExpr, var: tir.Var) -> bool:
+    gap = simplify(ops.subtract(index, ops.cast(index.dtype, var)))
+    return isinstance(gap, tir.IntImm) and gap.value == 0

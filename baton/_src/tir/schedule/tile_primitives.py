@@ -1,0 +1,106 @@
+"""Primitives of `Schedule` that treat tiles, axes and parts of loops as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer
+from baton._src.tir.index_map import IndexMap
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.schedule import block_axes, blockize, padding, parts, tensorize
+from baton._src.tir.schedule.handles import BlockRV, LoopRV
+from baton._src.tir.schedule.trace import recorded
+from baton._src.tir.schedule.tree import find_block, refuse, replace_buffer
+
+
+class TilePrimitives:
+    """What `Schedule` is built on; `func` is the function as it stands."""
+
+    func: PrimFunc
+
+    def _set(self, body: st.Stmt, loops_chosen: bool = True) -> None:
+        raise NotImplementedError
+
+    def _buffer(self, block: BlockRV | str, which: Any) -> Buffer:
+        raise NotImplementedError
+
+    @recorded
+    def blockize(self, target: LoopRV, preserve_unit_iters: bool = True) -> BlockRV:
+        """What is below the loop as a block of its own; returns that block."""
+        del preserve_unit_iters
+        body, name = blockize.blockize(self.func.body, target.var)
+        self._set(body)
+        return BlockRV(name)
+
+    @recorded
+    def tensorize(
+        self, block_or_loop: BlockRV | LoopRV | str, tensor_intrin: str, preserve_unit_iters: bool = True
+    ) -> None:
+        """Let a tile (a block, or what is below a loop) be computed by a registered intrinsic."""
+        del preserve_unit_iters
+        intrinsic = tensorize.TensorIntrin.get(tensor_intrin)
+        assert intrinsic is not None
+        body = self.func.body
+        if isinstance(block_or_loop, LoopRV):
+            body, name = blockize.blockize(body, block_or_loop.var)
+        else:
+            name = block_name(block_or_loop)
+        self._set(tensorize.tensorize(body, name, intrinsic))
+
+    @recorded
+    def pad_einsum(self, block: BlockRV | str, padding: Sequence[int]) -> None:
+        """A sum of products with its axes rounded up to multiples, over copies with zeros around."""
+        self._set(block_axes.pad_einsum(self.func.body, block_name(block), padding))
+
+    @recorded
+    def transform_block_layout(self, block: BlockRV | str, index_map: Any) -> None:
+        """The block over other axes and loops, as the map of its axes says."""
+        count = len(find_block(self.func.body, block_name(block)).block.iter_vars)
+        chosen = index_map if isinstance(index_map, IndexMap) else IndexMap.from_func(index_map, count)
+        self._set(block_axes.transform_block_layout(self.func.body, block_name(block), chosen))
+
+    @recorded
+    def decompose_padding(self, block: BlockRV | str, loop: LoopRV) -> BlockRV:
+        """The pad value as a block in front of the loop; the block itself then only takes data."""
+        body, name = padding.decompose_padding(self.func.body, block_name(block), loop.var)
+        self._set(body)
+        return BlockRV(name)
+
+    @recorded
+    def loop_partition(self, loop: LoopRV, factors: Sequence[Any], preserve_unit_iters: bool = True) -> list[LoopRV]:
+        """The loop as several in a row, of these extents; one may be None."""
+        del preserve_unit_iters
+        body, made = parts.loop_partition(self.func.body, loop.var, factors)
+        self._set(body)
+        return [LoopRV(v) for v in made]
+
+    @recorded
+    def merge(self, *loops: LoopRV) -> LoopRV:
+        """Loops of nests in a row as one loop over all of their bodies."""
+        body, made = parts.merge(self.func.body, [loop.var for loop in loops])
+        self._set(body)
+        return LoopRV(made)
+
+    @recorded
+    def unsafe_set_dtype(self, block: BlockRV | str, buffer_index: int, dtype: str) -> None:
+        """A buffer that the block writes with another dtype: values are rounded to it."""
+        found = self._buffer(block, ("write", buffer_index))
+        self._set(block_axes.unsafe_set_dtype(self.func.body, found, dtype))
+
+    @recorded
+    def set_axis_separator(self, block: BlockRV | str, buffer: Any, axis_separators: Sequence[int] | None) -> None:
+        """Between which axes a buffer's memory is split; memory of CPUs is flat, so code does not depend on it."""
+        found = self._buffer(block, buffer)
+        wanted = [int(getattr(a, "value", a)) for a in axis_separators or ()]
+        if any(not 0 < a < found.ndim for a in wanted) or sorted(wanted) != wanted:
+            raise refuse(f"separators stand between the {found.ndim} axes of {found.name}, in order; given {wanted}")
+        new = found.with_fields(axis_separators=tuple(wanted))
+        mapping = {v: new if b is found else b for v, b in self.func.buffer_map.items()}
+        self.func = self.func.with_fields(body=replace_buffer(self.func.body, found, new), buffer_map=mapping)
+
+
+def block_name(block: BlockRV | str) -> str:
+    """The name of a block that is given by a handle or by name."""
+    return block if isinstance(block, str) else block.name

@@ -1,0 +1,224 @@
+"""Primitives over tiles and parts of loops keep the meaning; traces as JSON do the same once more."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from baton._src.support.diagnostics import DiagnosticError
+from baton._src.te import reduction
+from baton._src.te.computation import compute, placeholder, reduce_axis
+from baton._src.te.prim_func import create_prim_func
+from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.schedule.schedule import Schedule
+from baton._src.tir.schedule.tensorize import TensorIntrin
+from baton._src.tir.schedule.trace import Trace
+from baton._src.tir.text.parser import parse_text
+from baton._src.tir.text.printer import script
+from tests.codegen.native_run import run_native
+from tests.tir_schedule.test_primitives import CHAIN, MATMUL, chain, matmul, same
+
+DESCRIPTION = """
+@T.prim_func
+def desc(a: T.handle, b: T.handle, c: T.handle):
+    A = T.match_buffer(a, (4, {k}), "float32", offset_factor=1)
+    B = T.match_buffer(b, ({k}, 3), "float32", offset_factor=1)
+    C = T.match_buffer(c, (4, 3), "float32", offset_factor=1)
+    with T.block("root"):
+        T.reads(C[0:4, 0:3], A[0:4, 0:{k}], B[0:{k}, 0:3])
+        T.writes(C[0:4, 0:3])
+        for i, j, k in T.grid(4, 3, {k}):
+            with T.block("update"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+"""
+IMPLEMENTATION = """
+@T.prim_func
+def impl(a: T.handle, b: T.handle, c: T.handle):
+    sa, sb, sc = T.int64(), T.int64(), T.int64()
+    A = T.match_buffer(a, (4, {k}), "float32", strides=(sa, 1), offset_factor=1)
+    B = T.match_buffer(b, ({k}, 3), "float32", strides=(sb, 1), offset_factor=1)
+    C = T.match_buffer(c, (4, 3), "float32", strides=(sc, 1), offset_factor=1)
+    with T.block("root"):
+        T.reads(C[0:4, 0:3], A[0:4, 0:{k}], B[0:{k}, 0:3])
+        T.writes(C[0:4, 0:3])
+        for k, i, j in T.grid({k}, 4, 3):
+            C[i, j] = C[i, j] + B[k, j] * A[i, k]
+"""
+
+
+def intrinsic(name: str, k: int) -> str:
+    TensorIntrin.register(name, *functions(k), override=True)
+    return name
+
+
+def functions(k: int) -> tuple[PrimFunc, PrimFunc]:
+    return parse_text(DESCRIPTION.format(k=k)), parse_text(IMPLEMENTATION.format(k=k))
+
+
+def last_loop_in_two(s: Schedule) -> None:
+    s.loop_partition(s.get_loops("C")[2], [3, None])
+
+
+def outer_loops_as_one(s: Schedule) -> None:
+    s.merge(*[s.get_loops(b)[0] for b in ("B", "C")])
+
+
+def product(m: int = 12, n: int = 9, k: int = 7) -> PrimFunc:
+    a, b = placeholder((m, k), "float32", "A"), placeholder((k, n), "float32", "B")
+    r = reduce_axis((0, k), "r")
+    return create_prim_func([a, b, compute((m, n), lambda i, j: reduction.sum(a[i, r] * b[r, j], r), "C")])
+
+
+def test_tensorize() -> None:
+    """Guards a tile of a product replaced by other code for it, at the right corner of each buffer."""
+
+    def change(s: Schedule) -> None:
+        block = s.get_block("C")
+        i, j, r = s.get_loops(block)
+        io, ii = s.split(i, [None, 4])
+        jo, ji = s.split(j, [None, 3])
+        s.reorder(io, jo, ii, ji, r)
+        s.decompose_reduction(block, ii)
+        s.tensorize(ii, intrinsic("test.gemm_4x3", 7))
+
+    done = same(product(), change, (12, 7), (7, 9), (12, 9))
+    assert "match_buffer" in script(done.func)
+
+
+def test_what_an_intrinsic_is_not() -> None:
+    s = Schedule(product())
+    block = s.get_block("C")
+    i, j, _ = s.get_loops(block)
+    _, ii = s.split(i, [None, 4])
+    s.decompose_reduction(block, ii)
+    with pytest.raises(DiagnosticError, match="stands for one of"):
+        s.tensorize(ii, intrinsic("test.gemm_4x3", 7))
+    with pytest.raises(DiagnosticError, match="no tensor intrinsic 'nowhere'"):
+        s.tensorize(j, "nowhere")
+    with pytest.raises(DiagnosticError, match="registered already"):
+        TensorIntrin.register("test.gemm_4x3", *functions(7))
+
+
+@pytest.mark.parametrize("padding", [[8, 1, 1], [4, 4, 4], [1, 1, 16], [13, 9, 7]])
+def test_pad_einsum(padding: list[int]) -> None:
+    """Guards zeros around operands, and results cut out, for padded axes of either kind and none."""
+
+    def change(s: Schedule) -> None:
+        s.pad_einsum("C", padding)
+        extents = [s.get(loop).extent.value for loop in s.get_loops("C")]
+        assert all(e % p == 0 for e, p in zip(extents, padding))
+
+    same(matmul(), change, *MATMUL)
+    with pytest.raises(DiagnosticError, match="no sum of products"):
+        Schedule(chain()).pad_einsum("B", [4, 4])
+
+
+def test_transform_block_layout() -> None:
+    """Guards axes fused and exchanged; kinds of axes do not mix."""
+
+    def change(s: Schedule) -> None:
+        s.transform_block_layout("B", lambda i, j: (i * 10 + j,))
+        s.transform_block_layout("C", lambda i, j: (j, i))
+        assert len(s.get_loops("B")) == 1
+
+    same(chain(), change, *CHAIN)
+    same(matmul(), lambda s: s.transform_block_layout("C", lambda i, j, k: (j, k, i)), *MATMUL)
+    with pytest.raises(DiagnosticError, match="would mix"):
+        Schedule(matmul()).transform_block_layout("C", lambda i, j, k: (i, j * 7 + k))
+
+
+@pytest.mark.parametrize("factors", [[4, None], [None, 3], [4, 5, 4]])
+def test_loop_partition(factors: list[int | None]) -> None:
+    """Guards loops in a row that cover the one they come from, reductions included."""
+
+    def change(s: Schedule) -> None:
+        made = s.loop_partition(s.get_loops("B")[0], factors)
+        assert len(made) == len(factors)
+        s.unroll(made[-1])
+
+    same(chain(), change, *CHAIN)
+    same(matmul(), last_loop_in_two, *MATMUL)
+    s = Schedule(chain())
+    with pytest.raises(DiagnosticError, match="do not make up"):
+        s.loop_partition(s.get_loops("B")[0], [4, 4])
+
+
+def test_merge() -> None:
+    """Guards nests that meet element by element; others are refused."""
+
+    def change(s: Schedule) -> None:
+        s.merge(*[s.get_loops(b)[1] for b in ("B", "C", "D")])
+
+    same(chain(), change, *CHAIN)
+    same(chain(), outer_loops_as_one, *CHAIN)
+    a = placeholder((8,), "float32", "A")
+    b = compute((8,), lambda i: a[i] + 1.0, "B")
+    s = Schedule(create_prim_func([a, compute((8,), lambda i: b[7 - i] * 2.0, "C")]))
+    with pytest.raises(DiagnosticError, match="not at the same"):
+        s.merge(s.get_loops("B")[0], s.get_loops("C")[0])
+
+
+def test_dtype_and_separators() -> None:
+    """Guards a buffer of float16 in between: the result is what rounding gives."""
+    func = chain()
+    s = Schedule(func)
+    s.unsafe_set_dtype("B", 0, "float16")
+    s.set_axis_separator("B", ("write", 0), [1])
+    a = np.linspace(0, 1, 130, dtype="float32").reshape(13, 10)
+    found = np.zeros_like(a)
+    run_prim_func(s.func, [a, found])
+    rounded = (a + 1).astype("float16").astype("float32") * 2
+    np.testing.assert_array_equal(found, rounded)
+    assert s.get("B").writes[0].buffer.axis_separators == (1,)
+    with pytest.raises(DiagnosticError, match="part of the signature"):
+        s.unsafe_set_dtype("D", 0, "float16")
+    with pytest.raises(DiagnosticError, match="separators stand between"):
+        s.set_axis_separator("B", ("write", 0), [2])
+
+
+def test_padding_has_a_value() -> None:
+    """Guards what the caller sees of an output whose layout has padding."""
+    for pad, expected in ((7.0, 7), (lambda a, b, c: a * 100 + c, 203)):
+        s = Schedule(chain())
+        s.transform_layout("D", ("write", 0), lambda i, j: (j // 4, i, j % 4), pad_value=pad)
+        a = np.linspace(0, 1, 130, dtype="float32").reshape(13, 10)
+        out = np.zeros((3, 13, 4), "float32")
+        run_prim_func(s.func, [a, out])
+        plain = np.transpose(out, (1, 0, 2)).reshape(13, 12)
+        np.testing.assert_allclose(plain[:, :10], (a + 1) * 2, rtol=1e-6)
+        assert (plain[:, 11] == expected).all()
+        native = np.zeros_like(out)
+        run_native(s.func, a, native)
+        np.testing.assert_array_equal(native, out)
+
+
+def test_traces_as_json() -> None:
+    """Guards every kind of input: handles, numbers, texts, maps, decisions."""
+
+    def change(s: Schedule) -> None:
+        block = s.get_block("C")
+        i, j, r = s.get_loops(block)
+        a, b = s.split(j, s.sample_perfect_tile(j, 2))
+        s.reorder(i, a, r, b)
+        s.annotate(i, "key", "some text")
+        s.transform_layout(block, ("write", 0), lambda x, y: (y // 3, x, y % 3))
+        s.cache_read(block, 0, "global")
+
+    first = Schedule(matmul(), seed=3)
+    change(first)
+    data = json.loads(json.dumps(first.trace.as_json()))
+    second = Schedule(matmul())
+    Trace.apply_json_to_schedule(data, second)
+    assert script(first.func) == script(second.func)
+    for wrong in (5, [[["copy", [], {}, []]], []], [[["unroll", ["l7"], {}, []]], []]):
+        with pytest.raises(DiagnosticError):
+            Trace.apply_json_to_schedule(wrong, Schedule(matmul()))
+
+
+def test_what_is_not_there_says_so() -> None:
+    with pytest.raises(AttributeError, match="not implemented"):
+        Schedule(chain()).rolling_buffer()
