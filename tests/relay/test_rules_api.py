@@ -225,3 +225,10 @@ def test_polymorphic_recursion_ends_with_an_error() -> None:
     text = "def @f<t: Type>(%n: int32, %x: t) -> int32 { if (%n == 0) {0} else {@f(%n - 1, (%x, %x))} }"
     text += "def @main() { @f(3, 1) }"
     assert error_of(lambda: Specialize(max_copies=5)(read_module(text))).code == "relay-specialize"
+
+
+def test_an_empty_module_is_text_that_reads_back() -> None:
+    """Guards that `astext`, Relay's word, gives Relay's text where no function shows the language."""
+    text = IRModule().astext()
+    assert text.startswith('#[version = "0.0.5"]')
+    assert not relay.parse(text).functions

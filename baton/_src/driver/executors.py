@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.driver.relay_executable import build_executable
-from baton._src.driver.relay_fragment import check_graph_fragment
+from baton._src.driver.relay_fragment import as_graph
 from baton._src.driver.relay_vm import VirtualMachine
 from baton._src.driver.wiring import wire
 from baton._src.ir.expr import GlobalVar
@@ -89,7 +89,7 @@ class Executor:
             )
         name = target.name_hint if isinstance(target, GlobalVar) else "main"
         if self.kind == "graph":
-            check_graph_fragment(module, name)
+            module = as_graph(module, name)
         executable, _ = build_executable(module, self.target, entry=name)
         machine = VirtualMachine(executable, self.device)
         return lambda *args: machine.machine[name](*[_as_tensor(a) for a in args])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from baton._src.driver.relay_executable import as_relay_module, build_executable
-from baton._src.driver.relay_fragment import check_graph_fragment
+from baton._src.driver.relay_fragment import as_graph
 from baton._src.driver.stages import Stages
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
@@ -97,7 +97,7 @@ def build(
         raise fail("api", f"unknown executor {kind!r}", help=f"one of {', '.join(EXECUTORS)}")
     module = as_relay_module(ir_mod)
     if kind != "vm":
-        check_graph_fragment(module)
+        module = as_graph(module)
     executable, bound = build_executable(module, target, params)
     return GraphExecutorFactory(executable, bound, mod_name)
 

@@ -73,7 +73,8 @@ def bind_known(module: IRModule, params: Mapping[str, Any]) -> tuple[IRModule, d
     names = {p.name_hint for p in main.params} if isinstance(main, Function) else set()
     unknown = sorted(str(n) for n in params if str(n) not in names)
     if unknown:
-        warnings.warn(f"main has no parameter {', '.join(unknown)}: ignored", stacklevel=4)
+        has = f"it has {', '.join(sorted(names)) or 'none'}"
+        warnings.warn(f"main has no parameter {', '.join(unknown)}: ignored; {has}", stacklevel=4)
     known = {str(n): from_host(v) for n, v in params.items() if str(n) in names}
     if not known or not isinstance(main, Function):
         return module, known

@@ -1,16 +1,24 @@
-"""Which Relay programs a graph executor can run: first-order, without control flow, of known shapes (RELAY-EXEC-2)."""
+"""Which Relay programs a graph executor can run: first-order, without control flow, of known shapes (RELAY-EXEC-2).
+
+A program that only becomes straight by evaluating what is known of it is one, too: an LSTM whose cell is a local
+function, say.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+from baton._src.analysis.call_graph import call_graph, components, reachable
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
+from baton._src.passes.relay.partial_evaluate import PartialEvaluate
+from baton._src.passes.relay.remove_unused_functions import RemoveUnusedFunctions
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.nodes import Function, If, Match, RefCreate, RefRead, RefWrite
-from baton._src.support.diagnostics import fail
+from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.tir.expr import AnyDim
 
+_REFERENCES = (RefCreate, RefRead, RefWrite)
 _WORDS: dict[type, str] = {
     If: "an if",
     Match: "a match",
@@ -20,27 +28,58 @@ _WORDS: dict[type, str] = {
 }
 
 
-def check_graph_fragment(module: IRModule, entry: str = "main") -> None:
-    """Raise `DiagnosticError` (`graph-fragment`) if `entry` is outside the fragment."""
+def as_graph(module: IRModule, entry: str = "main") -> IRModule:
+    """The module as a straight program: as it is if it is one, else with everything evaluated that is known before it
+    runs (closures called, data taken apart, branches decided). References are refused whatever they hold
+    (RELAY-REF-2).
+
+    Raises `DiagnosticError` (`graph-fragment`) if something is left that a graph cannot say, naming what the program as
+    it was written has.
+    """
+    outside = why_no_graph(module, entry)
+    if outside is None:
+        return module
+    needed = RemoveUnusedFunctions((entry,))(module)
+    if any(isinstance(n, _REFERENCES) for f in needed.functions.values() for n in post_order(f)):
+        raise outside
+    evaluated = RemoveUnusedFunctions((entry,))(PartialEvaluate()(needed))
+    if why_no_graph(evaluated, entry) is not None:
+        raise outside
+    return evaluated
+
+
+def why_no_graph(module: IRModule, entry: str = "main") -> DiagnosticError | None:
+    """Why `entry`, with the functions it reaches, is outside the fragment; None if it is not."""
     typed = infer_type(module)
     main = typed[entry]
     if not isinstance(main, Function):
-        raise fail("graph-fragment", f"{entry} is not a Relay function")
-    for node in post_order(main.body):
-        word = _WORDS.get(type(node)) or ("a function inside" if _is_closure(node) else None)
-        if word is not None:
-            raise _outside(f"it contains {word}", getattr(node, "span", None))
-    if main.checked_type_ is not None:
-        for node in post_order(main.checked_type_):
-            if isinstance(node, AnyDim):
-                raise _outside("it has shapes unknown until run time (?)", main.span)
+        return fail("graph-fragment", f"{entry} is not a Relay function")
+    if _has_unknown_dims(main):
+        return _outside("it has shapes unknown until run time (?)", main.span)
+    graph = call_graph(typed)
+    reached = reachable(graph, [typed.get_global_var(entry)])
+    for var in sorted(reached, key=lambda v: (v.name_hint != entry, v.name_hint)):
+        function = typed[var]
+        for node in post_order(function.body) if isinstance(function, Function) else ():
+            word = _WORDS.get(type(node)) or ("a function inside" if _is_closure(node) else None)
+            if word is not None:
+                return _outside(f"it contains {word}", getattr(node, "span", None))
+    for component in components(graph):
+        if reached.issuperset(component) and (len(component) > 1 or component[0] in graph[component[0]]):
+            return _outside(f"@{component[0].name_hint} calls itself", typed[component[0]].span)
+    return None
+
+
+def _has_unknown_dims(function: Function) -> bool:
+    found = function.checked_type_
+    return found is not None and any(isinstance(node, AnyDim) for node in post_order(found))
 
 
 def _is_closure(node: Any) -> bool:
     return isinstance(node, Function) and not (node.attrs and node.attrs.get("Primitive"))
 
 
-def _outside(why: str, span: Any) -> Exception:
+def _outside(why: str, span: Any) -> DiagnosticError:
     return fail(
         "graph-fragment",
         f"the graph executor runs straight programs only, and this is none: {why}",

@@ -147,6 +147,16 @@ class IRModule(Node):
         if isinstance(other, IRModule):
             self.type_definitions.update(other.type_definitions)
 
+    relay_text: ClassVar[Callable[[IRModule], str] | None] = None
+    """Relay's printer; bound by `driver.wiring`."""
+
+    def astext(self, show_meta_data: bool = True, annotate: object = None) -> str:
+        """The text, with large constants unless told otherwise; of an empty module, which has no language, Relay's."""
+        printer = IRModule.relay_text
+        if printer is not None and not self.functions and not self.type_definitions:
+            return printer(self)
+        return Node.astext(self, show_meta_data, annotate)
+
     standard: ClassVar[Callable[[IRModule, str], None] | None] = None
     """Adds one of Relay's standard files to a module in place; bound by `driver.wiring`."""
 

@@ -25,7 +25,21 @@ def call_reference(op: Op, args: Sequence[Any], node: Any) -> Any:
     if attrs is None:
         attrs = definition.attrs() if definition.attrs is not None else NO_ATTRS
     inputs = [a.data if type(a) is NDArray else to_numpy(a) for a in args]
-    return _from_numpy(definition.reference(inputs, attrs))
+    try:
+        return _from_numpy(definition.reference(inputs, attrs))
+    except (ValueError, TypeError, IndexError) as error:
+        given = ", ".join(_brief(a) for a in args)
+        help = (
+            "the interpreter checks no types: relay.transform.InferType()(module) says what is wrong with the program"
+        )
+        span = getattr(node, "span", None)
+        raise fail("relay-run", f"{op.name} cannot be computed of {given}: {error}", span=span, help=help) from error
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, NDArray):
+        return f"a {value.dtype} tensor of shape {value.shape}"
+    return f"({', '.join(map(_brief, value))})" if isinstance(value, (tuple, list)) else repr(value)
 
 
 def to_numpy(value: Any) -> Any:

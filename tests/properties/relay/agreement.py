@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from baton._src.driver.executors import create_executor
-from baton._src.driver.relay_fragment import check_graph_fragment
+from baton._src.driver.relay_fragment import why_no_graph
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.pipeline import optimize
@@ -20,7 +20,6 @@ from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.interpreter import Interpreter
 from baton._src.relay.nodes import Function
 from baton._src.relay.text.printer import astext
-from baton._src.support.diagnostics import DiagnosticError
 from baton._src.transform.context import PassContext
 from tests.passes.relay.test_values_stay import PASSES, same
 from tests.relay.programs import plain
@@ -41,11 +40,7 @@ def interpreted(module: IRModule) -> list[Any]:
 
 def _is_straight(module: IRModule) -> bool:
     """Whether the graph executors can run it."""
-    try:
-        check_graph_fragment(module)
-    except DiagnosticError:
-        return False
-    return True
+    return why_no_graph(module) is None
 
 
 def check(module: IRModule, level: int, steps: list[Any]) -> None:
