@@ -140,7 +140,8 @@ class OpDef(Generic[A]):
     """Whether `relax.op` offers it; a Relay-only operator still exists in Relax for lowering, under `relax.<name>`."""
     relax_builder: Callable[..., Any] | None = field(kw_only=True, default=None)
     relay_to_relax: Callable[..., Any] | None = field(kw_only=True, default=None)
-    """`(args, attrs) -> (args, attrs)` where the languages differ (reshape: attribute or argument)."""
+    """`(args, attrs) -> (args, attrs)` where the languages differ (reshape: attribute or argument), or
+    `(args, attrs, definition)` where Relax has another operator for it."""
     samples: Callable[[], Sequence[Any]] | None = field(kw_only=True, default=None)
     """Sampled calls (`ops.samples.Sample`) for the conformance test over the catalogue."""
     outputs: int | Callable[[A], int | None] | None = field(kw_only=True, default=None)

@@ -82,6 +82,13 @@ def test_sums_back_to_known_shapes() -> None:
         np.testing.assert_allclose(found, A.sum(0, keepdims=True), rtol=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["debug", "graph", "vm"])
+def test_borders_of_computed_values(kind: str) -> None:
+    text = "def @main(%x: Tensor[(2, 3), float32], %v: float32) { nn.pad(%x, exp(%v), pad_width=[[1, 0], [0, 2]]) }"
+    found = create_executor(kind, read_module(text)).evaluate()(A, np.float32(0.5)).numpy()
+    np.testing.assert_allclose(found, np.pad(A, ((1, 0), (0, 2)), constant_values=np.exp(0.5)), rtol=1e-6)
+
+
 def test_dense_shapes_are_vectors() -> None:
     error = error_of(lambda: read_module("def @main() { dyn.sparse_to_dense(1, 1f, 1f, 1) }"))
     assert "must be a vector" in str(error)

@@ -83,7 +83,8 @@ class Calls:
         elif attrs is None:
             attrs = definition.attrs()
         if definition.relay_to_relax is not None:
-            given, attrs = definition.relay_to_relax(list(args), attrs)
+            given, attrs, *other = definition.relay_to_relax(list(args), attrs)
+            definition = other[0] if other else definition
         else:
             given = with_relax_operands(definition, args, attrs, getattr(node, "checked_type_", None))
             attrs = without_operands(definition, attrs)

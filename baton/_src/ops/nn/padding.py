@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
@@ -144,11 +144,13 @@ def relay_pad(make: Any, data: Any, pad_width: Any, pad_value: Any = 0, pad_mode
     return make(data, pad_value, pad_width=pad_width, pad_mode=pad_mode)
 
 
-def pad_to_relax(args: Any, a: PadAttrs) -> tuple[Any, PadAttrs]:
-    """A constant fill value becomes the attribute that Relax has for it; a computed one has no counterpart there."""
-    value = getattr(getattr(args[1], "data", None), "data", None) if len(args) > 1 else None
-    if value is None:
+def pad_to_relax(args: Any, a: PadAttrs) -> Any:
+    """A constant fill value becomes the attribute that Relax has for it; with a computed one it is `nn.pad_filled`."""
+    if len(args) < 2:
         return args, a
+    value = getattr(getattr(args[1], "data", None), "data", None)
+    if value is None:
+        return args, a, PAD_FILLED
     return args[:1], a.with_attrs(pad_value=value.reshape(()).item())
 
 
@@ -172,6 +174,24 @@ PAD = OpDef(
         Sample((Arr((4, 5), "int32", -9, 9),), PadAttrs((-1, 0, 1, -2), 7)),
     ),
     summary="A border around the data: a constant, the edge, or a mirror image.",
+)
+
+
+PAD_FILLED = OpDef(
+    "nn.pad_filled",
+    PadAttrs,
+    inputs=(Input("data"), Input("fill", "a scalar")),
+    infer=infer,
+    compute=compute,
+    reference=reference,
+    gradient=gradient,
+    fusion=Fusion.INJECTIVE,
+    relay_name=NotApplicable("Relay's nn.pad has the value as an operand"),
+    samples=lambda: (
+        Sample((Arr(("n", 4)), Arr(())), PadAttrs(((1, 0), (0, 1)))),
+        Sample((Arr((2, 3), "int32", -9, 9), Arr((), "int32", 5, 6)), PadAttrs(((0, 2), (1, 0)))),
+    ),
+    summary="A border of a computed value around the data.",
 )
 
 
@@ -266,4 +286,4 @@ DILATE = OpDef(
     summary="Elements moved apart, a constant between them.",
 )
 
-PADDINGS: tuple[OpDef[Any], ...] = (PAD, MIRROR_PAD, DILATE)
+PADDINGS: tuple[OpDef[Any], ...] = (PAD, PAD_FILLED, MIRROR_PAD, DILATE)
