@@ -11,6 +11,8 @@ __getattr__, __dir__, __all__ = attach(
         **names("relay.analysis", "all_vars bound_vars free_vars all_type_vars bound_type_vars free_type_vars"),
         **names("relay.analysis", "post_order_visit well_formed check_kind unmatched_cases is_dataflow"),
         **names("driver.tvm_names.relay_counts", "list_op_freqs all_dtypes check_constant get_total_mac_number"),
+        **names("driver.tvm_names.relay_call_graph", "CallGraph extract_fused_functions"),
+        **renamed("driver.tvm_names.relay_call_graph", extract_intermdeiate_expr="extract_intermediate_expr"),
         **renamed("relay.analysis", detect_feature="expression_features", call_graph="called_globals"),
     },
     before=wire,

@@ -10,7 +10,7 @@ __getattr__, __dir__, __all__ = attach(
     {
         **names("driver.relay_build", "build build_config optimize"),
         **names("passes.relay.bind_params", "bind_params_by_name"),
-        **names("driver.executors", "create_executor"),
+        **names("driver.executors", "create_executor GraphExecutor AotExecutor"),
     },
     before=wire,
 )

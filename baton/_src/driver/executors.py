@@ -95,6 +95,20 @@ class Executor:
         return lambda *args: machine.machine[name](*[_as_tensor(a) for a in args])
 
 
+class GraphExecutor(Executor):
+    """TVM's class behind `create_executor("graph", ...)`."""
+
+    def __init__(self, mod: IRModule, device: Device | None = None, target: Any = "llvm") -> None:
+        super().__init__("graph", mod, device or CPU, target, None)
+
+
+class AotExecutor(Executor):
+    """TVM's class behind `create_executor("aot", ...)`."""
+
+    def __init__(self, mod: IRModule, device: Device | None = None, target: Any = "llvm") -> None:
+        super().__init__("aot", mod, device or CPU, target, None)
+
+
 def _as_tensor(value: Any) -> Any:
     """Relay has no scalars but tensors of rank 0; a Python list is a tuple."""
     if isinstance(value, (bool, int, float, np.generic)):

@@ -113,6 +113,34 @@ class Prelude:
         return self.mod.get_global_var(name)
 
 
+class TensorArrayOps:
+    """TVM's way to ask for tensor arrays of one dtype: `register()` adds them to the Prelude's module."""
+
+    def __init__(self, prelude: Prelude, dtype: str) -> None:
+        self.prelude = prelude
+        self.dtype = dtype
+
+    def register(self) -> None:
+        """Add them."""
+        self.prelude.get_type("tensor_t", self.dtype)
+
+    def get_name(self, canonical: str) -> str:
+        """The full name of one of them."""
+        return self.prelude.get_name(canonical, self.dtype)
+
+    def get_global_var(self, canonical: str) -> GlobalVar:
+        """One of their functions."""
+        return self.prelude.get_global_var(canonical, self.dtype)
+
+    def get_type(self, canonical: str) -> GlobalTypeVar:
+        """Their elements' type (`"tensor_t"`)."""
+        return self.prelude.get_type(canonical, self.dtype)
+
+    def get_ctor(self, canonical: str) -> Constructor:
+        """One of their elements' constructors: `tensor_nil`, `tensor0` to `tensor6`."""
+        return self.prelude.get_tensor_ctor(canonical, self.dtype)
+
+
 class StaticTensorArrayOps:
     """TVM's way to ask for static tensor arrays: `register()` adds them to the Prelude's module."""
 
