@@ -65,7 +65,9 @@ Tile = Callable[
     ["Product", int, int, PrimExpr, PrimExpr, Buffer, Callable[[PrimExpr], st.Stmt] | None],
     st.Stmt,
 ]
-"""Makes a tile: the product, rows, width, first row, first column, packed panel, and what each step along k does beside."""
+"""Makes a tile: the product, rows, width, first row, first column, packed panel, and what each step along k does
+beside.
+"""
 
 
 @dataclass(frozen=True)
