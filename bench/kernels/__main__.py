@@ -11,6 +11,7 @@ from baton._src.codegen.llvm.module import compile_module
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.runtime.native import load
+from baton._src.values.dtype import DataType
 from bench.kernels.cases import Case, cases
 from bench.kernels.peak import measured_peak
 
@@ -24,7 +25,8 @@ def measure(case: Case, target: Target) -> tuple[float, float, str]:
     library = load(compile_module({"f": decision.func}, target))
     compiled = time.perf_counter() - start
     rng = np.random.default_rng(0)
-    arrays = [rng.standard_normal(s).astype("float32") for s in case.shapes]
+    dtypes = case.dtypes or ("float32",) * len(case.shapes)
+    arrays = [(9 * rng.standard_normal(s)).astype(DataType(d).numpy) for s, d in zip(case.shapes, dtypes, strict=True)]
     pointers = [a.ctypes.data for a in arrays]
     call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(pointers))(library.address("f"))
     call(*pointers)

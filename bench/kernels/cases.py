@@ -7,9 +7,11 @@ from typing import Any
 
 from baton._src.ir.target import Target
 from baton._src.ir.tensor_info import TensorInfo
+from baton._src.lower.kernel_schedules.dot_products import packable_words
 from baton._src.lower.kernel_schedules.prepacked import packable_weight
 from baton._src.lower.pack_weights import reading_panels
 from baton._src.ops.nn.attention import ATTENTIONS, AttentionAttrs
+from baton._src.ops.nn.convolution import CONV2D, Conv2DAttrs
 from baton._src.passes.relax.kernel_of_call import make_kernel
 from baton._src.te import reduction
 from baton._src.te.computation import compute, placeholder, reduce_axis
@@ -28,6 +30,8 @@ class Case:
     func: PrimFunc
     shapes: tuple[tuple[int, ...], ...]
     flops: float
+    dtypes: tuple[str, ...] = ()
+    """Of the arguments; float32 where there are none."""
 
 
 def matmul(m: int, n: int, k: int, transposed: bool = False) -> Case:
@@ -48,6 +52,38 @@ def packed(m: int, n: int, k: int) -> Case:
     panels = (-(-n // weight.width), k, weight.width)
     func = reading_panels(plain.func, weight)
     return Case(f"{plain.name} (packed)", func, (plain.shapes[0], panels, plain.shapes[2]), plain.flops)
+
+
+BYTES, HALVES = ("uint8", "int8", "int32"), ("bfloat16", "bfloat16", "float32")
+
+
+def narrow_matmul(m: int, n: int, k: int, dtypes: tuple[str, ...]) -> Case:
+    """C[m, n] = A[m, k] B[k, n] of bytes or bfloat16, B constant."""
+    a, b = placeholder((m, k), dtypes[0], "a"), placeholder((k, n), dtypes[1], "b")
+    r = reduce_axis((0, k), "r")
+
+    def term(i: Any, j: Any) -> Any:
+        return reduction.sum(ops.cast(dtypes[2], a[i, r]) * ops.cast(dtypes[2], b[r, j]), r)
+
+    func = create_prim_func([a, b, compute((m, n), term, "c")])
+    shapes: tuple[tuple[int, ...], ...] = ((m, k), (k, n), (m, n))
+    weight = packable_words(func, Target("llvm"))
+    if weight is not None:
+        func = reading_panels(func, weight)
+        shapes = (shapes[0], (-(-n // weight.width), -(-k // weight.group), weight.width, weight.group), shapes[2])
+    return Case(f"{dtypes[1]} matmul {m}x{n}x{k}", func, shapes, 2.0 * m * n * k, dtypes)
+
+
+def narrow_convolution(ic: int, size: int, oc: int, window: int, dtypes: tuple[str, ...], stride: int = 1) -> Case:
+    """NCHW, padded to keep the size, of bytes or bfloat16."""
+    pad, kinds = window // 2, [DataType(d) for d in dtypes]
+    out = (size + 2 * pad - window) // stride + 1
+    shapes = ((1, ic, size, size), (oc, ic, window, window), (1, oc, out, out))
+    attrs = Conv2DAttrs(strides=stride, padding=pad, out_dtype=dtypes[2])
+    infos = [TensorInfo(s, kind) for s, kind in zip(shapes, kinds, strict=True)]
+    func = make_kernel(CONV2D, infos[:2], attrs, infos[2]).function
+    flops = 2.0 * oc * out * out * ic * window * window
+    return Case(f"{dtypes[1]} conv {window}x{window}/{stride} {ic}->{oc} @{size}", func, shapes, flops, dtypes)
 
 
 def transpose(rows: int, heads: int, size: int) -> Case:
@@ -125,6 +161,17 @@ def blocked_convolution(ic: int, size: int, oc: int, window: int, stride: int = 
     return Case(name, create_prim_func([x, w, v, z]), (shape, kernel, (oc // block, block), result), flops)
 
 
+NARROW_PRODUCTS = [(64, 64, 64), (256, 256, 256), (128, 768, 768), (128, 768, 3072), (1, 768, 768)]
+NARROW_CONVOLUTIONS = [
+    (64, 56, 64, 3),
+    (128, 28, 128, 3),
+    (256, 14, 256, 3),
+    (512, 7, 512, 3),
+    (64, 56, 256, 1),
+    (1024, 14, 256, 1),
+]
+
+
 def cases() -> list[Case]:
     """All of them."""
     return [
@@ -142,6 +189,8 @@ def cases() -> list[Case]:
         packed(128, 768, 3072),
         packed(1, 768, 768),
         packed(1, 768, 3072),
+        *(narrow_matmul(*size, kinds) for kinds in (BYTES, HALVES) for size in NARROW_PRODUCTS),
+        *(narrow_convolution(*sizes, kinds) for kinds in (BYTES, HALVES) for sizes in NARROW_CONVOLUTIONS),
         transpose(128, 12, 64),
         attention(32),
         attention(128),

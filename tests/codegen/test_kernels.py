@@ -22,7 +22,7 @@ from baton._src.tir.interpreter import run_prim_func
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.scalar_functions import if_then_else
 from baton._src.values.dtype import DataType
-from tests.codegen.native_run import random_array, run_native
+from tests.codegen.native_run import HOST, random_array, run_native
 
 DTYPES = [
     "int8",
@@ -175,6 +175,25 @@ def test_casts(source: str) -> None:
                 keep = x.astype("float64") >= 0  # negative floats have no unsigned value
                 found, expected = found[keep], expected[keep]
             np.testing.assert_array_equal(found.astype("float64"), expected.astype("float64"), err_msg=target)
+
+
+@pytest.mark.parametrize("source", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["int32", "int64", "int8", "uint8"])
+@pytest.mark.parametrize("target", [HOST, OLD])
+def test_casts_at_the_ends_of_a_range(source: str, dtype: str, target: Target) -> None:
+    """Guards that vectors saturate where single numbers do, and that NaN is 0."""
+    ends = [0.0, 1.9, -1.9, 2147483520, 2**31, 3e9, -(2**31), -3e9, 2.0**63, -(2.0**63), 1e30, np.inf, -np.inf, np.nan]
+    x = np.array([*ends, 0.5, 7.5, *ends], source)
+    results = []
+    for kind in (st.ForKind.SERIAL, st.ForKind.VECTORIZED):
+        a = placeholder((30,), source, "A")
+        func = create_prim_func([a, compute((30,), lambda i, a=a: ops.cast(dtype, a[i]), "C")])
+        results.append(np.zeros(30, dtype))
+        run_native(loops(func, [kind]), x, results[-1], target=target)
+    np.testing.assert_array_equal(*results)
+    assert results[1][13] == 0
+    if dtype == "int32":
+        assert list(results[1][4:8]) == [2**31 - 1, 2**31 - 1, -(2**31), -(2**31)]
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

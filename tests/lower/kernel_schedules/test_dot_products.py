@@ -231,6 +231,19 @@ def test_tiles_stay_in_registers(kinds: Kinds, rows: int | None) -> None:
         assert SPILL.findall(code) == []
 
 
+def test_narrower_vectors() -> None:
+    """Guards VNNI of 256 bits: tiles for 16 registers."""
+    target = Target("llvm -mcpu=haswell -mattr=+avxvnni")
+    func = product(64, 256, 64, BYTES)
+    weight = packable_words(func, target)
+    assert weight is not None
+    texts, _ = module_texts({"f": decide(reading_panels(func, weight), target).func}, target)
+    code = assembly(texts["f"], Machine.of(target))
+    assert re.search(r"vpdpbusd\s.*%ymm", code)
+    assert "%zmm" not in code
+    assert SPILL.findall(code) == []
+
+
 def test_convolutions_stay_in_registers() -> None:
     """Guards the wider tiles of convolutions."""
     func, _ = convolution((1, 64, 56, 64, 3, 1, 1), BYTES)

@@ -216,8 +216,25 @@ def _float_to_int(f: FunctionText, source: DataType, target: DataType, a: str) -
         return f.value(f"select {with_lanes('i1', source.lanes)} {below}, {new} {negative}, {new} {positive}")
     bits = 64 if target.bits == 64 or (target.kind == "uint" and target.bits == 32) else 32
     wide = with_lanes(f"i{bits}", source.lanes)
-    found = f.intrinsic(f"llvm.fptosi.sat.{mangle(wide)}.{mangle(old)}", wide, (old, a))
+    if source.lanes > 1:
+        found = _vector_to_int(f, source, bits, a)
+    else:
+        found = f.intrinsic(f"llvm.fptosi.sat.{mangle(wide)}.{mangle(old)}", wide, (old, a))
     return found if bits == target.bits else f.value(f"trunc {wide} {found} to {new}")
+
+
+def _vector_to_int(f: FunctionText, source: DataType, bits: int, a: str) -> str:
+    """What fptosi.sat means, which LLVM computes lane by lane: NaN is 0, numbers beyond the range are its ends."""
+    old, wide, flag = register_type(source), with_lanes(f"i{bits}", source.lanes), with_lanes("i1", source.lanes)
+    target = DataType(f"int{bits}").with_lanes(source.lanes)
+    low, high = (literal_text(source, float(end)) for end in (-(2 ** (bits - 1)), 2 ** (bits - 1)))
+    above = f.value(f"fcmp ogt {old} {a}, {low}")
+    bounded = f.value(f"select {flag} {above}, {old} {a}, {old} {low}")
+    whole = f.value(f"freeze {wide} {f.value(f'fptosi {old} {bounded} to {wide}')}")  # any number where it is too large
+    large = f.value(f"fcmp oge {old} {a}, {high}")
+    whole = f.value(f"select {flag} {large}, {wide} {literal_text(target, 2 ** (bits - 1) - 1)}, {wide} {whole}")
+    number = f.value(f"fcmp ord {old} {a}, {literal_text(source, 0.0)}")
+    return f.value(f"select {flag} {number}, {wide} {whole}, {wide} {literal_text(target, 0)}")
 
 
 def _cast_pointer(f: FunctionText, source: DataType, target: DataType, a: str) -> str:

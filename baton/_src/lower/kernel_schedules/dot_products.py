@@ -53,7 +53,7 @@ from baton._src.lower.kernel_schedules.matmul import (
 )
 from baton._src.lower.kernel_schedules.prepacked import Weight
 from baton._src.lower.kernel_schedules.stages import Declined, Kernel, read_kernel
-from baton._src.lower.kernel_schedules.tiles import Accumulators, TileShape
+from baton._src.lower.kernel_schedules.tiles import Accumulators, TileShape, tile_shape
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
@@ -64,9 +64,6 @@ from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.dtype import FLOAT32, INT32, DataType
 
 INT8, UINT8, BFLOAT16 = DataType("int8"), DataType("uint8"), DataType("bfloat16")
-
-TILES = {4: 6, 3: 8, 2: 12, 1: 12}
-"""Rows of a tile by its vectors a row: the sums, a row of words and one more fit 32 registers."""
 
 
 @dataclass(frozen=True)
@@ -180,9 +177,9 @@ def _in_words(kernel: Kernel, matrix: Product, target: Target, ahead: bool) -> _
     count = constant(product([a.extent for a in (*matrix.outer, matrix.rows)]))
     if width is None and not ahead and count is not None and count <= FEW_ROWS:
         return Declined("few rows: packing B costs more than it saves")
-    lanes = target.lanes(32)
-    vectors = _vectors(matrix, lanes) if width is None else width // lanes
-    return _Plan(kernel, matrix, dot, dtypes[0], TileShape(TILES[vectors], vectors, lanes), width is not None)
+    shape = tile_shape(target, stage.buffer.dtype)
+    vectors = _vectors(matrix, shape) if width is None else width // shape.lanes
+    return _Plan(kernel, matrix, dot, dtypes[0], replace(shape, vectors=vectors), width is not None)
 
 
 def _instruction(left: DataType, right: DataType, total: DataType, target: Target) -> Dot | None:
@@ -194,13 +191,10 @@ def _instruction(left: DataType, right: DataType, total: DataType, target: Targe
     return None
 
 
-def _vectors(matrix: Product, lanes: int) -> int:
-    """Vectors of a panel's row: convolutions take the most that waste no more than fewer would."""
+def _vectors(matrix: Product, shape: TileShape) -> int:
+    """Vectors of a panel's row, as of a tile of floats (wider and lower tiles lost up to 15 % in convolutions)."""
     size = matrix.columns.size
-    if size is None:
-        return 2
-    choices = (4, 3, 2, 1) if matrix.pack is not None else (2, 1)
-    return min(choices, key=lambda n: (-(-size // (n * lanes)) * n, choices.index(n)))
+    return shape.vectors if size is None else min(shape.vectors, -(-size // shape.lanes))
 
 
 def _packed_width(matrix: Product, group: int) -> int | None:
