@@ -126,7 +126,9 @@ def buffers_used(body: Any) -> set[Buffer]:
 
 
 def read_kernel(func: PrimFunc) -> Kernel | Declined:
-    """The stages of `func`."""
+    """The stages of `func`; of one that is scheduled already nobody is to read them."""
+    if func.attrs.get("tir.is_scheduled"):
+        return Declined("it is scheduled already")
     root = func.body
     if not isinstance(root, st.BlockRealize) or root.block.iter_vars or root.block.match_buffers:
         return Declined("the body is no root block")
