@@ -81,7 +81,8 @@ class ExprWriter:
             case tir.LogicalOp(a=a, b=b):
                 return (a, b) if is_harmless(b) else (a,)
             case tir.BufferLoad(indices=indices):
-                return indices
+                # A run of neighbours is loaded from where it begins; nobody needs the vector of its indices.
+                return [i.base if isinstance(i, tir.Ramp) and _is_one(i.stride) else i for i in indices]
             case tir.Cast(value=value) | tir.Broadcast(value=value):
                 return (value,)
             case tir.Not(a=a):
