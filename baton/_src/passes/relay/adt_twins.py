@@ -23,7 +23,7 @@ from baton._src.ir.types import (
     TypeVar,
 )
 from baton._src.relay.check.substitute import parts
-from baton._src.relay.nodes import PatternConstructor, PatternTuple
+from baton._src.relay.nodes import PatternConstructor, PatternTuple, PatternVar, Var
 
 
 class TypeTwins:
@@ -85,14 +85,16 @@ class TypeTwins:
         self._twin(constructor.belong_to)
         return self._constructors[constructor]
 
-    def pattern(self, pattern: Any) -> Any:
-        """The pattern over twins. Its variables are kept; patterns nest only as deep as they were written."""
+    def pattern(self, pattern: Any, variable: Callable[[Var], Var] | None = None) -> Any:
+        """The pattern over twins; its variables become what `variable` says. Nests only as deep as it was written."""
         match pattern:
+            case PatternVar() if variable is not None:
+                return pattern.with_fields(var=variable(pattern.var))
             case PatternConstructor():
-                inner = tuple(self.pattern(p) for p in pattern.patterns)
+                inner = tuple(self.pattern(p, variable) for p in pattern.patterns)
                 return pattern.with_fields(constructor=self.constructor(pattern.constructor), patterns=inner)
             case PatternTuple():
-                return pattern.with_fields(patterns=tuple(self.pattern(p) for p in pattern.patterns))
+                return pattern.with_fields(patterns=tuple(self.pattern(p, variable) for p in pattern.patterns))
             case _:
                 return pattern
 

@@ -37,7 +37,6 @@ from baton._src.relay.nodes import (
     Let,
     Match,
     PatternConstructor,
-    PatternTuple,
     PatternVar,
     Var,
 )
@@ -196,7 +195,7 @@ class _Body:
                 clauses = []
                 for clause in expr.clauses:
                     rhs = yield self._chain(clause.rhs)
-                    clauses.append(clause.with_fields(lhs=self._pattern(clause.lhs), rhs=rhs))
+                    clauses.append(clause.with_fields(lhs=self._whole.twins.pattern(clause.lhs, self._var), rhs=rhs))
                 return Match(self._atom(expr.data), tuple(clauses), expr.complete, span=expr.span)
             case Call():
                 args = tuple(self._atom(a) for a in expr.args)
@@ -223,19 +222,6 @@ class _Body:
         named = (name, constructor) if recursive and name is not None else None
         whole.functions[body] = yield _Body(whole).function(function, captured, function.params, named)
         return Call(constructor, [self._var(v) for v in captured])
-
-    def _pattern(self, pattern: Any) -> Any:
-        match pattern:
-            case PatternVar():
-                return pattern.with_fields(var=self._var(pattern.var))
-            case PatternConstructor():
-                inner = tuple(self._pattern(p) for p in pattern.patterns)
-                twin = self._whole.twins.constructor(pattern.constructor)
-                return pattern.with_fields(constructor=twin, patterns=inner)
-            case PatternTuple():
-                return pattern.with_fields(patterns=tuple(self._pattern(p) for p in pattern.patterns))
-            case _:
-                return pattern
 
     def _atom(self, expr: Any) -> Any:
         match expr:

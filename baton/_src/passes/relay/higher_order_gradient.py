@@ -37,9 +37,6 @@ from baton._src.relay.nodes import (
     If,
     Let,
     Match,
-    PatternConstructor,
-    PatternTuple,
-    PatternVar,
     RefCreate,
     RefRead,
     RefWrite,
@@ -312,7 +309,7 @@ class _Function(_Translation):
                 clauses = []
                 for clause in expr.clauses:
                     rhs = yield self._body(clause.rhs)
-                    clauses.append(clause.with_fields(lhs=self._pattern(clause.lhs), rhs=rhs))
+                    clauses.append(clause.with_fields(lhs=self.duals.twins.pattern(clause.lhs, self._var), rhs=rhs))
                 return Match(self._atom(expr.data, lets), tuple(clauses), expr.complete, span=expr.span)
             case Call() if isinstance(expr.op, Op):
                 return self._operator(expr, lets)
@@ -324,19 +321,6 @@ class _Function(_Translation):
                 return self._atom(expr, lets)
             case _:
                 return with_parts(expr, {p: self._atom(p, lets) for p in parts(expr)})
-
-    def _pattern(self, pattern: Any) -> Any:
-        match pattern:
-            case PatternVar():
-                return pattern.with_fields(var=self._var(pattern.var))
-            case PatternConstructor():
-                inner = tuple(self._pattern(p) for p in pattern.patterns)
-                twin = self.duals.twins.constructor(pattern.constructor)
-                return pattern.with_fields(constructor=twin, patterns=inner)
-            case PatternTuple():
-                return pattern.with_fields(patterns=tuple(self._pattern(p) for p in pattern.patterns))
-            case _:
-                return pattern
 
     def _atom(self, expr: Any, lets: _Lets) -> Any:
         match expr:

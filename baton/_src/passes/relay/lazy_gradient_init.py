@@ -30,9 +30,6 @@ from baton._src.relay.nodes import (
     If,
     Let,
     Match,
-    PatternConstructor,
-    PatternTuple,
-    PatternVar,
     Tuple,
     TupleGetItem,
     Var,
@@ -166,7 +163,7 @@ class _Function:
                 clauses = []
                 for clause in expr.clauses:
                     rhs = yield self._chain(clause.rhs)
-                    clauses.append(clause.with_fields(lhs=self._pattern(clause.lhs), rhs=rhs))
+                    clauses.append(clause.with_fields(lhs=self._cells.twins.pattern(clause.lhs, self._var), rhs=rhs))
                 return Match(self._atom(expr.data), tuple(clauses), expr.complete, span=expr.span)
             case Call() if isinstance(expr.op, Op):
                 return self._operator(expr)
@@ -191,19 +188,6 @@ class _Function:
             combine = Function([left, right], Call(call.op, (left, right), call.attrs), type_)
             return cells.call(COMBINED[name], combine, *(self._atom(a) for a in call.args))
         return cells.make("Raw", plain)
-
-    def _pattern(self, pattern: Any) -> Any:
-        match pattern:
-            case PatternVar():
-                return pattern.with_fields(var=self._var(pattern.var))
-            case PatternConstructor():
-                inner = tuple(self._pattern(p) for p in pattern.patterns)
-                twin = self._cells.twins.constructor(pattern.constructor)
-                return pattern.with_fields(constructor=twin, patterns=inner)
-            case PatternTuple():
-                return pattern.with_fields(patterns=tuple(self._pattern(p) for p in pattern.patterns))
-            case _:
-                return pattern
 
     def _atom(self, expr: Any) -> Any:
         match expr:
