@@ -82,8 +82,8 @@ def test_blocks_are_named_and_missing_primitives_say_why() -> None:
     (loop,) = sch.get_loops("C")
     with pytest.raises(tvm.TVMError, match="no GPU threads"):
         sch.bind(loop, "threadIdx.x")
-    with pytest.raises(AttributeError, match="baton's Schedule has no 'tensorize'"):
-        _ = sch.tensorize
+    with pytest.raises(AttributeError, match="baton's Schedule has no 'rolling_buffer'"):
+        _ = sch.rolling_buffer
     out = tvm.nd.empty((8,))
     tvm.build(sch.mod, target="llvm")(tvm.nd.array(np.ones(8, "float32")), out)
     assert out.numpy()[0] == 3.0

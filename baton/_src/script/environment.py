@@ -72,6 +72,8 @@ class Environment:
         """Names whose scope is over: they still resolve, so that the checker can say where they were used wrongly."""
         self.failed: set[str] = set()
         """Names whose definition was wrong: uses of them are not complained about."""
+        self.late_uses: dict[Any, Any] = {}
+        """Of variables whose scope is over: where each is defined, and where it is first used too late."""
 
     @property
     def is_trusted(self) -> bool:
@@ -87,6 +89,15 @@ class Environment:
             if name in table:
                 return table[name]
         return getattr(builtins, name, MISSING) if self.is_trusted else MISSING
+
+    def has_ended(self, name: str) -> bool:
+        """Whether `name` means a thing whose scope is over."""
+        others = (self.captured or {}, self.roots, SAFE_BUILTINS)
+        return name in self.ended and not self.is_local(name) and not any(name in table for table in others)
+
+    def near(self, name: str) -> str | None:
+        """The names in scope that may have been meant, as a help."""
+        return _near(name, [n for scope in self.scopes for n in scope] + list(self.roots))
 
     def define(self, name: str, value: Any) -> None:
         """Bind `name` in the innermost scope."""
@@ -126,5 +137,5 @@ def _title(owner: Any) -> str:
 
 
 def _near(name: str, known: list[str]) -> str | None:
-    found = difflib.get_close_matches(name, known, n=3)
+    found = difflib.get_close_matches(name, known, n=2, cutoff=0.7)
     return f"did you mean {' or '.join(found)}?" if found else None

@@ -137,7 +137,8 @@ class Evaluator:
         except RecursionError:
             raise self.error("script-value", "the value is nested too deeply", node) from None
         except Exception as error:
-            raise self.error("script-value", f"{type(error).__name__}: {error}", node) from None
+            kind = "" if isinstance(error, (TypeError, ValueError)) else f"{type(error).__name__}: "
+            raise self.error("script-value", f"{kind}{error}", node) from None
 
     def _spanned(self, expr: Any, node: ast.AST) -> Any:
         """`expr` with its place, where it has none yet."""
@@ -198,9 +199,12 @@ class Evaluator:
             raise Poisoned(name)
         found = self.environment.get(name)
         if found is MISSING:
-            raise self.error("script-name", f"name {name!r} is not defined", node)
-        if isinstance(found, Expr) and isinstance(found, (Var, Constant)):
-            return found
+            help = (
+                self.environment.near(name) or f"assign it before; a shape variable is declared by {name} = T.int64()"
+            )
+            raise self.error("script-name", f"name {name!r} is not defined", node, help)
+        if isinstance(found, Var) and self.environment.has_ended(name):
+            self.environment.late_uses.setdefault(found.span, self.source.span(node))
         return found
 
     def _attribute(self, owner: Any, node: ast.Attribute) -> Any:

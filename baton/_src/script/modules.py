@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import types
+from dataclasses import replace
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar
@@ -25,6 +26,9 @@ from baton._src.script.read_source import ScriptSource
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError, fail
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.text.parser import parse_prim_func
+
+_LATE = ("RELAX-WF-1b", "RELAX-SCOPE-3")
+"""What uses behind the end of a block or branch are."""
 
 
 class ModuleReader:
@@ -66,7 +70,7 @@ class ModuleReader:
         self._raise_problems()
         assert function is not None
         if options.check_well_formed:
-            problems = well_formed(function)
+            problems = self._at_uses(well_formed(function))
             if problems:
                 raise DiagnosticError(problems)
         return function
@@ -212,13 +216,18 @@ class ModuleReader:
         return IRModule(functions, None, self.attrs, self.global_infos)
 
     def _check(self, module: IRModule, unchecked: set[str]) -> None:
-        problems = well_formed(module)
+        problems = self._at_uses(well_formed(module))
         crumbs = {f"in function {name}" for name in unchecked}
         problems = [p for p in problems if not crumbs.intersection(p.breadcrumbs)]
         if problems:
             raise DiagnosticError(problems)
 
     # ------------------------------------------------------------------------------------------------- problems
+
+    def _at_uses(self, problems: list[Diagnostic]) -> list[Diagnostic]:
+        """What the checker says of variables whose scope is over: where they are used, not where they are defined."""
+        late = self.environment.late_uses
+        return [replace(p, span=late[p.span]) if p.code in _LATE and p.span in late else p for p in problems]
 
     def _guarded(self, action: Any, node: ast.AST) -> bool:
         try:

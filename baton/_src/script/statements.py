@@ -30,7 +30,7 @@ from baton._src.script.evaluate import Evaluator
 from baton._src.script.infos import Scalars
 from baton._src.script.macros import Macro, bind_arguments
 from baton._src.script.options import Options, options_of
-from baton._src.script.syntax import KINDS, Announced, common_result, mentions, targets
+from baton._src.script.syntax import INSTEAD, KINDS, Announced, common_result, mentions, targets
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.support.spans import Span
 from baton._src.tir.expr import Var as TirVar
@@ -138,7 +138,9 @@ class Statements:
                 pass
             case _:
                 what = KINDS.get(type(node), type(node).__name__)
-                raise self._error("script-syntax", f"{what} has no meaning in a Relax function", node)
+                raise self._error(
+                    "script-syntax", f"{what} has no meaning in a Relax function", node, INSTEAD.get(type(node))
+                )
 
     def _error(self, code: str, message: str, node: ast.AST, help: str | None = None) -> DiagnosticError:
         return self.evaluator.error(code, message, node, help)

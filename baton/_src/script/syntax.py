@@ -41,6 +41,18 @@ def targets(node: ast.stmt) -> list[str]:
             return []
 
 
+_LOOP = "a loop is a function that calls itself; calls in tail position take no memory"
+INSTEAD: dict[type[ast.stmt], str] = {
+    ast.While: _LOOP,
+    ast.For: _LOOP,
+    ast.AugAssign: "write it out: x = R.add(x, y)",
+    ast.Assert: "R.assert_op checks a condition when the program runs",
+    ast.Import: "import before the function",
+    ast.ImportFrom: "import before the function",
+}
+"""What to write instead of a statement that Relax does not have."""
+
+
 @dataclass(frozen=True, slots=True)
 class Announced:
     """`name: info` by itself, before the if that binds the name."""

@@ -180,8 +180,13 @@ def _sequence(expr: SeqExpr, context: Context) -> StructInfo:
 
 
 def _conditional(expr: If, context: Context) -> StructInfo:
-    check_condition(info_of(expr.cond, context), context, expr.cond.span or expr.span)
+    check_condition(info_of(expr.cond, context), context, expr.span or expr.cond.span)
     return struct_info_lca(info_of(expr.true_branch, context), info_of(expr.false_branch, context), context.prover)
+
+
+def _place(arg: Any, call: Call) -> Span | None:
+    """Where an argument is written; a variable's own place is that of its definition."""
+    return call.span or arg.span if isinstance(arg, Var) else arg.span or call.span
 
 
 def check_condition(info: StructInfo, context: Context, span: Span | None, what: str = "the condition") -> None:
@@ -325,7 +330,7 @@ def derive_call_ret_struct_info(info: FuncStructInfo, call: Call, context: Conte
             context.report.answer(
                 answer,
                 f"argument {position} of {_named(call.op)} is {described(have)} where {described(want)} is expected",
-                span=call.args[position].span or call.span,
+                span=_place(call.args[position], call),
             )
     ret = substitute_info(info.ret, mapping, context.prover)
     unknown = own - mapping.keys()
