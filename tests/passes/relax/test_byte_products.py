@@ -11,6 +11,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
 from baton._src.passes.relax.byte_products import ByteProducts
 from baton._src.passes.relax.dead_code_elimination import DeadCodeElimination
+from baton._src.passes.relax.fold_constant import FoldConstant
 from baton._src.relax.nodes import Call, Constant
 from tests.passes.relax.evaluate import evaluate
 from tests.passes.relax.programs import R, bindings, called, const, dim, program, tensor
@@ -148,6 +149,17 @@ def test_dequantized_convolutions() -> None:
 
     before = program([tensor("x", 1, 2, 6, 6, dtype="int8")], convolved)
     checked(before, "nn.conv2d", numbers((1, 2, 6, 6), "int8", 1), tolerance=1e-4)
+
+
+def test_weights_of_float_products_are_converted_once() -> None:
+    """Data that is no bytes: FoldConstant makes floats of the weights, beyond its usual limit."""
+
+    def product(bb: Any, x: Any) -> Any:
+        weight = Constant(np.ones((1024, 512), "int8"))
+        return R.matmul(x, bb.emit(R.dequantize(weight, const(0.5), const(0, dtype="int8"))))
+
+    after = FoldConstant()(rewritten(program([tensor("x", 3, 1024)], product)))
+    assert called(after) == ["matmul"]
 
 
 def test_what_stays() -> None:

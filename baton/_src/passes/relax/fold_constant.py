@@ -5,7 +5,9 @@
 
 Operators are evaluated by their NumPy meaning, kernels by TIR's interpreter (small ones only: it is slow). A result may
 be no larger than the limit (`max_bytes`, default the setting `baton.fold_constant_bytes`), unless it is no larger than
-the constants it is made from. Operators with effects or state stay, and calls with operands that are not constant.
+the constants it is made from, or made by `dequantize` of weights below 16 MB, which every call would otherwise convert
+anew (`ByteProducts` has taken those it can use as they are). Operators with effects or state stay, and calls with
+operands that are not constant.
 """
 
 from __future__ import annotations
@@ -60,6 +62,10 @@ class FoldConstant(FunctionPass):
         return _Folder(module, limit).function(function)
 
 
+_DEQUANTIZED = 1 << 24
+"""Bytes of floats that quantised weights may become."""
+
+
 class _Unknown(Exception):
     """An operand is no constant."""
 
@@ -98,8 +104,10 @@ class _Folder(BindingRewriter):
     def _evaluate(self, call: Call, definition: OpDef[Any]) -> Any:
         operands = [self._operand(a) for a in call.args]
         out = to_info(call.struct_info)
-        size = result_bytes(out)
-        if size is None or size > max(self.limit, operand_bytes(operands)):
+        size, most = result_bytes(out), max(self.limit, operand_bytes(operands))
+        if definition.name == "dequantize":
+            most = max(most, _DEQUANTIZED)
+        if size is None or size > most:
             return None
         return evaluate(definition, operands, call.attrs, out)
 
