@@ -6,6 +6,8 @@ import ast
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.node import Node
+from baton._src.support.diagnostics import fail
 from baton._src.support.trampoline import Task
 from baton._src.tir import operators
 from baton._src.tir.buffer import Buffer, decl_buffer
@@ -55,7 +57,21 @@ def plain(content: Any) -> Any:
         return bool(content.value)
     if isinstance(content, dict):
         return {k: plain(v) for k, v in content.items()}
-    return [plain(v) for v in content] if isinstance(content, list) else content
+    if isinstance(content, list):
+        return [plain(v) for v in content]
+    if not isinstance(content, (Node, str, int, float, type(None))):
+        _check_written(content)
+    return content
+
+
+def _check_written(content: Any) -> None:
+    """An attribute is data that can be written down again: no word of the script itself, and no module."""
+    try:
+        ast.parse(repr(content), mode="eval")
+    except (SyntaxError, ValueError):
+        raise fail(
+            "tir-attribute", f"an object of class {type(content).__name__} is no value of an attribute"
+        ) from None
 
 
 # ---------------------------------------------------------------------------------------------------- axes
