@@ -106,7 +106,7 @@ def test_what_reads_the_header_of_a_tensor_is_a_module() -> None:
     assert grad.no_grad(x).op.name == "relax.grad.no_grad"
 
 
-@pytest.mark.parametrize("path", ["op.ccl", "distributed", "backend.cuda", "transform.RewriteCUDAGraph"])
+@pytest.mark.parametrize("path", ["op.ccl", "distributed", "backend.cuda", "transform.SplitCallTIRByPattern"])
 def test_what_is_left_out_says_why(path: str) -> None:
     place = relax
     *outer, last = path.split(".")

@@ -110,6 +110,9 @@ REASONS: dict[str, str] = {
     "runtime.disco": "baton runs programs in the process that compiled or loaded them",
 }
 
+_BUILDER = "functions are written in Python's syntax under @R.function or @T.prim_func, or with relax.BlockBuilder"
+REASONS |= {f"script.{name}": _BUILDER for name in ("ir_builder", "relax.arg", "relax.If", "relax.Then", "relax.Else")}
+
 _NETWORK = "it is TVM's own test equipment"
 REASONS |= {f"relay.testing.{name}": _NETWORK for name in ("synthetic", "tf", "byoc", "darknet", "py_converter")}
 
