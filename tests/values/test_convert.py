@@ -11,11 +11,12 @@ from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values import ffi
 from baton._src.values.adt import ADT, RefCell
 from baton._src.values.convert import from_host
+from baton._src.values.device import Device
 from baton._src.values.dtype import DataType
 from baton._src.values.packed_func import FunctionTable, PackedFunc
 from baton._src.values.prim import as_declared, prim, prim_dtype
 from baton._src.values.shape import ShapeTuple
-from baton._src.values.tensor import NDArray
+from baton._src.values.tensor import NDArray, array, empty
 
 
 def test_arrays_share_memory_when_they_can() -> None:
@@ -157,3 +158,11 @@ def test_numbers_of_the_host_take_the_declared_dtype() -> None:
     assert prim_dtype(as_declared(3, "int32")) == "int32"
     for value, dtype in ((3, "float32"), (2.5, "int32"), (300, "int8"), (-1, "uint8"), (True, "int32"), (3, "bool")):
         assert as_declared(value, dtype) is value
+
+
+def test_tensors_lie_on_devices_that_are_there() -> None:
+    """A tensor on a device that the machine lacks cannot be made, so no call is ever given one."""
+    cuda = Device(2, 0)
+    for make in (lambda: array([1.0], cuda), lambda: empty((1,), "float32", cuda), lambda: array([1.0]).copyto(cuda)):
+        with pytest.raises(DiagnosticError, match="there is no device cuda"):
+            make()

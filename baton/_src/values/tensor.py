@@ -44,7 +44,7 @@ class NDArray:
     def copyto(self, target: NDArray | Device) -> NDArray:
         """Copy the contents into `target`, or into a new tensor on the device `target`."""
         if isinstance(target, Device):
-            return NDArray(self.data.copy(), target)
+            return NDArray(self.data.copy(), _there(target))
         if target.shape != self.shape:
             raise fail("tensor-shape", f"cannot copy a tensor of shape {self.shape} into one of shape {target.shape}")
         target.data[...] = self.data
@@ -93,13 +93,20 @@ class NDArray:
         return f"<NDArray shape={self.shape} {self.dtype} on {self.device}>\n{self.data!r}"
 
 
+def _there(device: Device) -> Device:
+    """The device, if this machine has it: tensors lie in its memory, so none can be on another."""
+    if not device.exist:
+        raise fail("device-missing", f"there is no device {device}", help="tensors lie on cpu(0)")
+    return device
+
+
 def array(source: object, device: Device = CPU, dtype: object = None) -> NDArray:
     """A new tensor with a copy of `source` (anything NumPy reads; NDArray too), C-contiguous."""
     data = source.data if isinstance(source, NDArray) else source
     wanted = None if dtype is None else DataType(dtype).numpy
-    return NDArray(np.array(data, dtype=wanted, order="C", copy=True), device)
+    return NDArray(np.array(data, dtype=wanted, order="C", copy=True), _there(device))
 
 
 def empty(shape: tuple[int, ...], dtype: object = "float32", device: Device = CPU) -> NDArray:
     """A new tensor with arbitrary contents."""
-    return NDArray(np.empty(shape, DataType(dtype).numpy), device)
+    return NDArray(np.empty(shape, DataType(dtype).numpy), _there(device))
