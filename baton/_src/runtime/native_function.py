@@ -17,6 +17,7 @@ from baton._src.runtime.addresses import aligned_bytes, data_address
 from baton._src.runtime.array_call import OTHER, array_caller, recipe
 from baton._src.runtime.dim_expr import DimExpr, compile_dim
 from baton._src.runtime.native_plan import NativePlan, Place
+from baton._src.runtime.output_memory import allocator
 from baton._src.runtime.threads import thread_pool
 from baton._src.runtime.value_checks import Matcher, check_condition, check_signature
 from baton._src.support.diagnostics import DiagnosticError, fail
@@ -35,7 +36,8 @@ class Sizes(NamedTuple):
     """What one combination of input shapes implies."""
 
     variables: tuple[int, ...]
-    outputs: tuple[tuple[tuple[int, ...], Any], ...]
+    outputs: tuple[Callable[[], AnyArray], ...]
+    """What makes the arrays to write into."""
     arena_bytes: int
     tail: bytes
     """The words of the entry's table behind the tensors: variables and constants."""
@@ -116,10 +118,7 @@ class NativeFunction:
             return None
         if self._pool is not None:
             self._pool.start_once()
-        if len(sizes.outputs) == 1:
-            outputs = [_empty(*sizes.outputs[0])]
-        else:
-            outputs = [_empty(shape, dtype) for shape, dtype in sizes.outputs]
+        outputs = [sizes.outputs[0]()] if len(sizes.outputs) == 1 else [make() for make in sizes.outputs]
         if self._has_arena:
             arena = self._take_arena(sizes.arena_bytes)
             answer = call(sizes.recipe_address, (*arrays, *outputs, arena), threads)
@@ -144,7 +143,7 @@ class NativeFunction:
     def _run(self, arrays: Sequence[AnyArray], sizes: Sizes, hook: KernelHook | None) -> list[AnyArray]:
         if self._pool is not None:
             self._pool.start_once()
-        outputs = [_empty(shape, dtype) for shape, dtype in sizes.outputs]
+        outputs = [make() for make in sizes.outputs]
         arena = self._take_arena(sizes.arena_bytes) if self._has_arena else None
         try:
             if hook is not None:
@@ -181,14 +180,15 @@ class NativeFunction:
             check_condition(condition.found, condition.expected, condition.place, heap, self.plan.variables)
         if len(self._remembered) >= _REMEMBERED:
             self._remembered.clear()
-        outputs = [(dims(heap), dtype) for dims, dtype in zip(self._dims, self._output_dtypes)]
-        for shape, _ in outputs:
+        shapes = [dims(heap) for dims in self._dims]
+        for shape in shapes:
             if min(shape, default=0) < 0:
                 raise fail("value-mismatch", f"{self.name}: these inputs give an output of negative size, {shape}")
         tail = struct.pack(f"={len(heap)}q", *heap) + self._constant_words
         words, address = self._recipe([a.shape for a in arrays], tail)
         arena = int(self._arena_size(heap))
-        sizes = Sizes(tuple(heap), tuple(outputs), arena, tail, words, address, scalars)
+        outputs = tuple(allocator(shape, dtype) for shape, dtype in zip(shapes, self._output_dtypes))
+        sizes = Sizes(tuple(heap), outputs, arena, tail, words, address, scalars)
         self._remembered[(*[a.shape for a in arrays], scalars)] = sizes
         return sizes
 
@@ -272,9 +272,6 @@ class NativeFunction:
             ]
             kernel = ctypes.CFUNCTYPE(None)(self.kernel_address(step.kernel))
             hook(step.kernel, step.name, _bound(kernel, arguments), tensors)
-
-
-_empty = np.empty
 
 
 def _mentioned_twice(result: Any) -> frozenset[int]:

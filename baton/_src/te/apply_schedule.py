@@ -19,7 +19,7 @@ from baton._src.te.schedule import Schedule, Stage
 from baton._src.te.tensor import ComputeOp
 from baton._src.tir.expr import IntImm, IterVar, Var
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.schedule.schedule import LoopRV
+from baton._src.tir.schedule.handles import LoopRV
 from baton._src.tir.schedule.schedule import Schedule as TIRSchedule
 
 
