@@ -14,10 +14,12 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.lower.memory_plan import ALIGNMENT, Lifetime, plan_memory
 from baton._src.lower.native_control.steps import Choose, Compute, Keep, Repeat, Return, Step, Steps
 from baton._src.lower.relax_to_vm.abstract_values import InRegister, Literal, Pending, Value, memory_of
+from baton._src.lower.relax_to_vm.kernel_arguments import byte_count
+from baton._src.lower.size_polynomial import rounded_up, to_polynomial
 from baton._src.relax.nodes import Constant
 from baton._src.relax.struct_info import TensorStructInfo
-from baton._src.tir.expr import Cast, IntImm, literal
-from baton._src.tir.operators import add, floordiv, multiply
+from baton._src.tir.expr import literal
+from baton._src.tir.operators import add
 from baton._src.values.dtype import INT64
 
 Size = int | PrimExpr
@@ -145,20 +147,11 @@ def uses(step: Step) -> list[Value]:
             return list(values)
 
 
-def byte_count(info: TensorStructInfo) -> Size:
-    """The bytes of a tensor."""
-    total: Size = info.dtype.itemsize
-    for dim in info.shape.values:
-        total = _product(total, dim.value if isinstance(dim, IntImm) else _wide(dim))
-    return total
-
-
 def aligned(size: Size) -> Size:
     """Rounded up to where the next value may start."""
     if isinstance(size, int):
         return -(-size // ALIGNMENT) * ALIGNMENT
-    unit = literal(ALIGNMENT, INT64)
-    return multiply(floordiv(add(size, literal(ALIGNMENT - 1, INT64)), unit), unit)
+    return rounded_up(to_polynomial(size), ALIGNMENT)
 
 
 def as_expr(size: Size) -> PrimExpr:
@@ -166,16 +159,8 @@ def as_expr(size: Size) -> PrimExpr:
     return literal(size, INT64) if isinstance(size, int) else size
 
 
-def _wide(dim: PrimExpr) -> PrimExpr:
-    return dim if dim.dtype == INT64 else Cast(INT64, dim)
-
-
 def _sum(a: Size, b: Size) -> Size:
     return a + b if isinstance(a, int) and isinstance(b, int) else add(as_expr(a), as_expr(b))
-
-
-def _product(a: Size, b: Size) -> Size:
-    return a * b if isinstance(a, int) and isinstance(b, int) else multiply(as_expr(a), as_expr(b))
 
 
 def _info(value: Value) -> TensorStructInfo:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeGuard
+from typing import Any
 
 from baton._src.ir.expr import GlobalVar, Op, PrimExpr
 from baton._src.ir.module import IRModule
@@ -27,7 +27,7 @@ from baton._src.lower.relax_to_vm.abstract_values import (
     resolve,
 )
 from baton._src.lower.relax_to_vm.cast_conditions import is_narrowed
-from baton._src.lower.relax_to_vm.kernel_calls import as_kernel_call, as_view
+from baton._src.lower.relax_to_vm.kernel_calls import as_kernel_call, as_view, is_known
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, tir_vars_in_struct_info
 from baton._src.relax.nodes import (
@@ -163,13 +163,7 @@ def info_of(value: Value) -> TensorStructInfo:
     found = value.expr.struct_info_ if isinstance(value, Literal) else getattr(resolve(value), "info", None)
     if not is_known(found):
         raise NotNative
-    known: TensorStructInfo = found
-    return known
-
-
-def is_known(info: Any) -> TypeGuard[TensorStructInfo]:
-    """Whether it is a tensor of known dtype and dims."""
-    return isinstance(info, TensorStructInfo) and isinstance(info.shape, ShapeExpr) and not info.dtype.is_void
+    return found
 
 
 class _Reader:

@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from baton._src.ir.expr import PrimExpr
-from baton._src.lower.native_control.places import Place, Places, Size, as_expr, byte_count
+from baton._src.lower.native_control.places import Place, Places, Size, as_expr
 from baton._src.lower.native_control.steps import Choose, Compute, Keep, Repeat, Return, Step, Steps
 from baton._src.lower.relax_to_vm.abstract_values import KernelCall, Value, memory_of
-from baton._src.lower.relax_to_vm.kernel_arguments import c_arguments
+from baton._src.lower.relax_to_vm.kernel_arguments import byte_count, c_arguments
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.diagnostics import InternalError
 from baton._src.support.trampoline import Task, run

@@ -9,12 +9,15 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import substitute
 from baton._src.lower.relax_to_vm.abstract_values import KernelCall
 from baton._src.lower.relax_to_vm.dims import to_dim_expr
+from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.runtime.kernel_function import KernelSignature
 from baton._src.runtime.value_info import PrimScalar, TensorValue
 from baton._src.support.diagnostics import InternalError
-from baton._src.tir.expr import IntImm, Var
+from baton._src.tir.expr import Cast, IntImm, Var, literal
 from baton._src.tir.kernel_abi import KernelABI, kernel_abi
+from baton._src.tir.operators import multiply
 from baton._src.tir.prim_func import PrimFunc
+from baton._src.values.dtype import INT64
 
 
 @dataclass(frozen=True)
@@ -102,3 +105,17 @@ def in_terms_of(expr: PrimExpr, values: dict[Var, PrimExpr]) -> PrimExpr:
     """`expr` with its variables replaced."""
     found: PrimExpr = substitute(expr, values) if values else expr
     return found
+
+
+def byte_count(info: TensorStructInfo) -> int | PrimExpr:
+    """The bytes of a tensor of known dims."""
+    dims = known_dims(info.shape.values)
+    if dims is not None:
+        total = info.dtype.itemsize
+        for dim in dims:
+            total *= dim
+        return total
+    size: PrimExpr = literal(info.dtype.itemsize, INT64)
+    for dim in info.shape.values:
+        size = multiply(size, dim if dim.dtype == INT64 else Cast(INT64, dim))
+    return size

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
@@ -29,7 +29,7 @@ def as_kernel_call(call: Call, module: IRModule, value_of: Callable[[Any], Value
     outputs = output_infos(call)
     if not isinstance(function, PrimFunc) or not (ints is None or isinstance(ints, ShapeExpr)):
         return None
-    if not all(_is_known(i) for i in (*infos, *outputs)):
+    if not all(is_known(i) for i in (*infos, *outputs)):
         return None
     inplace = tuple(call.attrs.inplace_indices) if call.op.name == NAMES[1] else (-1,) * len(outputs)
     values = tuple(value_of(f) for f in packed.fields)
@@ -44,12 +44,13 @@ def as_view(call: Call, var: Var, value_of: Callable[[Any], Value]) -> View | No
     if not isinstance(call.op, Op) or call.op.name != "relax.reshape":
         return None
     source = value_of(call.args[0])
-    if not _is_known(call.args[0].struct_info_) or not _is_known(var.struct_info_) or isinstance(source, Fields):
+    if not is_known(call.args[0].struct_info_) or not is_known(var.struct_info_) or isinstance(source, Fields):
         return None
     return View(source, var.struct_info_)
 
 
-def _is_known(info: Any) -> bool:
+def is_known(info: Any) -> TypeGuard[TensorStructInfo]:
+    """Whether it is a tensor of known dtype and dims."""
     return isinstance(info, TensorStructInfo) and isinstance(info.shape, ShapeExpr) and not info.dtype.is_void
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.memory_plan import Lifetime, MemoryPlan, plan_memory
@@ -25,10 +24,11 @@ from baton._src.lower.relax_to_vm.abstract_values import (
 )
 from baton._src.lower.relax_to_vm.cast_conditions import CastCondition
 from baton._src.lower.relax_to_vm.dims import to_dim_expr
-from baton._src.lower.relax_to_vm.kernel_arguments import c_arguments, in_terms_of, known_dims
+from baton._src.lower.relax_to_vm.kernel_arguments import byte_count, c_arguments, in_terms_of
+from baton._src.lower.relax_to_vm.kernel_calls import is_known
 from baton._src.lower.relax_to_vm.shared_memory import without_moves
 from baton._src.relax.check.variables import prim_vars
-from baton._src.relax.nodes import Constant, ShapeExpr
+from baton._src.relax.nodes import Constant
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.runtime.dim_expr import DimExpr
 from baton._src.runtime.native_plan import DimCondition, NativeInput, NativeOutput, NativePlan, Place, Step
@@ -37,7 +37,7 @@ from baton._src.support.diagnostics import InternalError
 from baton._src.tir.buffer import decl_buffer
 from baton._src.tir.expr import BufferLoad, Call, Cast, IntImm, Var, literal
 from baton._src.tir.kernel_abi import KernelABI
-from baton._src.tir.operators import add, multiply
+from baton._src.tir.operators import add
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.scalar_functions import ptr_add
 from baton._src.tir.stmt import Evaluate, SeqStmt, Stmt
@@ -101,7 +101,7 @@ class EntryBuilder:
         for call in self.calls:
             for arg, info in zip(map(memory_of, call.args), call.arg_infos):
                 if isinstance(arg, InRegister) and arg.register not in self.inputs:
-                    known = arg if _has_dims(arg.info) else InRegister(arg.register, info)
+                    known = arg if is_known(arg.info) else InRegister(arg.register, info)
                     self.inputs[arg.register] = (f"arg{len(self.inputs)}", known)
                 elif isinstance(arg, Literal) and isinstance(arg.expr, Constant):
                     self.constants.setdefault(id(arg.expr.data), arg.expr)
@@ -187,7 +187,7 @@ class EntryBuilder:
                     first.setdefault(root, number)
                     last[root] = number
         chosen = [v for v in first if isinstance(v, Pending)]
-        lifetimes = [Lifetime(v.node.name, _bytes(v.info), first[v], last[v]) for v in chosen]
+        lifetimes = [Lifetime(v.node.name, byte_count(v.info), first[v], last[v]) for v in chosen]
         return plan_memory(lifetimes), {v: i for i, v in enumerate(chosen)}
 
     def _places(self, memory: MemoryPlan, arena: dict[Value, int]) -> dict[Value, tuple[str, int | PrimExpr]]:
@@ -288,10 +288,6 @@ class _Words:
         return in_terms_of(expr, self._values)
 
 
-def _has_dims(info: Any) -> bool:
-    return isinstance(info, TensorStructInfo) and isinstance(info.shape, ShapeExpr) and not info.dtype.is_void
-
-
 def _tensor_value(info: TensorStructInfo, slots: dict[Var, int]) -> TensorValue:
     return TensorValue(str(info.dtype), info.ndim, _dims(info, slots))
 
@@ -302,16 +298,3 @@ def _dims(info: TensorStructInfo, slots: dict[Var, int]) -> tuple[DimExpr, ...]:
 
 def _offset(at: int | PrimExpr, slots: dict[Var, int]) -> DimExpr:
     return at if isinstance(at, int) else to_dim_expr(at, slots)
-
-
-def _bytes(info: TensorStructInfo) -> int | PrimExpr:
-    dims = known_dims(info.shape.values)
-    if dims is not None:
-        total = info.dtype.itemsize
-        for dim in dims:
-            total *= dim
-        return total
-    size: PrimExpr = literal(info.dtype.itemsize, INT64)
-    for dim in info.shape.values:
-        size = multiply(size, dim if dim.dtype == INT64 else Cast(INT64, dim))
-    return size
