@@ -20,10 +20,8 @@ from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.types import Constructor, FuncType, GlobalTypeVar, IncompleteType, TypeCall, TypeData, TypeVar
 from baton._src.passes.relay.adt_twins import TypeTwins
-from baton._src.passes.relay.eta_expand import EtaExpand
 from baton._src.passes.relay.fresh_copy import fresh_copy
-from baton._src.passes.relay.specialize import Specialize
-from baton._src.passes.relay.to_a_normal_form import ToANormalForm
+from baton._src.passes.relay.monomorphic_form import monomorphic_form
 from baton._src.relay.analysis import free_vars
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.check.show import show_type
@@ -74,8 +72,7 @@ class Defunctionalize(Pass):
     opt_level: ClassVar[int] = 1
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
-        expanded = EtaExpand(expand_constructor=True, expand_global_var=True)(infer_type(module))
-        prepared = ToANormalForm()(Specialize()(expanded))
+        prepared = monomorphic_form(module)
         return infer_type(_Module(prepared).module())
 
 

@@ -24,10 +24,8 @@ from baton._src.ir.op_def import NotApplicable
 from baton._src.ir.types import Constructor, FuncType, RelayRefType, TensorType, TupleType
 from baton._src.passes.relay.adt_twins import TypeTwins
 from baton._src.passes.relay.building import Build
-from baton._src.passes.relay.eta_expand import EtaExpand
 from baton._src.passes.relay.fresh_copy import fresh_copy
-from baton._src.passes.relay.specialize import Specialize
-from baton._src.passes.relay.to_a_normal_form import ToANormalForm
+from baton._src.passes.relay.monomorphic_form import monomorphic_form
 from baton._src.relay.check.infer_type import infer_expr, infer_type
 from baton._src.relay.expressions import global_vars, parts, with_parts
 from baton._src.relay.nodes import (
@@ -78,8 +76,7 @@ def higher_order_gradient(function: Function, module: IRModule) -> Function:
     if function.type_params:
         raise fail("relay-gradient", "a polymorphic function has no gradient", help="specialise it first")
     whole = module.with_functions({**_reachable(function, module), root: fresh_copy(function)})
-    whole = Specialize()(EtaExpand(expand_constructor=True, expand_global_var=True)(whole))
-    whole = ToANormalForm()(whole)
+    whole = monomorphic_form(whole)
     names = {v.name_hint: v for v in whole.functions if isinstance(whole[v], Function)}
     twins = {name: GlobalVar(_fresh(f"{name}_ad", module)) for name in names if name != _ROOT}
     duals = Duals(whole)

@@ -18,9 +18,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.types import Constructor, FuncType, TensorType, TupleType, TypeCall
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relay.adt_twins import TypeTwins
-from baton._src.passes.relay.eta_expand import EtaExpand
-from baton._src.passes.relay.specialize import Specialize
-from baton._src.passes.relay.to_a_normal_form import ToANormalForm
+from baton._src.passes.relay.monomorphic_form import monomorphic_form
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.expressions import parts, with_parts
 from baton._src.relay.nodes import (
@@ -51,8 +49,7 @@ class LazyGradientInit(Pass):
     opt_level: ClassVar[int] = 2
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
-        expanded = EtaExpand(expand_constructor=True, expand_global_var=True)(infer_type(module))
-        prepared = ToANormalForm()(Specialize()(expanded))
+        prepared = monomorphic_form(module)
         whole = import_text("gradient", prepared, CATALOGUE)
         cells = _Cells(prepared, whole)
         old = {v: f for v, f in prepared.functions.items() if isinstance(f, Function) and not f.type_params}
