@@ -8,6 +8,7 @@ import pytest
 import baton as tvm
 from baton import relax
 from baton._src.ir.structural import assert_structural_equal
+from baton.relax.op import grad, inspect
 from baton.relax.testing import nn
 from baton.relax.testing.vm import check_saved_func
 from tests.relax.build import Fn, Ob, Pr, Sh, Ts, Tu, load, n
@@ -99,8 +100,6 @@ def main(x: R.Tensor(("n", 2), "float32"), w: R.Tensor((2, 3), "float32")) -> R.
 
 
 def test_what_reads_the_header_of_a_tensor_is_a_module() -> None:
-    from baton.relax.op import grad, inspect
-
     x = relax.Var("x", Ts((n, 4), "float32"))
     assert inspect.tensor_shape_i(x, 1).op.name == "relax.inspect.tensor_shape_i"
     assert grad.no_grad(x).op.name == "relax.grad.no_grad"

@@ -12,6 +12,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpDef
 from baton._src.ops import kernel_words as k
 from baton._src.ops.reduce.folds import fold_compute
+from baton._src.support.diagnostics import InternalError
 
 Term = tuple[int, int]
 """Index of one dim of an operand: (logical axis, divisor); axis -1 is the index 0."""
@@ -111,7 +112,7 @@ def _applied(step: Step, value: Any, others: list[Any], indices: Any, sizes: Any
 
 
 def _not_called(*_: Any) -> Any:
-    raise NotImplementedError
+    raise InternalError("fused attention is a kernel, never an operator of a program: nothing is inferred of it")
 
 
 ATTENTION: OpDef[AttentionLayout] = OpDef(
