@@ -55,7 +55,7 @@ def test_gradient_is_the_slope(definition: OpDef[Any], sample: Any) -> None:
         function = _function(definition, sample, values)
         made = gradient(function, mode="first_order")
     except DiagnosticError as error:
-        if error.code in ("op-gradient", "relay-gradient", "op-dtype", "op-attribute", "relay-arity"):
+        if error.code in ("op-gradient", "relay-gradient", "relay-arity"):
             pytest.skip(str(error)[:80])
         raise
     found, grads = Interpreter().evaluate(made)(*(array(v) for v in values))
