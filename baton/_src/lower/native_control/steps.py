@@ -297,11 +297,9 @@ class _Reader:
         arms = ((branch.true_branch, choice.then_steps), (branch.false_branch, choice.else_steps))
         merged = [] if is_tail else self._merged(var)
         for body, steps in arms:
-            outer = dict(self.env)
             value = yield self.sequence(body, is_tail, steps)
             if not is_tail:
                 steps += [Keep(v, m) for v, m in zip(self.tensors(value), merged, strict=True)]
-            self.env = outer
         if not is_tail:
             self.env[var] = _nested(var.struct_info_, iter(merged))
         return is_tail
