@@ -2,14 +2,17 @@
 
 Operators only read their operands and give fresh tensors, so a variable used by operators alone is nobody else's. What
 is handed to a function, a packed function or a closure, put into the result, or aliased by something that is, is
-*exposed*: a call with effects may write it, and that it is a tensor of its own can be seen (seed 001, Semantics).
+*exposed*: a call with effects or in place may write it, and that it is a tensor of its own can be seen (seed 001,
+Semantics).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from baton._src.analysis.purity import is_impure_call
+from baton._src.analysis.bindings import used_vars
+from baton._src.analysis.purity import may_write
 from baton._src.ir.expr import Op
 from baton._src.ir.op_def import OpDef
 from baton._src.ir.traverse import post_order
@@ -22,14 +25,14 @@ class Exposure:
 
     def __init__(self, function: Function) -> None:
         self.has_effects = False
-        """Whether the function, or one inside it, makes a call with effects."""
+        """Whether the function, or one inside it, makes a call with effects or in place."""
         self._exposed: set[Any] = set()
         self._sources: dict[Any, list[Any]] = {}
         """The variables that a variable may be an alias of."""
         found: list[Any] = []
         for node in post_order(function):
             if isinstance(node, Call):
-                self.has_effects = self.has_effects or is_impure_call(node)
+                self.has_effects = self.has_effects or may_write(node)
                 if not gives_fresh_results(node):
                     found += [v for arg in node.args for v in aliased(arg)]
             elif isinstance(node, Function):
@@ -53,6 +56,27 @@ class Exposure:
             return True
         first, second = kept.var in self, dropped.var in self
         return not (first or second) if self.has_effects else not (first and second)
+
+
+def overwritten_later(bindings: Sequence[Binding]) -> list[tuple[int, int]]:
+    """Pairs (reader, writer) of numbers: the first binding reads a tensor that the second, later one writes in place.
+
+    The data flow does not show that the one has to stay before the other.
+    """
+    names: dict[Any, list[Any]] = {}
+    """What each alias stands for."""
+    readers: dict[Any, list[int]] = {}
+    found: list[tuple[int, int]] = []
+    for number, binding in enumerate(bindings):
+        value = binding.value if isinstance(binding, (VarBinding, MatchCast)) else None
+        used = {root for var in used_vars(binding) for root in names.get(var, (var,))}
+        if isinstance(value, Call) and may_write(value):
+            found += [(reader, number) for root in used for reader in readers.pop(root, ())]
+        for root in used:
+            readers.setdefault(root, []).append(number)
+        if roots := [root for var in aliased(value) for root in names.get(var, (var,))]:
+            names[binding.var] = roots
+    return found
 
 
 def gives_fresh_results(call: Call) -> bool:

@@ -33,6 +33,12 @@ def allocates(call: Call) -> bool:
     return any(getattr(definition, facet, False) for facet in ("allocates", "stateful", "writes_arguments"))
 
 
+def may_write(call: Call) -> bool:
+    """Whether a tensor may hold other values after the call: by an effect, or in place (which counts as pure)."""
+    definition = call.op.definition if isinstance(call.op, Op) else None
+    return is_impure_call(call) or bool(getattr(definition, "writes_arguments", False))
+
+
 def find_impure_call(expr: Any, own_name: Any = None) -> Call | None:
     """The first impure call in `expr` that is evaluated with it (the bodies of inner functions are not), or None.
 

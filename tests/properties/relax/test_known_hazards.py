@@ -9,6 +9,7 @@ import pytest
 
 from baton import relax
 from baton._src.relax.check.well_formed import well_formed
+from baton.relax.dpl import is_op, wildcard
 from tests.relax.build import module
 from tests.relax.machines import everywhere, fails_everywhere, table
 
@@ -80,6 +81,76 @@ def test_what_effects_may_write_is_left_alone(name: str) -> None:
         found = everywhere(after, f32(1, 2), functions=table(inc=increase))
         for a, b in zip(_flat(found), _flat(expected), strict=True):
             np.testing.assert_allclose(a, b, err_msg=step)
+
+
+IN_PLACE = {
+    "computed again after the first result was changed in place": """
+    a = R.add(x, R.const(0.5, "float32"))
+    b = R.call_tir_inplace(cls.halve, (a,), out_sinfo=R.Tensor((2,), "float32"), inplace_indices=[0])
+    c = R.add(x, R.const(0.5, "float32"))
+    r = (b, R.tanh(c))
+""",
+    "read before it is changed in place, and used after": """
+    with R.dataflow():
+        a = R.add(x, R.const(0.5, "float32"))
+        c = R.tanh(a)
+        b = R.call_tir_inplace(cls.halve, (a,), out_sinfo=R.Tensor((2,), "float32"), inplace_indices=[0])
+        d = R.exp(c)
+        r = (b, d)
+        R.output(r)
+""",
+    "of which another shape was taken before": """
+    with R.dataflow():
+        a = R.add(x, R.const(0.5, "float32"))
+        v = R.reshape(a, (2, 1))
+        b = R.call_tir_inplace(cls.halve, (a,), out_sinfo=R.Tensor((2,), "float32"), inplace_indices=[0])
+        w = R.permute_dims(v)
+        r = (b, v, w)
+        R.output(r)
+""",
+    "an input changed in place": """
+    with R.dataflow():
+        v = R.reshape(x, (2, 1))
+        c = R.tanh(v)
+        b = R.call_tir_inplace(cls.halve, (x,), out_sinfo=R.Tensor((2,), "float32"), inplace_indices=[0])
+        r = (b, c, R.exp(c))
+        R.output(r)
+""",
+    "a constant changed in place": """
+    a = R.const([1.0, 2.0], "float32")
+    b = R.call_tir_inplace(cls.halve, (a,), out_sinfo=R.Tensor((2,), "float32"), inplace_indices=[0])
+    r = (b, R.add(R.const([1.0, 2.0], "float32"), x))
+""",
+}
+HALVE = """
+@T.prim_func(private=True)
+def halve(A: T.Buffer((2,), "float32")):
+    for i in range(2):
+        with T.block("b"):
+            v = T.axis.spatial(2, i)
+            A[v] = A[v] * T.float32(0.5)
+"""
+
+
+@pytest.mark.rule("RELAX-SEM-09")
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_what_is_changed_in_place_is_left_alone(name: str) -> None:
+    """The call counts as pure, but what was computed before it does not stand for what is computed after it."""
+    before = module(f'{HALVE}\n@R.function\ndef main(x: R.Tensor((2,), "float32")):{IN_PLACE[name]}    return r\n')
+    expected = everywhere(before, f32(1, 2))
+    passes = relax.transform
+    pattern = is_op("relax.exp")(is_op("relax.tanh")(wildcard()))
+    for steps in (
+        [passes.EliminateCommonSubexpr()],
+        [passes.CanonicalizeBindings()],
+        [passes.FuseOpsByPattern([("exp_of_tanh", pattern)])],
+        [passes.LegalizeOps(), passes.FuseOps(), passes.FuseTIR()],
+    ):
+        after = before
+        for step in steps:
+            after = step(after)
+        for a, b in zip(_flat(everywhere(after, f32(1, 2))), _flat(expected), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-6, err_msg=type(steps[0]).__name__)
 
 
 def _flat(value: Any) -> list[np.ndarray]:

@@ -9,7 +9,7 @@ its scope and the scopes inside. Calls with effects and allocations are left alo
 differing extent. With `call_only` tuples and projections are left alone, too.
 
 Operators give fresh tensors, so where one may be written or seen to be a tensor of its own (`analysis.exposure`), it
-stays; and after a call with effects nothing computed before it can be relied on.
+stays; and after a call with effects or in place nothing computed before it can be relied on.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton._src.analysis.exposure import Exposure
-from baton._src.analysis.purity import allocates, is_impure_call
+from baton._src.analysis.purity import allocates, is_impure_call, may_write
 from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal
@@ -96,7 +96,7 @@ class _Merger(BindingRewriter):
 
     def visit_binding(self, binding: Binding) -> None:
         if not isinstance(binding, VarBinding) or not self._may_merge(binding.value):
-            if isinstance(binding.value, Call) and is_impure_call(binding.value):
+            if isinstance(binding.value, Call) and may_write(binding.value):
                 for scope in self.scopes:
                     scope.clear()
             self.keep(binding)

@@ -9,7 +9,7 @@
 Groups come from `passes.shared.fusion_groups`; an edge is elementwise where a broadcasting operator reads an operand of
 its result's shape. Equal functions are made once: constants become arguments, except scalars, which move into the
 group. A shape variable that no tensor of the group shows is passed as a shape. Calls of opaque kernels, and anything
-that is no call_tir, are left alone.
+that is no call_tir, are left alone; what reads a tensor that is changed in place later stays before the change.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton._src.analysis.bindings import used_vars
+from baton._src.analysis.exposure import overwritten_later
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import Fusion
@@ -119,6 +120,8 @@ class _Fuser(BindingRewriter):
                 if pattern is Fusion.BROADCAST and _same_shape(used, binding.var):
                     edge = Fusion.ELEMWISE
                 nodes[producer].users.append((number, edge))
+        for reader, writer in overwritten_later(bindings):
+            nodes[reader].users.append((writer, Fusion.OPAQUE))  # it stays before the change of what it reads
         return nodes
 
     def _pattern(self, binding: Binding) -> Fusion:

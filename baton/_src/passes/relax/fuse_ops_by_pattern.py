@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from baton._src.analysis.bindings import used_vars
+from baton._src.analysis.exposure import overwritten_later
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal, structural_hash
@@ -225,6 +226,8 @@ class _Groups:
         for binding in bindings:
             for var in used_vars(binding):
                 self.users.setdefault(var, []).append(binding.var)
+        self.overwritten = {bindings[reader].var: writer for reader, writer in reversed(overwritten_later(bindings))}
+        """For what reads a tensor that is changed in place later, the number of the (first) binding to do so."""
         self.taken: set[Var] = set()
         self.members: list[tuple[set[Var], FusionPattern]] = []
 
@@ -238,6 +241,8 @@ class _Groups:
         """Whether nothing but the root is used outside, and the group can run at one time."""
         for var in vars_ - {root}:
             if not isinstance(var, DataflowVar) or any(u not in vars_ for u in self.users.get(var, ())):
+                return False
+            if self.overwritten.get(var, self.order[root]) < self.order[root]:
                 return False
         if not any(isinstance(self.values[v], Call) for v in vars_):
             return False
