@@ -1,10 +1,10 @@
 """`make bench`: every model of the zoo on every runtime, interleaved; writes docs/performance.md and its data.
 
-    python -m bench [MODEL ...] [--threads 1,2] [--seconds 4] [--against onnxruntime,openvino]
+    python -m bench [MODEL ...] [--threads 1,2] [--seconds 4] [--against onnxruntime,openvino,torch,torch.compile]
 
-Peers are onnxruntime, openvino, torch and torch.compile (the last takes minutes to compile; PyTorch runs the models
-whose shapes are constant). Cold load times and peak memory come from processes of their own. Kernel benchmarks are in
-`bench.kernels`, compile-time scaling in `bench.compile_time`.
+PyTorch runs the models whose shapes are constant; torch.compile takes a minute for some of them and needs a C++
+compiler. Cold load times and peak memory come from processes of their own. The page ends with the single kernels of
+`bench.kernels`; compile-time scaling is in `bench.compile_time`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,14 @@ from pathlib import Path
 
 from baton._src.tools.benchmark.report import markdown, write
 from baton._src.tools.benchmark.rounds import Comparison, compare
+from bench.kernels.measure import kernel_table
 from bench.models.zoo import ZOO, example_inputs
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
+
+KERNELS = """Each kernel alone, as its schedule made it: the fastest call, and the part of the machine's limit that
+it reached (multiply-adds in registers, or reading its arguments once from where they fit; Winograd computes
+convolutions with fewer multiplications than are counted)."""
 
 
 def main() -> None:
@@ -26,7 +31,7 @@ def main() -> None:
     parser.add_argument("models", nargs="*", choices=[*ZOO, []], help="default: all")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--seconds", type=float, default=4.0, help="a runtime and model")
-    parser.add_argument("--against", default="onnxruntime,openvino")
+    parser.add_argument("--against", default="onnxruntime,openvino,torch,torch.compile")
     parser.add_argument("--no-memory", action="store_true", help="skip cold loading and memory")
     options = parser.parse_args()
     runtimes = ["baton", *options.against.split(",")]
@@ -37,6 +42,10 @@ def main() -> None:
             if not options.models:  # after every model, so that a run that is ended early leaves what it found
                 write(found, DOCS / "performance.md", DOCS / "performance.json")
     print(markdown(found))
+    if not options.models:
+        kernels = kernel_table([int(t) for t in options.threads.split(",")])
+        write(found, DOCS / "performance.md", DOCS / "performance.json", f"\n## Kernels\n\n{KERNELS}\n\n{kernels}\n")
+        print(kernels)
 
 
 def _measure(name: str, folder: Path, runtimes: list[str], options: argparse.Namespace) -> list[Comparison]:
@@ -45,7 +54,7 @@ def _measure(name: str, folder: Path, runtimes: list[str], options: argparse.Nam
     path = folder / f"{name}.onnx"
     path.write_bytes(model.SerializeToString())
     counts = [int(t) for t in options.threads.split(",")]
-    found = []
+    found: list[Comparison] = []
     for row, dims in entry.sizes().items():
         feed = example_inputs(model, dims)
         for threads in counts:

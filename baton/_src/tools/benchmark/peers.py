@@ -100,7 +100,10 @@ def _torch(name: str, path: Path, feed: Feed, threads: int, finish: Callable[[An
         with torch.inference_mode():
             return [output.numpy() for output in module(*given)]
 
-    run()
+    try:
+        run()
+    except RuntimeError as error:  # torch.compile needs a C++ compiler, and does not take every model
+        raise fail("bench-peer", f"{name} cannot run the model: {str(error).strip().splitlines()[0]}") from error
     return Prepared(name, torch.__version__, time.perf_counter() - start, run)
 
 

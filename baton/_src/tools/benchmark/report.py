@@ -91,15 +91,28 @@ def to_json(comparisons: Sequence[Comparison]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def write(comparisons: Sequence[Comparison], page: Path | None, data: Path | None) -> None:
-    """Write the page and the data, where wanted."""
+def left_out_list(comparisons: Sequence[Comparison]) -> str:
+    """Which runtimes could not take which models, and why."""
+    why: dict[tuple[str, str], list[str]] = {}
+    for comparison in comparisons:
+        for name, reason in comparison.left_out.items():
+            models = why.setdefault((name, reason.split("\n", 1)[0]), [])
+            if comparison.model not in models:
+                models.append(comparison.model)
+    return "\n".join(f"- {name} without {', '.join(models)}: {reason}" for (name, reason), models in why.items())
+
+
+def write(comparisons: Sequence[Comparison], page: Path | None, data: Path | None, more: str = "") -> None:
+    """Write the page and the data, where wanted; `more` is what the page ends with."""
     if page is not None:
         facts = environment(comparisons)
         versions = ", ".join(f"{n} {v}" for n, v in facts["versions"].items())
         head = f"# Performance\n\nMeasured on {facts['date']}, {facts['cpu']}, Python {facts['python']}: {versions}.\n"
         text = f"{head}Written by `make bench`; medians of interleaved rounds.\n\n{markdown(comparisons)}\n"
+        if reasons := left_out_list(comparisons):
+            text += f"\nNot measured:\n\n{reasons}\n"
         if any(r.footprint for c in comparisons for r in c.runtimes):
             text += f"\n## Loading and memory\n\n{_MEMORY}\n\n{memory_table(comparisons)}\n"
-        page.write_text(text)
+        page.write_text(text + more)
     if data is not None:
         data.write_text(json.dumps(to_json(comparisons), indent=1))

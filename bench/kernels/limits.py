@@ -1,0 +1,139 @@
+"""What the machine can do at most, measured: multiply-adds in registers, and bytes read from memory.
+
+With several threads all of them work at once, so that what cores share (clock, memory) is shared here, too.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import threading
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from baton._src.codegen.llvm.jit import Machine, compile_text
+from baton._src.ir.target import Target
+from baton._src.runtime.linker import link
+
+CHAINS = 16
+"""Independent accumulators: more than latency times multiply-adds a cycle."""
+STEPS = 1 << 16
+TRIES = 20
+LARGEST = 1 << 28
+"""Bytes: many times any cache."""
+
+
+class Limits:
+    """What `threads` threads reach together on this machine."""
+
+    def __init__(self, target: Target, threads: int) -> None:
+        self.threads = threads
+        lanes = target.lanes(32)
+        self._read = _entry(_reads(target), target)
+        self._arrays = [np.ones(LARGEST // 4 // threads, np.float32) for _ in range(threads)]
+        multiply = _entry(_multiply_adds(target), target)
+        cells = [np.zeros(lanes, np.float32) for _ in range(threads)]
+        seconds = _fastest(lambda number: multiply(cells[number].ctypes.data, STEPS), threads)
+        self.flops = threads * 2.0 * lanes * CHAINS * STEPS / seconds
+        """Multiply-adds of float32 a second, each counted as two operations."""
+        self._bandwidth: dict[int, float] = {}
+
+    def bandwidth(self, size: int) -> float:
+        """Bytes a second at which `size` bytes are read again and again: from the cache that holds them, or memory."""
+        near = min(LARGEST, max(1 << 16, 1 << round(math.log2(size))))
+        if near not in self._bandwidth:
+            each, repeats = near // self.threads, max(1, (1 << 24) // near)
+
+            def read(number: int) -> None:
+                for _ in range(repeats):
+                    self._read(self._arrays[number].ctypes.data, each // 4)
+
+            self._bandwidth[near] = near * repeats / _fastest(read, self.threads)
+        return self._bandwidth[near]
+
+
+def _fastest(work: Callable[[int], object], threads: int) -> float:
+    """Seconds until all have done `work(number)`, the best of several tries. The threads begin together."""
+    begin, end = threading.Barrier(threads), threading.Barrier(threads)
+
+    def helper(number: int) -> None:
+        for _ in range(TRIES):
+            begin.wait()
+            work(number)
+            end.wait()
+
+    helpers = [threading.Thread(target=helper, args=(n,)) for n in range(1, threads)]
+    for one in helpers:
+        one.start()
+    best = float("inf")
+    for _ in range(TRIES):
+        begin.wait()
+        start = time.perf_counter()
+        work(0)
+        end.wait()
+        best = min(best, time.perf_counter() - start)
+    for one in helpers:
+        one.join()
+    return best
+
+
+def _entry(text: str, target: Target) -> Callable[[int, int], object]:
+    """`limit(memory, steps)`."""
+    library = link([compile_text(text, Machine.of(target))], ["limit"], {})
+    _KEPT.append(library)
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(library["limit"])
+
+
+_KEPT: list[object] = []
+"""Linked code, which has to outlive its entry points."""
+
+
+def _multiply_adds(target: Target) -> str:
+    """Independent fused multiply-adds, and nothing else."""
+    kind = f"<{target.lanes(32)} x float>"
+    fma = f"@llvm.fma.v{target.lanes(32)}f32"
+    step = "\n".join(f"  %n{c} = call {kind} {fma}({kind} %a{c}, {kind} %x, {kind} %x)" for c in range(CHAINS))
+    head = f"declare {kind} {fma}({kind}, {kind}, {kind})\n"
+    return head + _loop(target, kind, step, 1)
+
+
+def _reads(target: Target) -> str:
+    """Every vector of an array read once."""
+    lanes = target.lanes(32)
+    kind = f"<{lanes} x float>"
+    lines = []
+    for c in range(CHAINS):
+        lines += [
+            f"  %k{c} = add i64 %i, {c * lanes}",
+            f"  %q{c} = getelementptr float, ptr %p, i64 %k{c}",
+            f"  %v{c} = load {kind}, ptr %q{c}, align 4",
+            f"  %n{c} = fadd {kind} %a{c}, %v{c}",
+        ]
+    return _loop(target, kind, "\n".join(lines), CHAINS * lanes)
+
+
+def _loop(target: Target, kind: str, step: str, stride: int) -> str:
+    """`limit(p, n)`: accumulators `%a<c>` become `%n<c>` by `step`, with `%i` from 0 to n; their sum is stored."""
+    wide = f'"min-legal-vector-width"="{target.vector_bits}" "prefer-vector-width"="{target.vector_bits}"'
+    phis = "\n".join(f"  %a{c} = phi {kind} [ %x, %entry ], [ %n{c}, %loop ]" for c in range(CHAINS))
+    sums = "\n".join(f"  %s{c} = fadd {kind} {f'%s{c - 1}' if c > 1 else '%n0'}, %n{c}" for c in range(1, CHAINS))
+    return f"""
+define void @limit(ptr %p, i64 %n) {wide} {{
+entry:
+  %x = load {kind}, ptr %p, align 4
+  br label %loop
+loop:
+{phis}
+  %i = phi i64 [ 0, %entry ], [ %j, %loop ]
+{step}
+  %j = add i64 %i, {stride}
+  %more = icmp slt i64 %j, %n
+  br i1 %more, label %loop, label %done
+done:
+{sums}
+  store {kind} %s{CHAINS - 1}, ptr %p, align 4
+  ret void
+}}
+"""
