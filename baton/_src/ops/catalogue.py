@@ -42,6 +42,8 @@ from baton._src.ops.nn.attention import ATTENTIONS
 from baton._src.ops.nn.batch_norm import BATCH_NORM
 from baton._src.ops.nn.convolution import CONV1D, CONV2D, CONV2D_BLOCKED, CONV3D
 from baton._src.ops.nn.convolution_transpose import CONV1D_TRANSPOSE, CONV2D_TRANSPOSE, CONV3D_TRANSPOSE
+from baton._src.ops.nn.correlation import CORRELATION
+from baton._src.ops.nn.deformable_convolution import DEFORMABLE_CONV2D
 from baton._src.ops.nn.depth_and_space import DEPTH_AND_SPACE
 from baton._src.ops.nn.dropout import DROPOUT
 from baton._src.ops.nn.group_norm import GROUP_NORM, INSTANCE_NORM
@@ -56,6 +58,7 @@ from baton._src.ops.nn.recurrence_gradient import RECURRENCE_GRADIENT
 from baton._src.ops.nn.softmax import FAST_SOFTMAX, LOG_SOFTMAX, SOFTMAX
 from baton._src.ops.quant.affine import AFFINE
 from baton._src.ops.quant.qnn import QNN
+from baton._src.ops.quant.qnn_functions import QNN_FUNCTIONS
 from baton._src.ops.random.multinomial import MULTINOMIAL_FROM_UNIFORM
 from baton._src.ops.random.threefry import THREEFRY
 from baton._src.ops.reduce.arg_extrema import ARG_EXTREMA
@@ -76,6 +79,7 @@ from baton._src.ops.shape.slicing import SLICES
 from baton._src.ops.shape.triangles import TRIANGLES
 from baton._src.ops.vision.anchors import ANCHORS
 from baton._src.ops.vision.regions import REGIONS
+from baton._src.ops.vision.reorganisation import YOLO_REORG
 from baton._src.ops.vision.suppression import SUPPRESSION
 from baton._src.support.diagnostics import DiagnosticError, fail
 
@@ -96,7 +100,8 @@ INDEX: tuple[OpDef[Any], ...] = (
     *DATA_DEPENDENT,
     *TENSOR_INDICES,
 )
-SAMPLING: tuple[OpDef[Any], ...] = (*GRID_SAMPLING, *CROPS, *THREEFRY, *WRITINGS, *BLOCK_SPACE, *DYNAMIC_AXES, *QNN)
+SAMPLING: tuple[OpDef[Any], ...] = (*GRID_SAMPLING, *CROPS, *THREEFRY, *WRITINGS, *BLOCK_SPACE, *DYNAMIC_AXES)
+QUANTISED: tuple[OpDef[Any], ...] = (*QNN, *QNN_FUNCTIONS)
 NN: tuple[OpDef[Any], ...] = (
     SOFTMAX,
     LOG_SOFTMAX,
@@ -125,8 +130,10 @@ NN: tuple[OpDef[Any], ...] = (
     *LOSSES,
     RECURRENCE,
     RECURRENCE_GRADIENT,
+    DEFORMABLE_CONV2D,
+    CORRELATION,
 )
-IMAGE: tuple[OpDef[Any], ...] = (*RESIZES, DILATION2D, *ANCHORS, *REGIONS, *SUPPRESSION)
+IMAGE: tuple[OpDef[Any], ...] = (*RESIZES, DILATION2D, *ANCHORS, *REGIONS, *SUPPRESSION, YOLO_REORG)
 OTHERS: tuple[OpDef[Any], ...] = (*AFFINE, *COPIES, MULTINOMIAL_FROM_UNIFORM)
 
 
@@ -212,4 +219,6 @@ def unknown_op(name: str, known: Iterable[str], language: str = "") -> Diagnosti
     return fail("op-unknown", f"there is no {language}operator named {name!r}", help=wanted)
 
 
-CATALOGUE = Catalogue((*ELEMENTWISE, *REDUCE, *LINALG, *SHAPE, *NN, *IMAGE, *OTHERS, *SLICING, *INDEX, *SAMPLING))
+CATALOGUE = Catalogue(
+    (*ELEMENTWISE, *REDUCE, *LINALG, *SHAPE, *NN, *IMAGE, *OTHERS, *SLICING, *INDEX, *SAMPLING, *QUANTISED)
+)

@@ -1,8 +1,9 @@
-"""Arithmetic on quantised tensors (Relay's dialect qnn): requantize, add, subtract, mul, dense, conv2d.
+"""Arithmetic on quantised tensors (Relay's dialect qnn): requantize, add, subtract, mul; products as int32 sums.
 
 A quantised tensor stands for (q - zero_point) * scale. Scales and zero points are scalar tensors (requantize: also
-vectors along `axis`). `dense` and `conv2d` give int32 sums of (q - zero_point) products, whose scale is the product
-of both. Rounding: UPWARD (halves up) or TONEAREST (halves away from zero). Source: facts relay-language §6 level 11.
+vectors along `axis`). Products (dense, batch_matmul, conv2d, conv2d_transpose) give int32 sums of (q - zero_point)
+products, whose scale is the product of both. Rounding: UPWARD (halves up) or TONEAREST (halves away from zero).
+Source: facts relay-language §6 level 11.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.broadcasting import broadcast, like, same_dtype
 from baton._src.ops.dims import show_shape
-from baton._src.ops.linalg.dense import DENSE
+from baton._src.ops.linalg.dense import BATCH_MATMUL, DENSE
 from baton._src.ops.nn.convolution import CONV2D
+from baton._src.ops.nn.convolution_transpose import CONV2D_TRANSPOSE
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import INT32, DataType
 
@@ -44,7 +46,7 @@ class RequantizeAttrs(Attrs):
         set_attr(self, "rounding", "UPWARD" if self.rounding in ("None", None) else self.rounding)
 
 
-def _check_parameters(call: OpCall[Any], positions: Any, vectors: bool = False) -> None:
+def check_parameters(call: OpCall[Any], positions: Any, vectors: bool = False) -> None:
     """Scales are floats, zero points integers; scalars, or vectors where allowed."""
     for position in positions:
         v, name = call.tensor(position), call.op.inputs[position].name
@@ -61,8 +63,8 @@ def infer_requantize(call: OpCall[RequantizeAttrs]) -> Info:
         call.fail(f"rounding must be UPWARD or TONEAREST, got {a.rounding!r}", code="op-attribute")
     if x.ndim > 0:
         normal_axis(call, a.axis, x.ndim)
-    _check_parameters(call, (1, 2), vectors=True)
-    _check_parameters(call, (3, 4))
+    check_parameters(call, (1, 2), vectors=True)
+    check_parameters(call, (3, 4))
     return like(x, a.out_dtype)
 
 
@@ -132,14 +134,14 @@ REQUANTIZE = OpDef(
     fusion=Fusion.ELEMWISE,
     in_relax=False,
     samples=lambda: (
-        Sample((Arr(("n", 4), "int32", -999, 999), *_scalars(2)), RequantizeAttrs()),
-        Sample((Arr((3, 4), "int8", -99, 99), *_scalars(2)), RequantizeAttrs(rounding="TONEAREST", out_dtype="uint8")),
+        Sample((Arr(("n", 4), "int32", -999, 999), *scalars(2)), RequantizeAttrs()),
+        Sample((Arr((3, 4), "int8", -99, 99), *scalars(2)), RequantizeAttrs(rounding="TONEAREST", out_dtype="uint8")),
         Sample(
             (
                 Arr((3, 4), "int32", -999, 999),
                 Arr((4,), low=0.01, high=0.1),
                 Arr((4,), "int32", -5, 5),
-                *_scalars(1),
+                *scalars(1),
             ),
             RequantizeAttrs(axis=1),
         ),
@@ -148,7 +150,7 @@ REQUANTIZE = OpDef(
 )
 
 
-def _scalars(count: int) -> tuple[Arr, ...]:
+def scalars(count: int) -> tuple[Arr, ...]:
     """Scales and zero points."""
     return (Arr((), low=0.05, high=0.5), Arr((), "int32", -5, 5)) * count
 
@@ -167,7 +169,7 @@ class BinaryAttrs(Attrs):
 def infer_binary(call: OpCall[BinaryAttrs]) -> Info:
     """Both operands of one dtype, broadcast."""
     operands = [call.tensor(0), call.tensor(1)]
-    _check_parameters(call, range(2, 8))
+    check_parameters(call, range(2, 8))
     return broadcast(call, operands, same_dtype(call, operands))
 
 
@@ -203,8 +205,8 @@ def _binary(name: str, te: Callable[[Any, Any], Any], numpy: Callable[[Any, Any]
         fusion=Fusion.BROADCAST,
         in_relax=False,
         samples=lambda: (
-            Sample((Arr(("n", 4), "uint8", 0, 255), Arr((4,), "uint8", 0, 255), *_scalars(3)), BinaryAttrs()),
-            Sample((Arr((2, 1), "int8", -99, 99), Arr((2, 3), "int8", -99, 99), *_scalars(3)), BinaryAttrs()),
+            Sample((Arr(("n", 4), "uint8", 0, 255), Arr((4,), "uint8", 0, 255), *scalars(3)), BinaryAttrs()),
+            Sample((Arr((2, 1), "int8", -99, 99), Arr((2, 3), "int8", -99, 99), *scalars(3)), BinaryAttrs()),
         ),
         summary=f"{name} of the numbers that two quantised tensors stand for, quantised.",
     )
@@ -213,7 +215,11 @@ def _binary(name: str, te: Callable[[Any, Any], Any], numpy: Callable[[Any, Any]
 # ------------------------------------------------------------------------------------------------------ products
 
 
-def _product(name: str, base: OpDef[Any], samples: Any) -> OpDef[Any]:
+def _operands(weight: str) -> tuple[str, ...]:
+    return ("data", weight, "input_zero_point", "kernel_zero_point", "input_scale", "kernel_scale")
+
+
+def _product(name: str, base: OpDef[Any], names: tuple[str, ...], samples: Any) -> OpDef[Any]:
     """int32 sums of products of what operands are beyond their zero points: `base` of int32 tensors."""
 
     def infer(call: OpCall[Any]) -> Info:
@@ -221,8 +227,8 @@ def _product(name: str, base: OpDef[Any], samples: Any) -> OpDef[Any]:
             x = call.tensor(position)
             if not x.dtype.is_void and not x.dtype.is_int:
                 call.fail(f"takes quantised operands, got {x.dtype}", code="op-dtype")
-        _check_parameters(call, (2, 3, 4))
-        _check_parameters(call, (5,), vectors=True)
+        check_parameters(call, (2, 3, 4))
+        check_parameters(call, (5,), vectors=True)
         operands = tuple(like(call.tensor(n), INT32) for n in (0, 1))
         found = base.infer(OpCall(base, operands, _exact(call.attrs), call.prover, (), call.span))
         assert isinstance(found, TensorInfo)
@@ -241,14 +247,7 @@ def _product(name: str, base: OpDef[Any], samples: Any) -> OpDef[Any]:
     return OpDef(
         f"qnn.{name}",
         base.attrs,
-        inputs=(
-            Input("data"),
-            Input("weight" if name == "dense" else "kernel"),
-            Input("input_zero_point"),
-            Input("kernel_zero_point"),
-            Input("input_scale"),
-            Input("kernel_scale"),
-        ),
+        inputs=tuple(Input(n) for n in names),
         infer=infer,
         compute=NotApplicable("decomposed into the product of int32 tensors"),
         reference=reference,
@@ -279,6 +278,7 @@ QNN: tuple[OpDef[Any], ...] = (
     _product(
         "dense",
         DENSE,
+        _operands("weight"),
         lambda: (
             Sample((Arr(("n", 4), "uint8", 0, 255), Arr((3, 4), "int8", -99, 99), *_parameters()), DENSE.attrs()),
         ),
@@ -286,10 +286,33 @@ QNN: tuple[OpDef[Any], ...] = (
     _product(
         "conv2d",
         CONV2D,
+        _operands("kernel"),
         lambda: (
             Sample(
                 (Arr(("n", 2, 5, 5), "uint8", 0, 255), Arr((3, 2, 3, 3), "int8", -99, 99), *_parameters()),
                 CONV2D.attrs(padding=(1, 1)),
+            ),
+        ),
+    ),
+    _product(
+        "batch_matmul",
+        BATCH_MATMUL,
+        ("x", "y", "x_zero_point", "y_zero_point", "x_scale", "y_scale"),
+        lambda: (
+            Sample(
+                (Arr((2, "n", 4), "uint8", 0, 255), Arr((2, 3, 4), "int8", -99, 99), *_parameters()),
+                BATCH_MATMUL.attrs(),
+            ),
+        ),
+    ),
+    _product(
+        "conv2d_transpose",
+        CONV2D_TRANSPOSE,
+        _operands("weight"),
+        lambda: (
+            Sample(
+                (Arr(("n", 2, 4, 5), "uint8", 0, 255), Arr((2, 3, 3, 3), "int8", -99, 99), *_parameters()),
+                CONV2D_TRANSPOSE.attrs(strides=(2, 2), padding=(1, 1)),
             ),
         ),
     ),

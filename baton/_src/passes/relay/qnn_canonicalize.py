@@ -38,7 +38,7 @@ class CanonicalizeOps(RelayFunctionPass):
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
-        build = Build()
+        build = _Build()
 
         def rule(old: Any, new: Any) -> Any:
             if not isinstance(new, Call) or not isinstance(new.op, Op) or not new.op.name.startswith("qnn."):
@@ -46,17 +46,30 @@ class CanonicalizeOps(RelayFunctionPass):
             user = new.op.get_attr("FTVMQnnCanonicalize")
             if user is not None:
                 return user(new.attrs, new.args, [*(a.checked_type for a in old.args), old.checked_type])
-            make = _RULES.get(new.op.name.removeprefix("qnn."))
-            if make is not None:
-                return make(build, new)
-            decompose = new.op.definition.decompose
-            found = decompose(build, new.args, new.attrs, build.info(old)) if callable(decompose) else None
-            if found is None:
-                help = "register a rule in the column FTVMQnnCanonicalize"
-                raise fail("relay-qnn", f"{new.op.name} has no canonical form", span=new.span, help=help)
-            return found
+            return build.canonical(build.call(new))
 
         return rewrite(function, rule)
+
+
+class _Build(Build):
+    """Makes no operator of the dialect: what is built of them comes out in its canonical form at once."""
+
+    def op(self, name: str, *args: Any, **attrs: Any) -> Any:
+        made = super().op(name, *args, **attrs)
+        is_quantised = isinstance(made, Call) and isinstance(made.op, Op) and made.op.name.startswith("qnn.")
+        return self.canonical(made) if is_quantised else made
+
+    def canonical(self, call: Call) -> Any:
+        """A call of the dialect in terms of others."""
+        make = _RULES.get(call.op.name.removeprefix("qnn."))
+        if make is not None:
+            return make(self, call)
+        decompose = call.op.definition.decompose
+        if not callable(decompose):
+            help = "register a rule in the column FTVMQnnCanonicalize"
+            raise fail("relay-qnn", f"{call.op.name} has no canonical form", span=call.span, help=help)
+        self.describe(*call.args)
+        return decompose(self, call.args, call.attrs, self.info(call))
 
 
 def qnn_legalize() -> Pass:

@@ -1,0 +1,87 @@
+"""vision.yolo_reorg: YOLO v2's layer that turns pixels into channels, (b, c, h, w) -> (b, c*s*s, h/s, w/s).
+
+It is Darknet's: the memory of an image is read as (c/(s*s), h*s, w*s), whose blocks of s*s pixels become channels,
+row of the block first. (That is the layer as trained networks know it, not `nn.space_to_depth` of the image itself.)
+Source: Redmon and Farhadi, YOLO9000; facts relay-language §6 level 5.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.ir.attrs import Attrs, attr, attrs
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.samples import Arr, Sample
+
+
+@attrs
+class ReorgAttrs(Attrs):
+    """The block."""
+
+    stride: int = attr(doc="extent of a block")
+
+
+def infer(call: OpCall[ReorgAttrs]) -> Info:
+    """s*s times the channels, of images that are as much smaller."""
+    x, s = call.tensor(0), call.attrs.stride
+    if s < 1:
+        call.fail(f"stride must be positive, got {s}", code="op-attribute")
+    if x.ndim not in (-1, 4):
+        call.fail(f"the data must have rank 4, got {show_shape(x.shape, x.ndim)}")
+    if x.shape is None:
+        return TensorInfo(None, x.dtype, 4, x.vdevice)
+    batch, channels, *extents = x.shape
+    for name, dim, by in (("channels", channels, s * s), ("height", extents[0], s), ("width", extents[1], s)):
+        if isinstance(dim, int) and dim % by:
+            call.fail(f"the {name} of {show_shape(x.shape)} must be divisible by {by}")
+    math = DimMath(call.prover)
+    small = (math.floor_divide(d, s) for d in extents)
+    return TensorInfo((batch, math.multiply(channels, s * s), *small), x.dtype, vdevice=x.vdevice)
+
+
+def compute(inputs: Any, a: ReorgAttrs, out: Any) -> Any:
+    """Where an element of the result lies in the image's memory, and from there its indices."""
+    (x,) = inputs
+    s = k.index(a.stride)
+    channels, height, width = (k.index(d) for d in x.shape[1:])
+    outer = channels // (s * s)
+    rows, columns = (k.index(d) for d in out.shape[2:])
+
+    def body(b: Any, c: Any, i: Any, j: Any) -> Any:
+        flat = (c * rows + i) * columns + j
+        plane, row, column = flat // (height * width), flat // width % height, flat % width
+        block, inner = plane // outer, plane % outer
+        down, across = row * s + block // s, column * s + block % s
+        place = (inner * (height * s) + down) * (width * s) + across
+        return x(b, place // (height * width), place // width % height, place % width)
+
+    return k.compute(out.shape, body, "yolo_reorg")
+
+
+def reference(inputs: Any, a: ReorgAttrs) -> Any:
+    """Reshape, exchange axes, reshape."""
+    (x,) = inputs
+    (batch, channels, height, width), s = x.shape, a.stride
+    blocks = x.reshape(batch, channels // (s * s), height, s, width, s).transpose(0, 3, 5, 1, 2, 4)
+    return blocks.reshape(batch, channels * s * s, height // s, width // s)
+
+
+YOLO_REORG = OpDef(
+    "vision.yolo_reorg",
+    ReorgAttrs,
+    inputs=(Input("data", "images (b, c, h, w)"),),
+    infer=infer,
+    compute=compute,
+    reference=reference,
+    gradient=NotApplicable("Relay does not offer it"),
+    fusion=Fusion.INJECTIVE,
+    in_relax=False,
+    samples=lambda: (
+        Sample((Arr(("n", 8, 4, 6)),), ReorgAttrs(2)),
+        Sample((Arr((1, 9, 3, 6)),), ReorgAttrs(3)),
+    ),
+    summary="Blocks of pixels as channels, in Darknet's order.",
+)
