@@ -25,9 +25,8 @@ from baton._src.lower.kernel_schedules.loops import (
     loop,
     sequence,
 )
-from baton._src.lower.kernel_schedules.matmul import tile_rows
 from baton._src.lower.kernel_schedules.stages import Axis
-from baton._src.lower.kernel_schedules.tiles import Accumulators, tile_shape
+from baton._src.lower.kernel_schedules.tiles import Accumulators, tile_rows, tile_shape
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.tir import expr as tir

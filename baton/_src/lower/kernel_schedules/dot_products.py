@@ -41,17 +41,10 @@ from baton._src.lower.kernel_schedules.loops import (
     product,
     sequence,
 )
-from baton._src.lower.kernel_schedules.matmul import (
-    FEW_ROWS,
-    Product,
-    find_product,
-    merged_rows,
-    row_blocks,
-    row_tiles,
-    shared_panels,
-    write_out,
-)
+from baton._src.lower.kernel_schedules.matmul import FEW_ROWS
 from baton._src.lower.kernel_schedules.prepacked import Weight
+from baton._src.lower.kernel_schedules.products import Product, find_product, merged_rows
+from baton._src.lower.kernel_schedules.row_tiles import row_blocks, row_tiles, shared_panels, write_out
 from baton._src.lower.kernel_schedules.stages import Declined, Kernel, read_kernel
 from baton._src.lower.kernel_schedules.tiles import Accumulators, TileShape, tile_shape
 from baton._src.passes.tir.flatten_buffers import as_int64
@@ -231,7 +224,7 @@ def _emit(plan: _Plan, target: Target) -> st.Stmt:
         return _tile(plan, *arguments)  # type: ignore[arg-type]
 
     def tiles(first: PrimExpr, count: PrimExpr) -> st.Stmt:
-        return row_tiles(matrix, plan.shape, width, first, count, start, packed, tile_of=tile)
+        return row_tiles(matrix, plan.shape, width, first, count, start, packed, None, tile)
 
     work = product([a.extent for a in (*matrix.batch, *matrix.outer, matrix.rows, matrix.columns, matrix.k)])
     size, count, batches = constant(work), constant(panels), constant(product([a.extent for a in matrix.batch]))

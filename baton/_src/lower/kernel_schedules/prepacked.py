@@ -34,14 +34,13 @@ from baton._src.lower.kernel_schedules.loops import (
     sequence,
     thread_work,
 )
-from baton._src.lower.kernel_schedules.matmul import (
-    FEW_ROWS,
+from baton._src.lower.kernel_schedules.matmul import FEW_ROWS
+from baton._src.lower.kernel_schedules.products import Product, find_product, merged_rows
+from baton._src.lower.kernel_schedules.row_tiles import (
     Ahead,
-    Product,
-    find_product,
-    merged_rows,
+    columns_of,
+    panel_tiles,
     row_blocks,
-    row_tiles,
     shared_panels,
     steps_of_k,
     store_row,
@@ -193,11 +192,10 @@ def _tiles(panels: _Panels, target: Target) -> st.Stmt:
     if _rows_collide(matrix):
         shape = replace(shape, rows=min(shape.rows, WAYS))
     number = index_var("panel")
-    start = ops.multiply(number, i64(panels.width))
     packed = panels.panel(number)
 
     def tiles(first: PrimExpr, count: PrimExpr) -> st.Stmt:
-        return row_tiles(matrix, shape, panels.width, first, count, start, packed, panels.ahead(number, target))
+        return panel_tiles(matrix, shape, panels.width, number, first, count, packed, panels.ahead(number, target))
 
     threads = target.num_cores
     flops = constant(product([a.extent for a in (*matrix.outer, matrix.rows, matrix.columns, matrix.k)]))
@@ -224,21 +222,26 @@ def _few_rows(panels: _Panels, target: Target) -> st.Stmt:
     """All rows at once, several panels side by side: as many streams from memory."""
     matrix = panels.matrix
     rows = matrix.rows.size or 1
-    vectors = panels.width // tile_shape(target, matrix.stage.buffer.dtype).lanes
-    usual = max(1, min(panels.count, ACCUMULATORS // (rows * vectors)))
-    beside = tuned("panels_beside", usual, (n for n in (1, 2, 4, 8) if n <= panels.count and rows * vectors * n <= 16))
-    groups, rest = divmod(panels.count, beside)
+    shape = tile_shape(target, matrix.stage.buffer.dtype)
+    vectors = panels.width // shape.lanes
+    columns = columns_of(matrix.columns.size, panels.width, shape)
+    whole = panels.count if columns.whole is None else columns.whole
+    usual = max(1, min(whole, ACCUMULATORS // (rows * vectors)))
+    beside = tuned("panels_beside", usual, (n for n in (1, 2, 4, 8) if n <= whole and rows * vectors * n <= 16))
+    groups, rest = divmod(whole, beside)
     parts = []
     for first, count, wide in ((0, groups, beside), (groups * beside, rest, 1)):
         if count:
             group = index_var("group")
             number = ops.add(i64(first), ops.multiply(group, i64(wide)))
-            body = nest(matrix.outer, _strip(panels, rows, wide, number))
+            body = nest(matrix.outer, _strip(panels, rows, wide, number, columns.width, columns.whole is None))
             work = (matrix.k.size or 1) * rows * wide * vectors
             grain = streaming_grain(count, work, target)
             parts.append(
                 loop(group, count, body, PARALLEL, grain=grain) if target.num_cores > 1 else loop(group, count, body)
             )
+    if columns.tail:
+        parts.append(nest(matrix.outer, _strip(panels, rows, 1, i64(whole), columns.tail, columns.masked)))
     return sequence(*parts)
 
 
@@ -254,9 +257,9 @@ def streaming_grain(count: int, work: int, target: Target) -> int:
     return max(fewest, thread_work() // max(1, work))
 
 
-def _strip(panels: _Panels, rows: int, wide: int, number: PrimExpr) -> st.Stmt:
-    """`rows` x `wide` panels of results; accumulator row r * wide + p is row r in panel p."""
-    matrix, width = panels.matrix, panels.width
+def _strip(panels: _Panels, rows: int, wide: int, number: PrimExpr, width: int, masked: bool) -> st.Stmt:
+    """`rows` x `wide` panels of results, `width` columns of each; accumulator row r * wide + p is row r in panel p."""
+    matrix, pitch = panels.matrix, panels.width
     acc = Accumulators.of(rows * wide, width, matrix.stage.buffer.dtype)
     numbers = [ops.add(number, i64(p)) for p in range(wide)]
     packed = [panels.panel(n) for n in numbers]
@@ -267,15 +270,14 @@ def _strip(panels: _Panels, rows: int, wide: int, number: PrimExpr) -> st.Stmt:
         def term(place: int, lane: tir.Var) -> PrimExpr:
             row, panel = divmod(place, wide)
             left = bound(matrix.left, {matrix.k: k, matrix.rows: i64(row)})
-            right = tir.BufferLoad(packed[panel], (ops.add(ops.multiply(k, i64(width)), lane),))
+            right = tir.BufferLoad(packed[panel], (ops.add(ops.multiply(k, i64(pitch)), lane),))
             return tir.Add(acc.load(place, lane), tir.Mul(left, right))
 
         return acc.each(term)
 
     stores = []
-    masked = (matrix.columns.size or 0) % width != 0
     for place in range(rows * wide):
         row, panel = divmod(place, wide)
-        stores.append(store_row(matrix, acc, place, i64(row), ops.multiply(numbers[panel], i64(width)), masked))
+        stores.append(store_row(matrix, acc, place, i64(row), ops.multiply(numbers[panel], i64(pitch)), masked))
     body = sequence(acc.each(lambda row, lane: init), unrolled_by(steps_of_k(), matrix.k.extent, "k", update), *stores)
     return allocated(acc.buffer, body)

@@ -40,10 +40,19 @@ class TileShape:
     lanes: int
     registers: int = 16
     """Of the processor."""
+    wide: bool = False
+    """Whether half vectors are cheaper than whole ones."""
 
     @property
     def width(self) -> int:
         return self.vectors * self.lanes
+
+    @property
+    def grain(self) -> int:
+        """Columns that a narrow tile is a multiple of: half a vector of 512 bits is cheaper than a whole one, narrower
+        vectors cost the same.
+        """
+        return self.lanes // 2 if self.wide else self.lanes
 
     def heights(self, vectors: int) -> range:
         """The rows of tiles `vectors` wide that leave registers for a row of operands and a broadcast."""
@@ -56,7 +65,7 @@ def tile_shape(target: Target, dtype: DataType) -> TileShape:
     """
     lanes = max(2, target.lanes(max(32, dtype.bits)))
     if target.vector_bits >= 512:
-        return TileShape(12, 2, lanes, 32)
+        return TileShape(12, 2, lanes, 32, wide=True)
     if target.vector_bits == 128 and "neon" in target.features:
         return TileShape(8, 3, lanes, 32)
     return TileShape(6, 2, lanes)
@@ -106,3 +115,11 @@ def unrolled_by(count: int, extent: PrimExpr, name: str, body: Callable[[PrimExp
     done = ops.multiply(full, i64(count))
     tail = loop(last, ops.subtract(wide, done), body(ops.add(done, last)), SERIAL)
     return tail if size is not None and size < count else sequence(main, tail)
+
+
+def tile_rows(rows: int | None, most: int) -> int:
+    """Rows of a tile: the most there are registers for, or fewer if that leaves none, or no small one, at the end."""
+    if rows is None or rows <= most:
+        return most
+    even = -(-rows // -(-rows // most))
+    return next((count for count in range(most, most * 2 // 3 - 1, -1) if rows % count == 0), even)
