@@ -78,7 +78,7 @@ docs: $(VENV)/.dev ## Generate the pages that are generated, and run every snipp
 	@$(PY) -m pytest tests/docs
 
 fuzz: $(VENV)/.dev ## Long randomised runs
-	@$(PY) -m pytest -m fuzz $(ARGS)
+	@FUZZ=1 $(PY) -m pytest -m fuzz $(ARGS)
 
 embed: $(VENV)/.embed ## Sentence embeddings with all-MiniLM-L6-v2, built in Relax
 	@$(PY) -m examples.embed.embed $(ARGS)

@@ -8,11 +8,16 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 pytest_plugins = ["tests.conformance.plugin"]
 
 # Tests compile what they say they compile, and some of them with parts of the compiler replaced.
 os.environ["BATON_CACHE_PROGRAMS"] = "0"
+
+# `make test` draws the same programs every time, so that a failure is the change's; `make fuzz` draws others.
+settings.register_profile("same", derandomize=True)
+settings.load_profile("default" if os.environ.get("FUZZ") else "same")
 
 TESTS = Path(__file__).parent
 GOLDEN = TESTS / "golden"

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from baton import relay
@@ -46,6 +46,7 @@ def examples(count: int) -> settings:
 
 
 @given(mutated())
+@example("def @main(%c: int32) { let %r = ref(%c); -(%r, 1) }")  # a literal without a type inside of a tuple
 @examples(200)
 def test_changed_programs(text: str) -> None:
     survive(text)
@@ -105,6 +106,7 @@ def calls(draw: st.DrawFn) -> str:
 
 
 @given(calls())
+@example(f"{HEAD}{{ clip(%d) }}")  # the bounds are missing
 @examples(250)
 def test_calls_of_anything(text: str) -> None:
     """Texts for axes, lists for numbers, sizes of nothing: `op-attribute` and its kin."""

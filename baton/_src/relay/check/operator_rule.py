@@ -125,7 +125,7 @@ class OperatorRule:
             for hole in holes:
                 self._unifier.numeric.discard(hole)
             return None
-        if len(fixed) > 1:
+        if len(fixed) > 1 or not holes:  # without holes they are inside of a tuple, which the rule will judge
             return None
         if fixed:
             for hole in holes:
