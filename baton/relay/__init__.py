@@ -43,7 +43,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("transform.decorators", "module_pass"),
         **renamed("driver.tvm_names.user_passes", function_pass="relay_function_pass"),
         **submodules("baton.relay", "annotation loops"),
-        **submodules("baton.relay", "prelude qnn scope_builder testing transform ty type_functor vision vm"),
+        **submodules("baton.relay", "prelude qnn quantize scope_builder testing transform ty type_functor vision vm"),
     },
     before=wire,
     more=relay_builders,

@@ -59,6 +59,7 @@ from baton._src.ops.nn.softmax import FAST_SOFTMAX, LOG_SOFTMAX, SOFTMAX
 from baton._src.ops.quant.affine import AFFINE
 from baton._src.ops.quant.qnn import QNN
 from baton._src.ops.quant.qnn_functions import QNN_FUNCTIONS
+from baton._src.ops.quant.simulated import SIMULATED_QUANTIZE
 from baton._src.ops.random.multinomial import MULTINOMIAL_FROM_UNIFORM
 from baton._src.ops.random.threefry import THREEFRY
 from baton._src.ops.reduce.arg_extrema import ARG_EXTREMA
@@ -101,7 +102,7 @@ INDEX: tuple[OpDef[Any], ...] = (
     *TENSOR_INDICES,
 )
 SAMPLING: tuple[OpDef[Any], ...] = (*GRID_SAMPLING, *CROPS, *THREEFRY, *WRITINGS, *BLOCK_SPACE, *DYNAMIC_AXES)
-QUANTISED: tuple[OpDef[Any], ...] = (*QNN, *QNN_FUNCTIONS)
+QUANTISED: tuple[OpDef[Any], ...] = (*QNN, *QNN_FUNCTIONS, SIMULATED_QUANTIZE)
 NN: tuple[OpDef[Any], ...] = (
     SOFTMAX,
     LOG_SOFTMAX,

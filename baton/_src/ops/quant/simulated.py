@@ -1,0 +1,80 @@
+"""annotation.simulated_quantize: what rounding to a few bits makes of a number, in floats.
+
+    round(clip(x / dom_scale, clip_min, clip_max)) * dom_scale
+
+`relay.quantize` puts it where integers will be, finds its three numbers, and then makes integers of it. Halves go to
+the even neighbour, as in quantize. Source: facts relay-language §8 (QuantizeAnnotate, ...Calibrate, ...Realize).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info
+from baton._src.ops import kernel_words as k
+from baton._src.ops.dims import show_shape
+from baton._src.ops.samples import Arr, Sample
+
+INPUT, WEIGHT = 1, 2
+"""Kinds: what a layer reads, and its weights (TVM's QAnnotateKind)."""
+
+
+@attrs
+class SimulatedQuantizeAttrs(Attrs):
+    """What is simulated."""
+
+    kind: int = attr(INPUT, "1: data, 2: weights, 3: sums")
+    sign: bool = attr(True, "numbers have a sign")
+    rounding: str = attr("round", "kept for TVM's programs: to the nearest, halves to even")
+
+
+def infer(call: OpCall[SimulatedQuantizeAttrs]) -> Info:
+    """The data's own type."""
+    x = call.tensor(0)
+    if not x.dtype.is_void and not x.dtype.is_float:
+        call.fail(f"takes floating-point data, got {x.dtype}", code="op-dtype")
+    for position in (1, 2, 3):
+        v = call.tensor(position)
+        if v.ndim not in (-1, 0):
+            call.fail(f"{call.op.inputs[position].name} must be a scalar, got {show_shape(v.shape, v.ndim)}")
+    return x
+
+
+def compute(inputs: Any, a: SimulatedQuantizeAttrs, out: Any) -> Any:
+    """The formula, in float32."""
+    x, *numbers = inputs
+
+    def body(*i: Any) -> Any:
+        scale, low, high = (k.cast("float32", n()) for n in numbers)
+        value = k.maximum(low, k.minimum(high, k.cast("float32", x(*i)) / scale))
+        return k.cast(out.dtype, k.nearbyint(value) * scale)
+
+    return k.compute(out.shape, body, "simulated_quantize")
+
+
+def reference(inputs: Any, a: SimulatedQuantizeAttrs) -> Any:
+    """The formula."""
+    x, scale, low, high = (np.asarray(v).astype("float32") for v in inputs)
+    return (np.rint(np.clip(x / scale, low, high)) * scale).astype(inputs[0].dtype)
+
+
+SIMULATED_QUANTIZE = OpDef(
+    "simulated_quantize",
+    SimulatedQuantizeAttrs,
+    inputs=(Input("data"), *(Input(n, "a scalar") for n in ("dom_scale", "clip_min", "clip_max"))),
+    infer=infer,
+    compute=compute,
+    reference=reference,
+    gradient=NotApplicable("piecewise constant"),
+    fusion=Fusion.ELEMWISE,
+    relay_name="annotation.simulated_quantize",
+    in_relax=False,
+    samples=lambda: (
+        Sample((Arr(("n", 4)), *(Arr((), values=v) for v in (0.25, -4.0, 3.0))), SimulatedQuantizeAttrs()),
+    ),
+    summary="round(clip(x / dom_scale, clip_min, clip_max)) * dom_scale: rounding to few bits, in floats.",
+)

@@ -1,0 +1,1 @@
+"""Post-training quantisation (`relay.quantize`): annotate, calibrate, realize."""

@@ -1,0 +1,96 @@
+"""How a model is quantised: `with relay.quantize.qconfig(global_scale=4.0): ...`. Contexts nest, each thread its own."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.support.diagnostics import fail
+from baton._src.values.dtype import DataType
+
+CALIBRATIONS = ("global_scale", "kl_divergence", "percentile")
+WEIGHT_SCALES = ("power2", "max")
+
+
+@dataclass(frozen=True)
+class QConfig:
+    """Names and defaults are TVM's. Entered with `with`, it is what the passes go by.
+
+    `round_for_shift`, `rounding` and `partition_conversions="disabled"` are kept for TVM's programs: sums are scaled by
+    floats here, so there are no shifts to round for. Errors: `relay-quantize`.
+    """
+
+    nbit_input: int = 8
+    nbit_weight: int = 8
+    nbit_activation: int = 32
+    dtype_input: str = "int8"
+    dtype_weight: str = "int8"
+    dtype_activation: str = "int32"
+    calibrate_mode: str = "global_scale"
+    global_scale: float = 8.0
+    weight_scale: str = "power2"
+    skip_dense_layer: bool = True
+    skip_conv_layers: Sequence[int] | None = (0,)
+    do_simulation: bool = False
+    round_for_shift: bool = True
+    debug_enabled_ops: Sequence[str] | None = None
+    rounding: str = "UPWARD"
+    calibrate_chunk_by: int = -1
+    partition_conversions: str = "disabled"
+
+    def __post_init__(self) -> None:
+        _one_of("calibrate_mode", self.calibrate_mode, CALIBRATIONS)
+        _one_of("weight_scale", self.weight_scale, WEIGHT_SCALES)
+        _one_of("dtype_activation", str(self.dtype_activation), ("int32",))
+        _one_of("partition_conversions", self.partition_conversions, ("disabled",))
+        for field in ("input", "weight"):
+            dtype, bits = DataType(getattr(self, f"dtype_{field}")), getattr(self, f"nbit_{field}")
+            _one_of(f"dtype_{field}", str(dtype), ("int8",))
+            if not 2 <= bits <= dtype.bits:
+                raise fail("relay-quantize", f"nbit_{field} must be 2 to {dtype.bits} for {dtype}, got {bits}")
+        if not self.global_scale > 0:
+            raise fail("relay-quantize", f"global_scale must be positive, got {self.global_scale}")
+
+    def __enter__(self) -> QConfig:
+        _STACK.entered.append(self)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _STACK.entered.pop()
+
+    def bits(self, is_weight: bool) -> int:
+        """Bits of what layers read, or of their weights."""
+        return self.nbit_weight if is_weight else self.nbit_input
+
+
+class _Stack(threading.local):
+    def __init__(self) -> None:
+        self.entered: list[QConfig] = []
+
+
+_STACK = _Stack()
+
+
+def _one_of(name: str, value: str, allowed: Sequence[str]) -> None:
+    if value not in allowed:
+        raise fail("relay-quantize", f"{name} is {value!r}", help=f"baton has {', '.join(map(repr, allowed))}")
+
+
+_DEFAULT = QConfig()
+
+
+def qconfig(**options: Any) -> QConfig:
+    """A configuration with these fields, the others at their defaults. Error `relay-quantize`: an unknown field."""
+    known = [f.name for f in dataclasses.fields(QConfig)]
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        raise fail("relay-quantize", f"qconfig has no field {unknown[0]!r}", help=f"it has {', '.join(known)}")
+    return QConfig(**options)
+
+
+def current_qconfig() -> QConfig:
+    """The innermost configuration that this thread has entered, or the defaults."""
+    return _STACK.entered[-1] if _STACK.entered else _DEFAULT
