@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules.schedule import decide
+from baton._src.lower.kernel_schedules import conv2d
 from baton._src.ops.builders import RELAX as R
 from baton._src.passes.pipelines import kernels
 from baton._src.te.prim_func import PrimFunc
@@ -43,14 +43,14 @@ def test_groups(case: tuple[Any, tuple[int, ...], tuple[int, ...], dict[str, Any
     for step in kernels():
         done = step(done)
     (func,) = [f for f in done.functions.values() if isinstance(f, PrimFunc)]
-    decision = decide(func, target)
-    assert decision.rule == "conv2d", decision.declined
+    scheduled = conv2d.apply(func, target)
+    assert isinstance(scheduled, PrimFunc), scheduled
     rng = np.random.default_rng(0)
     shapes = (data, kernel, (kernel[0], *(1,) * (len(data) - 2)))
     arrays = [rng.uniform(-1, 1, s).astype("float32") for s in shapes]
     expected = evaluate(module, "main", *arrays)
     found = np.full_like(expected, np.nan)
-    assert call(build(decision.func, target, checked=True), decision.func, *arrays, found) is None
+    assert call(build(scheduled, target, checked=True), scheduled, *arrays, found) is None
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
@@ -72,11 +72,11 @@ def test_long_lines_have_no_padded_copy(size: int, window: int, attrs: dict[str,
     for step in kernels():
         done = step(done)
     (func,) = [f for f in done.functions.values() if isinstance(f, PrimFunc)]
-    decision = decide(func, HOST)
-    assert decision.rule == "conv2d", decision.declined
+    scheduled = conv2d.apply(func, HOST)
+    assert isinstance(scheduled, PrimFunc), scheduled
     rng = np.random.default_rng(0)
     arrays = [rng.uniform(-1, 1, s).astype("float32") for s in ((2, 3, 5, size), (9, 3, window, window))]
     expected = evaluate(module, "main", *arrays)
     found = np.full_like(expected, np.nan)
-    assert call(build(decision.func, HOST, checked=True), decision.func, *arrays, found) is None
+    assert call(build(scheduled, HOST, checked=True), scheduled, *arrays, found) is None
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)

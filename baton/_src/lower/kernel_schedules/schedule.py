@@ -14,6 +14,7 @@ from baton._src.lower.kernel_schedules import (
     attention,
     conv2d,
     conv_blocked,
+    conv_unpacked,
     dot_products,
     matmul,
     prepacked,
@@ -38,6 +39,7 @@ class Rule:
 RULES: tuple[Rule, ...] = (
     Rule("conv_blocked", conv_blocked.apply),
     Rule("dot_products", dot_products.apply),
+    Rule("conv_unpacked", conv_unpacked.apply),
     Rule("conv2d", conv2d.apply),
     Rule("attention", attention.apply),
     Rule("prepacked", prepacked.apply),

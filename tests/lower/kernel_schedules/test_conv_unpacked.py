@@ -1,0 +1,104 @@
+"""Convolutions with stride 1 that read their input where it lies: against the operators' meaning, accesses checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.schedule import decide
+from baton._src.ops.builders import RELAX as R
+from baton._src.passes.pipelines import kernels
+from baton._src.te.prim_func import PrimFunc
+from baton._src.tir.expr import Var as TirVar
+from tests.codegen.native_run import HOST, build, call
+from tests.passes.relax.evaluate import evaluate
+from tests.passes.relax.programs import program, tensor
+
+THREADS = Target("llvm -num-cores=4")
+Case = tuple[Any, tuple[int, ...], tuple[int, ...], dict[str, Any]]
+
+
+def _kernel(case: Case, *, batch: Any = None, dtype: str = "float32") -> tuple[Any, PrimFunc]:
+    """A program of the convolution, bias and ReLU, and its one kernel."""
+    op, data, kernel, attrs = case
+    bias = tensor("b", kernel[0], *(1,) * (len(data) - 2), dtype=dtype)
+
+    def convolved(bb: Any, x: Any, w: Any, b: Any) -> Any:
+        return R.nn.relu(bb.emit(R.add(bb.emit(op(x, w, **attrs)), b)))
+
+    x = tensor("x", data[0] if batch is None else batch, *data[1:], dtype=dtype)
+    module = program([x, tensor("w", *kernel, dtype=dtype), bias], convolved)
+    done = module
+    for step in kernels():
+        done = step(done)
+    (func,) = [f for f in done.functions.values() if isinstance(f, PrimFunc)]
+    return module, func
+
+
+def _check(case: Case, target: Target, **options: Any) -> None:
+    module, func = _kernel(case, **options)
+    decision = decide(func, target)
+    assert decision.rule == "conv_unpacked", decision.declined
+    _, data, kernel, _ = case
+    rng = np.random.default_rng(0)
+    shapes = (data, kernel, (kernel[0], *(1,) * (len(data) - 2)))
+    arrays = [rng.uniform(-1, 1, s).astype(options.get("dtype", "float32")) for s in shapes]
+    expected = evaluate(module, "main", *arrays)
+    found = np.full_like(expected, np.nan)
+    assert call(build(decision.func, target, checked=True), decision.func, *arrays, found) is None
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+CASES: list[Case] = [
+    (R.nn.conv2d, (2, 5, 9, 21), (3, 5, 3, 3), {"padding": 1}),
+    (R.nn.conv2d, (1, 7, 11, 19), (17, 7, 3, 5), {"padding": (0, 2, 1, 3)}),
+    (R.nn.conv2d, (1, 4, 13, 40), (2, 4, 3, 3), {"padding": 4, "dilation": (2, 3)}),
+    (R.nn.conv2d, (1, 8, 7, 7), (8, 4, 3, 3), {"padding": 1, "groups": 2}),
+    (R.nn.conv2d, (2, 12, 14, 14), (30, 4, 3, 3), {"groups": 3}),
+    (R.nn.conv2d, (1, 6, 10, 18), (6, 1, 5, 5), {"padding": 2, "groups": 6}),
+    (R.nn.conv2d, (1, 3, 10, 18), (6, 1, 5, 5), {"padding": 2, "groups": 3}),
+    (R.nn.conv2d, (1, 20, 9, 17), (5, 20, 1, 1), {}),
+    (R.nn.conv2d, (1, 6, 4, 33), (14, 6, 4, 2), {}),
+    (R.nn.conv1d, (2, 6, 83), (9, 2, 5), {"groups": 3, "padding": 2}),
+    (R.nn.conv1d, (1, 5, 150), (5, 1, 31), {"groups": 5, "padding": (30, 0)}),
+    (R.nn.conv3d, (1, 4, 4, 5, 18), (4, 2, 3, 3, 3), {"groups": 2, "padding": 1}),
+    (R.nn.conv3d, (2, 3, 3, 7, 9), (13, 3, 2, 3, 3), {"padding": (1, 0, 1)}),
+]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_means_the_same(case: Case) -> None:
+    """Borders, dilation, groups, depthwise with and without multiplier, numbers of channels and points that divide
+    into no tile, blocks of lines of different heights, 1 to 3 axes, with bias and ReLU.
+    """
+    _check(case, HOST)
+
+
+@pytest.mark.parametrize("case", [CASES[0], CASES[4], CASES[9]])
+def test_threads(case: Case) -> None:
+    _check(case, THREADS)
+
+
+def test_symbolic_batch() -> None:
+    _check(CASES[0], HOST, batch=TirVar("n", "int64"))
+
+
+def test_float64() -> None:
+    """Half as many lanes."""
+    _check(CASES[1], HOST, dtype="float64")
+
+
+@pytest.mark.parametrize(
+    ("case", "why"),
+    [
+        ((R.nn.conv2d, (1, 4, 9, 40), (4, 4, 3, 3), {"strides": (1, 2)}), "strides"),
+        ((R.nn.conv2d, (1, 8, 20, 20), (8, 1, 3, 3), {"groups": 8, "padding": 1}), "few terms"),
+        ((R.nn.conv2d, (1, 64, 3, 3), (8, 64, 3, 3), {"padding": 0}), "less than a vector of points"),
+        ((R.nn.conv2d, (1, 8, 7, 7), (256, 8, 3, 3), {"padding": 1}), "too many points between the lines"),
+    ],
+)
+def test_left_to_others(case: Case, why: str) -> None:
+    assert decide(_kernel(case)[1], HOST).rule != "conv_unpacked", why
