@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,15 @@ from baton._src.driver.relay_vm import VirtualMachine
 from baton._src.driver.wiring import wire
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
+from baton._src.ir.types import TensorType
 from baton._src.relay.analysis import free_vars
+from baton._src.relay.check.show import show_type
 from baton._src.relay.interpreter import Interpreter, to_value
 from baton._src.relay.nodes import Function
 from baton._src.support.diagnostics import fail
+from baton._src.tir.expr import IntImm
 from baton._src.values.device import CPU, Device
+from baton._src.values.tensor import NDArray
 
 KINDS = ("debug", "graph", "vm", "aot")
 
@@ -58,6 +63,9 @@ class Executor:
 
         def call(*args: Any, **kwargs: Any) -> Any:
             values = self._arguments(names, args, kwargs)
+            if self.kind == "debug":  # The interpreter itself checks no types.
+                for param, value in zip(function.params, values):
+                    _check_declared(param, value)
             if not run:
                 run.append(
                     Interpreter(self.module).evaluate(target) if self.kind == "debug" else self._compiled(target)
@@ -67,16 +75,18 @@ class Executor:
         return call
 
     def _arguments(self, names: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        unknown = [n for n in kwargs if n not in names]
+        if unknown or len(args) > len(names):
+            given = f"{len(args)} given" if not unknown else f"there is no {unknown[0]!r}"
+            near = get_close_matches(unknown[0], names, n=1) if unknown else []
+            message = f"the function takes {len(names)} arguments ({', '.join(names)}); {given}"
+            raise fail("argument-count", message, help=f"did you mean {near[0]!r}?" if near else None)
         known = {**self.params, **kwargs}
         values = list(args)
         for name in names[len(args) :]:
             if name not in known:
                 raise fail("argument-missing", f"argument {name!r} is missing", help=f"it takes: {', '.join(names)}")
             values.append(known[name])
-        unknown = [n for n in kwargs if n not in names]
-        if len(values) > len(names) or unknown:
-            given = f"{len(args)} given" if not unknown else f"there is no {unknown[0]!r}"
-            raise fail("argument-count", f"the function takes {len(names)} arguments ({', '.join(names)}); {given}")
         return values
 
     def _compiled(self, target: Any) -> Callable[..., Any]:
@@ -107,6 +117,19 @@ class AotExecutor(Executor):
 
     def __init__(self, mod: IRModule, device: Device | None = None, target: Any = "llvm") -> None:
         super().__init__("aot", mod, device or CPU, target, None)
+
+
+def _check_declared(param: Any, value: Any) -> None:
+    """`DiagnosticError` (`value-mismatch`) where a tensor is not of the shape or dtype that the parameter declares."""
+    type_, given = param.type_annotation, to_value(value)
+    if not isinstance(type_, TensorType) or not isinstance(type_.shape, tuple) or not isinstance(given, NDArray):
+        return
+    wanted = [d.value if isinstance(d, IntImm) else None for d in type_.shape]
+    fits = len(wanted) == given.ndim and all(w in (None, have) for w, have in zip(wanted, given.shape))
+    # Host numbers have no dtype of their own to be wrong.
+    if not fits or (given.dtype != type_.dtype and not isinstance(value, (bool, int, float))):
+        message = f"argument {param.name_hint} is a tensor of shape {given.shape} and dtype {given.dtype}"
+        raise fail("value-mismatch", message, help=f"the parameter is declared {show_type(type_)}")
 
 
 def _as_tensor(value: Any) -> Any:

@@ -68,7 +68,7 @@ def _array(value: Any) -> AnyArray:
 def _read_file(path: Path, shapes: Mapping[str, Any] | None, params: dict[str, Any]) -> Program:
     suffix = path.suffix.lower()
     if not path.is_file():
-        raise fail("file-missing", f"there is no file {path}")
+        raise fail("file-missing", f"there is no file {path}", help=f"paths are relative to {Path.cwd()}")
     if suffix == ".onnx":
         return _from_onnx(path, shapes, params)
     if suffix in (".relay", ".rly"):

@@ -11,6 +11,7 @@ from typing import Any
 from baton._src.analysis.call_graph import call_graph, components, reachable
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
+from baton._src.passes.relay.dissolve_memory import DissolveMemory
 from baton._src.passes.relay.partial_evaluate import PartialEvaluate
 from baton._src.passes.relay.remove_unused_functions import RemoveUnusedFunctions
 from baton._src.relay.check.infer_type import infer_type
@@ -36,6 +37,7 @@ def as_graph(module: IRModule, entry: str = "main") -> IRModule:
     Raises `DiagnosticError` (`graph-fragment`) if something is left that a graph cannot say, naming what the program as
     it was written has.
     """
+    module = DissolveMemory()(module)
     outside = why_no_graph(module, entry)
     if outside is None:
         return module
@@ -53,7 +55,7 @@ def why_no_graph(module: IRModule, entry: str = "main") -> DiagnosticError | Non
     typed = infer_type(module)
     main = typed[entry]
     if not isinstance(main, Function):
-        return fail("graph-fragment", f"{entry} is not a Relay function")
+        return fail("graph-fragment", f"{entry} is not a Relay function", help="relax.build takes modules of Relax")
     if _has_unknown_dims(main):
         return _outside("it has shapes unknown until run time (?)", main.span)
     graph = call_graph(typed)

@@ -65,7 +65,10 @@ class OpCall(Generic[A]):
     span: Span | None = None
 
     def fail(self, message: str, *, code: str = "op-shape", help: str | None = None) -> NoReturn:
-        """The call is certainly wrong: `message` says how, naming shapes and dtypes."""
+        """The call is certainly wrong: `message` says how, naming shapes and dtypes; `help`, if nothing better is
+        given, what the operator takes.
+        """
+        help = help or _operands(self.op)
         raise DiagnosticError(Diagnostic(code, f"{self.op.name}: {message}", span=self.span, help=help))
 
     def tensor(self, index: int) -> TensorInfo:
@@ -111,6 +114,12 @@ Decompose = Callable[..., Any]
 namespace of Relax (`builder.op("matmul", a, b, **attrs)`) and keeps names and spans."""
 Gradient = Callable[..., Any]
 """`gradient(builder, args, attrs, out, grad) -> one gradient expression an argument`."""
+
+
+def _operands(op: OpDef[Any]) -> str | None:
+    """`the operands are data: the images; weight: ...`; None where the inputs say nothing of themselves."""
+    said = [f"{i.name}: {i.doc}" for i in op.inputs if i.doc]
+    return f"the operands are {'; '.join(said)}" if said else None
 
 
 @dataclass(frozen=True)

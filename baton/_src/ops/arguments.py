@@ -32,7 +32,12 @@ def as_ndarray(value: Any, dtype: object = None) -> NDArray:
     if isinstance(value, NDArray):
         return value if dtype is None or value.dtype == dtype else array(value, dtype=dtype)
     if dtype is None and not isinstance(value, (np.ndarray, np.generic)):
-        found = np.array(value)
+        try:
+            found = np.array(value)
+        except ValueError as error:
+            raise fail(
+                "value-mismatch", f"no tensor can be made of {str(value)[:60]}: its rows differ in length"
+            ) from error
         wanted = _NARROWED.get(found.dtype.name)
         if wanted == "int32" and found.size and (found.max() > 2**31 - 1 or found.min() < -(2**31)):
             wanted = None

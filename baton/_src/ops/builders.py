@@ -13,8 +13,10 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
+from baton._src.ir.node import set_note
 from baton._src.ir.op_def import Input, OpDef
 from baton._src.ops.arguments import (
     attribute,
@@ -31,9 +33,12 @@ from baton._src.relax import nodes as relax
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.relay import nodes as relay
+from baton._src.support.spans import python_line
 from baton._src.values.dtype import DataType
 
 REQUIRED = inspect.Parameter.empty
+_OVERLOADS = "baton._src.ir.expr"
+"""The module whose methods `x + y` calls, between the user's line and the builder."""
 
 
 class Namespace:
@@ -190,7 +195,7 @@ def derive(definition: OpDef[Any], language: str, catalogue: Catalogue) -> Calla
 
 def _custom(custom: Callable[..., Any], make: Any) -> Callable[..., Any]:
     def builder(*args: Any, **kwargs: Any) -> Any:
-        return custom(make, *args, **kwargs)
+        return located(custom(make, *args, **kwargs))
 
     original = inspect.signature(custom)
     builder.__signature__ = original.replace(parameters=list(original.parameters.values())[1:])  # type: ignore[attr-defined]
@@ -210,7 +215,9 @@ def _derived(definition: OpDef[Any], make: Maker) -> Callable[..., Any]:
         given = dict(zip(positional, args))
         for name, value in kwargs.items():
             if name not in shape.parameters:
-                raise TypeError(f"{title}() has no parameter {name!r}; it takes {shape}")
+                near = get_close_matches(name, shape.parameters, n=1)
+                guess = f"; did you mean {near[0]!r}?" if near else ""
+                raise TypeError(f"{title}() has no parameter {name!r}; it takes {shape}{guess}")
             if name in given:
                 raise TypeError(f"{title}() got {name!r} twice")
             given[name] = value
@@ -218,10 +225,20 @@ def _derived(definition: OpDef[Any], make: Maker) -> Callable[..., Any]:
         if missing:
             raise TypeError(f"{title}() misses {', '.join(missing)}; it takes {shape}")
         values = tuple(given.pop(name, default) for name, default in operands)
-        return make.call(definition, values, given)
+        return located(make.call(definition, values, given))
 
     builder.__signature__ = shape  # type: ignore[attr-defined]
     return builder
+
+
+def located(made: Any) -> Any:
+    """What a builder made, with the line of the user's program that called the builder, for error messages."""
+    node = made.tuple_value if isinstance(made, TupleWrapper) else made
+    if isinstance(node, (relay.Call, relax.Call)) and node.span is None:
+        line = python_line(2, through=_OVERLOADS)
+        if line is not None:
+            set_note(node, "span", line)
+    return made
 
 
 def documentation(definition: OpDef[Any], language: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from baton._src.ir.expr import GlobalVar, GraphExpr
-from baton._src.ops.builders import Maker
+from baton._src.ops.builders import Maker, located
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.tuple_wrapper import TupleWrapper
 from baton._src.relax import nodes as relax
@@ -24,14 +24,14 @@ def build_relay(name: str, *operands: Any) -> Any:
     if name == "cast":
         return _cast("relay", *operands)
     definition = CATALOGUE.get(_RELAY_NAMES.get(name, name))
-    return Maker("relay", definition, CATALOGUE)(*operands)
+    return located(Maker("relay", definition, CATALOGUE)(*operands))
 
 
 def build_relax(name: str, *operands: Any) -> Any:
     """The Relax call that an operator means."""
     if name == "cast":
         return _cast("relax", *operands)
-    return Maker("relax", CATALOGUE.get(name), CATALOGUE)(*operands)
+    return located(Maker("relax", CATALOGUE.get(name), CATALOGUE)(*operands))
 
 
 def _cast(language: Literal["relay", "relax"], operand: Any, dtype: Any) -> Any:

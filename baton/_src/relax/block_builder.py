@@ -112,7 +112,11 @@ class BlockBuilder:
             with self.normalizer.scope(opened.params or ()):
                 yield
             if opened.result is None:
-                raise fail(API, f"function {name!r} was left without emit_func_output")
+                raise fail(
+                    API,
+                    f"function {name!r} was left without emit_func_output",
+                    help="end it: builder.emit_func_output(value)",
+                )
         finally:
             _building.reset(token)
             self.normalizer.frames.pop()

@@ -44,6 +44,23 @@ class Var(Expr):
     type_annotation: Type | None = None
 
 
+def _listed(parts: Any, what: str) -> tuple[Any, ...]:
+    """`parts` as a tuple; one expression where a list of them is wanted is a frequent slip."""
+    try:
+        return tuple(parts)
+    except TypeError:
+        raise fail("api", f"{what} are given as a list, not as a {type(parts).__name__}", help="write [x]") from None
+
+
+def _variables(found: tuple[Any, ...]) -> tuple[Any, ...]:
+    """`found`, all of which must be variables."""
+    for variable in found:
+        if not isinstance(variable, Var):
+            help = "make variables with relay.var(name, shape=..., dtype=...)"
+            raise fail("api", f"only variables can be bound, not {variable!r} ({type(variable).__name__})", help=help)
+    return found
+
+
 @node
 class Tuple(Expr):
     """(a, b, ...)"""
@@ -51,7 +68,7 @@ class Tuple(Expr):
     fields: tuple[Any, ...]
 
     def __init__(self, fields: Any, span: Span | None = None) -> None:
-        init_field(self, "fields", tuple(fields))
+        init_field(self, "fields", _listed(fields, "the fields of a tuple"))
         init_field(self, "span", span)
         init_field(self, "checked_type_", None)
         init_field(self, "struct_info_", None)
@@ -77,7 +94,7 @@ class Call(Expr):
     def __init__(self, op: Any, args: Any, attrs: Any = None, type_args: Any = (), span: Span | None = None) -> None:
         for name, content in (
             ("op", op),
-            ("args", tuple(args)),
+            ("args", _listed(args, "the arguments of a call")),
             ("attrs", attrs),
             ("type_args", tuple(type_args or ())),
             ("span", span),
@@ -96,6 +113,7 @@ class Let(Expr):
     body: Any = part(kw_only=True)
 
     def __init__(self, variable: Var, value: Any, body: Any, span: Span | None = None) -> None:
+        _variables((variable,))
         for name, content in (("var", variable), ("value", value), ("body", body), ("span", span)):
             init_field(self, name, content)
         init_field(self, "checked_type_", None)
@@ -136,7 +154,7 @@ class Function(Expr):
         where: tuple[str, ...] = (),
     ) -> None:
         for name, content in (
-            ("params", tuple(params)),
+            ("params", _variables(_listed(params, "the parameters of a function"))),
             ("body", body),
             ("ret_annotation", ret_type),
             ("type_params", tuple(type_params or ())),

@@ -62,11 +62,18 @@ class GraphRuntime:
             if key in self.names:
                 return self.names.index(key)
             near = get_close_matches(key, self.names, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"the inputs are: {', '.join(self.names) or 'none'}"
+            hint = f"did you mean {near[0]!r}?" if near else self._listed()
             raise fail("input-unknown", f"the graph has no input {key!r}", help=hint)
         if not 0 <= int(key) < len(self.names):
-            raise fail("input-unknown", f"the graph has {len(self.names)} inputs, there is no number {key}")
+            raise fail(
+                "input-unknown",
+                f"the graph has {len(self.names)} inputs, there is no number {key}",
+                help=self._listed(),
+            )
         return int(key)
+
+    def _listed(self) -> str:
+        return f"the inputs are: {', '.join(f'{i}: {n}' for i, n in enumerate(self.names)) or 'none'}"
 
     def run(self) -> None:
         """Run `main` on the inputs set before."""
@@ -80,7 +87,9 @@ class GraphRuntime:
         """Output number `index` of the last run."""
         count = len(self.output_specs) if self.outputs is None else len(self.outputs)
         if not 0 <= index < count:
-            raise fail("output-unknown", f"the graph has {count} outputs, there is no number {index}")
+            raise fail(
+                "output-unknown", f"the graph has {count} outputs, there is no number {index}", help="they count from 0"
+            )
         if self.outputs is None:
             raise fail("output-missing", "the graph has not run yet", help="call run() first")
         found: NDArray = self.outputs[index]
@@ -139,7 +148,8 @@ class GraphModule:
         )
         if not fits:
             wanted = ", ".join(map(str, dims))
-            raise fail("value-mismatch", f"input {name!r} has shape ({wanted}), got {tensor.shape}")
+            message = f"input {name!r} has shape ({wanted}), got {tensor.shape}"
+            raise fail("value-mismatch", message, help="a graph is built for its shapes: rebuild it for others")
 
     def run(self, **input_dict: Any) -> None:
         """Run the graph, after setting the inputs given."""
@@ -232,7 +242,9 @@ class GraphModule:
 def _tensor(value: Any, what: str) -> NDArray:
     found = from_host(np.asarray(value) if isinstance(value, (int, float, list)) else value)
     if not isinstance(found, NDArray):
-        raise fail("value-mismatch", f"{what}: a {type(value).__name__} is no tensor")
+        raise fail(
+            "value-mismatch", f"{what}: a {type(value).__name__} is no tensor", help="give a NumPy array or an NDArray"
+        )
     return found
 
 

@@ -7,6 +7,7 @@ relax-language facts, section 1.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from baton._src.runtime.dim_expr import DimExpr, compile_dim, format_dim, is_slot
@@ -20,7 +21,7 @@ from baton._src.runtime.value_info import (
     ValueInfo,
     show_info,
 )
-from baton._src.support.diagnostics import fail
+from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.values import ffi
 from baton._src.values.adt import ADT, RefCell
 from baton._src.values.closure import Closure
@@ -210,10 +211,20 @@ def check_signature(
     if len(arguments) != len(infos):
         argument_count(function, len(infos), len(arguments), names)
     places = [f"{function}: argument {name}" for name in names]
-    for value, info, place in zip(arguments, infos, places):
-        matcher.bind(value, info, place)
-    for value, info, place in zip(arguments, infos, places):
-        matcher.check(value, info, place)
+    for step in (matcher.bind, matcher.check):
+        for value, info, place, name in zip(arguments, infos, places, names):
+            try:
+                step(value, info, place)
+            except DiagnosticError as error:
+                raise _with_whole(error, value, info, name, matcher.slot_names) from None
+
+
+def _with_whole(
+    error: DiagnosticError, value: Any, info: ValueInfo, name: str, slot_names: Sequence[str]
+) -> DiagnosticError:
+    """The error of an argument, with what the parameter is and what was given for it, in full."""
+    whole = f"{name} is declared {show_info(info, slot_names)}; given was {describe(value)}"
+    return DiagnosticError([replace(d, help=d.help or whole) for d in error.diagnostics])
 
 
 def check_condition(found: DimExpr, expected: DimExpr, place: str, heap: Heap, names: Sequence[str]) -> None:
@@ -228,7 +239,9 @@ def argument_count(function: str, expected: int, given: int, names: Sequence[str
     """The error of a call with a wrong number of arguments."""
     listed = f": {', '.join(names)}" if names else ""
     plural = "" if expected == 1 else "s"
-    raise fail("argument-count", f"{function} takes {expected} argument{plural}{listed}; {given} given")
+    missing = ", ".join(names[given:])
+    help = f"give {missing} too, or bind it when building: params={{name: array}}" if missing else None
+    raise fail("argument-count", f"{function} takes {expected} argument{plural}{listed}; {given} given", help=help)
 
 
 def check_function(value: Any, info: FunctionValue, place: str) -> None:

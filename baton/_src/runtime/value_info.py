@@ -5,6 +5,7 @@ Dims and prim values are `DimExpr`s over the slots of the function's shape heap.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,31 +69,33 @@ ValueInfo = ObjectValue | TensorValue | ShapeValue | PrimScalar | TupleValue | F
 ANY = ObjectValue()
 
 
-def show_info(info: ValueInfo) -> str:
-    """The info in words of a program, for errors."""
+def show_info(info: ValueInfo, names: Sequence[str] = ()) -> str:
+    """The info in words of a program, for errors; `names` are those of the slots that shape variables have."""
     match info:
         case TensorValue():
-            dims = "" if info.dims is None else _show_dims(info.dims)
+            dims = "" if info.dims is None else _show_dims(info.dims, names)
             parts = [dims or f"ndim={info.ndim}" if info.ndim >= 0 else "", f'"{info.dtype}"' if info.dtype else ""]
             return f"R.Tensor({', '.join(p for p in parts if p)})"
         case ShapeValue():
-            inner = _show_dims(info.dims) if info.dims is not None else f"ndim={info.ndim}" if info.ndim >= 0 else ""
+            inner = (
+                _show_dims(info.dims, names) if info.dims is not None else f"ndim={info.ndim}" if info.ndim >= 0 else ""
+            )
             return f"R.Shape({inner})"
         case PrimScalar():
-            return f'R.Prim("{info.dtype}")' if info.value is None else f"R.Prim(value={format_dim(info.value)})"
+            return f'R.Prim("{info.dtype}")' if info.value is None else f"R.Prim(value={format_dim(info.value, names)})"
         case TupleValue():
-            return f"R.Tuple({', '.join(map(show_info, info.fields))})"
+            return f"R.Tuple({', '.join(show_info(f, names) for f in info.fields)})"
         case FunctionValue() if info.params is None:
             return "R.Callable()"
         case FunctionValue():
-            params = " ".join(f"{show_info(p)}," for p in info.params or ())
-            return f"R.Callable(({params}), {show_info(info.ret or ANY)}, {info.pure})"
+            params = " ".join(f"{show_info(p, names)}," for p in info.params or ())
+            return f"R.Callable(({params}), {show_info(info.ret or ANY, names)}, {info.pure})"
         case _:
             return "R.Object"
 
 
-def _show_dims(dims: tuple[DimExpr, ...]) -> str:
-    return f"({', '.join('?' if d is None else format_dim(d) for d in dims)}{',' if len(dims) == 1 else ''})"
+def _show_dims(dims: tuple[DimExpr, ...], names: Sequence[str]) -> str:
+    return f"({', '.join('?' if d is None else format_dim(d, names) for d in dims)}{',' if len(dims) == 1 else ''})"
 
 
 def info_to_data(info: ValueInfo) -> list[Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -75,16 +76,16 @@ class VirtualMachine:
         params = entry.params
         given = list(args)
         if kwargs:
-            for param in params[len(args) :]:
+            rest = params[len(args) :]
+            known = f"it has: {', '.join(params)}"
+            for unknown in sorted(set(kwargs) - set(rest)):
+                near = get_close_matches(unknown, rest, n=1)
+                help = f"did you mean {near[0]!r}?" if near else known
+                raise fail("argument-unknown", f"{name} has no (further) argument {unknown!r}", help=help)
+            for param in rest:
                 if param not in kwargs:
-                    raise fail("argument-missing", f"{name}: argument {param!r} is missing")
+                    raise fail("argument-missing", f"{name}: argument {param!r} is missing", help=known)
                 given.append(kwargs[param])
-            unknown = sorted(set(kwargs) - set(params[len(args) :]))
-            if unknown:
-                known = ", ".join(params)
-                raise fail(
-                    "argument-unknown", f"{name} has no (further) argument {unknown[0]!r}", help=f"it has: {known}"
-                )
         if len(given) != len(params):
             argument_count(name, len(params), len(given), params)
         declared = entry.info.params if isinstance(entry.info, FunctionValue) else None

@@ -68,6 +68,8 @@ def _render_place(span: Span, remark: str) -> list[str]:
         stop = span.end_column if span.end_line == span.line else len(text) + 1
         width = max(1, stop - span.column)
         margin = " " * len(str(span.line))
+        if not span.column:
+            return [*lines, f"{margin} |", f"{span.line} | {text.strip()}", f"{margin} | {remark}".rstrip()]
         lines.append(f"{margin} |")
         lines.append(f"{span.line} | {text}")
         indent = "".join("\t" if c == "\t" else " " for c in text[: span.column - 1])

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 
@@ -37,7 +38,7 @@ def attach(
             if not name.startswith("_"):
                 extend()
             if name not in further:
-                raise AttributeError(_missing(package, name))
+                raise AttributeError(_missing(package, name, listing))
             found = further[name]
         else:
             found = _load(table[name])
@@ -51,11 +52,20 @@ def attach(
     return resolve, listing, sorted(table)
 
 
-def _missing(package: str, name: str) -> str:
-    """What to say about a name that is not served, with the reason where TVM has it."""
+def _missing(package: str, name: str, known: Callable[[], Iterable[str]]) -> str:
+    """What to say about a name that is not served: the reason where TVM has it, else the names nearest to it."""
+    if name.startswith("_"):  # Python asks modules for some such names by itself.
+        return f"module {package!r} has no attribute {name!r}"
     path = f"{package}.{name}".partition(".")[2]
-    why = None if name.startswith("__") else _load("baton._src.driver.tvm_names.absent:reason")(path)
-    return f"module {package!r} has no attribute {name!r}" + (f": baton leaves it out; {why}" if why else "")
+    why = _load("baton._src.driver.tvm_names.absent:reason")(path)
+    said = f"module {package!r} has no attribute {name!r}"
+    if why:
+        return f"{said}: baton leaves it out; {why}"
+    listed = [k for k in known() if not k.startswith("_")]
+    inner = dir(importlib.import_module(f"{package}.nn")) if "nn" in listed and package.count(".") == 1 else []
+    paths = {**{n: f"nn.{n}" for n in inner}, **{n: n for n in listed}}
+    near = [paths[n] for n in get_close_matches(name, paths, n=2)]
+    return f"{said}; did you mean {' or '.join(near)}?" if near else said
 
 
 def _load(target: str) -> Any:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import linecache
+import os
+import sys
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,9 +17,13 @@ class Source:
     text: str = field(repr=False, compare=False, default="")
     first_line: int = 1
     """Number of the text's first line in the file it was cut from (decorated functions start inside a file)."""
+    path: str = ""
+    """Where the text can be read when it is asked for, if it is not here."""
 
     def line(self, number: int) -> str | None:
         """The text of line `number` (counted as in the file), or None where the source does not have it."""
+        if self.path:
+            return linecache.getline(self.path, number).rstrip("\n") or None
         lines = self.text.split("\n")
         index = number - self.first_line
         return lines[index] if 0 <= index < len(lines) else None
@@ -23,7 +31,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A range in a source. Lines and columns count from 1; the end column is exclusive."""
+    """A range in a source. Lines and columns count from 1; the end column is exclusive. Column 0: the whole line."""
 
     source: Source
     line: int
@@ -36,4 +44,28 @@ class Span:
         return Span(self.source, self.line, self.column, other.end_line, other.end_column)
 
     def __str__(self) -> str:
-        return f"{self.source.name}:{self.line}:{self.column}"
+        place = f"{self.source.name}:{self.line}"
+        return f"{place}:{self.column}" if self.column else place
+
+
+@lru_cache(maxsize=1024)
+def _script(path: str) -> Source:
+    """A Python file of the user, named as from where Python runs."""
+    inside = os.path.abspath(path).startswith(os.getcwd() + os.sep)
+    return Source(os.path.relpath(path) if inside and os.path.exists(path) else path, path=path)
+
+
+def python_line(depth: int, through: str = "") -> Span | None:
+    """The line of the user's Python program that calls: `depth` frames above the caller of this function.
+
+    None where baton itself calls; frames of the module `through` are passed over.
+    """
+    frame = sys._getframe(depth + 1)
+    name = frame.f_globals.get("__name__", "")
+    while through and name == through and frame.f_back is not None:
+        frame = frame.f_back
+        name = frame.f_globals.get("__name__", "")
+    if name.startswith("baton."):
+        return None
+    line = frame.f_lineno
+    return Span(_script(frame.f_code.co_filename), line, 0, line, 0)

@@ -137,14 +137,15 @@ class Sequential(Pass):
 
     def __init__(
         self,
-        passes: Sequence[Pass] = (),
+        passes: Sequence[Any] = (),
         opt_level: int = 0,
         name: str = "sequential",
         required: Sequence[str] | None = None,
     ) -> None:
         for step in passes:
             if not isinstance(step, Pass):
-                raise fail("api", f"a Sequential holds passes, got {type(step).__name__} {step!r}")
+                message = f"a Sequential holds passes, got {type(step).__name__} {step!r}"
+                raise fail("api", message, help="make passes by calling them: relay.transform.FoldConstant()")
         object.__setattr__(self, "passes", tuple(passes))
         object.__setattr__(self, "title", name)
         object.__setattr__(self, "level", opt_level)

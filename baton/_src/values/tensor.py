@@ -104,7 +104,11 @@ def array(source: object, device: Device = CPU, dtype: object = None) -> NDArray
     """A new tensor with a copy of `source` (anything NumPy reads; NDArray too), C-contiguous."""
     data = source.data if isinstance(source, NDArray) else source
     wanted = None if dtype is None else DataType(dtype).numpy
-    return NDArray(np.array(data, dtype=wanted, order="C", copy=True), _there(device))
+    made = np.array(data, dtype=wanted, order="C", copy=True)
+    if made.dtype.kind not in "fiubcV":
+        shown = repr(source) if len(repr(source)) < 60 else f"a {type(source).__name__}"
+        raise fail("value-mismatch", f"no tensor can be made of {shown}", help="give numbers, lists of them or arrays")
+    return NDArray(made, _there(device))
 
 
 def empty(shape: tuple[int, ...], dtype: object = "float32", device: Device = CPU) -> NDArray:

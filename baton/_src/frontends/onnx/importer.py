@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from baton._src.frontends.onnx.symbolic import fold_dims
 from baton._src.frontends.onnx.table import CONVERTERS
 from baton._src.frontends.onnx.value import Value
 from baton._src.ir.tensor_info import Dim, TensorInfo
+from baton._src.ops.dims import show_shape
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError, fail
 from baton._src.tir.expr import Var
 from baton._src.values.dtype import DataType
@@ -78,7 +80,9 @@ class Importer:
         outputs = []
         for output in graph.output:
             if output.name not in scope:
-                raise fail("onnx-graph", f"the graph's output {output.name!r} is computed by no node")
+                near = get_close_matches(output.name, scope, n=1)
+                help = f"did you mean {near[0]!r}?" if near else f"the last node gives {', '.join(list(scope)[-1:])!r}"
+                raise fail("onnx-graph", f"the graph's output {output.name!r} is computed by no node", help=help)
             outputs.append((output.name, scope[output.name]))
         return inputs, outputs, weights
 
@@ -150,8 +154,11 @@ class Importer:
         title = proto.name or (proto.output[0] if proto.output else f"#{position}")
         for name in proto.input:
             if name and name not in scope:
+                near = get_close_matches(name, scope, n=1)
                 raise fail(
-                    "onnx-graph", f"{proto.op_type} node {title!r} uses {name!r}, which nothing before it defines"
+                    "onnx-graph",
+                    f"{proto.op_type} node {title!r} uses {name!r}, which nothing before it defines",
+                    help=f"did you mean {near[0]!r}?" if near else "nodes must stand in the order of their data",
                 )
             inputs.append(scope[name] if name else None)
         attributes = {a.name: self._attribute(a) for a in proto.attribute}
@@ -180,9 +187,9 @@ class Importer:
                 return self._expand(node, proto)
             found = CONVERTERS[proto.op_type](node)
         except DynamicValueError as error:
-            raise DynamicValueError(_located(error, node), error.inputs) from error
+            raise DynamicValueError(_located(error, node, proto), error.inputs) from error
         except DiagnosticError as error:
-            raise DiagnosticError(_located(error, node)) from error
+            raise DiagnosticError(_located(error, node, proto)) from error
         return [found] if isinstance(found, Value) else list(found)
 
     def _call_function(self, function: Any, node: OnnxNode, attributes: Mapping[str, Any]) -> list[Value]:
@@ -233,8 +240,16 @@ class Importer:
             raise DiagnosticError([_unsupported(name, nodes) for name, nodes in sorted(missing.items())])
 
 
-def _located(error: DiagnosticError, node: OnnxNode) -> list[Diagnostic]:
-    return [d.within(f"while importing {node.title}") for d in error.diagnostics]
+def _located(error: DiagnosticError, node: OnnxNode, proto: Any) -> list[Diagnostic]:
+    """The findings about a node, with what it is applied to."""
+    shown = [f"{n}: {_described(v)}" for n, v in zip(proto.input[:6], node.inputs, strict=False) if v is not None]
+    more = ["..."] if len(node.inputs) > 6 else []
+    return [d.within(f"while importing {node.title} ({', '.join(shown + more)})") for d in error.diagnostics]
+
+
+def _described(value: Value) -> str:
+    shape = "of unknown shape" if value.shape is None else show_shape(tuple(value.shape))
+    return f"{value.dtype} {shape}"
 
 
 def _all_nodes(graph: Any) -> Iterator[Any]:
@@ -252,10 +267,11 @@ def _all_nodes(graph: Any) -> Iterator[Any]:
 def _unsupported(name: str, nodes: list[str]) -> Diagnostic:
     listed = ", ".join(repr(n) for n in nodes[:5]) + (f" and {len(nodes) - 5} more" if len(nodes) > 5 else "")
     times = Counter(nodes).total()
+    near = get_close_matches(name, CONVERTERS, n=1)
     return Diagnostic(
         "onnx-unsupported-op",
         f"operator {name} is not supported (used {times}x: {listed})",
-        help="the table of supported operators is in docs/onnx.md",
+        help=f"{f'did you mean {near[0]}? ' if near else ''}The table of supported operators is in docs/onnx.md",
     )
 
 

@@ -4,9 +4,23 @@ from __future__ import annotations
 
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.frontends.onnx.value import Value
+from baton._src.ops.dims import show_shape
+
+
+def _check_inner(node: OnnxNode, a: Value, b: Value) -> None:
+    """The axes that are summed over, where both are numbers: said in the model's terms, before anything is swapped."""
+    if not a.shape or not b.shape:
+        return
+    left, right = a.shape[-1], b.shape[-2 if len(b.shape) > 1 else 0]
+    if isinstance(left, int) and isinstance(right, int) and left != right:
+        shapes = f"{show_shape(tuple(a.shape))} and {show_shape(tuple(b.shape))}"
+        help = "rows of the left operand must be as long as columns of the right one: see where its shape comes from"
+        message = f"the axes that are summed over differ: {left} against {right}, in shapes {shapes}"
+        node.fail(message, code="op-shape", help=help)
 
 
 def matmul(node: OnnxNode) -> Value:
+    _check_inner(node, node[0], node[1])
     return node.graph.call("matmul", node[0], node[1])
 
 
@@ -19,6 +33,7 @@ def gemm(node: OnnxNode) -> Value:
         a = g.transpose(a, (1, 0))
     if node.attr("transB", 0):
         b = g.transpose(b, (1, 0))
+    _check_inner(node, a, b)
     out = g.call("matmul", a, b)
     if alpha != 1.0:
         out = g.call("multiply", out, _factor(node, alpha, out))

@@ -39,7 +39,7 @@ class OnnxNode:
         """Operand `index`, which must be there."""
         found = self.optional(index)
         if found is None:
-            self.fail(f"input {index} is missing")
+            self.fail(f"input {index} is missing", help="the operator needs it: see ONNX's table of operators")
         return found
 
     def optional(self, index: int) -> Value | None:
@@ -89,7 +89,7 @@ class OnnxNode:
         """An axis attribute counted from the front."""
         axis, rank = int(self.attr(name, default)), self.rank(index)
         if not -rank <= axis < max(rank, 1):
-            self.fail(f"{name} {axis} is out of range for rank {rank}")
+            self.fail(f"{name} {axis} is out of range for rank {rank}", help=f"use -{rank} to {rank - 1}")
         return axis + rank if axis < 0 else axis
 
     def fail(self, message: str, *, code: str = "onnx-node", help: str | None = None) -> NoReturn:

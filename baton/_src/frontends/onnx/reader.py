@@ -46,7 +46,9 @@ def read_model(source: object) -> tuple[Any, Path | None]:
     try:
         content = _messages(path)
     except OSError as error:
-        raise fail("onnx-file", f"cannot read {path}: {error.strerror or error}") from error
+        raise fail(
+            "onnx-file", f"cannot read {path}: {error.strerror or error}", help="give the path of a .onnx file"
+        ) from error
     return _parse(onnx, content, path.name), path.resolve().parent
 
 

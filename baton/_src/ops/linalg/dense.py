@@ -71,7 +71,7 @@ def infer(call: OpCall[Any]) -> Info:
         return TensorInfo((*a.shape[:-1], units), dtype if not dtype.is_void else a.dtype)
     found = matmul_info(call, a, b, _swaps(call.attrs), call.attrs.out_dtype)
     if units is not None and found.shape and DimMath(call.prover).equal(found.shape[-1], units) is False:
-        call.fail(f"units is {units}, but the weight gives {found.shape[-1]} outputs")
+        call.fail(f"units is {units}, but the weight gives {found.shape[-1]} outputs", help="leave it out")
     return found
 
 
@@ -91,7 +91,7 @@ def infer_batch(call: OpCall[Any]) -> Info:
     for position in range(2):
         x = call.tensor(position)
         if x.ndim not in (-1, 3):
-            call.fail(f"operand {position} must have rank 3, got rank {x.ndim}")
+            call.fail(f"operand {position} must have rank 3, got rank {x.ndim}", help="expand_dims or reshape it")
     return matmul_info(call, call.tensor(0), call.tensor(1), _swaps(call.attrs), call.attrs.out_dtype)
 
 

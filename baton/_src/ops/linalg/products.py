@@ -50,7 +50,7 @@ def matmul_info(
         return TensorInfo(None if rank else (), dtype, rank, device)
     left = _swapped((1, *a.shape) if row else a.shape, transposed[0] and not row)
     right = _swapped((*b.shape, 1) if column else b.shape, transposed[1] and not column)
-    check_inner(call, left[-1], right[-2], a, b)
+    check_inner(call, (left[-1], right[-2]), a, b, transposed)
     batch = broadcast_shapes(call, left[:-2], right[:-2])
     if batch is None:
         return TensorInfo(None, dtype, rank, device)
@@ -58,13 +58,26 @@ def matmul_info(
     return TensorInfo((*batch, *tail), dtype, vdevice=device)
 
 
-def check_inner(call: OpCall[Any], left: Dim, right: Dim, a: TensorInfo, b: TensorInfo) -> None:
+def check_inner(
+    call: OpCall[Any], inner: tuple[Dim, Dim], a: TensorInfo, b: TensorInfo, transposed: tuple[bool, bool]
+) -> None:
     """The axis that is summed over must have one extent."""
-    if DimMath(call.prover).equal(left, right) is False:
+    math = DimMath(call.prover)
+    if math.equal(*inner) is False:
+        swapped = b.ndim > 1 and math.equal(inner[0], right_dim(b, not transposed[1])) is True
+        places = ("last", "second to last")
         call.fail(
-            f"the axes that are summed over differ: {left} against {right}, "
-            f"in shapes {show_shape(a.shape)} and {show_shape(b.shape)}"
+            f"the axes that are summed over differ: {inner[0]} against {inner[1]}, "
+            f"in shapes {show_shape(a.shape)} and {show_shape(b.shape)}",
+            help=f"the {places[transposed[0]]} axis of the left operand must equal the {places[not transposed[1]]} "
+            f"axis of the right one{'; the right one transposed would fit' if swapped else ''}",
         )
+
+
+def right_dim(b: TensorInfo, transposed: bool) -> Dim:
+    """The extent of the axis of a right operand of rank 2 or more that is summed over."""
+    assert b.shape is not None
+    return b.shape[-1 if transposed else -2]
 
 
 def _swapped(shape: tuple[Dim, ...], swap: bool) -> tuple[Dim, ...]:

@@ -113,7 +113,8 @@ def check_ranks(call: OpCall[Any], data: AxisOrder, kernel: AxisOrder) -> None:
         x = call.tensor(position)
         if x.ndim not in (-1, order.rank):
             call.fail(
-                f"{call.op.inputs[position].name} has rank {x.ndim}, but its layout {order.name} has {order.rank} axes"
+                f"{call.op.inputs[position].name} has rank {x.ndim}, but its layout {order.name} has {order.rank} axes",
+                help=f"reshape it, or say how it lies: {('data_layout', 'kernel_layout')[position]}",
             )
 
 
@@ -139,7 +140,10 @@ def infer(call: OpCall[Any]) -> Info:
         begin, end = a.padding[i], a.padding[i + a.spatial]
         result[letter] = window_extent(math, extents[letter], weights[letter], a.strides[i], a.dilation[i], begin, end)
         if isinstance(result[letter], int) and int(result[letter]) <= 0:  # type: ignore[arg-type]
-            call.fail(f"the kernel {show_shape(w.shape)} is larger than the padded data {show_shape(x.shape)}")
+            call.fail(
+                f"the kernel {show_shape(w.shape)} is larger than the padded data {show_shape(x.shape)}",
+                help=f"pad more than {a.padding}, use a smaller kernel, or see whether the layouts are the data's",
+            )
     return TensorInfo(out.physical(math, result), dtype, vdevice=device)
 
 
@@ -155,21 +159,31 @@ def kernel_extents(call: OpCall[Any], math: DimMath, kernel: AxisOrder) -> dict[
     if a.kernel_size is not None:
         for letter, size in zip(letters, a.kernel_size):
             if math.equal(found[letter], size) is False:
-                call.fail(f"kernel_size is {a.kernel_size}, but the kernel has shape {show_shape(w.shape)}")
+                call.fail(
+                    f"kernel_size is {a.kernel_size}, but the kernel has shape {show_shape(w.shape)}",
+                    help=f"leave kernel_size out, or give a kernel of that size; its layout is {kernel.name}",
+                )
     return found
 
 
 def _check_channels(call: OpCall[Any], math: DimMath, data: dict[str, Dim], kernel: dict[str, Dim]) -> None:
     groups = call.attrs.groups
     if call.attrs.channels is not None and math.equal(kernel["O"], call.attrs.channels) is False:
-        call.fail(f"channels is {call.attrs.channels}, but the kernel has {kernel['O']} output channels")
+        call.fail(
+            f"channels is {call.attrs.channels}, but the kernel has {kernel['O']} output channels",
+            help="leave channels out: the kernel says it",
+        )
     if "I" in kernel and math.equal(data["C"], math.multiply(kernel["I"], groups)) is False:
         call.fail(
             f"the data has {data['C']} channels, the kernel takes {kernel['I']} in each of {groups} group(s)",
-            help="data channels must be kernel input channels times groups",
+            help="data channels must be kernel input channels times groups; they are counted in the layouts "
+            f"{call.attrs.data_layout} and {call.attrs.kernel_layout}",
         )
     if isinstance(kernel["O"], int) and kernel["O"] % groups:
-        call.fail(f"{kernel['O']} output channels cannot be divided into {groups} groups")
+        call.fail(
+            f"{kernel['O']} output channels cannot be divided into {groups} groups",
+            help="groups must divide the output channels",
+        )
 
 
 def infer_inputs(call: OpCall[Any]) -> Sequence[TensorInfo | None]:

@@ -174,7 +174,10 @@ def infer_squeeze(call: OpCall[SqueezeAttrs]) -> Info:
         for a in gone:
             dim = x.shape[a]
             if isinstance(dim, int) and dim != 1:
-                call.fail(f"axis {a} of {show_shape(x.shape)} has extent {dim}, only extent 1 can be squeezed")
+                help = "take one element of the axis, or reshape"
+                call.fail(
+                    f"axis {a} of {show_shape(x.shape)} has extent {dim}, only extent 1 can be squeezed", help=help
+                )
         return TensorInfo(tuple(d for i, d in enumerate(x.shape) if i not in gone), x.dtype, vdevice=x.vdevice)
     if x.shape is None or any(not isinstance(d, int) for d in x.shape):
         return TensorInfo(() if x.ndim == 0 else None, x.dtype, 0 if x.ndim == 0 else -1, x.vdevice)

@@ -54,8 +54,18 @@ def common_rank(call: OpCall[Any], tensors: Sequence[TensorInfo]) -> int:
     ranks = {t.ndim for t in tensors if t.ndim >= 0}
     if len(ranks) > 1:
         shapes = ", ".join(show_shape(t.shape, t.ndim) for t in tensors)
-        call.fail(f"operands must have the same rank, got {shapes}")
+        call.fail(f"operands must have the same rank, got {shapes}", help="expand_dims or reshape makes ranks equal")
     return ranks.pop() if ranks else -1
+
+
+def _joinable(tensors: Sequence[TensorInfo]) -> str:
+    """The axis along which tensors of known shapes could be joined instead."""
+    shapes = [t.shape for t in tensors]
+    if all(s is not None and all(isinstance(d, int) for d in s) for s in shapes):
+        for axis in range(len(shapes[0] or ())):
+            if len({(*s[:axis], *s[axis + 1 :]) for s in shapes if s is not None}) == 1:
+                return f"axis={axis} would do"
+    return "reshape or slice the operands first"
 
 
 def common_dim(call: OpCall[Any], tensors: Sequence[TensorInfo], axis: int) -> Dim | None:
@@ -72,7 +82,10 @@ def common_dim(call: OpCall[Any], tensors: Sequence[TensorInfo], axis: int) -> D
         same = math.equal(found, dim)
         if same is False:
             shapes = ", ".join(show_shape(t.shape, t.ndim) for t in tensors)
-            call.fail(f"operands differ along axis {axis}: {shapes}")
+            call.fail(
+                f"operands differ along axis {axis}: {shapes}",
+                help=f"all axes but the joined one must agree; {_joinable(tensors)}",
+            )
         if same is None and not (is_any(found) or is_any(dim)):
             return None
         found = math.unify(found, dim)

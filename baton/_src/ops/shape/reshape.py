@@ -10,6 +10,7 @@ the next two), -4 (split this dim into the two that follow). `dyn.reshape` takes
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ def resolve(call: OpCall[Any], x: TensorInfo, target: Sequence[Dim], relay: bool
     if not relay and any(d != -1 for d in special):
         call.fail(f"a dim of the target {show_shape(tuple(target))} is negative")
     if special.count(-1) > 1 and -4 not in special:
-        call.fail(f"at most one dim may be -1, the target is {show_shape(tuple(target))}")
+        call.fail(f"at most one dim may be -1, the target is {show_shape(tuple(target))}", help="-1 is what remains")
     if x.shape is None:
         return None if special else tuple(target)
     result, gap = _walk(call, math, x.shape, target, zero and relay) if relay else _plain(target)
@@ -70,9 +71,24 @@ def resolve(call: OpCall[Any], x: TensorInfo, target: Sequence[Dim], relay: bool
         result[gap] = _quotient(call, math, total, known, x, target)
     elif math.equal(known, total) is False:
         call.fail(
-            f"cannot reshape {show_shape(x.shape)} into {show_shape(tuple(target))}: {total} elements against {known}"
+            f"cannot reshape {show_shape(x.shape)} into {show_shape(tuple(target))}: {total} elements against {known}",
+            help=_instead(total, target),
         )
     return tuple(result)
+
+
+def _instead(total: Dim, target: Sequence[Dim]) -> str:
+    """How a target of the wrong size can be mended: which of its dims may be which number."""
+    wanted = "the dims of the target must multiply to the number of elements; -1 stands for the one that follows"
+    dims = [d for d in target if isinstance(d, int)]
+    if not isinstance(total, int) or len(dims) != len(target) or min(dims, default=0) < -1 or 0 in dims:
+        return wanted
+    for free in range(len(dims) - 1, -1, -1):
+        before, after = dims[:free], dims[free + 1 :]
+        if -1 not in before + after and total % prod(before + after) == 0:
+            made = (*before, total // prod(before + after), *after)
+            return f"{wanted}: {show_shape(made)} would do"
+    return wanted
 
 
 def _plain(target: Sequence[Dim]) -> tuple[list[Dim], int | None]:
@@ -90,7 +106,8 @@ def _quotient(call: OpCall[Any], math: DimMath, total: Dim, known: Dim, x: Tenso
         if total % known:
             call.fail(
                 f"cannot reshape {show_shape(x.shape)} into {show_shape(tuple(target))}: "
-                f"{total} elements are not a multiple of {known}"
+                f"{total} elements are not a multiple of {known}",
+                help=_instead(total, target),
             )
     return math.floor_divide(total, known)
 

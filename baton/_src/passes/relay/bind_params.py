@@ -23,6 +23,9 @@ def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
     for param in func.params:
         if param.name_hint in params:
             value = from_host(params[param.name_hint])
+            if not isinstance(value, NDArray):
+                message = f"parameter {param.name_hint!r} needs a tensor, got a {type(value).__name__}"
+                raise fail("params-mismatch", message, span=param.span, help="params maps names to arrays")
             _check(param, value)
             found[param] = Constant(value)
     if not found:
@@ -43,4 +46,7 @@ def _check(param: Any, value: NDArray) -> None:
         message = (
             f"parameter {param.name_hint!r} is a Tensor[({shape}), {type_.dtype}]; given {value.shape} {value.dtype}"
         )
-        raise fail("params-mismatch", message, span=param.span)
+        wrong = "its shape" if not fits else "its dtype"
+        cast = f": value.astype({str(type_.dtype)!r})" if fits else ""
+        help = f"{wrong} must be the parameter's{cast}, or declare relay.var({param.name_hint!r}, ...) as the value is"
+        raise fail("params-mismatch", message, span=param.span, help=help)

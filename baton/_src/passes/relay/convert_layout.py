@@ -19,7 +19,8 @@ from typing import Any, ClassVar
 
 from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
-from baton._src.ops.catalogue import CATALOGUE
+from baton._src.ops.catalogue import CATALOGUE, unknown_op
+from baton._src.ops.layout_names import parse_layout
 from baton._src.ops.layouts import Anchor
 from baton._src.passes.relay.building import Build, is_generalized, shape_of
 from baton._src.passes.relay.canonicalize_ops import CanonicalizeOps
@@ -54,6 +55,14 @@ class ConvertLayout(RelayFunctionPass):
         CanonicalizeOps(),
     )
     desired_layouts: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, layouts in self.desired_layouts.items():
+            if name not in CATALOGUE:
+                raise unknown_op(name, CATALOGUE.relay_names())
+            for layout in layouts:
+                if layout != "default":
+                    parse_layout(layout)
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
         return convert(function, self._rule)
@@ -114,6 +123,9 @@ def in_wanted_layout(call: Call, wanted: Sequence[str]) -> Call | None:
         shape = shape_of(call.args[0])
         if sorted(blocked[1]) != sorted(data) or out != data or shape is None or not fits(shape, target, data):
             return None
+    elif sorted(target) != sorted(data) and target.isalpha() and data.isalpha():
+        help = f"its axes are those of {data}, in another order or with a block: {data}8c"
+        raise fail("relay-layout", f"{call.op.name} cannot work in the layout {target}", span=call.span, help=help)
     elif sorted(target) != sorted(data) or out != data:
         return None
     changes: dict[str, Any] = {facet.data: target}

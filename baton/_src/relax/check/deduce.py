@@ -286,7 +286,17 @@ def _call_operator(expr: Call, definition: OpDef[Any], context: Context) -> Stru
         tuple(_known_value(a) for a in expr.args),
         expr.span,
     )
-    return from_info(definition.infer(call))
+    try:
+        return from_info(definition.infer(call))
+    except DiagnosticError as error:
+        raise DiagnosticError([d.within(f"in {_call_site(expr, context)}") for d in error.diagnostics]) from error
+
+
+def _call_site(expr: Call, context: Context) -> str:
+    """`the call matmul(x: R.Tensor((2, 3), dtype="float32"), ...)`, for messages."""
+    shown = [f"{_named(a)}: {described(info_of(a, context))}" for a in expr.args[:6]]
+    more = [f"and {len(expr.args) - 6} more"] if len(expr.args) > 6 else []
+    return f"the call {_named(expr.op)}({', '.join([t[:200] for t in shown] + more)})"
 
 
 def _known_value(arg: Any) -> Any:
@@ -355,10 +365,18 @@ def _named(callee: Any) -> str:
     match callee:
         case Var() | GlobalVar():
             return str(callee.name_hint)
+        case Op():
+            return callee.name.removeprefix("relax.")
+        case Constant():
+            return "a constant"
+        case Call():
+            return f"{_named(callee.op)}(...)"
         case ExternFunc():
             return f"the packed function {callee.global_symbol!r}"
-        case _:
+        case Function():
             return "the function"
+        case _:
+            return f"a {type(callee).__name__}"
 
 
 _RULES: dict[type, Callable[[Any, Context], StructInfo]] = {

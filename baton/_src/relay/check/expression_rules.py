@@ -22,6 +22,7 @@ from baton._src.ir.types import (
     TypeData,
     TypeRelation,
 )
+from baton._src.relay.check.call_site import CallSite, within
 from baton._src.relay.check.elaboration import Elaboration
 from baton._src.relay.check.exhaustiveness import coverage, show_pattern
 from baton._src.relay.check.kinds import kind_errors
@@ -165,18 +166,19 @@ class ExpressionRules:
         return self._function_call(node, callee, args, where)
 
     def _operator_call(self, node: Call, op: Op, args: list[Any]) -> Any:
-        where = f"the call of {op.name}"
+        where = CallSite(node, args, self.solver.unifier)
         inputs = relay_inputs(op)
         required, allowed = sum(not i.optional for i in inputs), len(inputs)
         if self.solver.rule.custom(op) is None and not required <= len(args) <= allowed:
             wanted = f"{allowed}" if required == allowed else f"{required} to {allowed}"
-            self.solver.report("relay-arity", f"{op.name} takes {wanted} arguments, got {len(args)}", node.span)
+            help = f"they are: {', '.join(i.named('relay') for i in inputs)}" if inputs else None
+            self.solver.report("relay-arity", f"{op.name} takes {wanted} arguments, got {len(args)}", node.span, help)
             return self.solver.unifier.poisoned()
         constants = [self.constants.get(a) for a in node.args]
         try:
             return self.solver.call_operator(op, args, node.attrs, constants, where, node.span)
         except DiagnosticError as error:
-            self.solver.errors += [d.at(node.span).within(f"in {where}") for d in error.diagnostics]
+            self.solver.errors += [within(d.at(node.span), where) for d in error.diagnostics]
             return self.solver.unifier.poisoned()
 
     def _function_call(self, node: Call, callee: FuncType, args: list[Any], where: str) -> Any:
@@ -187,7 +189,8 @@ class ExpressionRules:
             return solver.unifier.poisoned()
         if len(args) != len(callee.arg_types):
             message = f"{where}: {len(args)} arguments for {len(callee.arg_types)} parameters"
-            solver.report("relay-arity", message, node.span)
+            takes = ", ".join(show_type(solver.unifier.resolve(t)) for t in callee.arg_types)
+            solver.report("relay-arity", message, node.span, f"it takes: {takes}")
             return solver.unifier.poisoned()
         type_args = [self.written(t, node.span) for t in node.type_args]
         made, chosen = solver.instantiate(callee, type_args, where, node.span)
@@ -217,9 +220,11 @@ class ExpressionRules:
             whole = FunctionRelation("Condition", self.elaboration.condition_rule(node))
             self.solver.add(TypeRelation(whole, (condition, BOOL_SCALAR), 1), (), "the condition", node.cond.span)
         else:
-            self.solver.expect(condition, BOOL_SCALAR, "the condition of an if", node.cond.span or node.span)
+            help = "it is one bool: compare, or reduce with relay.all or relay.any"
+            self.solver.expect(condition, BOOL_SCALAR, "the condition of an if", node.cond.span or node.span, help)
         one, other = self.types[node.true_branch], self.types[node.false_branch]
-        return self.solver.expect(one, other, "the branches of an if differ in type", node.span)
+        help = "an if has one type: make its branches agree, by reshape or astype, or return what both have in common"
+        return self.solver.expect(one, other, "the branches of an if differ in type", node.span, help)
 
     def reference_read(self, node: RefRead) -> Any:
         inner = self.solver.unifier.hole()

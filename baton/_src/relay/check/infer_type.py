@@ -14,6 +14,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, Op
@@ -238,8 +239,24 @@ class Inference(ExpressionRules):
 
     def enter_var(self, node: Var) -> None:
         if not self._free_allowed:
-            self.solver.report("relay-unbound", f"%{node.name_hint} is not bound here", node.span)
+            self.solver.report("relay-unbound", f"%{node.name_hint} is not bound here", node.span, self._unbound(node))
         self.types[node] = self.written(node.type_annotation, node.span)
+
+    def enclosing(self) -> Any:
+        """The expression whose part is being visited: the last one that waits for its parts."""
+        return next((node for action, node in reversed(self._stack) if action != self._visit), None)
+
+    def _unbound(self, node: Var) -> str:
+        """What to do about a variable that nothing binds."""
+        bound = [v.name_hint for v in self.types if isinstance(v, Var)]
+        name = node.name_hint
+        if name in bound:
+            return (
+                f"there is another %{name}, but each relay.var({name!r}) is a variable of its own: use the one object"
+            )
+        near = get_close_matches(name, bound, n=1)
+        guess = f"did you mean %{near[0]}? Else " if near else ""
+        return f"{guess}make it a parameter, relay.Function([..., {name}], body), or bind it with relay.Let"
 
     def enter_call(self, node: Call) -> None:
         op = node.op
@@ -388,7 +405,14 @@ def _enter_unknown(inference: Inference, node: Any) -> None:
             f"a {type(node).__name__} is left over from a pass: temporary expressions have no meaning of their own"
         )
         raise fail("RELAY-TEMP-1", message, help="the pass that made it has to realize() it before it ends")
-    raise fail("relay-node", f"a {type(node).__name__} is not a Relay expression")
+    around = inference.enclosing()
+    place = f"a part of this {type(around).__name__} is" if around is not None else "this is"
+    raise fail(
+        "relay-node",
+        f"{place} no Relay expression: {node!r}, of class {type(node).__name__}",
+        span=getattr(around, "span", None),
+        help="wrap numbers and arrays: relay.const(...); operators are functions of relay, or relay.op.get(name)",
+    )
 
 
 _ENTER: dict[type, Callable[[Inference, Any], None]] = {

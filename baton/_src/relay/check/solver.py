@@ -13,6 +13,7 @@ from typing import Any
 
 from baton._src.ir.expr import Op
 from baton._src.ir.types import FuncType, IncompleteType, TypeKind, TypeRelation, TypeVar
+from baton._src.relay.check.call_site import within
 from baton._src.relay.check.operator_rule import OperatorRule
 from baton._src.relay.check.relations import OperatorRelation
 from baton._src.relay.check.show import relation_name, show_type
@@ -28,7 +29,7 @@ class Waiting:
 
     __slots__ = ("constants", "done", "level", "queued", "relation", "span", "where")
 
-    def __init__(self, relation: TypeRelation, constants: Sequence[Any], where: str, span: Span | None) -> None:
+    def __init__(self, relation: TypeRelation, constants: Sequence[Any], where: Any, span: Span | None) -> None:
         self.relation = relation
         self.constants = tuple(constants)
         self.where = where
@@ -75,7 +76,7 @@ class Solver:
                 waiting.queued = True
                 self._queue.append(waiting)
 
-    def add(self, relation: TypeRelation, constants: Sequence[Any], where: str, span: Span | None) -> None:
+    def add(self, relation: TypeRelation, constants: Sequence[Any], where: Any, span: Span | None) -> None:
         """Take on a relation: decided now if possible, else when its holes are bound."""
         waiting = Waiting(relation, constants, where, span)
         waiting.level = self.unifier.level
@@ -136,13 +137,13 @@ class Solver:
     def _fail_with(self, waiting: Waiting, error: DiagnosticError) -> None:
         waiting.done = True
         for found in error.diagnostics:
-            self.errors.append(found.at(waiting.span).within(f"in {waiting.where}"))
+            self.errors.append(within(found.at(waiting.span), waiting.where))
         self.unifier.poison.update(self.unifier.open_holes(waiting.relation.args[-1]))
 
     # ---- operators, without a relation object where nothing is open
 
     def call_operator(
-        self, op: Op, args: Sequence[Any], attrs: Any, constants: Sequence[Any], where: str, span: Span | None
+        self, op: Op, args: Sequence[Any], attrs: Any, constants: Sequence[Any], where: Any, span: Span | None
     ) -> Any:
         """The type of a call of `op`: at once if the arguments are known, else a hole under a waiting relation."""
         found = self.rule.quick(op, args, attrs, constants, span)
@@ -157,7 +158,7 @@ class Solver:
     # ---- polymorphism
 
     def instantiate(
-        self, type_: FuncType, type_args: Sequence[Any], where: str, span: Span | None
+        self, type_: FuncType, type_args: Sequence[Any], where: Any, span: Span | None
     ) -> tuple[FuncType, tuple[Any, ...]]:
         """`type_` with fresh holes (or `type_args`) for its parameters, its constraints taken on; and those holes."""
         if not type_.type_params:
@@ -176,7 +177,7 @@ class Solver:
         """For a polymorphic function used as a value of a particular type."""
         return self.instantiate(type_, (), "a function used as a value", None)[0]
 
-    def _take_on(self, constraint: Any, where: str, span: Span | None) -> None:
+    def _take_on(self, constraint: Any, where: Any, span: Span | None) -> None:
         if isinstance(constraint, TypeRelation):
             self.add(constraint, (), where, span)
 

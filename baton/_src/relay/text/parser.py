@@ -70,8 +70,10 @@ class ModuleReader:
     """Reads the definitions of a text."""
 
     def __init__(
-        self, text: str, catalogue: OperatorNames, module: IRModule | None, relations: Relations, source_name: str
+        self, text: Any, catalogue: OperatorNames, module: IRModule | None, relations: Relations, source_name: str
     ) -> None:
+        if not isinstance(text, str):
+            raise fail("api", f"a program is parsed from its text, not from a {type(text).__name__}")
         if len(text) > MAX_TEXT:
             raise fail("relay-parse", f"the text has {len(text)} characters, more than {MAX_TEXT}")
         self._cursor = Cursor(Text(source_name, text))
