@@ -38,6 +38,8 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.relay.lambda_lift", "LambdaLift"),
         **names("passes.relay.lazy_gradient_init", "LazyGradientInit"),
         **names("passes.relay.legalize", "Legalize"),
+        **names("passes.relay.manifest_alloc", "ManifestAlloc"),
+        **names("passes.relay.manifest_lifetimes", "ManifestLifetimes"),
         **names("passes.relay.partial_evaluate", "PartialEvaluate"),
         **names("passes.relay.partition_graph", "PartitionGraph InlineCompilerFunctionsBoundTo"),
         **names("passes.relay.plan_devices", "PlanDevices"),

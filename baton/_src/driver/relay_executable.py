@@ -12,6 +12,7 @@ from baton._src.driver.stages import Stages
 from baton._src.ir.module import IRModule
 from baton._src.lower.relay_to_relax.module import lower as lower_relay
 from baton._src.passes.relay.bind_params import bind_params_by_name
+from baton._src.passes.relay.dissolve_memory import DissolveMemory
 from baton._src.passes.relay.eta_expand import EtaExpand
 from baton._src.passes.relay.pipeline import optimize
 from baton._src.passes.relay.remove_unused_functions import RemoveUnusedFunctions
@@ -62,6 +63,7 @@ def optimized(module: IRModule, entry: str = "main") -> IRModule:
     of `relay.build` that the current `PassContext` enables."""
     if entry in module:
         module = RemoveUnusedFunctions((entry,))(module)
+    module = DissolveMemory()(module)
     module = Specialize()(EtaExpand()(module))
     return optimize(entry if entry in module else None)(module)
 

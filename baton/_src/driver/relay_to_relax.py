@@ -9,6 +9,7 @@ from baton._src.driver.relay_executable import as_relay_module, bind_known, opti
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.lower.relay_to_relax.module import lower
+from baton._src.passes.relay.dissolve_memory import DissolveMemory
 from baton._src.passes.relay.eta_expand import EtaExpand
 from baton._src.passes.relay.remove_unused_functions import RemoveUnusedFunctions
 from baton._src.passes.relay.specialize import Specialize
@@ -30,6 +31,7 @@ def from_relay(mod: IRModule | Function, params: Mapping[str, Any] | None = None
         module, _ = bind_known(as_relay_module(mod), params or {})
         if "main" in module:
             module = RemoveUnusedFunctions(("main",))(module)
+        module = DissolveMemory()(module)
         return lower(ToBasicBlockNormalForm()(EtaExpand()(Specialize()(EtaExpand()(module)))))
 
 

@@ -70,6 +70,12 @@ class ObjectInfo:
     """Anything else; nothing is known."""
 
 
-Info = TensorInfo | ShapeInfo | PrimInfo | TupleInfo | ObjectInfo
+@dataclass(frozen=True, slots=True)
+class StorageInfo:
+    """A piece of memory (Relay's memory dialect)."""
+
+
+Info = TensorInfo | ShapeInfo | PrimInfo | TupleInfo | StorageInfo | ObjectInfo
 
 OBJECT = ObjectInfo()
+STORAGE = StorageInfo()

@@ -34,9 +34,11 @@ from baton._src.ops.index.take import TAKES
 from baton._src.ops.index.tensor_indices import TENSOR_INDICES
 from baton._src.ops.index.writing import WRITINGS
 from baton._src.ops.linalg.dense import BATCH_MATMUL, DENSE, RELAY_MATMUL
+from baton._src.ops.linalg.determinant import DETERMINANT
 from baton._src.ops.linalg.einsum import EINSUMS
 from baton._src.ops.linalg.matmul import MATMUL
 from baton._src.ops.memory.copies import COPIES
+from baton._src.ops.memory.storages import STORAGES
 from baton._src.ops.nn.adaptive_pooling import ADAPTIVE_POOLING
 from baton._src.ops.nn.attention import ATTENTIONS
 from baton._src.ops.nn.batch_norm import BATCH_NORM
@@ -82,11 +84,12 @@ from baton._src.ops.vision.anchors import ANCHORS
 from baton._src.ops.vision.regions import REGIONS
 from baton._src.ops.vision.reorganisation import YOLO_REORG
 from baton._src.ops.vision.suppression import SUPPRESSION
+from baton._src.ops.vm.destination_passing import DESTINATION_PASSING
 from baton._src.support.diagnostics import DiagnosticError, fail
 
 ELEMENTWISE: tuple[OpDef[Any], ...] = (*UNARY, *BINARY, *CHOICES, *ACTIVATIONS)
 REDUCE: tuple[OpDef[Any], ...] = (*FOLDS, *ARG_EXTREMA)
-LINALG: tuple[OpDef[Any], ...] = (MATMUL, DENSE, RELAY_MATMUL, BATCH_MATMUL, *EINSUMS)
+LINALG: tuple[OpDef[Any], ...] = (MATMUL, DENSE, RELAY_MATMUL, BATCH_MATMUL, DETERMINANT, *EINSUMS)
 SHAPE: tuple[OpDef[Any], ...] = (*RESHAPES, *MOVED, *CREATIONS, *JOINS, *EXPANSIONS)
 SLICING: tuple[OpDef[Any], ...] = (*SLICES, *DYNAMIC_SLICES, *SLICE_RELATIVES, *TRIANGLES, *HEADERS, *LAYOUTS, *GRIDS)
 INDEX: tuple[OpDef[Any], ...] = (
@@ -135,7 +138,7 @@ NN: tuple[OpDef[Any], ...] = (
     CORRELATION,
 )
 IMAGE: tuple[OpDef[Any], ...] = (*RESIZES, DILATION2D, *ANCHORS, *REGIONS, *SUPPRESSION, YOLO_REORG)
-OTHERS: tuple[OpDef[Any], ...] = (*AFFINE, *COPIES, MULTINOMIAL_FROM_UNIFORM)
+OTHERS: tuple[OpDef[Any], ...] = (*AFFINE, *COPIES, MULTINOMIAL_FROM_UNIFORM, *STORAGES, *DESTINATION_PASSING)
 
 
 class Catalogue:

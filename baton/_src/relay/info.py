@@ -2,6 +2,7 @@
 
     Tensor[(2, ?), float32]  <->  TensorInfo((2, AnyDim), "float32")
     (T, U)                   <->  TupleInfo((t, u))
+    Storage                  <->  StorageInfo()         (the memory dialect)
 
 A type that says less than a tensor or a tuple of them (a hole, a type variable, a function) becomes `OBJECT`; a tensor
 whose shape or dtype is a hole or a type variable becomes a `TensorInfo` that leaves that part unknown.
@@ -12,11 +13,14 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
-from baton._src.ir.tensor_info import OBJECT, Dim, Info, PrimInfo, TensorInfo, TupleInfo
-from baton._src.ir.types import PrimType, TensorType, TupleType, Type
+from baton._src.ir.tensor_info import OBJECT, STORAGE, Dim, Info, PrimInfo, StorageInfo, TensorInfo, TupleInfo
+from baton._src.ir.types import GlobalTypeVar, PrimType, TensorType, TupleType, Type, TypeCall
 from baton._src.support.diagnostics import InternalError, fail
 from baton._src.tir.expr import AnyDim, IntImm
 from baton._src.values.dtype import INT32, INT64, VOID, DataType
+
+STORAGE_TYPE = TypeCall(GlobalTypeVar("Storage"), ())
+"""The type of storages. It is no algebraic data type: nothing but `memory.alloc_storage` makes one."""
 
 
 def to_info(type_: Type) -> Info:
@@ -28,6 +32,8 @@ def to_info(type_: Type) -> Info:
             return TupleInfo(tuple(to_info(field) for field in type_.fields))
         case PrimType():
             return PrimInfo(type_.dtype)
+        case TypeCall() if type_.func is STORAGE_TYPE.func:
+            return STORAGE
         case _:
             return OBJECT
 
@@ -60,6 +66,8 @@ def from_info(info: Info) -> Type:
             return TupleType(tuple(from_info(f) for f in info.fields))
         case PrimInfo():
             return TensorType((), info.dtype)
+        case StorageInfo():
+            return STORAGE_TYPE
         case _:
             raise InternalError(f"an operator's shape rule gave {info}, which is no Relay type")
 

@@ -10,6 +10,7 @@ import numpy as np
 from baton._src.ir.attrs import NO_ATTRS
 from baton._src.ir.expr import Op
 from baton._src.ir.op_def import NotApplicable
+from baton._src.relay.memory_calls import MEMORY_OPS, call_memory
 from baton._src.support.diagnostics import fail
 from baton._src.values.tensor import NDArray
 
@@ -17,6 +18,8 @@ from baton._src.values.tensor import NDArray
 def call_reference(op: Op, args: Sequence[Any], node: Any) -> Any:
     """The value of calling `op` with `args` (values); `node` is the call, for its attributes and place."""
     definition = op.definition
+    if op.name in MEMORY_OPS:
+        return call_memory(op, args, getattr(node, "attrs", None) or definition.attrs(), getattr(node, "span", None))
     if definition is None or isinstance(definition.reference, NotApplicable):
         why = definition.reference.why if definition is not None else "it was never defined"
         span = getattr(node, "span", None)

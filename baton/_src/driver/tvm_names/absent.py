@@ -7,7 +7,7 @@ _GPU = "baton compiles for CPUs"
 _IMPORTER = "baton imports ONNX models: export the model to ONNX and use from_onnx"
 _BYOC = "baton generates all code itself; it hands no part of a program to other libraries"
 _ONE_PROCESS = "baton runs programs in one process, on one CPU; there are no meshes of devices"
-_MEMORY = "Relay programs say nothing of memory here: it is planned in Relax (StaticPlanBlockMemory, KillAfterLastUse)"
+_MEMORY = "storages have no scopes on CPUs"
 _TOOLCHAIN = "baton's libraries need no compiler or linker: export_library writes one file that load_module reads"
 
 REASONS: dict[str, str] = {
@@ -68,11 +68,7 @@ REASONS: dict[str, str] = {
     "relay.op.contrib": _BYOC,
     "relay.op.strategy": _TUNING,
     "relay.backend.contrib": _BYOC,
-    "relay.transform.ManifestAlloc": _MEMORY,
-    "relay.transform.ManifestLifetimes": _MEMORY,
     "relay.transform.AnnotateMemoryScope": _MEMORY,
-    "relay.transform.memory_alloc": _MEMORY,
-    "relay.op.memory": _MEMORY,
     "relay.collage": _BYOC,
     "relay.transform.PartitionGraph": _BYOC,
     "relay.transform.AnnotateTarget": _BYOC,

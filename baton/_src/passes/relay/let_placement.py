@@ -19,11 +19,13 @@ Lets = list[tuple[Var, Any]]
 
 
 class LetPlacement:
-    """Rewrites one function; `wants_let(node)` says which nodes are bound."""
+    """Rewrites one function; `wants_let(node)` says which nodes are bound. Functions marked `Primitive` stay as they
+    are without `inside_kernels`: they are one kernel each, with no order within."""
 
-    def __init__(self, scopes: Scopes, wants_let: Callable[[Any], bool]) -> None:
+    def __init__(self, scopes: Scopes, wants_let: Callable[[Any], bool], inside_kernels: bool = True) -> None:
         self._scopes = scopes
         self._wants_let = wants_let
+        self._inside_kernels = inside_kernels
         self._done: dict[Any, Any] = {}
         self._count = 0
         self._needs = self._needed_inside()
@@ -122,6 +124,8 @@ class LetPlacement:
                 for clause in node.clauses:
                     clauses.append(clause.with_fields(rhs=(yield self._scope(clause.rhs))))
                 return node.with_fields(data=done[node.data], clauses=tuple(clauses))
+            case Function() if not self._inside_kernels and node.attrs.get("Primitive"):
+                return node
             case Function():
                 return node.with_fields(body=(yield self._scope(node.body)))
             case _:
