@@ -17,7 +17,7 @@ from baton._src.codegen.llvm.arithmetic import binary, cast, compare
 from baton._src.codegen.llvm.padded import from_memory
 from baton._src.codegen.llvm.strided import LARGEST_STRIDE, masked_strided_load, strided_load
 from baton._src.codegen.llvm.text import FunctionText, with_lanes
-from baton._src.codegen.llvm.types import literal_text, memory_type, register_type
+from baton._src.codegen.llvm.types import byte_size, literal_text, memory_type, register_type
 from baton._src.ir.expr import Op, PrimExpr
 from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import InternalError, fail
@@ -25,6 +25,9 @@ from baton._src.tir import expr as tir
 from baton._src.values.dtype import BOOL, DataType
 
 Handler = Callable[[Any, Any], str]
+
+_INDEX = DataType("int64")
+"""What addresses are computed in; narrower indices wrap around where they are added."""
 
 
 class ExprWriter:
@@ -82,7 +85,8 @@ class ExprWriter:
                 return (a, b) if is_harmless(b) else (a,)
             case tir.BufferLoad(indices=indices):
                 # A run of neighbours is loaded from where it begins; nobody needs the vector of its indices.
-                return [i.base if isinstance(i, tir.Ramp) and _is_one(i.stride) else i for i in indices]
+                firsts = [i.base if isinstance(i, tir.Ramp) and _is_one(i.stride) else i for i in indices]
+                return [start for i in firsts if (start := _apart(i)[0]) is not None]
             case tir.Cast(value=value) | tir.Broadcast(value=value):
                 return (value,)
             case tir.Not(a=a):
@@ -266,10 +270,19 @@ class ExprWriter:
     # ------------------------------------------------------------------------------------------- memory
 
     def pointer(self, buffer: Any, index: PrimExpr) -> str:
-        """The address of one element of a flat buffer."""
-        kind = memory_type(buffer.dtype.element)
-        where = self.index(index)
-        return self.f.value(f"getelementptr inbounds {kind}, ptr {self.emit(buffer.data)}, i64 {where}")
+        """The address of one element of a flat buffer.
+
+        What is added to the index comes last, in bytes: so LLVM would write it, one address after the other.
+        """
+        kind, start = memory_type(buffer.dtype.element), self.emit(buffer.data)
+        first, offset = _apart(index)
+        if kind == "ptr" or (offset == 0 and first is not None):
+            return self.f.value(f"getelementptr inbounds {kind}, ptr {start}, i64 {self.index(index)}")
+        distance = offset * byte_size(buffer.dtype.element)
+        if first is None:
+            return self.f.value(f"getelementptr inbounds i8, ptr {start}, i64 {distance}") if distance else start
+        root = self.f.value(f"getelementptr {kind}, ptr {start}, i64 {self.emit(first)}")
+        return self.f.value(f"getelementptr i8, ptr {root}, i64 {distance}")
 
     def load(self, node: tir.BufferLoad) -> str:
         """Read one element, or a vector of them."""
@@ -380,6 +393,15 @@ def memory_align(dtype: DataType) -> int:
 
 def _is_one(stride: PrimExpr) -> bool:
     return isinstance(stride, tir.IntImm) and stride.value == 1
+
+
+def _apart(index: PrimExpr) -> tuple[PrimExpr | None, int]:
+    """An index as a part to compute (None: there is none) and a number to add to it."""
+    offset = 0
+    while isinstance(index, tir.Add) and isinstance(index.b, tir.IntImm) and index.dtype == _INDEX:
+        offset += index.b.value
+        index = index.a
+    return (None, offset + index.value) if isinstance(index, tir.IntImm) else (index, offset)
 
 
 def is_harmless(expr: PrimExpr) -> bool:

@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+_PURE = frozenset(
+    (
+        *("getelementptr", "add", "sub", "mul", "sdiv", "udiv", "srem", "urem", "shl", "lshr", "ashr", "and", "or"),
+        *("xor", "icmp", "fcmp", "select", "sext", "zext", "trunc", "insertelement", "extractelement"),
+        *("shufflevector", "sitofp", "uitofp", "fptosi", "fptoui", "fpext", "fptrunc", "bitcast", "ptrtoint"),
+    )
+)
+"""Instructions whose result depends on their operands alone."""
+
 
 class ModuleText:
     """What one kernel's module consists of, in the order it was needed."""
@@ -62,12 +71,19 @@ class FunctionText:
         self._lines: list[str] = []
         self._allocas: list[str] = []
         self._count = 0
+        self._known: dict[str, str] = {}
+        """Pure instructions of this block and their results: LLVM would find most of its work in removing copies."""
 
     def value(self, instruction: str) -> str:
-        """Write an instruction with a result; returns the result's name."""
+        """The name of an instruction's result; one that this block has computed already is not written again."""
+        found = self._known.get(instruction)
+        if found is not None:
+            return found
         self._count += 1
         name = f"%v{self._count}"
         self._lines.append(f"  {name} = {instruction}")
+        if instruction.partition(" ")[0] in _PURE:
+            self._known[instruction] = name
         return name
 
     def line(self, instruction: str) -> None:
@@ -82,6 +98,7 @@ class FunctionText:
     def place(self, label: str) -> None:
         """Start the block called `label`."""
         self.block = label
+        self._known = {}
         self._lines.append(f"{label}:")
 
     def branch(self, label: str) -> None:
