@@ -18,7 +18,8 @@ from baton._src.tir.stmt import Stmt
 class PrimFunc(BaseExpr):
     """Scalars and buffers in; everything out goes through buffers. `buffer_map` gives handle params their buffers.
 
-    Attributes with a meaning: `global_symbol` (public name), `tir.noalias`, `op_pattern` (fusion class).
+    Attributes with a meaning: `global_symbol` (public name), `tir.noalias`, `tir.overwrites` (pairs of parameters that
+    may be one memory all the same: an operand and the result written over it), `op_pattern` (fusion class).
     """
 
     params: tuple[Var, ...] = binder()

@@ -45,13 +45,14 @@ def kernel_text(
     module = ModuleText()
     text = FunctionText(module)
     noalias = bool(func.attrs.get("tir.noalias", False))
-    context = KernelContext(name if checked else "kernel", features, callees, noalias, checked)
+    shared = {func.params[place] for pair in func.attrs.get("tir.overwrites", ()) for place in pair}
+    context = KernelContext(name if checked else "kernel", features, callees, noalias, frozenset(shared), checked)
     writer = StmtWriter(context, text)
     params = []
     for number, var in enumerate(func.params):
         operand = f"%p{number}"
         kind = memory_type(var.dtype)
-        params.append(f"ptr{' noalias' if noalias else ''} {operand}" if kind == "ptr" else f"{kind} {operand}")
+        params.append(f"{kind}{' noalias' if context.is_apart(var) else ''} {operand}")
         writer.e.env[var] = from_memory(text, var.dtype, operand)
     if checked:
         writer.extents.update(func.attrs.get("buffer_extents", {}))

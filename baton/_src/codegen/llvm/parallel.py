@@ -77,8 +77,8 @@ def _write_inner(writer: Any, stmt: st.For, name: str, captured: list[tir.Var], 
         first, last = text.value(f"add {kind} {first}, {start}"), text.value(f"add {kind} {last}, {start}")
     inner.counted(stmt.loop_var, first, last, kind, lambda: inner.emit(stmt.body))
     text.line("ret void")
-    noalias = " noalias" if writer.context.noalias else ""
-    spelled = [f"{k}{noalias if k == 'ptr' else ''} {n}" for k, n in params]
+    apart = [" noalias" if writer.context.is_apart(var) else "" for var in captured]
+    spelled = [f"{kind}{noalias} {operand}" for (kind, operand), noalias in zip(params, apart)]
     header = f"define internal void @{name}({', '.join([*spelled, 'i64 %begin', 'i64 %end'])}) noinline #0"
     writer.f.module.definitions[name] = text.finish(header)
 

@@ -31,15 +31,27 @@ class KernelContext:
     """What all functions of one kernel share."""
 
     def __init__(
-        self, name: str, features: frozenset[str], callees: dict[str, str], noalias: bool, checked: bool
+        self,
+        name: str,
+        features: frozenset[str],
+        callees: dict[str, str],
+        noalias: bool,
+        shared: frozenset[tir.Var],
+        checked: bool,
     ) -> None:
         self.name = name
         self.features = features
         self.callees = callees
         """Linker names of the kernels that may be called, by symbol."""
         self.noalias = noalias
+        self.shared = shared
+        """Parameters that may be one memory all the same: a result and the operand it is written over."""
         self.checked = checked
         self.outlined = 0
+
+    def is_apart(self, var: tir.Var) -> bool:
+        """Whether the variable is a pointer to memory that nothing else points to while it is written."""
+        return self.noalias and memory_type(var.dtype) == "ptr" and var not in self.shared
 
 
 class StmtWriter:

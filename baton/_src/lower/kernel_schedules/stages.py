@@ -156,13 +156,14 @@ def _opaque(stmt: st.Stmt) -> Opaque:
     reads = {n.buffer for n in nodes if isinstance(n, tir.BufferLoad)}
     writes = {n.buffer for n in nodes if isinstance(n, st.BufferStore)}
     # Whatever is mentioned at all (address_of, access_ptr, opaque calls) may be read and written.
-    if any(isinstance(n, tir.Call) and not _is_plain(n) for n in nodes):
+    if any(isinstance(n, tir.Call) and not is_plain(n) for n in nodes):
         mentioned = {n for n in nodes if isinstance(n, Buffer)}
         reads, writes = reads | mentioned, writes | mentioned
     return Opaque(stmt, reads, writes)
 
 
-def _is_plain(call: tir.Call) -> bool:
+def is_plain(call: tir.Call) -> bool:
+    """Whether a call takes values and gives one, so that no buffer is touched but by loads."""
     return getattr(call.op, "name", "") not in ("tir.address_of", "tir.tvm_access_ptr", "tir.call_extern", "")
 
 

@@ -31,4 +31,5 @@ def lower_module(module: IRModule, compiled: bool = True, checks_everything: boo
     for var, function in module.functions.items():
         if isinstance(function, PrimFunc) and "global_symbol" in function.attrs:
             program.kernels.setdefault(var, function)
+    program.note_overwriting()
     return program

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from baton._src.ir.expr import PrimExpr
+from baton._src.ir.expr import GlobalVar, PrimExpr
 from baton._src.lower.memory_plan import Lifetime, MemoryPlan, plan_memory
 from baton._src.lower.relax_to_vm.abstract_values import (
     InRegister,
@@ -26,6 +26,7 @@ from baton._src.lower.relax_to_vm.cast_conditions import CastCondition
 from baton._src.lower.relax_to_vm.dims import to_dim_expr
 from baton._src.lower.relax_to_vm.kernel_arguments import byte_count, c_arguments, in_terms_of
 from baton._src.lower.relax_to_vm.kernel_calls import is_known
+from baton._src.lower.relax_to_vm.reused_operands import ReusedOperands, reused_operands
 from baton._src.lower.relax_to_vm.shared_memory import without_moves
 from baton._src.relax.check.variables import prim_vars
 from baton._src.relax.nodes import Constant
@@ -59,6 +60,8 @@ class Entry:
     """All shape variables, by slot; the first ones are the scalars."""
     constants: tuple[Constant, ...]
     memory: MemoryPlan
+    overwrites: dict[GlobalVar, set[tuple[int, int]]]
+    """By kernel the parameters that are the same memory in some call: see `kernel_schedules.overwriting`."""
 
 
 def live_calls(calls: Sequence[KernelCall], outputs: Sequence[Pending]) -> list[KernelCall]:
@@ -106,6 +109,8 @@ class EntryBuilder:
                 elif isinstance(arg, Literal) and isinstance(arg.expr, Constant):
                     self.constants.setdefault(id(arg.expr.data), arg.expr)
         self.roots = self._find_roots()
+        self.reused = ReusedOperands()
+        self.reused = reused_operands(self.calls, {self._root(o) for o in self.outputs}, self._located)
 
     def build(self) -> Entry:
         """Plan the memory, then write the plan and the function."""
@@ -146,7 +151,8 @@ class EntryBuilder:
         )
         function = PrimFunc([words.table], SeqStmt(tuple(body)), attrs={"global_symbol": self.name})
         registers = tuple(v for _, v in self.inputs.values())
-        return Entry(plan, function, registers, scalars, tuple(slots), tuple(self.constants.values()), memory)
+        constants = tuple(self.constants.values())
+        return Entry(plan, function, registers, scalars, tuple(slots), constants, memory, self.reused.pairs)
 
     # -------------------------------------------------------------------------------------------- memory
 
@@ -168,7 +174,8 @@ class EntryBuilder:
         while isinstance(found, Pending) and found in self.aliases:
             target, offset = self.aliases[found]
             found, start = memory_of(target), start + offset
-        return (self.roots.get(found, found) if isinstance(found, Pending) else found), start
+        root = self.roots.get(found, found) if isinstance(found, Pending) else found
+        return (self.reused.home(root) if isinstance(root, Pending) else root), start
 
     def _tensors(self, call: KernelCall) -> list[Value]:
         """What is passed: the arguments, then the outputs with fresh memory."""

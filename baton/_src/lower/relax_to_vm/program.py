@@ -38,6 +38,8 @@ class Program:
     kernels: dict[GlobalVar, PrimFunc] = field(default_factory=dict)
     """Kernels that are called; those called by the machine itself are in `machine_kernels` as well."""
     machine_kernels: dict[GlobalVar, PrimFunc] = field(default_factory=dict)
+    overwrites: dict[GlobalVar, set[tuple[int, int]]] = field(default_factory=dict)
+    """By kernel the (operand, result) parameters that are the same memory in some call."""
     _names: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -80,6 +82,8 @@ class Program:
         self.natives[plan.name] = plan
         self.entries[plan.symbol] = entry.function
         self.memory[plan.name] = entry.memory
+        for kernel, pairs in entry.overwrites.items():
+            self.overwrites.setdefault(kernel, set()).update(pairs)
         names = tuple(i.name for i in plan.inputs)
         self.builder.add_function(FunctionEntry("native", plan.name, names, public=public, info=info))
 
@@ -91,6 +95,11 @@ class Program:
             if called not in self.kernels:
                 self.kernels[called] = body
                 work += [(c, f) for c in callees(body) if isinstance(f := self.module.functions[c], PrimFunc)]
+
+    def note_overwriting(self) -> None:
+        """Write into the kernels what entries rely on; to be done once all are in."""
+        for kernel, pairs in self.overwrites.items():
+            self.kernels[kernel] = self.kernels[kernel].with_attr("tir.overwrites", tuple(sorted(pairs)))
 
 
 def callees(function: PrimFunc) -> list[GlobalVar]:

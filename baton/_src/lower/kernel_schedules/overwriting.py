@@ -1,0 +1,85 @@
+"""Which operands a kernel may write its result over: proven on its stages, for whatever rule schedules it.
+
+    out[i, j] = x[i, j] + y[j]                       over x
+    m[i] = max over k of x[i, k]                     over x: row i reads row i of x only, and is written afterwards
+    out[i, j] = exp(x[i, j] - m[i])
+
+Stages run one after the other, or share loops over leading axes (`rows`), or the last one is the epilogue of the
+stage before (`anchors`); cheap ones are inlined into their readers. In each of these an element is stored by the last
+stage only, in the iteration that reads its place of the operand, so it is enough that
+
+- the last stage writes the result, does not reduce, and is the only one to touch it;
+- operand and result have the same shape and dtype;
+- whoever reads the operand, or what was computed from it, does so at its own leading indices: the last stage therefore
+  at the very element that it stores, a reduction along the rest of a row.
+"""
+
+from __future__ import annotations
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.traverse import post_order
+from baton._src.lower.kernel_schedules.affine import same
+from baton._src.lower.kernel_schedules.stages import Axis, Kernel, Stage, is_plain, read_kernel
+from baton._src.tir.buffer import Buffer
+from baton._src.tir.expr import BufferLoad, Call, IntImm
+from baton._src.tir.prim_func import PrimFunc
+
+
+def overwritable(function: PrimFunc) -> tuple[tuple[int, int], ...]:
+    """Pairs (operand, result) of `function`'s parameters: the result may be written into the operand's memory."""
+    kernel = read_kernel(function)
+    stages = [s for s in kernel.stages if isinstance(s, Stage)] if isinstance(kernel, Kernel) else []
+    if not isinstance(kernel, Kernel) or not stages or len(stages) != len(kernel.stages):
+        return ()
+    params = [function.buffer_map.get(p) for p in function.params]
+    result = stages[-1].buffer
+    touched = any(s.buffer is result or result in s.reads for s in stages[:-1]) or result in stages[-1].reads
+    if result not in params or stages[-1].reduce or touched:
+        return ()
+    if any(not is_plain(n) for s in stages for n in _parts(s) if isinstance(n, Call)):
+        return ()  # an address may lead anywhere
+    written = {s.buffer for s in stages}
+    found = [
+        place
+        for place, operand in enumerate(params)
+        if operand is not None and operand not in written and _alike(operand, result) and _by_row(operand, stages)
+    ]
+    return tuple((place, params.index(result)) for place in found)
+
+
+def _alike(operand: Buffer, result: Buffer) -> bool:
+    """Whether an element lies at the same distance from the beginning in both."""
+    if operand.dtype != result.dtype or len(operand.shape) != len(result.shape):
+        return False
+    plain = all(not b.strides and b.elem_offset is None for b in (operand, result))
+    return plain and all(same(a, b) for a, b in zip(operand.shape, result.shape))
+
+
+def _by_row(operand: Buffer, stages: list[Stage]) -> bool:
+    """Whether every stage reads the operand, and what was computed from it, at its own leading indices."""
+    tainted = {operand}
+    for stage in stages:
+        loads = [n for n in _parts(stage) if isinstance(n, BufferLoad) and n.buffer in tainted]
+        if not all(_at_own_place(load, stage) for load in loads):
+            return False
+        if loads:
+            tainted.add(stage.buffer)
+    return True
+
+
+def _parts(stage: Stage) -> list[object]:
+    return post_order(stage.value) + ([] if stage.init is None else post_order(stage.init))
+
+
+def _at_own_place(load: BufferLoad, stage: Stage) -> bool:
+    dims = load.buffer.shape
+    if not stage.reduce and len(dims) > len(stage.spatial):
+        return False
+    return all(_is_axis(i, dim, axis, stage) for i, dim, axis in zip(load.indices, dims, stage.spatial))
+
+
+def _is_axis(index: PrimExpr, dim: PrimExpr, axis: Axis, stage: Stage) -> bool:
+    """Whether an index stands at the axis. There is but one place along a dim of extent 1; a reduction (which nothing
+    inlines) over a kept axis of extent 1 has one row there."""
+    single = isinstance(dim, IntImm) and dim.value == 1
+    return index is axis.var or single or (bool(stage.reduce) and axis.size == 1)
