@@ -13,7 +13,12 @@ __getattr__, __dir__, __all__ = attach(
         **names("driver.tvm_names.relay_counts", "list_op_freqs all_dtypes check_constant get_total_mac_number"),
         **names("driver.tvm_names.relay_call_graph", "CallGraph extract_fused_functions"),
         **renamed("driver.tvm_names.relay_call_graph", extract_intermdeiate_expr="extract_intermediate_expr"),
-        **renamed("relay.analysis", detect_feature="expression_features", call_graph="called_globals"),
+        **renamed("relay.analysis", call_graph="called_globals"),
+        **names("driver.tvm_names.relay_features", "Feature detect_feature check_basic_block_normal_form count_layers"),
+        **names("driver.tvm_names.relay_features", "list_fake_quantized_op_freqs get_calibration_data"),
+        **names("driver.tvm_names.relay_devices", "context_analysis collect_device_info collect_device_annotation_ops"),
+        **names("driver.tvm_names.annotated_regions", "AnnotatedRegionSet"),
+        **renamed("passes.relay.simplify_fc_transpose", search_fc_transpose="candidates"),
     },
     before=wire,
 )

@@ -9,6 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("driver.relay_build", "build build_config optimize"),
+        **names("driver.relay_build_module", "BuildModule"),
         **names("passes.relay.bind_params", "bind_params_by_name"),
         **names("driver.executors", "create_executor GraphExecutor AotExecutor"),
     },

@@ -47,6 +47,11 @@ def device_name(device: Any) -> str:
     return str(getattr(kind, "name", kind)).split("(")[0]
 
 
+def planned_devices(function: Function) -> dict[Any, str | None]:
+    """For each expression of a typed function the name of its device; None where nothing says which."""
+    return _Plan(function, "").devices()
+
+
 class _Domains:
     """Sets of expressions that are on one device, and which that is."""
 
@@ -92,8 +97,7 @@ class _Plan:
 
     def function(self) -> Function:
         order = walk(self._function)
-        for node in order:
-            self._constrain(node)
+        self.devices()
         build = Build()
         done: dict[Any, Any] = {}
         for node in order:
@@ -101,6 +105,13 @@ class _Plan:
             if made is not node:
                 done[node] = made
         return done.get(self._function, self._function)  # type: ignore[no-any-return]
+
+    def devices(self) -> dict[Any, str | None]:
+        """The device of each expression, after all constraints."""
+        order = walk(self._function)
+        for node in order:
+            self._constrain(node)
+        return {node: self._domains.device(node) for node in order}
 
     def _constrain(self, node: Any) -> None:
         if is_call(node, "on_device"):
