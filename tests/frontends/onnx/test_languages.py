@@ -110,3 +110,22 @@ def test_non_maximum_suppression_of_many_boxes() -> None:
     feed = {"boxes": boxes, "scores": scores}
     session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     np.testing.assert_array_equal(baton.compile(model).run(feed)[0], session.run(None, feed)[0])
+
+
+def test_open_sizes_in_relay() -> None:
+    """Guards models with open sizes through Relay: shapes computed from them are read from the inputs at run time."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["shape"]),
+        helper.make_node("Mul", ["shape", "factors"], ["scaled"]),
+        helper.make_node("Add", ["scaled", "rest"], ["target"]),
+        helper.make_node("Reshape", ["x", "target"], ["flat"]),
+        helper.make_node("Expand", ["one", "target"], ["ones"]),
+        helper.make_node("Add", ["flat", "ones"], ["y"]),
+    ]
+    weights = [weight("one", np.ones((1, 1, 1), "float32")), weight("factors", [1, 2, 0]), weight("rest", [0, 0, 4])]
+    model = model_of(nodes, [("x", ["n", "t", 8])], weights=weights)
+    module, _ = relay.frontend.from_onnx(model)
+    run = relay.create_executor("vm", mod=module).evaluate()
+    for n, t in ((2, 3), (4, 1)):
+        x = np.arange(n * t * 8, dtype="float32").reshape(n, t, 8)
+        np.testing.assert_array_equal(run(x).numpy(), x.reshape(n, 2 * t, 4) + 1)

@@ -48,7 +48,10 @@ SELECTION = {
     "resize": "resize_upsample_scales_linear resize_downsample_scales_cubic_antialias resize_tf_crop_and_resize "
     "resize_upsample_sizes_nearest_not_smaller resize_downsample_scales_linear_half_pixel_symmetric",
     "gridsample": "gridsample_bicubic gridsample_volumetric_nearest_align_corners_0",
-    "roialign": "roialign_aligned_true roialign_aligned_false",
+    "roialign": "roialign_aligned_true roialign_mode_max",
+    "deformconv": "basic_deform_conv_with_padding deform_conv_with_multiple_offset_groups deform_conv_with_mask_bias",
+    "det": "det_nd",
+    "melweightmatrix": "melweightmatrix",
     "nonmaxsuppression": "nonmaxsuppression_center_point_box_format nonmaxsuppression_two_batches",
     "affinegrid": "affine_grid_3d",
     # normalisation, attention, losses: some by the bodies that ONNX gives them

@@ -100,17 +100,18 @@ def roi_align(node: OnnxNode) -> Value:
     ratio, height, width = (int(node.attr(n, d)) for n, d in _ROI_SIZES)
     if ratio <= 0:
         node.fail("RoiAlign needs a sampling_ratio: without one the number of samples depends on the regions")
-    if str(node.attr("mode", "avg")) != "avg":
-        node.fail("RoiAlign with mode=max is not supported")
+    mode = str(node.attr("mode", "avg"))
+    if mode not in ("avg", "max"):
+        node.fail(f"mode must be avg or max, got {mode!r}")
     shape = x.shape
     if shape is None:
         node.fail("the shape must be known", code="onnx-dynamic")
     images = g.call("take", x, node[2], axis=0)
     rows = _sample_places(node, rois, (1, 3), height * ratio)
     columns = _sample_places(node, rois, (0, 2), width * ratio)
-    sampled = _bilinear(node, images, rows, columns)
+    sampled = _bilinear(node, images, rows, columns, mode == "max")
     parts = g.reshape(sampled, (*sampled.shape[:2], height, ratio, width, ratio))  # type: ignore[index]
-    return g.call("mean", parts, axis=(3, 5), keepdims=False)
+    return g.call("mean" if mode == "avg" else "max", parts, axis=(3, 5), keepdims=False)
 
 
 _ROI_SIZES = (("sampling_ratio", 0), ("output_height", 1), ("output_width", 1))
@@ -131,25 +132,32 @@ def _sample_places(node: OnnxNode, rois: Value, ends: tuple[int, int], count: in
     return g.call("add", low, g.call("multiply", length, steps))
 
 
-def _bilinear(node: OnnxNode, images: Value, rows: Value, columns: Value) -> Value:
+def _bilinear(node: OnnxNode, images: Value, rows: Value, columns: Value, strongest: bool) -> Value:
     """[regions, channels, rows, columns]: samples at every crossing; zero beyond a pixel outside the image.
 
     Along an axis of known size a sample is a product with its weights, so the whole is two products of matrices.
+    `strongest`: not the sum of the four weighed pixels around a place but the greatest of them, which is what ONNX
+    takes the maxima of.
     """
     g, shape = node.graph, images.shape
     assert shape is not None
     if not all(isinstance(d, int) for d in shape[2:]):
         node.fail("the image's sizes must be known", code="onnx-dynamic")
     height, width = (int(d) for d in shape[2:] if isinstance(d, int))
-    by_row = _hat(node, rows, height)
-    by_column = g.transpose(_hat(node, columns, width), (0, 2, 1))
-    left = g.call("expand_dims", by_row, axis=(1,))
-    right = g.call("expand_dims", by_column, axis=(1,))
-    return g.call("matmul", g.call("matmul", left, images), right)
+    found: Value | None = None
+    for by_row in _hats(node, rows, height, strongest):
+        half = g.call("matmul", g.call("expand_dims", by_row, axis=(1,)), images)
+        for by_column in _hats(node, columns, width, strongest):
+            right = g.call("expand_dims", g.transpose(by_column, (0, 2, 1)), axis=(1,))
+            part = g.call("matmul", half, right)
+            found = part if found is None else g.call("maximum", found, part)
+    assert found is not None
+    return found
 
 
-def _hat(node: OnnxNode, places: Value, size: int) -> Value:
-    """[regions, samples, size]: how much each pixel counts for each sample."""
+def _hats(node: OnnxNode, places: Value, size: int, apart: bool) -> list[Value]:
+    """[regions, samples, size]: how much each pixel counts for each sample; `apart`: the pixel before the sample in one
+    matrix, the one behind it in another."""
     g = node.graph
     zero, one, last = g.scalar(0, places), g.scalar(1, places), g.scalar(size - 1, places)
     inside = g.call(
@@ -160,7 +168,12 @@ def _hat(node: OnnxNode, places: Value, size: int) -> Value:
     at = g.call("expand_dims", g.call("minimum", g.call("maximum", places, zero), last), axis=(2,))
     pixels = g.constant(np.arange(size).reshape(1, 1, -1), places.dtype)
     near = g.call("maximum", g.call("subtract", one, g.call("abs", g.call("subtract", at, pixels))), zero)
-    return g.call("multiply", near, g.call("expand_dims", g.cast(inside, places.dtype), axis=(2,)))
+    weights = g.call("multiply", near, g.call("expand_dims", g.cast(inside, places.dtype), axis=(2,)))
+    if not apart:
+        return [weights]
+    before = g.call("less_equal", pixels, at)
+    nothing = g.scalar(0, weights)
+    return [g.call("where", before, weights, nothing), g.call("where", before, nothing, weights)]
 
 
 DETECTION: dict[str, Converter] = {"NonMaxSuppression": non_max_suppression, "RoiAlign": roi_align}

@@ -213,22 +213,6 @@ def identity(node: OnnxNode) -> Value:
     return node[0]
 
 
-def dropout(node: OnnxNode) -> list[Value]:
-    """Inference: the data itself; the mask is all true."""
-    training = node.constant(2, "training_mode")
-    if training is not None and training.any():
-        ratio = node.constant(1, "ratio")
-        if ratio is None or float(ratio.reshape(-1)[0]) != 0.0:
-            node.fail("Dropout in training mode is not supported", help="export the model for inference")
-    outputs = [node[0]]
-    if len(node.outputs) > 1:
-        dims = node[0].shape
-        if dims is None:
-            node.fail("the shape must be known for the mask", code="onnx-dynamic")
-        outputs.append(node.graph.broadcast_to(node.graph.constant(np.array(True)), dims))
-    return outputs
-
-
 ELEMENTWISE: dict[str, Converter] = {
     **{
         onnx: unary(name)
@@ -254,5 +238,5 @@ ELEMENTWISE: dict[str, Converter] = {
     "LeakyRelu": leaky_relu, "Elu": elu, "Celu": celu, "Selu": selu, "HardSigmoid": hard_sigmoid,
     "HardSwish": hard_swish, "Swish": swish, "Mish": mish, "Softplus": softplus, "Softsign": softsign,
     "ThresholdedRelu": thresholded_relu, "Shrink": shrink, "Gelu": gelu, "Reciprocal": reciprocal, "PRelu": prelu,
-    "BitShift": bit_shift, "IsInf": is_inf, "Identity": identity, "Dropout": dropout,
+    "BitShift": bit_shift, "IsInf": is_inf, "Identity": identity,
 }  # fmt: skip

@@ -39,6 +39,19 @@ def convolve(node: OnnxNode, x: Value, weight: Value, window: Window) -> Value:
     )  # fmt: skip
 
 
+def deform_conv(node: OnnxNode) -> Value:
+    """Offsets move the taps of a convolution, a mask weighs them."""
+    window = window_of(node, kernel_of(node))
+    if window.rank != 2:
+        node.fail(f"deformable convolutions over {window.rank} spatial axes are not supported")
+    out = node.graph.call(
+        "nn.deformable_conv2d", node[0], node[2], node[1], node.optional(4), strides=window.strides,
+        padding=window.padding, dilation=window.dilations, groups=int(node.attr("group", 1)),
+        deformable_groups=int(node.attr("offset_group", 1)),
+    )  # fmt: skip
+    return _add_bias(node, out, node.optional(3), 2)
+
+
 def conv_transpose(node: OnnxNode) -> Value:
     window = window_of(node, kernel_of(node)) if node.attr("auto_pad", "NOTSET") == "NOTSET" else _transposed(node)
     layouts = LAYOUTS.get(window.rank)
@@ -284,7 +297,7 @@ def lp_normalization(node: OnnxNode) -> Value:
 
 
 NN: dict[str, Converter] = {
-    "Conv": conv, "ConvTranspose": conv_transpose, "AveragePool": average_pool,
+    "Conv": conv, "ConvTranspose": conv_transpose, "DeformConv": deform_conv, "AveragePool": average_pool,
     "GlobalAveragePool": global_pool("mean"), "GlobalMaxPool": global_pool("max"),
     "BatchNormalization": batch_normalization, "InstanceNormalization": instance_normalization,
     "LayerNormalization": layer_normalization, "RMSNormalization": rms_normalization,

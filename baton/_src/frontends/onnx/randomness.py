@@ -1,4 +1,4 @@
-"""Random tensors. Their numbers follow from the seed (without one, from the node's name): every run gives the same."""
+"""Random tensors, and dropout. Numbers follow from the seed (or the node's name): every run gives the same."""
 
 from __future__ import annotations
 
@@ -62,10 +62,33 @@ def multinomial(node: OnnxNode) -> Value:
     return g.cast(drawn[1], _dtype(node, DataType("int32")))
 
 
+def dropout(node: OnnxNode) -> list[Value]:
+    """Inference: the data itself, a mask all true. Training: elements fall out with probability `ratio`, what stays is
+    scaled so that the expected sum stays, too."""
+    g, x = node.graph, node[0]
+    training, given = node.constant(2, "training_mode"), node.constant(1, "ratio")
+    ratio = 0.5 if given is None else float(given.reshape(-1)[0])
+    if node.opset < 12 or training is None or not training.any() or ratio == 0.0:
+        return [x] if len(node.outputs) < 2 else [x, _all_true(node)]
+    if not 0.0 < ratio < 1.0:
+        node.fail(f"the ratio must lie in [0, 1), got {ratio}")
+    drawn = _draw(node, "random.uniform", _shape_of_operand(node), DataType("float32"), 0.0, 1.0)
+    mask = g.call("greater_equal", drawn, g.scalar(ratio, drawn))
+    scaled = g.call("multiply", x, g.scalar(1.0 / (1.0 - ratio), x))
+    return [g.call("where", mask, scaled, g.scalar(0, x)), mask][: len(node.outputs)]
+
+
+def _all_true(node: OnnxNode) -> Value:
+    dims = node[0].shape
+    if dims is None:
+        node.fail("the shape must be known for the mask", code="onnx-dynamic")
+    return node.graph.broadcast_to(node.graph.constant(np.array(True)), dims)
+
+
 UNIFORM = ("random.uniform", ("low", "high"), (0.0, 1.0))
 NORMAL = ("random.normal", ("mean", "scale"), (0.0, 1.0))
 RANDOMNESS: dict[str, Converter] = {
     "RandomUniform": random(*UNIFORM, like=False), "RandomUniformLike": random(*UNIFORM, like=True),
     "RandomNormal": random(*NORMAL, like=False), "RandomNormalLike": random(*NORMAL, like=True),
-    "Multinomial": multinomial,
+    "Multinomial": multinomial, "Dropout": dropout,
 }  # fmt: skip

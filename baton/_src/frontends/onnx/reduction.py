@@ -110,11 +110,16 @@ def top_k(node: OnnxNode) -> list[Value]:
     return [values, indices]
 
 
+def determinant(node: OnnxNode) -> Value:
+    """[..., n, n] to [...]: the determinant of every matrix."""
+    return node.graph.call("linalg.det", node[0])
+
+
 REDUCTION: dict[str, Converter] = {
     "ReduceSum": reduction("sum"), "ReduceMean": reduction("mean"), "ReduceMax": reduction("max"),
     "ReduceMin": reduction("min"), "ReduceProd": reduction("prod"), "ReduceL1": reduction("sum", _abs),
     "ReduceL2": reduction("sum", _square, _sqrt), "ReduceSumSquare": reduction("sum", _square),
     "ReduceLogSum": reduction("sum", after=_log), "ReduceLogSumExp": log_sum_exp,
     "ArgMax": arg_reduction("argmax"), "ArgMin": arg_reduction("argmin"), "CumSum": cumulative("cumsum"),
-    "CumProd": cumulative("cumprod"), "TopK": top_k,
+    "CumProd": cumulative("cumprod"), "TopK": top_k, "Det": determinant,
 }  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 from baton._src.frontends.onnx.graph import Scalars
 from baton._src.frontends.onnx.importer import Importer
 from baton._src.frontends.onnx.reader import read_model
+from baton._src.frontends.onnx.relay_dims import OpenSizes
 from baton._src.frontends.onnx.relay_rewrites import REWRITES
 from baton._src.frontends.onnx.value import Value
 from baton._src.ir.expr import PrimExpr
@@ -30,6 +31,7 @@ class RelayGraph:
 
     def __init__(self) -> None:
         self.params: list[Var] = []
+        self._sizes = OpenSizes()
 
     def input(self, name: str, info: TensorInfo) -> Var:
         if info.shape is None:
@@ -37,6 +39,7 @@ class RelayGraph:
         dims = tuple(AnyDim() if isinstance(d, PrimExpr) else type_dim(d) for d in info.shape)
         var = Var(name, TensorType(dims, info.dtype))
         self.params.append(var)
+        self._sizes.note(var, info.shape)
         return var
 
     def start(self) -> None:
@@ -48,11 +51,11 @@ class RelayGraph:
     def call(self, definition: OpDef[Any], args: list[Any], attrs: Any, count: int, hint: str) -> Sequence[Any]:
         if definition.relay_op is None:
             raise fail("onnx-relay", f"{hint}: Relay has no operator for {definition.name}")
-        call = Call(definition.relay_op, *_relay_arguments(definition, args, attrs))
+        call = self._sizes.settled(Call(definition.relay_op, *_relay_arguments(definition, args, attrs)), hint)
         return [TupleGetItem(call, i) for i in range(count)] if count else [call]
 
     def shape_tensor(self, dims: Sequence[Dim]) -> Any:
-        raise fail("onnx-relay", "computing with symbolic shapes needs Relax", help="use relax.frontend.onnx.from_onnx")
+        return self._sizes.tensor(dims)
 
     def branch(self, condition: Any, arms: Sequence[Callable[[], list[Any]]]) -> Sequence[tuple[Any, TensorInfo]]:
         raise fail("onnx-relay", "ONNX's If needs Relax", help="use relax.frontend.onnx.from_onnx")

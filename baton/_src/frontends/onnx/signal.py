@@ -1,10 +1,11 @@
-"""Fourier transforms, as products with matrices made while importing. Lengths must be known."""
+"""Fourier transforms, as products with matrices made while importing, and the mel scale. Lengths must be known."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.frontends.onnx.reader import dtype_of
 from baton._src.frontends.onnx.value import Value
 from baton._src.values.tensor import AnyArray
 
@@ -108,4 +109,27 @@ def stft(node: OnnxNode) -> Value:
     return _transform(node, frames, length, inverse=False, one_sided=bool(node.attr("onesided", 1)))
 
 
-SIGNAL: dict[str, Converter] = {"DFT": dft, "STFT": stft}
+_MEL = ("num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz", "upper_edge_hertz")
+
+
+def mel_weight_matrix(node: OnnxNode) -> Value:
+    """[spectrogram bins, mel bins]: triangles of height one, whose corners lie evenly on the mel scale.
+
+    mel = 2595 log10(1 + hertz / 700). A triangle without a rising side is one at its middle.
+    """
+    given = [node.constant(i, name) for i, name in enumerate(_MEL)]
+    count, length, rate, *edges = (float(v.reshape(-1)[0]) for v in given if v is not None)
+    low, high = (2595.0 * np.log10(1.0 + e / 700.0) for e in edges)
+    points = low + np.arange(int(count) + 2) * (high - low) / (int(count) + 2)
+    corners = ((length + 1) * 700.0 * (10.0 ** (points / 2595.0) - 1.0) // rate).astype(np.int64)
+    left, middle, right = corners[:-2], corners[1:-1], corners[2:]
+    bins = np.arange(int(length) // 2 + 1)[:, None]
+    rising = np.where(left == middle, bins == middle, (bins - left) / np.maximum(middle - left, 1))
+    falling = (right - bins) / np.maximum(right - middle, 1)
+    matrix = np.where((bins >= left) & (bins <= middle), rising, 0.0)
+    matrix = np.where((bins >= middle) & (bins < right), falling, matrix)
+    code = node.attr("output_datatype")
+    return node.graph.constant(matrix, dtype_of(int(code), node.title) if code else "float32")
+
+
+SIGNAL: dict[str, Converter] = {"DFT": dft, "STFT": stft, "MelWeightMatrix": mel_weight_matrix}

@@ -1,4 +1,4 @@
-"""How a model is quantised: `with relay.quantize.qconfig(global_scale=4.0): ...`. Contexts nest, each thread its own."""
+"""How a model is quantised: `with relay.quantize.qconfig(global_scale=4.0): ...`. Contexts nest, per thread."""
 
 from __future__ import annotations
 

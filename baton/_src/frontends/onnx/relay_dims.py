@@ -1,0 +1,81 @@
+"""Sizes that a model leaves open, in Relay: `?` in types, read from the inputs' shapes where they are computed with.
+
+input x: (n, 1, 8, 8);  reshape(y, (n * 2, 256))   ->   dyn.reshape(%y, concatenate((shape_of(%x)[0] * 2, [256])))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.tensor_info import Dim
+from baton._src.ops.arguments import relay_constant
+from baton._src.ops.builders import RELAY
+from baton._src.relay.nodes import Call, Tuple, Var
+from baton._src.support.diagnostics import fail
+from baton._src.tir import expr as tir
+
+R: Any = RELAY
+_DYNAMIC = ("reshape", "broadcast_to")
+_ARITHMETIC: dict[type, str] = {
+    tir.Add: "add",
+    tir.Sub: "subtract",
+    tir.Mul: "multiply",
+    tir.FloorDiv: "floor_divide",
+    tir.FloorMod: "floor_mod",
+    tir.Max: "maximum",
+    tir.Min: "minimum",
+}
+
+
+class OpenSizes:
+    """Where each symbolic size of a model can be read."""
+
+    def __init__(self) -> None:
+        self._places: dict[Any, tuple[Var, int]] = {}
+
+    def note(self, param: Var, dims: Sequence[Dim]) -> None:
+        """A parameter whose dims say what sizes are called."""
+        for axis, dim in enumerate(dims):
+            if isinstance(dim, tir.Var):
+                self._places.setdefault(dim, (param, axis))
+
+    def tensor(self, dims: Sequence[Dim]) -> Any:
+        """A rank-1 int64 tensor of these sizes."""
+        parts = [self._number(d) for d in dims]
+        return parts[0] if len(parts) == 1 else R.concatenate(Tuple(parts), axis=0)
+
+    def _number(self, dim: Any) -> Any:
+        """One size, as a tensor of one element."""
+        if isinstance(dim, (int, tir.IntImm)):
+            return relay_constant(np.array([int(getattr(dim, "value", dim))], "int64"))
+        if dim in self._places:
+            param, axis = self._places[dim]
+            return R.strided_slice(R.shape_of(param, dtype="int64"), begin=[axis], end=[axis + 1])
+        operation = _ARITHMETIC.get(type(dim))
+        if operation is None:
+            help = "give the model's sizes: from_onnx(model, shape={...}), or use relax.frontend.onnx.from_onnx"
+            raise fail("onnx-relay", f"Relay cannot compute the size {dim}", help=help)
+        return getattr(R, operation)(self._number(dim.a), self._number(dim.b))
+
+    def settled(self, call: Call, hint: str) -> Call:
+        """A call whose target shape is symbolic, so that Relay can say it: with a -1, or by its dynamic form."""
+        for name in call.attrs.names if call.attrs is not None else ():
+            target = getattr(call.attrs, name)
+            if not isinstance(target, tuple):
+                continue
+            unknown = [i for i, d in enumerate(target) if isinstance(d, PrimExpr) and not isinstance(d, tir.IntImm)]
+            if not unknown:
+                continue
+            if call.op.name == "reshape" and len(unknown) == 1 and -1 not in target:
+                plain = tuple(-1 if i in unknown else d for i, d in enumerate(target))
+                return Call(call.op, call.args, call.attrs.with_attrs(**{name: plain}))
+            if call.op.name not in _DYNAMIC:
+                help = "give the model's sizes: from_onnx(model, shape={...}), or use relax.frontend.onnx.from_onnx"
+                raise fail("onnx-relay", f"{hint}: {call.op.name} to a symbolic shape needs Relax", help=help)
+            made: Call = getattr(R.dyn, call.op.name)(call.args[0], self.tensor(target))
+            return made
+        return call
