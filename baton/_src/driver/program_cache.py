@@ -18,7 +18,7 @@ import os
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +31,15 @@ from baton._src.driver.load import attach_operators
 from baton._src.ir.target import Target
 from baton._src.runtime.executable import Executable, load_executable
 from baton._src.support.diagnostics import BatonError
-from baton._src.support.file_digest import file_digest
+from baton._src.support.file_digest import known_digest
 from baton._src.support.source_fingerprint import source_fingerprint
 from baton._src.values.tensor import NDArray
 
 FORMAT = "1"
 WORTHWHILE = 0.2
 """Seconds that compiling must have taken for a program to be kept."""
+_DIGESTS = 1 << 20
+"""Bytes of remembered hashes of files."""
 
 _State = tuple[int, int, int]
 
@@ -81,9 +83,11 @@ def program_key(
         return None
     try:
         state = _state(path)
-        content = file_digest(path)
-        onnx = metadata.version("onnx")
-    except (OSError, metadata.PackageNotFoundError):
+        content = known_digest(path, _digests(chosen.folder))
+        onnx = _onnx_version()
+    except OSError:
+        return None
+    if not onnx:
         return None
     versions = (FORMAT, source_fingerprint(), llvmlite.__version__, np.__version__, onnx)
     parts = (*versions, repr(Machine.of(target)), target_text(target), settings, given, content)
@@ -94,7 +98,8 @@ def cached_program(key: ProgramKey, target: Target) -> Executable | None:
     """The executable that was compiled for `key`, if it is there and nothing it was made of has changed."""
     try:
         record = json.loads(key.record.read_bytes())
-        if any(file_digest(key.path.parent / name) != wanted for name, wanted in record["files"].items()):
+        digests = _digests(key.artifact.parent.parent)
+        if any(known_digest(key.path.parent / name, digests) != wanted for name, wanted in record["files"].items()):
             return None
         start = _system_start()
         trusted = start is not None and record["start"] == start
@@ -120,13 +125,28 @@ def keep_program(key: ProgramKey, executable: Executable, files: Iterable[Path],
 def _keep(key: ProgramKey, executable: Executable, files: list[Path]) -> None:
     with contextlib.suppress(OSError, ValueError, BatonError):
         folder = key.path.parent
-        others = {str(f.relative_to(folder)): file_digest(f) for f in files if f != key.path}
+        digests = _digests(key.artifact.parent.parent)
+        others = {str(f.relative_to(folder)): known_digest(f, digests) for f in files if f != key.path}
         if _state(key.path) != key.state:
             return
         key.artifact.parent.mkdir(parents=True, exist_ok=True)
         executable.save(key.artifact, durable=False)
         _write(key.record, json.dumps({"files": others, "start": _system_start(), "model": key.path.name}))
         trim(key.artifact.parent, "*", key.options.programs)
+        trim(digests, "*", _DIGESTS)
+
+
+def _digests(folder: Path) -> Path:
+    """Where it is remembered what large files contain."""
+    return folder / "digests"
+
+
+def _onnx_version() -> str:
+    """The text that states the version of the onnx package, which is not imported; empty if there is none."""
+    found = find_spec("onnx")
+    if found is None or found.origin is None:
+        return ""
+    return Path(found.origin).with_name("version.py").read_text(encoding="utf-8")
 
 
 def _state(path: Path) -> _State:

@@ -1,17 +1,34 @@
 """The hash of a file's contents, as fast as the machine allows: in blocks, on all cores, without copying.
 
 SHA-256 of the blocks' SHA-256 digests and the length. Processors hash 1.5-2 GB a second and core; nothing is sampled.
+
+`known_digest` does not read a large file again that is the same one, with the same length and the same times of its
+last changes (as Git and build tools decide). The time of change is the system's own: no program can set it, and every
+write moves it, but for two cases that are ruled out by asking that it lie `SETTLED` back when the file is hashed:
+changes within one tick of the clock, and memory maps, whose later writes to a page count only once the page was written
+back (half a minute). Nothing is remembered of files elsewhere than on this machine's disks: file systems in memory
+never write back, and those of other machines tell of changes late.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import json
 import mmap
 import os
+import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 BLOCK = 8 << 20
+WORTHWHILE = 4 << 20
+"""Bytes of a file from which on its hash is worth remembering."""
+SETTLED = 60.0
+"""Seconds since the last change from which on the next one is sure to show."""
+_LASTING = ("ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "overlay")
+"""File systems of this machine's disks, as Linux calls them, which write maps back and keep times themselves."""
 
 
 def file_digest(path: Path) -> str:
@@ -28,6 +45,54 @@ def file_digest(path: Path) -> str:
             finally:
                 view.release()
             return _whole(blocks, size)
+
+
+def known_digest(path: Path, memory: Path) -> str:
+    """The digest of a file; remembered in the folder `memory` for as long as the file is as it was.
+
+    Raises `OSError` for files that cannot be read. Problems with `memory` are no errors.
+    """
+    begun = time.time()
+    state = _state(path)
+    place = memory / hashlib.sha256(os.fsencode(path.resolve())).hexdigest()
+    worthwhile = os.name == "posix" and state[2] >= WORTHWHILE
+    if worthwhile:
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            record = json.loads(place.read_bytes())
+            if tuple(record["state"]) == state:
+                return str(record["digest"])
+    found = file_digest(path)
+    if worthwhile and begun - max(state[3:]) / 1e9 > SETTLED and _state(path) == state and _is_on_disk(path):
+        with contextlib.suppress(OSError):
+            _write(place, json.dumps({"state": state, "digest": found}))
+    return found
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    """Which file it is, its length, its times of change."""
+    found = path.stat()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _is_on_disk(path: Path) -> bool:
+    """Whether the file is on one of `_LASTING`; no, where the system does not tell."""
+    best, kind = -1, ""
+    with contextlib.suppress(OSError):
+        resolved = path.resolve()
+        for line in Path("/proc/self/mountinfo").read_text().splitlines():
+            place, _, facts = line.partition(" - ")
+            point = place.split(" ")[4].replace(r"\040", " ")
+            if len(point) > best and resolved.is_relative_to(point):
+                best, kind = len(point), facts.split(" ")[0]
+    return kind in _LASTING
+
+
+def _write(place: Path, text: str) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=place.parent, prefix=".tmp-")
+    with os.fdopen(handle, "w") as file:
+        file.write(text)
+    os.replace(name, place)
 
 
 def _block(content: bytes | memoryview) -> bytes:
