@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.prepacked import packable_weight
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.te import reduction
 from baton._src.te.computation import compute, placeholder, reduce_axis
 from baton._src.te.prim_func import create_prim_func
+from baton._src.tir.expr import Var
 from baton._src.tir.prim_func import PrimFunc
 from tests.codegen.native_run import HOST, build, call, random_array
 
@@ -23,10 +25,16 @@ SIZES = [
     (16, 4, 9),
     (7, 3, 16),
     (1, 5, 33),
+    (2, 19, 40),
+    (6, 37, 50),
+    (9, 49, 20),
+    (21, 4, 70),
+    (30, 3, 64),
+    (5, 81, 4),
 ]
 
 
-def product(m: int, n: int, k: int, transposed: bool) -> PrimFunc:
+def product(m: int | Var, n: int, k: int, transposed: bool) -> PrimFunc:
     """C[m, n] = A[m, k] B[k, n], or B[n, k]."""
     a, b = placeholder((m, k), "float32", "a"), placeholder((n, k) if transposed else (k, n), "float32", "b")
     r = reduce_axis((0, k), "r")
@@ -48,8 +56,33 @@ def test_odd_products(sizes: tuple[int, int, int], transposed: bool, target: Tar
     np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=1e-5)
 
 
+def symbolic(n: int, k: int, transposed: bool) -> PrimFunc:
+    return product(Var("m", "int64"), n, k, transposed)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize(("n", "k"), [(4, 64), (1, 70), (17, 33), (40, 32)])
+def test_any_number_of_rows(n: int, k: int, transposed: bool) -> None:
+    """Guards one kernel for all rows: tails of tiles, few rows, none."""
+    func = symbolic(n, k, transposed)
+    library = build(decide(func, HOST).func, HOST, checked=True)
+    right = random_array((n, k) if transposed else (k, n), "float32", 2)
+    for m in (*range(14), 23, 35):
+        left, out = random_array((m, k), "float32", 1), np.zeros((m, n), "float32")
+        assert call(library, func, left, right, out) is None
+        wanted = left.astype("float64") @ (right.T if transposed else right).astype("float64")
+        np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=1e-5)
+
+
 def test_few_columns_are_dot_products() -> None:
-    """Guards the choice: a tile of one column would be empty but for one lane."""
-    decision = decide(product(64, 1, 64, False), HOST)
-    assert decision.rule == "rows"
-    assert ("matmul", "few columns: dot products") in decision.declined
+    """Guards the choice: a tile of one column would be empty but for one lane; so would a packed panel."""
+    func = product(64, 1, 64, False)
+    assert "part" in decide(func, HOST).func.script()
+    assert packable_weight(func, HOST) is None
+
+
+def test_17_columns_are_not_32() -> None:
+    """Guards the width of the last panel's tiles: one and a half vectors of 512 bits."""
+    text = decide(product(24, 17, 64, False), Target("llvm -mcpu=znver4")).func.script()
+    assert "288" in text  # 12 rows x 24 sums
+    assert "384" not in text

@@ -5,56 +5,91 @@ Packing would read B once to write it and once more to use it; with one tile of 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.factors import bound
-from baton._src.lower.kernel_schedules.loops import allocated, i64, index_var, nest, sequence
+from baton._src.lower.kernel_schedules.loops import allocated, i64, index_var, loop, nest, sequence
 from baton._src.lower.kernel_schedules.panel_packing import where
 from baton._src.lower.kernel_schedules.products import Product
 from baton._src.lower.kernel_schedules.row_tiles import columns_of, shared_panels, steps_of_k, write_out
-from baton._src.lower.kernel_schedules.tiles import Accumulators, TileShape, tile_shape, unrolled_by
+from baton._src.lower.kernel_schedules.tiles import Accumulators, tile_shape, unrolled_by
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 
+MOST = 12
+"""An unknown number of rows goes this way up to so many."""
+TALLEST = 4
+"""Rows of the tiles that make up an unknown number of rows: each height costs compile time."""
+
+Tiles = Callable[[int, PrimExpr, bool], st.Stmt]
+"""All rows of a strip: its width, its first column, and whether it is wider than the columns that are left."""
+
 
 def few_rows(matrix: Product, target: Target, rows: int) -> st.Stmt:
     """The product, whose last row axis has `rows` rows."""
     shape = tile_shape(target, matrix.stage.buffer.dtype)
+    # Registers: the sums, one vector of B a column, and a broadcast element of A.
+    room = shape.rows * shape.vectors + 4
+    vectors = next((n for n in (8, 6, 4, 2) if (rows + 1) * n < room), 1)
+
+    def tiles(width: int, start: PrimExpr, masked: bool) -> st.Stmt:
+        return _tile(matrix, rows, width, i64(0), start, masked)
+
+    return _strips(matrix, target, shape.lanes * vectors, i64(rows), tiles)
+
+
+def up_to_most(matrix: Product, target: Target) -> st.Stmt:
+    """The product of up to `MOST` rows: for each strip as few tiles as can be, of nearly equal heights, the taller ones
+    first.
+    """
+    shape = tile_shape(target, matrix.stage.buffer.dtype)
+    every = as_int64(matrix.rows.extent)
+    count = ops.floordiv(ops.add(every, i64(TALLEST - 1)), i64(TALLEST))
+    some = ops.max(count, i64(1))
+    low, taller = ops.floordiv(every, some), ops.floormod(every, some)
+
+    def tiles(width: int, start: PrimExpr, masked: bool) -> st.Stmt:
+        parts = []
+        for rows in range(1, TALLEST + 1):
+            tile = index_var("tile")
+            is_low, is_tall = (tir.EQ(low, i64(rows - more)) for more in (0, 1))
+            number = where(is_low, ops.subtract(count, taller), where(is_tall, taller, i64(0)))
+            begin = where(is_low, ops.multiply(taller, i64(rows + 1)), i64(0))
+            first = ops.add(begin, ops.multiply(tile, i64(rows)))
+            parts.append(loop(tile, number, _tile(matrix, rows, width, first, start, masked)))
+        return sequence(*parts)
+
+    return _strips(matrix, target, shape.width, every, tiles)
+
+
+def _strips(matrix: Product, target: Target, width: int, rows: PrimExpr, tiles: Tiles) -> st.Stmt:
+    """All columns, in strips of `width`."""
+    shape = tile_shape(target, matrix.stage.buffer.dtype)
     size = matrix.columns.size
-    width = _width(shape, rows, size)
+    if size is not None and size < width:
+        width = shape.lanes * max(1, -(-size // shape.lanes))
     panels = ops.floordiv(ops.add(as_int64(matrix.columns.extent), i64(width - 1)), i64(width))
     panel = index_var("panel")
     start = ops.multiply(panel, i64(width))
     columns = columns_of(size, width, shape)
-
-    def strip(wide: int, masked: bool) -> st.Stmt:
-        return _strip(matrix, rows, wide, start, masked)
-
     if columns.whole is None:
         inside = tir.LE(ops.add(start, i64(width)), as_int64(matrix.columns.extent))
-        body: st.Stmt = st.IfThenElse(inside, strip(width, False), strip(width, True))
+        body: st.Stmt = st.IfThenElse(inside, tiles(width, start, False), tiles(width, start, True))
     elif not columns.tail:
-        body = strip(width, False)
+        body = tiles(width, start, False)
     else:
-        body = strip(columns.tail, columns.masked)
+        body = tiles(columns.tail, start, columns.masked)
         if columns.whole:
-            body = st.IfThenElse(tir.LT(panel, i64(columns.whole)), strip(width, False), body)
-    work = ops.multiply(as_int64(matrix.k.extent), i64(max(1, rows * width // 16)))
+            body = st.IfThenElse(tir.LT(panel, i64(columns.whole)), tiles(width, start, False), body)
+    work = ops.multiply(ops.multiply(as_int64(matrix.k.extent), rows), i64(max(1, width // 16)))
     return shared_panels(matrix, panel, panels, nest(matrix.outer, body), work, target.num_cores)
 
 
-def _width(shape: TileShape, rows: int, size: int | None) -> int:
-    """Columns of a strip. Registers: the sums, one vector of B a column, and a broadcast element of A."""
-    room = shape.rows * shape.vectors + 4
-    width = shape.lanes * next((n for n in (8, 6, 4, 2) if (rows + 1) * n < room), 1)
-    if size is not None and size < width:
-        return shape.lanes * max(1, -(-size // shape.lanes))
-    return width
-
-
-def _strip(matrix: Product, rows: int, width: int, start: PrimExpr, masked: bool) -> st.Stmt:
+def _tile(matrix: Product, rows: int, width: int, first: PrimExpr, start: PrimExpr, masked: bool) -> st.Stmt:
     assert matrix.stage.init is not None
     assert matrix.right is not None
     init, source = matrix.stage.init, matrix.right
@@ -65,7 +100,7 @@ def _strip(matrix: Product, rows: int, width: int, start: PrimExpr, masked: bool
     def update(k: PrimExpr) -> st.Stmt:
         def term(row: int, lane: tir.Var) -> PrimExpr:
             column = ops.add(start, lane)
-            left = bound(matrix.left, {matrix.k: k, matrix.rows: i64(row)})
+            left = bound(matrix.left, {matrix.k: k, matrix.rows: ops.add(first, i64(row))})
             right = bound(source, {matrix.k: k, matrix.columns: column})
             if masked:
                 right = where(tir.LT(column, end), right, zero)
@@ -76,6 +111,6 @@ def _strip(matrix: Product, rows: int, width: int, start: PrimExpr, masked: bool
     body = sequence(
         acc.each(lambda row, lane: init),
         unrolled_by(steps_of_k(), matrix.k.extent, "k", update),
-        write_out(matrix, acc, i64(0), start, masked),
+        write_out(matrix, acc, first, start, masked),
     )
     return allocated(acc.buffer, body)

@@ -5,8 +5,8 @@
 For each panel of columns B is packed into a buffer of its own, `width` columns side by side for every k, zeros beyond
 the last column; then tiles of rows run down A. One tile holds rows x width sums in registers while k runs, and writes
 them out through the elementwise stages that follow. Panels (or blocks of rows, where panels are few) are shared
-between threads. With few rows packing does not pay: B is then read where it lies if its columns are contiguous;
-otherwise each result is a dot product, which is the general rule's business.
+between threads. With few rows packing does not pay: B is then read where it lies if its columns are contiguous
+(`few_rows`). With few columns, or few rows of a B that lies (n, k), results are dot products (`row_dots`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from baton._src.lower.kernel_schedules.affine import step
 from baton._src.lower.kernel_schedules.anchors import surrounded
 from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.factors import load_of
-from baton._src.lower.kernel_schedules.few_rows import few_rows
+from baton._src.lower.kernel_schedules.few_rows import MOST, few_rows, up_to_most
 from baton._src.lower.kernel_schedules.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.loops import (
     WORTH_A_THREAD,
@@ -31,7 +31,8 @@ from baton._src.lower.kernel_schedules.loops import (
     sequence,
 )
 from baton._src.lower.kernel_schedules.panel_packing import Factor, pack_panel
-from baton._src.lower.kernel_schedules.products import Product, find_product, merged_rows
+from baton._src.lower.kernel_schedules.products import Product, find_product, merged_rows, renamed
+from baton._src.lower.kernel_schedules.row_dots import dot_tiles, most_rows, suits
 from baton._src.lower.kernel_schedules.row_tiles import panel_tiles, row_blocks, shared_panels
 from baton._src.lower.kernel_schedules.rows import emit_stages
 from baton._src.lower.kernel_schedules.stages import Declined, Kernel, read_kernel
@@ -45,8 +46,6 @@ from baton._src.tir.prim_func import PrimFunc
 
 FEW_ROWS = 4
 """Up to this many rows B is not packed."""
-FEW_COLUMNS = 4
-"""Up to this many columns along k, or half as many across it, dot products are faster than a mostly empty tile."""
 
 
 def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
@@ -70,9 +69,8 @@ def _emit(matrix: Product, kernel: Kernel, target: Target) -> st.Stmt | Declined
     count = matrix.row_count
     assert matrix.right is not None
     contiguous = step(load_of(matrix.right), matrix.columns) == 1
-    few = FEW_COLUMNS if step(load_of(matrix.right), matrix.k) == 1 else FEW_COLUMNS // 2
-    if (matrix.columns.size or few + 1) <= few and step(load_of(matrix.left), matrix.k) == 1:
-        return Declined("few columns: dot products")
+    if suits(matrix, target):
+        return dot_tiles(matrix, target)
     if count is not None and count <= FEW_ROWS:
         return few_rows(matrix, target, count) if contiguous else Declined("few rows of dot products")
     if (
@@ -83,12 +81,19 @@ def _emit(matrix: Product, kernel: Kernel, target: Target) -> st.Stmt | Declined
     ):
         return few_rows(matrix, target, count)  # one tile would use each packed panel once
     packed = packed_product(matrix, target)
-    if count is not None:
-        return packed
+    return packed if count is not None else _or_few(matrix, kernel, contiguous, packed, target)
+
+
+def _or_few(matrix: Product, kernel: Kernel, contiguous: bool, packed: st.Stmt, target: Target) -> st.Stmt:
+    """`packed`, or what is better for the few rows that there may turn out to be."""
     total = product([a.extent for a in (*matrix.outer, matrix.rows)])
-    renamed = [s.renamed() for s in matrix.anchored.stages]
-    small = emit_stages(kernel, renamed, target)
-    return st.IfThenElse(tir.LE(total, i64(FEW_ROWS)), small, packed)
+    most = most_rows(matrix, target)
+    if most:
+        return st.IfThenElse(tir.LE(total, i64(most)), dot_tiles(renamed(matrix), target), packed)
+    if matrix.outer or not contiguous:
+        again = [s.renamed() for s in matrix.anchored.stages]
+        return st.IfThenElse(tir.LE(total, i64(FEW_ROWS)), emit_stages(kernel, again, target), packed)
+    return st.IfThenElse(tir.LE(total, i64(MOST)), up_to_most(renamed(matrix), target), packed)
 
 
 # --------------------------------------------------------------------------------------------------- packed

@@ -36,6 +36,7 @@ from baton._src.lower.kernel_schedules.loops import (
 )
 from baton._src.lower.kernel_schedules.matmul import FEW_ROWS
 from baton._src.lower.kernel_schedules.products import Product, find_product, merged_rows
+from baton._src.lower.kernel_schedules.row_dots import FEW_COLUMNS, suits
 from baton._src.lower.kernel_schedules.row_tiles import (
     Ahead,
     columns_of,
@@ -90,6 +91,8 @@ def packable_weight(func: PrimFunc, target: Target) -> Weight | None:
     matrix = find_product(inline_elementwise(kernel))
     if matrix is None or not isinstance(matrix.right, tir.BufferLoad) or matrix.batch:
         return None
+    if (matrix.columns.size or 0) <= FEW_COLUMNS and suits(matrix, target):
+        return None  # a panel would be mostly empty
     load = matrix.right
     inputs = [func.buffer_map.get(p) for p in func.params]
     size = matrix.columns.size

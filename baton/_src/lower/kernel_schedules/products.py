@@ -77,6 +77,14 @@ def merged_rows(matrix: Product) -> Product:
     return matrix
 
 
+def renamed(matrix: Product) -> Product:
+    """The same over fresh axes, to stand a second time in a kernel."""
+    stage, epilogue = matrix.stage.renamed(), matrix.anchored.epilogue
+    found = _product(Anchored(stage, None if epilogue is None else epilogue.renamed()))
+    assert isinstance(found, Product)
+    return found
+
+
 def _product(anchored: Anchored) -> Product | Declined:
     stage = anchored.stage
     if stage.combiner is not tir.Add or len(stage.reduce) != 1 or len(stage.spatial) < 2:

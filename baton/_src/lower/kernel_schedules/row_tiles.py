@@ -27,6 +27,7 @@ from baton._src.lower.kernel_schedules.loops import (
     sequence,
     thread_work,
 )
+from baton._src.lower.kernel_schedules.panel_packing import where
 from baton._src.lower.kernel_schedules.products import Product
 from baton._src.lower.kernel_schedules.tiles import Accumulators, TileShape, tile_rows, unrolled_by
 from baton._src.passes.tir.flatten_buffers import as_int64
@@ -150,15 +151,22 @@ def row_tiles(
 
 
 def _remaining(left: PrimExpr, tile: Callable[[int, PrimExpr], st.Stmt]) -> st.Stmt:
-    """What the tall tiles left: fours, then one tile of 1 to 3 rows (alone, a row's few sums wait for each other)."""
+    """What the tall tiles left: fours, then tiles of 1 to 3 rows. Five rows are three and two: alone, a row's few sums
+    wait for each other.
+    """
     four = index_var("four")
-    quads = ops.floordiv(left, i64(4))
-    parts = [loop(four, quads, tile(4, ops.multiply(four, i64(4))))]
+    five = tir.And(tir.EQ(ops.floormod(left, i64(4)), i64(1)), tir.GT(left, i64(4)))
+    quads = ops.subtract(ops.floordiv(left, i64(4)), where(five, i64(1), i64(0)))
     last = ops.multiply(quads, i64(4))
-    for rows in (1, 2, 3):
-        over = tir.EQ(ops.floormod(left, i64(4)), i64(rows))
-        parts.append(st.IfThenElse(over, tile(rows, last)))
-    return sequence(*parts)
+    over = ops.subtract(left, last)
+    return sequence(
+        loop(four, quads, tile(4, ops.multiply(four, i64(4)))),
+        st.IfThenElse(tir.EQ(over, i64(1)), tile(1, last)),
+        st.IfThenElse(tir.Or(tir.EQ(over, i64(3)), tir.EQ(over, i64(5))), tile(3, last)),
+        st.IfThenElse(
+            tir.Or(tir.EQ(over, i64(2)), tir.EQ(over, i64(5))), tile(2, ops.add(last, where(five, i64(3), i64(0))))
+        ),
+    )
 
 
 def steps_of_k() -> int:
