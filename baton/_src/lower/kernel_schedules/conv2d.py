@@ -63,7 +63,7 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
 
 def find_convolution(kernel: Kernel) -> tuple[Kernel, Product] | Declined:
     """The first convolution as a product, and the kernel without what packing its panels makes superfluous."""
-    found = find_anchor(kernel, lambda s: not isinstance(_roles(s), Declined))
+    found = find_anchor(kernel, lambda s: not isinstance(roles_of(s), Declined))
     if found is None:
         found = find_anchor(kernel, lambda s: groups_of(s) is not None)
         if found is None:
@@ -76,7 +76,7 @@ def find_convolution(kernel: Kernel) -> tuple[Kernel, Product] | Declined:
     return matrix if isinstance(matrix, Declined) else (kernel, matrix)
 
 
-def _roles(stage: Stage) -> tuple[Axis, tuple[Axis, ...], PrimExpr, PrimExpr] | Declined:
+def roles_of(stage: Stage) -> tuple[Axis, tuple[Axis, ...], PrimExpr, PrimExpr] | Declined:
     """(output channel, output axes, weight, input) of a convolution."""
     if stage.combiner is not tir.Add or len(stage.reduce) < 2 or not isinstance(stage.value, tir.Mul):
         return Declined("not a sum of products over channels and window")
@@ -102,7 +102,7 @@ def _roles(stage: Stage) -> tuple[Axis, tuple[Axis, ...], PrimExpr, PrimExpr] | 
 
 def _without_border(kernel: Kernel, found: Anchored) -> tuple[Kernel, Anchored, tuple[Window, ...]]:
     """The kernel without a padded copy of the input, and what the points see of it; no windows: it stays as it is."""
-    roles = _roles(found.stage)
+    roles = roles_of(found.stage)
     assert not isinstance(roles, Declined)
     _, points, weight, _ = roles
     smaller, stage = with_border_inside(kernel, found.stage)
@@ -130,7 +130,7 @@ def _bare(anchored: Anchored) -> tuple[Anchored, tuple[Window, ...]]:
         if found is None:
             continue
         plain = replace(stage, value=tir.Mul(found[1], weight))
-        roles = _roles(plain)
+        roles = roles_of(plain)
         seen = None if isinstance(roles, Declined) else read_windows(stage, data, roles[1])
         if seen is not None:
             return Anchored(plain, anchored.epilogue), tuple(seen[1])
@@ -141,7 +141,7 @@ def _as_product(
     anchored: Anchored, windows: tuple[Window, ...] = (), origin: Anchored | None = None
 ) -> Product | Declined:
     stage = anchored.stage
-    roles = _roles(stage)
+    roles = roles_of(stage)
     if isinstance(roles, Declined):
         return roles
     channel, points, weight, data = roles

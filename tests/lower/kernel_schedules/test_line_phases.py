@@ -1,0 +1,126 @@
+"""Convolutions that take lines apart into phases: against the operators' meaning, with every access checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules import line_phases
+from baton._src.lower.kernel_schedules.schedule import decide
+from baton._src.lower.kernel_schedules.stages import Declined
+from baton._src.ops.builders import RELAX as R
+from baton._src.passes.pipelines import kernels
+from baton._src.te.prim_func import PrimFunc
+from baton._src.tir.expr import Var
+from tests.codegen.native_run import HOST, build, call
+from tests.lower.kernel_schedules.test_no_spills import WIDE, spills_of
+from tests.passes.relax.evaluate import evaluate
+from tests.passes.relax.programs import program, tensor
+
+OLD, MIDDLE, THREADS = Target("llvm -mcpu=x86-64"), Target("llvm -mcpu=x86-64-v3"), Target("llvm -num-cores=4")
+Case = tuple[Any, tuple[int, ...], tuple[int, ...], dict[str, Any]]
+
+LINES: list[Case] = [
+    # One piece, both borders; stride 1, 2, 3, 4 (phases that no tap sees, overlapping last blocks).
+    (R.nn.conv2d, (1, 3, 9, 64), (8, 3, 3, 3), {"strides": 2, "padding": 1}),
+    (R.nn.conv2d, (2, 2, 6, 48), (5, 2, 3, 3), {"padding": (0, 2, 1, 0)}),
+    (R.nn.conv2d, (1, 3, 8, 96), (4, 3, 3, 2), {"strides": (2, 3)}),
+    (R.nn.conv2d, (1, 1, 9, 128), (7, 1, 4, 4), {"strides": 4}),
+    (R.nn.conv2d, (1, 2, 5, 129), (4, 2, 3, 2), {"strides": (1, 4), "padding": (1, 3, 1, 2)}),
+    # Several pieces: left, a few alike between, right; the last one short, down to a single point.
+    (R.nn.conv2d, (1, 2, 3, 400), (3, 2, 3, 3), {"padding": 1}),
+    (R.nn.conv2d, (1, 1, 3, 289), (2, 1, 1, 5), {"padding": (0, 2, 0, 2)}),
+    (R.nn.conv2d, (1, 2, 4, 650), (3, 2, 2, 5), {"strides": 2, "padding": 2}),
+    # Dilation, more border than window, lines that no tap sees.
+    (R.nn.conv2d, (1, 3, 7, 70), (4, 3, 2, 3), {"dilation": 3, "strides": 2, "padding": 4}),
+    (R.nn.conv2d, (1, 1, 3, 40), (2, 1, 2, 2), {"padding": 25}),
+    # Other numbers of axes.
+    (R.nn.conv1d, (2, 3, 200), (6, 3, 5), {"strides": 2, "padding": 2}),
+    (R.nn.conv3d, (1, 2, 3, 4, 60), (3, 2, 2, 2, 3), {"padding": 1}),
+]
+
+
+def kernel_of(case: Case, batch: Any = None) -> tuple[Any, PrimFunc]:
+    """A convolution with bias and ReLU, and its kernel; `batch` instead of the batch's size."""
+    op, data, kernel, attrs = case
+    wide = (kernel[0], *(1,) * (len(data) - 2))
+
+    def convolved(bb: Any, x: Any, w: Any, b: Any) -> Any:
+        return R.nn.relu(bb.emit(R.add(bb.emit(op(x, w, **attrs)), b)))
+
+    shape = data if batch is None else (batch, *data[1:])
+    module = program([tensor("x", *shape), tensor("w", *kernel), tensor("b", *wide)], convolved)
+    done = module
+    for step in kernels():
+        done = step(done)
+    (func,) = [f for f in done.functions.values() if isinstance(f, PrimFunc)]
+    return module, func
+
+
+def check(case: Case, target: Target, batch: Any = None) -> None:
+    """Run what the rule makes against the meaning of the operators."""
+    module, func = kernel_of(case, batch)
+    scheduled = line_phases.apply(func, target)
+    assert not isinstance(scheduled, Declined), scheduled.reason
+    rng = np.random.default_rng(0)
+    shapes = (case[1], case[2], (case[2][0], *(1,) * (len(case[1]) - 2)))
+    arrays = [rng.uniform(-1, 1, s).astype("float32") for s in shapes]
+    expected = evaluate(module, "main", *arrays)
+    found = np.full_like(expected, np.nan)
+    assert call(build(scheduled, target, checked=True), scheduled, *arrays, found) is None
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("case", LINES)
+def test_lines(case: Case) -> None:
+    """Guards phases, pieces and borders."""
+    check(case, HOST)
+
+
+@pytest.mark.parametrize("target", [OLD, MIDDLE, THREADS], ids=["sse", "avx2", "threads"])
+def test_other_processors(target: Target) -> None:
+    """Guards narrower vectors and fewer registers, and lines shared between threads."""
+    for case in (LINES[0], LINES[7]):
+        check(case, target)
+
+
+def test_symbolic_batch() -> None:
+    check(LINES[0], HOST, Var("n", "int64"))
+
+
+@pytest.mark.parametrize(
+    ("data", "kernel", "attrs", "why"),
+    [
+        ((1, 3, 9, 64), (8, 3, 1, 1), {"strides": 2}, "share nothing"),
+        ((1, 3, 9, 18), (8, 3, 3, 3), {}, "short lines"),
+        ((1, 3, 9, 34), (64, 3, 3, 3), {"padding": 2}, "more channels"),
+        ((1, 3, 16, 128), (8, 3, 5, 5), {"strides": 5}, "too many"),
+        ((1, 2000, 4, 66), (8, 2000, 3, 3), {}, "too many channels"),
+    ],
+)
+def test_where_it_does_not_pay(data: Any, kernel: Any, attrs: dict[str, Any], why: str) -> None:
+    """Guards the choice: what is left to panels, and that the reason is told."""
+    _, func = kernel_of((R.nn.conv2d, data, kernel, attrs))
+    found = line_phases.apply(func, WIDE)
+    assert isinstance(found, Declined)
+    assert why in found.reason
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_sums_stay_in_registers(stride: int) -> None:
+    """Guards the tiles: 32 channels over seven vectors."""
+    case = (R.nn.conv2d, (1, 3, 20, 112 * stride), (32, 3, 3, 3), {"strides": stride, "padding": 1})
+    _, func = kernel_of(case)
+    scheduled = line_phases.apply(func, WIDE)
+    assert not isinstance(scheduled, Declined)
+    assert spills_of(scheduled) == []
+
+
+def test_first_layers_go_this_way() -> None:
+    """Guards the order of the rules: strided convolutions of few channels."""
+    _, func = kernel_of(LINES[0])
+    decision = decide(func, HOST)
+    assert decision.rule == "line_phases", decision.declined
