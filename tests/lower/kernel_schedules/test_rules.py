@@ -157,7 +157,7 @@ def test_convolution(case: tuple[int, ...], symbolic: bool, target: Target) -> N
     x, w = random_array((n, ic, size, size), "float32", 1), random_array((oc, ic, window, window), "float32", 2)
     v, found = random_array((oc,), "float32", 3), np.zeros((n, oc, out, out), "float32")
     thread_pool().start(2)
-    rule = "conv_unpacked" if stride == 1 and ic * window * window > 9 else "conv2d"
+    rule = "conv_unpacked" if stride == 1 and ic * window * window > 9 else "line_phases" if out > 32 else "conv2d"
     scheduled(func, rule, x, w, v, found, target=target)
     thread_pool().stop()
     padded = np.pad(x, ((0, 0), (0, 0), (pad, pad), (pad, pad)))

@@ -34,7 +34,8 @@ from baton._src.lower.kernel_schedules.loops import (
     sequence,
     split_index,
 )
-from baton._src.lower.kernel_schedules.matmul import Product, packed_product
+from baton._src.lower.kernel_schedules.matmul import packed_product
+from baton._src.lower.kernel_schedules.products import Product
 from baton._src.lower.kernel_schedules.stages import Axis, Declined, Kernel, Stage, read_kernel
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.passes.tir.fold import substitute_and_fold
