@@ -52,11 +52,12 @@ def test_symbolic_batch() -> None:
 
 
 def test_left_alone() -> None:
-    """Kernels given at run time, dilation, symbolic maps."""
+    """Kernels given at run time, dilation, symbolic maps; strides over large maps, which have a schedule."""
     w = weights(2, 3, 2, 2)
     for before in (
         program([tensor("x", 1, 2, 4, 4), tensor("w", 2, 3, 2, 2)], lambda bb, x, w: R.nn.conv2d_transpose(x, w)),
         program([tensor("x", 1, 2, 4, 4)], lambda bb, x: R.nn.conv2d_transpose(x, w, dilation=2)),
         program([tensor("x", 1, 2, dim("h"), 4)], lambda bb, x: R.nn.conv2d_transpose(x, w)),
+        program([tensor("x", 1, 2, 8, 8)], lambda bb, x: R.nn.conv2d_transpose(x, w, strides=2)),
     ):
         assert PhasesOfTransposed()(before)["main"] is before["main"]

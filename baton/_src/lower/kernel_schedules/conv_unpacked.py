@@ -15,8 +15,8 @@ many points between the lines.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from math import prod
 
 from baton._src.ir.expr import PrimExpr
@@ -29,72 +29,30 @@ from baton._src.lower.kernel_schedules.conv_window import linear
 from baton._src.lower.kernel_schedules.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.loops import (
     VECTORIZED,
-    allocated,
     i64,
     index_var,
-    local_buffer,
     loop,
-    nest,
-    parallel_rows,
-    product,
     sequence,
 )
 from baton._src.lower.kernel_schedules.rows import emit_stages
 from baton._src.lower.kernel_schedules.stages import Axis, Declined, Stage, read_kernel
-from baton._src.lower.kernel_schedules.tiles import Accumulators, TileShape, tile_shape
-from baton._src.passes.tir.flatten_buffers import element_count, flat_index
-from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.lower.kernel_schedules.tiles import tile_shape
+from baton._src.lower.kernel_schedules.unpacked_runs import (
+    Finished,
+    UnpackedConv,
+    choose_task,
+    emit_tasks,
+    waste,
+)
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
-from baton._src.tir.buffer import Buffer
 from baton._src.tir.prim_func import PrimFunc
 
 FEW_TERMS = 9
 """Terms of a sum up to which the general rule is faster: it copies no border."""
 MOST_WASTE, WASTE_OF_ONE = 1.05, 8.0
 """Points computed for each one wanted, beyond which packing is cheaper; with one output channel so many more."""
-MOST_VECTORS = 8
-"""Vectors of a run of points: enough independent sums for one channel alone."""
-SCRATCH = 1 << 12
-"""Elements of the scratch of a task: half a first-level cache."""
-CROSSING = 1.5
-"""Time of a load of the input in multiply-adds: many of them lie across two lines of the cache."""
-
-
-@dataclass(frozen=True, eq=False)
-class UnpackedConv:
-    """The parts of such a convolution: points are `lines` (None: there is one) of `columns`, `pitch` elements of the
-    input apart; `rows` is the axis of output channels, None where each has an input channel of its own.
-    """
-
-    anchored: Anchored
-    outer: tuple[Axis, ...]
-    rows: Axis | None
-    lines: Axis | None
-    columns: Axis
-    pitch: int
-    data: tir.BufferLoad
-    weight: tir.BufferLoad
-
-    @property
-    def sizes(self) -> tuple[int, int, int]:
-        """How many output channels, lines and columns there are."""
-        rows, lines, columns = (1 if a is None else a.size or 0 for a in (self.rows, self.lines, self.columns))
-        return rows, lines, columns
-
-    def extent(self, lines: int) -> int:
-        """The points of so many lines and between them."""
-        return (lines - 1) * self.pitch + self.sizes[2]
-
-
-@dataclass(frozen=True)
-class Task:
-    """`rows` output channels of `lines` lines, in runs of `vectors` vectors over all their points."""
-
-    rows: int
-    lines: int
-    vectors: int
 
 
 def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
@@ -109,13 +67,13 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
     plain, border = _plain(found)
     conv = _read(plain)
     assert not isinstance(conv, Declined)
-    shape = tile_shape(target, conv.anchored.stage.buffer.dtype)
+    shape = tile_shape(target, plain.stage.buffer.dtype)
     task = choose_task(conv, shape)
     if task is None:
         return Declined("fewer points than a vector has lanes")
-    if _waste(conv, task, shape) > MOST_WASTE + WASTE_OF_ONE / conv.sizes[0]:
+    if waste(conv, task, shape) > MOST_WASTE + WASTE_OF_ONE / conv.sizes[0]:
         return Declined("too many points between the lines for so many output channels")
-    body = _emit(conv, task, shape, target)
+    body = emit_tasks(conv, task, shape, target)
     if border is not None:
         kernel = replace(kernel, local=(*kernel.local, border.buffer))
         body = sequence(emit_stages(kernel, [border], target), body)
@@ -151,7 +109,19 @@ def _read(anchored: Anchored) -> UnpackedConv | Declined:
         lines, row, pitch = points[-2] if len(points) > 1 else None, rows[0] if rows else None, data.buffer.shape[-1]
         assert isinstance(pitch, tir.IntImm)
         outer = (*(a for a in lead if a not in rows), *points[:-2])
-        return UnpackedConv(anchored, outer, row, lines, points[-1], pitch.value, data, weight)
+        return UnpackedConv(
+            outer,
+            row,
+            lines,
+            points[-1],
+            pitch.value,
+            data,
+            weight,
+            stage.reduce,
+            _terms(stage),
+            ops.const(0, data.dtype) if stage.init is None else stage.init,
+            partial(_written, anchored),
+        )
     return Declined("no factor is an input that neighbouring points see as neighbours")
 
 
@@ -178,153 +148,14 @@ def _points(stage: Stage, weight: tir.BufferLoad, data: tir.BufferLoad) -> tuple
     return tuple(found) if windows else ()  # without windows it is a product of matrices
 
 
-# ----------------------------------------------------------------------------------------------------- tiling
-
-
-def choose_task(conv: UnpackedConv, shape: TileShape) -> Task | None:
-    """The task that takes the fewest steps; None where there is no whole vector of points."""
-    rows, lines, _ = conv.sizes
-    tall = -(-rows // -(-rows // shape.rows))
-    best: tuple[float, Task] | None = None
-    for count in range(1, lines + 1):
-        extent = conv.extent(count)
-        if count > 1 and tall * _padded(extent, shape.lanes) > SCRATCH:
-            break
-        for vectors in range(1, min(MOST_VECTORS, extent // shape.lanes) + 1):
-            if tall not in shape.heights(vectors):
-                break
-            task = Task(tall, count, vectors)
-            cost = sum(times * _cost(conv, task, part, shape) for times, part in _parts(lines, count))
-            if best is None or cost < best[0]:
-                best = (cost, task)
-    return None if best is None else best[1]
-
-
-def _parts(size: int, part: int) -> list[tuple[int, int]]:
-    """How often `part` goes into `size`, and what is left."""
-    whole = [(size // part, part)]
-    return whole if size % part == 0 else [*whole, (1, size % part)]
-
-
-def _cost(conv: UnpackedConv, task: Task, lines: int, shape: TileShape) -> float:
-    """Steps of a task of so many lines: each run's multiply-adds or loads, and what starting it costs."""
-    runs = -(-conv.extent(lines) // (task.vectors * shape.lanes))
-    work = max(task.rows * task.vectors, CROSSING * task.vectors + 0.5 * task.rows, 4.0)
-    each = _terms(conv.anchored.stage) * (work + 1) + 2 * task.rows * task.vectors + 10
-    return runs * each + 10 + 2.0 * task.rows * lines
-
-
-def _waste(conv: UnpackedConv, task: Task, shape: TileShape) -> float:
-    """How many points are computed for each one that is wanted."""
-    _, lines, columns = conv.sizes
-    computed = sum(n * _padded(conv.extent(part), shape.lanes) for n, part in _parts(lines, task.lines))
-    return computed / (lines * columns)
-
-
-def _padded(extent: int, lanes: int) -> int:
-    return -(-extent // lanes) * lanes
-
-
-# ------------------------------------------------------------------------------------------------------ loops
-
-
-def _emit(conv: UnpackedConv, task: Task, shape: TileShape, target: Target) -> st.Stmt:
-    rows, lines, _ = conv.sizes
-    block, tile = index_var("block"), index_var("tile")
-    line, row = ops.multiply(block, i64(task.lines)), ops.multiply(tile, i64(task.rows))
-
-    def of_rows(count: int) -> st.Stmt:
-        return _cut(block, lines, task.lines, lambda n: _task(conv, Task(count, n, task.vectors), row, line, shape))
-
-    body = _cut(tile, rows, task.rows, of_rows)
-    axes = (*conv.outer, Axis(block, i64(-(-lines // task.lines))), Axis(tile, i64(-(-rows // task.rows))))
-    steps = -(-conv.extent(task.lines) // shape.lanes) * task.rows
-    work = ops.multiply(product([a.extent for a in conv.anchored.stage.reduce]), i64(steps))
-    return parallel_rows(axes, work, body, target.num_cores)
-
-
-def _cut(which: tir.Var, size: int, part: int, body: Callable[[int], st.Stmt]) -> st.Stmt:
-    """`body` of a part's size, which is smaller at the end where `part` does not divide `size`."""
-    full = body(min(part, size))
-    if size % part == 0:
-        return full
-    return st.IfThenElse(tir.LT(which, i64(size // part)), full, body(size % part))
-
-
-def _task(conv: UnpackedConv, task: Task, row: PrimExpr, line: PrimExpr, shape: TileShape) -> st.Stmt:
-    """All runs of a task into the scratch, then its lines out of it."""
-    extent = conv.extent(task.lines)
-    pitch = _padded(extent, shape.lanes)
-    scratch = local_buffer("sums", (task.rows * pitch,), conv.anchored.stage.buffer.dtype)
-    parts: list[st.Stmt] = []
-    width = min(task.vectors, extent // shape.lanes) * shape.lanes
-    if width:
-        run = index_var("run")
-        start = ops.multiply(run, i64(width))
-        runs = _run(conv, task.rows, width, _Place(row, line, start), scratch, pitch)
-        parts.append(loop(run, extent // width, runs))
-    rest = extent % width if width else extent
-    if rest:
-        # The last run begins early enough to end with the points: what two runs compute is the same.
-        last = min(_padded(rest, shape.lanes), extent)
-        parts.append(_run(conv, task.rows, last, _Place(row, line, i64(extent - last)), scratch, pitch))
-    return allocated(scratch, sequence(*parts, _written(conv, task, row, line, scratch, pitch)))
-
-
-def _written(conv: UnpackedConv, task: Task, row: PrimExpr, line: PrimExpr, scratch: Buffer, pitch: int) -> st.Stmt:
+def _written(anchored: Anchored, conv: UnpackedConv, done: Finished) -> st.Stmt:
     """The lines of a task through the epilogue."""
     r, n, u = index_var("r"), index_var("line"), index_var("u")
-    at = ops.add(ops.add(ops.multiply(r, i64(pitch)), ops.multiply(n, i64(conv.pitch))), u)
+    at = ops.add(ops.add(done.sums.row(i64(0), r), ops.multiply(n, i64(conv.pitch))), u)
     places: dict[tir.Var, PrimExpr] = {conv.columns.var: u}
     if conv.lines is not None:
-        places[conv.lines.var] = ops.add(line, n)
+        places[conv.lines.var] = ops.add(done.line, n)
     if conv.rows is not None:
-        places[conv.rows.var] = ops.add(row, r)
-    store = conv.anchored.store(tir.BufferLoad(scratch, (at,)), places)
-    return loop(r, task.rows, loop(n, task.lines, loop(u, conv.sizes[2], store, VECTORIZED)))
-
-
-@dataclass(frozen=True, eq=False)
-class _Place:
-    """Where a run is: its first output channel, the first line of its task, and the first of the task's points."""
-
-    row: PrimExpr
-    line: PrimExpr
-    start: PrimExpr
-
-
-def _run(conv: UnpackedConv, rows: int, width: int, place: _Place, scratch: Buffer, pitch: int) -> st.Stmt:
-    """The sums of `width` points for `rows` output channels, into the scratch."""
-    stage = conv.anchored.stage
-    init = stage.init
-    assert init is not None
-    acc = Accumulators.of(rows, width, stage.buffer.dtype)
-    # Axes of the loops get fresh variables: other runs have the same loops.
-    own = {a.var: tir.Var(a.var.name, a.var.dtype) for a in stage.reduce}
-    where: dict[tir.Var, PrimExpr] = {**own, conv.columns.var: tir.IntImm(conv.columns.var.dtype, 0)}
-    for axis, at in ((conv.lines, place.line), (conv.rows, place.row)):
-        if axis is not None:
-            where[axis.var] = ops.cast(axis.var.dtype, at)
-    data, weight = _flat(conv.data.buffer), _flat(conv.weight.buffer)
-    first, taps = index_var("first"), index_var("taps")
-    far = 0 if conv.rows is None else step(conv.weight, conv.rows) or 0
-
-    def term(number: int, lane: tir.Var) -> PrimExpr:
-        left = tir.BufferLoad(weight, (ops.add(taps, i64(number * far)),))
-        return tir.Add(acc.load(number, lane), tir.Mul(left, tir.BufferLoad(data, (ops.add(first, lane),))))
-
-    seen = ops.add(substitute_and_fold(flat_index(conv.data.buffer, conv.data.indices), where), place.start)
-    through = substitute_and_fold(flat_index(conv.weight.buffer, conv.weight.indices), where)
-    update = st.LetStmt(first, seen, st.LetStmt(taps, through, acc.each(term)))
-    sums = nest([Axis(own[a.var], a.extent) for a in stage.reduce], update)
-    kept = [_kept(acc, n, scratch, ops.add(i64(n * pitch), place.start)) for n in range(rows)]
-    return allocated(acc.buffer, sequence(acc.each(lambda number, lane: init), sums, *kept))
-
-
-def _kept(acc: Accumulators, row: int, scratch: Buffer, at: PrimExpr) -> st.Stmt:
-    lane = index_var("v")
-    return loop(lane, acc.width, st.BufferStore(scratch, acc.load(row, lane), (ops.add(at, lane),)), VECTORIZED)
-
-
-def _flat(buffer: Buffer) -> Buffer:
-    return Buffer(buffer.data, buffer.dtype, (element_count(buffer),), name=buffer.name)
+        places[conv.rows.var] = ops.add(done.row, r)
+    store = anchored.store(tir.BufferLoad(done.sums.buffer, (at,)), places)
+    return loop(r, done.task.rows, loop(n, done.task.lines, loop(u, conv.sizes[2], store, VECTORIZED)))

@@ -14,6 +14,7 @@ from baton._src.lower.kernel_schedules import (
     attention,
     conv2d,
     conv_blocked,
+    conv_phases,
     conv_unpacked,
     dot_products,
     line_phases,
@@ -40,6 +41,7 @@ class Rule:
 RULES: tuple[Rule, ...] = (
     Rule("conv_blocked", conv_blocked.apply),
     Rule("dot_products", dot_products.apply),
+    Rule("conv_phases", conv_phases.apply),
     Rule("conv_unpacked", conv_unpacked.apply),
     Rule("line_phases", line_phases.apply),
     Rule("conv2d", conv2d.apply),

@@ -9,7 +9,8 @@
 Result y[s * q + r] sees x[q - t] through tap s * t + r: for each phase r a convolution of its own, and all of them one
 with s times as many output channels. Nothing is multiplied by the zeros that spreading the data would put in; a kernel
 that the stride does not divide gets zero taps. Left alone: kernels that are no constants, dilation, other layouts,
-symbolic maps. The batch may be symbolic.
+symbolic maps, and small strides over larger maps in one group, which the schedule `conv_phases` takes as they are. The
+batch may be symbolic.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ from baton._src.tir.expr import IntImm
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
 from baton._src.values.tensor import AnyArray
+
+LARGE_MAP, SMALL_STRIDE = 32, 4
+"""Points of the data from which on, and steps up to which, phases are left to a schedule of their own."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,8 @@ def _axes(call: Call) -> list[Phases] | None:
     if before is None or after is None or data.struct_info.dtype != call.struct_info.dtype:
         return None
     kernel = weight.data.data.shape[2:]
+    if a.groups == 1 and 1 < max(a.strides) <= SMALL_STRIDE and prod(before) >= LARGE_MAP:
+        return None  # the schedule `conv_phases` computes each phase by the taps it has, and writes them in place
     return [Phases.of(*each) for each in zip(before, after, kernel, a.strides, a.padding[: a.spatial])]
 
 
