@@ -22,9 +22,9 @@ DEVICES = """def @main(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) {
 
 def test_devices() -> None:
     """What marks and copies say, spread to all that has to be on the same device."""
+    conflict = read_module(DEVICES.replace('"cuda")', '"cuda", constrain_result=True)'))
     with pytest.raises(DiagnosticError, match=r"on cuda and on opencl|on opencl and on cuda"):  # a tuple is on one
-        marked = DEVICES.replace('"cuda")', '"cuda", constrain_result=True)')
-        analysis.context_analysis(read_module(marked))
+        analysis.context_analysis(conflict)
     module = read_module(DEVICES.replace("(%a, negative(%b))", "negative(%b)"))
     main = module["main"]
     found = analysis.context_analysis(module, "rocm")

@@ -13,10 +13,12 @@ __getattr__, __dir__, __all__ = attach(
             "driver.tvm_names.relay_testing",
             "rand enabled_targets ctx_list add_nat_definitions make_nat_expr make_nat_value count check_grad",
         ),
+        **names("driver.tvm_names.relay_to_python", "to_python run_as_python"),
         **names("driver.relay_prelude", "Prelude"),
         **names("passes.relay.gradient", "gradient"),
         **submodules("baton.relay.testing", "dcgan densenet dqn inception_v3 init layers lstm mlp mobilenet nat"),
-        **submodules("baton.relay.testing", "resnet resnet_3d squeezenet temp_op_attr vgg"),
+        **submodules("baton.relay.testing", "py_converter resnet resnet_3d squeezenet synthetic"),
+        **submodules("baton.relay.testing", "python_words temp_op_attr vgg"),
     },
     before=wire,
 )

@@ -41,7 +41,6 @@ REASONS: dict[str, str] = {
     "topi.cuda": _GPU,
     "topi.x86": _TUNING,
     "topi.arm_cpu": _TUNING,
-    "relay.quantize": "baton does not quantise models; it runs models that are quantised (relay.qnn, ONNX's QDQ)",
     "relay.frontend.tensorflow": _IMPORTER,
     "relay.frontend.tensorflow2": _IMPORTER,
     "relay.frontend.keras": _IMPORTER,
@@ -65,14 +64,10 @@ REASONS: dict[str, str] = {
     "relay.frontend.from_paddle": _IMPORTER,
     "relay.frontend.from_oneflow": _IMPORTER,
     "relay.frontend.from_pytorch": _IMPORTER,
-    "relay.op.contrib": _BYOC,
     "relay.op.strategy": _TUNING,
     "relay.backend.contrib": _BYOC,
     "relay.transform.AnnotateMemoryScope": _MEMORY,
     "relay.collage": _BYOC,
-    "relay.transform.PartitionGraph": _BYOC,
-    "relay.transform.AnnotateTarget": _BYOC,
-    "relay.transform.MergeCompilerRegions": _BYOC,
     "relax.backend.contrib": _BYOC,
     "relax.backend.cuda": _BYOC,
     "relax.transform.SplitCallTIRByPattern": _BYOC,
@@ -110,7 +105,9 @@ _BUILDER = "functions are written in Python's syntax under @R.function or @T.pri
 REASONS |= {f"script.{name}": _BUILDER for name in ("ir_builder", "relax.arg", "relax.If", "relax.Then", "relax.Else")}
 
 _NETWORK = "it is TVM's own test equipment"
-REASONS |= {f"relay.testing.{name}": _NETWORK for name in ("synthetic", "tf", "byoc", "darknet", "py_converter")}
+REASONS |= {
+    f"relay.testing.{name}": _NETWORK for name in ("tf", "byoc", "darknet", "tflite", "yolo_detection", "config")
+}
 
 
 def reason(path: str) -> str | None:

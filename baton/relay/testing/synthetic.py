@@ -1,0 +1,14 @@
+"""A network for trying things out (`tvm.relay.testing.synthetic`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("driver.tvm_names.networks.synthetic", "get_net get_workload"),
+    },
+    before=wire,
+)
