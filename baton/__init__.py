@@ -21,7 +21,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("values.dtype", "DataType"),
         **names("values.device", "Device"),
         **names("driver.tvm_names.devices", "cpu device cuda opencl vulkan metal rocm"),
-        **names("driver.tvm_names.registry", "register_func get_global_func"),
+        **names("driver.tvm_names.registry", "register_func get_global_func convert"),
         **names("support.diagnostics", "BatonError DiagnosticError InternalError"),
         **renamed("support.diagnostics", TVMError="BatonError"),
         **names("ir.target", "Target"),

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from baton._src.ir.module import IRModule
+from baton._src.support.cache_folder import cache_folder
 
 
 def write_reproducer(
@@ -45,6 +46,5 @@ def reproducer_text(name: str, module: IRModule, remaining: Sequence[Any], error
 
 
 def default_directory() -> Path:
-    """`baton/reproducers` in the user's cache directory (XDG_CACHE_HOME)."""
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(cache) / "baton" / "reproducers"
+    """Where reproducers are kept unless somebody says otherwise."""
+    return cache_folder() / "reproducers"

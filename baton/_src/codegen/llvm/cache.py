@@ -17,6 +17,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from baton._src.support.cache_folder import cache_folder
+
 MAGIC = b"BATONKRN1\n"
 DEFAULT_CAP = 512 << 20
 DEFAULT_PROGRAMS = 4 << 30
@@ -38,10 +40,7 @@ class CacheOptions:
             return CacheOptions(None)
         said = env.get("BATON_CACHE_PROGRAMS", "").strip()
         programs = int(said) << 20 if said.isdecimal() else DEFAULT_PROGRAMS
-        if env.get("BATON_CACHE_DIR"):
-            return CacheOptions(Path(env["BATON_CACHE_DIR"]), programs=programs)
-        base = env.get("XDG_CACHE_HOME") or str(Path(env.get("HOME", "~")).expanduser() / ".cache")
-        return CacheOptions(Path(base) / "baton", programs=programs)
+        return CacheOptions(cache_folder(env), programs=programs)
 
 
 class ObjectCache:

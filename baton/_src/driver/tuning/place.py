@@ -16,6 +16,7 @@ from pathlib import Path
 
 from baton._src.codegen.llvm.jit import target_text
 from baton._src.ir.target import Target
+from baton._src.support.cache_folder import cache_folder
 
 
 @dataclass(frozen=True)
@@ -41,10 +42,7 @@ def database_path(environment: Mapping[str, str] | None = None) -> Path | None:
         return None
     if said and said.lower() not in ("1", "on", "true", "yes"):
         return Path(said)
-    if env.get("BATON_CACHE_DIR"):
-        return Path(env["BATON_CACHE_DIR"]) / "tuning.sqlite"
-    base = env.get("XDG_CACHE_HOME") or str(Path(env.get("HOME", "~")).expanduser() / ".cache")
-    return Path(base) / "baton" / "tuning.sqlite"
+    return cache_folder(env) / "tuning.sqlite"
 
 
 def consulted_database() -> Path | None:

@@ -1,0 +1,12 @@
+"""Packed functions for PyTorch's tensors (`tvm.contrib.dlpack`)."""
+
+from __future__ import annotations
+
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("driver.tvm_names.torch_tensors", "to_pytorch_func convert_func"),
+    },
+)

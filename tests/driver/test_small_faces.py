@@ -1,0 +1,73 @@
+"""Names of TVM's edges: downloads, tables of patterns, tensors of other libraries."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import baton
+from baton import relay
+from baton._src.driver.tvm_names.absent import REASONS
+from baton._src.support.cache_folder import cache_folder
+from baton._src.support.diagnostics import DiagnosticError
+from baton.contrib.dlpack import convert_func
+from baton.contrib.download import download, download_testdata
+from baton.relay.op.contrib import get_pattern_table, register_pattern_table
+
+
+@pytest.mark.parametrize("path", sorted(REASONS))
+def test_what_is_said_to_be_absent_is_absent(path: str) -> None:
+    """Guards against a reason that outlives the absence (a package may be said to be incomplete)."""
+    parent, _, name = f"baton.{path}".rpartition(".")
+    try:
+        module = importlib.import_module(parent)
+    except ImportError:
+        return
+    assert not hasattr(module, name) or hasattr(getattr(module, name), "__path__")
+
+
+def test_downloads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file is fetched once; what cannot be fetched leaves nothing behind."""
+    monkeypatch.setenv("BATON_CACHE_DIR", str(tmp_path / "cache"))
+    source = tmp_path / "source"
+    source.write_text("first")
+    place = Path(download_testdata(source.as_uri(), "model.bin", module="onnx"))
+    assert place == cache_folder() / "testdata" / "onnx" / "model.bin"
+    source.write_text("second")
+    assert Path(download_testdata(source.as_uri(), "model.bin", module="onnx")).read_text() == "first"
+    download(source.as_uri(), str(place), overwrite=True)
+    assert place.read_text() == "second"
+    with pytest.raises(DiagnosticError, match="api-download"):
+        download((tmp_path / "nothing").as_uri(), str(tmp_path / "new" / "file"), retries=1)
+    assert list((tmp_path / "new").iterdir()) == []
+
+
+def test_tables_of_patterns() -> None:
+    """What is registered under a compiler's name is what MergeComposite takes."""
+    before = relay.parse(
+        '#[version = "0.0.5"]\ndef @main(%x: Tensor[(2, 3), float32], %w: Tensor[(4, 3), float32]) '
+        "{ nn.relu(nn.dense(%x, %w)) }"
+    )
+
+    @register_pattern_table("mine")
+    def table() -> list[tuple[object, ...]]:
+        p = relay.dataflow_pattern
+        return [("mine.dense_relu", p.is_op("nn.relu")(p.is_op("nn.dense")(p.wildcard(), p.wildcard())))]
+
+    merged = relay.transform.MergeComposite(get_pattern_table("mine"))(before)
+    assert "mine.dense_relu" in str(merged)
+    assert get_pattern_table("nobody") is None
+
+
+def test_other_libraries_tensors_are_written_in_place() -> None:
+    """Memory is shared, not copied."""
+
+    def double(x: baton.NDArray) -> None:
+        x.data[...] *= 2
+
+    array = np.ones(3, np.float32)
+    convert_func(double, np.ndarray, lambda a: a)(array)
+    assert array.tolist() == [2, 2, 2]
