@@ -63,7 +63,6 @@ for name, why in {
     "tvm.autotvm": "no tuning",
     "tvm.autotvm.tuner": "no tuning",
     "tvm.rpc": "in the process",
-    "tvm.relay.quantize": "does not quantise",
     "tvm.relay.frontend.tensorflow": "from_onnx",
     "tvm.contrib.nvcc": "for CPUs",
 }.items():
