@@ -6,12 +6,17 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from baton._src.driver.tvm_json.document import Document
+from baton._src.driver.tvm_json.relax_kinds import RELAX
+from baton._src.driver.tvm_json.relay_kinds import RELAY
+from baton._src.driver.tvm_json.shared_kinds import SHARED
 from baton._src.driver.tvm_names.scripts import from_source
 from baton._src.driver.tvm_names.texts import is_relax, parse, parse_expr
 from baton._src.driver.wiring import node_text, wire
 from baton._src.ir.expr import GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.relax.nodes import Function
+from baton._src.relay.check.infer_type import infer_type
 from baton._src.support.diagnostics import fail
 from baton._src.tir.prim_func import PrimFunc
 
@@ -37,14 +42,27 @@ def save_json(node: Any) -> str:
 
 
 def load_json(json_str: str) -> Any:
-    """What `save_json` wrote; `DiagnosticError` (`json-unknown`) for anything else."""
+    """What `save_json` wrote: ours, or TVM's (Relay and Relax without kernels), its Relay modules typed.
+
+    `DiagnosticError`: `json-unknown` for anything else, `json-node` for nodes of TVM's that cannot be read.
+    """
     wire()
     try:
         found = json.loads(json_str)
+    except (ValueError, TypeError, RecursionError):
+        found = None
+    if isinstance(found, dict) and "nodes" in found:
+        made = Document(found, {**SHARED, **RELAY, **RELAX}).read()
+        return infer_type(made) if isinstance(made, IRModule) and not is_relax(made) else made
+    try:
         reader = _READERS[found["kind"]] if found["format"] == "baton.ir" else None
         text = found["text"]
     except (ValueError, KeyError, TypeError):
         reader, text = None, ""
     if reader is None:
-        raise fail("json-unknown", "this is no program saved by save_json", help="JSON of TVM's own is not read")
+        raise fail(
+            "json-unknown",
+            "this is no program saved by save_json",
+            help="give the text that save_json gave, baton's or TVM's",
+        )
     return reader(text)
