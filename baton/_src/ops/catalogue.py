@@ -37,6 +37,7 @@ from baton._src.ops.linalg.dense import BATCH_MATMUL, DENSE, RELAY_MATMUL
 from baton._src.ops.linalg.determinant import DETERMINANT
 from baton._src.ops.linalg.einsum import EINSUMS
 from baton._src.ops.linalg.matmul import MATMUL
+from baton._src.ops.linalg.sparse import SPARSE
 from baton._src.ops.memory.copies import COPIES
 from baton._src.ops.memory.storages import STORAGES
 from baton._src.ops.nn.adaptive_pooling import ADAPTIVE_POOLING
@@ -81,6 +82,7 @@ from baton._src.ops.shape.slice_relatives import SLICE_RELATIVES
 from baton._src.ops.shape.slicing import SLICES
 from baton._src.ops.shape.triangles import TRIANGLES
 from baton._src.ops.vision.anchors import ANCHORS
+from baton._src.ops.vision.class_suppression import ALL_CLASS_SUPPRESSION
 from baton._src.ops.vision.regions import REGIONS
 from baton._src.ops.vision.reorganisation import YOLO_REORG
 from baton._src.ops.vision.suppression import SUPPRESSION
@@ -89,7 +91,7 @@ from baton._src.support.diagnostics import DiagnosticError, fail
 
 ELEMENTWISE: tuple[OpDef[Any], ...] = (*UNARY, *BINARY, *CHOICES, *ACTIVATIONS)
 REDUCE: tuple[OpDef[Any], ...] = (*FOLDS, *ARG_EXTREMA)
-LINALG: tuple[OpDef[Any], ...] = (MATMUL, DENSE, RELAY_MATMUL, BATCH_MATMUL, DETERMINANT, *EINSUMS)
+LINALG: tuple[OpDef[Any], ...] = (MATMUL, DENSE, RELAY_MATMUL, BATCH_MATMUL, DETERMINANT, *SPARSE, *EINSUMS)
 SHAPE: tuple[OpDef[Any], ...] = (*RESHAPES, *MOVED, *CREATIONS, *JOINS, *EXPANSIONS)
 SLICING: tuple[OpDef[Any], ...] = (*SLICES, *DYNAMIC_SLICES, *SLICE_RELATIVES, *TRIANGLES, *HEADERS, *LAYOUTS, *GRIDS)
 INDEX: tuple[OpDef[Any], ...] = (
@@ -137,7 +139,8 @@ NN: tuple[OpDef[Any], ...] = (
     DEFORMABLE_CONV2D,
     CORRELATION,
 )
-IMAGE: tuple[OpDef[Any], ...] = (*RESIZES, DILATION2D, *ANCHORS, *REGIONS, *SUPPRESSION, YOLO_REORG)
+IMAGE: tuple[OpDef[Any], ...] = (*RESIZES, DILATION2D)
+VISION: tuple[OpDef[Any], ...] = (*ANCHORS, *REGIONS, *SUPPRESSION, ALL_CLASS_SUPPRESSION, YOLO_REORG)
 OTHERS: tuple[OpDef[Any], ...] = (*AFFINE, *COPIES, MULTINOMIAL_FROM_UNIFORM, *STORAGES, *DESTINATION_PASSING)
 
 
@@ -224,5 +227,5 @@ def unknown_op(name: str, known: Iterable[str], language: str = "") -> Diagnosti
 
 
 CATALOGUE = Catalogue(
-    (*ELEMENTWISE, *REDUCE, *LINALG, *SHAPE, *NN, *IMAGE, *OTHERS, *SLICING, *INDEX, *SAMPLING, *QUANTISED)
+    (*ELEMENTWISE, *REDUCE, *LINALG, *SHAPE, *NN, *IMAGE, *VISION, *OTHERS, *SLICING, *INDEX, *SAMPLING, *QUANTISED)
 )

@@ -1,0 +1,277 @@
+"""vision.all_class_non_max_suppression: the boxes of every class that no better one of that class overlaps.
+
+    boxes (b, n, 4): two opposite corners; scores (b, classes, n)
+    onnx        -> rows (image, class, box), classes in order, best boxes first; zeros beyond; and how many rows count
+    tensorflow  -> rows (class, box) for each image, best first over all classes; their scores; how many count
+
+Boxes are looked at from the highest score down: one that scores at most `score_threshold` is dropped, and one whose
+intersection over union with a box that stays exceeds `iou_threshold`. Source: ONNX NonMaxSuppression; facts
+relay-language §6 level 5.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.index.sorting import order
+from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
+from baton._src.ops.samples import Arr, Sample
+from baton._src.te.computation import extern
+from baton._src.tir.stmt import Stmt
+from baton._src.values.dtype import INT64
+
+_ZERO, _ONE = k.index(0), k.index(1)
+
+
+@attrs
+class AllClassAttrs(Attrs):
+    """The form of the result."""
+
+    output_format: str = attr("onnx", "onnx or tensorflow")
+
+
+def infer(call: OpCall[AllClassAttrs]) -> Info:
+    """Room for every box of every class."""
+    boxes, scores = call.tensor(0), call.tensor(1)
+    is_onnx = call.attrs.output_format == "onnx"
+    if not is_onnx and call.attrs.output_format != "tensorflow":
+        call.fail(f"output_format must be onnx or tensorflow, got {call.attrs.output_format!r}", code="op-attribute")
+    for position, rank in enumerate((3, 3, 0, 0, 0)):
+        t = call.tensor(position)
+        if t.ndim not in (-1, rank):
+            call.fail(f"{call.op.inputs[position].name} must have rank {rank}, got {show_shape(t.shape, t.ndim)}")
+    if scores.shape is None:
+        ranks = ((2, INT64), (1, INT64)) if is_onnx else ((3, INT64), (2, scores.dtype), (1, INT64))
+        return TupleInfo(tuple(TensorInfo(None, dtype, rank) for rank, dtype in ranks))
+    math, (images, classes, count) = DimMath(call.prover), scores.shape
+    if boxes.shape is not None:
+        pairs = ((boxes.shape[0], images), (boxes.shape[1], count), (boxes.shape[2], 4))
+        if any(math.equal(p, q) is False for p, q in pairs):
+            call.fail(f"boxes {show_shape(boxes.shape)} and scores {show_shape(scores.shape)} do not fit")
+    most = math.multiply(classes, count)
+    if is_onnx:
+        return TupleInfo((TensorInfo((math.multiply(images, most), 3), INT64), TensorInfo((1,), INT64)))
+    rows = TensorInfo((images, most, 2), INT64)
+    return TupleInfo((rows, TensorInfo((images, most), scores.dtype), TensorInfo((images,), INT64)))
+
+
+def _exceeds(boxes: Any, b: Any, i: Any, j: Any, bound: Any) -> Any:
+    """Whether two boxes' intersection over union exceeds `bound`."""
+    dtype = boxes.dtype
+    sides, areas = [], [k.const(1, dtype), k.const(1, dtype)]
+    for axis in (0, 1):
+        ends = []
+        for n, box in enumerate((i, j)):
+            p, q = (load(boxes, b, box, k.index(axis + 2 * end)) for end in (0, 1))
+            ends.append((k.minimum(p, q), k.maximum(p, q)))
+            areas[n] = areas[n] * (ends[-1][1] - ends[-1][0])
+        shared = k.minimum(ends[0][1], ends[1][1]) - k.maximum(ends[0][0], ends[1][0])
+        sides.append(k.maximum(shared, k.const(0, dtype)))
+    common = sides[0] * sides[1]
+    union = areas[0] + areas[1] - common
+    return k.select(union > k.const(0, dtype), common / union, k.const(0, dtype)) > bound
+
+
+def _chosen(inputs: Any) -> tuple[k.Tensor, k.Tensor, k.Tensor]:
+    """For each image, class after class: (class, box) rows, their scores, and how many there are."""
+    boxes, scores, limit, iou, least = inputs
+    images, classes, count = (k.index(d) for d in scores.shape)
+    ranked = order(scores, 2, True)
+
+    def body(ins: Any, outs: Any) -> Stmt:
+        corners, score, at, most, bound, low = ins
+        rows, values, totals, kept, counters = outs
+        stays, overlapped = (k.index(n) for n in (0, 1))
+
+        def number(which: Any) -> Any:
+            return load(counters, which)
+
+        def keep(b: Any, c: Any, box: Any) -> Stmt:
+            place = load(totals, b)
+            return both(
+                store(kept, [number(stays)], box),
+                store(rows, [b, place, _ZERO], c),
+                store(rows, [b, place, _ONE], box),
+                store(values, [b, place], load(score, b, c, box)),
+                store(counters, [stays], number(stays) + _ONE),
+                store(totals, [b], place + _ONE),
+            )
+
+        def candidate(b: Any, c: Any, box: Any, most_here: Any) -> Stmt:
+            def against(q: Any) -> Stmt:
+                near = _exceeds(corners, b, box, load(kept, q), k.cast(corners.dtype, load(bound)))
+                return when(near, store(counters, [overlapped], _ONE))
+
+            free = when(k.tir.EQ(number(overlapped), _ZERO), keep(b, c, box))
+            tests = [
+                load(score, b, c, box) > k.cast(score.dtype, load(low)),
+                number(stays) < most_here,
+            ]
+            steps = both(store(counters, [overlapped], _ZERO), loop(number(stays), against, "q"), free)
+            return when(k.all_of(tests), steps)
+
+        def one_class(b: Any, c: Any) -> Stmt:
+            given = k.cast("int64", load(most))
+            most_here = k.select(given < _ZERO, count, given)
+
+            def step(r: Any) -> Stmt:
+                return let("box", load(at, b, c, r), lambda box: candidate(b, c, box, most_here))
+
+            return both(store(counters, [stays], _ZERO), loop(count, step, "r"))
+
+        def image(b: Any) -> Stmt:
+            def blank(m: Any) -> Stmt:
+                empty = [store(rows, [b, m, k.index(n)], _ZERO) for n in (0, 1)]
+                return both(*empty, store(values, [b, m], k.lowest(score.dtype)))
+
+            every = loop(classes, lambda c: one_class(b, c), "c")
+            return both(store(totals, [b], _ZERO), loop(classes * count, blank, "m"), every)
+
+        return loops((images,), image, "b")
+
+    room = classes * count
+    shapes = [(images, room, k.index(2)), (images, room), (images,), (count,), (k.index(2),)]
+    dtypes = ["int64", scores.dtype, "int64", "int64", "int64"]
+    made = extern(shapes, [boxes, scores, ranked, limit, iou, least], body, "all_class_suppression", dtypes)
+    return made[0], made[1], made[2]
+
+
+def compute(inputs: Any, a: AllClassAttrs, out: Any) -> Any:
+    """What stays, image by image; then one list of it, or each image's sorted."""
+    rows, scores, totals = _chosen(inputs)
+    return _listed(rows, totals) if a.output_format == "onnx" else _sorted(rows, scores, totals)
+
+
+def _listed(rows: k.Tensor, totals: k.Tensor) -> Any:
+    def body(ins: Any, outs: Any) -> Stmt:
+        pairs, counts = ins
+        found, total = outs
+
+        def row(b: Any, m: Any) -> Stmt:
+            def put(place: Any) -> Stmt:
+                cells = [b, load(pairs, b, m, _ZERO), load(pairs, b, m, _ONE)]
+                return both(*(store(found, [place, k.index(n)], v) for n, v in enumerate(cells)))
+
+            return both(let("place", load(total, _ZERO), put), store(total, [_ZERO], load(total, _ZERO) + _ONE))
+
+        blank = loops(found.shape, lambda *i: store(found, i, _ZERO), "z")
+        every = loops(rows.shape[:1], lambda b: loop(load(counts, b), lambda m: row(b, m), "m"), "b")
+        return both(blank, store(total, [_ZERO], _ZERO), every)
+
+    shapes = [(k.index(rows.shape[0]) * k.index(rows.shape[1]), k.index(3)), (_ONE,)]
+    return extern(shapes, [rows, totals], body, "listed", ["int64", "int64"])
+
+
+def _sorted(rows: k.Tensor, scores: k.Tensor, totals: k.Tensor) -> Any:
+    best = order(scores, 1, True)
+
+    def row(b: Any, m: Any, n: Any) -> Any:
+        return k.select(m < totals(b), rows(b, best(b, m), n), _ZERO)
+
+    def score(b: Any, m: Any) -> Any:
+        return k.select(m < totals(b), scores(b, best(b, m)), k.const(0, scores.dtype))
+
+    count = k.compute(totals.shape, lambda b: totals(b), "detections")
+    return k.compute(rows.shape, row, "sorted_rows"), k.compute(scores.shape, score, "sorted_scores"), count
+
+
+def reference(inputs: Any, a: AllClassAttrs) -> Any:
+    """Box by box."""
+    boxes, scores, most, bound, least = inputs
+    images, classes, count = scores.shape
+    limit = count if most < 0 else int(most)
+    found: list[list[tuple[int, int]]] = [[] for _ in range(images)]
+    for b, c in np.ndindex(images, classes):
+        kept: list[int] = []
+        for j in np.argsort(-scores[b, c], kind="stable"):
+            near = any(_overlap(boxes[b, i], boxes[b, j]) > bound for i in kept)
+            if scores[b, c, j] > least and len(kept) < limit and not near:
+                kept.append(int(j))
+        found[b] += [(c, j) for j in kept]
+    if a.output_format == "onnx":
+        rows = np.zeros((images * classes * count, 3), "int64")
+        every = [(b, c, j) for b, pairs in enumerate(found) for c, j in pairs]
+        rows[: len(every)] = np.array(every, "int64").reshape(-1, 3)
+        return rows, np.array([len(every)], "int64")
+    pairs = np.zeros((images, classes * count, 2), "int64")
+    values = np.zeros((images, classes * count), scores.dtype)
+    for b, chosen in enumerate(found):
+        ranked = sorted(chosen, key=lambda p: -scores[b, p[0], p[1]])
+        pairs[b, : len(ranked)] = np.array(ranked, "int64").reshape(-1, 2)
+        values[b, : len(ranked)] = [scores[b, c, j] for c, j in ranked]
+    return pairs, values, np.array([len(f) for f in found], "int64")
+
+
+def _overlap(one: Any, other: Any) -> Any:
+    low, high = (np.stack([f(v.reshape(2, 2), axis=0) for v in (one, other)]) for f in (np.min, np.max))
+    common = np.prod(np.maximum(high.min(axis=0) - low.max(axis=0), 0))
+    union = np.prod(high - low, axis=1).sum() - common
+    return common / union if union > 0 else 0
+
+
+def relay_all_class(
+    make: Any,
+    boxes: Any,
+    scores: Any,
+    max_output_boxes_per_class: Any = -1,
+    iou_threshold: Any = -1.0,
+    score_threshold: Any = -1.0,
+    output_format: str = "onnx",
+) -> Any:
+    """Numbers are operands."""
+    numbers = ((max_output_boxes_per_class, "int64"), (iou_threshold, "float32"), (score_threshold, "float32"))
+    operands = (make.const(v, dtype) if isinstance(v, (int, float)) else v for v, dtype in numbers)
+    return make(boxes, scores, *operands, output_format=output_format)
+
+
+def _samples() -> tuple[Sample, ...]:
+    boxes = (
+        ((0, 0, 1, 1), (0, 0.1, 1, 1.1), (0, -0.1, 1, 0.9), (0, 10, 1, 11), (1, 11.1, 0, 10.1)),
+        ((0, 0, 2, 2), (1, 1, 3, 3), (0, 0, 0, 0), (5, 5, 6, 6), (5, 5, 6, 6.5)),
+    )
+    scores = (
+        ((0.9, 0.75, 0.6, 0.95, 0.5), (0.3, 0.8, 0.1, 0.2, 0.7)),
+        ((0.2, 0.9, 0.4, 0.4, 0.3), (0.1, 0.05, 0.6, 0.8, 0.85)),
+    )
+
+    def sample(most: int, bound: float, least: float, form: str) -> Sample:
+        numbers = (Arr((), "int64", values=most), Arr((), values=bound), Arr((), values=least))
+        data = (Arr((2, 5, 4), values=boxes), Arr((2, 2, 5), values=scores))
+        return Sample((*data, *numbers), AllClassAttrs(form))
+
+    return (
+        sample(2, 0.5, 0.0, "onnx"),
+        sample(-1, 0.5, 0.25, "onnx"),
+        sample(3, 0.4, 0.15, "tensorflow"),
+        sample(0, 0.5, 0.0, "tensorflow"),
+    )
+
+
+ALL_CLASS_SUPPRESSION = OpDef(
+    "vision.all_class_non_max_suppression",
+    AllClassAttrs,
+    inputs=(
+        Input("boxes", "two corners of each box"),
+        Input("scores", "of every class and box"),
+        Input("max_output_boxes_per_class", "a scalar; negative: no limit"),
+        Input("iou_threshold", "a scalar"),
+        Input("score_threshold", "a scalar"),
+    ),
+    outputs=lambda a: 2 if a.output_format == "onnx" else 3,
+    infer=infer,
+    compute=compute,
+    reference=reference,
+    gradient=NotApplicable("Relay does not offer it"),
+    fusion=Fusion.OPAQUE,
+    in_relax=False,
+    relay_builder=relay_all_class,
+    samples=_samples,
+    summary="The boxes of every class that no better one of that class overlaps.",
+)
