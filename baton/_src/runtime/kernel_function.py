@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton._src.runtime.addresses import data_address
+from baton._src.runtime.interrupts import raise_noted
 from baton._src.runtime.value_checks import Matcher, argument_count, mismatch
 from baton._src.runtime.value_info import PrimScalar, TensorValue, info_from_data, info_to_data
 from baton._src.support.diagnostics import fail
@@ -68,6 +69,8 @@ class KernelFunction:
 
     def __call__(self, *values: Any) -> tuple[()]:
         self.bound(*values)()
+        if getattr(self.library, "has_loops", False):
+            raise_noted()
         fault = self._take_fault()
         if fault is not None:
             raise fail("kernel-fault", f"{self.name}: {fault}")

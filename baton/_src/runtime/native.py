@@ -22,6 +22,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from baton._src.runtime.interrupts import POLL_SYMBOL, poll_entry
 from baton._src.runtime.linker import host_features, initialize_llvm, link, process_symbol
 from baton._src.runtime.object_bundle import ObjectBundle
 from baton._src.runtime.threads import thread_pool
@@ -41,6 +42,8 @@ class NativeLibrary:
         self._fault = fault
         self.fault_address = ctypes.addressof(fault)
         self.uses_threads = PARALLEL_SYMBOL in bundle.imports
+        self.has_loops = POLL_SYMBOL in bundle.imports
+        """Whether its loops ask for signals, so that callers have to `raise_noted`."""
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -107,6 +110,8 @@ def _import_address(name: str, fault: Any, externs: Mapping[str, int]) -> int:
         pool = thread_pool()
         pool.start_once()
         return pool.entry
+    if name == POLL_SYMBOL:
+        return poll_entry()
     address = process_symbol(name)
     if address is None:
         raise fail("object-import", f"nothing in this process defines {name!r}", help="give its address in `externs`")

@@ -16,6 +16,7 @@ import numpy as np
 from baton._src.runtime.addresses import aligned_bytes, data_address
 from baton._src.runtime.array_call import OTHER, array_caller, recipe
 from baton._src.runtime.dim_expr import DimExpr, compile_dim
+from baton._src.runtime.interrupts import raise_noted
 from baton._src.runtime.native_plan import NativePlan, Place
 from baton._src.runtime.output_memory import allocator
 from baton._src.runtime.threads import thread_pool
@@ -57,6 +58,7 @@ class NativeFunction:
         self.name = public_name or plan.name
         self.library = library
         self._take_fault: Callable[[], str | None] = getattr(library, "take_fault", lambda: None)
+        self._has_loops: bool = getattr(library, "has_loops", False)
         self._entry = ctypes.CFUNCTYPE(None, ctypes.c_char_p)(address)
         self._constants = [constants[index].data for index in plan.constants]
         self._constant_words = struct.pack(f"={len(self._constants)}Q", *[data_address(c) for c in self._constants])
@@ -125,6 +127,8 @@ class NativeFunction:
             self._arenas.append(arena)
         else:
             answer = call(sizes.recipe_address, (*arrays, *outputs), threads)
+        if self._has_loops:
+            raise_noted()
         if answer:
             if answer == OTHER:
                 return None
@@ -155,6 +159,8 @@ class NativeFunction:
         finally:
             if arena is not None:
                 self._arenas.append(arena)
+        if self._has_loops:
+            raise_noted()
         self._raise_fault()
         return outputs
 

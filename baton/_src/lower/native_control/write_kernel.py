@@ -20,19 +20,20 @@ from baton._src.lower.native_control.steps import Choose, Compute, Keep, Repeat,
 from baton._src.lower.relax_to_vm.abstract_values import KernelCall, Value, memory_of
 from baton._src.lower.relax_to_vm.kernel_arguments import byte_count, c_arguments
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.runtime.interrupts import FIRST_LOOK, POLL_SYMBOL, POLL_WORDS
 from baton._src.support.diagnostics import InternalError
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.buffer import Buffer, decl_buffer
-from baton._src.tir.expr import NE, BufferLoad, Call, Var, literal
+from baton._src.tir.expr import EQ, NE, BufferLoad, Call, Var, literal
 from baton._src.tir.kernel_abi import KernelABI
 from baton._src.tir.operators import add, multiply, subtract
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.scalar_functions import call_extern, ptr_add
 from baton._src.tir.stmt import BufferStore, Evaluate, IfThenElse, LetStmt, SeqStmt, Stmt, While
-from baton._src.values.dtype import BOOL, HANDLE, INT64, DataType
+from baton._src.values.dtype import BOOL, HANDLE, INT32, INT64, DataType
 
-HALF, AGAIN = 0, 1
-"""The words at the start of the workspace."""
+HALF, AGAIN, POLL = 0, 1, 2
+"""The words at the start of the workspace; from `POLL` on those of `runtime.interrupts`."""
 
 
 def write_kernel(steps: Steps, places: Places) -> PrimFunc:
@@ -51,7 +52,7 @@ class _Writer:
             "result": [_buffer(f"r{i}", info) for i, info in enumerate(steps.results)],
         }
         self.workspace = decl_buffer((as_expr(places.total),), "uint8", "workspace")
-        self.words = decl_buffer((2,), INT64, "words", data=self.workspace.data)
+        self.words = decl_buffer((POLL + POLL_WORDS,), INT64, "words", data=self.workspace.data)
 
     def function(self) -> PrimFunc:
         body = run(self.sequence(self.steps.steps))
@@ -63,13 +64,25 @@ class _Writer:
                 for i in self._changing()
             ]
             again = NE(self._word(AGAIN), literal(0, INT64))
-            body = SeqStmt(
-                (*self._set(HALF, 0), *self._set(AGAIN, 1), *start, While(again, SeqStmt((*self._set(AGAIN, 0), body))))
-            )
+            loop = While(again, SeqStmt((*self._set(AGAIN, 0), body, *self._poll())))
+            first = [(HALF, 0), (AGAIN, 1), (POLL, FIRST_LOOK), (POLL + 1, FIRST_LOOK), (POLL + 2, 0)]
+            body = SeqStmt((*[s for word, value in first for s in self._set(word, value)], *start, loop))
         buffers = [b for group in self.buffers.values() for b in group] + [self.workspace]
         handles = [Var(f"p{i}", HANDLE) for i in range(len(buffers))]
         attrs = {"tir.is_scheduled": True, "calls_kernels": True}
         return PrimFunc(handles, body, None, dict(zip(handles, buffers)), attrs)
+
+    def _poll(self) -> list[Stmt]:
+        """Every so many rounds ask whether to go on: Ctrl-C ends a loop.
+
+        Its results are zeros then, which kernels behind it can stand (as indices, say) until the native call is over.
+        """
+        left = BufferStore(self.words, subtract(self._word(POLL), literal(1, INT64)), (literal(POLL, INT64),))
+        asked = call_extern("int64", POLL_SYMBOL, ptr_add(self.workspace.data, literal(8 * POLL, INT64)))
+        infos = zip(self.buffers["result"], self.steps.results)
+        cleared = [Evaluate(call_extern("handle", "memset", b.data, literal(0, INT32), _bytes(i))) for b, i in infos]
+        stop = IfThenElse(NE(asked, literal(0, INT64)), SeqStmt((*self._set(AGAIN, 0), *cleared)))
+        return [left, IfThenElse(EQ(self._word(POLL), literal(0, INT64)), stop)]
 
     # ------------------------------------------------------------------------------------------- steps
 
@@ -161,4 +174,8 @@ def _buffer(name: str, info: TensorStructInfo) -> Buffer:
 
 
 def _copy(target: PrimExpr, source: PrimExpr, info: TensorStructInfo) -> Stmt:
-    return Evaluate(call_extern("handle", "memcpy", target, source, as_expr(byte_count(info))))
+    return Evaluate(call_extern("handle", "memcpy", target, source, _bytes(info)))
+
+
+def _bytes(info: TensorStructInfo) -> PrimExpr:
+    return as_expr(byte_count(info))
