@@ -47,7 +47,8 @@ assert backend.run_model(onnx_model, [np.ones((2, 3), np.float32), np.array([0])
 ```
 
 - `baton.compile("model.onnx")`, `relax.frontend.onnx.from_onnx(model)` and `relay.frontend.from_onnx(model)` share one
-  table of converters. Sizes that a model leaves open stay symbolic in Relax: one program serves them all.
+  table of converters. Sizes that a model leaves open stay symbolic in Relax and are `?` in Relay: one program serves
+  them all.
 - Operators that are not supported are reported all at once, with the names of their nodes.
 - Files are not trusted: external data is read only from the model's folder, sizes are checked before memory is
   asked for, and a damaged file is a diagnostic.
