@@ -42,7 +42,7 @@ __getattr__, __dir__, __all__ = attach(
         **renamed("support.spans", SourceName="Source"),
         **names("transform.decorators", "module_pass"),
         **renamed("driver.tvm_names.user_passes", function_pass="relay_function_pass"),
-        **submodules("baton.relay", "annotation loops"),
+        **submodules("baton.relay", "annotation data_dep_optimization loops param_dict"),
         **submodules("baton.relay", "prelude qnn quantize scope_builder testing transform ty type_functor vision vm"),
     },
     before=wire,

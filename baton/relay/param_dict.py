@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from baton._src.driver.wiring import wire
 from baton._src.support.lazy import attach, names
 
 __getattr__, __dir__, __all__ = attach(
@@ -9,4 +10,5 @@ __getattr__, __dir__, __all__ = attach(
     {
         **names("driver.tvm_names.arrays", "load_param_dict save_param_dict"),
     },
+    before=wire,
 )

@@ -8,6 +8,7 @@ _IMPORTER = "baton imports ONNX models: export the model to ONNX and use from_on
 _BYOC = "baton generates all code itself; it hands no part of a program to other libraries"
 _ONE_PROCESS = "baton runs programs in one process, on one CPU; there are no meshes of devices"
 _MEMORY = "storages have no scopes on CPUs"
+_SPARSE = "baton makes no weights sparse: call the operators on sparse tensors with weights that are"
 _TOOLCHAIN = "baton's libraries need no compiler or linker: export_library writes one file that load_module reads"
 
 REASONS: dict[str, str] = {
@@ -68,6 +69,21 @@ REASONS: dict[str, str] = {
     "relay.backend.contrib": _BYOC,
     "relay.transform.AnnotateMemoryScope": _MEMORY,
     "relay.collage": _BYOC,
+    "relay.transform.CollagePartition": _BYOC,
+    "relay.transform.MarkCompilerFunctionsAsExtern": _BYOC,
+    "relay.transform.RelayToTIRTargetHook": _BYOC,
+    "relay.transform.DenseToSparse": _SPARSE,
+    "relay.transform.Conv2dToSparse": _SPARSE,
+    "relay.transform.Conv2dToSparse2": _SPARSE,
+    "relay.analysis.sparse_dense": _SPARSE,
+    "relay.analysis.sparse_conv2d": _SPARSE,
+    "relay.analysis.operations_distribution": _BYOC,
+    "relay.data_dep_optimization.bsr_dense": _SPARSE,
+    "relay.data_dep_optimization.bsr_conv2d": _SPARSE,
+    "relay.data_dep_optimization.csr_conv2d": _SPARSE,
+    "relay.transform.FlexibleShapeDispatch": "programs with `?` or named dims compile once for all sizes",
+    "relay.backend.te_compiler": "Relay is lowered through Relax: relax.from_relay gives the program",
+    "relay.op.OpStrategy": _TUNING,
     "relax.backend.contrib": _BYOC,
     "relax.backend.cuda": _BYOC,
     "relax.transform.SplitCallTIRByPattern": _BYOC,

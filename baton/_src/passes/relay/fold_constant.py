@@ -16,6 +16,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.node import set_note
 from baton._src.ir.op_def import NotApplicable
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
+from baton._src.relay.check.infer_type import infer_expr
 from baton._src.relay.expressions import rewrite
 from baton._src.relay.nodes import Call, Constant, Let, Tuple, TupleGetItem
 from baton._src.relay.reference_calls import call_reference
@@ -68,6 +69,12 @@ class FoldConstant(RelayFunctionPass):
             set_note(made, "checked_type_", node.checked_type_)
             set_note(made, "span", node.span)
         return made
+
+
+def fold_constant_expr(expr: Any, mod: IRModule, fold_qnn: bool = False) -> Any:
+    """`expr` with operator calls on constants folded; `mod` has the functions it calls."""
+    typed = infer_expr(expr, mod)
+    return FoldConstant(fold_qnn).run_function(typed, mod, PassContext.current())
 
 
 def _is_constant(expr: Any) -> bool:

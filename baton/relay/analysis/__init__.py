@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from baton._src.driver.wiring import wire
-from baton._src.support.lazy import attach, names, renamed
+from baton._src.support.lazy import attach, names, renamed, submodules
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
@@ -13,11 +13,11 @@ __getattr__, __dir__, __all__ = attach(
         **names("driver.tvm_names.relay_counts", "list_op_freqs all_dtypes check_constant get_total_mac_number"),
         **names("driver.tvm_names.relay_call_graph", "CallGraph extract_fused_functions"),
         **renamed("driver.tvm_names.relay_call_graph", extract_intermdeiate_expr="extract_intermediate_expr"),
-        **renamed("relay.analysis", call_graph="called_globals"),
         **names("driver.tvm_names.relay_features", "Feature detect_feature check_basic_block_normal_form count_layers"),
         **names("driver.tvm_names.relay_features", "list_fake_quantized_op_freqs get_calibration_data"),
         **names("driver.tvm_names.relay_devices", "context_analysis collect_device_info collect_device_annotation_ops"),
         **names("driver.tvm_names.annotated_regions", "AnnotatedRegionSet"),
+        **submodules("baton.relay.analysis", "annotated_regions call_graph feature"),
         **renamed("passes.relay.simplify_fc_transpose", search_fc_transpose="candidates"),
     },
     before=wire,

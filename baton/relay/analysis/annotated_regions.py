@@ -1,0 +1,14 @@
+"""Regions between marks (`tvm.relay.analysis.annotated_regions`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("driver.tvm_names.annotated_regions", "AnnotatedRegion AnnotatedRegionSet"),
+    },
+    before=wire,
+)

@@ -1,0 +1,14 @@
+"""Changes of programs that depend on their parameters' values (`tvm.relay.data_dep_optimization`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, submodules
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **submodules("baton.relay.data_dep_optimization", "simplify_fc_transpose"),
+    },
+    before=wire,
+)
