@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
+from baton._src.codegen.llvm.jit import Machine, assembly
+from baton._src.codegen.llvm.module import module_texts
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.stages import Declined
 from baton._src.lower.kernel_schedules.winograd import Sizes, Winograd
@@ -18,6 +21,8 @@ from tests.lower.kernel_schedules.test_conv_blocked import BLOCKED, convolution
 from tests.lower.kernel_schedules.test_no_spills import spills_of
 
 OLD = Target("llvm -mcpu=x86-64")
+MIDDLE = Target("llvm -mcpu=x86-64-v3 -num-cores=4")
+"""AVX2 and sixteen registers, whatever this machine has beyond."""
 THREADS = Target("llvm -num-cores=4")
 BOTH = pytest.mark.parametrize("transform", TRANSFORMS, ids=["four", "two"])
 
@@ -71,10 +76,24 @@ def test_cuts(transform: Transform, sizes: Sizes) -> None:
     assert _error((1, 2, 10, 13, 16), 4, transform, THREADS, sizes, padding=1) < 1e-5
 
 
-@pytest.mark.parametrize("target", [OLD, THREADS], ids=["sse", "threads"])
+@pytest.mark.parametrize("target", [OLD, MIDDLE, THREADS], ids=["sse", "avx2", "threads"])
 def test_blocks_of_eight(target: Target) -> None:
     layouts = {"data_layout": "NCHW8c", "kernel_layout": "OIHW8i8o", "out_layout": "NCHW8c"}
     assert _error((1, 4, 9, 9, 8), 4, TRANSFORMS[0], target, layouts=layouts, padding=1) < 1e-5
+
+
+@BOTH
+def test_two_registers_a_block(transform: Transform) -> None:
+    """Blocks of sixteen with AVX2, sizes as chosen for it: nothing wider is used."""
+    assert _error((1, 2, 9, 14, 16), 3, transform, MIDDLE, padding=1) < 1e-5
+    _, func = convolution((1, 2, 9, 14, 16), (3, 2, 3, 3, 16, 16), **BLOCKED, padding=1)
+    found = candidate(func)
+    assert isinstance(found, Candidate)
+    plan = Winograd(found.conv, transform, sizes_for(found.conv, transform, MIDDLE))
+    texts, _ = module_texts({"f": found.scheduled(plan, MIDDLE)}, MIDDLE)
+    code = assembly(texts["f"], Machine.of(MIDDLE))
+    assert re.search(r"vfmadd\w+ps.*%ymm", code)
+    assert "%zmm" not in code
 
 
 @BOTH
