@@ -17,7 +17,13 @@ from baton._src.values.dtype import VOID, DataType
 
 @node
 class StructInfo(Node):
-    """Any structural information."""
+    """Any structural information.
+
+    `==` asks whether two say the same; in sets and dictionaries each is itself, as every node, so equal ones do not
+    merge there (in TVM, annotations cannot be hashed at all). Tables that traversals keep hold annotations among other
+    nodes: with a structural hash, each entry would be compared in depth with all equal ones, 20 microseconds a pair
+    and 28 a first hash. Who wants to merge keys by `structural_hash(info)` and compares.
+    """
 
     covers: ClassVar[Callable[[StructInfo, StructInfo], bool]]
     """Whether the first is known to cover the second; bound where the checks are known (`driver.wiring`)."""
@@ -32,7 +38,7 @@ class StructInfo(Node):
         """Whether both say the same (TVM compares annotations so, other than nodes of programs)."""
         return self is other or (isinstance(other, StructInfo) and structural_equal(self, other))
 
-    __hash__ = Node.__hash__  # by identity: tables of nodes hold annotations among others
+    __hash__ = Node.__hash__
 
 
 @node
