@@ -20,7 +20,9 @@ __getattr__, __dir__, __all__ = attach(
         ),
         **names("ir.expr", "Op"),
         **renamed("ir.op_def", OpPattern="Fusion"),
-        **submodules("baton.relay.op", "annotation contrib image memory nn op vm tensor transform reduce vision"),
+        **submodules(
+            "baton.relay.op", "algorithm annotation contrib image memory nn op vm tensor transform reduce vision"
+        ),
     },
     before=wire,
     more=relay_builders,
