@@ -1,4 +1,4 @@
-"""Attributes of operator calls: frozen dataclasses with plain Python contents (ints, floats, strings, tuples, None).
+"""Attributes of operator calls: records of plain Python contents (ints, floats, strings, tuples, None), never changed.
 
     @attrs
     class SoftmaxAttrs(Attrs):
@@ -26,9 +26,33 @@ def attr(
 
 
 class Attrs:
-    """The base of attribute records. Equal by class and contents."""
+    """The base of attribute records. Equal by class and contents.
+
+    What dataclasses would generate for each of a hundred classes, compiling text, is written once here.
+    """
 
     names: ClassVar[tuple[str, ...]] = ()
+
+    def __setattr__(self, name: str, content: object) -> None:
+        """Each attribute is set once, while the record is made."""
+        if name not in self.names or name in self.__dict__:
+            raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+        object.__setattr__(self, name, content)
+
+    def __delattr__(self, name: str) -> None:
+        raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
+
+    def __eq__(self, other: object) -> bool:
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        return tuple(content for _, content in self.items()) == tuple(c for _, c in other.items())
+
+    def __hash__(self) -> int:
+        return hash(tuple(content for _, content in self.items()))
+
+    def __repr__(self) -> str:
+        contents = ", ".join(f"{name}={content!r}" for name, content in self.items())
+        return f"{type(self).__qualname__}({contents})"
 
     if TYPE_CHECKING:
         # `@attrs` makes the real one; `attr(default, doc)` is not a form that type checkers read defaults from.
@@ -69,7 +93,7 @@ class Attrs:
 
 def attrs(cls: type[T]) -> type[T]:
     """Declare an attribute class."""
-    built: Any = dataclasses.dataclass(frozen=True)(cls)
+    built: Any = dataclasses.dataclass(eq=False, repr=False)(cls)
     built.names = tuple(f.name for f in dataclasses.fields(built))
     found: type[T] = built
     return found
