@@ -78,3 +78,22 @@ def test_correlation_of_an_image_with_itself() -> None:
     found = run([x], relay.nn.correlation(x, x, is_multiply=True, **options), data)
     assert found.shape == (1, 9, 4, 4)
     np.testing.assert_allclose(found[:, 4], (data**2).mean(axis=1), rtol=1e-5)
+
+
+def test_compositions() -> None:
+    """Guards functions that only compose operators, in their namespaces."""
+    x, ids = relay.var("x", shape=(3, 4)), relay.var("ids", shape=(3,), dtype="int32")
+    data = 50 * numbers(3, 4)
+    for axis, keepdims in ((1, False), (0, True)):
+        found = run([x], relay.logsumexp(x, axis=axis, keepdims=keepdims), data)
+        wanted = np.log(np.exp(data.astype("float64")).sum(axis=axis, keepdims=keepdims))
+        np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    rows = np.int32([1, 0, 1])
+    wanted = np.stack([data[1], data[0] + data[2], np.zeros(4)])
+    np.testing.assert_allclose(run([x, ids], relay.segment_sum(x, ids), data, rows), wanted, rtol=1e-5)
+    np.testing.assert_allclose(run([x, ids], relay.segment_sum(x, ids, 2), data, rows), wanted[:2], rtol=1e-5)
+    assert run([x], relay.reverse_reshape(x, (2, -1, 0)), data).shape[-1] == 4
+    kept, mask = relay.nn.dropout_raw(x, 0.3)
+    np.testing.assert_array_equal(run([x], relay.multiply(kept, mask), data), data)
+    pair = relay.random.uniform(relay.random.threefry_key(7), (2, 3))
+    assert run([], pair[1]).shape == (2, 3)

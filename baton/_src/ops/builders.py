@@ -290,12 +290,14 @@ def relay_namespace(catalogue: Catalogue) -> Namespace:
 
 
 def _with_helpers(namespace: Namespace, helpers: Mapping[str, Callable[..., Any]]) -> Namespace:
-    """The namespace, with functions that compose its operators."""
-    bound = {name: _custom(helper, namespace) for name, helper in helpers.items()}
-    for name, builder in bound.items():
-        builder.__name__ = builder.__qualname__ = name
-        builder.__doc__ = helpers[name].__doc__
-    return Namespace({**dict(namespace.items()), **bound})
+    """The namespace, with functions that compose its operators, at their (dotted) names."""
+    for dotted, helper in helpers.items():
+        parent, _, name = dotted.rpartition(".")
+        builder = _custom(helper, namespace)
+        builder.__name__, builder.__qualname__, builder.__doc__ = name, dotted, helper.__doc__
+        place = namespace.find(parent) if parent else namespace
+        place.__dict__[name] = builder
+    return namespace
 
 
 RELAX = relax_namespace(CATALOGUE)

@@ -60,6 +60,7 @@ from baton._src.ops.nn.recurrence import RECURRENCE
 from baton._src.ops.nn.recurrence_gradient import RECURRENCE_GRADIENT
 from baton._src.ops.nn.softmax import FAST_SOFTMAX, LOG_SOFTMAX, SOFTMAX
 from baton._src.ops.quant.affine import AFFINE
+from baton._src.ops.quant.fixed_point import FIXED_POINT_MULTIPLY
 from baton._src.ops.quant.qnn import QNN
 from baton._src.ops.quant.qnn_functions import QNN_FUNCTIONS
 from baton._src.ops.quant.simulated import SIMULATED_QUANTIZE
@@ -80,6 +81,7 @@ from baton._src.ops.shape.layout import LAYOUTS
 from baton._src.ops.shape.reshape import RESHAPES
 from baton._src.ops.shape.slice_relatives import SLICE_RELATIVES
 from baton._src.ops.shape.slicing import SLICES
+from baton._src.ops.shape.sliding_window import SLIDING_WINDOW
 from baton._src.ops.shape.triangles import TRIANGLES
 from baton._src.ops.vision.anchors import ANCHORS
 from baton._src.ops.vision.class_suppression import ALL_CLASS_SUPPRESSION
@@ -92,7 +94,7 @@ from baton._src.support.diagnostics import DiagnosticError, fail
 ELEMENTWISE: tuple[OpDef[Any], ...] = (*UNARY, *BINARY, *CHOICES, *ACTIVATIONS)
 REDUCE: tuple[OpDef[Any], ...] = (*FOLDS, *ARG_EXTREMA)
 LINALG: tuple[OpDef[Any], ...] = (MATMUL, DENSE, RELAY_MATMUL, BATCH_MATMUL, DETERMINANT, *SPARSE, *EINSUMS)
-SHAPE: tuple[OpDef[Any], ...] = (*RESHAPES, *MOVED, *CREATIONS, *JOINS, *EXPANSIONS)
+SHAPE: tuple[OpDef[Any], ...] = (*RESHAPES, *MOVED, *CREATIONS, *JOINS, *EXPANSIONS, SLIDING_WINDOW)
 SLICING: tuple[OpDef[Any], ...] = (*SLICES, *DYNAMIC_SLICES, *SLICE_RELATIVES, *TRIANGLES, *HEADERS, *LAYOUTS, *GRIDS)
 INDEX: tuple[OpDef[Any], ...] = (
     *TAKES,
@@ -107,7 +109,7 @@ INDEX: tuple[OpDef[Any], ...] = (
     *TENSOR_INDICES,
 )
 SAMPLING: tuple[OpDef[Any], ...] = (*GRID_SAMPLING, *CROPS, *THREEFRY, *WRITINGS, *BLOCK_SPACE, *DYNAMIC_AXES)
-QUANTISED: tuple[OpDef[Any], ...] = (*QNN, *QNN_FUNCTIONS, SIMULATED_QUANTIZE)
+QUANTISED: tuple[OpDef[Any], ...] = (*QNN, *QNN_FUNCTIONS, SIMULATED_QUANTIZE, FIXED_POINT_MULTIPLY)
 NN: tuple[OpDef[Any], ...] = (
     SOFTMAX,
     LOG_SOFTMAX,

@@ -1,6 +1,7 @@
 """Functions that users call like operators, but that only compose them: no `OpDef`, no name of their own in a program.
 
-Relax: linear, masked_fill. Relay: mean_variance, mean_std. Each takes the namespace of its language first.
+Relax: linear, masked_fill. Relay: mean_variance, mean_std, logsumexp, segment_sum, reverse_reshape, nn.dropout_raw,
+random.threefry_key. Each takes the namespace of its language first.
 Source: facts relax-ops-passes-vm §1, relay-language §6 level 4.
 """
 
@@ -9,6 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
+from baton._src.ops.arguments import relay_constant
+from baton._src.ops.random.threefry import threefry_key
+from baton._src.ops.tuple_wrapper import TupleWrapper
 from baton._src.support.diagnostics import fail
 
 
@@ -45,5 +51,47 @@ def mean_std(op: Any, data: Any, axis: Any = None, keepdims: bool = False, exclu
     return op.mean(data, **options), op.std(data, **options)
 
 
+def logsumexp(op: Any, data: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """log(sum(exp(data))) over axes, whatever the size of the numbers."""
+    top = op.max(data, axis=axis, keepdims=True)
+    total = op.log(op.sum(op.exp(op.subtract(data, top)), axis=axis, keepdims=keepdims))
+    return op.add(total, top if keepdims else op.squeeze(top, axis=axis))
+
+
+def segment_sum(op: Any, data: Any, segment_ids: Any, num_segments: int | None = None) -> Any:
+    """Row s is the sum of the rows of `data` that `segment_ids` (one number a row) puts into segment s.
+
+    `num_segments`: rows of the result, as many as the data has if left out.
+    """
+    blank = op.zeros_like(data)
+    if num_segments is not None:
+        blank = op.take(blank, relay_constant(np.zeros(num_segments, "int32")), axis=0)
+    return op.scatter_nd(blank, op.expand_dims(segment_ids, 0), data, mode="add")
+
+
+def reverse_reshape(op: Any, data: Any, newshape: Any) -> Any:
+    """reshape with the special values read from the right."""
+    return op.contrib_reverse_reshape(data, newshape=newshape)
+
+
+def dropout_raw(op: Any, data: Any, rate: float = 0.5) -> Any:
+    """(the data, the mask) of dropout."""
+    call = op.nn.dropout(data, rate)
+    return TupleWrapper(call.tuple_value, 2)
+
+
+def relay_threefry_key(op: Any, seed: int) -> Any:
+    """The key of a random generator, a constant."""
+    return relay_constant(threefry_key(seed))
+
+
 RELAX_HELPERS: Mapping[str, Callable[..., Any]] = {"linear": linear, "masked_fill": masked_fill, "eye_like": eye_like}
-RELAY_HELPERS: Mapping[str, Callable[..., Any]] = {"mean_variance": mean_variance, "mean_std": mean_std}
+RELAY_HELPERS: Mapping[str, Callable[..., Any]] = {
+    "mean_variance": mean_variance,
+    "mean_std": mean_std,
+    "logsumexp": logsumexp,
+    "segment_sum": segment_sum,
+    "reverse_reshape": reverse_reshape,
+    "nn.dropout_raw": dropout_raw,
+    "random.threefry_key": relay_threefry_key,
+}
