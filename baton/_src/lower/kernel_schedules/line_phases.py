@@ -3,49 +3,41 @@
     Y[n, oc, .., i] = sum over k, r of W[oc, k, r] * X[n, .., i * s + r * d - b]        k: (ic, kh), r: taps of a line
 
 `conv2d` packs the line anew for each tap, which takes as long as six output channels do: much, where there are 32. Here
-it is taken apart once into its phases: element j of phase f is X[j * s + f - b], so that what tap r sees is a run of
-phase r * d % s, from element r * d // s on. Phases fall out of whole vectors by shuffles, all of them from one load of
-the line. A line is cut into pieces of as many vectors as the tiles are wide; each piece is of a kind (at the left edge,
-between, at the right edge) whose borders are known when compiling: they are zeros around what is copied.
+it is taken apart once into its phases (`line_pieces`), in pieces of as many vectors as the tiles are wide. A tile has
+all points of a piece for a few output channels.
 
 It pays where the points of a line nearly fill their vectors: unlike the panels of `conv2d`, pieces end with their line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import groupby
+from collections.abc import Callable
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules.affine import depends, joined
+from baton._src.lower.kernel_schedules.affine import depends
 from baton._src.lower.kernel_schedules.anchors import Anchored, find_anchor, surrounded
 from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.conv2d import roles_of
-from baton._src.lower.kernel_schedules.conv_window import Window, read_windows, with_border_inside
+from baton._src.lower.kernel_schedules.conv_window import read_windows, with_border_inside
 from baton._src.lower.kernel_schedules.inline import inline_elementwise
+from baton._src.lower.kernel_schedules.line_pieces import Lines, Packed, Piece, pack, pieces_of
 from baton._src.lower.kernel_schedules.loops import (
     VECTORIZED,
     allocated,
     i64,
     index_var,
-    local_buffer,
     loop,
-    nest,
     parallel_rows,
     product,
     sequence,
 )
-from baton._src.lower.kernel_schedules.stages import Axis, Declined, Kernel, Stage, read_kernel
+from baton._src.lower.kernel_schedules.stages import Declined, Kernel, Stage, read_kernel
 from baton._src.lower.kernel_schedules.tiles import Accumulators, tile_shape
-from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
-from baton._src.tir.buffer import Buffer
 from baton._src.tir.prim_func import PrimFunc
 
 BY_TAPS, BY_PHASES = 6.0, 1.5
@@ -58,88 +50,6 @@ MOST_VECTORS = 8
 """Of a tile's width."""
 
 
-@dataclass(frozen=True, eq=False)
-class Lines:
-    """The parts of such a convolution. Axes of the sum but the taps of a line are `inner`, in the order of weights."""
-
-    anchored: Anchored
-    origin: Anchored
-    """The stages this replaces, as the kernel has them."""
-    channel: Axis
-    others: tuple[Window, ...]
-    """Windows of the output axes before the last."""
-    window: Window
-    inner: tuple[Axis, ...]
-    data: tir.BufferLoad
-    weight: tir.BufferLoad
-    lanes: int
-
-    @property
-    def points(self) -> int:
-        size = self.window.axis.size
-        assert size is not None
-        return size
-
-    @property
-    def phases(self) -> dict[int, int]:
-        """The phases that taps see, and by how much of them a tap sees a later part."""
-        shifts: dict[int, int] = {}
-        for tap in range(self.window.taps):
-            shift, phase = divmod(tap * self.window.dilation, self.window.stride)
-            shifts[phase] = max(shifts.get(phase, 0), shift)
-        return shifts
-
-    @cached_property
-    def flat_weight(self) -> Buffer:
-        """The weights with all axes of the sum as one."""
-        flat: Buffer = self.weight.buffer
-        for _ in self.inner:
-            flat = joined(flat, len(self.weight.indices) - len(self.inner) - 1)
-        return flat
-
-    @property
-    def outer(self) -> tuple[Axis, ...]:
-        """The axes whose points are lines of the result."""
-        place = self.anchored.stage.spatial.index(self.channel)
-        return (*self.anchored.stage.spatial[:place], *(w.axis for w in self.others))
-
-
-@dataclass(frozen=True)
-class Piece:
-    """`points` points of a line from `start` on, and `repeats` such pieces one after the other. Places of the line are
-    counted from what the first tap of the first point sees; those in [low, high) exist.
-    """
-
-    start: int
-    points: int
-    low: int
-    high: int
-    repeats: int = 1
-
-
-@dataclass(frozen=True, eq=False)
-class Packed:
-    """A piece of the lines that an output line sees, by phases: `pitch` elements each."""
-
-    buffer: Buffer
-    pitch: int
-    slots: dict[int, int]
-    """The place of each phase among those of a line."""
-
-    @staticmethod
-    def of(conv: Lines, vectors: int) -> Packed:
-        extra = max(conv.phases.values())
-        pitch = (vectors + -(-extra // conv.lanes)) * conv.lanes
-        slots = {phase: n for n, phase in enumerate(sorted(conv.phases))}
-        lines = product([a.extent for a in conv.inner])
-        size = ops.multiply(lines, i64(len(slots) * pitch))
-        return Packed(local_buffer("packed", (size,), conv.anchored.stage.buffer.dtype), pitch, slots)
-
-    def at(self, line: PrimExpr, phase: int, place: int) -> PrimExpr:
-        start = ops.multiply(line, i64(len(self.slots) * self.pitch))
-        return ops.add(start, i64(self.slots[phase] * self.pitch + place))
-
-
 def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
     """The rule; see the module."""
     kernel = read_kernel(func)
@@ -150,8 +60,7 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
         return found
     kernel, conv = found
     shape = _tile(conv, target)
-    packed = _bytes(conv, shape[0])
-    if packed > target.cpu.l2_bytes // 4:
+    if Packed.of(conv, shape[0]).bytes > target.cpu.l2_bytes // 8:
         return Declined("too many channels to keep all they see of a line in cache")
     return kernel.rebuilt(surrounded(kernel, conv.origin, _emit(conv, shape, target), target))
 
@@ -223,33 +132,13 @@ def _tile(conv: Lines, target: Target) -> tuple[int, int]:
     return wide, tuned("piece_rows", rows_for(wide), range(1, max(1, (registers - 1 - wide) // wide) + 1))
 
 
-def _bytes(conv: Lines, vectors: int) -> int:
-    size = Packed.of(conv, vectors).buffer.shape[0]
-    assert isinstance(size, tir.IntImm)
-    return size.value * conv.lanes
-
-
-def _pieces(conv: Lines, vectors: int) -> list[Piece]:
-    """The pieces of a line, those alike and next to each other as one."""
-    window, wide = conv.window, vectors * conv.lanes
-    every = []
-    for start in range(0, conv.points, wide):
-        points = min(wide, conv.points - start)
-        first = start * window.stride - window.begin
-        seen = (points - 1) * window.stride + (window.taps - 1) * window.dilation + 1
-        low = min(max(0, -first), seen)
-        every.append(Piece(start, points, low, max(low, min(seen, window.extent - first))))
-    alike = [list(run) for _, run in groupby(every, key=lambda p: (p.points, p.low, p.high))]
-    return [replace(run[0], repeats=len(run)) for run in alike]
-
-
 # ------------------------------------------------------------------------------------------------------ loops
 
 
 def _emit(conv: Lines, shape: tuple[int, int], target: Target) -> st.Stmt:
     vectors, rows = shape
     parts = []
-    for piece in _pieces(conv, vectors):
+    for piece in pieces_of(conv, vectors):
         which = index_var("piece")
         start = ops.add(ops.multiply(which, i64(piece.points)), i64(piece.start))
         body = _piece(conv, piece, rows, start if piece.repeats > 1 else i64(piece.start))
@@ -265,7 +154,7 @@ def _piece(conv: Lines, piece: Piece, rows: int, start: PrimExpr) -> st.Stmt:
     packed = Packed.of(conv, vectors)
     channels = conv.channel.size
     assert channels is not None
-    parts = [_pack(conv, piece, packed, start)]
+    parts = [pack(conv, piece, packed, start)]
     full, rest = divmod(channels, rows)
     if full:
         tile = index_var("tile")
@@ -273,121 +162,6 @@ def _piece(conv: Lines, piece: Piece, rows: int, start: PrimExpr) -> st.Stmt:
     if rest:
         parts.append(_sums(conv, piece, packed, rest, i64(full * rows), start))
     return allocated(packed.buffer, sequence(*parts))
-
-
-def _pack(conv: Lines, piece: Piece, packed: Packed, start: PrimExpr) -> st.Stmt:
-    """Take apart every line that the piece sees; lines outside are zeros."""
-    axes = [Axis(tir.Var(a.var.name, a.var.dtype), a.extent) for a in conv.inner]
-    where: dict[tir.Var, PrimExpr] = {old.var: new.var for old, new in zip(conv.inner, axes)}
-    line: PrimExpr = i64(0)
-    for axis in axes:
-        line = ops.add(ops.multiply(line, as_int64(axis.extent)), as_int64(axis.var))
-    body = _copied(conv, piece, packed, line, start, where)
-    inside = _inside(conv, where)
-    if inside is not None:
-        lane = index_var("v")
-        empty = st.BufferStore(
-            packed.buffer, ops.const(0, packed.buffer.dtype), (ops.add(packed.at(line, min(packed.slots), 0), lane),)
-        )
-        body = st.IfThenElse(inside, body, loop(lane, len(packed.slots) * packed.pitch, empty, VECTORIZED))
-    return nest(axes, body)
-
-
-def _inside(conv: Lines, where: dict[tir.Var, PrimExpr]) -> PrimExpr | None:
-    """Whether the line that taps see exists; None if every one does."""
-    found: PrimExpr | None = None
-    for window in conv.others:
-        reach = (window.taps - 1) * window.dilation - window.begin
-        last = window.axis.size
-        if window.begin <= 0 and last is not None and (last - 1) * window.stride + reach < window.extent:
-            continue
-        at = ops.multiply(as_int64(window.axis.var), i64(window.stride))
-        if window.tap is not None:
-            at = ops.add(at, ops.multiply(as_int64(where[window.tap.var]), i64(window.dilation)))
-        at = ops.subtract(at, i64(window.begin))
-        here = ops.logical_and(tir.GE(at, i64(0)), tir.LT(at, i64(window.extent)))
-        found = here if found is None else ops.logical_and(found, here)
-    return found
-
-
-def _copied(
-    conv: Lines, piece: Piece, packed: Packed, line: PrimExpr, start: PrimExpr, where: dict[tir.Var, PrimExpr]
-) -> st.Stmt:
-    """One line by phases: zeros at its borders, between them blocks of `stride` vectors, the last overlapping."""
-    window, lanes = conv.window, conv.lanes
-    parts = []
-    for phase, shift in conv.phases.items():
-        first = -((phase - piece.low) // window.stride)  # elements of this phase before `low`, and before `high`
-        last = -((phase - piece.high) // window.stride)
-        for begin, end in ((0, first), (max(first, last), shift + piece.points)):
-            if begin < end:
-                parts.append(_zeros(packed, packed.at(line, phase, begin), end - begin))
-    base = ops.subtract(ops.multiply(start, i64(window.stride)), i64(window.begin))
-    prefix = tuple(substitute_and_fold(i, where) for i in conv.data.indices[:-1])
-
-    def source(place: PrimExpr, count: int) -> tir.BufferLoad:
-        at = ops.cast(conv.data.indices[-1].dtype, ops.add(base, place))
-        return tir.BufferLoad(
-            conv.data.buffer, (*prefix, at if count == 1 else tir.Ramp(at, ops.const(1, at.dtype), count))
-        )
-
-    block = window.stride * lanes
-    if piece.high - piece.low < block:
-        for place in range(piece.low, piece.high):
-            element, phase = divmod(place, window.stride)
-            if phase in packed.slots:
-                parts.append(st.BufferStore(packed.buffer, source(i64(place), 1), (packed.at(line, phase, element),)))
-    else:
-        places = [*range(piece.low, piece.high - block, block), piece.high - block]
-        parts += [_block(conv, packed, line, place, lambda at: source(i64(at), lanes)) for place in places]
-    return sequence(*parts)
-
-
-def _block(conv: Lines, packed: Packed, line: PrimExpr, place: int, source: Callable[[int], tir.BufferLoad]) -> st.Stmt:
-    """Take apart the vectors from `place` on, as many as there are phases."""
-    stride, lanes = conv.window.stride, conv.lanes
-    bound: list[tuple[tir.Var, PrimExpr]] = []
-
-    def named(value: PrimExpr) -> tir.Var:
-        bound.append((tir.Var(f"v{len(bound)}", value.dtype), value))
-        return bound[-1][0]
-
-    vectors = [named(source(place + n * lanes)) for n in range(stride)]
-    stores = []
-    for phase in packed.slots:
-        offset = (phase - place) % stride
-        taken = _every(vectors, offset, lanes, named)
-        at = packed.at(line, phase, (place + offset) // stride)
-        stores.append(st.BufferStore(packed.buffer, taken, (tir.Ramp(at, i64(1), lanes),)))
-    body = sequence(*stores)
-    for var, value in reversed(bound):
-        body = st.LetStmt(var, value, body)
-    return body
-
-
-def _every(vectors: Sequence[tir.Var], offset: int, lanes: int, named: Callable[[PrimExpr], tir.Var]) -> PrimExpr:
-    """Elements offset, offset + s, ... of s vectors side by side."""
-    stride = len(vectors)
-    found = vectors[0]
-    wanted = [offset + stride * lane for lane in range(lanes)]
-    for number, vector in enumerate(vectors):
-        if number == 0:
-            continue
-        # So far, `found` has what earlier vectors gave, at its lane; at first it is the first vector as it was.
-        picks = []
-        for lane, place in enumerate(wanted):
-            owner, there = divmod(place, lanes)
-            early = place if number == 1 else lane
-            picks.append(lanes + there if owner == number else min(early, lanes - 1))
-        found = named(tir.Shuffle((found, vector), tuple(picks)))
-    return found
-
-
-def _zeros(packed: Packed, at: PrimExpr, count: int) -> st.Stmt:
-    lane = index_var("v")
-    return loop(
-        lane, count, st.BufferStore(packed.buffer, ops.const(0, packed.buffer.dtype), (ops.add(at, lane),)), VECTORIZED
-    )
 
 
 def _sums(conv: Lines, piece: Piece, packed: Packed, rows: int, first: PrimExpr, start: PrimExpr) -> st.Stmt:
