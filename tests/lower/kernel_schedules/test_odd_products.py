@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.prepacked import packable_weight
 from baton._src.lower.kernel_schedules.schedule import decide
+from baton._src.lower.pack_weights import panels, reading_panels
 from baton._src.te import reduction
 from baton._src.te.computation import compute, placeholder, reduce_axis
 from baton._src.te.prim_func import create_prim_func
+from baton._src.tir import operators as ops
 from baton._src.tir.expr import Var
 from baton._src.tir.prim_func import PrimFunc
 from tests.codegen.native_run import HOST, build, call, random_array
@@ -34,12 +38,15 @@ SIZES = [
 ]
 
 
-def product(m: int | Var, n: int, k: int, transposed: bool) -> PrimFunc:
-    """C[m, n] = A[m, k] B[k, n], or B[n, k]."""
-    a, b = placeholder((m, k), "float32", "a"), placeholder((n, k) if transposed else (k, n), "float32", "b")
+def product(m: int | Var, n: int, k: int, transposed: bool, dtype: str = "float32") -> PrimFunc:
+    """C[m, n] = A[m, k] B[k, n], or B[n, k], in float32."""
+    a, b = placeholder((m, k), dtype, "a"), placeholder((n, k) if transposed else (k, n), dtype, "b")
     r = reduce_axis((0, k), "r")
-    c = compute((m, n), lambda i, j: reduction.sum(a[i, r] * (b[j, r] if transposed else b[r, j]), r), "c")
-    return create_prim_func([a, b, c])
+
+    def term(i: Any, j: Any) -> Any:
+        return ops.cast("float32", a[i, r]) * ops.cast("float32", b[j, r] if transposed else b[r, j])
+
+    return create_prim_func([a, b, compute((m, n), lambda i, j: reduction.sum(term(i, j), r), "c")])
 
 
 @pytest.mark.parametrize("sizes", SIZES)
@@ -86,3 +93,33 @@ def test_17_columns_are_not_32() -> None:
     text = decide(product(24, 17, 64, False), Target("llvm -mcpu=znver4")).func.script()
     assert "288" in text  # 12 rows x 24 sums
     assert "384" not in text
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("sizes", [(1, 40, 33), (3, 49, 16), (5, 33, 16), (26, 65, 20), (13, 17, 32)])
+def test_packed_weights(sizes: tuple[int, int, int], dtype: str) -> None:
+    """Guards narrow last panels of weights packed before, and float16 converted a panel, or a vector, at a time."""
+    m, n, k = sizes
+    plain = product(m, n, k, False, dtype)
+    weight = packable_weight(plain, HOST)
+    assert weight is not None
+    func = reading_panels(plain, weight)
+    decision = decide(func, HOST)
+    assert decision.rule == "prepacked"
+    left, right = random_array((m, k), dtype, 1), random_array((k, n), dtype, 2)
+    out = np.zeros((m, n), "float32")
+    assert call(build(decision.func, HOST, checked=True), func, left, panels(right, weight.width), out) is None
+    np.testing.assert_allclose(out, left.astype("float64") @ right.astype("float64"), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("rows", [3, 8, 50])
+def test_float16(rows: int, transposed: bool) -> None:
+    """Guards rows that are converted once, in vectors, and not element by element in every tile."""
+    func = product(rows, 40, 32, transposed, "float16")
+    left, right = random_array((rows, 32), "float16", 1), random_array((32, 40), "float16", 2)
+    out, given = np.zeros((rows, 40), "float32"), np.ascontiguousarray(right.T) if transposed else right
+    scheduled = decide(func, HOST).func
+    assert ("wide" in scheduled.script()) == (not transposed or rows > 4)
+    assert call(build(scheduled, HOST, checked=True), func, left, given, out) is None
+    np.testing.assert_allclose(out, left.astype("float64") @ right.astype("float64"), rtol=1e-4, atol=1e-5)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.converted_rows import with_converted_rows
 from baton._src.lower.kernel_schedules.factors import bound
 from baton._src.lower.kernel_schedules.loops import allocated, i64, index_var, loop, nest, sequence
 from baton._src.lower.kernel_schedules.panel_packing import where
@@ -20,7 +21,7 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 
-MOST = 12
+MOST = 16
 """An unknown number of rows goes this way up to so many."""
 TALLEST = 4
 """Rows of the tiles that make up an unknown number of rows: each height costs compile time."""
@@ -31,6 +32,10 @@ Tiles = Callable[[int, PrimExpr, bool], st.Stmt]
 
 def few_rows(matrix: Product, target: Target, rows: int) -> st.Stmt:
     """The product, whose last row axis has `rows` rows."""
+    return with_converted_rows(matrix, target, lambda plain: _one_tile(plain, target, rows))
+
+
+def _one_tile(matrix: Product, target: Target, rows: int) -> st.Stmt:
     shape = tile_shape(target, matrix.stage.buffer.dtype)
     # Registers: the sums, one vector of B a column, and a broadcast element of A.
     room = shape.rows * shape.vectors + 4
@@ -46,6 +51,10 @@ def up_to_most(matrix: Product, target: Target) -> st.Stmt:
     """The product of up to `MOST` rows: for each strip as few tiles as can be, of nearly equal heights, the taller ones
     first.
     """
+    return with_converted_rows(matrix, target, lambda plain: _even_tiles(plain, target))
+
+
+def _even_tiles(matrix: Product, target: Target) -> st.Stmt:
     shape = tile_shape(target, matrix.stage.buffer.dtype)
     every = as_int64(matrix.rows.extent)
     count = ops.floordiv(ops.add(every, i64(TALLEST - 1)), i64(TALLEST))
@@ -58,12 +67,16 @@ def up_to_most(matrix: Product, target: Target) -> st.Stmt:
             tile = index_var("tile")
             is_low, is_tall = (tir.EQ(low, i64(rows - more)) for more in (0, 1))
             number = where(is_low, ops.subtract(count, taller), where(is_tall, taller, i64(0)))
-            begin = where(is_low, ops.multiply(taller, i64(rows + 1)), i64(0))
-            first = ops.add(begin, ops.multiply(tile, i64(rows)))
-            parts.append(loop(tile, number, _tile(matrix, rows, width, first, start, masked)))
+            above = where(is_low, ops.multiply(taller, i64(rows + 1)), i64(0))
+            first = ops.add(above, ops.multiply(tile, i64(rows)))
+            # One or two rows need the whole strip to hide the latency of their sums; more would need more registers.
+            half, wide = index_var("half"), width == 2 * shape.width and 2 * rows > TALLEST
+            size, begin = (shape.width, ops.multiply(half, i64(shape.width))) if wide else (width, i64(0))
+            body = _tile(matrix, rows, size, first, ops.add(start, begin), masked)
+            parts.append(loop(tile, number, loop(half, 2, body) if wide else body))
         return sequence(*parts)
 
-    return _strips(matrix, target, shape.width, every, tiles)
+    return _strips(matrix, target, 2 * shape.width, every, tiles)
 
 
 def _strips(matrix: Product, target: Target, width: int, rows: PrimExpr, tiles: Tiles) -> st.Stmt:

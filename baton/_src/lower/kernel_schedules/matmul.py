@@ -16,6 +16,7 @@ from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.affine import step
 from baton._src.lower.kernel_schedules.anchors import surrounded
 from baton._src.lower.kernel_schedules.choices import tuned
+from baton._src.lower.kernel_schedules.converted_rows import with_converted_rows
 from baton._src.lower.kernel_schedules.factors import load_of
 from baton._src.lower.kernel_schedules.few_rows import MOST, few_rows, up_to_most
 from baton._src.lower.kernel_schedules.inline import inline_elementwise
@@ -101,6 +102,10 @@ def _or_few(matrix: Product, kernel: Kernel, contiguous: bool, packed: st.Stmt, 
 
 def packed_product(matrix: Product, target: Target) -> st.Stmt:
     """The product over packed panels."""
+    return with_converted_rows(matrix, target, lambda plain: _packed_product(plain, target))
+
+
+def _packed_product(matrix: Product, target: Target) -> st.Stmt:
     shape = tile_shape(target, matrix.stage.buffer.dtype)
     vectors = _width(matrix, shape) // shape.lanes
     width = shape.lanes * tuned("tile_vectors", vectors, range(1, 5))

@@ -47,17 +47,18 @@ def pack_panel(factor: Factor, buffer: Buffer, start: PrimExpr, width: int, lane
 
 def _in_squares(factor: Factor, buffer: Buffer, lanes: int) -> bool:
     """Whether B lies (n, k) so that squares of registers turn it into a panel."""
-    load, k = factor.value, factor.k
-    if not isinstance(load, tir.BufferLoad) or load.dtype != buffer.dtype or load.dtype.bits not in (32, 64):
+    value, k = factor.value, factor.k
+    inner = value.value if isinstance(value, tir.Cast) else value  # converted as it is loaded
+    if not isinstance(inner, tir.BufferLoad) or value.dtype != buffer.dtype or buffer.dtype.bits not in (32, 64):
         return False
+    load = inner
     plain = load.indices[-1] is k.var and not any(depends(i, k.var) for i in load.indices[:-1])
     return plain and not load.buffer.strides and k.size is not None and k.size % lanes == 0 and lanes >= 4
 
 
 def _pack_squares(factor: Factor, buffer: Buffer, start: PrimExpr, width: int, lanes: int) -> st.Stmt:
     """packed[k, v] = B[start + v, k]; the last column once more where there are no more."""
-    load, size = factor.value, factor.columns.size
-    assert isinstance(load, tir.BufferLoad)
+    load, size = load_of(factor.value), factor.columns.size
     last = ops.subtract(as_int64(factor.columns.extent), i64(1))
     whole = size is not None and size % width == 0
     part, block = index_var("part"), index_var("k")
@@ -68,7 +69,7 @@ def _pack_squares(factor: Factor, buffer: Buffer, start: PrimExpr, width: int, l
         column = ops.add(ops.add(start, top), i64(number))
         at = bound(load, {factor.columns: column if whole else ops.min(column, last)})
         assert isinstance(at, tir.BufferLoad)
-        return tir.BufferLoad(at.buffer, (*at.indices[:-1], run))
+        return ops.cast(buffer.dtype.with_lanes(lanes), tir.BufferLoad(at.buffer, (*at.indices[:-1], run)))
 
     def store(number: int, vector: tir.Var) -> st.Stmt:
         slot = ops.add(ops.multiply(ops.add(left, i64(number)), i64(width)), top)

@@ -19,15 +19,18 @@ from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.affine import step
 from baton._src.lower.kernel_schedules.anchors import find_anchor, surrounded
 from baton._src.lower.kernel_schedules.choices import tuned
+from baton._src.lower.kernel_schedules.converted_rows import with_converted_rows
 from baton._src.lower.kernel_schedules.factors import bound, load_of
 from baton._src.lower.kernel_schedules.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.loops import (
     PARALLEL,
+    VECTORIZED,
     WORTH_A_THREAD,
     allocated,
     constant,
     i64,
     index_var,
+    local_buffer,
     loop,
     nest,
     product,
@@ -46,7 +49,7 @@ from baton._src.lower.kernel_schedules.row_tiles import (
     steps_of_k,
     store_row,
 )
-from baton._src.lower.kernel_schedules.stages import Declined, Kernel, read_kernel
+from baton._src.lower.kernel_schedules.stages import Declined, read_kernel
 from baton._src.lower.kernel_schedules.tiles import Accumulators, tile_shape, unrolled_by
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.tir import expr as tir
@@ -55,7 +58,9 @@ from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.intrinsics import intrinsic
 from baton._src.tir.prim_func import PrimFunc
+from baton._src.values.dtype import DataType
 
+FLOAT16 = DataType("float16")
 PAGE = 4096
 """Bytes after which the lines of the first-level cache repeat."""
 WAYS = 8
@@ -89,11 +94,11 @@ def packable_weight(func: PrimFunc, target: Target) -> Weight | None:
     if isinstance(kernel, Declined):
         return None
     matrix = find_product(inline_elementwise(kernel))
-    if matrix is None or not isinstance(matrix.right, tir.BufferLoad) or matrix.batch:
+    if matrix is None or matrix.right is None or matrix.batch:
         return None
     if (matrix.columns.size or 0) <= FEW_COLUMNS and suits(matrix, target):
         return None  # a panel would be mostly empty
-    load = matrix.right
+    load = load_of(matrix.right)
     inputs = [func.buffer_map.get(p) for p in func.params]
     size = matrix.columns.size
     if load.buffer not in inputs or len(load.indices) != 2 or size is None or matrix.k.size is None:
@@ -101,16 +106,19 @@ def packable_weight(func: PrimFunc, target: Target) -> Weight | None:
     first, second = load.indices
     if (first, second) not in ((matrix.k.var, matrix.columns.var), (matrix.columns.var, matrix.k.var)):
         return None
-    if load.buffer.dtype != matrix.stage.buffer.dtype:
+    if load.buffer.dtype not in (matrix.stage.buffer.dtype, FLOAT16):
         return None
-    shape = tile_shape(target, load.buffer.dtype)
+    shape = tile_shape(target, matrix.stage.buffer.dtype)
     width = shape.lanes * max(1, min(shape.vectors, -(-size // shape.lanes)))
     return Weight(inputs.index(load.buffer), load.buffer, load, first is matrix.columns.var, width)
 
 
 def panel_width(load: PrimExpr | None, columns: tir.Var, k: tir.Var) -> int | None:
     """The width of the panels, if a factor is read from packed panels."""
-    if not isinstance(load, tir.BufferLoad) or len(load.indices) != 3:
+    if load is None:
+        return None
+    load = load_of(load)
+    if len(load.indices) != 3:
         return None
     match load.indices:
         case (
@@ -134,10 +142,10 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
     width = None if matrix is None else panel_width(matrix.right, matrix.columns.var, matrix.k.var)
     if matrix is None or width is None:
         return Declined("no product with packed weights")
-    panels = _Panels(merged_rows(matrix), width)
     found = find_anchor(kernel, lambda s: s is matrix.stage)
     assert found is not None
-    return kernel.rebuilt(surrounded(kernel, found, _emit(panels, kernel, target), target))
+    body = with_converted_rows(merged_rows(matrix), target, lambda plain: _emit(_Panels(plain, width), target))
+    return kernel.rebuilt(surrounded(kernel, found, body, target))
 
 
 @dataclass(frozen=True)
@@ -181,7 +189,7 @@ class _Panels:
         return of_tile
 
 
-def _emit(panels: _Panels, kernel: Kernel, target: Target) -> st.Stmt:
+def _emit(panels: _Panels, target: Target) -> st.Stmt:
     matrix = panels.matrix
     count = constant(product([a.extent for a in (*matrix.outer, matrix.rows)]))
     if count is not None and count <= FEW_ROWS:
@@ -195,7 +203,17 @@ def _tiles(panels: _Panels, target: Target) -> st.Stmt:
     if _rows_collide(matrix):
         shape = replace(shape, rows=min(shape.rows, WAYS))
     number = index_var("panel")
-    packed = panels.panel(number)
+    source = panels.panel(number)
+    dtype = matrix.stage.buffer.dtype
+    packed = source if source.dtype == dtype else local_buffer("packed", source.shape, dtype)
+
+    def with_panel(rows: st.Stmt) -> st.Stmt:
+        """Float16 is converted a panel at a time: all tiles of rows use it."""
+        if packed is source:
+            return rows
+        at = index_var("at")
+        convert = st.BufferStore(packed, ops.cast(dtype, tir.BufferLoad(source, (at,))), (at,))
+        return allocated(packed, sequence(loop(at, source.shape[0], convert, VECTORIZED), rows))
 
     def tiles(first: PrimExpr, count: PrimExpr) -> st.Stmt:
         return panel_tiles(matrix, shape, panels.width, number, first, count, packed, panels.ahead(number, target))
@@ -203,8 +221,8 @@ def _tiles(panels: _Panels, target: Target) -> st.Stmt:
     threads = target.num_cores
     flops = constant(product([a.extent for a in (*matrix.outer, matrix.rows, matrix.columns, matrix.k)]))
     if threads > 1 and panels.count < 2 * threads and (flops is None or flops > 64 * WORTH_A_THREAD):
-        return row_blocks(matrix, shape, i64(panels.count), number, lambda rows: rows, tiles)
-    body = nest(matrix.outer, tiles(i64(0), as_int64(matrix.rows.extent)))
+        return row_blocks(matrix, shape, i64(panels.count), number, with_panel, tiles)
+    body = with_panel(nest(matrix.outer, tiles(i64(0), as_int64(matrix.rows.extent))))
     work = ops.multiply(
         product([a.extent for a in (*matrix.outer, matrix.rows, matrix.k)]), i64(max(1, panels.width // 16))
     )
@@ -274,7 +292,7 @@ def _strip(panels: _Panels, rows: int, wide: int, number: PrimExpr, width: int, 
             row, panel = divmod(place, wide)
             left = bound(matrix.left, {matrix.k: k, matrix.rows: i64(row)})
             right = tir.BufferLoad(packed[panel], (ops.add(ops.multiply(k, i64(pitch)), lane),))
-            return tir.Add(acc.load(place, lane), tir.Mul(left, right))
+            return tir.Add(acc.load(place, lane), tir.Mul(left, ops.cast(acc.buffer.dtype, right)))
 
         return acc.each(term)
 
