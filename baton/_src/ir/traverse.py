@@ -209,8 +209,19 @@ def rebuild(node: N, changed: Mapping[Any, Any], *, notes: bool = False) -> N:
         else:
             continue
         if new is not old:
-            fields[name] = _keep_binders(old, new) if name in _binders(cls) else new
-    return node.with_fields(**fields) if fields else node
+            if name in _binders(cls) and (new := _keep_binders(old, new)) is old:
+                continue
+            fields[name] = new
+    return _copy(node, fields) if fields else node
+
+
+def _copy(node: N, fields: Mapping[str, Any]) -> N:
+    """`node.with_fields(**fields)`, for fields that are known to change: most of the time of every rewriting."""
+    copy = object.__new__(type(node))
+    put = object.__setattr__
+    for name in node.field_names:
+        put(copy, name, fields[name] if name in fields else getattr(node, name))
+    return copy
 
 
 _binder_names: dict[type, frozenset[str]] = {}
