@@ -1,4 +1,4 @@
-"""Convolutions with stride 1 that read their input where it lies: against the operators' meaning, accesses checked."""
+"""Convolutions that read their input where it lies: against the operators' meaning, every access checked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules import conv_unpacked
 from baton._src.lower.kernel_schedules.schedule import decide
+from baton._src.lower.kernel_schedules.stages import Declined
 from baton._src.ops.builders import RELAX as R
 from baton._src.passes.pipelines import kernels
 from baton._src.te.prim_func import PrimFunc
@@ -40,15 +42,15 @@ def _kernel(case: Case, *, batch: Any = None, dtype: str = "float32") -> tuple[A
 
 def _check(case: Case, target: Target, **options: Any) -> None:
     module, func = _kernel(case, **options)
-    decision = decide(func, target)
-    assert decision.rule == "conv_unpacked", decision.declined
+    scheduled = conv_unpacked.apply(func, target)
+    assert isinstance(scheduled, PrimFunc), scheduled
     _, data, kernel, _ = case
     rng = np.random.default_rng(0)
     shapes = (data, kernel, (kernel[0], *(1,) * (len(data) - 2)))
     arrays = [rng.uniform(-1, 1, s).astype(options.get("dtype", "float32")) for s in shapes]
     expected = evaluate(module, "main", *arrays)
     found = np.full_like(expected, np.nan)
-    assert call(build(decision.func, target, checked=True), decision.func, *arrays, found) is None
+    assert call(build(scheduled, target, checked=True), scheduled, *arrays, found) is None
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
@@ -66,13 +68,18 @@ CASES: list[Case] = [
     (R.nn.conv1d, (1, 5, 150), (5, 1, 31), {"groups": 5, "padding": (30, 0)}),
     (R.nn.conv3d, (1, 4, 4, 5, 18), (4, 2, 3, 3, 3), {"groups": 2, "padding": 1}),
     (R.nn.conv3d, (2, 3, 3, 7, 9), (13, 3, 2, 3, 3), {"padding": (1, 0, 1)}),
+    (R.nn.conv2d, (1, 6, 11, 43), (6, 1, 5, 5), {"padding": 2, "groups": 6, "strides": 2}),
+    (R.nn.conv2d, (1, 3, 13, 40), (6, 1, 4, 3), {"padding": (1, 0, 2, 1), "groups": 3, "strides": (3, 2)}),
+    (R.nn.conv2d, (2, 8, 9, 47), (12, 2, 3, 3), {"groups": 4, "strides": (1, 3), "dilation": (2, 2), "padding": 1}),
+    (R.nn.conv1d, (1, 5, 150), (5, 1, 31), {"groups": 5, "padding": (30, 0), "strides": 4}),
+    (R.nn.conv2d, (1, 4, 12, 50), (3, 4, 2, 2), {"strides": 2}),
 ]
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_means_the_same(case: Case) -> None:
-    """Borders, dilation, groups, depthwise with and without multiplier, numbers of channels and points that divide
-    into no tile, blocks of lines of different heights, 1 to 3 axes, with bias and ReLU.
+    """Borders, strides, dilation, groups, depthwise with and without multiplier, numbers of channels and points that
+    divide into no tile, blocks of lines of different heights, 1 to 3 axes, with bias and ReLU.
     """
     _check(case, HOST)
 
@@ -94,11 +101,18 @@ def test_float64() -> None:
 @pytest.mark.parametrize(
     ("case", "why"),
     [
-        ((R.nn.conv2d, (1, 4, 9, 40), (4, 4, 3, 3), {"strides": (1, 2)}), "strides"),
+        ((R.nn.conv2d, (1, 4, 9, 40), (40, 4, 3, 3), {"strides": (1, 2)}), "strides and many channels"),
+        ((R.nn.conv2d, (1, 4, 9, 99), (4, 4, 3, 5), {"strides": (1, 5)}), "long steps"),
         ((R.nn.conv2d, (1, 8, 20, 20), (8, 1, 3, 3), {"groups": 8, "padding": 1}), "few terms"),
         ((R.nn.conv2d, (1, 64, 3, 3), (8, 64, 3, 3), {"padding": 0}), "less than a vector of points"),
         ((R.nn.conv2d, (1, 8, 7, 7), (256, 8, 3, 3), {"padding": 1}), "too many points between the lines"),
     ],
 )
 def test_left_to_others(case: Case, why: str) -> None:
-    assert decide(_kernel(case)[1], HOST).rule != "conv_unpacked", why
+    assert isinstance(conv_unpacked.apply(_kernel(case)[1], HOST), Declined), why
+
+
+def test_groups_go_this_way() -> None:
+    """Guards the order of the rules."""
+    decision = decide(_kernel(CASES[3])[1], HOST)
+    assert decision.rule == "conv_unpacked", decision.declined

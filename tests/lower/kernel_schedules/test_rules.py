@@ -10,6 +10,7 @@ import pytest
 from baton._src.codegen.llvm.jit import Machine, assembly
 from baton._src.codegen.llvm.module import module_texts
 from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules import conv2d
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.runtime.threads import thread_pool
 from baton._src.te import reduction
@@ -157,8 +158,9 @@ def test_convolution(case: tuple[int, ...], symbolic: bool, target: Target) -> N
     x, w = random_array((n, ic, size, size), "float32", 1), random_array((oc, ic, window, window), "float32", 2)
     v, found = random_array((oc,), "float32", 3), np.zeros((n, oc, out, out), "float32")
     thread_pool().start(2)
-    rule = "conv_unpacked" if stride == 1 and ic * window * window > 9 else "line_phases" if out > 32 else "conv2d"
-    scheduled(func, rule, x, w, v, found, target=target)
+    packed = conv2d.apply(func, target)
+    assert isinstance(packed, PrimFunc), packed
+    assert call(build(packed, target, checked=True), packed, x, w, v, found) is None
     thread_pool().stop()
     padded = np.pad(x, ((0, 0), (0, 0), (pad, pad), (pad, pad)))
     view = np.lib.stride_tricks.sliding_window_view(padded, (window, window), (2, 3))[:, :, ::stride, ::stride]

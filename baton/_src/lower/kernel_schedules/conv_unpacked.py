@@ -1,4 +1,4 @@
-"""Convolutions with stride 1, read where the input lies: nothing is packed.
+"""Convolutions read where the input lies: nothing is packed.
 
     Y[n, o, h, w] = sum over c, kh, kw of X[n, c, h + kh, w + kw] * W[o, c, kh, kw]          (X with its border)
 
@@ -6,7 +6,8 @@ With stride 1, what neighbouring points see through a tap are neighbours in memo
 the beginning of the next if the points between, which only the border would see, are computed as well. A task is a
 block of lines for a tile of channels: its points are cut into runs of a few vectors whose sums stay in registers
 while channels and taps run, loads of X being loads of vectors and weights broadcasts. The sums go to a scratch that
-stays in the first-level cache, from where whole lines leave through the epilogue, without the points between.
+stays in the first-level cache, from where whole lines leave through the epilogue, without the points between. Where
+output channels are few, an input under a stride is first taken apart by the stride's phases, which have stride 1.
 
 That covers depthwise convolutions (one channel a tile), groups of few channels and results of few channels, over any
 number of spatial axes and with dilation. With many channels packing is paid for: `conv2d` then has what would compute
@@ -21,11 +22,10 @@ from math import prod
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules.affine import depends, step
+from baton._src.lower.kernel_schedules.affine import coefficient, depends, step
 from baton._src.lower.kernel_schedules.anchors import Anchored, find_anchor, surrounded
 from baton._src.lower.kernel_schedules.conv_border import border_apart
 from baton._src.lower.kernel_schedules.conv_groups import by_group, groups_of
-from baton._src.lower.kernel_schedules.conv_window import linear
 from baton._src.lower.kernel_schedules.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.loops import (
     VECTORIZED,
@@ -51,7 +51,9 @@ from baton._src.tir.prim_func import PrimFunc
 
 FEW_TERMS = 9
 """Terms of a sum up to which the general rule is faster: it copies no border."""
-MOST_WASTE, WASTE_OF_ONE = 1.05, 8.0
+FEW_ROWS = 32
+"""Output channels (of a group) up to which strides are taken apart."""
+MOST_WASTE, WASTE_OF_ONE = 1.05, 10.0
 """Points computed for each one wanted, beyond which packing is cheaper; with one output channel so many more."""
 
 
@@ -73,6 +75,8 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
         return Declined("fewer points than a vector has lanes")
     if waste(conv, task, shape) > MOST_WASTE + WASTE_OF_ONE / conv.sizes[0]:
         return Declined("too many points between the lines for so many output channels")
+    if border is not None and len(border.spatial) > len(border.loads[0].indices) and conv.sizes[0] > FEW_ROWS:
+        return Declined("taking the input apart by the phases of a stride costs more than packing for so many channels")
     body = emit_tasks(conv, task, shape, target)
     if border is not None:
         kernel = replace(kernel, local=(*kernel.local, border.buffer))
@@ -81,7 +85,7 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
 
 
 def _plain(found: Anchored) -> tuple[Anchored, Stage | None]:
-    """A convolution in groups as one over groups, and a border that fusion has put into its sum as a stage."""
+    """A convolution in groups as one over groups, and what makes its input ready for stride 1 as a stage."""
     if groups_of(found.stage) is not None:
         found = by_group(found)
     apart = border_apart(found.stage)
@@ -132,19 +136,17 @@ def _terms(stage: Stage) -> int:
 
 def _points(stage: Stage, weight: tir.BufferLoad, data: tir.BufferLoad) -> tuple[Axis, ...]:
     """The last spatial axes, as far as they are places with step 1 on the last dims of the data, under windows."""
-    axes = (*stage.spatial, *stage.reduce)
     found: list[Axis] = []
     windows = False
     for index, dim, axis in zip(reversed(data.indices), reversed(data.buffer.shape), reversed(stage.spatial)):
-        place = linear(index, axes)
-        if place is None or depends(weight, axis.var) or axis.size is None or not isinstance(dim, tir.IntImm):
+        if depends(weight, axis.var) or axis.size is None or not isinstance(dim, tir.IntImm):
             break
-        if place[0].get(axis.var) != 1 or any(a.var in place[0] for a in stage.spatial if a is not axis):
+        if coefficient(index, axis.var) != 1 or any(depends(index, a.var) for a in stage.spatial if a is not axis):
             break
         if sum(depends(i, axis.var) for i in data.indices) != 1:
             break
         found.insert(0, axis)
-        windows = windows or any(a.var in place[0] for a in stage.reduce)
+        windows = windows or any(depends(index, a.var) for a in stage.reduce)
     return tuple(found) if windows else ()  # without windows it is a product of matrices
 
 
