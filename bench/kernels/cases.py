@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,15 +11,22 @@ from baton._src.ir.tensor_info import TensorInfo
 from baton._src.lower.kernel_schedules.dot_products import packable_words
 from baton._src.lower.kernel_schedules.prepacked import packable_weight
 from baton._src.lower.pack_weights import reading_panels
+from baton._src.ops.builders import RELAX
 from baton._src.ops.nn.attention import ATTENTIONS, AttentionAttrs
 from baton._src.ops.nn.convolution import CONV2D, Conv2DAttrs
+from baton._src.passes.pipelines import kernels
 from baton._src.passes.relax.kernel_of_call import make_kernel
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.nodes import Var
+from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.te import reduction
 from baton._src.te.computation import compute, placeholder, reduce_axis
 from baton._src.te.prim_func import create_prim_func
 from baton._src.tir import operators as ops
+from baton._src.tir.buffer import constant_shape
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.scalar_functions import if_then_else
+from baton._src.transform.passes import Sequential
 from baton._src.values.dtype import DataType
 
 
@@ -161,6 +169,67 @@ def blocked_convolution(ic: int, size: int, oc: int, window: int, stride: int = 
     return Case(name, create_prim_func([x, w, v, z]), (shape, kernel, (oc // block, block), result), flops)
 
 
+def layer(name: str, data: tuple[int, ...], kernel: tuple[int, ...], **attrs: Any) -> Case:
+    """A convolution of any kind, channels first; what it is called says whether it is a transposed one. Only products
+    with elements of the data count, not those with zeros.
+    """
+    transposed = name.startswith("transposed")
+    relax: Any = RELAX
+    operator = getattr(relax.nn, f"conv{len(data) - 2}d{'_transpose' if transposed else ''}")
+    x, w = Var("x", TensorStructInfo(list(data), "float32")), Var("w", TensorStructInfo(list(kernel), "float32"))
+    builder = BlockBuilder()
+    with builder.function("main", [x, w]):
+        with builder.dataflow():
+            result = builder.emit_output(operator(x, w, **attrs))
+        builder.emit_func_output(result)
+    (func,) = (f for f in Sequential(kernels())(builder.get()).functions.values() if isinstance(f, PrimFunc))
+    shapes = [constant_shape(func.buffer_map[p]) or () for p in func.params]
+    points = data if transposed else shapes[2]
+    return Case(name, func, tuple(shapes), 2.0 * math.prod(points) * math.prod(kernel[1:]))
+
+
+def layers() -> list[Case]:
+    """Kinds of convolutions beside those of ResNet: in groups, depthwise, dilated, transposed, over 1 and 3 axes, of
+    odd channels, over several images.
+    """
+    return [
+        layer("conv1d 3, 128->128 @1024", (1, 128, 1024), (128, 128, 3), padding=1),
+        layer("conv1d 15/2, 64->64 @4096", (1, 64, 4096), (64, 64, 15), padding=7, strides=2),
+        layer("conv1d 3 dilated by 4, 128->128 @1024", (1, 128, 1024), (128, 128, 3), padding=4, dilation=4),
+        layer("conv1d 31 depthwise, 256 @1000", (1, 256, 1000), (256, 1, 31), padding=15, groups=256),
+        layer("conv3d 3, 32->32 @16x28x28", (1, 32, 16, 28, 28), (32, 32, 3, 3, 3), padding=1),
+        layer("conv3d 3, 64->64 @8x14x14", (1, 64, 8, 14, 14), (64, 64, 3, 3, 3), padding=1),
+        layer("conv3d 3/2, 64->128 @8x28x28", (1, 64, 8, 28, 28), (128, 64, 3, 3, 3), padding=1, strides=2),
+        layer("conv3d 3, 128->128 @4x7x7", (1, 128, 4, 7, 7), (128, 128, 3, 3, 3), padding=1),
+        layer("transposed 1d 4/2, 128->64 @512", (1, 128, 512), (128, 64, 4), strides=2, padding=1),
+        layer("transposed 2x2/2, 64->32 @56", (1, 64, 56, 56), (64, 32, 2, 2), strides=2),
+        layer("transposed 2x2/2, 256->128 @28", (1, 256, 28, 28), (256, 128, 2, 2), strides=2),
+        layer("transposed 3x3/2, 64->64 @28", (1, 64, 28, 28), (64, 64, 3, 3), output_padding=1, strides=2, padding=1),
+        layer("transposed 4x4/2, 128->64 @28", (1, 128, 28, 28), (128, 64, 4, 4), strides=2, padding=1),
+        layer("transposed 4x4/2, 64->3 @64", (1, 64, 64, 64), (64, 3, 4, 4), strides=2, padding=1),
+        layer("transposed 3d 2/2, 64->32 @8x14x14", (1, 64, 8, 14, 14), (64, 32, 2, 2, 2), strides=2),
+        layer("transposed 3d 4/2, 32->32 @8x14x14", (1, 32, 8, 14, 14), (32, 32, 4, 4, 4), strides=2, padding=1),
+        layer("groups of 4, 3x3 128 @56", (1, 128, 56, 56), (128, 4, 3, 3), groups=32, padding=1),
+        layer("groups of 8, 3x3 256 @28", (1, 256, 28, 28), (256, 8, 3, 3), groups=32, padding=1),
+        layer("groups of 16, 3x3 512 @14", (1, 512, 14, 14), (512, 16, 3, 3), groups=32, padding=1),
+        layer("groups of 32, 3x3 1024 @7", (1, 1024, 7, 7), (1024, 32, 3, 3), groups=32, padding=1),
+        layer("groups of 8, 3x3/2 256 @56", (1, 256, 56, 56), (256, 8, 3, 3), groups=32, padding=1, strides=2),
+        layer("depthwise 3x3 144 @56", (1, 144, 56, 56), (144, 1, 3, 3), groups=144, padding=1),
+        layer("depthwise 3x3 times 2, 32->64 @56", (1, 32, 56, 56), (64, 1, 3, 3), groups=32, padding=1),
+        layer("depthwise 5x5 240 @28", (1, 240, 28, 28), (240, 1, 5, 5), groups=240, padding=2),
+        layer("depthwise 5x5/2 144 @56", (1, 144, 56, 56), (144, 1, 5, 5), groups=144, padding=2, strides=2),
+        layer("depthwise 7x7 96 @56", (1, 96, 56, 56), (96, 1, 7, 7), groups=96, padding=3),
+        layer("conv 5x5, 32->64 @28", (1, 32, 28, 28), (64, 32, 5, 5), padding=2),
+        layer("conv 7x7, 16->32 @56", (1, 16, 56, 56), (32, 16, 7, 7), padding=3),
+        layer("conv 3x3 dilated by 2, 64->64 @56", (1, 64, 56, 56), (64, 64, 3, 3), padding=2, dilation=2),
+        layer("conv 3x3, 17->17 @56", (1, 17, 56, 56), (17, 17, 3, 3), padding=1),
+        layer("conv 3x3, 64->3 @56", (1, 64, 56, 56), (3, 64, 3, 3), padding=1),
+        layer("conv 1x1, 64->21 @56", (1, 64, 56, 56), (21, 64, 1, 1)),
+        layer("conv 3x3, 64->64 @14, 8 images", (8, 64, 14, 14), (64, 64, 3, 3), padding=1),
+        layer("conv 3x3, 512->512 @7, 8 images", (8, 512, 7, 7), (512, 512, 3, 3), padding=1),
+    ]
+
+
 NARROW_PRODUCTS = [(64, 64, 64), (256, 256, 256), (128, 768, 768), (128, 768, 3072), (1, 768, 768)]
 NARROW_CONVOLUTIONS = [
     (64, 56, 64, 3),
@@ -212,4 +281,5 @@ def cases() -> list[Case]:
         blocked_convolution(128, 56, 128, 3, stride=2),
         blocked_convolution(0, 56, 144, 3),
         blocked_convolution(0, 14, 384, 3),
+        *layers(),
     ]
