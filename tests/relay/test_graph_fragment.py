@@ -77,3 +77,16 @@ def test_lstm_is_a_graph() -> None:
     runtime.run()
     expected = create_executor("debug", module, params=params).evaluate()(x)
     np.testing.assert_allclose(runtime.get_output(0).numpy(), expected.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_parameters_are_bound_before_the_fragment_is_looked_at() -> None:
+    """A loop whose length is a parameter is a straight program once that parameter is given."""
+    text = """
+def @power(%x: float32, %n: int32) -> float32 { if (%n == 0) { 1f } else { %x * @power(%x, %n - 1) } }
+def @main(%x: float32, %n: int32) { @power(%x, %n) }
+"""
+    with pytest.raises(DiagnosticError, match="straight programs only"):
+        relay.build(read_module(text), "llvm")
+    runtime = GraphModule(relay.build(read_module(text), "llvm", params={"n": np.int32(3)})["default"]())
+    runtime.run(x=np.float32(2))
+    assert runtime.get_output(0).numpy() == 8

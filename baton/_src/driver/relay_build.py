@@ -96,9 +96,7 @@ def build(
     if kind not in EXECUTORS:
         raise fail("api", f"unknown executor {kind!r}", help=f"one of {', '.join(EXECUTORS)}")
     module = as_relay_module(ir_mod)
-    if kind != "vm":
-        module = as_graph(module)
-    executable, bound = build_executable(module, target, params)
+    executable, bound = build_executable(module, target, params, restrict=None if kind == "vm" else as_graph)
     return GraphExecutorFactory(executable, bound, mod_name)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -40,8 +40,11 @@ def build_executable(
     params: Mapping[str, Any] | None = None,
     stages: Stages | None = None,
     entry: str = "main",
+    restrict: Callable[[IRModule], IRModule] | None = None,
 ) -> tuple[Executable, dict[str, NDArray]]:
     """The executable of a Relay module, and the parameters bound in it as tensors.
+
+    `restrict` makes the module, its parameters bound, one that the executor can run, or refuses it.
 
     With a function `entry` in the module only what that needs is compiled, else every function that has no type
     parameters.
@@ -49,6 +52,7 @@ def build_executable(
     noted = stages or Stages()
     with rarely_collecting():
         bound, known = bind_known(module, params or {})
+        bound = restrict(bound) if restrict is not None else bound
         noted.note("Relay", bound)
         relay_module = optimized(bound, entry)
         noted.note("Relay, optimised", relay_module)

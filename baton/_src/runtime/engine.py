@@ -164,18 +164,17 @@ class Engine:
 
     def _run(self, number: int, args: tuple[Any, ...]) -> Any:
         code = self.code(number)
-        registers, instructions, pool, position = _enter(code, args), code.instructions, code.pool, 0
+        registers, instructions, position = _enter(code, args), code.instructions, 0
         frames: list[tuple[Code, list[Any], int, int]] = []
         while True:
             ready = instructions[position]
             position += 1
             kind = ready[0]
             if kind == HOST:
-                values = [registers[i] if i >= 0 else pool[~i] for i in ready[4]]
                 if self.instrument is None:
-                    registers[ready[1]] = ready[3](*values)
+                    registers[ready[1]] = ready[3](*ready[4](registers))
                 else:
-                    registers[ready[1]] = self._host_call(ready[2], ready[3], values)
+                    registers[ready[1]] = self._host_call(ready[2], ready[3], list(ready[4](registers)))
                 continue
             if kind == IF:
                 if not _is_true(registers[ready[1]]):
@@ -198,11 +197,11 @@ class Engine:
                 if not frames:
                     return result
                 code, registers, position, dst = frames.pop()
-                instructions, pool = code.instructions, code.pool
+                instructions = code.instructions
                 registers[dst] = result
                 continue
             # A call: of a bytecode function, or of a function value.
-            values = [registers[i] if i >= 0 else pool[~i] for i in ready[-1]]
+            values = ready[-1](registers)
             if kind in (CALL, TAIL_CALL):
                 callee = ready[2]
             else:
@@ -213,7 +212,7 @@ class Engine:
             if kind in (CALL, INVOKE):
                 frames.append((code, registers, position, ready[1]))
             code = self.code(callee)
-            registers, instructions, pool, position = _enter(code, values), code.instructions, code.pool, 0
+            registers, instructions, position = _enter(code, values), code.instructions, 0
 
     def _callee(self, values: list[Any]) -> tuple[int | None, Any]:
         """The bytecode function behind a function value and its arguments; or None and the result, if it is none."""
@@ -240,10 +239,10 @@ class Engine:
 
 
 def _enter(code: Code, args: Sequence[Any]) -> list[Any]:
-    """The registers of a new frame; the last one takes values nobody reads."""
+    """A new frame."""
     if len(args) != len(code.params):
         argument_count(code.name, len(code.params), len(args), code.params)
-    return [*args, *[None] * (code.registers - len(args) + 1)]
+    return [*args, *code.blank]
 
 
 def _is_true(condition: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from baton._src.runtime.bytecode import (
@@ -26,18 +27,23 @@ MOVE and FIELD are host functions too, copies and projections: the loop does the
 Ready = tuple[Any, ...]
 """(HOST, dst, name, function, args) | (MOVE, dst, name, function, args, source) |
 (FIELD, dst, name, function, args, source, index) | (INVOKE.., dst, args) | (CALL.., dst, code, args) | (RET, register)
-| (GOTO, target) | (IF, register, target). `args` are register numbers; a negative one, ~i, means pool entry i."""
+| (GOTO, target) | (IF, register, target). `args` takes the arguments' tuple out of a frame: `args(registers)`."""
 
 
 @dataclass
 class Code:
-    """A bytecode function ready to run. `pool` holds immediates, constants and function values."""
+    """A bytecode function ready to run. `pool` holds immediates, constants and function values.
+
+    A frame is a list: the registers, one more for values nobody reads, and the pool from its end, so that operand ~i is
+    pool entry i. `blank` is a new frame without its arguments.
+    """
 
     name: str
     params: tuple[str, ...]
     registers: int
     instructions: list[Ready] = field(default_factory=list)
     pool: list[Any] = field(default_factory=list)
+    blank: list[Any] = field(default_factory=list)
 
 
 Resolve = Callable[[int], tuple[int, Any]]
@@ -75,23 +81,35 @@ def make_ready(
                 code.instructions.append((GOTO, number + offset))
             case If(condition, offset):
                 code.instructions.append((IF, condition, number + offset))
+    code.blank = [None] * (code.registers - len(code.params) + 1) + code.pool[::-1]
+
+
+def _taking(args: list[int]) -> Callable[[list[Any]], tuple[Any, ...]]:
+    """What takes these operands out of a frame; it runs at every instruction."""
+    match args:
+        case []:
+            return lambda frame: ()
+        case [only]:
+            return lambda frame: (frame[only],)
+        case _:
+            return itemgetter(*args)
 
 
 def _call(call: Call, target: tuple[int, Any], args: list[int], code: Code, names: list[str]) -> Ready:
     kind, function = target
     dst = code.registers if call.dst == VOID_REGISTER else call.dst
     if kind == INVOKE:
-        return (INVOKE, dst, args)
+        return (INVOKE, dst, _taking(args))
     if kind == CALL:
-        return (CALL, dst, function, args)
+        return (CALL, dst, function, _taking(args))
     name = names[call.function]
     if args and args[0] >= 0:
         if name == COPY:
-            return (MOVE, dst, name, function, args, args[0])
+            return (MOVE, dst, name, function, _taking(args), args[0])
         index = code.pool[~args[-1]] if len(args) == 2 and args[1] < 0 else None
         if name == PROJECTION and type(index) is int and index >= 0:
-            return (FIELD, dst, name, function, args, args[0], index)
-    return (HOST, dst, name, function, args)
+            return (FIELD, dst, name, function, _taking(args), args[0], index)
+    return (HOST, dst, name, function, _taking(args))
 
 
 def _as_tail(ready: Ready) -> Ready:

@@ -8,7 +8,15 @@ from typing import Any
 from baton._src.runtime.constants import Data
 from baton._src.runtime.value_checks import Matcher, check_condition, check_function, describe, mismatch
 from baton._src.runtime.value_checks import check_signature as check_values
-from baton._src.runtime.value_info import FunctionValue, PrimScalar, ShapeValue, TensorValue, TupleValue, ValueInfo
+from baton._src.runtime.value_info import (
+    FunctionValue,
+    ObjectValue,
+    PrimScalar,
+    ShapeValue,
+    TensorValue,
+    TupleValue,
+    ValueInfo,
+)
 from baton._src.values.dtype import DataType
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import NDArray
@@ -23,30 +31,37 @@ def check_signature(heap: list[Any], infos: TupleValue, facts: Data, *arguments:
     wanted = remembered.get("wanted", False)
     if wanted is False:
         wanted = remembered["wanted"] = _known_tensors(infos)
-    if wanted is None or not _are(arguments, wanted):
+    if wanted is None or len(arguments) != len(infos.fields) or not _are(arguments, wanted):
         function, names, slots = facts.content
         check_values(arguments, infos.fields, names, Matcher(heap, slots), function)
     return ()
 
 
-Known = tuple[tuple[tuple[int, ...], Any], ...]
+Known = tuple[tuple[int, tuple[int, ...], Any], ...]
 
 
 def _known_tensors(infos: TupleValue) -> Known | None:
-    """Shape and NumPy dtype of each parameter, if all are tensors with nothing to bind: a loop checks them often."""
-    known = [
-        (tuple(i.dims), DataType(i.dtype).numpy)
-        for i in infos.fields
-        if isinstance(i, TensorValue) and i.dtype and i.dims is not None and all(isinstance(d, int) for d in i.dims)
-    ]
-    return tuple(known) if len(known) == len(infos.fields) else None
+    """Position, shape and NumPy dtype of the parameters that are tensors with nothing to bind, if others may be
+    anything: a loop checks them often.
+    """
+    known = []
+    for position, info in enumerate(infos.fields):
+        match info:
+            case ObjectValue():
+                continue
+            case TensorValue(dtype=dtype, dims=dims) if dtype and dims is not None:
+                if not all(isinstance(d, int) for d in dims):
+                    return None
+                known.append((position, tuple(dims), DataType(dtype).numpy))
+            case _:
+                return None
+    return tuple(known)
 
 
 def _are(arguments: tuple[Any, ...], wanted: Known) -> bool:
     """Whether the arguments are such tensors; False says only that a closer look is needed."""
-    if len(arguments) != len(wanted):
-        return False
-    for argument, (shape, dtype) in zip(arguments, wanted):
+    for position, shape, dtype in wanted:
+        argument = arguments[position]
         if type(argument) is not NDArray or argument.data.shape != shape or argument.data.dtype is not dtype:
             return False
     return True
