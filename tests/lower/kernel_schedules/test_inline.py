@@ -1,0 +1,53 @@
+"""Elementwise stages are computed where they are used, however many follow one another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from baton._src.lower.kernel_schedules.inline import inline_elementwise
+from baton._src.lower.kernel_schedules.stages import Kernel, Stage, read_kernel
+from baton._src.te.computation import compute, placeholder
+from baton._src.te.prim_func import create_prim_func
+from baton._src.tir.evaluate import evaluate
+from baton._src.tir.expr import BufferLoad
+from baton._src.tir.scalar_functions import exp
+
+
+def stages_of(*tensors: Any) -> tuple[Any, ...]:
+    kernel = read_kernel(create_prim_func(list(tensors)))
+    assert isinstance(kernel, Kernel)
+    return inline_elementwise(kernel).stages
+
+
+def test_a_long_chain_is_one_stage() -> None:
+    """Guards the time (8 seconds, if each link copied those before) and the stack."""
+    x = y = placeholder((64,), name="x")
+    for _ in range(500):
+        y = compute((64,), lambda i, y=y: y[i] * 0.5 + 1.0)
+    (stage,) = stages_of(x, y)
+    assert isinstance(stage, Stage)
+    assert len([load for load in stage.loads if isinstance(load, BufferLoad)]) == 1
+
+
+def test_places_go_through_all_links() -> None:
+    """Guards what an inlined value's axes become: the reader's indices, folded."""
+    x = placeholder((4, 6), name="x")
+    turned = compute((6, 4), lambda i, j: x[j, i])
+    flat = compute((24,), lambda n: turned[n // 4, n % 4])
+    (stage,) = stages_of(x, compute((12,), lambda n: flat[n + 2] * 2.0))
+    (load,) = stage.loads
+    found = [tuple(int(evaluate(i, {stage.spatial[0].var: n})) for i in load.indices) for n in range(12)]
+    wanted = np.arange(24).reshape(4, 6).T.reshape(24)[2:14]
+    assert [6 * a + b for a, b in found] == wanted.tolist()
+
+
+def test_costly_stages_of_several_readers_stay() -> None:
+    """Guards that cost counts what was inlined before: a cheap stage around an exp is not cheap."""
+    x = placeholder((8,), name="x")
+    costly = compute((8,), lambda i: exp(x[i]))
+    more = compute((8,), lambda i: costly[i] + 1.0)
+    left = compute((8,), lambda i: more[i] * 2.0)
+    right = compute((8,), lambda i: more[i] * 3.0)
+    assert len(stages_of(x, left, right)) == 3
