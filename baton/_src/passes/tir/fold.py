@@ -53,9 +53,11 @@ def _fold_cast(node: tir.Cast) -> Node | None:
 def fold_integers(node: tir.BinaryOp) -> PrimExpr | None:
     """Literals folded, and `(x + 2) + 3`, `(x * 2) * 3` gathered."""
     a, b = node.a, node.b
-    if isinstance(b, tir.IntImm) and isinstance(a, type(node)) and isinstance(node, (tir.Add, tir.Mul)):
-        if isinstance(a.b, tir.IntImm):
+    if isinstance(b, tir.IntImm) and isinstance(node, (tir.Add, tir.Sub, tir.Mul)):
+        if isinstance(a, type(node)) and isinstance(a.b, tir.IntImm) and not isinstance(node, tir.Sub):
             return _BUILD[type(node)](a.a, _BUILD[type(node)](a.b, b))
+        if b.value not in (0, 1) and not isinstance(a, tir.IntImm):
+            return None  # by far the most frequent case: an index times a stride, or plus an offset
     build = _BUILD.get(type(node))
     if build is None or (
         isinstance(b, tir.IntImm) and b.value == 0 and not isinstance(node, (tir.Add, tir.Sub, tir.Mul))
