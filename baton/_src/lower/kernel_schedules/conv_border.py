@@ -35,7 +35,7 @@ def border_apart(stage: Stage) -> tuple[Stage, Stage] | None:
             continue
         first = next((n for n in range(len(stage.spatial), 0, -1) if depends(weight, stage.spatial[n - 1].var)), 0)
         seen = read_windows(stage, data, stage.spatial[first:])
-        if seen is None or not (found[0] or any(w.stride > 1 for w in seen[1])):
+        if seen is None or not seen[1] or not (found[0] or any(w.stride > 1 for w in seen[1])):
             continue
         if any(w.stride > MOST_STRIDE for w in seen[1]):
             return None
