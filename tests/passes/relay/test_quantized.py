@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import baton
+from baton import relay
 from baton._src.ir.structural import structural_equal
 from baton._src.passes.relay.fake_quantization import FakeQuantizationToInteger
+from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.qnn_canonicalize import CanonicalizeOps, qnn_legalize
 from baton._src.relay.interpreter import Interpreter
 from tests.passes.relay.test_before_after import main, names
@@ -20,6 +23,8 @@ REAL_Y = "qnn.dequantize(%y, 0.03f, 110)"
 REAL_W = "qnn.dequantize(%w, 0.01f, 0)"
 CONV = f"nn.conv2d({REAL_X}, {REAL_W}, kernel_size=[3, 3], channels=8)"
 ROWS = "%x: Tensor[(3, 8), uint8], %w: Tensor[(5, 8), int8]"
+
+T = "%x: Tensor[(1, 4, 5, 5), uint8], %w: Tensor[(4, 3, 3, 3), int8]"
 
 
 def quantized(body: str, scale: str = "0.05f", zero: str = "3") -> str:
@@ -50,6 +55,20 @@ CASES = [
     (X, CONV, None),
     (X, f"nn.relu(nn.bias_add({CONV}, qnn.dequantize(%b, 0.0002f, 0)))", None),
     (ROWS, "nn.dense(qnn.dequantize(%x, 0.02f, 120), qnn.dequantize(%w, 0.01f, 0))", None),
+    (X, f"tanh({REAL_X})", ["qnn.tanh"]),
+    (X, f"nn.leaky_relu({REAL_X}, alpha=0.2f)", ["qnn.leaky_relu"]),
+    (X, f"nn.softmax({REAL_X}, axis=1)", ["qnn.softmax"]),
+    (X, f"{REAL_X} + sigmoid({REAL_Y})", ["qnn.sigmoid", "qnn.add"]),
+    (X, f"minimum({REAL_X}, {REAL_Y})", ["minimum", "qnn.requantize"]),
+    (X, f"maximum({REAL_X}, {REAL_X})", ["maximum", "qnn.requantize"]),
+    (X, f"mean({REAL_X}, axis=[2, 3])", ["cast", "mean", "qnn.requantize"]),
+    (X, f"topk({REAL_X}, k=2, ret_type=\"values\")", ["topk", "qnn.requantize"]),
+    (X, f"nn.pad({REAL_X}, 0.5f, pad_width=[[0, 0], [0, 0], [1, 1], [1, 1]])", ["qnn.quantize", "nn.pad"]),
+    (X, f"split({REAL_X}, indices_or_sections=2, axis=1).0", ["split", "qnn.requantize"]),
+    (ROWS, "nn.batch_matmul(expand_dims(qnn.dequantize(%x, 0.02f, 120), axis=0),"
+     " expand_dims(qnn.dequantize(%w, 0.01f, 0), axis=0))", None),
+    (T, "nn.conv2d_transpose(qnn.dequantize(%x, 0.02f, 120), qnn.dequantize(%w, 0.01f, 3), kernel_size=[3, 3],"
+     " channels=3, strides=[2, 2])", None),
 ]  # fmt: skip
 
 
@@ -73,7 +92,31 @@ def test_scales_for_each_channel() -> None:
     assert np.abs(values(before) - values(after)).max() <= 1
 
 
-@pytest.mark.parametrize("body", [f"exp({REAL_X})", f"{REAL_X} + exp({REAL_Y})", 'cast(%x, dtype="float32")'])
+def test_a_function_of_sums_stays_between_integers() -> None:
+    """Guards that a function whose operand is int32 does not keep the product before it on floats."""
+    before = main(X, quantized(f"sigmoid({CONV})", "0.004f", "0"))
+    after = FakeQuantizationToInteger()(before)
+    assert {"qnn.conv2d", "qnn.dequantize", "sigmoid"} < set(names(after))
+    assert np.abs(values(before) - values(after)).max() <= 1
+
+
+def test_zero_points_for_each_channel() -> None:
+    zeros = relay.const(np.array([3, -7, 0, 11, 5, -1, 2, 9], "int32"))
+    x, w = relay.var("x", shape=(1, 4, 6, 6), dtype="uint8"), relay.var("w", shape=(8, 4, 3, 3), dtype="int8")
+    scale, zero = relay.const(0.02), relay.const(120, "int32")
+    weight = relay.qnn.dequantize(w, relay.const(np.linspace(0.01, 0.08, 8).astype("float32")), zeros, axis=0)
+    body = relay.nn.conv2d(relay.qnn.dequantize(x, scale, zero), weight, kernel_size=(3, 3), channels=8)
+    body = relay.qnn.quantize(body, relay.const(0.9), relay.const(0, "int32"))
+    before = InferType()(baton.IRModule.from_expr(relay.Function([x, w], body)))
+    after = FakeQuantizationToInteger()(before)
+    assert "qnn.conv2d" in names(after)
+    assert np.abs(values(before) - values(after)).max() <= 1
+    canonical = CanonicalizeOps()(after)
+    assert not any(n.startswith("qnn.") for n in names(canonical))
+    np.testing.assert_array_equal(values(canonical), values(after))
+
+
+@pytest.mark.parametrize("body", [f"sin({REAL_X})", f"{REAL_X} + sin({REAL_Y})", 'cast(%x, dtype="float32")'])
 def test_what_has_no_rule_stays(body: str) -> None:
     before = main(X, quantized(body))
     assert structural_equal(FakeQuantizationToInteger()(before), before)

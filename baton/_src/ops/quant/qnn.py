@@ -2,7 +2,8 @@
 
 A quantised tensor stands for (q - zero_point) * scale. Scales and zero points are scalar tensors (requantize: also
 vectors along `axis`). Products (dense, batch_matmul, conv2d, conv2d_transpose) give int32 sums of (q - zero_point)
-products, whose scale is the product of both. Rounding: UPWARD (halves up) or TONEAREST (halves away from zero).
+products, whose scale is the product of both; the kernel of dense and conv2d may have a zero point for each output
+channel. Rounding: UPWARD (halves up) or TONEAREST (halves away from zero).
 Source: facts relay-language §6 level 11.
 """
 
@@ -20,7 +21,7 @@ from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.broadcasting import broadcast, like, same_dtype
-from baton._src.ops.dims import show_shape
+from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.linalg.dense import BATCH_MATMUL, DENSE
 from baton._src.ops.nn.convolution import CONV2D
 from baton._src.ops.nn.convolution_transpose import CONV2D_TRANSPOSE
@@ -219,28 +220,54 @@ def _operands(weight: str) -> tuple[str, ...]:
     return ("data", weight, "input_zero_point", "kernel_zero_point", "input_scale", "kernel_scale")
 
 
-def _product(name: str, base: OpDef[Any], names: tuple[str, ...], samples: Any) -> OpDef[Any]:
-    """int32 sums of products of what operands are beyond their zero points: `base` of int32 tensors."""
+def _no_axis(a: Any) -> int | None:
+    return None
+
+
+def _output_axis(a: Any) -> int | None:
+    """The axis of a convolution's kernel that runs over output channels."""
+    return a.kernel_layout.index("O") if a.kernel_layout.isalpha() else None
+
+
+def _product(
+    name: str, base: OpDef[Any], names: tuple[str, ...], samples: Any, axis: Callable[[Any], int | None] = _no_axis
+) -> OpDef[Any]:
+    """int32 sums of products of what operands are beyond their zero points: `base` of int32 tensors. `axis`: along
+    which axis of the second operand its zero point may vary."""
 
     def infer(call: OpCall[Any]) -> Info:
         for position in (0, 1):
             x = call.tensor(position)
             if not x.dtype.is_void and not x.dtype.is_int:
                 call.fail(f"takes quantised operands, got {x.dtype}", code="op-dtype")
-        check_parameters(call, (2, 3, 4))
+        check_parameters(call, (2, 4))
+        check_parameters(call, (3,), vectors=axis(call.attrs) is not None)
         check_parameters(call, (5,), vectors=True)
+        check_length(call)
         operands = tuple(like(call.tensor(n), INT32) for n in (0, 1))
         found = base.infer(OpCall(base, operands, _exact(call.attrs), call.prover, (), call.span))
         assert isinstance(found, TensorInfo)
         return found
 
+    def check_length(call: OpCall[Any]) -> None:
+        w, zero, at = call.tensor(1), call.tensor(3), axis(call.attrs)
+        if zero.ndim != 1 or w.shape is None or zero.shape is None or at is None or zero.shape[0] == 1:
+            return
+        if DimMath(call.prover).equal(w.shape[at], zero.shape[0]) is False:
+            call.fail(f"{names[3]} has {zero.shape[0]} elements, {names[1]} has {w.shape[at]} output channels")
+
     def reference(inputs: Any, a: Any) -> Any:
         x, w, zx, zw = (np.asarray(v).astype(np.int32) for v in inputs[:4])
+        if zw.ndim:
+            zw = zw.reshape([-1 if i == axis(a) else 1 for i in range(w.ndim)])
         assert callable(base.reference)
         return base.reference((x - zx, w - zw), _exact(a))
 
     def decompose(b: Any, args: Any, a: Any, out: Any) -> Any:
         x, w, zx, zw = (b.op("astype", v, dtype="int32") for v in args[:4])
+        rank = len(args[1].struct_info.shape.values)
+        if len(args[3].struct_info.shape.values):
+            zw = b.op("expand_dims", zw, axis=tuple(i for i in range(rank) if i != axis(a)))
         options = {f: getattr(_exact(a), f) for f in base.attrs.names}
         return b.op(base.name, b.op("subtract", x, zx), b.op("subtract", w, zw), **options)
 
@@ -265,9 +292,10 @@ def _exact(a: Any) -> Any:
     return dataclasses.replace(a, out_dtype=INT32)
 
 
-def _parameters() -> tuple[Arr, ...]:
+def _parameters(*channels: int) -> tuple[Arr, ...]:
+    """Zero points and scales; those of the kernel one each of so many channels."""
     zero, scale = Arr((), "int32", -5, 5), Arr((), low=0.05, high=0.5)
-    return (zero, zero, scale, scale)
+    return (zero, Arr(channels, "int32", -5, 5), scale, Arr(channels, low=0.05, high=0.5))
 
 
 QNN: tuple[OpDef[Any], ...] = (
@@ -281,7 +309,9 @@ QNN: tuple[OpDef[Any], ...] = (
         _operands("weight"),
         lambda: (
             Sample((Arr(("n", 4), "uint8", 0, 255), Arr((3, 4), "int8", -99, 99), *_parameters()), DENSE.attrs()),
+            Sample((Arr(("n", 4), "uint8", 0, 255), Arr((3, 4), "int8", -99, 99), *_parameters(3)), DENSE.attrs()),
         ),
+        lambda a: 0,
     ),
     _product(
         "conv2d",
@@ -292,7 +322,12 @@ QNN: tuple[OpDef[Any], ...] = (
                 (Arr(("n", 2, 5, 5), "uint8", 0, 255), Arr((3, 2, 3, 3), "int8", -99, 99), *_parameters()),
                 CONV2D.attrs(padding=(1, 1)),
             ),
+            Sample(
+                (Arr(("n", 5, 5, 2), "uint8", 0, 255), Arr((3, 3, 2, 3), "int8", -99, 99), *_parameters(3)),
+                CONV2D.attrs(data_layout="NHWC", kernel_layout="HWIO"),
+            ),
         ),
+        _output_axis,
     ),
     _product(
         "batch_matmul",

@@ -24,7 +24,7 @@ from baton._src.passes.relay.div_to_mul import DivToMul
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import parts, rewrite
-from baton._src.relay.nodes import Call, Constant, Tuple
+from baton._src.relay.nodes import Call, Constant, Tuple, TupleGetItem
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 from baton._src.values.dtype import DataType
@@ -109,7 +109,7 @@ class _Region:
             if node in seen:
                 continue
             seen.add(node)
-            inner = isinstance(node, Tuple) or (isinstance(node, Call) and isinstance(node.op, Op))
+            inner = isinstance(node, (Tuple, TupleGetItem)) or (isinstance(node, Call) and isinstance(node.op, Op))
             if not inner and not isinstance(node, Constant):
                 return None
             work.append((node, True))
@@ -120,6 +120,9 @@ class _Region:
     def _node(self, node: Any, done: dict[Any, Any], target: AffineType) -> Any:
         if isinstance(node, (Constant, Tuple)):
             return node if isinstance(node, Constant) else self.build.tuple(*(done[f] for f in node.fields))
+        if isinstance(node, TupleGetItem):
+            self.types[node] = self.type_of(node.tuple_value)
+            return self.build.item(done[node.tuple_value], node.index)
         if is_call(node, "dequantize"):
             value, scale, zero = node.args
             self.types[node] = AffineType(scale, self._integer(zero), dtype_of(value), node.attrs.axis)
@@ -190,6 +193,29 @@ def _clip(region: _Region, call: Call, args: tuple[Any, ...], target: AffineType
     return value, type_
 
 
+def _values(region: _Region, call: Call, args: tuple[Any, ...], target: AffineType) -> tuple[Any, AffineType]:
+    """topk moves elements around; where they stood is no quantised number."""
+    if call.attrs.ret_type != "values":
+        raise _NoRule
+    return _same(region, call, args, target)
+
+
+def _pad(region: _Region, call: Call, args: tuple[Any, ...], target: AffineType) -> tuple[Any, AffineType]:
+    """The border is quantised as the data is."""
+    type_, build = region.type_of(call.args[0]), region.build
+    region.scalars(type_)
+    value, border = args[1], call.args[1]
+    if border in region.types:
+        own = region.types[border]
+        region.scalars(own)
+        value = region.requantized(value, own, type_)
+    elif isinstance(border, Constant):
+        value = build.op("quantize", border, type_.scale, type_.zero_point, out_dtype=type_.dtype)
+    else:
+        raise _NoRule
+    return build.call(Call(call.op, (args[0], value), call.attrs)), type_
+
+
 def _pool(region: _Region, call: Call, args: tuple[Any, ...], target: AffineType) -> tuple[Any, AffineType]:
     """Means are taken of int32s."""
     type_, build = region.type_of(call.args[0]), region.build
@@ -198,11 +224,33 @@ def _pool(region: _Region, call: Call, args: tuple[Any, ...], target: AffineType
     return build.op("astype", build.call(Call(call.op, (wide,), call.attrs)), dtype=type_.dtype), type_
 
 
+def _function(name: str) -> Rule:
+    """`qnn.<name>` gives the result's numbers at once. It keeps its operand's dtype; where the result has another one,
+    as after a product's sums, this one operator stays on floats, and what is around it goes to integers.
+    """
+
+    def rule(region: _Region, call: Call, args: tuple[Any, ...], target: AffineType) -> tuple[Any, AffineType]:
+        type_, build = region.type_of(call.args[0]), region.build
+        region.scalars(target)
+        if type_.dtype == target.dtype:
+            region.scalars(type_)
+            parameters = (type_.scale, type_.zero_point, target.scale, target.zero_point)
+            attributes = {n: getattr(call.attrs, n) for n in call.attrs.names} if call.attrs else {}
+            return build.op(f"qnn.{name}", args[0], *parameters, **attributes), target
+        real = build.op("dequantize", args[0], type_.scale, type_.zero_point, axis=type_.axis)
+        real = build.call(Call(call.op, (real,), call.attrs))
+        return build.op("quantize", real, target.scale, target.zero_point, out_dtype=target.dtype), target
+
+    return rule
+
+
 def _product(name: str) -> Rule:
     def rule(region: _Region, call: Call, args: tuple[Any, ...], target: AffineType) -> tuple[Any, AffineType]:
         left, right, build = region.type_of(call.args[0]), region.type_of(call.args[1]), region.build
         region.scalars(left)
-        zero = _one_number(build, right.zero_point)
+        zero = _one_number(right.zero_point, build) if name in _SCALAR_ZERO else right.zero_point
+        if name in _SCALAR_ZERO:
+            region.scalars(right)
         attributes = {n: getattr(call.attrs, n) for n in call.attrs.names if n != "out_dtype"}
         operands = (*args, left.zero_point, zero, left.scale, right.scale)
         made = build.op(f"qnn.{name}", *operands, **attributes, out_dtype="int32")
@@ -213,7 +261,11 @@ def _product(name: str) -> Rule:
     return rule
 
 
-def _one_number(build: Build, zero: Any) -> Any:
+_SCALAR_ZERO = ("batch_matmul", "conv2d_transpose")
+"""Products whose second operand has one scale and one zero point."""
+
+
+def _one_number(zero: Any, build: Build) -> Any:
     """A zero point as a scalar: a constant vector of equal numbers is one."""
     if shape_of(zero) == ():
         return zero
@@ -233,6 +285,16 @@ def _bias(region: _Region, call: Call, args: tuple[Any, ...], target: AffineType
         bias = build.op("dequantize", bias, own.scale, own.zero_point, axis=own.axis)
     whole = build.op("quantize", bias, type_.scale, type_.zero_point, out_dtype="int32", axis=0)
     return build.call(Call(call.op, (args[0], whole), call.attrs)), type_
+
+
+def _extreme(region: _Region, call: Call, args: tuple[Any, ...], target: AffineType) -> tuple[Any, AffineType]:
+    """The greater of two numbers is the greater of their integers, once these have one scale."""
+    types = [region.type_of(a) for a in call.args]
+    region.scalars(target, *types)
+    same = all((t.scale, t.zero_point, t.dtype) == (types[0].scale, types[0].zero_point, types[0].dtype) for t in types)
+    common = types[0] if same else target
+    whole = args if same else tuple(region.requantized(a, t, target) for a, t in zip(args, types))
+    return region.build.call(Call(call.op, whole, call.attrs)), common
 
 
 def _binary(name: str) -> Rule:
@@ -267,18 +329,35 @@ def _concatenate(region: _Region, call: Call, args: tuple[Any, ...], target: Aff
     return region.build.op("concat", tuple(whole), axis=call.attrs.axis), target
 
 
+_MOVES = (
+    "reshape transpose squeeze expand_dims strided_slice broadcast_to tile repeat reverse copy take split max min "
+    "nn.batch_flatten nn.depth_to_space nn.space_to_depth nn.max_pool1d nn.max_pool2d nn.max_pool3d "
+    "nn.global_max_pool2d nn.adaptive_max_pool1d nn.adaptive_max_pool2d"
+)
+_MEANS = (
+    "mean nn.avg_pool1d nn.avg_pool2d nn.avg_pool3d nn.global_avg_pool2d nn.adaptive_avg_pool1d nn.adaptive_avg_pool2d"
+)
+_FUNCTIONS = ("abs", "erf", "exp", "log", "sqrt", "rsqrt", "sigmoid", "tanh")
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(("reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice"), _same),
-    **dict.fromkeys(("nn.max_pool2d", "copy", "nn.depth_to_space", "tile", "repeat", "max", "min"), _same),
-    **dict.fromkeys(("nn.avg_pool2d", "nn.global_avg_pool2d", "nn.adaptive_avg_pool2d"), _pool),
+    **dict.fromkeys(_MOVES.split(), _same),
+    **dict.fromkeys(_MEANS.split(), _pool),
+    **{name: _function(name) for name in _FUNCTIONS},
+    "nn.leaky_relu": _function("leaky_relu"),
+    "nn.softmax": _function("softmax"),
     "nn.relu": _relu,
     "clip": _clip,
+    "nn.pad": _pad,
+    "topk": _values,
     "nn.conv2d": _product("conv2d"),
+    "nn.conv2d_transpose": _product("conv2d_transpose"),
     "nn.dense": _product("dense"),
+    "nn.batch_matmul": _product("batch_matmul"),
     "nn.bias_add": _bias,
     "add": _binary("add"),
     "subtract": _binary("subtract"),
     "multiply": _binary("mul"),
+    "maximum": _extreme,
+    "minimum": _extreme,
     "concatenate": _concatenate,
 }
 
