@@ -19,6 +19,7 @@ from baton._src.ir.structural import (
     structural_equal,
     structural_hash,
 )
+from baton._src.ir.structural_report import with_carets
 from baton._src.relax import nodes as relax
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.relay import nodes as relay
@@ -204,6 +205,10 @@ def test_report_underlines_the_term_in_both_texts() -> None:
     other = relax.Var("y", TensorStructInfo([2], "int32"))
     assert underlined(main("add", x, x), main("add", x, x, (x, other))) == ["float32", "int32"]
     assert underlined(copy_kernel(), copy_kernel(offset=2))[1] == "i + T.int64(2)"
+
+
+def test_carets_go_over_several_lines() -> None:
+    assert with_carets("if c:\n  a\n  bb", 5, 14) == "if c:\n  a\n  ^\n  bb\n  ^^"
 
 
 def test_long_texts_are_cut_around_the_difference() -> None:

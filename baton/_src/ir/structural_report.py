@@ -13,7 +13,6 @@ from baton._src.ir.expr import GraphExpr, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import Node
 from baton._src.ir.traverse import post_order, substitute
-from baton._src.support.documents import with_carets
 from baton._src.values.dtype import DataType
 
 _MARK = "HERE"
@@ -147,6 +146,22 @@ def _difference(text: str, other: str) -> tuple[int, int] | None:
 
 def _is_word(character: str) -> bool:
     return character.isalnum() or character == "_"
+
+
+def with_carets(content: str, start: int, stop: int) -> str:
+    """`content` with a line of carets below each line of `content[start:stop]`."""
+    shown: list[str] = []
+    at = 0
+    for piece in content.split("\n"):
+        end = at + len(piece)
+        shown.append(piece.rstrip())
+        first, last = max(start, at), min(stop, end)
+        marked = content[first:last]
+        if first < last and marked.strip():
+            left = first - at + len(marked) - len(marked.lstrip())
+            shown.append(" " * left + "^" * len(marked.strip()))
+        at = end + 1
+    return "\n".join(shown)
 
 
 def _cut(text: str) -> str:

@@ -1,1 +1,1 @@
-"""What every layer may use and what knows no IR: spans, diagnostics, documents for printing, options, progress."""
+"""What every layer may use and what knows no IR: spans, diagnostics, options, progress."""
