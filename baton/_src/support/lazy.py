@@ -53,7 +53,7 @@ def attach(
 
 
 def _missing(package: str, name: str, known: Callable[[], Iterable[str]]) -> str:
-    """What to say about a name that is not served: the reason where TVM has it, else the names nearest to it."""
+    """What to say about a name that is not served: the reason where TVM has it, else the name nearest to it."""
     if name.startswith("_"):  # Python asks modules for some such names by itself.
         return f"module {package!r} has no attribute {name!r}"
     path = f"{package}.{name}".partition(".")[2]
@@ -64,8 +64,8 @@ def _missing(package: str, name: str, known: Callable[[], Iterable[str]]) -> str
     listed = [k for k in known() if not k.startswith("_")]
     inner = dir(importlib.import_module(f"{package}.nn")) if "nn" in listed and package.count(".") == 1 else []
     paths = {**{n: f"nn.{n}" for n in inner}, **{n: n for n in listed}}
-    near = [paths[n] for n in get_close_matches(name, paths, n=2)]
-    return f"{said}; did you mean {' or '.join(near)}?" if near else said
+    near = [paths[n] for n in get_close_matches(name, paths, n=1)]
+    return f"{said}; did you mean {near[0]}?" if near else said
 
 
 def _load(target: str) -> Any:
