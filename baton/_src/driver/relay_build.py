@@ -15,7 +15,6 @@ from baton._src.ir.module import IRModule
 from baton._src.relay.nodes import Function
 from baton._src.runtime.executable import Executable
 from baton._src.runtime.graph_executor import GraphRuntime, graph_json
-from baton._src.runtime.param_dict import save_param_dict
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.values.device import CPU, Device
@@ -117,9 +116,4 @@ def build_config(
     return PassContext(opt_level=opt_level, required_pass=required_pass or (), disabled_pass=disabled_pass or ())
 
 
-def library_params(factory: GraphExecutorFactory) -> bytes:
-    """The bound parameters as bytes (`save_param_dict`)."""
-    return save_param_dict(factory.params)
-
-
-__all__ = ["GraphExecutorFactory", "build", "build_config", "library_params", "optimize"]
+__all__ = ["GraphExecutorFactory", "build", "build_config", "optimize"]

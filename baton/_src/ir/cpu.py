@@ -24,13 +24,7 @@ class Cpu:
     l1_bytes: int = 32 << 10
     l2_bytes: int = 512 << 10
     l3_bytes: int = 8 << 20
-    cache_line: int = 64
     num_cores: int = 1
-
-    @property
-    def has_fma(self) -> bool:
-        """Whether a fused multiply-add is one instruction."""
-        return "fma" in self.features or "neon" in self.features
 
 
 def has_byte_dots(features: Collection[str], lanes: int) -> bool:

@@ -156,6 +156,3 @@ def set_note(target: Node, name: str, content: object) -> None:
 def init_field(target: Node, name: str, content: object) -> None:
     """Set a field from a class's own `__post_init__` while the object is being made; never afterwards."""
     object.__setattr__(target, name, content)
-
-
-NodeFactory = Callable[..., Node]

@@ -10,8 +10,8 @@ function they name.
     rewrite(body, lambda n: ...)         # bottom-up; None keeps the node; unchanged parts stay the same objects
     substitute(body, {x: y})             # by identity of the key
 
-`Visitor` and `Mutator` are for passes that treat some classes specially: they first walk the graph with an explicit
-stack and fill a memo, so that the `visit_<Class>` methods may recurse freely and never go more than a level deep.
+`Visitor` is for passes that treat some classes specially: it first walks the graph with an explicit stack and fills a
+memo, so that the `visit_<Class>` methods may recurse freely and never go more than a level deep.
 """
 
 from __future__ import annotations
@@ -340,20 +340,6 @@ class Visitor:
     def visit_default(self, node: Any) -> Any:
         """For classes without a method of their own."""
         return None
-
-
-class Mutator(Visitor):
-    """Rewrites a graph: like `Visitor`, and a node without a method is rebuilt from its rewritten children.
-
-    A method usually starts with `call = self.rebuild(call)`. What does not change comes back as the same object.
-    """
-
-    def visit_default(self, node: Any) -> Any:
-        return self.rebuild(node)
-
-    def rebuild(self, node: N) -> N:
-        """`node` with its children replaced by their results."""
-        return rebuild(node, self.memo)
 
 
 def _handler(visitor: type, cls: type) -> str:

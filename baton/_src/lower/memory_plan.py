@@ -43,11 +43,6 @@ class MemoryPlan:
     total: int | PrimExpr
     values: tuple[Lifetime, ...]
 
-    @property
-    def unshared(self) -> int:
-        """What the values of constant size would take if none shared memory."""
-        return sum(_aligned(v.size) for v in self.values if isinstance(v.size, int))
-
 
 def plan_memory(values: Sequence[Lifetime]) -> MemoryPlan:
     """Offsets such that values whose lifetimes overlap do not share memory. `values` come ordered by `first`."""

@@ -20,9 +20,9 @@ from baton._src.relax.check.deduce import function_info, prim_func_info
 from baton._src.relax.check.dims import Answer
 from baton._src.relax.check.subtype import is_subtype
 from baton._src.relax.check.variables import tir_vars_in_struct_info
-from baton._src.relax.free_variables import mentioned_variables
 from baton._src.relax.interpret.checks import Checker, describe_value
 from baton._src.relax.interpret.environment import Frame, FunctionClosure, PartialClosure, PrimFuncValue
+from baton._src.relax.interpret.mentioned_variables import mentioned_variables
 from baton._src.relax.interpret.special import RUN, RUN_CALLS
 from baton._src.relax.nodes import (
     Binding,

@@ -43,8 +43,6 @@ from baton._src.support.diagnostics import fail
 from baton._src.values.adt import ADT, RefCell
 from baton._src.values.tensor import NDArray, array
 
-Act = Any
-
 
 class Activation:
     """One run of a scope: the values of its variables and shared nodes."""

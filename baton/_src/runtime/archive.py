@@ -91,7 +91,6 @@ def _write(archive: Archive, stream: BinaryIO) -> None:
                 write_tensors(member, archive.tensors)  # type: ignore[arg-type]
 
 
-_ZIP64 = 1 << 31
 _ZIP64_FIELD = 20
 
 

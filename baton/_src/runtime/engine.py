@@ -76,10 +76,6 @@ class Engine:
 
     # --------------------------------------------------------------------------------------- functions
 
-    def function_entry(self, number: int) -> FunctionEntry:
-        """Row `number` of the function table."""
-        return self.executable.functions[number]
-
     def code(self, number: int) -> Code:
         """Bytecode function `number`, ready to run."""
         known = self._codes.get(number)

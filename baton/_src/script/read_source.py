@@ -11,9 +11,6 @@ from typing import Any
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError, fail
 from baton._src.support.spans import Source, Span
 
-MAX_DEPTH = 20_000
-"""Nesting of brackets beyond which a text is refused: Python's own parser would exhaust its stack on it."""
-
 
 @dataclass(frozen=True)
 class ScriptSource:

@@ -21,7 +21,7 @@ class Option:
 
 
 class Options:
-    """A read-only table of options by name; `extended` gives a larger one (for users' own settings)."""
+    """A read-only table of options by name."""
 
     def __init__(self, options: Iterable[Option]) -> None:
         self._options = {option.name: option for option in options}
@@ -39,10 +39,6 @@ class Options:
 
     def __iter__(self) -> Iterator[Option]:
         return iter(self._options.values())
-
-    def extended(self, options: Iterable[Option]) -> Options:
-        """This table and `options`; a name may be redefined."""
-        return Options([*self._options.values(), *options])
 
     def checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """`given`, if every key is known and every value has its type (a bool is no int); ints serve as floats."""

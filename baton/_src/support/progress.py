@@ -1,15 +1,15 @@
 """Progress on long work: a step counter a caller may show. Quiet unless someone listens.
 
     with reporting(show):                        # the command line: a bar; tests: a list
-        for name in track("compiling kernels", names):
-            ...
+        for number, name in enumerate(names):
+            report("compiling kernels", number, len(names), name)
 
 The listener is the calling thread's own, so that compiling in two threads does not mix two bars.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -47,12 +47,3 @@ def report(task: str, done: int, total: int, item: str = "") -> None:
     listener = _listener.get()
     if listener is not None:
         listener(Step(task, done, total, item))
-
-
-def track(task: str, items: Sequence[T] | Iterable[T], name: Callable[[T], str] = str) -> Iterator[T]:
-    """`items` one by one, with a step reported before each and one at the end."""
-    found = items if isinstance(items, Sequence) else list(items)
-    for number, item in enumerate(found):
-        report(task, number, len(found), name(item))
-        yield item
-    report(task, len(found), len(found))

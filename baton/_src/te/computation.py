@@ -20,7 +20,7 @@ from baton._src.support.diagnostics import fail
 from baton._src.te.tensor import ComputeOp, ExternOp, PlaceholderOp, Tensor
 from baton._src.tir import operators
 from baton._src.tir.buffer import Buffer, decl_buffer
-from baton._src.tir.expr import IntImm, IterVar, Reduce, SizeVar, Var, literal
+from baton._src.tir.expr import IterVar, Reduce, SizeVar, Var, literal
 from baton._src.tir.stmt import Stmt
 from baton._src.values.dtype import INT32, INT64, DataType
 
@@ -153,8 +153,3 @@ def _extern_dtypes(dtype: Any, inputs: Sequence[Tensor], count: int, name: str) 
     if len(given) != count:
         raise fail("te-extern", f"{name}: {count} shapes but {len(given)} dtypes")
     return [DataType(d) for d in given]
-
-
-def is_static(tensor: Tensor) -> bool:
-    """Whether every dim is a number."""
-    return all(isinstance(d, IntImm) for d in tensor.shape)

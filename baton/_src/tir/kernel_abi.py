@@ -42,11 +42,6 @@ class KernelABI:
         """The buffers passed, in order."""
         return tuple(p.buffer for p in self.params if p.buffer is not None)
 
-    @property
-    def shape_vars(self) -> tuple[Var, ...]:
-        """The trailing shape variables."""
-        return tuple(p.var for p in self.params if p.is_shape)
-
 
 def kernel_abi(func: PrimFunc) -> KernelABI:
     """The signature of `func`."""

@@ -246,7 +246,7 @@ def ceildiv(a: Any, b: Any) -> PrimExpr:
     return floordiv(subtract(add(x, y), literal(1, x.dtype)), y)
 
 
-_min, _max = min, max
+_max = max
 
 
 def min(a: Any, b: Any) -> PrimExpr:

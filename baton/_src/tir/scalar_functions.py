@@ -16,7 +16,7 @@ from baton._src.tir import operators
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import BufferLoad, Call, IntImm, Select, StringImm, Var, literal
 from baton._src.tir.intrinsics import Operands, definition, intrinsic, result_dtype
-from baton._src.values.dtype import BOOL, HANDLE, VOID, DataType
+from baton._src.values.dtype import BOOL, HANDLE, DataType
 
 
 def call(name: str, *operands: Any, dtype: object = None) -> PrimExpr:
@@ -443,8 +443,3 @@ def highest(dtype: object) -> PrimExpr:
 
 def _has_infinity(dtype: DataType) -> bool:
     return dtype.is_float and bool(np.isinf(np.array(np.inf).astype(dtype.numpy)))
-
-
-def void_call(op: Any, args: Any) -> PrimExpr:
-    """A call of a function of the module (a `GlobalVar`) for its effect."""
-    return Call(VOID, op, tuple(operators.convert(a) for a in args))

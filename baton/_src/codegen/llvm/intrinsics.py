@@ -30,7 +30,6 @@ from baton._src.values.dtype import DataType
 Writer = Any
 Handler = Callable[[Writer, tir.Call], str]
 _OWN_FLOAT64 = frozenset({"exp", "log", "sigmoid"})
-_LIBM_NAMES = {"fabs": "fabs", "exp10": "exp10"}
 
 
 def _operands(w: Writer, call: tir.Call) -> list[str]:

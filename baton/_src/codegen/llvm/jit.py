@@ -76,11 +76,6 @@ def assembly(text: str, machine: Machine) -> str:
     return found
 
 
-def optimised_ir(text: str, machine: Machine) -> str:
-    """LLVM IR after optimisation, for people to read."""
-    return str(_optimised(text, machine)[0])
-
-
 def _optimised(text: str, machine: Machine) -> tuple[Any, Any]:
     target = target_machine(machine)
     header = f'target triple = "{machine.triple}"\ntarget datalayout = "{target.target_data}"\n'

@@ -319,9 +319,6 @@ class GraphBuilder:
     def broadcast_to(self, value: Value, dims: Sequence[Dim]) -> Value:
         return self.call("broadcast_to", value, tuple(_as_int(d) for d in dims))
 
-    def binary(self, op: str, a: Value, b: Value) -> Value:
-        return self.call(op, a, b)
-
 
 def _is_quantised_weight(definition: OpDef[Any], operands: list[Operand]) -> bool:
     """Whether a call makes floats of a matrix of integers: products may want the integers, and files are smaller."""

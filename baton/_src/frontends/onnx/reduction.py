@@ -31,10 +31,6 @@ def _abs(node: OnnxNode, x: Value) -> Value:
     return node.graph.call("abs", x)
 
 
-def _exp(node: OnnxNode, x: Value) -> Value:
-    return node.graph.call("exp", x)
-
-
 def _log(node: OnnxNode, x: Value) -> Value:
     return node.graph.call("log", x)
 

@@ -29,7 +29,7 @@ from baton._src.te.computation import extern
 from baton._src.tir.stmt import Stmt
 
 _NO_SLOPE = NotApplicable("Relay does not offer it")
-_ZERO, _ONE = k.index(0), k.index(1)
+_ONE = k.index(1)
 
 
 @attrs

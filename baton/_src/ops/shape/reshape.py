@@ -25,8 +25,6 @@ from baton._src.ops.samples import Arr, Sample, Shape
 from baton._src.ops.shape.targets import target_dims, target_numbers, target_rank
 from baton._src.tir.expr import AnyDim
 
-SPECIAL = {0: "copy", -1: "infer", -2: "copy the rest", -3: "merge two", -4: "split"}
-
 
 @attrs
 class ReshapeAttrs(Attrs):

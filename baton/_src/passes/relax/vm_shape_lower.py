@@ -106,7 +106,6 @@ class _Match:
 
     value: Any
     dims: list[PrimExpr]
-    codes: list[tuple[int, Any]]
     place: str
     is_prim: bool = False
 
@@ -321,17 +320,17 @@ class _Lowerer(BindingRewriter):
                         "pass-shape", f"{self.name}: a tensor has the shape of the variable {info.shape!r}",
                         help="name its dims by a match_cast of the shape",
                     )  # fmt: skip
-                return None if info.shape is None else _Match(value, list(info.shape.values), [], place)
+                return None if info.shape is None else _Match(value, list(info.shape.values), place)
             case ShapeStructInfo():
                 self._packed("check_shape_info", [value, PrimValue(info.ndim), context])
-                return None if info.values is None else _Match(value, list(info.values), [], place)
+                return None if info.values is None else _Match(value, list(info.values), place)
             case PrimStructInfo():
                 self._packed("check_prim_value_info", [value, DataTypeImm(info.dtype), context])
                 if info.value is None:
                     return None
                 if info.dtype != INT64 and _has_variables(info.value):
                     raise fail("pass-shape", f"{self.name}: a {info.dtype} variable", help="dims are int64")
-                return _Match(value, [info.value], [], place, True)
+                return _Match(value, [info.value], place, True)
             case FuncStructInfo():
                 self._packed("check_func_info", [value, context])
             case _:

@@ -31,11 +31,6 @@ def lower_blocks(body: st.Stmt) -> st.Stmt:
     return _Lowering().lower(body)
 
 
-def uses_any(root: Any, variables: set[tir.Var]) -> bool:
-    """Whether one of `variables` occurs in `root`."""
-    return any(n in variables for n in post_order(root) if isinstance(n, tir.Var))
-
-
 class _Lowering:
     def __init__(self) -> None:
         self.open_loops: list[st.For] = []
@@ -131,7 +126,7 @@ class _Lowering:
                 init = st.IfThenElse(condition, init)
             body = st.SeqStmt((init, body))
         for match in reversed(block.match_buffers):
-            body = _view(body, match)
+            body = view_as_source(body, match)
         values = {iv.var: ops.cast(iv.var.dtype, v) for iv, v in zip(block.iter_vars, realize.iter_values)}
         if values:
             body = substitute_and_fold(body, values)
@@ -149,7 +144,7 @@ def allocate(buffer: Buffer, body: st.Stmt) -> st.Stmt:
     return st.Allocate(buffer.data, dtype=buffer.dtype, extents=extents, body=body)
 
 
-def _view(body: st.Stmt, match: st.MatchBufferRegion) -> st.Stmt:
+def view_as_source(body: st.Stmt, match: st.MatchBufferRegion) -> st.Stmt:
     """Accesses of a view become accesses of the buffer it shows: the last axes line up, the others start."""
     view, source = match.buffer, match.source
     if view.strides or len(view.shape) > len(source.region):

@@ -165,9 +165,6 @@ def erase_struct_info(info: StructInfo) -> Type:
     return run(_static_type(info))
 
 
-get_static_type = erase_struct_info
-
-
 def _static_type(info: StructInfo) -> Task[Type]:
     match info:
         case TensorStructInfo():

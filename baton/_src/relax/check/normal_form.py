@@ -130,10 +130,3 @@ def _tuple(expr: Tuple, span: Span | None, findings: Findings) -> None:
 
 def _is_leaf(expr: Any) -> bool:
     return isinstance(expr, _LEAVES)
-
-
-def is_normal(function: Function) -> bool:
-    """Whether a function is in normal form."""
-    findings = Findings()
-    check_normal_form(function, findings)
-    return not findings.diagnostics

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from baton._src.runtime.function_entry import FunctionEntry
 from baton._src.values.packed_func import FunctionTable
 
 
@@ -21,5 +20,3 @@ class Machine(Protocol):
     def function_value(self, function: int) -> Any:
         """Function number `function` as a value: a closure or a packed function."""
         ...
-
-    def function_entry(self, function: int) -> FunctionEntry: ...

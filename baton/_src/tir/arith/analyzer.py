@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.expr import Range
 from baton._src.ir.structural import structural_equal
 from baton._src.tir import expr as tir
 from baton._src.tir import operators
@@ -275,9 +275,3 @@ class Analyzer:
         ((monomial, coefficient),) = inner.items()
         if len(monomial) == 1 and coefficient == 1:
             self._ctx.facts.modular[monomial[0]] = (by, (base - offset) % by)
-
-
-def simplify(expr: PrimExpr) -> PrimExpr:
-    """`Analyzer().simplify` for one expression without facts."""
-    found: PrimExpr = Analyzer().simplify(expr)
-    return found

@@ -32,11 +32,6 @@ def is_nonnegative(ctx: Context, poly: Poly) -> bool:
             ctx.fuel = 0
 
 
-def is_positive(ctx: Context, poly: Poly) -> bool:
-    """Whether `poly > 0` can be proved."""
-    return is_nonnegative(ctx, p.shift(poly, -1))
-
-
 def is_within(ctx: Context, poly: Poly, extent: Poly) -> bool:
     """Whether `0 <= poly < extent` can be proved."""
     return is_nonnegative(ctx, poly) and is_nonnegative(ctx, p.shift(p.subtract(extent, poly), -1))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
-from baton._src.ir.traverse import post_order, rewrite, substitute
+from baton._src.ir.traverse import post_order, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
@@ -138,15 +138,3 @@ def domains_around(root: st.Stmt, target: st.Stmt) -> dict[tir.Var, Range]:
     return {
         item.loop_var: Range(item.min, item.extent) for item in path_to(root, target)[:-1] if isinstance(item, st.For)
     }
-
-
-def without_unit_loops(root: st.Stmt) -> st.Stmt:
-    """Loops of one iteration replaced by their bodies."""
-
-    def rule(node: Any) -> Any:
-        if isinstance(node, st.For) and isinstance(node.extent, tir.IntImm) and node.extent.value == 1:
-            return substitute(node.body, {node.loop_var: node.min})
-        return None
-
-    found: st.Stmt = rewrite(root, rule)
-    return found

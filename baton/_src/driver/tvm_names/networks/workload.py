@@ -10,7 +10,6 @@ import numpy as np
 
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
-from baton._src.relay.analysis import free_vars
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.nodes import Function
 from baton._src.transform.context import PassContext
@@ -52,11 +51,6 @@ def create_workload(
         fill(name, content)
         params[name] = array(content)
     return module, params
-
-
-def workload_of(body: Any) -> tuple[IRModule, dict[str, NDArray]]:
-    """`create_workload` of an expression over its free variables."""
-    return create_workload(Function(free_vars(body), body))
 
 
 def run_opt_pass(expr: Any, opt_pass: Any, import_prelude: bool = False) -> Any:

@@ -1,4 +1,4 @@
-"""Free variables of Relax expressions: what a closure captures."""
+"""Which variables a piece of Relax mentions: what a closure may capture."""
 
 from __future__ import annotations
 
@@ -10,15 +10,6 @@ from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, 
 from baton._src.relax.nodes import Binding, Function, MatchCast, Var
 from baton._src.relax.struct_info import StructInfo, TensorStructInfo
 from baton._src.tir.expr import Var as TirVar
-
-
-def free_variables(root: Any) -> tuple[tuple[Var, ...], tuple[TirVar, ...]]:
-    """The Relax and shape variables that `root` uses but does not define, in order of first occurrence.
-
-    Variables are unique, so one that is defined anywhere inside is not free. Annotations of variables count as uses.
-    """
-    used, shapes, bound = mentioned_variables(root)
-    return tuple(v for v in used if v not in bound), tuple(v for v in shapes if v not in bound)
 
 
 def mentioned_variables(root: Any) -> tuple[list[Var], list[TirVar], set[Any]]:
