@@ -21,7 +21,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.affine import step
 from baton._src.lower.kernel_schedules.anchors import surrounded
-from baton._src.lower.kernel_schedules.blocked_conv import BlockedConv, read_conv
+from baton._src.lower.kernel_schedules.blocked_conv_parts import BlockedConv, read_conv
 from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.conv_window import Window
 from baton._src.lower.kernel_schedules.factors import load_of

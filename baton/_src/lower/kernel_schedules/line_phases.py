@@ -138,7 +138,7 @@ def _tile(conv: Lines, target: Target) -> tuple[int, int]:
 def _emit(conv: Lines, shape: tuple[int, int], target: Target) -> st.Stmt:
     vectors, rows = shape
     parts = []
-    for piece in pieces_of(conv, vectors):
+    for piece in pieces_of(conv.window, vectors * conv.lanes):
         which = index_var("piece")
         start = ops.add(ops.multiply(which, i64(piece.points)), i64(piece.start))
         body = _piece(conv, piece, rows, start if piece.repeats > 1 else i64(piece.start))

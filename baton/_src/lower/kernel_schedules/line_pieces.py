@@ -34,6 +34,29 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
+from baton._src.tir.scalar_functions import if_then_else
+
+
+@dataclass(frozen=True, eq=False)
+class LineSource:
+    """Where lines come from: what a window sees through `data`, whose last index is the place on the line."""
+
+    window: Window
+    data: tir.BufferLoad
+    lanes: int
+
+    @property
+    def phases(self) -> dict[int, int]:
+        """The phases that taps see, and by how much of them a tap sees a later part."""
+        shifts: dict[int, int] = {}
+        for tap in range(self.window.taps):
+            shift, phase = divmod(tap * self.window.dilation, self.window.stride)
+            shifts[phase] = max(shifts.get(phase, 0), shift)
+        return shifts
+
+    def pitch(self, vectors: int) -> int:
+        """Elements of a phase for so many vectors of points."""
+        return (vectors + -(-max(self.phases.values()) // self.lanes)) * self.lanes
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,13 +82,8 @@ class Lines:
         return size
 
     @property
-    def phases(self) -> dict[int, int]:
-        """The phases that taps see, and by how much of them a tap sees a later part."""
-        shifts: dict[int, int] = {}
-        for tap in range(self.window.taps):
-            shift, phase = divmod(tap * self.window.dilation, self.window.stride)
-            shifts[phase] = max(shifts.get(phase, 0), shift)
-        return shifts
+    def source(self) -> LineSource:
+        return LineSource(self.window, self.data, self.lanes)
 
     @cached_property
     def flat_weight(self) -> Buffer:
@@ -104,11 +122,15 @@ class Packed:
     slots: dict[int, int]
     """The place of each phase among those of a line."""
 
+    @property
+    def line(self) -> int:
+        """Elements from line to line."""
+        return (max(self.slots.values()) + 1) * self.pitch
+
     @staticmethod
     def of(conv: Lines, vectors: int) -> Packed:
-        extra = max(conv.phases.values())
-        pitch = (vectors + -(-extra // conv.lanes)) * conv.lanes
-        slots = {phase: n for n, phase in enumerate(sorted(conv.phases))}
+        pitch = conv.source.pitch(vectors)
+        slots = {phase: n for n, phase in enumerate(sorted(conv.source.phases))}
         lines = product([a.extent for a in conv.inner])
         size = ops.multiply(lines, i64(len(slots) * pitch))
         return Packed(local_buffer("packed", (size,), conv.anchored.stage.buffer.dtype), pitch, slots)
@@ -120,16 +142,17 @@ class Packed:
         return size.value * self.buffer.dtype.bits // 8
 
     def at(self, line: PrimExpr, phase: int, place: int) -> PrimExpr:
-        start = ops.multiply(line, i64(len(self.slots) * self.pitch))
+        start = ops.multiply(line, i64(self.line))
         return ops.add(start, i64(self.slots[phase] * self.pitch + place))
 
 
-def pieces_of(conv: Lines, vectors: int) -> list[Piece]:
-    """The pieces of a line, those alike and next to each other as one."""
-    window, wide = conv.window, vectors * conv.lanes
+def pieces_of(window: Window, wide: int) -> list[Piece]:
+    """An axis of the result in pieces of at most `wide` points, those alike and next to each other as one."""
+    size = window.axis.size
+    assert size is not None
     every = []
-    for start in range(0, conv.points, wide):
-        points = min(wide, conv.points - start)
+    for start in range(0, size, wide):
+        points = min(wide, size - start)
         first = start * window.stride - window.begin
         seen = (points - 1) * window.stride + (window.taps - 1) * window.dilation + 1
         low = min(max(0, -first), seen)
@@ -145,7 +168,7 @@ def pack(conv: Lines, piece: Piece, packed: Packed, start: PrimExpr) -> st.Stmt:
     line: PrimExpr = i64(0)
     for axis in axes:
         line = ops.add(ops.multiply(line, as_int64(axis.extent)), as_int64(axis.var))
-    body = _copied(conv, piece, packed, line, start, where)
+    body = copied_line(conv.source, piece, packed, line, start, where)
     inside = _inside(conv, where)
     if inside is not None:
         lane = index_var("v")
@@ -173,49 +196,60 @@ def _inside(conv: Lines, where: dict[tir.Var, PrimExpr]) -> PrimExpr | None:
     return found
 
 
-def _copied(
-    conv: Lines, piece: Piece, packed: Packed, line: PrimExpr, start: PrimExpr, where: dict[tir.Var, PrimExpr]
+def copied_line(
+    source: LineSource, piece: Piece, packed: Packed, line: PrimExpr, start: PrimExpr, where: dict[tir.Var, PrimExpr]
 ) -> st.Stmt:
     """One line by phases: zeros at its borders, between them blocks of `stride` vectors, the last overlapping."""
-    window, lanes = conv.window, conv.lanes
+    window, lanes = source.window, source.lanes
     parts = []
-    for phase, shift in conv.phases.items():
+    for phase, shift in source.phases.items():
         first = -((phase - piece.low) // window.stride)  # elements of this phase before `low`, and before `high`
         last = -((phase - piece.high) // window.stride)
         for begin, end in ((0, first), (max(first, last), shift + piece.points)):
             if begin < end:
                 parts.append(_zeros(packed, packed.at(line, phase, begin), end - begin))
     base = ops.subtract(ops.multiply(start, i64(window.stride)), i64(window.begin))
-    prefix = tuple(substitute_and_fold(i, where) for i in conv.data.indices[:-1])
+    prefix = tuple(substitute_and_fold(i, where) for i in source.data.indices[:-1])
 
-    def source(place: PrimExpr, count: int) -> tir.BufferLoad:
-        at = ops.cast(conv.data.indices[-1].dtype, ops.add(base, place))
+    def seen(place: int, count: int = 1) -> tir.BufferLoad:
+        at = ops.cast(source.data.indices[-1].dtype, ops.add(base, i64(place)))
         return tir.BufferLoad(
-            conv.data.buffer, (*prefix, at if count == 1 else tir.Ramp(at, ops.const(1, at.dtype), count))
+            source.data.buffer, (*prefix, at if count == 1 else tir.Ramp(at, ops.const(1, at.dtype), count))
         )
 
+    def masked(place: int) -> PrimExpr:
+        """A vector with zeros for what lies behind the line."""
+        left = piece.high - place
+        if left >= lanes:
+            return seen(place, lanes)
+        none = tir.Broadcast(ops.const(0, packed.buffer.dtype), lanes)
+        mask = tir.LT(tir.Ramp(i64(0), i64(1), lanes), tir.Broadcast(i64(left), lanes))
+        return if_then_else(mask, seen(place, lanes), none) if left > 0 else none
+
     block = window.stride * lanes
-    if piece.high - piece.low < block:
+    if piece.high - piece.low >= block:
+        places = [*range(piece.low, piece.high - block, block), piece.high - block]
+        parts += [_block(source, packed, line, place, lambda at: seen(at, lanes)) for place in places]
+    elif -(-piece.low // window.stride) + lanes <= packed.pitch:
+        parts.insert(0, _block(source, packed, line, piece.low, masked))
+    else:
         for place in range(piece.low, piece.high):
             element, phase = divmod(place, window.stride)
             if phase in packed.slots:
-                parts.append(st.BufferStore(packed.buffer, source(i64(place), 1), (packed.at(line, phase, element),)))
-    else:
-        places = [*range(piece.low, piece.high - block, block), piece.high - block]
-        parts += [_block(conv, packed, line, place, lambda at: source(i64(at), lanes)) for place in places]
+                parts.append(st.BufferStore(packed.buffer, seen(place), (packed.at(line, phase, element),)))
     return sequence(*parts)
 
 
-def _block(conv: Lines, packed: Packed, line: PrimExpr, place: int, source: Callable[[int], tir.BufferLoad]) -> st.Stmt:
+def _block(source: LineSource, packed: Packed, line: PrimExpr, place: int, seen: Callable[[int], PrimExpr]) -> st.Stmt:
     """Take apart the vectors from `place` on, as many as there are phases."""
-    stride, lanes = conv.window.stride, conv.lanes
+    stride, lanes = source.window.stride, source.lanes
     bound: list[tuple[tir.Var, PrimExpr]] = []
 
     def named(value: PrimExpr) -> tir.Var:
         bound.append((tir.Var(f"v{len(bound)}", value.dtype), value))
         return bound[-1][0]
 
-    vectors = [named(source(place + n * lanes)) for n in range(stride)]
+    vectors = [named(seen(place + n * lanes)) for n in range(stride)]
     stores = []
     for phase in packed.slots:
         offset = (phase - place) % stride

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from baton._src.ir.expr import PrimExpr
-from baton._src.lower.kernel_schedules.blocked_conv import BlockedConv
+from baton._src.lower.kernel_schedules.blocked_conv_parts import BlockedConv
 from baton._src.lower.kernel_schedules.loops import (
     PARALLEL,
     SERIAL,

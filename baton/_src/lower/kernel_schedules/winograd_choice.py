@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.anchors import surrounded
-from baton._src.lower.kernel_schedules.blocked_conv import BlockedConv, read_conv
+from baton._src.lower.kernel_schedules.blocked_conv_parts import BlockedConv, read_conv
 from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.conv_blocked import MOST_BLOCKS, most_points
 from baton._src.lower.kernel_schedules.stages import Declined, Kernel

@@ -1,4 +1,6 @@
-"""A convolution over blocked output channels (NCHW16c), dense or depthwise, read from its kernel."""
+"""The parts of a convolution over blocked output channels (NCHW16c), dense or depthwise, as a kernel has them: what
+the rules `conv_blocked` and `winograd` begin with.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,7 @@ def read_conv(func: PrimFunc) -> tuple[Kernel, BlockedConv] | Declined:
     if stage is None:
         return Declined("no stage is a sum of products over blocked output channels")
     kernel, bordered = with_border_inside(kernel, stage)
-    plain = _without_single(bordered)
+    plain = without_single(bordered)
     kernel = replace(kernel, stages=tuple(plain if s is bordered else s for s in kernel.stages))
     found = find_anchor(kernel, lambda s: s is plain)
     assert found is not None
@@ -66,7 +68,7 @@ def _looks_right(stage: Stage) -> bool:
     return stage.spatial[-1].size in (4, 8, 16, 32) and stage.buffer.dtype.is_float and not stage.buffer.strides
 
 
-def _without_single(stage: Stage) -> Stage:
+def without_single(stage: Stage) -> Stage:
     """The stage without reduced axes of one point."""
     single = {a.var: tir.IntImm(a.var.dtype, 0) for a in stage.reduce if a.size == 1}
     if not single or len(single) == len(stage.reduce):
