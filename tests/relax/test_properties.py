@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from baton._src.ir.structural import assert_structural_equal, structural_equal
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
-from baton._src.relax.check.compatibility import check_compatibility
+from baton._src.relax.check.compatibility import check_compatibility, is_subtype
 from baton._src.relax.check.dims import Answer
 from baton._src.relax.check.lub import struct_info_lca
-from baton._src.relax.check.subtype import is_subtype
 from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.interpret.checks import Checker
 from baton._src.relax.interpret.environment import Frame

@@ -6,12 +6,11 @@ import pytest
 
 from baton._src.ir.structural import assert_structural_equal, structural_equal
 from baton._src.relax.check.base_check import struct_info_base_check, struct_info_base_check_precondition
-from baton._src.relax.check.compatibility import check_compatibility
+from baton._src.relax.check.compatibility import check_compatibility, is_subtype
 from baton._src.relax.check.dims import Answer
 from baton._src.relax.check.erase import erase_struct_info, erase_to_well_defined
 from baton._src.relax.check.lub import struct_info_lca
 from baton._src.relax.check.shape_map import get_shape_var_mapping
-from baton._src.relax.check.subtype import is_subtype
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, tir_vars_in_struct_info
 from baton._src.relax.derive_funcs import default_derive, empty_derive
 from baton._src.relax.struct_info import StructInfo

@@ -16,9 +16,9 @@ import numpy as np
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import NotApplicable, OpDef
+from baton._src.relax.check.compatibility import is_subtype
 from baton._src.relax.check.deduce import function_info, prim_func_info
 from baton._src.relax.check.dims import Answer
-from baton._src.relax.check.subtype import is_subtype
 from baton._src.relax.check.variables import tir_vars_in_struct_info
 from baton._src.relax.interpret.checks import Checker, describe_value
 from baton._src.relax.interpret.environment import Frame, FunctionClosure, PartialClosure, PrimFuncValue

@@ -20,9 +20,9 @@ from baton._src.ir.traverse import substitute, with_fresh_binders
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.dead_code_elimination import remove_unreachable
 from baton._src.passes.relax.same_info import same_info
+from baton._src.relax.check.compatibility import is_subtype
 from baton._src.relax.check.dims import Answer
 from baton._src.relax.check.shape_map import map_parameters
-from baton._src.relax.check.subtype import is_subtype
 from baton._src.relax.nodes import (
     Binding,
     Call,

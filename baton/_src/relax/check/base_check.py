@@ -10,8 +10,8 @@ from enum import IntEnum
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.op_def import DimProver
+from baton._src.relax.check.compatibility import is_subtype
 from baton._src.relax.check.dims import Answer, known_dims, same_dim, same_dims, same_shape
-from baton._src.relax.check.subtype import is_subtype
 from baton._src.relax.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,

@@ -1,15 +1,24 @@
-"""May a value described by one StructInfo stand where another is expected: yes, no, or perhaps (relax-language §4).
+"""Compatibility and subtyping: one comparison of two StructInfos, asked in two ways (facts: relax-language §2, §4).
 
-`no` is a compile-time error, `perhaps` a warning and a run-time check. What the expected side says of dims is compared
-by the arithmetic analyzer; a polymorphic function is first specialised to the parameters expected of it.
+`is_subtype(a, b)`: is every value described by `a` described by `b`? YES is proved, MAYBE means that only undecided
+dims stand between them, NO that it does not hold.
+
+`check_compatibility(given, expected)`: may a value described by `given` stand where `expected` is wanted? NO is a
+compile-time error, MAYBE a warning and a run-time check: what the given side leaves open may turn out to fit.
+
+Dims are compared by the arithmetic analyzer; a polymorphic function is first specialised to the parameters expected of
+it.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from baton._src.ir.op_def import DimProver
 from baton._src.relax.check.dims import Answer, combine, same_dim, same_dims, same_shape
 from baton._src.relax.check.erase import substitute_info
 from baton._src.relax.check.shape_map import map_parameters
+from baton._src.relax.derive_funcs import empty_derive
 from baton._src.relax.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -23,88 +32,101 @@ from baton._src.relax.struct_info import (
 Pairs = list[tuple[StructInfo, StructInfo]]
 
 
+def is_subtype(lower: StructInfo, upper: StructInfo, prover: DimProver) -> Answer:
+    """Whether `lower <: upper`."""
+    return _Comparison(prover, Answer.NO).compare(lower, upper)
+
+
 def check_compatibility(given: StructInfo, expected: StructInfo, prover: DimProver) -> Answer:
     """The answer for passing a `given` where an `expected` is wanted."""
-    todo: Pairs = [(given, expected)]
-    worst = Answer.YES
-    while todo:
-        have, want = todo.pop()
-        if have is want or isinstance(want, ObjectStructInfo):
-            continue
-        worst = min(worst, _one(have, want, prover, todo))
-        if worst is Answer.NO:
-            break
-    return worst
+    return _Comparison(prover, Answer.MAYBE).compare(given, expected)
 
 
-def _one(have: StructInfo, want: StructInfo, prover: DimProver, todo: Pairs) -> Answer:
-    """The answer for one pair as far as it goes by itself; pairs of parts go to `todo`."""
-    match have, want:
-        case TupleStructInfo(fields=given), TupleStructInfo(fields=wanted):
-            if len(given) != len(wanted):
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    prover: DimProver
+    left_open: Answer
+    """The answer where `want` says something that `have` leaves open."""
+
+    def compare(self, lower: StructInfo, upper: StructInfo) -> Answer:
+        todo: Pairs = [(lower, upper)]
+        worst = Answer.YES
+        while todo:
+            have, want = todo.pop()
+            if have is want or isinstance(want, ObjectStructInfo):
+                continue
+            worst = min(worst, self._one(have, want, todo))
+            if worst is Answer.NO:
+                break
+        return worst
+
+    def _one(self, have: StructInfo, want: StructInfo, todo: Pairs) -> Answer:
+        """The answer for one pair as far as it goes by itself; pairs of parts go to `todo`."""
+        match have, want:
+            case TensorStructInfo(), TensorStructInfo():
+                return self._tensor(have, want)
+            case ShapeStructInfo(), ShapeStructInfo():
+                return self._shape(have, want)
+            case PrimStructInfo(), PrimStructInfo():
+                return self._prim(have, want)
+            case TupleStructInfo(fields=given), TupleStructInfo(fields=wanted):
+                if len(given) != len(wanted):
+                    return Answer.NO
+                todo.extend(zip(given, wanted))
+                return Answer.YES
+            case FuncStructInfo(), FuncStructInfo():
+                return self._function(have, want, todo)
+            case _:
                 return Answer.NO
-            todo.extend(zip(given, wanted))
+
+    def _tensor(self, have: TensorStructInfo, want: TensorStructInfo) -> Answer:
+        parts = [
+            self._known(have.dtype, want.dtype, have.dtype.is_void, want.dtype.is_void),
+            self._known(have.ndim, want.ndim, have.ndim == -1, want.ndim == -1),
+            self._known(have.vdevice, want.vdevice, have.vdevice is None, want.vdevice is None),
+        ]
+        if want.shape is not None and Answer.NO not in parts:
+            parts.append(self.left_open if have.shape is None else same_shape(have.shape, want.shape, self.prover))
+        return combine(parts)
+
+    def _known(self, have: object, want: object, have_unknown: bool, want_unknown: bool) -> Answer:
+        """The answer for one component of which either side may say nothing."""
+        if want_unknown:
             return Answer.YES
-        case TensorStructInfo(), TensorStructInfo():
-            return _tensor(have, want, prover)
-        case ShapeStructInfo(), ShapeStructInfo():
-            return _shape(have, want, prover)
-        case PrimStructInfo(), PrimStructInfo():
-            return _prim(have, want, prover)
-        case FuncStructInfo(), FuncStructInfo():
-            return _function(have, want, prover, todo)
-        case _:
+        if have_unknown:
+            return self.left_open
+        return Answer.YES if have == want else Answer.NO
+
+    def _shape(self, have: ShapeStructInfo, want: ShapeStructInfo) -> Answer:
+        ranks = self._known(have.ndim, want.ndim, have.ndim == -1, want.ndim == -1)
+        if want.values is None or ranks is Answer.NO:
+            return ranks
+        return self.left_open if have.values is None else same_dims(have.values, want.values, self.prover)
+
+    def _prim(self, have: PrimStructInfo, want: PrimStructInfo) -> Answer:
+        if have.dtype != want.dtype:
             return Answer.NO
+        if want.value is None:
+            return Answer.YES
+        return self.left_open if have.value is None else same_dim(have.value, want.value, self.prover)
 
-
-def _prim(have: PrimStructInfo, want: PrimStructInfo, prover: DimProver) -> Answer:
-    if have.dtype != want.dtype:
-        return Answer.NO
-    if want.value is None:
-        return Answer.YES
-    return Answer.MAYBE if have.value is None else same_dim(have.value, want.value, prover)
-
-
-def _shape(have: ShapeStructInfo, want: ShapeStructInfo, prover: DimProver) -> Answer:
-    if want.ndim == -1:
-        return Answer.YES
-    if have.ndim == -1:
-        return Answer.MAYBE
-    if have.ndim != want.ndim:
-        return Answer.NO
-    if want.values is None:
-        return Answer.YES
-    return Answer.MAYBE if have.values is None else same_dims(have.values, want.values, prover)
-
-
-def _tensor(have: TensorStructInfo, want: TensorStructInfo, prover: DimProver) -> Answer:
-    parts = [
-        _known(have.dtype, want.dtype, have.dtype.is_void, want.dtype.is_void),
-        _known(have.ndim, want.ndim, have.ndim == -1, want.ndim == -1),
-        _known(have.vdevice, want.vdevice, have.vdevice is None, want.vdevice is None),
-    ]
-    if want.shape is not None:
-        parts.append(Answer.MAYBE if have.shape is None else same_shape(have.shape, want.shape, prover))
-    return combine(parts)
-
-
-def _known(have: object, want: object, have_unknown: bool, want_unknown: bool) -> Answer:
-    """The answer for one component of which either side may say nothing."""
-    if want_unknown:
-        return Answer.YES
-    if have_unknown:
-        return Answer.MAYBE
-    return Answer.YES if have == want else Answer.NO
-
-
-def _function(have: FuncStructInfo, want: FuncStructInfo, prover: DimProver, todo: Pairs) -> Answer:
-    if have.params is None or want.params is None:
-        if have.params is not None or want.params is not None:
+    def _function(self, have: FuncStructInfo, want: FuncStructInfo, todo: Pairs) -> Answer:
+        if have.params is None or want.params is None:
+            if have.params is not None or want.params is not None:
+                return Answer.NO
+            return self._opaque(have, want)
+        if len(have.params) != len(want.params) or (want.purity and not have.purity):
             return Answer.NO
-        return Answer.YES if have.derive_func is want.derive_func else Answer.MAYBE
-    if len(have.params) != len(want.params) or (want.purity and not have.purity):
-        return Answer.NO
-    mapping = map_parameters(zip(have.params, want.params))
-    todo.append((substitute_info(have.ret, mapping, prover), want.ret))
-    todo.extend((wanted, substitute_info(own, mapping, prover)) for own, wanted in zip(have.params, want.params))
-    return Answer.YES
+        mapping = map_parameters(zip(have.params, want.params))
+        todo.append((substitute_info(have.ret, mapping, self.prover), want.ret))
+        for own, wanted in zip(have.params, want.params):
+            todo.append((wanted, substitute_info(own, mapping, self.prover)))
+        return Answer.YES
+
+    def _opaque(self, have: FuncStructInfo, want: FuncStructInfo) -> Answer:
+        """Functions known by what derives their results; of another's results compatibility knows nothing."""
+        if have.derive_func is want.derive_func:
+            return Answer.YES
+        if self.left_open is Answer.NO and want.derive_func is empty_derive:
+            return Answer.YES
+        return self.left_open

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from baton._src.ir.op_def import DimProver
+from baton._src.relax.check.compatibility import is_subtype
 from baton._src.relax.check.dims import Answer, same_dim, same_dims, same_shape
 from baton._src.relax.check.erase import substitute_info
 from baton._src.relax.check.shape_map import map_parameters
-from baton._src.relax.check.subtype import is_subtype
 from baton._src.relax.derive_funcs import empty_derive
 from baton._src.relax.info import OBJECT_INFO
 from baton._src.relax.struct_info import (

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.relax.check.compatibility import is_subtype
 from baton._src.relax.check.dims import Answer
 from baton._src.relax.check.erase import substitute_info
-from baton._src.relax.check.subtype import is_subtype
 from baton._src.relax.check.variables import prim_vars, tir_vars_in_struct_info
 from baton._src.relax.interpret.environment import Frame, PrimFuncValue
 from baton._src.relax.nodes import ShapeExpr, Var
