@@ -13,15 +13,16 @@ Windows of one tap over whole rows (1x1) are products of matrices: their points 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import groupby
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules.affine import step
 from baton._src.lower.kernel_schedules.anchors import surrounded
 from baton._src.lower.kernel_schedules.blocked_conv_parts import BlockedConv, read_conv
+from baton._src.lower.kernel_schedules.blocked_depthwise import depthwise_row, taps_at_once
+from baton._src.lower.kernel_schedules.blocked_tiles import Place, Point, Stream, Tile, tiles_of
 from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.conv_window import Window
 from baton._src.lower.kernel_schedules.factors import load_of
@@ -39,30 +40,16 @@ from baton._src.lower.kernel_schedules.loops import (
 )
 from baton._src.lower.kernel_schedules.stages import Axis, Declined
 from baton._src.lower.kernel_schedules.tiles import Accumulators
-from baton._src.passes.tir.flatten_buffers import element_count, flat_index
 from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
-from baton._src.tir.buffer import Buffer
 from baton._src.tir.prim_func import PrimFunc
 
 DEPTHWISE_STEP = 4
 """Time of a depthwise multiply-add in those of a dense one: two loads, little reuse."""
 MOST_BLOCKS = 4
 """Blocks of output channels in a tile: each is a stream of weights of its own."""
-
-
-@dataclass(frozen=True)
-class Tile:
-    """`points` points from `start` on, `repeats` such tiles one after the other; `seen[r]` are the points that tap r
-    sees.
-    """
-
-    start: int
-    points: int
-    seen: tuple[tuple[int, int], ...]
-    repeats: int = 1
 
 
 def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
@@ -79,9 +66,32 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
 
 def most_points(target: Target, width: int, blocks: int) -> int:
     """Points of a tile of so many blocks: a vector for each sum, each block's weights and an input."""
-    registers = 32 if target.vector_bits >= 512 or "neon" in target.features else 16
-    vectors = max(1, width // max(2, target.lanes(32))) * blocks
-    return max(1, (registers - 2 - vectors) // vectors)
+    vectors = _vectors(target, width) * blocks
+    return max(1, (_registers(target) - 2 - vectors) // vectors)
+
+
+def _registers(target: Target) -> int:
+    return 32 if target.vector_bits >= 512 or "neon" in target.features else 16
+
+
+def _vectors(target: Target, width: int) -> int:
+    """Of a block."""
+    return max(1, width // max(2, target.lanes(32)))
+
+
+def _row_taps(conv: BlockedConv, target: Target) -> int:
+    """How many taps of a row of the window a tile takes at a time: several where channels have windows of their own."""
+    if not conv.is_depthwise or conv.channels:
+        return 1
+    return taps_at_once(conv.columns.taps, _vectors(target, conv.width), _registers(target))
+
+
+def _most_points(conv: BlockedConv, target: Target, blocks: int) -> int:
+    """Points of a tile of so many blocks."""
+    taps, vectors = _row_taps(conv, target), _vectors(target, conv.width)
+    if taps == 1:
+        return most_points(target, conv.width, blocks)
+    return max(1, (_registers(target) - 2 - taps * vectors) // vectors)
 
 
 def _shape(conv: BlockedConv, target: Target) -> tuple[int, int, int]:
@@ -92,7 +102,7 @@ def _shape(conv: BlockedConv, target: Target) -> tuple[int, int, int]:
     for count in range(1, MOST_BLOCKS + 1):
         if count > 1 and (blocks is None or blocks % count or conv.is_depthwise):
             continue
-        most = most_points(target, conv.width, count)
+        most = _most_points(conv, target, count)
         tiles = -(-points // most)
         wide = -(-points // tiles)
         lines = 2 if tiles == 1 and 2 * wide <= most and _may_pair(conv) else 1
@@ -108,7 +118,7 @@ def _tuned_shape(conv: BlockedConv, target: Target, usual: tuple[int, int, int])
     size = conv.blocks.size
     counts = (n for n in range(1, MOST_BLOCKS + 1) if n == 1 or not (size is None or size % n or conv.is_depthwise))
     count = tuned("conv_blocks", usual[0], counts)
-    most, points = most_points(target, conv.width, count), conv.columns.axis.size or 1
+    most, points = _most_points(conv, target, count), conv.columns.axis.size or 1
     wide = tuned("conv_points", min(usual[1], most), range(1, min(most, points) + 1))
     fit = [n for n in (1, 2) if n == 1 or (wide >= points and 2 * wide <= most and _may_pair(conv))]
     return count, wide, tuned("conv_rows", usual[2] if usual[2] in fit else 1, fit)
@@ -120,51 +130,13 @@ def _may_pair(conv: BlockedConv) -> bool:
     return rows is not None and rows.tap is not None and (rows.axis.size or 1) > 1 and not conv.is_depthwise
 
 
-def _tiles(window: Window, most: int) -> list[Tile]:
-    """The output row cut into tiles of at most `most` points, those alike and next to each other as one."""
-    size = window.axis.size
-    assert size is not None
-    cuts = [(start, min(most, size - start)) for start in range(0, size, most)]
-    every = []
-    for start, points in cuts:
-        seen = tuple(window.points(r, start, points) for r in range(window.taps))
-        every.append(Tile(start, points, seen))
-    alike = [list(run) for _, run in groupby(every, key=lambda t: (t.points, t.seen))]
-    return [replace(run[0], repeats=len(run)) for run in alike]
-
-
 # ----------------------------------------------------------------------------------------------------- loops
-
-
-@dataclass(frozen=True, eq=False)
-class _Place:
-    """Where a tile is: its first block, row (None: there is only one) and point, and how many of the first two."""
-
-    block: PrimExpr
-    blocks: int
-    row: PrimExpr | None
-    rows: int = 1
-
-    def sum_of(self, tile: Tile, at: _Point) -> PrimExpr:
-        """The number of a sum in the tile."""
-        line = ops.add(ops.multiply(at.block, i64(self.rows)), at.row)
-        return ops.add(ops.multiply(line, i64(tile.points)), at.point)
-
-
-@dataclass(frozen=True, eq=False)
-class _Point:
-    """One vector of a tile, counted from the tile's place."""
-
-    block: PrimExpr
-    row: PrimExpr
-    point: PrimExpr
-    lane: tir.Var
 
 
 def _emit(conv: BlockedConv, target: Target) -> st.Stmt:
     stage = conv.anchored.stage
     count, points, lines = _shape(conv, target)
-    tiles = _tiles(conv.columns, points)
+    tiles = tiles_of(conv.columns, points)
     group = Axis(index_var("group"), ops.floordiv(conv.blocks.extent, i64(count)))
     outer = [stage.spatial[0], group]
     first = ops.multiply(group.var, i64(count))
@@ -174,9 +146,9 @@ def _emit(conv: BlockedConv, target: Target) -> st.Stmt:
         outer.append(pair)
     elif conv.rows is not None:
         outer.append(conv.rows.axis)
-        body = _line(conv, tiles, _Place(first, count, conv.rows.axis.var))
+        body = _line(conv, tiles, Place(first, count, conv.rows.axis.var, taps=_row_taps(conv, target)))
     else:
-        which, body = _each_tile(conv, tiles, _Place(first, count, None))
+        which, body = _each_tile(conv, tiles, Place(first, count, None, taps=_row_taps(conv, target)))
         outer.append(which)
         size = tiles[0].points
     lanes = max(2, target.lanes(32))
@@ -187,7 +159,7 @@ def _emit(conv: BlockedConv, target: Target) -> st.Stmt:
     return parallel_rows(outer, cost, body, target.num_cores)
 
 
-def _each_tile(conv: BlockedConv, tiles: list[Tile], place: _Place) -> tuple[Axis, st.Stmt]:
+def _each_tile(conv: BlockedConv, tiles: list[Tile], place: Place) -> tuple[Axis, st.Stmt]:
     """A loop over all tiles of a row, the last of which may be smaller: each is work for a thread of its own."""
     which = Axis(index_var("tile"), i64(sum(t.repeats for t in tiles)))
     end = sum(t.repeats for t in tiles)
@@ -208,13 +180,13 @@ def _pairs(conv: BlockedConv, tiles: list[Tile], first: PrimExpr, count: int) ->
     assert size is not None
     pair = Axis(index_var("pair"), i64(-(-size // 2)))
     top = ops.multiply(pair.var, i64(2))
-    both = _line(conv, tiles, _Place(first, count, top, 2))
+    both = _line(conv, tiles, Place(first, count, top, 2))
     if size % 2 == 0:
         return pair, both
-    return pair, st.IfThenElse(tir.LT(top, i64(size - 1)), both, _line(conv, tiles, _Place(first, count, top)))
+    return pair, st.IfThenElse(tir.LT(top, i64(size - 1)), both, _line(conv, tiles, Place(first, count, top)))
 
 
-def _line(conv: BlockedConv, tiles: list[Tile], place: _Place) -> st.Stmt:
+def _line(conv: BlockedConv, tiles: list[Tile], place: Place) -> st.Stmt:
     """All tiles of a row or two."""
     parts = []
     for tile in tiles:
@@ -227,13 +199,13 @@ def _line(conv: BlockedConv, tiles: list[Tile], place: _Place) -> st.Stmt:
     return sequence(*parts)
 
 
-def _tile(conv: BlockedConv, tile: Tile, place: _Place, start: PrimExpr) -> st.Stmt:
+def _tile(conv: BlockedConv, tile: Tile, place: Place, start: PrimExpr) -> st.Stmt:
     stage = conv.anchored.stage
     acc = Accumulators.of(place.blocks * place.rows * tile.points, conv.width, stage.buffer.dtype)
     init = stage.init
     assert init is not None
 
-    def store(at: _Point) -> st.Stmt:
+    def store(at: Point) -> st.Stmt:
         where: dict[tir.Var, PrimExpr] = {
             conv.blocks.var: ops.add(place.block, at.block),
             conv.columns.axis.var: ops.add(start, at.point),
@@ -250,25 +222,27 @@ def _tile(conv: BlockedConv, tile: Tile, place: _Place, start: PrimExpr) -> st.S
 
 def _each_sum(
     conv: BlockedConv,
-    place: _Place,
+    place: Place,
     rows: tuple[int, int],
     points: tuple[int, int],
-    body: Callable[[_Point], st.Stmt],
+    body: Callable[[Point], st.Stmt],
 ) -> st.Stmt:
     """`body` for every sum of some rows and points, written out.
 
     Points outside, blocks inside: the weights stay in registers, each input for a moment only.
     """
     r, p, j, lane = index_var("r"), index_var("p"), index_var("j"), index_var("v")
-    at = _Point(j, ops.add(r, i64(rows[0])), ops.add(p, i64(points[0])), lane)
+    at = Point(j, ops.add(r, i64(rows[0])), ops.add(p, i64(points[0])), lane)
     vectors = loop(j, place.blocks, loop(lane, conv.width, body(at), VECTORIZED), UNROLLED)
     return loop(r, rows[1] - rows[0], loop(p, points[1] - points[0], vectors, UNROLLED), UNROLLED)
 
 
-def _taps(conv: BlockedConv, tile: Tile, acc: Accumulators, place: _Place, start: PrimExpr) -> st.Stmt:
+def _taps(conv: BlockedConv, tile: Tile, acc: Accumulators, place: Place, start: PrimExpr) -> st.Stmt:
     """All multiply-adds of a tile: outer channels, rows of the window, runs of columns of the window, a block."""
 
     def columns(rows: tuple[int, int]) -> st.Stmt:
+        if place.taps > 1:
+            return depthwise_row(conv, tile, acc.buffer, place, start)
         runs = []
         for seen, taps in groupby(range(len(tile.seen)), key=lambda r: tile.seen[r]):
             numbers = list(taps)
@@ -293,7 +267,7 @@ def _taps(conv: BlockedConv, tile: Tile, acc: Accumulators, place: _Place, start
     return nest(conv.channels[:-1], sequence(*parts) if parts else st.Evaluate(tir.IntImm("int32", 0)))
 
 
-def _shared_taps(window: Window, place: _Place) -> list[tuple[tuple[int, int], PrimExpr, PrimExpr]]:
+def _shared_taps(window: Window, place: Place) -> list[tuple[tuple[int, int], PrimExpr, PrimExpr]]:
     """Ranges of the window's rows by the rows of the tile that see the input through them.
 
     The lower of two rows sees it through no later taps than the upper one: first only it, then both, then the upper.
@@ -317,7 +291,7 @@ class _Run:
     count: int
 
 
-def _run(conv: BlockedConv, tile: Tile, acc: Accumulators, run: _Run, place: _Place, start: PrimExpr) -> st.Stmt:
+def _run(conv: BlockedConv, tile: Tile, acc: Accumulators, run: _Run, place: Place, start: PrimExpr) -> st.Stmt:
     """The multiply-adds of a run of taps over one block of input channels."""
     columns = conv.columns
     where: dict[tir.Var, PrimExpr] = {columns.axis.var: start, conv.blocks.var: place.block}
@@ -330,10 +304,10 @@ def _run(conv: BlockedConv, tile: Tile, acc: Accumulators, run: _Run, place: _Pl
     # Axes of the loops here get fresh variables: other runs have the same loops.
     inner = [(a, tir.Var(a.var.name, a.var.dtype)) for a in conv.channels[-1:]]
     where |= {axis.var: var for axis, var in inner}
-    data, weight = _Stream.of(conv.data, where, conv), _Stream.of(load_of(conv.weight), where, conv)
+    data, weight = Stream.of(conv.data, where, conv), Stream.of(load_of(conv.weight), where, conv)
     dtype = acc.buffer.dtype
 
-    def update(at: _Point) -> st.Stmt:
+    def update(at: Point) -> st.Stmt:
         number = place.sum_of(tile, at)
         term = tir.Mul(ops.cast(dtype, data.load(at)), ops.cast(dtype, weight.load(at)))
         return st.BufferStore(acc.buffer, tir.Add(acc.load(number, at.lane), term), (acc.at(number, at.lane),))
@@ -341,35 +315,3 @@ def _run(conv: BlockedConv, tile: Tile, acc: Accumulators, run: _Run, place: _Pl
     body = data.bound(weight.bound(_each_sum(conv, place, run.rows, run.seen, update)))
     body = nest([Axis(var, axis.extent) for axis, var in inner], body)
     return body if run.count == 1 else loop(tap, run.count, body)
-
-
-@dataclass(frozen=True, eq=False)
-class _Stream:
-    """Loads of a tile that lie at constant distances from one place: by block, row, point and lane."""
-
-    buffer: Buffer
-    base: tir.Var
-    place: PrimExpr
-    steps: tuple[int, ...]
-
-    @staticmethod
-    def of(load: tir.BufferLoad, where: Mapping[tir.Var, PrimExpr], conv: BlockedConv) -> _Stream:
-        axes = (conv.blocks, conv.rows.axis if conv.rows is not None else None, conv.columns.axis, conv.lane)
-        steps = []
-        for axis in axes:
-            found = 0 if axis is None else step(load, axis)
-            assert found is not None
-            steps.append(found)
-        buffer = load.buffer
-        flat = Buffer(buffer.data, buffer.dtype, (element_count(buffer),), name=buffer.name)
-        at = substitute_and_fold(flat_index(buffer, load.indices), {**where, conv.lane.var: i64(0)})
-        return _Stream(flat, index_var("at"), at, tuple(steps))
-
-    def load(self, at: _Point) -> tir.BufferLoad:
-        index: PrimExpr = self.base
-        for place, by in zip((at.block, at.row, at.point), self.steps):
-            index = ops.add(index, ops.multiply(place, i64(by)))
-        return tir.BufferLoad(self.buffer, (ops.add(index, at.lane) if self.steps[3] else index,))
-
-    def bound(self, body: st.Stmt) -> st.Stmt:
-        return st.LetStmt(self.base, self.place, body)
