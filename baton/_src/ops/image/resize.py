@@ -8,7 +8,7 @@ an attribute. Source: facts relax-ops-passes-vm §1 (image), relay-language §6 
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,6 +33,8 @@ from baton._src.values.dtype import VOID, DataType
 class ResizeAttrs(Attrs):
     """Size (in Relay), method and the way coordinates are mapped."""
 
+    spatial: ClassVar[int] = 2
+
     size: Any = attr(None, "spatial extents of the result", relay_only=True)
     roi: Any = attr(None, "box for tf_crop_and_resize: starts, then ends, from 0 to 1")
     layout: str = attr("", "layout of the data")
@@ -52,27 +54,19 @@ class ResizeAttrs(Attrs):
         roi = None if self.roi is None else _numbers(self.roi)
         set_attr(self, "roi", roi if roi else None)
 
-    @property
-    def spatial(self) -> int:
-        return 2
-
 
 @attrs
 class Resize1DAttrs(ResizeAttrs):
     """One spatial axis (W)."""
 
-    @property
-    def spatial(self) -> int:
-        return 1
+    spatial: ClassVar[int] = 1
 
 
 @attrs
 class Resize3DAttrs(ResizeAttrs):
     """Three spatial axes (D, H, W)."""
 
-    @property
-    def spatial(self) -> int:
-        return 3
+    spatial: ClassVar[int] = 3
 
 
 def _numbers(values: Any) -> tuple[float, ...]:

@@ -8,7 +8,7 @@ relax-ops-passes-vm §1 (nn), relay-language §6 levels 2 and 10.
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,11 +17,11 @@ from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath
-from baton._src.ops.layout_names import AxisOrder, layout_over
 from baton._src.ops.layouts import anchor
 from baton._src.ops.linalg.products import computing_dtype
 from baton._src.ops.nn.adaptive_gradient import gradient_max, gradient_mean
 from baton._src.ops.nn.convolution_reference import from_canonical, to_canonical
+from baton._src.ops.nn.pooling import pool_orders
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import SPATIAL
@@ -31,6 +31,8 @@ from baton._src.support.diagnostics import fail
 @attrs
 class AdaptivePoolAttrs(Attrs):
     """The extents of the result."""
+
+    spatial: ClassVar[int] = 2
 
     output_size: Any = attr(None, "spatial extents of the result; None keeps")
     layout: str = attr("", "layout of the data")
@@ -48,32 +50,26 @@ class AdaptivePoolAttrs(Attrs):
         set_attr(self, "layout", self.layout or f"NC{SPATIAL[count]}")
         set_attr(self, "out_layout", self.out_layout or "")
 
-    @property
-    def spatial(self) -> int:
-        return 2
-
 
 @attrs
 class AdaptivePool1DAttrs(AdaptivePoolAttrs):
     """One spatial axis (W)."""
 
-    @property
-    def spatial(self) -> int:
-        return 1
+    spatial: ClassVar[int] = 1
 
 
 @attrs
 class AdaptivePool3DAttrs(AdaptivePoolAttrs):
     """Three spatial axes (D, H, W)."""
 
-    @property
-    def spatial(self) -> int:
-        return 3
+    spatial: ClassVar[int] = 3
 
 
 @attrs
 class GlobalPoolAttrs(Attrs):
     """The layout."""
+
+    spatial: ClassVar[int] = 2
 
     layout: str = attr("", "layout of the data")
     out_layout: str = attr("", "layout of the result; empty: that of the data")
@@ -81,10 +77,6 @@ class GlobalPoolAttrs(Attrs):
     def __post_init__(self) -> None:
         set_attr(self, "layout", self.layout or f"NC{SPATIAL[self.spatial]}")
         set_attr(self, "out_layout", self.out_layout or "")
-
-    @property
-    def spatial(self) -> int:
-        return 2
 
     @property
     def output_size(self) -> tuple[int, ...]:
@@ -96,29 +88,20 @@ class GlobalPoolAttrs(Attrs):
 class GlobalPool1DAttrs(GlobalPoolAttrs):
     """One spatial axis (W)."""
 
-    @property
-    def spatial(self) -> int:
-        return 1
+    spatial: ClassVar[int] = 1
 
 
 @attrs
 class GlobalPool3DAttrs(GlobalPoolAttrs):
     """Three spatial axes (D, H, W)."""
 
-    @property
-    def spatial(self) -> int:
-        return 3
-
-
-def _orders(a: Any) -> tuple[AxisOrder, AxisOrder]:
-    letters = "NC" + SPATIAL[a.spatial]
-    return layout_over(a.layout, letters, "layout"), layout_over(a.out_layout or a.layout, letters, "out_layout")
+    spatial: ClassVar[int] = 3
 
 
 def infer(call: OpCall[Any]) -> Info:
     """The given extents, the rest as the data."""
     a, x = call.attrs, call.tensor(0)
-    data, out = _orders(a)
+    data, out = pool_orders(a)
     if x.ndim not in (-1, data.rank):
         call.fail(f"the data has rank {x.ndim}, but its layout {data.name} has {data.rank} axes")
     if x.shape is None:
@@ -132,7 +115,7 @@ def infer(call: OpCall[Any]) -> Info:
 
 def _fold(x: k.Tensor, a: Any, out: Any, fold: Any, kept: Any, nothing: Any) -> tuple[k.Tensor, Any]:
     """The folded windows, and a function giving (start, length) of the window of an output index."""
-    data, result = _orders(a)
+    data, result = pool_orders(a)
     letters = SPATIAL[a.spatial]
     taps: dict[str, Any] = {}
     for letter in letters:
@@ -183,7 +166,7 @@ def compute_mean(inputs: Any, a: Any, out: Any) -> Any:
     (x,) = inputs
     kept = computing_dtype(x.dtype)
     total, window = _fold(x, a, out, k.reduce_sum, kept, k.const(0, kept))
-    _, result = _orders(a)
+    _, result = pool_orders(a)
 
     def body(*indices: Any) -> Any:
         at = result.split(indices)
@@ -196,7 +179,7 @@ def compute_mean(inputs: Any, a: Any, out: Any) -> Any:
 
 
 def _reference(inputs: Any, a: Any, fold: Any) -> Any:
-    data, out = _orders(a)
+    data, out = pool_orders(a)
     letters = "NC" + SPATIAL[a.spatial]
 
     def pool(x: Any) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
@@ -32,6 +32,8 @@ from baton._src.values.dtype import VOID, DataType
 class ConvAttrs(Attrs):
     """Geometry and layouts; `spatial` is the number of spatial axes."""
 
+    spatial: ClassVar[int] = 2
+
     strides: Any = attr(1, "step of the window, one or one per axis")
     padding: Any = attr(0, "border of zeros: one, one per axis, or begins then ends")
     dilation: Any = attr(1, "distance of kernel taps")
@@ -45,10 +47,6 @@ class ConvAttrs(Attrs):
 
     def __post_init__(self) -> None:
         normalise_geometry(self, "OI")
-
-    @property
-    def spatial(self) -> int:
-        return 2
 
 
 def normalise_geometry(a: Any, kernel_channels: str) -> None:
@@ -70,12 +68,10 @@ def normalise_geometry(a: Any, kernel_channels: str) -> None:
 class Conv1DAttrs(ConvAttrs):
     """One spatial axis (W)."""
 
+    spatial: ClassVar[int] = 1
+
     data_layout: str = attr("NCW", "layout of the data")
     kernel_layout: str = attr("OIW", "layout of the kernel")
-
-    @property
-    def spatial(self) -> int:
-        return 1
 
 
 @attrs
@@ -90,12 +86,10 @@ class Conv2DAttrs(ConvAttrs):
 class Conv3DAttrs(ConvAttrs):
     """Three spatial axes (D, H, W)."""
 
+    spatial: ClassVar[int] = 3
+
     data_layout: str = attr("NCDHW", "layout of the data")
     kernel_layout: str = attr("OIDHW", "layout of the kernel")
-
-    @property
-    def spatial(self) -> int:
-        return 3
 
 
 def orders(attributes: Any) -> tuple[AxisOrder, AxisOrder, AxisOrder]:

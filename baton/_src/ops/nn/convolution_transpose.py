@@ -8,7 +8,7 @@ Source: facts relax-ops-passes-vm §1 (nn), relay-language §6 level 2.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
@@ -30,6 +30,8 @@ from baton._src.support.diagnostics import fail
 class ConvTransposeAttrs(Attrs):
     """The geometry of the convolution whose adjoint this is."""
 
+    spatial: ClassVar[int] = 2
+
     strides: Any = attr(1, "distance of the spread elements")
     padding: Any = attr(0, "what is cut off: one, one per axis, or begins then ends")
     output_padding: Any = attr(0, "extra extent at the end of every axis")
@@ -46,21 +48,15 @@ class ConvTransposeAttrs(Attrs):
         normalise_geometry(self, "IO")
         set_attr(self, "output_padding", per_axis(self.output_padding, self.spatial, "output_padding"))
 
-    @property
-    def spatial(self) -> int:
-        return 2
-
 
 @attrs
 class Conv1DTransposeAttrs(ConvTransposeAttrs):
     """One spatial axis (W)."""
 
+    spatial: ClassVar[int] = 1
+
     data_layout: str = attr("NCW", "layout of the data")
     kernel_layout: str = attr("IOW", "layout of the kernel")
-
-    @property
-    def spatial(self) -> int:
-        return 1
 
 
 @attrs
@@ -75,12 +71,10 @@ class Conv2DTransposeAttrs(ConvTransposeAttrs):
 class Conv3DTransposeAttrs(ConvTransposeAttrs):
     """Three spatial axes (D, H, W)."""
 
+    spatial: ClassVar[int] = 3
+
     data_layout: str = attr("NCDHW", "layout of the data")
     kernel_layout: str = attr("IODHW", "layout of the kernel")
-
-    @property
-    def spatial(self) -> int:
-        return 3
 
 
 def relay_builder(

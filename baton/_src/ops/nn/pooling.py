@@ -8,7 +8,7 @@ relax-ops-passes-vm §1 (nn), relay-language §6 level 2.
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,6 +30,8 @@ from baton._src.ops.windows import SPATIAL, both_sides, padded, per_axis, window
 class PoolAttrs(Attrs):
     """Geometry and layout."""
 
+    spatial: ClassVar[int] = 2
+
     pool_size: Any = attr(1, "extents of the window")
     strides: Any = attr(1, "step of the window")
     dilation: Any = attr(1, "distance of the window's elements")
@@ -49,10 +51,6 @@ class PoolAttrs(Attrs):
         set_attr(self, "ceil_mode", bool(self.ceil_mode))
         set_attr(self, "count_include_pad", bool(self.count_include_pad))
 
-    @property
-    def spatial(self) -> int:
-        return 2
-
 
 @attrs
 class Pool2DAttrs(PoolAttrs):
@@ -65,22 +63,18 @@ class Pool2DAttrs(PoolAttrs):
 class Pool1DAttrs(PoolAttrs):
     """One spatial axis (W)."""
 
-    layout: str = attr("NCW", "layout of the data")
+    spatial: ClassVar[int] = 1
 
-    @property
-    def spatial(self) -> int:
-        return 1
+    layout: str = attr("NCW", "layout of the data")
 
 
 @attrs
 class Pool3DAttrs(PoolAttrs):
     """Three spatial axes (D, H, W)."""
 
-    layout: str = attr("NCDHW", "layout of the data")
+    spatial: ClassVar[int] = 3
 
-    @property
-    def spatial(self) -> int:
-        return 3
+    layout: str = attr("NCDHW", "layout of the data")
 
 
 def pool_orders(a: Any) -> tuple[AxisOrder, AxisOrder]:
