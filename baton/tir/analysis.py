@@ -10,6 +10,11 @@ __getattr__, __dir__, __all__ = attach(
     {
         **renamed("ir.structural", expr_deep_equal="structural_equal"),
         **names("tir.check", "verify_well_formed"),
+        **names("passes.tir.ssa", "verify_ssa"),
+        **names("driver.tvm_names.tir_analysis", "undefined_vars get_block_access_region get_block_read_write_region"),
+        **names("driver.tvm_names.tir_analysis", "detect_buffer_access_lca calculate_workspace_bytes verify_memory"),
+        **names("driver.tvm_names.tir_analysis", "calculate_allocated_bytes estimate_tir_flops find_anchor_block"),
+        **names("driver.tvm_names.tir_analysis", "is_pure_function assert_pure_function"),
     },
     before=wire,
 )

@@ -22,6 +22,7 @@ CONFIG = Options(
         Option("relay.ToMixedPrecision.keep_orig_output_dtype", bool, False, "cast results back to their first dtype"),
         Option("relay.remove_standalone_reshapes.enable", bool, True, "whether RemoveStandaloneReshapes does its work"),
         Option("tir.disable_vectorize", bool, False, "keep vectorised loops as plain ones"),
+        Option("tir.LoopPartition", object, None, "which loops are partitioned, as a dict"),
         Option("tir.UnrollLoop", object, None, "limits of loop unrolling, as a dict"),
         Option(
             "testing.immutable_module", bool, False, "accepted for scripts written for TVM; modules never change here"

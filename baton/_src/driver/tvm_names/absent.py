@@ -108,7 +108,12 @@ REASONS: dict[str, str] = {
     "relax.transform.MetaScheduleTuneTIR": _TUNING,
     "relax.frontend.torch": _IMPORTER,
     "relax.frontend.stablehlo": _IMPORTER,
-    "tir.transform": "tvm.build lowers kernels in one step; a script's own passes are tir.transform.prim_func_pass",
+    "tir.transform": "not implemented: tvm.build lowers kernels in one step; a script's own passes are "
+    "tir.transform.prim_func_pass",
+    "tir.analysis.verify_gpu_code": _GPU,
+    "tir.analysis.get_vtcm_compaction_passes": _GPU,
+    "tir.analysis.OOBChecker": "not implemented: bounds are checked where kernels are interpreted",
+    "tir.usmp": "memory is planned in Relax, for whole programs",
     "tir.ir_builder": "write the kernel as te.compute or as a T.prim_func",
     "te.hybrid": "write the kernel as te.compute or as a T.prim_func",
     "target.cuda": _GPU,
@@ -119,6 +124,22 @@ REASONS: dict[str, str] = {
 
 _BUILDER = "functions are written in Python's syntax under @R.function or @T.prim_func, or with relax.BlockBuilder"
 REASONS |= {f"script.{name}": _BUILDER for name in ("ir_builder", "relax.arg", "relax.If", "relax.Then", "relax.Else")}
+
+_DEVICE_CODE = (
+    "AnnotateDeviceRegions CombineContextCall DecorateDeviceScope DefaultGPUSchedule InferFragment InjectPTXAsyncCopy "
+    "InjectPTXLDG32 InjectPermutedLayout InjectVirtualThread LowerAsyncDMA LowerCrossThreadReduction "
+    "LowerDeviceKernelLaunch LowerDeviceStorageAccessInfo LowerThreadAllreduce LowerVtcmAlloc LowerWarpMemory "
+    "ManifestSharedMemoryLocalStage MergeSharedMemoryAllocations RemapThreadAxis SplitHostDevice ThreadSync "
+    "TransformMmaBufferLayout UnifyThreadBinding LiftThreadBinding LowerAutoCopy CoProcSync TextureFlatten"
+)
+REASONS |= {f"tir.transform.{name}": _GPU for name in _DEVICE_CODE.split()}
+_CODEGEN = "it prepares TVM's code generator; baton's takes kernels as lower_prim_func leaves them (tvm.build)"
+_FOR_CODEGEN = (
+    "MakePackedAPI MakeUnpackedAPI LowerTVMBuiltin LowerIntrin LowerCustomDatatypes LegalizePackedCalls "
+    "BF16StorageLegalize FP8StorageLegalize PointerValueTypeRewrite ExtractPrimFuncConstants InstallDebugSpans "
+    "InstrumentBoundCheckers InstrumentProfileIntrinsics"
+)
+REASONS |= {f"tir.transform.{name}": _CODEGEN for name in _FOR_CODEGEN.split()}
 
 _NETWORK = "it is TVM's own test equipment"
 REASONS |= {

@@ -1,0 +1,180 @@
+"""Questions about kernels under TVM's names (`tvm.tir.analysis`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import children, post_order
+from baton._src.passes.tir.buffer_placement import access_scopes
+from baton._src.passes.tir.simplify import is_pure_call
+from baton._src.passes.tir.ssa import defined_by
+from baton._src.support.diagnostics import fail
+from baton._src.tir import expr as tir
+from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer, BufferRegion
+from baton._src.tir.intrinsics import Effect
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.regions import access_regions
+
+
+def undefined_vars(node: Any, defs: Iterable[tir.Var] | None = None) -> list[tir.Var]:
+    """The variables that `node` uses and neither it nor `defs` defines, in order of use."""
+    known = {*(defs or ())}
+    order = post_order(node)
+    for item in order:
+        match item:
+            case st.For() | st.LetStmt() | st.Allocate():
+                known.add(defined_by(item))
+            case tir.Let():
+                known.add(item.var)
+            case st.Block():
+                known |= {axis.var for axis in item.iter_vars}
+                known |= {b.data for b in item.alloc_buffers} | {m.buffer.data for m in item.match_buffers}
+            case PrimFunc():
+                known |= {*item.params, *(b.data for b in item.buffer_map.values())}
+                known |= {d for b in item.buffer_map.values() for d in b.shape if isinstance(d, tir.Var)}
+            case _:
+                pass
+    return [n for n in order if isinstance(n, tir.Var) and n not in known]
+
+
+def get_block_read_write_region(block: st.Block, buffer_var_map: Any = None) -> list[list[BufferRegion]]:
+    """[what the block reads, what it writes], as its body and init have it."""
+    reads, writes = access_regions(block.body, block.init)
+    return [reads, writes]
+
+
+def get_block_access_region(block: st.Block, buffer_var_map: Any = None) -> list[list[BufferRegion]]:
+    """[reads, writes, opaque accesses]: the last are those by pointer, of which all of the buffer counts."""
+    reads, writes = access_regions(block.body, block.init)
+    named = {r.buffer.data for r in (*reads, *writes)}
+    buffers = {v: b for v, b in (buffer_var_map or {}).items() if v not in named}
+    pointers = [n for n in post_order(block.body) if isinstance(n, tir.Var) and n in buffers]
+    return [reads, writes, [BufferRegion(buffers[v], st.full_region(buffers[v]).region) for v in pointers]]
+
+
+def detect_buffer_access_lca(func: PrimFunc) -> dict[Buffer, st.Stmt]:
+    """For each buffer the innermost loop or block around all of its accesses."""
+    return dict(access_scopes(func.body))
+
+
+# ---- sizes
+
+
+def _bytes(item: Any) -> dict[str, int]:
+    """What a statement allocates itself, by scope. Symbolic sizes count as nothing, as in TVM."""
+    if isinstance(item, st.Allocate):
+        parts = [(item.dtype, item.extents, item.buffer_var.scope)]
+    elif isinstance(item, st.Block):
+        parts = [(b.dtype, b.shape, b.scope) for b in item.alloc_buffers]
+    else:
+        parts = []
+    found: dict[str, int] = {}
+    for dtype, dims, scope in parts:
+        sizes = [d.value for d in dims if isinstance(d, tir.IntImm)]
+        if len(sizes) == len(dims):
+            found[scope or "global"] = found.get(scope or "global", 0) + math.prod(sizes) * dtype.itemsize
+    return found
+
+
+def calculate_workspace_bytes(func: PrimFunc, workspace_byte_alignment: int = 1) -> int:
+    """The most memory that allocations of `func` hold at one time, each rounded up to the alignment."""
+    held: dict[Any, int] = {}
+    for node in post_order(func.body):
+        own = sum(-(-size // workspace_byte_alignment) * workspace_byte_alignment for size in _bytes(node).values())
+        held[node] = own + max((held.get(c, 0) for c in children(node)), default=0)
+    return held[func.body]
+
+
+def calculate_allocated_bytes(func_or_mod: PrimFunc | IRModule) -> dict[str, Any]:
+    """For each kernel the bytes of all its allocations by storage scope."""
+    if isinstance(func_or_mod, PrimFunc):
+        return {"main": _allocated(func_or_mod)}
+    kernels = {v.name_hint: f for v, f in func_or_mod.functions.items() if isinstance(f, PrimFunc)}
+    return {name: _allocated(f) for name, f in kernels.items()}
+
+
+def _allocated(func: PrimFunc) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for node in post_order(func.body):
+        for scope, size in _bytes(node).items():
+            total[scope] = total.get(scope, 0) + size
+    return total
+
+
+# ---- work
+
+
+def estimate_tir_flops(stmt_or_mod: Any) -> float:
+    """How many floating-point operations run: each operator and intrinsic on floats counts as one, times the iterations
+    of the loops around. Loops of symbolic extents are an error (`tir-extent`); of two branches the dearer counts."""
+    if isinstance(stmt_or_mod, IRModule):
+        return sum(_flops(f.body) for f in stmt_or_mod.functions.values() if isinstance(f, PrimFunc))
+    return _flops(stmt_or_mod.body if isinstance(stmt_or_mod, PrimFunc) else stmt_or_mod)
+
+
+def _flops(root: Any) -> float:
+    found: dict[Any, float] = {}
+    for node in post_order(root):
+        if isinstance(node, st.IfThenElse):
+            other = 0.0 if node.else_case is None else found[node.else_case]
+            found[node] = found[node.condition] + max(found[node.then_case], other)
+            continue
+        inside = sum(found.get(c, 0.0) for c in children(node) if not isinstance(node, st.Block) or c is not node.init)
+        if isinstance(node, st.For):
+            if not isinstance(node.extent, tir.IntImm):
+                raise fail("tir-extent", f"the loop over {node.loop_var.name} has no constant extent", span=node.span)
+            inside = found[node.body] * max(node.extent.value, 0)
+        found[node] = inside + _own_flops(node)
+    return found[root]
+
+
+def _own_flops(node: Any) -> float:
+    counted = isinstance(node, tir.BinaryOp | tir.CompareOp) and node.a.dtype.is_float
+    called = isinstance(node, tir.Call) and node.dtype.is_float
+    return float(node.dtype.lanes) if counted or called else 0.0
+
+
+def find_anchor_block(mod: IRModule) -> st.Block | None:
+    """The block with a reduction that computes most; None if there is none."""
+    best: tuple[float, st.Block] | None = None
+    for func in mod.functions.values():
+        loops: list[Any] = [(func.body, 1.0)] if isinstance(func, PrimFunc) else []
+        while loops:
+            node, times = loops.pop()
+            if isinstance(node, st.For) and isinstance(node.extent, tir.IntImm):
+                times *= node.extent.value
+            if isinstance(node, st.Block) and node.init is not None:
+                work = times * max(_flops(node.body), 1.0)
+                best = (work, node) if best is None or work > best[0] else best
+            loops += [(c, times) for c in children(node) if isinstance(c, st.Stmt)]
+    return None if best is None else best[1]
+
+
+# ---- effects
+
+
+def is_pure_function(func: PrimFunc) -> bool:
+    """Whether `func` writes to none of its buffers and calls nothing with effects."""
+    params = {b.data for b in func.buffer_map.values()} | set(func.params)
+    for node in post_order(func.body):
+        if isinstance(node, st.BufferStore) and node.buffer.data in params:
+            return False
+        if isinstance(node, tir.Call) and not is_pure_call(node, Effect.READ, Effect.JUMP):
+            return False
+    return True
+
+
+def assert_pure_function(func: PrimFunc) -> bool:
+    """True; an AssertionError if `func` has effects."""
+    if not is_pure_function(func):
+        raise AssertionError("the function writes to its buffers or calls something with effects")
+    return True
+
+
+def verify_memory(func: PrimFunc) -> bool:
+    """Whether code of the host touches only memory of the host: on CPUs all memory is."""
+    return isinstance(func, PrimFunc)

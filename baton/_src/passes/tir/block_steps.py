@@ -1,0 +1,111 @@
+"""Blocks taken apart one step at a time, as scripts do it by hand (`lower_blocks` takes all steps at once).
+
+LowerInitBlock              the init of a reduction becomes a condition in the block's body
+ConvertBlocksToOpaque       axes are replaced by their values
+LowerMatchBuffer            views become accesses of the buffer they show
+LowerOpaqueBlock            blocks without axes become what is in them, their buffers `Allocate`
+FlattenBuffer               accesses have one index, of 64 bits
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.ir.traverse import rewrite
+from baton._src.passes.tir.flatten_buffers import flatten_buffers
+from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.passes.tir.lower_blocks import allocate, view_as_source
+from baton._src.passes.tir.prim_func_pass import PrimFuncPass
+from baton._src.support.diagnostics import fail
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.schedule.tree import is_true
+from baton._src.transform.context import PassContext
+
+
+class _BlockStep(PrimFuncPass):
+    """A rule for blocks or their realisations."""
+
+    def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
+        found: st.Stmt = rewrite(body, self.rule)
+        return found
+
+    def rule(self, node: Any) -> Any:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class LowerInitBlock(_BlockStep):
+    """`init` runs in the body, if every reduced axis is at its start."""
+
+    def rule(self, node: Any) -> Any:
+        if not isinstance(node, st.Block) or node.init is None:
+            return None
+        first: st.Stmt = node.init
+        starts = [
+            ops.build("equal", iv.var, iv.dom.min) for iv in node.iter_vars if iv.iter_type == "reduce" and iv.dom
+        ]
+        if starts:
+            first = st.IfThenElse(ops.all(*starts), first)
+        return node.with_fields(init=None, body=st.SeqStmt((first, node.body)))
+
+
+@dataclass(frozen=True)
+class ConvertBlocksToOpaque(_BlockStep):
+    """Axes are replaced by their values; blocks and what they read and write stay."""
+
+    def rule(self, node: Any) -> Any:
+        if not isinstance(node, st.BlockRealize) or not node.iter_values:
+            return None
+        block = node.block
+        if block.init is not None:
+            raise fail("tir-init", f"the block {block.name_hint} still has an init", help="run LowerInitBlock first")
+        values = {iv.var: ops.cast(iv.var.dtype, v) for iv, v in zip(block.iter_vars, node.iter_values)}
+        bare = block.with_fields(iter_vars=())
+        return node.with_fields(iter_values=(), block=substitute_and_fold(bare, values))
+
+
+@dataclass(frozen=True)
+class LowerMatchBuffer(_BlockStep):
+    """Accesses of a view (`match_buffers`) become accesses of the buffer it shows."""
+
+    def rule(self, node: Any) -> Any:
+        if not isinstance(node, st.Block) or not node.match_buffers:
+            return None
+        body, init = node.body, node.init
+        for match in reversed(node.match_buffers):
+            body = view_as_source(body, match)
+            init = None if init is None else view_as_source(init, match)
+        return node.with_fields(match_buffers=(), body=body, init=init)
+
+
+@dataclass(frozen=True)
+class LowerOpaqueBlock(_BlockStep):
+    """Blocks without axes become their bodies: predicates become conditions, buffers `Allocate`."""
+
+    def rule(self, node: Any) -> Any:
+        if not isinstance(node, st.BlockRealize):
+            return None
+        block = node.block
+        if node.iter_values or block.init is not None or block.match_buffers:
+            steps = "LowerInitBlock, ConvertBlocksToOpaque and LowerMatchBuffer"
+            raise fail(
+                "tir-opaque", f"the block {block.name_hint} has axes, an init or views", help=f"run {steps} first"
+            )
+        body = block.body if is_true(node.predicate) else st.IfThenElse(node.predicate, block.body)
+        for buffer in reversed(block.alloc_buffers):
+            body = allocate(buffer, body)
+        return body
+
+
+@dataclass(frozen=True)
+class FlattenBuffer(PrimFuncPass):
+    """Every access has one index."""
+
+    def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
+        return flatten_buffers(body)
+
+
+__all__ = ["ConvertBlocksToOpaque", "FlattenBuffer", "LowerInitBlock", "LowerMatchBuffer", "LowerOpaqueBlock"]

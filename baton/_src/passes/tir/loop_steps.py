@@ -1,0 +1,166 @@
+"""Marks on loops done as they say, one kind at a time, and conditions moved out of loops.
+
+    UnrollLoop, VectorizeLoop, ConvertForLoopsToSerial, HoistIfThenElse, RewriteUnsafeSelect
+
+`VectorizeLoop` makes one vector of a whole loop, which is what the mark means; `lower_prim_func` cuts it to the
+target's registers instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.ir.traverse import post_order, rewrite, substitute
+from baton._src.passes.tir.fold import fold, substitute_and_fold
+from baton._src.passes.tir.prim_func_pass import PrimFuncPass
+from baton._src.passes.tir.simplify import is_stable, mentions
+from baton._src.passes.tir.unroll_loops import unroll_loops
+from baton._src.passes.tir.widen import CannotVectorize, Widening
+from baton._src.support.diagnostics import fail
+from baton._src.tir import expr as tir
+from baton._src.tir import scalar_functions
+from baton._src.tir import stmt as st
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.transform.context import PassContext
+
+SERIAL, UNROLLED = st.ForKind.SERIAL, st.ForKind.UNROLLED
+
+
+@dataclass(frozen=True)
+class UnrollLoop(PrimFuncPass):
+    """Loops marked `UNROLLED` are written out, and serial ones of up to `auto_max_step` stores (`tir.UnrollLoop`)."""
+
+    def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
+        options = ctx.setting("tir.UnrollLoop") or {}
+        most = int(options.get("auto_max_step", 0))
+        return unroll_loops(_marked(body, most) if most else body)
+
+
+def _marked(body: st.Stmt, most: int) -> st.Stmt:
+    """Serial loops over few steps marked as unrolled."""
+    steps: dict[Any, int] = {}
+
+    def count(node: Any) -> int:
+        return steps.get(node, 0)
+
+    for node in post_order(body):
+        match node:
+            case st.SeqStmt(seq=seq):
+                steps[node] = sum(count(s) for s in seq)
+            case st.IfThenElse():
+                steps[node] = max(count(node.then_case), count(node.else_case))
+            case st.For(extent=tir.IntImm(value=extent)):
+                steps[node] = extent * count(node.body)
+            case st.For() | st.While():
+                steps[node] = most + 1
+            case st.BufferStore() | st.Evaluate():
+                steps[node] = 1
+            case st.BlockRealize():
+                steps[node] = count(node.block)
+            case st.Stmt() if hasattr(node, "body"):
+                steps[node] = count(node.body)
+            case _:
+                pass
+    small = {n.loop_var for n, c in steps.items() if _is_serial(n) and c <= most}
+
+    def mark(node: Any) -> Any:
+        return node.with_fields(kind=UNROLLED) if _is_serial(node) and node.loop_var in small else None
+
+    found: st.Stmt = rewrite(body, mark)
+    return found
+
+
+def _is_serial(node: Any) -> bool:
+    return isinstance(node, st.For) and node.kind is SERIAL
+
+
+@dataclass(frozen=True)
+class VectorizeLoop(PrimFuncPass):
+    """A loop marked `VECTORIZED` over a number of iterations becomes one vector; without `enable_vectorize` (and where
+    it cannot be one) a serial loop. Takes accesses with one index (`FlattenBuffer`)."""
+
+    enable_vectorize: bool = True
+
+    def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
+        enabled = self.enable_vectorize and not ctx.setting("tir.disable_vectorize")
+        found: st.Stmt = rewrite(body, lambda node: _vectorized(node, enabled))
+        return found
+
+
+def _vectorized(node: Any, enabled: bool) -> Any:
+    if not isinstance(node, st.For) or node.kind is not st.ForKind.VECTORIZED:
+        return fold(node)
+    if not enabled or not isinstance(node.extent, tir.IntImm):
+        return node.with_fields(kind=SERIAL)
+    for item in post_order(node.body):
+        if isinstance(item, st.BufferStore | tir.BufferLoad) and len(item.indices) != 1:
+            raise fail(
+                "tir-flat", f"{item.buffer.name} is accessed with several indices", help="run FlattenBuffer first"
+            )
+    if node.extent.value == 1:
+        return substitute_and_fold(node.body, {node.loop_var: node.min})
+    try:
+        return Widening(node.loop_var, node.min, node.extent.value).statement(node.body)
+    except CannotVectorize:
+        return node.with_fields(kind=SERIAL)
+
+
+@dataclass(frozen=True)
+class ConvertForLoopsToSerial(PrimFuncPass):
+    """Parallel loops become serial."""
+
+    def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
+        def rule(node: Any) -> Any:
+            parallel = isinstance(node, st.For) and node.kind is st.ForKind.PARALLEL
+            return node.with_fields(kind=SERIAL) if parallel else None
+
+        found: st.Stmt = rewrite(body, rule)
+        return found
+
+
+@dataclass(frozen=True)
+class HoistIfThenElse(PrimFuncPass):
+    """A condition that does not change in a loop is asked once, before it.
+
+    for i: if n > 4: ...        ->      if n > 4: for i: ...
+    """
+
+    variant: str | None = None
+
+    def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
+        found: st.Stmt = rewrite(body, _hoisted)
+        return found
+
+
+def _hoisted(node: Any) -> st.Stmt | None:
+    if not isinstance(node, st.For) or not isinstance(node.body, st.IfThenElse):
+        return None
+    branch = node.body
+    if not is_stable(branch.condition) or mentions(branch.condition, {node.loop_var}):
+        return None
+    then = node.with_fields(body=branch.then_case)
+    other = None
+    if branch.else_case is not None:
+        fresh = node.loop_var.copy()  # a variable is bound once
+        other = node.with_fields(loop_var=fresh, body=substitute(branch.else_case, {node.loop_var: fresh}))
+    return st.IfThenElse(branch.condition, then, other)
+
+
+@dataclass(frozen=True)
+class RewriteUnsafeSelect(PrimFuncPass):
+    """`Select` evaluates both values: where one reads memory or calls something, it becomes `if_then_else`."""
+
+    def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
+        def rule(node: Any) -> Any:
+            if not isinstance(node, tir.Select) or node.condition.dtype.lanes > 1:
+                return None
+            if is_stable(node.true_value) and is_stable(node.false_value):
+                return None
+            return scalar_functions.if_then_else(node.condition, node.true_value, node.false_value)
+
+        found: st.Stmt = rewrite(body, rule)
+        return found
+
+
+__all__ = ["ConvertForLoopsToSerial", "HoistIfThenElse", "RewriteUnsafeSelect", "UnrollLoop", "VectorizeLoop"]

@@ -1,0 +1,103 @@
+"""NarrowDataType: indices are computed in fewer bits where their bounds fit.
+
+for i: int64 in range(64): B[i * 2] = A[i]          ->      for i: int32 in range(64): B[i * 2] = A[i]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.traverse import children, post_order, rewrite, substitute
+from baton._src.passes.tir.prim_func_pass import PrimFuncPass
+from baton._src.support.diagnostics import fail
+from baton._src.tir import expr as tir
+from baton._src.tir import stmt as st
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.transform.context import PassContext
+from baton._src.values.dtype import DataType
+
+_ARITHMETIC = (tir.Add, tir.Sub, tir.Mul, tir.FloorDiv, tir.FloorMod, tir.Div, tir.Mod, tir.Min, tir.Max)
+
+
+@dataclass(frozen=True)
+class NarrowDataType(PrimFuncPass):
+    """Loop variables and indices of more than `target_bits` bits whose values fit into them."""
+
+    target_bits: int = 32
+
+    def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
+        if self.target_bits not in (8, 16, 32, 64):
+            raise fail("api", f"target_bits is 8, 16, 32 or 64, not {self.target_bits}")
+        return _Narrowing(DataType(f"int{self.target_bits}"), body).body()
+
+
+class _Narrowing:
+    def __init__(self, dtype: DataType, root: st.Stmt) -> None:
+        self.dtype, self.root = dtype, root
+        self.analyzer = Analyzer()
+
+    def body(self) -> st.Stmt:
+        """The body with narrow loops, then with narrow indices."""
+        narrow: dict[tir.Var, tir.Var] = {}
+        for node in reversed(post_order(self.root)):  # outer loops first: bounds of inner ones may mention them
+            if isinstance(node, st.For):
+                self.analyzer.bind(node.loop_var, Range(node.min, node.extent))
+                if self._is_wide(node.loop_var.dtype) and self._fits(node.loop_var) and self._fits(node.extent):
+                    narrow[node.loop_var] = tir.Var(node.loop_var.name, self.dtype)
+                    self.analyzer.bind(narrow[node.loop_var], Range(self._number(node.min), self._number(node.extent)))
+        wide = {var: tir.Cast(var.dtype, new) for var, new in narrow.items()}
+
+        def loop(node: Any) -> Any:
+            if not isinstance(node, st.For) or node.loop_var not in narrow:
+                return None
+            bounds = {"min": self._number(node.min), "extent": self._number(node.extent)}
+            inside = substitute(node.body, {node.loop_var: wide[node.loop_var]})
+            return node.with_fields(loop_var=narrow[node.loop_var], body=inside, **bounds)
+
+        found: st.Stmt = rewrite(rewrite(self.root, loop), self._index)
+        return found
+
+    def _index(self, node: Any) -> Any:
+        if not isinstance(node, tir.BufferLoad | st.BufferStore):
+            return None
+        indices = tuple(self.number(i) if self._can(i) else i for i in node.indices)
+        return node.with_fields(indices=indices) if any(a is not b for a, b in zip(indices, node.indices)) else None
+
+    def _is_wide(self, dtype: DataType) -> bool:
+        return dtype.kind == "int" and dtype.bits > self.dtype.bits and dtype.lanes == 1
+
+    def _fits(self, expr: PrimExpr) -> bool:
+        low, high = self.dtype.int_range
+        bound = self.analyzer.const_int_bound(expr)
+        return low <= bound.min_value and bound.max_value <= high
+
+    def _can(self, index: PrimExpr) -> bool:
+        """Whether an index, and everything it is computed from, fits."""
+        if not self._is_wide(index.dtype):
+            return False
+        parts = post_order(index, below=lambda n: children(n) if isinstance(n, _ARITHMETIC) else ())
+        return all(self._fits(part) for part in parts)
+
+    def _number(self, expr: PrimExpr) -> PrimExpr:
+        return self.number(expr) if self._can(expr) else tir.Cast(self.dtype, expr)
+
+    def number(self, expr: PrimExpr) -> PrimExpr:
+        """The same in `dtype`."""
+        made: dict[Any, PrimExpr] = {}
+        for node in post_order(expr, below=lambda n: children(n) if isinstance(n, _ARITHMETIC) else ()):
+            match node:
+                case tir.IntImm(value=value):
+                    made[node] = tir.IntImm(self.dtype, value)
+                case tir.Cast(value=value) if value.dtype == self.dtype:
+                    made[node] = value
+                case tir.BinaryOp() if isinstance(node, _ARITHMETIC):
+                    made[node] = type(node)(made[node.a], made[node.b])
+                case _:
+                    made[node] = tir.Cast(self.dtype, node)
+        return made[expr]
+
+
+__all__ = ["NarrowDataType"]

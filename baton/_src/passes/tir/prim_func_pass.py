@@ -1,0 +1,86 @@
+"""The base of the passes over kernels that scripts run by name (`tvm.tir.transform`), and those about whole functions.
+
+`lower_prim_func` does not use them: it takes the same steps in one go, on one function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from baton._src.ir.module import IRModule
+from baton._src.ir.target import Target
+from baton._src.support.diagnostics import fail
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.stmt import Stmt
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import FunctionPass, Pass
+
+
+class PrimFuncPass(FunctionPass):
+    """Treats each kernel of a module by itself. Most passes rewrite its body and nothing else."""
+
+    function_class: ClassVar[type] = PrimFunc
+
+    @property
+    def name(self) -> str:
+        return f"tir.{type(self).__name__}"
+
+    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+        return function.with_fields(body=self.body(function.body, function, ctx))
+
+    def body(self, body: Stmt, function: PrimFunc, ctx: PassContext) -> Stmt:
+        """The body rewritten; the same object if nothing changed."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Apply(PrimFuncPass):
+    """`ftransform(function)` for every kernel."""
+
+    ftransform: Callable[[PrimFunc], PrimFunc]
+    guarded = False
+
+    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+        return self.ftransform(function)
+
+
+@dataclass(frozen=True)
+class Filter(Pass):
+    """Only those kernels for which `fcond(function)` holds."""
+
+    fcond: Callable[[PrimFunc], bool]
+    guarded = False
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        functions = module.functions.items()
+        return module.with_functions({v: f for v, f in functions if not isinstance(f, PrimFunc) or self.fcond(f)})
+
+
+@dataclass(frozen=True)
+class BindTarget(PrimFuncPass):
+    """Every kernel without a target gets this one, as its attribute `target`."""
+
+    target: Any
+
+    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+        target = self.target if isinstance(self.target, Target) else Target(self.target)
+        return function if "target" in function.attrs else function.with_attr("target", target)
+
+
+@dataclass(frozen=True)
+class AnnotateEntryFunc(Pass):
+    """The only kernel of a module, or the one named `main`, is marked as its entry (`tir.is_entry_func`)."""
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        kernels = {v: f for v, f in module.functions.items() if isinstance(f, PrimFunc)}
+        chosen = [v for v in kernels if len(kernels) == 1 or v.name_hint == "main"]
+        if not chosen:
+            names = ", ".join(v.name_hint for v in kernels)
+            raise fail("tir-entry", f"none of the kernels is the entry: {names}", help="name one of them main")
+        marked = {v: kernels[v].with_attr("tir.is_entry_func", True) for v in chosen}
+        return module.with_functions({**module.functions, **marked})
+
+
+__all__ = ["AnnotateEntryFunc", "Apply", "BindTarget", "Filter", "PrimFuncPass"]

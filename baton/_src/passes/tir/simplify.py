@@ -1,0 +1,150 @@
+"""Simplify: integer expressions in canonical form, conditions that are decided by the loops and conditions around them
+gone.
+
+    for i in range(8):
+        if i < 10: B[i * 4 // 4] = A[i + 0]         ->      B[i] = A[i]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.traverse import children, post_order, rebuild
+from baton._src.passes.tir.prim_func_pass import PrimFuncPass
+from baton._src.support.trampoline import Task, run
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.buffer import Buffer, BufferRegion
+from baton._src.tir.intrinsics import Effect, definition
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.transform.context import PassContext
+
+NOTHING = st.Evaluate(tir.IntImm("int32", 0))
+
+
+@dataclass(frozen=True)
+class Simplify(PrimFuncPass):
+    """See the module's docstring."""
+
+    def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
+        return simplified(body, function)
+
+
+@dataclass(frozen=True)
+class RenormalizeSplitPattern(Simplify):
+    """Indices of split loops in one normal form of quotients and remainders; `Simplify` has that form already."""
+
+
+def simplified(body: st.Stmt, function: PrimFunc | None = None) -> st.Stmt:
+    """`body` with everything simplified; sizes in the shapes of `function`'s parameters are at least 0."""
+    analyzer = Analyzer()
+    if function is not None:
+        shapes = [d for b in function.buffer_map.values() for d in b.shape]
+        analyzer.mark_nonnegative(*(n for d in shapes for n in post_order(d) if isinstance(n, tir.Var)))
+    return run(_Simplifier(analyzer).stmt(body))
+
+
+def is_stable(expr: PrimExpr) -> bool:
+    """Whether the value stays what it is while statements run: it reads no memory and calls nothing with effects."""
+    return not any(
+        isinstance(n, tir.BufferLoad) or (isinstance(n, tir.Call) and not is_pure_call(n)) for n in post_order(expr)
+    )
+
+
+def is_pure(expr: PrimExpr) -> bool:
+    """Whether evaluating does nothing but give a value."""
+    return all(not isinstance(n, tir.Call) or is_pure_call(n, Effect.READ) for n in post_order(expr))
+
+
+def is_pure_call(call: tir.Call, *allowed: Effect) -> bool:
+    """Whether a call has no effect but those allowed."""
+    row = definition(call.op)
+    return row is not None and row.effect in (Effect.PURE, *allowed)
+
+
+class _Simplifier:
+    def __init__(self, analyzer: Analyzer) -> None:
+        self.analyzer = analyzer
+
+    def stmt(self, node: st.Stmt) -> Task[st.Stmt]:
+        match node:
+            case st.For():
+                found: st.Stmt = yield self._loop(node)
+            case st.IfThenElse():
+                found = yield self._branch(node)
+            case st.LetStmt():
+                value = self.analyzer.simplify(node.value)
+                if isinstance(value, tir.IntImm | tir.Var) and value.dtype.is_int:
+                    self.analyzer.bind(node.var, value)
+                found = node.with_fields(value=value, body=(yield self.stmt(node.body)))
+            case st.AssertStmt():
+                held = self.analyzer.simplify(node.condition)
+                with self._given(held):
+                    found = node.with_fields(condition=held, body=(yield self.stmt(node.body)))
+            case st.BlockRealize():
+                found = yield self._realize(node)
+            case _:
+                found = yield self._other(node)
+        return found
+
+    def _loop(self, loop: st.For) -> Task[st.Stmt]:
+        low, extent = self.analyzer.simplify(loop.min), self.analyzer.simplify(loop.extent)
+        if isinstance(extent, tir.IntImm) and extent.value <= 0:
+            return NOTHING
+        self.analyzer.bind(loop.loop_var, Range(low, extent))
+        return loop.with_fields(min=low, extent=extent, body=(yield self.stmt(loop.body)))
+
+    def _branch(self, node: st.IfThenElse) -> Task[st.Stmt]:
+        condition = self.analyzer.simplify(node.condition)
+        if isinstance(condition, tir.IntImm):
+            taken = node.then_case if condition.value else node.else_case
+            chosen: st.Stmt = NOTHING if taken is None else (yield self.stmt(taken))
+            return chosen
+        with self._given(condition):
+            then = yield self.stmt(node.then_case)
+        other = None
+        if node.else_case is not None:
+            with self._given(ops.logical_not(condition)):
+                other = yield self.stmt(node.else_case)
+        return node.with_fields(condition=condition, then_case=then, else_case=other)
+
+    def _given(self, condition: PrimExpr) -> Any:
+        known = condition if is_stable(condition) and condition.dtype.lanes == 1 else tir.IntImm("bool", 1)
+        return self.analyzer.constrained(known)
+
+    def _realize(self, node: st.BlockRealize) -> Task[st.Stmt]:
+        values = tuple(self.analyzer.simplify(v) for v in node.iter_values)
+        predicate = self.analyzer.simplify(node.predicate)
+        for axis in node.block.iter_vars:
+            if axis.dom is not None:
+                self.analyzer.bind(axis.var, axis.dom)
+        return node.with_fields(iter_values=values, predicate=predicate, block=(yield self._other(node.block)))
+
+    def _other(self, node: st.Stmt) -> Task[Any]:
+        """A statement without a rule of its own: its parts, simplified."""
+        changed: dict[Any, Any] = {}
+        for part in children(node):
+            if isinstance(part, st.Stmt):
+                found: Any = yield self.stmt(part)
+            elif isinstance(part, PrimExpr) and not isinstance(part, tir.Var):
+                found = self.analyzer.simplify(part)
+            elif isinstance(part, BufferRegion):
+                ranges = (Range(self.analyzer.simplify(r.min), self.analyzer.simplify(r.extent)) for r in part.region)
+                found = part.with_fields(region=tuple(ranges))
+            else:
+                continue
+            if found is not part:
+                changed[part] = found
+        return rebuild(node, changed) if changed else node
+
+
+def mentions(root: Any, wanted: set[Any]) -> bool:
+    """Whether a variable or buffer of `wanted` occurs in `root`."""
+    return any(n in wanted for n in post_order(root) if isinstance(n, tir.Var | Buffer))
+
+
+__all__ = ["NOTHING", "RenormalizeSplitPattern", "Simplify", "is_pure", "is_stable", "mentions", "simplified"]

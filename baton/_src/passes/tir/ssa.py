@@ -1,0 +1,80 @@
+"""Every variable defined once: whether it is so, and a form where it is.
+
+A statement that stands in two places counts twice: variables that two loops share become two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.ir.traverse import children, rebuild, substitute
+from baton._src.passes.tir.prim_func_pass import PrimFuncPass
+from baton._src.support.trampoline import Task, run
+from baton._src.tir import expr as tir
+from baton._src.tir import stmt as st
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.transform.context import PassContext
+
+
+def defined_by(node: Any) -> tir.Var | None:
+    """The variable that a statement defines for what is below it."""
+    match node:
+        case st.For():
+            return node.loop_var
+        case st.LetStmt():
+            return node.var
+        case st.Allocate():
+            return node.buffer_var
+        case _:
+            return None
+
+
+def verify_ssa(func: PrimFunc) -> bool:
+    """Whether every variable of `func` is defined once."""
+    seen: set[Any] = set(func.params)
+    stack: list[Any] = [func.body]
+    while stack:
+        node = stack.pop()
+        var = defined_by(node)
+        if var is not None and var in seen:
+            return False
+        seen.add(var)
+        stack += [c for c in children(node) if isinstance(c, st.Stmt)]
+    return True
+
+
+@dataclass(frozen=True)
+class ConvertSSA(PrimFuncPass):
+    """Variables that are defined several times become several variables."""
+
+    def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
+        return converted(body, function)
+
+
+def converted(body: st.Stmt, function: PrimFunc) -> st.Stmt:
+    """`body` of `function` with every variable defined once."""
+    return run(_renamed(body, {}, set(function.params)))
+
+
+def _renamed(node: st.Stmt, renames: dict[Any, Any], seen: set[Any]) -> Task[st.Stmt]:
+    var = defined_by(node)
+    if var is not None:
+        renames = {k: v for k, v in renames.items() if k is not var}
+        if var in seen:
+            renames[var] = var.copy()
+        seen.add(var)
+    changed: dict[Any, Any] = {}
+    parts = []
+    for part in children(node):
+        found = (yield _renamed(part, renames, seen)) if isinstance(part, st.Stmt) else substitute(part, renames)
+        parts.append((part, found))
+        changed[part] = found
+    if isinstance(node, st.SeqStmt):  # one statement in two places has two forms
+        return node.with_fields(seq=tuple(f for _, f in parts)) if any(f is not p for p, f in parts) else node
+    if isinstance(node, st.IfThenElse) and node.then_case is node.else_case:
+        return node.with_fields(then_case=parts[-2][1], else_case=parts[-1][1])
+    return rebuild(node, changed)
+
+
+__all__ = ["ConvertSSA", "converted", "verify_ssa"]

@@ -1,0 +1,92 @@
+"""StorageRewrite: allocations whose lives do not meet share memory.
+
+    alloc A; alloc B; alloc C; A = ...; B = f(A); C = g(B)      ->      alloc A; alloc B; A = ...; B = f(A); A = g(B)
+
+Of allocations made one right after the other, with constant extents, the same dtype and scope. Takes bodies without
+blocks (`LowerOpaqueBlock`) whose accesses have one index (`FlattenBuffer`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.ir.traverse import post_order, rewrite, substitute
+from baton._src.passes.tir.prim_func_pass import PrimFuncPass
+from baton._src.support.diagnostics import fail
+from baton._src.tir import expr as tir
+from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.transform.context import PassContext
+
+
+@dataclass(frozen=True)
+class StorageRewrite(PrimFuncPass):
+    """See the module's docstring."""
+
+    def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
+        if any(isinstance(n, st.Block) for n in post_order(body)):
+            raise fail("tir-opaque", "there are blocks", help="run LowerOpaqueBlock and FlattenBuffer first")
+        inner = {n.body for n in post_order(body) if isinstance(n, st.Allocate) and isinstance(n.body, st.Allocate)}
+        shared = {n: _shared(n) for n in post_order(body) if isinstance(n, st.Allocate) and n not in inner}
+        renamed = {old: new for found in shared.values() for old, (new, _) in found.items()}
+        sizes = {new: size for found in shared.values() for new, size in found.values()}
+
+        def rule(node: Any) -> Any:
+            if not isinstance(node, st.Allocate):
+                return None
+            if node.buffer_var in renamed and renamed[node.buffer_var] is not node.buffer_var:
+                return node.body
+            size = sizes.get(node.buffer_var)
+            return None if size is None else node.with_fields(extents=(tir.IntImm("int64", size),))
+
+        without: st.Stmt = rewrite(body, rule)
+        found: st.Stmt = substitute(without, {old: new for old, new in renamed.items() if old is not new})
+        return found
+
+
+def _shared(first: st.Allocate) -> dict[Any, tuple[Any, int]]:
+    """For allocations of a chain that share: whose memory each takes, and how many elements that has."""
+    chain: list[st.Allocate] = []
+    node: Any = first
+    while isinstance(node, st.Allocate):
+        chain.append(node)
+        node = node.body
+    lives = _lives(node, {a.buffer_var for a in chain})
+    free: dict[Any, list[Any]] = {}
+    sizes: dict[Any, int] = {}
+    owners: dict[Any, Any] = {}
+    ends: dict[Any, int] = {}
+    plain = [a for a in chain if a.buffer_var in lives and _size(a) is not None]
+    for alloc in sorted(plain, key=lambda a: lives[a.buffer_var]):
+        begin, end = lives[alloc.buffer_var]
+        kind = (alloc.dtype, alloc.buffer_var.scope)
+        owner = next((o for o in free.get(kind, ()) if ends[o] < begin), alloc.buffer_var)
+        if owner is alloc.buffer_var:
+            free.setdefault(kind, []).append(owner)
+        owners[alloc.buffer_var], ends[owner] = owner, end
+        sizes[owner] = max(sizes.get(owner, 0), _size(alloc) or 0)
+    users = list(owners.values())
+    return {var: (owner, sizes[owner]) for var, owner in owners.items() if users.count(owner) > 1}
+
+
+def _size(alloc: st.Allocate) -> int | None:
+    extents = [e.value for e in alloc.extents if isinstance(e, tir.IntImm)]
+    return math.prod(extents) if len(extents) == len(alloc.extents) and alloc.condition is None else None
+
+
+def _lives(body: st.Stmt, wanted: set[Any]) -> dict[Any, tuple[int, int]]:
+    """The first and the last statement of `body` that mention each pointer. Where there is one statement, all meet."""
+    statements = body.seq if isinstance(body, st.SeqStmt) else (body,)
+    found: dict[Any, tuple[int, int]] = {}
+    for place, statement in enumerate(statements):
+        for node in post_order(statement):
+            var = node.data if isinstance(node, Buffer) else node
+            if isinstance(var, tir.Var) and var in wanted:
+                found[var] = (found.get(var, (place, place))[0], place)
+    return found
+
+
+__all__ = ["StorageRewrite"]

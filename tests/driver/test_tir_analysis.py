@@ -1,0 +1,79 @@
+"""`tvm.tir.analysis`: what is said of kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from baton import tir
+from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import post_order
+from baton._src.support.diagnostics import DiagnosticError
+from baton.script import tir as T
+
+A = tir.analysis
+
+
+@T.prim_func
+def product(X: T.Buffer((4, 8), "float32"), Y: T.Buffer((8, 6), "float32"), Z: T.Buffer((4, 6), "float32")):
+    C = T.alloc_buffer((4, 6))
+    for i, j, k in T.grid(4, 6, 8):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + X[vi, vk] * Y[vk, vj]
+    for i, j in T.grid(4, 6):
+        with T.block("Z"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            Z[vi, vj] = T.exp(C[vi, vj])
+
+
+def block(name: str) -> Any:
+    return next(n for n in post_order(product.body) if isinstance(n, tir.Block) and n.name_hint == name)
+
+
+def test_work_and_memory() -> None:
+    """Two operations a step of the product, one a result; one buffer of 24 floats."""
+    assert A.estimate_tir_flops(IRModule({"main": product})) == 4 * 6 * 8 * 2 + 24
+    assert A.calculate_workspace_bytes(product, 64) == 128
+    assert A.calculate_allocated_bytes(product) == {"main": {"global": 96}}
+    assert A.find_anchor_block(IRModule({"main": product})) is block("C")
+
+
+def test_accesses() -> None:
+    """Reads and writes from the body; the scope around all accesses; free variables."""
+    reads, writes = A.get_block_read_write_region(block("Z"))
+    assert [r.buffer.name for r in reads] == ["C"]
+    assert [r.buffer.name for r in writes] == ["Z"]
+    assert [r.buffer.name for r in A.get_block_access_region(block("C"))[0]] == ["X", "Y"]
+    scopes = {b.name: s for b, s in A.detect_buffer_access_lca(product).items()}
+    assert scopes["Z"] is block("Z")
+    assert scopes["C"] is block("root")
+    free = A.undefined_vars(product.body)
+    assert {v.name for v in free} == {"X", "Y", "Z"}
+    assert A.undefined_vars(product.body, free) == []
+
+
+def test_effects() -> None:
+    """Writing to a parameter is an effect."""
+    assert not A.is_pure_function(product)
+    with pytest.raises(AssertionError):
+        A.assert_pure_function(product)
+    assert A.verify_memory(product)
+    assert A.verify_ssa(product)
+
+
+@T.prim_func
+def symbolic(a: T.handle):
+    n = T.int32()
+    X = T.match_buffer(a, (n,), "float32")
+    for i in range(n):
+        X[i] = X[i] * T.float32(2)
+
+
+def test_symbolic_work_is_refused() -> None:
+    """Guards against a number that means nothing."""
+    with pytest.raises(DiagnosticError, match="tir-extent"):
+        A.estimate_tir_flops(symbolic)
