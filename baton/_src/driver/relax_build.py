@@ -20,6 +20,7 @@ from baton._src.lower.native_control.native_control_flow import native_control_f
 from baton._src.lower.relax_to_vm.kernel_arguments import kernel_signature
 from baton._src.lower.relax_to_vm.lower_module import lower_module
 from baton._src.lower.relax_to_vm.program import Program
+from baton._src.passes.shared.filled_arrays import filling
 from baton._src.relax.nodes import Function
 from baton._src.runtime.executable import Executable
 from baton._src.support.diagnostics import fail
@@ -52,7 +53,7 @@ def relax_build(
     module = as_module(mod)
     found = chosen_target(target)
     noted = stages or Stages()
-    with rarely_collecting(), with_tunings(found):
+    with rarely_collecting(), with_tunings(found), filling():
         noted.note("input", module)
         if params:
             module = bind_params(module, "main", params)

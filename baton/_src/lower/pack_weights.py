@@ -12,8 +12,6 @@ interpreter or printer can read.
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +25,7 @@ from baton._src.lower.kernel_schedules.dot_products import packable_words
 from baton._src.lower.kernel_schedules.prepacked import Weight, packable_weight
 from baton._src.lower.kernel_schedules.recurrence import gate_panel, packable_gates
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.shared.filled_arrays import Filling, filling
 from baton._src.relax.nodes import Call, Constant, Function, Tuple, VarBinding
 from baton._src.relax.special_ops import special_op
 from baton._src.tir import expr as tir
@@ -36,6 +35,7 @@ from baton._src.tir.buffer import Buffer, BufferRegion, decl_buffer
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
+from baton._src.values.filled_tensor import unfinished
 from baton._src.values.tensor import AnyArray, NDArray
 
 
@@ -50,13 +50,11 @@ class PackWeights(Pass):
         if target is None or target.kind.name != "llvm":
             return module
         changed: dict[Any, Any] = {}
-        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:  # copying lets other threads run
-            rewriter = _Packer(module, target, pool)
+        with filling() as tensors:
+            rewriter = _Packer(module, target, tensors)
             for var, function in module.functions.items():
                 if isinstance(function, Function):
                     changed[var] = rewriter.function(function)
-            for copy in rewriter.copies:
-                copy.result()
         if not rewriter.packed:
             return module
         functions = {**module.functions, **changed, **dict(rewriter.packed.values())}
@@ -66,11 +64,10 @@ class PackWeights(Pass):
 
 
 class _Packer(BindingRewriter):
-    def __init__(self, module: IRModule, target: Target, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, module: IRModule, target: Target, tensors: Filling) -> None:
         super().__init__(module)
         self.target = target
-        self.pool = pool
-        self.copies: list[Future[None]] = []
+        self.tensors = tensors
         self.call_tir = special_op("call_tir")
         self.weights: dict[GlobalVar, Weight | None] = {}
         self.packed: dict[GlobalVar, tuple[GlobalVar, PrimFunc]] = {}
@@ -117,19 +114,18 @@ class _Packer(BindingRewriter):
     def _constant(self, constant: Constant, weight: Weight) -> Constant:
         key = (id(constant), weight.columns_first, weight.width, weight.gates, weight.group)
         if key not in self.constants:
-            data = constant.data.data.T if weight.columns_first else constant.data.data
-            self.constants[key] = Constant(NDArray(self._packed_data(data, weight)))
+            self.constants[key] = Constant(self._packed_data(constant.data, weight))
         return self.constants[key]
 
-    def _packed_data(self, data: AnyArray, weight: Weight) -> AnyArray:
+    def _packed_data(self, data: NDArray, weight: Weight) -> NDArray:
         if weight.gates:
-            return gate_panels(data, weight.width, weight.gates)
+            return NDArray(gate_panels(_rows(data.data, weight), weight.width, weight.gates))
         if weight.group > 1:
-            return word_panels(data, weight.width, weight.group)
-        k, n = data.shape
-        whole: AnyArray = np.empty((-(-n // weight.width), k, weight.width), data.dtype)
-        self.copies.append(self.pool.submit(_fill_panels, whole, data))
-        return whole
+            return NDArray(word_panels(_rows(data.data, weight), weight.width, weight.group))
+        known = unfinished(data)
+        k, n = _rows(known, weight).shape
+        shape = (-(-n // weight.width), k, weight.width)
+        return self.tensors.fill(shape, known.dtype, _write_panels, data, weight)
 
     def _kernel(self, kernel: GlobalVar, weight: Weight) -> GlobalVar:
         if kernel not in self.packed:
@@ -160,6 +156,14 @@ def panels(matrix: AnyArray, width: int) -> AnyArray:
     whole: AnyArray = np.empty((-(-n // width), k, width), matrix.dtype)
     _fill_panels(whole, matrix)
     return whole
+
+
+def _rows(array: AnyArray, weight: Weight) -> AnyArray:
+    return array.T if weight.columns_first else array
+
+
+def _write_panels(whole: AnyArray, array: AnyArray, weight: Weight) -> None:
+    _fill_panels(whole, _rows(array, weight))
 
 
 def _fill_panels(whole: AnyArray, matrix: AnyArray) -> None:

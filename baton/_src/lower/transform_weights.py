@@ -24,13 +24,13 @@ from baton._src.lower.kernel_schedules.stages import Declined
 from baton._src.lower.kernel_schedules.winograd import Winograd
 from baton._src.lower.kernel_schedules.winograd_choice import candidate, chosen
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
-from baton._src.passes.shared.filled_arrays import FilledArrays
+from baton._src.passes.shared.filled_arrays import Filling, filling
 from baton._src.relax.nodes import Call, Constant, Function, Tuple, VarBinding
 from baton._src.relax.special_ops import special_op
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
-from baton._src.values.tensor import NDArray
+from baton._src.values.filled_tensor import unfinished
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class TransformWeights(Pass):
         if target is None or target.kind.name != "llvm" or not ctx.setting("baton.winograd"):
             return module
         changed: dict[Any, Any] = {}
-        with FilledArrays() as arrays:
-            rewriter = _Rewriter(module, target, arrays)
+        with filling() as tensors:
+            rewriter = _Rewriter(module, target, tensors)
             for var, function in module.functions.items():
                 if isinstance(function, Function):
                     changed[var] = rewriter.function(function)
@@ -72,10 +72,10 @@ class _Changed:
 
 
 class _Rewriter(BindingRewriter):
-    def __init__(self, module: IRModule, target: Target, arrays: FilledArrays) -> None:
+    def __init__(self, module: IRModule, target: Target, tensors: Filling) -> None:
         super().__init__(module)
         self.target = target
-        self.arrays = arrays
+        self.tensors = tensors
         self.call_tir = special_op("call_tir")
         self.kernels: dict[GlobalVar, _Changed | None] = {}
         self.constants: dict[tuple[int, GlobalVar], Constant] = {}
@@ -98,9 +98,9 @@ class _Rewriter(BindingRewriter):
             self.context.functions[changed.var] = changed.func
         key = (id(weight), changed.var)
         if key not in self.constants:
-            plan, data = changed.plan, weight.data.data
-            whole = self.arrays.fill(plan.weight_shape(), data.dtype, plan.write_weights, data)
-            self.constants[key] = Constant(NDArray(whole))
+            plan, dtype = changed.plan, unfinished(weight.data).dtype
+            whole = self.tensors.fill(plan.weight_shape(), dtype, plan.write_weights, weight.data)
+            self.constants[key] = Constant(whole)
         fields = list(operands.fields)
         fields[changed.place] = self.constants[key]
         args = [changed.var, Tuple(fields), *value.args[2:]]

@@ -14,6 +14,7 @@ from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
 from baton._src.tir.expr import literal
 from baton._src.values.dtype import INT64, DataType
+from baton._src.values.filled_tensor import unfinished
 from baton._src.values.tensor import NDArray, array
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Constant(Expr):
 
     def __init__(self, data: Any, struct_info: StructInfo | None = None, span: Span | None = None) -> None:
         found = data if isinstance(data, NDArray) else array(data)
-        if found.data.dtype.kind in "USOMm":
+        if unfinished(found).dtype.kind in "USOMm":
             raise fail("relax-api", f"a Constant holds numbers, got {data!r}", span=span)
         _init(self, span, struct_info, data=found)
 

@@ -32,6 +32,7 @@ from baton._src.runtime.function_entry import FunctionEntry
 from baton._src.runtime.value_info import ValueInfo
 from baton._src.support.diagnostics import fail
 from baton._src.values.convert import from_host
+from baton._src.values.filled_tensor import plain
 from baton._src.values.tensor import NDArray
 
 
@@ -204,7 +205,8 @@ class ExecBuilder:
         undefined = [f.name for f in self._functions if f.kind == "vm" and not f.end]
         if undefined:
             raise fail("vm-builder", f"declared but never defined: {', '.join(undefined)}")
-        return Executable(tuple(self._functions), tuple(self._instructions), tuple(self._constants), **parts)
+        constants = tuple(map(plain, self._constants))
+        return Executable(tuple(self._functions), tuple(self._instructions), constants, **parts)
 
     def constant_index(self, value: Any) -> int:
         """The index `convert_constant` gives `value`."""

@@ -129,10 +129,10 @@ def _slice(call: Call) -> _Slice | None:
 def _number(index: Any) -> int | None:
     if isinstance(index, PrimValue) and isinstance(index.value, IntImm):
         return int(index.value.value)
-    if isinstance(index, Constant) and index.data.data.ndim == 0:
+    if isinstance(index, Constant) and index.data.ndim == 0:
         return int(index.data.data)
     return None
 
 
 def _is_matrix(weight: Any) -> bool:
-    return isinstance(weight, Constant) and weight.data.data.ndim == 2
+    return isinstance(weight, Constant) and weight.data.ndim == 2

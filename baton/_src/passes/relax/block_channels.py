@@ -33,11 +33,12 @@ from baton._src.passes.relax.channel_blocks import (
     pack_weight,
     plan_block,
 )
-from baton._src.passes.shared.filled_arrays import FilledArrays
+from baton._src.passes.shared.filled_arrays import Filling, filling
 from baton._src.relax.nodes import Binding, BindingBlock, Call, Constant, Function, SeqExpr, Tuple, Var, VarBinding
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
-from baton._src.values.tensor import NDArray
+from baton._src.values.filled_tensor import unfinished
+from baton._src.values.tensor import AnyArray
 
 
 @dataclass(frozen=True)
@@ -49,15 +50,15 @@ class BlockChannels(FunctionPass):
 
     def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
         target = Target.current(allow_none=True) or Target("llvm")
-        with FilledArrays() as arrays:
-            return _Blocker(module, max(8, target.lanes(32)), arrays).function(function)
+        with filling() as tensors:
+            return _Blocker(module, max(8, target.lanes(32)), tensors).function(function)
 
 
 class _Blocker(BindingRewriter):
-    def __init__(self, module: IRModule, lanes: int, arrays: FilledArrays) -> None:
+    def __init__(self, module: IRModule, lanes: int, tensors: Filling) -> None:
         super().__init__(module)
         self.lanes = lanes
-        self.arrays = arrays
+        self.tensors = tensors
         self.plan = BlockPlan({}, frozenset())
         self.packed: dict[tuple[int, str], tuple[Constant, Constant]] = {}
         """By identity (kept alive here) and layout what weights have become."""
@@ -102,7 +103,7 @@ class _Blocker(BindingRewriter):
 
     def _convolution(self, call: Call) -> Call:
         weight: Any = call.args[1]
-        outputs, inputs = weight.data.data.shape[:2]
+        outputs, inputs = weight.data.shape[:2]
         out = block_of_channels(outputs, self.lanes)
         assert out is not None
         attrs, out_layout = call.attrs, f"NCHW{out}c"
@@ -122,8 +123,9 @@ class _Blocker(BindingRewriter):
         """A weight in its layout; one constant for all convolutions that share it."""
         key = (id(weight), layout)
         if key not in self.packed:
-            view = pack_weight(weight.data.data, layout)
-            self.packed[key] = (weight, Constant(NDArray(self.arrays.fill(view.shape, view.dtype, np.copyto, view))))
+            view = pack_weight(unfinished(weight.data), layout)
+            packed = self.tensors.fill(view.shape, view.dtype, _write_packed, weight.data, layout)
+            self.packed[key] = (weight, Constant(packed))
         return self.packed[key][1]
 
     def _following(self, call: Call) -> Call:
@@ -162,3 +164,7 @@ class _Blocker(BindingRewriter):
 def block_of(value: Var) -> int:
     """The block size of a variable in blocks."""
     return int(value.struct_info.shape.values[-1].value)
+
+
+def _write_packed(into: AnyArray, weight: AnyArray, layout: str) -> None:
+    np.copyto(into, pack_weight(weight, layout))

@@ -126,7 +126,7 @@ class _Planner:
             return False
         if not (_is_float(call.struct_info) and _is_float(call.args[0].struct_info) and _is_float(weight.struct_info)):
             return False
-        outputs, inputs = weight.data.data.shape[:2]
+        outputs, inputs = weight.data.shape[:2]
         depthwise = inputs == 1 and a.groups == outputs == x[1]
         whole = all(isinstance(d, IntImm) for d in call.struct_info.shape.values[1:])
         return whole and (a.groups == 1 or depthwise) and block_of_channels(outputs, self.lanes) is not None
@@ -149,7 +149,7 @@ class _Planner:
             if isinstance(arg, (PrimValue, ShapeExpr)):
                 continue
             if isinstance(arg, Constant):
-                shape = arg.data.data.shape
+                shape = arg.data.shape
                 if len(shape) > 4 or (len(shape) >= 3 and shape[-3] not in (1, channels)):
                     return False
             elif not isinstance(arg, Var) or map_shape(arg.struct_info) is None or _channels(arg) != channels:

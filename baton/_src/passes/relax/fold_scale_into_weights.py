@@ -25,11 +25,12 @@ from baton._src.ir.traverse import post_order
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.layouts import Anchor
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
-from baton._src.passes.shared.filled_arrays import FilledArrays
+from baton._src.passes.shared.filled_arrays import Filling, filling
 from baton._src.relax.nodes import Binding, Call, Constant, Function, SeqExpr, Var, VarBinding
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
-from baton._src.values.tensor import AnyArray, NDArray
+from baton._src.values.filled_tensor import unfinished
+from baton._src.values.tensor import AnyArray
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,8 @@ class FoldScaleIntoWeights(FunctionPass):
         plan = _Plan(function)
         if not plan.scales:
             return function
-        with FilledArrays() as arrays:
-            return _Scaler(module, plan, arrays).function(function)
+        with filling() as tensors:
+            return _Scaler(module, plan, tensors).function(function)
 
 
 @dataclass(frozen=True)
@@ -103,10 +104,10 @@ class _Plan:
 
 
 class _Scaler(BindingRewriter):
-    def __init__(self, module: IRModule, plan: _Plan, arrays: FilledArrays) -> None:
+    def __init__(self, module: IRModule, plan: _Plan, tensors: Filling) -> None:
         super().__init__(module)
         self.plan = plan
-        self.arrays = arrays
+        self.tensors = tensors
 
     def visit_binding(self, binding: Binding) -> None:
         var = binding.var
@@ -125,14 +126,14 @@ class _Scaler(BindingRewriter):
         anchor = _channels(call) is not None
         position = 1 if anchor else next(i for i, a in enumerate(call.args) if isinstance(a, Constant))
         constant: Any = call.args[position]
-        data = constant.data.data
+        data = unfinished(constant.data)
         if anchor:
             shape = [1] * data.ndim
             shape[channels.weight_axis] = -1
         else:
             shape = [1] * channels.ndim
             shape[channels.out_axis] = -1
-        new = Constant(NDArray(self.arrays.fill(data.shape, data.dtype, _multiplied, data, scale.reshape(shape))))
+        new = Constant(self.tensors.fill(data.shape, data.dtype, _multiplied, constant.data, scale.reshape(shape)))
         args = [new if i == position else a for i, a in enumerate(call.args)]
         found: Call = self.normalized(Call(call.op, args, call.attrs, call.sinfo_args, call.span))
         return found

@@ -94,7 +94,7 @@ def _axes(call: Call) -> list[Phases] | None:
     before, after = _map(data.struct_info, a.spatial), _map(call.struct_info, a.spatial)
     if before is None or after is None or data.struct_info.dtype != call.struct_info.dtype:
         return None
-    kernel = weight.data.data.shape[2:]
+    kernel = weight.data.shape[2:]
     if a.groups == 1 and 1 < max(a.strides) <= SMALL_STRIDE and prod(before) >= LARGE_MAP:
         return None  # the schedule `conv_phases` computes each phase by the taps it has, and writes them in place
     return [Phases.of(*each) for each in zip(before, after, kernel, a.strides, a.padding[: a.spatial])]

@@ -1,56 +1,143 @@
-"""Arrays that are written in the background: NumPy lets other threads run while it copies and multiplies.
+"""Tensors that are written in the background: NumPy lets other threads run while it copies and multiplies.
 
-    with FilledArrays() as arrays:
-        packed = arrays.fill(shape, dtype, np.copyto, weight.transpose(...))      # np.copyto(packed, weight...)
-        ...                                                                       # nobody reads `packed` yet
-    # all arrays are complete
+    with filling() as tensors:
+        packed = tensors.fill(shape, dtype, write, weight)       # write(packed.data, weight.data), some time
+        ...
+    # all tensors are complete
 
 For passes that put weights into another form: the passes are Python, which uses one core, and copying weights is much
-of their time. An exception in the background is raised at the end of the `with` block.
+of their time. A tensor may be made of one that is not complete itself, and whoever reads its `data` early waits for it
+or writes it. In an open `with` block a further one is part of it: what compiles a whole program opens one, and no pass
+waits. An exception in the background is raised by who reads the tensor, at the latest at the end of the block.
+
+No tensor is being written while this process forks, which waits for those that are: a library of linear algebra may
+have threads and locks that would not survive in the child.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from types import TracebackType
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from baton._src.values.tensor import AnyArray
+from baton._src.values.filled_tensor import FilledTensor
+from baton._src.values.tensor import NDArray
 
 SMALL = 1 << 14
 """Bytes that are written at once: asking another thread costs as much."""
 
 
-class FilledArrays:
+class Filling:
     """See the module."""
 
     def __init__(self) -> None:
         self._pool: ThreadPoolExecutor | None = None
-        self._work: list[Future[Any]] = []
+        self._tensors: list[weakref.ref[FilledTensor]] = []
+        """Nobody writes what nobody keeps."""
 
-    def __enter__(self) -> FilledArrays:
-        return self
+    def fill(self, shape: Sequence[int], dtype: Any, write: Callable[..., Any], *given: Any) -> NDArray:
+        """A new tensor that `write(array, *given)` is going to fill; it gets the arrays of tensors among `given`."""
 
-    def fill(self, shape: Sequence[int], dtype: Any, write: Callable[..., Any], *given: Any) -> AnyArray:
-        """A new array that `write(array, *given)` is going to fill."""
-        whole: AnyArray = np.empty(shape, dtype)
-        if whole.nbytes < SMALL:
-            write(whole, *given)
-            return whole
+        def work(memory: Any) -> None:
+            write(memory, *[g.data if isinstance(g, NDArray) else g for g in given])
+
+        tensor = FilledTensor(np.empty(shape, dtype), work)
+        if tensor.memory.nbytes < SMALL:
+            return NDArray(tensor.data)
         if self._pool is None:
             self._pool = ThreadPoolExecutor(os.cpu_count() or 1)
-        self._work.append(self._pool.submit(write, whole, *given))
-        return whole
+        found = weakref.ref(tensor)
+        self._tensors.append(found)
+        self._pool.submit(_complete, found)
+        return tensor
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def finish(self) -> None:
+        """Wait until all tensors are complete."""
+        for found in self._tensors:
+            _read(found)
+        self._tensors.clear()
+
+    def close(self) -> None:
+        """Begin no more work; what is being written is waited for."""
         if self._pool is not None:
-            self._pool.shutdown()
-        if error is None:
-            for work in self._work:
-                work.result()
+            self._pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def filling() -> Iterator[Filling]:
+    """See the module."""
+    outer = _open.get()
+    if outer is not None:
+        yield outer
+        return
+    found = Filling()
+    token = _open.set(found)
+    try:
+        yield found
+        found.finish()
+    finally:
+        _open.reset(token)
+        found.close()
+
+
+_open: ContextVar[Filling | None] = ContextVar("filling", default=None)
+
+
+def _complete(found: weakref.ref[FilledTensor]) -> None:
+    with _gate().entered():
+        _read(found)
+
+
+def _read(found: weakref.ref[FilledTensor]) -> None:
+    tensor = found()
+    if tensor is not None:
+        _ = tensor.data
+
+
+class _Gate:
+    """Background work goes through it; forking shuts it, and waits until everybody is out."""
+
+    def __init__(self) -> None:
+        self._reset()
+        if hasattr(os, "register_at_fork"):  # not where there is no forking
+            os.register_at_fork(before=self._shut, after_in_parent=self._open, after_in_child=self._reset)
+
+    def _reset(self) -> None:
+        self._changed = threading.Condition()
+        self._inside = 0
+        self._shutters = 0
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        with self._changed:
+            self._changed.wait_for(lambda: self._shutters == 0)
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._inside -= 1
+                self._changed.notify_all()
+
+    def _shut(self) -> None:
+        with self._changed:
+            self._shutters += 1
+            self._changed.wait_for(lambda: self._inside == 0)
+
+    def _open(self) -> None:
+        with self._changed:
+            self._shutters -= 1
+            self._changed.notify_all()
+
+
+@cache
+def _gate() -> _Gate:
+    return _Gate()

@@ -55,6 +55,7 @@ from baton._src.tir.expr import IntImm
 from baton._src.tir.expr import Var as TirVar
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.dtype import BOOL
+from baton._src.values.filled_tensor import FilledTensor
 
 
 @dataclass
@@ -302,7 +303,8 @@ def _call_site(expr: Call, context: Context) -> str:
 def _known_value(arg: Any) -> Any:
     """An argument's value where the program says it: an array, a tuple of ints, a number; else None."""
     if isinstance(arg, Constant):
-        return arg.data.data
+        # Large weights that are being put into another form: no shape is among them, so nobody need wait.
+        return None if isinstance(arg.data, FilledTensor) else arg.data.data
     if isinstance(arg, ShapeExpr) and all(isinstance(d, IntImm) for d in arg.values):
         return tuple(d.value for d in arg.values if isinstance(d, IntImm))
     if isinstance(arg, PrimValue):
