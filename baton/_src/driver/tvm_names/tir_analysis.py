@@ -27,7 +27,8 @@ def undefined_vars(node: Any, defs: Iterable[tir.Var] | None = None) -> list[tir
     for item in order:
         match item:
             case st.For() | st.LetStmt() | st.Allocate():
-                known.add(defined_by(item))
+                var = defined_by(item)
+                known |= {var} if var is not None else set()
             case tir.Let():
                 known.add(item.var)
             case st.Block():
