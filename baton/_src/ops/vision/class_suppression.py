@@ -11,6 +11,7 @@ relay-language §6 level 5.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,14 @@ from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.index.sorting import order
 from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
 from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.vision.box_overlap import overlap, overlap_of_arrays
 from baton._src.te.computation import extern
 from baton._src.tir.stmt import Stmt
 from baton._src.values.dtype import INT64
 
 _ZERO, _ONE = k.index(0), k.index(1)
+_STAYS, _OVERLAPPED = _ZERO, _ONE
+"""What the two counters tell: how many boxes of this class stay; whether one of them overlaps the box at hand."""
 
 
 @attrs
@@ -62,84 +66,81 @@ def infer(call: OpCall[AllClassAttrs]) -> Info:
     return TupleInfo((rows, TensorInfo((images, most), scores.dtype), TensorInfo((images,), INT64)))
 
 
-def _exceeds(boxes: Any, b: Any, i: Any, j: Any, bound: Any) -> Any:
-    """Whether two boxes' intersection over union exceeds `bound`."""
-    dtype = boxes.dtype
-    sides, areas = [], [k.const(1, dtype), k.const(1, dtype)]
-    for axis in (0, 1):
-        ends = []
-        for n, box in enumerate((i, j)):
-            p, q = (load(boxes, b, box, k.index(axis + 2 * end)) for end in (0, 1))
-            ends.append((k.minimum(p, q), k.maximum(p, q)))
-            areas[n] = areas[n] * (ends[-1][1] - ends[-1][0])
-        shared = k.minimum(ends[0][1], ends[1][1]) - k.maximum(ends[0][0], ends[1][0])
-        sides.append(k.maximum(shared, k.const(0, dtype)))
-    common = sides[0] * sides[1]
-    union = areas[0] + areas[1] - common
-    return k.select(union > k.const(0, dtype), common / union, k.const(0, dtype)) > bound
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """The kernel that walks down the sorted boxes of each class: its inputs, its outputs, its two counters."""
+
+    corners: Any
+    score: Any
+    ranked: Any
+    most: Any
+    bound: Any
+    low: Any
+    rows: Any
+    values: Any
+    totals: Any
+    kept: Any
+    """The boxes of the class at hand that stay."""
+    counters: Any
+
+    def image(self, b: Any) -> Stmt:
+        _, classes, count = (k.index(d) for d in self.score.shape)
+
+        def blank(m: Any) -> Stmt:
+            empty = [store(self.rows, [b, m, k.index(n)], _ZERO) for n in (0, 1)]
+            return both(*empty, store(self.values, [b, m], k.lowest(self.score.dtype)))
+
+        every = loop(classes, lambda c: self.one_class(b, c, count), "c")
+        return both(store(self.totals, [b], _ZERO), loop(classes * count, blank, "m"), every)
+
+    def one_class(self, b: Any, c: Any, count: Any) -> Stmt:
+        given = k.cast("int64", load(self.most))
+        most_here = k.select(given < _ZERO, count, given)
+
+        def step(r: Any) -> Stmt:
+            return let("box", load(self.ranked, b, c, r), lambda box: self.candidate(b, c, box, most_here))
+
+        return both(store(self.counters, [_STAYS], _ZERO), loop(count, step, "r"))
+
+    def candidate(self, b: Any, c: Any, box: Any, most_here: Any) -> Stmt:
+        """A box stays if it scores enough, there is room, and none that stays overlaps it."""
+
+        def against(q: Any) -> Stmt:
+            share = overlap(self.corners, b, box, load(self.kept, q))
+            near = share > k.cast(self.corners.dtype, load(self.bound))
+            return when(near, store(self.counters, [_OVERLAPPED], _ONE))
+
+        stays = load(self.counters, _STAYS)
+        free = when(k.tir.EQ(load(self.counters, _OVERLAPPED), _ZERO), self.keep(b, c, box))
+        tests = [load(self.score, b, c, box) > k.cast(self.score.dtype, load(self.low)), stays < most_here]
+        steps = both(store(self.counters, [_OVERLAPPED], _ZERO), loop(stays, against, "q"), free)
+        return when(k.all_of(tests), steps)
+
+    def keep(self, b: Any, c: Any, box: Any) -> Stmt:
+        place, stays = load(self.totals, b), load(self.counters, _STAYS)
+        return both(
+            store(self.kept, [stays], box),
+            store(self.rows, [b, place, _ZERO], c),
+            store(self.rows, [b, place, _ONE], box),
+            store(self.values, [b, place], load(self.score, b, c, box)),
+            store(self.counters, [_STAYS], stays + _ONE),
+            store(self.totals, [b], place + _ONE),
+        )
 
 
 def _chosen(inputs: Any) -> tuple[k.Tensor, k.Tensor, k.Tensor]:
     """For each image, class after class: (class, box) rows, their scores, and how many there are."""
     boxes, scores, limit, iou, least = inputs
     images, classes, count = (k.index(d) for d in scores.shape)
-    ranked = order(scores, 2, True)
-
-    def body(ins: Any, outs: Any) -> Stmt:
-        corners, score, at, most, bound, low = ins
-        rows, values, totals, kept, counters = outs
-        stays, overlapped = (k.index(n) for n in (0, 1))
-
-        def number(which: Any) -> Any:
-            return load(counters, which)
-
-        def keep(b: Any, c: Any, box: Any) -> Stmt:
-            place = load(totals, b)
-            return both(
-                store(kept, [number(stays)], box),
-                store(rows, [b, place, _ZERO], c),
-                store(rows, [b, place, _ONE], box),
-                store(values, [b, place], load(score, b, c, box)),
-                store(counters, [stays], number(stays) + _ONE),
-                store(totals, [b], place + _ONE),
-            )
-
-        def candidate(b: Any, c: Any, box: Any, most_here: Any) -> Stmt:
-            def against(q: Any) -> Stmt:
-                near = _exceeds(corners, b, box, load(kept, q), k.cast(corners.dtype, load(bound)))
-                return when(near, store(counters, [overlapped], _ONE))
-
-            free = when(k.tir.EQ(number(overlapped), _ZERO), keep(b, c, box))
-            tests = [
-                load(score, b, c, box) > k.cast(score.dtype, load(low)),
-                number(stays) < most_here,
-            ]
-            steps = both(store(counters, [overlapped], _ZERO), loop(number(stays), against, "q"), free)
-            return when(k.all_of(tests), steps)
-
-        def one_class(b: Any, c: Any) -> Stmt:
-            given = k.cast("int64", load(most))
-            most_here = k.select(given < _ZERO, count, given)
-
-            def step(r: Any) -> Stmt:
-                return let("box", load(at, b, c, r), lambda box: candidate(b, c, box, most_here))
-
-            return both(store(counters, [stays], _ZERO), loop(count, step, "r"))
-
-        def image(b: Any) -> Stmt:
-            def blank(m: Any) -> Stmt:
-                empty = [store(rows, [b, m, k.index(n)], _ZERO) for n in (0, 1)]
-                return both(*empty, store(values, [b, m], k.lowest(score.dtype)))
-
-            every = loop(classes, lambda c: one_class(b, c), "c")
-            return both(store(totals, [b], _ZERO), loop(classes * count, blank, "m"), every)
-
-        return loops((images,), image, "b")
-
     room = classes * count
     shapes = [(images, room, k.index(2)), (images, room), (images,), (count,), (k.index(2),)]
     dtypes = ["int64", scores.dtype, "int64", "int64", "int64"]
-    made = extern(shapes, [boxes, scores, ranked, limit, iou, least], body, "all_class_suppression", dtypes)
+
+    def body(ins: Any, outs: Any) -> Stmt:
+        return loops((images,), _Walk(*ins, *outs).image, "b")
+
+    operands = [boxes, scores, order(scores, 2, True), limit, iou, least]
+    made = extern(shapes, operands, body, "all_class_suppression", dtypes)
     return made[0], made[1], made[2]
 
 
@@ -191,7 +192,7 @@ def reference(inputs: Any, a: AllClassAttrs) -> Any:
     for b, c in np.ndindex(images, classes):
         kept: list[int] = []
         for j in np.argsort(-scores[b, c], kind="stable"):
-            near = any(_overlap(boxes[b, i], boxes[b, j]) > bound for i in kept)
+            near = any(overlap_of_arrays(boxes[b, i], boxes[b, j]) > bound for i in kept)
             if scores[b, c, j] > least and len(kept) < limit and not near:
                 kept.append(int(j))
         found[b] += [(c, j) for j in kept]
@@ -207,13 +208,6 @@ def reference(inputs: Any, a: AllClassAttrs) -> Any:
         pairs[b, : len(ranked)] = np.array(ranked, "int64").reshape(-1, 2)
         values[b, : len(ranked)] = [scores[b, c, j] for c, j in ranked]
     return pairs, values, np.array([len(f) for f in found], "int64")
-
-
-def _overlap(one: Any, other: Any) -> Any:
-    low, high = (np.stack([f(v.reshape(2, 2), axis=0) for v in (one, other)]) for f in (np.min, np.max))
-    common = np.prod(np.maximum(high.min(axis=0) - low.max(axis=0), 0))
-    union = np.prod(high - low, axis=1).sum() - common
-    return common / union if union > 0 else 0
 
 
 def relay_all_class(
