@@ -1,13 +1,13 @@
-"""vision.get_valid_counts and vision.non_max_suppression: which of many overlapping boxes stay.
+"""vision.non_max_suppression: which of many overlapping boxes stay.
 
-Rows of `data` (batch, n, k) are boxes: a score, four corners from `coord_start` on, perhaps a class. get_valid_counts
-moves the rows that count to the top. non_max_suppression takes them by falling score; each that is taken suppresses
-those after it that overlap it by `iou_threshold` or more, of its class only unless `force_suppress`. Rows without a
-positive score are never taken. Source: facts relay-language §6 level 5.
+Rows of `data` (batch, n, k) are boxes: a score, four corners from `coord_start` on, perhaps a class. They are taken by
+falling score; each that is taken suppresses those after it that overlap it by `iou_threshold` or more, of its class
+only unless `force_suppress`. Rows without a positive score are never taken. Source: facts relay-language §6 level 5.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,23 +16,15 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.dims import show_shape
 from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
 from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.vision.box_overlap import overlap, overlap_of_arrays
+from baton._src.ops.vision.valid_counts import GET_VALID_COUNTS, as_scalar, check_ranks, sampled_boxes
 from baton._src.te.computation import extern
 from baton._src.tir.stmt import Stmt
 from baton._src.values.dtype import INT32
 
-_NO_SLOPE = NotApplicable("Relay does not offer it")
 _INT = "int32"
-
-
-@attrs
-class ValidCountsAttrs(Attrs):
-    """Where the class and the score stand."""
-
-    id_index: int = attr(0, "place of the class; -1: there is none")
-    score_index: int = attr(1, "place of the score")
 
 
 @attrs
@@ -48,76 +40,9 @@ class SuppressionAttrs(Attrs):
     invalid_to_bottom: bool = attr(False, "boxes that stay come first")
 
 
-def _check(call: OpCall[Any], ranks: tuple[int, ...]) -> TensorInfo:
-    for position, rank in enumerate(ranks):
-        t = call.tensor(position)
-        if t.ndim not in (-1, rank):
-            name = call.op.inputs[position].name
-            call.fail(f"{name} must have rank {rank}, got {show_shape(t.shape, t.ndim)}")
-    return call.tensor(0)
-
-
-def infer_counts(call: OpCall[ValidCountsAttrs]) -> Info:
-    """How many count, the rows, where they stood."""
-    x = _check(call, (3, 0))
-    if x.shape is None:
-        return TupleInfo((TensorInfo(None, INT32, 1), x, TensorInfo(None, INT32, 2)))
-    return TupleInfo((TensorInfo(x.shape[:1], INT32), x, TensorInfo(x.shape[:2], INT32)))
-
-
-def compute_counts(inputs: Any, a: ValidCountsAttrs, out: Any) -> Any:
-    """Row after row, to the next free place."""
-    x, threshold = inputs
-    width = k.index(x.shape[2])
-
-    def body(ins: Any, outs: Any) -> Stmt:
-        data, limit = ins
-        count, rows, places = outs
-
-        def look(b: Any, j: Any) -> Stmt:
-            wanted = load(data, b, j, k.index(a.score_index)) > k.cast(x.dtype, load(limit))
-            if a.id_index >= 0:
-                wanted = k.tir.And(wanted, load(data, b, j, k.index(a.id_index)) >= k.const(0, x.dtype))
-
-            def keep(at: Any) -> Stmt:
-                row = loop(width, lambda c: store(rows, (b, at, c), load(data, b, j, c)), "c")
-                number = store(count, (b,), k.cast(_INT, at) + k.const(1, _INT))
-                return both(row, store(places, (b, at), k.cast(_INT, j)), number)
-
-            return when(wanted, let("at", k.cast("int64", load(count, b)), keep))
-
-        def batch(b: Any) -> Stmt:
-            def blank(j: Any) -> Stmt:
-                row = loop(width, lambda c: store(rows, (b, j, c), k.const(-1, x.dtype)), "c")
-                return both(row, store(places, (b, j), k.const(-1, _INT)))
-
-            start = both(store(count, (b,), k.const(0, _INT)), loop(x.shape[1], blank, "j"))
-            return both(start, loop(x.shape[1], lambda j: look(b, j), "j"))
-
-        return loops(x.shape[:1], batch, "b")
-
-    shapes = [k.dims(x.shape[:1]), k.dims(x.shape), k.dims(x.shape[:2])]
-    return extern(shapes, [x, threshold], body, "valid_counts", [_INT, x.dtype, _INT])
-
-
-def reference_counts(inputs: Any, a: ValidCountsAttrs) -> Any:
-    """Selected rows, image by image."""
-    x, threshold = inputs
-    count = np.zeros(x.shape[:1], _INT)
-    rows, places = np.full_like(x, -1), np.full(x.shape[:2], -1, _INT)
-    for b, image in enumerate(x):
-        wanted = image[:, a.score_index] > threshold.astype(x.dtype)
-        wanted &= image[:, a.id_index] >= 0 if a.id_index >= 0 else True
-        (at,) = np.nonzero(wanted)
-        count[b] = len(at)
-        rows[b, : len(at)] = image[at]
-        places[b, : len(at)] = at
-    return count, rows, places
-
-
 def infer_suppression(call: OpCall[SuppressionAttrs]) -> Info:
     """The indices and their number, or the boxes."""
-    x = _check(call, (3, 1, 2, 0, 0))
+    x = check_ranks(call, (3, 1, 2, 0, 0))
     if not call.attrs.return_indices:
         return x
     if x.shape is None:
@@ -139,79 +64,88 @@ def _ranks(x: k.Tensor, count: k.Tensor, a: SuppressionAttrs) -> k.Tensor:
     return k.compute(x.shape[:2], body, "ranks")
 
 
-def _overlap(rows: Any, b: Any, i: Any, j: Any, a: SuppressionAttrs, dtype: Any) -> Any:
-    """Intersection over union of two boxes, whatever corners are given."""
-    sides, areas = [], [k.const(1, dtype), k.const(1, dtype)]
-    for axis in (0, 1):
-        ends = []
-        for n, box in enumerate((i, j)):
-            p, q = (load(rows, b, box, k.index(a.coord_start + axis + 2 * end)) for end in (0, 1))
-            ends.append((k.minimum(p, q), k.maximum(p, q)))
-            areas[n] = areas[n] * (ends[-1][1] - ends[-1][0])
-        shared = k.minimum(ends[0][1], ends[1][1]) - k.maximum(ends[0][0], ends[1][0])
-        sides.append(k.maximum(shared, k.const(0, dtype)))
-    common = sides[0] * sides[1]
-    union = areas[0] + areas[1] - common
-    return k.select(union <= k.const(0, dtype), k.const(0, dtype), common / union)
+@dataclass(frozen=True, slots=True)
+class _Suppression:
+    """The kernel that sorts the rows of each image and strikes out those that a better one overlaps."""
+
+    a: SuppressionAttrs
+    data: Any
+    counts: Any
+    ranks: Any
+    limit: Any
+    bound: Any
+    rows: Any
+    chosen: Any
+    """Where each row that stays came from, -1 for the others."""
+    kept: Any
+
+    def image(self, b: Any) -> Stmt:
+        total: Any = k.cast("int64", load(self.counts, b))
+        best = k.minimum(total, k.index(self.a.top_k)) if self.a.top_k > 0 else total
+
+        def all_steps(looked_at: Any) -> Stmt:
+            return both(
+                store(self.kept, (b, k.index(0)), k.const(0, _INT)),
+                loop(self.data.shape[1], lambda j: self.clear(b, j), "j"),
+                loop(total, lambda j: self.place(b, j, looked_at), "j"),
+                loop(looked_at, lambda j: self.choose(b, j, looked_at), "j"),
+            )
+
+        return let("looked_at", best, all_steps)
+
+    def clear(self, b: Any, j: Any) -> Stmt:
+        minus = k.const(-1, self.data.dtype)
+        row = loop(self.data.shape[2], lambda c: store(self.rows, (b, j, c), minus), "c")
+        return both(row, store(self.chosen, (b, j), k.const(-1, _INT)))
+
+    def place(self, b: Any, j: Any, looked_at: Any) -> Stmt:
+        """Row j goes where its rank says."""
+
+        def put(at: Any) -> Stmt:
+            row = loop(self.data.shape[2], lambda c: store(self.rows, (b, at, c), load(self.data, b, j, c)), "c")
+            return when(at < looked_at, both(row, store(self.chosen, (b, at), k.cast(_INT, j))))
+
+        return let("at", k.cast("int64", load(self.ranks, b, j)), put)
+
+    def choose(self, b: Any, j: Any, looked_at: Any) -> Stmt:
+        """Sorted row j stays, unless there are enough or it has no score; then it suppresses those after it."""
+        kept = load(self.kept, b, k.index(0))
+        more = store(self.kept, (b, k.index(0)), kept + k.const(1, _INT))
+        after = loop(looked_at - j - 1, lambda n: self.suppress(b, j, j + 1 + n), "n")
+        full = k.tir.EQ(kept, k.cast(_INT, load(self.limit)))
+        weak = store(self.chosen, (b, j), k.const(-1, _INT))
+        return when(full, self.clear(b, j), when(self.has_score(b, j), both(more, after), weak))
+
+    def has_score(self, b: Any, j: Any) -> Any:
+        return load(self.rows, b, j, k.index(self.a.score_index)) > k.const(0, self.data.dtype)
+
+    def suppress(self, b: Any, j: Any, i: Any) -> Stmt:
+        """Row i falls out if row j, which stays, overlaps it."""
+        a, rows = self.a, self.rows
+        kind, minus = k.index(a.id_index), k.const(-1, self.data.dtype)
+        conditions = [self.has_score(b, i)]
+        if not a.force_suppress and a.id_index >= 0:
+            conditions.append(k.tir.EQ(load(rows, b, i, kind), load(rows, b, j, kind)))
+        conditions.append(overlap(rows, b, j, i, a.coord_start) >= k.cast(self.data.dtype, load(self.bound)))
+        gone = [
+            store(rows, (b, i, k.index(a.score_index)), minus),
+            store(self.chosen, (b, i), k.const(-1, _INT)),
+        ]
+        if a.id_index >= 0:
+            gone.append(store(rows, (b, i, kind), minus))
+        return when(k.all_of(conditions), both(*gone))
 
 
 def compute_suppression(inputs: Any, a: SuppressionAttrs, out: Any) -> Any:
     """Sorted rows; the suppression itself; what is asked for."""
     x, count, places, most, threshold = inputs
-    ranks = _ranks(x, count, a)
-    score, kind, width = k.index(a.score_index), k.index(a.id_index), k.index(x.shape[2])
-    zero, minus = k.const(0, x.dtype), k.const(-1, x.dtype)
 
     def body(ins: Any, outs: Any) -> Stmt:
-        data, counts, rank, limit, bound = ins
-        rows, chosen, kept = outs
+        return loops(x.shape[:1], _Suppression(a, *ins, *outs).image, "b")
 
-        def clear(b: Any, j: Any) -> Stmt:
-            row = loop(width, lambda c: store(rows, (b, j, c), minus), "c")
-            return both(row, store(chosen, (b, j), k.const(-1, _INT)))
-
-        def place(b: Any, j: Any, looked_at: Any) -> Stmt:
-            def put(at: Any) -> Stmt:
-                row = loop(width, lambda c: store(rows, (b, at, c), load(data, b, j, c)), "c")
-                return when(at < looked_at, both(row, store(chosen, (b, at), k.cast(_INT, j))))
-
-            return let("at", k.cast("int64", load(rank, b, j)), put)
-
-        def suppress(b: Any, j: Any, i: Any) -> Stmt:
-            conditions = [load(rows, b, i, score) > zero]
-            if not a.force_suppress and a.id_index >= 0:
-                conditions.append(k.tir.EQ(load(rows, b, i, kind), load(rows, b, j, kind)))
-            conditions.append(_overlap(rows, b, j, i, a, x.dtype) >= k.cast(x.dtype, load(bound)))
-            gone = [store(rows, (b, i, score), minus), store(chosen, (b, i), k.const(-1, _INT))]
-            if a.id_index >= 0:
-                gone.append(store(rows, (b, i, kind), minus))
-            return when(k.all_of(conditions), both(*gone))
-
-        def choose(b: Any, j: Any, looked_at: Any) -> Stmt:
-            more = store(kept, (b, k.index(0)), load(kept, b, k.index(0)) + k.const(1, _INT))
-            after = loop(looked_at - j - 1, lambda n: suppress(b, j, j + 1 + n), "n")
-            full = k.tir.EQ(load(kept, b, k.index(0)), k.cast(_INT, load(limit)))
-            weak = store(chosen, (b, j), k.const(-1, _INT))
-            return when(full, clear(b, j), when(load(rows, b, j, score) > zero, both(more, after), weak))
-
-        def batch(b: Any) -> Stmt:
-            total: Any = k.cast("int64", load(counts, b))
-            best = k.minimum(total, k.index(a.top_k)) if a.top_k > 0 else total
-
-            def all_steps(looked_at: Any) -> Stmt:
-                return both(
-                    store(kept, (b, k.index(0)), k.const(0, _INT)),
-                    loop(x.shape[1], lambda j: clear(b, j), "j"),
-                    loop(total, lambda j: place(b, j, looked_at), "j"),
-                    loop(looked_at, lambda j: choose(b, j, looked_at), "j"),
-                )
-
-            return let("looked_at", best, all_steps)
-
-        return loops(x.shape[:1], batch, "b")
-
+    operands = [x, count, _ranks(x, count, a), most, threshold]
     shapes = [k.dims(x.shape), k.dims(x.shape[:2]), k.dims((x.shape[0], 1))]
-    made: Any = extern(shapes, [x, count, ranks, most, threshold], body, "suppression", [x.dtype, _INT, _INT])
+    made: Any = extern(shapes, operands, body, "suppression", [x.dtype, _INT, _INT])
     rows, chosen, _ = made
     if a.return_indices:
         return _indices_first(chosen, places)
@@ -299,23 +233,15 @@ def _suppress(rows: Any, chosen: Any, count: int, most: int, threshold: Any, a: 
         kept += 1
         for i in range(j + 1, count):
             same = a.force_suppress or a.id_index < 0 or rows[i, a.id_index] == rows[j, a.id_index]
-            if rows[i, a.score_index] > 0 and same and _np_overlap(rows[i], rows[j], a) >= threshold:
+            share = overlap_of_arrays(_corners(rows[i], a), _corners(rows[j], a))
+            if rows[i, a.score_index] > 0 and same and share >= threshold:
                 rows[i, a.score_index], chosen[i] = -1, -1
                 if a.id_index >= 0:
                     rows[i, a.id_index] = -1
 
 
-def _np_overlap(one: Any, other: Any, a: SuppressionAttrs) -> Any:
-    corners = np.sort(np.stack([v[a.coord_start : a.coord_start + 4].reshape(2, 2) for v in (one, other)]), axis=1)
-    sides = np.maximum(corners[:, 1].min(axis=0) - corners[:, 0].max(axis=0), 0)
-    areas = np.prod(corners[:, 1] - corners[:, 0], axis=1)
-    union = areas.sum() - sides.prod()
-    return sides.prod() / union if union > 0 else 0
-
-
-def relay_counts(make: Any, data: Any, score_threshold: Any, id_index: int = 0, score_index: int = 1) -> Any:
-    """The threshold is an operand."""
-    return make(data, _scalar(make, score_threshold, "float32"), id_index=id_index, score_index=score_index)
+def _corners(row: Any, a: SuppressionAttrs) -> Any:
+    return row[a.coord_start : a.coord_start + 4]
 
 
 def relay_suppression(
@@ -328,50 +254,15 @@ def relay_suppression(
     **options: Any,
 ) -> Any:
     """Number and threshold are operands; the other names are attributes."""
-    most, bound = _scalar(make, max_output_size, _INT), _scalar(make, iou_threshold, "float32")
+    most, bound = as_scalar(make, max_output_size, _INT), as_scalar(make, iou_threshold, "float32")
     return make(data, valid_count, indices, most, bound, **options)
-
-
-def _scalar(make: Any, value: Any, dtype: str) -> Any:
-    return make.const(value, dtype) if isinstance(value, (int, float)) else value
-
-
-def _boxes() -> Arr:
-    """Two images of five boxes: class, score, corners; overlapping, turned around, of two classes, without score."""
-    one = (
-        (0, 0.8, 1, 20, 25, 45), (1, 0.7, 30, 60, 50, 80), (0, 0.4, 4, 21, 19, 40), (2, 0.9, 35, 61, 52, 79),
-        (1, 0.5, 100, 60, 70, 110),
-    )  # fmt: skip
-    other = (
-        (0, 0.5, 0, 0, 10, 10), (0, 0.5, 1, 1, 10, 10), (-1, 0.9, 0, 0, 9, 9), (0, -1.0, 0, 0, 9, 9),
-        (1, 0.6, 0, 0, 10, 9),
-    )  # fmt: skip
-    return Arr((2, 5, 6), values=(one, other))
 
 
 def _suppressed(most: int, a: SuppressionAttrs) -> Sample:
     counts, places = Arr((2,), _INT, values=(5, 4)), Arr((2, 5), _INT, values=((4, 3, 2, 1, 0), (0, 1, 2, 3, 4)))
-    return Sample((_boxes(), counts, places, Arr((), _INT, values=most), Arr((), values=0.5)), a)
+    return Sample((sampled_boxes(), counts, places, Arr((), _INT, values=most), Arr((), values=0.5)), a)
 
 
-GET_VALID_COUNTS = OpDef(
-    "vision.get_valid_counts",
-    ValidCountsAttrs,
-    inputs=(Input("data"), Input("score_threshold", "a scalar")),
-    outputs=3,
-    infer=infer_counts,
-    compute=compute_counts,
-    reference=reference_counts,
-    gradient=_NO_SLOPE,
-    fusion=Fusion.OPAQUE,
-    in_relax=False,
-    relay_builder=relay_counts,
-    samples=lambda: (
-        Sample((_boxes(), Arr((), values=0.45)), ValidCountsAttrs()),
-        Sample((_boxes(), Arr((), values=0.0)), ValidCountsAttrs(id_index=-1)),
-    ),
-    summary="The boxes that count, moved to the top; their number, and where they stood.",
-)
 NON_MAX_SUPPRESSION = OpDef(
     "vision.non_max_suppression",
     SuppressionAttrs,
@@ -386,7 +277,7 @@ NON_MAX_SUPPRESSION = OpDef(
     infer=infer_suppression,
     compute=compute_suppression,
     reference=reference_suppression,
-    gradient=_NO_SLOPE,
+    gradient=NotApplicable("Relay does not offer it"),
     fusion=Fusion.OPAQUE,
     in_relax=False,
     relay_builder=relay_suppression,
