@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from baton._src.driver.wiring import wire
-from baton._src.support.lazy import attach, names, renamed
+from baton._src.support.lazy import attach, names
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
@@ -78,9 +78,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("transform.passes", "Pass Sequential FunctionPass"),
         **names("transform.context", "PassContext PassInfo"),
         **names("transform.decorators", "module_pass"),
-        **renamed(
-            "driver.tvm_names.user_passes", function_pass="relax_function_pass", dataflowblock_pass="dataflowblock_pass"
-        ),
+        **names("passes.relax.user_passes", "dataflowblock_pass function_pass"),
     },
     before=wire,
 )

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from baton._src.passes.relax.user_passes import dataflowblock_pass, function_pass
 from baton._src.relax.nodes import DataflowBlock, SeqExpr, VarBinding
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.transform.passes import Sequential
+from baton.relax.transform import dataflowblock_pass, function_pass
 from tests.passes.relax.evaluate import evaluate
 from tests.passes.relax.programs import R, arrays, called, check, program, same_values, tensor
 

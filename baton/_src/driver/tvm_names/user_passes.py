@@ -1,4 +1,4 @@
-"""Passes that scripts write: each language's `function_pass`, `dataflowblock_pass`, and `PrintIR`."""
+"""Passes that scripts write over Relay's functions and over kernels, and `PrintIR`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
-from baton._src.relax import nodes as relax
 from baton._src.relay import nodes as relay
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.tir.prim_func import PrimFunc
@@ -42,25 +41,8 @@ class _RelayUserPass(UserFunctionPass):
         return super().run_function(function, module, ctx)
 
 
-class _RelaxUserPass(UserFunctionPass):
-    function_class: ClassVar[type] = relax.Function
-
-
 class _TirUserPass(UserFunctionPass):
     function_class: ClassVar[type] = PrimFunc
-
-
-class _BlockUserPass(_RelaxUserPass):
-    """A user's `(block, module, ctx) -> block` over every dataflow block."""
-
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
-        body = function.body
-        if not isinstance(body, relax.SeqExpr):
-            return function
-        blocks = tuple(self._function(b, module, ctx) if isinstance(b, relax.DataflowBlock) else b for b in body.blocks)
-        if all(new is old for new, old in zip(blocks, body.blocks, strict=True)):
-            return function
-        return function.with_fields(body=body.with_fields(blocks=blocks))
 
 
 def relay_function_pass(
@@ -71,25 +53,9 @@ def relay_function_pass(
     return make_decorator(_RelayUserPass, "transform_function", pass_func, opt_level, name, required, traceable)
 
 
-def relax_function_pass(
-    pass_func: Any = None, opt_level: int | None = None, name: str | None = None, required: Sequence[str] | None = None,
-    traceable: bool = False,
-) -> Any:  # fmt: skip
-    """`relax.transform.function_pass`: the same for Relax."""
-    return make_decorator(_RelaxUserPass, "transform_function", pass_func, opt_level, name, required, traceable)
-
-
-def dataflowblock_pass(
-    pass_func: Any = None, opt_level: int | None = None, name: str | None = None, required: Sequence[str] | None = None,
-    traceable: bool = False,
-) -> Any:  # fmt: skip
-    """`relax.transform.dataflowblock_pass`: a function or class that rewrites one dataflow block at a time."""
-    return make_decorator(_BlockUserPass, "transform_dataflowblock", pass_func, opt_level, name, required, traceable)
-
-
 def prim_func_pass(
     pass_func: Any = None, opt_level: int | None = None, name: str | None = None, required: Sequence[str] | None = None,
     traceable: bool = False,
 ) -> Any:  # fmt: skip
-    """`tir.transform.prim_func_pass`: the same for kernels."""
+    """`tir.transform.prim_func_pass`: a function or class that rewrites one kernel at a time."""
     return make_decorator(_TirUserPass, "transform_function", pass_func, opt_level, name, required, traceable)
