@@ -25,9 +25,10 @@ __getattr__, __dir__, __all__ = attach(
         **names("support.diagnostics", "BatonError DiagnosticError InternalError"),
         **renamed("support.diagnostics", TVMError="BatonError"),
         **names("ir.target", "Target"),
+        **names("driver.tvm_names.objects", "Object"),
         **names("driver.tir_build", "build lower"),
-        **submodules("baton", "alias arith contrib driver error frontend ir nd relax relay runtime script"),
-        **submodules("baton", "_ffi target te testing tir topi transform"),
+        **submodules("baton", "alias arith contrib driver error frontend ir nd parser relax relay runtime script"),
+        **submodules("baton", "_ffi support target te testing tir topi transform"),
         "instrument": "baton.ir.instrument",
     },
 )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from baton._src.driver.wiring import wire
-from baton._src.support.lazy import attach, names
+from baton._src.support.lazy import attach, names, submodules
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("driver.tir_build", "build lower"),
+        **submodules("baton.driver", "build_module"),
     },
     before=wire,
 )

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from baton._src.driver.wiring import wire
-from baton._src.support.lazy import attach, names
+from baton._src.support.lazy import attach, names, renamed
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("ir.structural", "structural_equal structural_hash assert_structural_equal"),
         **names("driver.tvm_names.node_json", "load_json save_json"),
+        **names("driver.tvm_names.objects", "make_node"),
         **names("ir.node", "Node"),
         **names("support.spans", "Span"),
+        **names("driver.tvm_names.relay_spans", "SequentialSpan"),
+        **renamed("support.spans", SourceName="Source"),
     },
     before=wire,
 )

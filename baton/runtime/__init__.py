@@ -18,6 +18,8 @@ __getattr__, __dir__, __all__ = attach(
         **names("driver.tvm_names.devices", "cpu device"),
         **names("driver.tvm_names.arrays", "load_param_dict save_param_dict"),
         **names("driver.artifacts", "load_module"),
-        **submodules("baton.runtime", "executor container ndarray relax_vm vm"),
+        **names("driver.tvm_names.objects", "Object"),
+        **names("runtime.timing", "BenchmarkResult"),
+        **submodules("baton.runtime", "executor container module ndarray object packed_func profiling relax_vm vm"),
     },
 )

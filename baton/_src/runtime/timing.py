@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -115,15 +118,63 @@ class Profile:
         found = [Record(name, calls, seconds, shapes) for name, (calls, seconds, shapes) in self._found.items()]
         return sorted(found, key=lambda r: -r.seconds)
 
-    def table(self) -> str:
-        """A table for people: name, calls, time, share."""
+    @property
+    def calls(self) -> list[dict[str, Any]]:
+        """A row for each kernel: `Name`, `Count`, `Duration (us)`, `Percent`, `Argument Shapes`."""
         whole = sum(r.seconds for r in self.records) or 1.0
-        width = max([4, *(len(r.name) for r in self.records)])
+        return [
+            {
+                "Name": r.name,
+                "Count": r.calls,
+                "Duration (us)": r.seconds * 1e6,
+                "Percent": r.seconds / whole * 100,
+                "Argument Shapes": r.shapes,
+            }
+            for r in self.records
+        ]
+
+    @property
+    def device_metrics(self) -> dict[str, dict[str, Any]]:
+        """What the whole run took."""
+        return {"cpu0": {"Duration (us)": self.total * 1e6}}
+
+    def csv(self) -> str:
+        """The rows of `calls` as comma-separated values, after a header."""
+        rows = self.calls
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(rows[0]) if rows else ["Name"], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return text.getvalue()
+
+    def json(self) -> str:
+        """`calls` and `device_metrics` as JSON."""
+        return json.dumps({"calls": self.calls, "device_metrics": self.device_metrics, "configuration": {}})
+
+    @classmethod
+    def from_json(cls, text: str) -> Profile:
+        """The profile that `json` wrote."""
+        given = json.loads(text)
+        found = cls(total=given["device_metrics"]["cpu0"]["Duration (us)"] / 1e6)
+        for row in given["calls"]:
+            found._found[row["Name"]] = [row["Count"], row["Duration (us)"] / 1e6, row["Argument Shapes"]]
+        return found
+
+    def table(self, sort: bool = True, aggregate: bool = True, compute_col_sums: bool = True) -> str:
+        """A table for people: name, calls, time, share. Calls of one kernel are always one row; without `sort`, in the
+        order of their first calls."""
+        found = self.records
+        whole = sum(r.seconds for r in found) or 1.0
+        if not sort:
+            found = sorted(found, key=lambda r: list(self._found).index(r.name))
+        width = max([4, *(len(r.name) for r in found)])
         lines = [f"{'name':<{width}}  {'calls':>6}  {'us':>12}  {'share':>6}  tensors"]
-        for r in self.records:
+        for r in found:
             share = r.seconds / whole * 100
             lines.append(f"{r.name:<{width}}  {r.calls:>6}  {r.seconds * 1e6:>12.1f}  {share:>5.1f}%  {r.shapes}")
-        lines.append(f"{'total':<{width}}  {'':>6}  {self.total * 1e6:>12.1f}")
+        if compute_col_sums:
+            lines.append(f"{'total':<{width}}  {'':>6}  {self.total * 1e6:>12.1f}")
         return "\n".join(lines)
 
-    __str__ = table
+    def __str__(self) -> str:
+        return self.table()

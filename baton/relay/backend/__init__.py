@@ -9,7 +9,8 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("driver.tvm_names.build_options", "Executor Runtime"),
-        **submodules("baton.relay.backend", "vm"),
+        **submodules("baton.relay.backend", "executor executor_factory graph_executor_codegen interpreter"),
+        **submodules("baton.relay.backend", "name_transforms runtime utils vm"),
     },
     before=wire,
 )

@@ -11,7 +11,27 @@ _MEMORY = "storages have no scopes on CPUs"
 _SPARSE = "baton makes no weights sparse: call the operators on sparse tensors with weights that are"
 _TOOLCHAIN = "baton's libraries need no compiler or linker: export_library writes one file that load_module reads"
 
+_NO_OBJECTS = "nodes are Python classes of baton's own; no library of C++ objects stands behind them"
+
 REASONS: dict[str, str] = {
+    "register_object": _NO_OBJECTS,
+    "_ffi.register_object": _NO_OBJECTS,
+    "_ffi.init_api": _NO_OBJECTS,
+    "_ffi.registry.register_object": _NO_OBJECTS,
+    "runtime.register_object": _NO_OBJECTS,
+    "runtime.ObjectGeneric": _NO_OBJECTS,
+    "ir.EnvFunc": _NO_OBJECTS,
+    "support.FrontendTestModule": "packed functions are registered with register_func",
+    "runtime.profiling.MetricCollector": "profiles measure time; perf and likes measure the rest",
+    "runtime.profiling.PAPIMetricCollector": "profiles measure time; perf and likes measure the rest",
+    "runtime.profiling.profile_function": "profiles measure time: time_evaluator does, and the debug executor's profile",
+    "runtime.system_lib": "libraries are files: export_library and load_module",
+    "relay.backend.executor_factory.AOTExecutorFactoryModule": 'what is built for the executor "aot" is a '
+    "GraphExecutorFactoryModule too",
+    "relay.setrecursionlimit": "no program is too deep for baton's passes: Python's stack is not used for them",
+    "relay.Id": "variables are known by identity: Var.same_as",
+    "ir.PoolInfo": "memory is planned in Relax, for whole programs",
+    "ir.memory_pools": "memory is planned in Relax, for whole programs",
     "autotvm": _TUNING,
     "auto_scheduler": _TUNING,
     "meta_schedule": _TUNING,

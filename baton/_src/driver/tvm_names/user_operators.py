@@ -98,6 +98,7 @@ register_convert_op_layout = column("FTVMConvertOpLayout")
 register_infer_correct_layout = column("FInferCorrectLayout")
 register_external_compiler = column("TExternalCompiler")
 register_fake_quantization_to_integer = column("FTVMFakeQuantizationToInteger")
+register_optional_fake_quantization_to_integer = column("FTVMOptionalFakeQuantizationToInteger")
 register_mixed_precision_conversion = column("FTVMMixedPrecisionConversionType")
 register_schedule = column("FTVMSchedule")
 

@@ -13,9 +13,10 @@ gives the call with other layout attributes, or None.
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
@@ -45,6 +46,40 @@ LayoutRule = Callable[[Call, list[Any]], Any]
 """What becomes of a call (its arguments as the program wrote them): a call with other layouts, or None."""
 
 
+class _Entered(threading.local):
+    """The configurations this thread has entered."""
+
+    def __init__(self) -> None:
+        self.stack: list[LayoutConfig] = []
+
+
+_entered = _Entered()
+
+
+class LayoutConfig:
+    """Which convolutions ConvertLayout leaves alone: those numbered `skip_layers`, in the order of the program.
+
+    with LayoutConfig(skip_layers=[0]): ...         # the first nn.conv2d keeps its layout
+    """
+
+    def __init__(self, skip_layers: Sequence[int] | None = None) -> None:
+        self.skip_layers = tuple(skip_layers or ())
+        self.skip_counter = 0
+
+    def check_skip(self) -> bool:
+        """Whether the next layer is left alone."""
+        self.skip_counter += 1
+        return self.skip_counter - 1 in self.skip_layers
+
+    def __enter__(self) -> Self:
+        self.skip_counter = 0
+        _entered.stack.append(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _entered.stack.pop()
+
+
 @dataclass(frozen=True)
 class ConvertLayout(RelayFunctionPass):
     """See the module's docstring."""
@@ -70,6 +105,8 @@ class ConvertLayout(RelayFunctionPass):
     def _rule(self, call: Call, types: list[Any]) -> Any:
         wanted = self.desired_layouts.get(call.op.name)
         if wanted is None:
+            return None
+        if call.op.name == "nn.conv2d" and _entered.stack and _entered.stack[-1].check_skip():
             return None
         user = call.op.get_attr("FTVMConvertOpLayout")
         if user is not None:

@@ -48,12 +48,16 @@ class FakeQuantizationToInteger(RelayFunctionPass):
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(), DivToMul())
     hard_fail: bool = False
     use_qat: bool = False
+    optional_qnn_ops: tuple[str, ...] = ()
+    """Operators whose optional rules (`register_optional_fake_quantization_to_integer`) count."""
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
         build = Build()
 
         def rule(old: Any, new: Any) -> Any:
-            return _Region(build, new).rewritten() if is_call(new, "quantize") else None
+            return (
+                _Region(build, new, frozenset(self.optional_qnn_ops)).rewritten() if is_call(new, "quantize") else None
+            )
 
         return rewrite(function, rule)
 
@@ -65,8 +69,9 @@ class _NoRule(Exception):
 class _Region:
     """What lies between one quantize and its dequantizes."""
 
-    def __init__(self, build: Build, root: Call) -> None:
+    def __init__(self, build: Build, root: Call, optional: frozenset[str] = frozenset()) -> None:
         self.build = build
+        self.optional = optional
         self._root = root
         self.types: dict[Any, AffineType] = {}
 
@@ -129,6 +134,8 @@ class _Region:
             return value
         args = tuple(done[a] for a in node.args)
         user = node.op.get_attr("FTVMFakeQuantizationToInteger")
+        if node.op.name in self.optional:
+            user = node.op.get_attr("FTVMOptionalFakeQuantizationToInteger") or user
         if user is not None:
             known = {made: self.types[a] for a, made in zip(node.args, args) if a in self.types}
             made, type_ = user(Call(node.op, args, node.attrs), {**known, node: target})

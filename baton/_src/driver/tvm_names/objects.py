@@ -1,0 +1,90 @@
+"""TVM's object system as far as scripts ask for it: `isinstance` checks, and nodes by the names of their classes."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Mapping
+from typing import Any
+
+from baton._src.driver.tvm_names.op_attrs import attribute_classes
+from baton._src.driver.wiring import wire
+from baton._src.ir import expr as ir_expr
+from baton._src.ir import types
+from baton._src.ir.attrs import Attrs, DictAttrs
+from baton._src.ir.node import Node
+from baton._src.ir.target import Target
+from baton._src.relax import nodes as relax
+from baton._src.relay import nodes as relay
+from baton._src.runtime.executable import Executable
+from baton._src.support.diagnostics import fail
+from baton._src.support.spans import Source, Span
+from baton._src.te.tensor import Tensor
+from baton._src.tir import buffer, expr, prim_func, stmt
+from baton._src.transform.context import PassContext, PassInfo
+from baton._src.transform.passes import Pass
+from baton._src.values.packed_func import PackedFunc
+from baton._src.values.shape import ShapeTuple
+
+
+class _Like(type):
+    """A class that exists for `isinstance`: whatever is one of `kinds` counts."""
+
+    kinds: tuple[builtins.type, ...] = ()
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, cls.kinds)
+
+    def __subclasscheck__(cls, subclass: builtins.type) -> bool:
+        return issubclass(subclass, cls.kinds)
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        raise fail("api", f"{cls.__name__} is for isinstance: nodes are made by their own classes")
+
+
+class Object(metaclass=_Like):
+    """Whatever TVM keeps in its object system: nodes, types, attributes, passes, targets, containers."""
+
+    kinds = (
+        Node, Attrs, DictAttrs, Pass, PassContext, PassInfo, Target, Tensor, Span, Source, ShapeTuple, PackedFunc,
+        Executable, tuple, list, dict,
+    )  # fmt: skip
+
+
+class Array(metaclass=_Like):
+    """A sequence in a node: Python's tuples and lists."""
+
+    kinds = (tuple, list)
+
+
+class Map(metaclass=_Like):
+    """A mapping in a node: Python's dicts."""
+
+    kinds = (Mapping,)
+
+
+_MODULES: dict[str, tuple[Any, ...]] = {
+    "": (ir_expr, types, expr, stmt, buffer, prim_func),
+    "tir": (expr, stmt, buffer, prim_func),
+    "relay": (relay, types),
+    "relax": (relax,),
+    "ir": (ir_expr, types),
+}
+
+
+def make_node(type_key: str, **kwargs: Any) -> Any:
+    """A node by the key of its class: "DictAttrs", "relay.attrs.Conv2DAttrs", "tir.IntImm", "relax.Var", ...
+
+    Attributes that are not given have their defaults. Error `node-unknown` for keys that are no class of baton.
+    """
+    wire()
+    if type_key == "DictAttrs":
+        return DictAttrs(**kwargs)
+    family, _, name = type_key.rpartition(".")
+    if family == "relay.attrs":
+        made = attribute_classes().get(name)
+    else:
+        found = [getattr(module, name, None) for module in _MODULES.get(family, ())]
+        made = next((c for c in found if isinstance(c, type) and issubclass(c, Node)), None)
+    if made is None:
+        raise fail("node-unknown", f"there is no class of nodes {type_key!r}", help='e.g. "relay.attrs.Conv2DAttrs"')
+    return made(**kwargs)

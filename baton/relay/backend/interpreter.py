@@ -1,0 +1,15 @@
+"""Evaluating expressions (`tvm.relay.backend.interpreter`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("driver.executors", "Executor"),
+        **names("driver.tvm_names.relay_backend", "Interpreter"),
+    },
+    before=wire,
+)

@@ -1,0 +1,15 @@
+"""Reading Relay's text (`tvm.relay.parser`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("driver.tvm_names.texts", "parse parse_expr fromtext"),
+        **names("driver.tvm_names.relay_spans", "SpanCheck"),
+    },
+    before=wire,
+)

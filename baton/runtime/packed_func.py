@@ -1,0 +1,12 @@
+"""Packed functions (`tvm.runtime.packed_func`)."""
+
+from __future__ import annotations
+
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("values.packed_func", "PackedFunc"),
+    },
+)
