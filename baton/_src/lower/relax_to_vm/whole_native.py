@@ -27,6 +27,7 @@ from baton._src.lower.relax_to_vm.program import Program
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, tir_vars_in_struct_info
 from baton._src.relax.nodes import (
+    Binding,
     Call,
     Constant,
     Function,
@@ -80,17 +81,38 @@ def _collect(program: Program, function: Function) -> Collected | None:
         return None
     if not result_fits(function, program.prover):
         return None
-    env: dict[Var, Value] = {p: InRegister(i, p.struct_info_) for i, p in enumerate(function.params)}
-    params = [(p.name_hint, env[p]) for p in function.params]
+    reading = _Reading(program, function)
+    params = [(p.name_hint, reading.env[p]) for p in function.params]
+    try:
+        if not all(reading.binding(binding) for block in function.body.blocks for binding in block.bindings):
+            return None
+        result = reading.value(function.body.body)
+    except KeyError:
+        return None
+    if not _only_tensors(result):
+        return None
+    return reading.calls, result, params, reading.conditions  # type: ignore[return-value]
 
-    def value(expr: Any) -> Value:
+
+class _Reading:
+    """A function read binding by binding: what each variable stands for, the calls, what casts demand."""
+
+    def __init__(self, program: Program, function: Function) -> None:
+        self.program, self.function = program, function
+        self.env: dict[Var, Value] = {p: InRegister(i, p.struct_info_) for i, p in enumerate(function.params)}
+        self.calls: list[KernelCall] = []
+        self.conditions: list[CastCondition] = []
+        self.bindable = {v for p in function.params for v in definable_tir_vars_in_struct_info(p.struct_info)}
+
+    def value(self, expr: Any) -> Value:
+        """What a name, a tuple, a field or a constant stands for; KeyError for anything else."""
         match expr:
             case Var():
-                return env[expr]
+                return self.env[expr]
             case Tuple(fields=fields):
-                return Fields(tuple(value(f) for f in fields))
+                return Fields(tuple(self.value(f) for f in fields))
             case TupleGetItem(tuple_value=source, index=index):
-                whole = value(source)
+                whole = self.value(source)
                 if isinstance(whole, Fields):
                     return whole.fields[index]
             case Constant() | ShapeExpr():
@@ -99,41 +121,36 @@ def _collect(program: Program, function: Function) -> Collected | None:
                 pass
         raise KeyError(expr)
 
-    calls: list[KernelCall] = []
-    conditions: list[CastCondition] = []
-    bindable = {v for p in function.params for v in definable_tir_vars_in_struct_info(p.struct_info)}
-    try:
-        for binding in (b for block in function.body.blocks for b in block.bindings):
-            if isinstance(binding, MatchCast):
-                source = value(binding.value)
-                found = _conditions(function, binding, source, bindable)
-                if found is None:
-                    return None
-                conditions += found
-                env[binding.var] = source
-                continue
-            if not isinstance(binding, VarBinding) or is_narrowed(binding, program.prover):
-                return None
-            if not isinstance(binding.value, Call):
-                env[binding.var] = value(binding.value)
-                continue
-            view = as_view(binding.value, binding.var, value)
-            if view is not None:
-                env[binding.var] = view
-                continue
-            call = as_kernel_call(binding.value, program.module, value)
-            if call is None:
-                return None
-            call.results = tuple(Pending(call, i) for i in range(len(call.outputs)))
-            is_tuple = isinstance(binding.var.struct_info_, TupleStructInfo)
-            env[binding.var] = Fields(tuple(call.results)) if is_tuple else call.results[0]
-            calls.append(call)
-        result = value(function.body.body)
-    except KeyError:
-        return None
-    if not _only_tensors(result):
-        return None
-    return calls, result, params, conditions  # type: ignore[return-value]
+    def binding(self, binding: Binding) -> bool:
+        """Note a binding; False if no native entry can do it."""
+        if isinstance(binding, MatchCast):
+            return self._cast(binding)
+        if not isinstance(binding, VarBinding) or is_narrowed(binding, self.program.prover):
+            return False
+        if not isinstance(binding.value, Call):
+            self.env[binding.var] = self.value(binding.value)
+            return True
+        view = as_view(binding.value, binding.var, self.value)
+        if view is not None:
+            self.env[binding.var] = view
+            return True
+        call = as_kernel_call(binding.value, self.program.module, self.value)
+        if call is None:
+            return False
+        call.results = tuple(Pending(call, i) for i in range(len(call.outputs)))
+        is_tuple = isinstance(binding.var.struct_info_, TupleStructInfo)
+        self.env[binding.var] = Fields(tuple(call.results)) if is_tuple else call.results[0]
+        self.calls.append(call)
+        return True
+
+    def _cast(self, binding: MatchCast) -> bool:
+        source = self.value(binding.value)
+        found = _conditions(self.function, binding, source, self.bindable)
+        if found is None:
+            return False
+        self.conditions += found
+        self.env[binding.var] = source
+        return True
 
 
 def _conditions(
