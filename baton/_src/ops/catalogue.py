@@ -36,19 +36,25 @@ from baton._src.ops.index.writing import WRITINGS
 from baton._src.ops.linalg.dense import BATCH_MATMUL, DENSE, RELAY_MATMUL
 from baton._src.ops.linalg.determinant import DETERMINANT
 from baton._src.ops.linalg.einsum import EINSUMS
+from baton._src.ops.linalg.fourier import FOURIER
 from baton._src.ops.linalg.matmul import MATMUL
+from baton._src.ops.linalg.packed_dense import CONTRIB_DENSE_PACK
 from baton._src.ops.linalg.sparse import SPARSE
+from baton._src.ops.linalg.sparse_coordinates import SPARSE_COORDINATES
 from baton._src.ops.memory.copies import COPIES
 from baton._src.ops.memory.storages import STORAGES
 from baton._src.ops.nn.adaptive_pooling import ADAPTIVE_POOLING
 from baton._src.ops.nn.attention import ATTENTIONS
 from baton._src.ops.nn.batch_norm import BATCH_NORM
+from baton._src.ops.nn.bitserial import BITSERIAL
 from baton._src.ops.nn.convolution import CONV1D, CONV2D, CONV2D_BLOCKED, CONV3D
 from baton._src.ops.nn.convolution_transpose import CONV1D_TRANSPOSE, CONV2D_TRANSPOSE, CONV3D_TRANSPOSE
+from baton._src.ops.nn.convolution_weight_gradient import CONV2D_BACKWARD_WEIGHT
 from baton._src.ops.nn.correlation import CORRELATION
 from baton._src.ops.nn.deformable_convolution import DEFORMABLE_CONV2D
 from baton._src.ops.nn.depth_and_space import DEPTH_AND_SPACE
 from baton._src.ops.nn.dropout import DROPOUT
+from baton._src.ops.nn.fifo import FIFO_BUFFER
 from baton._src.ops.nn.group_norm import GROUP_NORM, INSTANCE_NORM
 from baton._src.ops.nn.layer_norm import LAYER_NORM, RMS_NORM
 from baton._src.ops.nn.local_norm import L2_NORMALIZE, LRN
@@ -59,10 +65,14 @@ from baton._src.ops.nn.pooling_gradient import POOLING_GRADIENTS
 from baton._src.ops.nn.recurrence import RECURRENCE
 from baton._src.ops.nn.recurrence_gradient import RECURRENCE_GRADIENT
 from baton._src.ops.nn.softmax import FAST_SOFTMAX, LOG_SOFTMAX, SOFTMAX
+from baton._src.ops.nn.sparse_convolution import SPARSE_CONV2D
+from baton._src.ops.nn.winograd import WINOGRAD_CONVOLUTION
 from baton._src.ops.quant.affine import AFFINE
 from baton._src.ops.quant.fixed_point import FIXED_POINT_MULTIPLY
+from baton._src.ops.quant.fixed_point_per_axis import FIXED_POINT_MULTIPLY_PER_AXIS
 from baton._src.ops.quant.qnn import QNN
 from baton._src.ops.quant.qnn_functions import QNN_FUNCTIONS
+from baton._src.ops.quant.qnn_simulated import QNN_SIMULATED
 from baton._src.ops.quant.simulated import SIMULATED_QUANTIZE
 from baton._src.ops.random.multinomial import MULTINOMIAL_FROM_UNIFORM
 from baton._src.ops.random.threefry import THREEFRY
@@ -85,6 +95,7 @@ from baton._src.ops.shape.sliding_window import SLIDING_WINDOW
 from baton._src.ops.shape.triangles import TRIANGLES
 from baton._src.ops.vision.anchors import ANCHORS
 from baton._src.ops.vision.class_suppression import ALL_CLASS_SUPPRESSION
+from baton._src.ops.vision.proposal import PROPOSAL
 from baton._src.ops.vision.regions import REGIONS
 from baton._src.ops.vision.reorganisation import YOLO_REORG
 from baton._src.ops.vision.suppression import SUPPRESSION
@@ -93,7 +104,18 @@ from baton._src.support.diagnostics import DiagnosticError, fail
 
 ELEMENTWISE: tuple[OpDef[Any], ...] = (*UNARY, *BINARY, *CHOICES, *ACTIVATIONS)
 REDUCE: tuple[OpDef[Any], ...] = (*FOLDS, *ARG_EXTREMA)
-LINALG: tuple[OpDef[Any], ...] = (MATMUL, DENSE, RELAY_MATMUL, BATCH_MATMUL, DETERMINANT, *SPARSE, *EINSUMS)
+LINALG: tuple[OpDef[Any], ...] = (
+    MATMUL,
+    DENSE,
+    CONTRIB_DENSE_PACK,
+    RELAY_MATMUL,
+    BATCH_MATMUL,
+    DETERMINANT,
+    *SPARSE,
+    *SPARSE_COORDINATES,
+    *EINSUMS,
+    *FOURIER,
+)
 SHAPE: tuple[OpDef[Any], ...] = (*RESHAPES, *MOVED, *CREATIONS, *JOINS, *EXPANSIONS, SLIDING_WINDOW)
 SLICING: tuple[OpDef[Any], ...] = (*SLICES, *DYNAMIC_SLICES, *SLICE_RELATIVES, *TRIANGLES, *HEADERS, *LAYOUTS, *GRIDS)
 INDEX: tuple[OpDef[Any], ...] = (
@@ -109,7 +131,14 @@ INDEX: tuple[OpDef[Any], ...] = (
     *TENSOR_INDICES,
 )
 SAMPLING: tuple[OpDef[Any], ...] = (*GRID_SAMPLING, *CROPS, *THREEFRY, *WRITINGS, *BLOCK_SPACE, *DYNAMIC_AXES)
-QUANTISED: tuple[OpDef[Any], ...] = (*QNN, *QNN_FUNCTIONS, SIMULATED_QUANTIZE, FIXED_POINT_MULTIPLY)
+QUANTISED: tuple[OpDef[Any], ...] = (
+    *QNN,
+    *QNN_FUNCTIONS,
+    *QNN_SIMULATED,
+    SIMULATED_QUANTIZE,
+    FIXED_POINT_MULTIPLY,
+    FIXED_POINT_MULTIPLY_PER_AXIS,
+)
 NN: tuple[OpDef[Any], ...] = (
     SOFTMAX,
     LOG_SOFTMAX,
@@ -140,9 +169,14 @@ NN: tuple[OpDef[Any], ...] = (
     RECURRENCE_GRADIENT,
     DEFORMABLE_CONV2D,
     CORRELATION,
+    CONV2D_BACKWARD_WEIGHT,
+    *WINOGRAD_CONVOLUTION,
+    *BITSERIAL,
+    SPARSE_CONV2D,
+    FIFO_BUFFER,
 )
 IMAGE: tuple[OpDef[Any], ...] = (*RESIZES, DILATION2D)
-VISION: tuple[OpDef[Any], ...] = (*ANCHORS, *REGIONS, *SUPPRESSION, ALL_CLASS_SUPPRESSION, YOLO_REORG)
+VISION: tuple[OpDef[Any], ...] = (*ANCHORS, *REGIONS, *SUPPRESSION, ALL_CLASS_SUPPRESSION, PROPOSAL, YOLO_REORG)
 OTHERS: tuple[OpDef[Any], ...] = (*AFFINE, *COPIES, MULTINOMIAL_FROM_UNIFORM, *STORAGES, *DESTINATION_PASSING)
 
 

@@ -1,7 +1,8 @@
 """Functions that users call like operators, but that only compose them: no `OpDef`, no name of their own in a program.
 
 Relax: linear, masked_fill. Relay: mean_variance, mean_std, logsumexp, segment_sum, reverse_reshape, nn.dropout_raw,
-random.threefry_key. Each takes the namespace of its language first.
+nn.get_pad_tuple1d (2d, 3d), nn.contrib_conv2d_nchwc, random.threefry_key. Each takes the namespace of its language
+first.
 Source: facts relax-ops-passes-vm §1, relay-language §6 level 4.
 """
 
@@ -15,6 +16,7 @@ import numpy as np
 from baton._src.ops.arguments import relay_constant
 from baton._src.ops.random.threefry import threefry_key
 from baton._src.ops.tuple_wrapper import TupleWrapper
+from baton._src.ops.windows import both_sides
 from baton._src.support.diagnostics import fail
 
 
@@ -85,6 +87,32 @@ def relay_threefry_key(op: Any, seed: int) -> Any:
     return relay_constant(threefry_key(seed))
 
 
+def get_pad_tuple1d(op: Any, padding: Any) -> tuple[int, ...]:
+    """(left, right) of a border given as one number, one in a tuple, or both."""
+    return _sides(padding, 1)
+
+
+def get_pad_tuple2d(op: Any, padding: Any) -> tuple[int, ...]:
+    """(top, left, bottom, right) of a border given as one number, one an axis, or all four."""
+    return _sides(padding, 2)
+
+
+def get_pad_tuple3d(op: Any, padding: Any) -> tuple[int, ...]:
+    """(front, top, left, back, bottom, right) of a border given as one number, one an axis, or all six."""
+    return _sides(padding, 3)
+
+
+def _sides(padding: Any, count: int) -> tuple[int, ...]:
+    return both_sides(padding if isinstance(padding, int) else tuple(padding), count)
+
+
+def contrib_conv2d_nchwc(op: Any, data: Any, kernel: Any, *geometry: Any, **options: Any) -> Any:
+    """nn.contrib_conv2d_NCHWc under TVM's Python name, with its order and its layouts."""
+    names = "strides padding dilation groups channels kernel_size data_layout kernel_layout out_layout out_dtype"
+    given = {"data_layout": "NCHW8c", **dict(zip(names.split(), geometry)), **options}
+    return op.nn.contrib_conv2d_NCHWc(data, kernel, **given)
+
+
 RELAX_HELPERS: Mapping[str, Callable[..., Any]] = {"linear": linear, "masked_fill": masked_fill, "eye_like": eye_like}
 RELAY_HELPERS: Mapping[str, Callable[..., Any]] = {
     "mean_variance": mean_variance,
@@ -93,5 +121,10 @@ RELAY_HELPERS: Mapping[str, Callable[..., Any]] = {
     "segment_sum": segment_sum,
     "reverse_reshape": reverse_reshape,
     "nn.dropout_raw": dropout_raw,
+    "nn.get_pad_tuple1d": get_pad_tuple1d,
+    "nn.get_pad_tuple2d": get_pad_tuple2d,
+    "nn.get_pad_tuple3d": get_pad_tuple3d,
+    "nn.contrib_conv2d_nchwc": contrib_conv2d_nchwc,
+    "nn.contrib_depthwise_conv2d_nchwc": contrib_conv2d_nchwc,
     "random.threefry_key": relay_threefry_key,
 }

@@ -142,6 +142,8 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
     width = None if matrix is None else panel_width(matrix.right, matrix.columns.var, matrix.k.var)
     if matrix is None or width is None:
         return Declined("no product with packed weights")
+    if width % tile_shape(target, matrix.stage.buffer.dtype).lanes:
+        return Declined(f"panels of {width} columns, which a program has packed itself, are no whole vectors")
     found = find_anchor(kernel, lambda s: s is matrix.stage)
     assert found is not None
     body = with_converted_rows(merged_rows(matrix), target, lambda plain: _emit(_Panels(plain, width), target))

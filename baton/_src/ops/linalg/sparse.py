@@ -224,7 +224,7 @@ def reference_transpose(inputs: Any, a: NoAttrs) -> Any:
     return data[ranked], rows[ranked].astype(indices.dtype), ends
 
 
-def _triple(make: Any, matrix: Any) -> list[Any]:
+def triple(make: Any, matrix: Any) -> list[Any]:
     """The three tensors of a sparse matrix."""
     parts = [matrix.data, matrix.indices, matrix.indptr] if hasattr(matrix, "indptr") else [matrix[n] for n in range(3)]
     return [make.const(p) if isinstance(p, np.ndarray) else p for p in parts]
@@ -232,17 +232,17 @@ def _triple(make: Any, matrix: Any) -> list[Any]:
 
 def relay_dense(make: Any, dense_mat: Any, sparse_mat: Any, sparse_lhs: bool = False) -> Any:
     """The matrix is one argument."""
-    return make(dense_mat, *_triple(make, sparse_mat), sparse_lhs=sparse_lhs)
+    return make(dense_mat, *triple(make, sparse_mat), sparse_lhs=sparse_lhs)
 
 
 def relay_add(make: Any, dense_mat: Any, sparse_mat: Any) -> Any:
     """The matrix is one argument."""
-    return make(dense_mat, *_triple(make, sparse_mat))
+    return make(dense_mat, *triple(make, sparse_mat))
 
 
 def relay_transpose(make: Any, x: Any) -> Any:
     """The matrix is one argument."""
-    return make(*_triple(make, x))
+    return make(*triple(make, x))
 
 
 def _csr(dtype: str = "float32") -> tuple[Arr, ...]:
@@ -251,7 +251,7 @@ def _csr(dtype: str = "float32") -> tuple[Arr, ...]:
     return Arr((5,), dtype, values=parts[0]), Arr((5,), "int32", values=parts[1]), Arr((5,), "int32", values=parts[2])
 
 
-def _bsr() -> tuple[Arr, ...]:
+def bsr_sample() -> tuple[Arr, ...]:
     """A 4 x 6 matrix of blocks of 2 x 3."""
     return Arr((3, 2, 3)), Arr((3,), "int32", values=(1, 0, 1)), Arr((3,), "int32", values=(0, 1, 3))
 
@@ -271,7 +271,7 @@ SPARSE_DENSE = OpDef(
     samples=lambda: (
         Sample((Arr(("n", 4)), *_csr()), SparseDenseAttrs(), rtol=1e-4, atol=1e-5),
         Sample((Arr((3, 4)), *_csr()), SparseDenseAttrs(True), rtol=1e-4, atol=1e-5),
-        Sample((Arr(("n", 6)), *_bsr()), SparseDenseAttrs(), rtol=1e-4, atol=1e-5),
+        Sample((Arr(("n", 6)), *bsr_sample()), SparseDenseAttrs(), rtol=1e-4, atol=1e-5),
         Sample((Arr((2, 4), "float16"), *_csr("float16")), SparseDenseAttrs(), rtol=1e-2, atol=1e-2),
     ),
     summary="x Sᵀ of a dense and a sparse matrix.",

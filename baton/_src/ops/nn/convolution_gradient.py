@@ -2,7 +2,7 @@
 data.
 
 Towards the kernel, batch and channels change places: the gradient is the kernel that slides over the data, strides
-become dilation and dilation strides. Groups other than 1 and static extents it needs are checked.
+become dilation and dilation strides. Groups have an operator of their own for that, over two spatial axes.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
     x, w = args
     count = a.spatial
     letters = {1: "W", 2: "HW", 3: "DHW"}[count]
-    if a.groups != 1 or a.data_layout != "NC" + letters or a.kernel_layout != "OI" + letters:
-        raise fail("op-gradient", "the gradient of convolution is known for one group and channels-first layouts")
+    if a.data_layout != "NC" + letters or a.kernel_layout != "OI" + letters or (a.groups != 1 and count != 2):
+        message = "the gradient of convolution is known for channels-first layouts; of groups for two spatial axes"
+        raise fail("op-gradient", message)
     extents, kernel, result = (_numbers(t.struct_info.shape.values[2:]) for t in (x, w, out))
     begins, ends = a.padding[:count], a.padding[count:]
     left_over = tuple(
@@ -33,9 +34,13 @@ def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
         padding=a.padding,
         output_padding=left_over,
         dilation=a.dilation,
+        groups=a.groups,
         data_layout=a.data_layout,
         kernel_layout="IO" + letters,
     )
+    if a.groups != 1:
+        geometry = {name: getattr(a, name) for name in ("strides", "padding", "dilation", "groups")}
+        return [to_data, b.op("nn.conv2d_backward_weight", grad, x, kernel_size=kernel, **geometry)]
     swap = (1, 0, *range(2, count + 2))
     slid = b.op(
         f"nn.conv{count}d",

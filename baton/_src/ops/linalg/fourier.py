@@ -1,0 +1,227 @@
+"""dft and stft: the discrete Fourier transform of the last axis, and of windows that slide over a signal.
+
+    dft    (re, im) -> X[f] = sum over t of x[t] * exp(-2 pi i f t / n); inverse: the other sign, divided by n
+    stft   (rows, length) -> (rows, frequencies, frames, 2): the transform of window * frame, real and imaginary part
+
+The sines of one turn are computed once, n of them, and read at f * t mod n, which keeps them exact for long signals.
+Source: facts relay-language §6 level 3.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.broadcasting import same_dtype
+from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.samples import Arr, Sample
+
+_LONG = "float64"
+_TURN = 2 * np.pi
+
+
+@attrs
+class DftAttrs(Attrs):
+    """Direction."""
+
+    inverse: bool = attr(False, "the inverse transform")
+
+
+@attrs
+class StftAttrs(Attrs):
+    """Frames and what is kept of them."""
+
+    n_fft: int = attr(doc="elements of a frame")
+    hop_length: int = attr(doc="step of the frames")
+    win_length: int = attr(doc="elements of the window; as many as a frame has")
+    normalized: bool = attr(False, "divide by the root of n_fft")
+    onesided: bool = attr(True, "the frequencies up to half only")
+
+    @property
+    def frequencies(self) -> int:
+        return self.n_fft // 2 + 1 if self.onesided else self.n_fft
+
+
+def _check_real(call: OpCall[Any], x: TensorInfo) -> None:
+    if not x.dtype.is_void and not x.dtype.is_float:
+        call.fail(f"takes floating-point elements, got {x.dtype}", code="op-dtype", help="astype first")
+
+
+def infer_dft(call: OpCall[DftAttrs]) -> Info:
+    """Both parts as they are given."""
+    re, im = call.tensor(0), call.tensor(1)
+    same_dtype(call, (re, im))
+    _check_real(call, re)
+    if re.ndim == 0:
+        call.fail("needs an axis to transform")
+    math = DimMath(call.prover)
+    if re.shape is not None and im.shape is not None:
+        if re.ndim != im.ndim or any(math.equal(d, e) is False for d, e in zip(re.shape, im.shape)):
+            call.fail(f"both parts must have one shape, got {show_shape(re.shape)} and {show_shape(im.shape)}")
+    return TupleInfo((re, re))
+
+
+def _tables(count: Any, sign: float) -> tuple[k.Tensor, k.Tensor]:
+    """(cos, sin) of 0, 1, ... count - 1 parts of a turn."""
+
+    def angle(i: Any) -> Any:
+        return k.const(sign * _TURN, _LONG) * k.cast(_LONG, i) / k.cast(_LONG, k.index(count))
+
+    one, other = (
+        k.compute((count,), lambda i, f=f: f(angle(i)), name) for f, name in ((k.cos, "cosines"), (k.sin, "sines"))
+    )
+    return one, other
+
+
+def compute_dft(inputs: Any, a: DftAttrs, out: Any) -> Any:
+    """One sum for each part."""
+    re, im = inputs
+    count = k.index(re.shape[-1])
+    cosines, sines = _tables(re.shape[-1], 1.0 if a.inverse else -1.0)
+
+    def part(name: str, is_real: bool) -> k.Tensor:
+        axis = k.reduce_axis(re.shape[-1], "t")
+
+        def body(*i: Any) -> Any:
+            place = i[-1] * axis.var % count
+            x, y = (k.cast(_LONG, v(*i[:-1], axis.var)) for v in (re, im))
+            c, s = cosines(place), sines(place)
+            return k.reduce_sum(x * c - y * s if is_real else x * s + y * c, [axis])
+
+        sums = k.compute(re.shape, body, name)
+
+        def scaled(*i: Any) -> Any:
+            value = sums(*i) / k.cast(_LONG, count) if a.inverse else sums(*i)
+            return k.cast(re.dtype, value)
+
+        return k.compute(re.shape, scaled, f"{name}_scaled")
+
+    return part("dft_real", True), part("dft_imaginary", False)
+
+
+def reference_dft(inputs: Any, a: DftAttrs) -> Any:
+    """NumPy's."""
+    re, im = inputs
+    value = re.astype(np.float64) + 1j * im.astype(np.float64)
+    found = np.fft.ifft(value) if a.inverse else np.fft.fft(value)
+    return found.real.astype(re.dtype), found.imag.astype(re.dtype)
+
+
+def gradient_dft(b: Any, args: Any, a: DftAttrs, out: Any, grad: Any) -> list[Any]:
+    """The transform is linear; its transpose goes the other way (and is n times the inverse, or a part of it)."""
+    info = args[0].struct_info
+    count = float(info.shape.values[-1])
+    made = b.op("dft", b.item(grad, 0), b.item(grad, 1), inverse=not a.inverse)
+    factor = b.const(1 / count if a.inverse else count, info.dtype)
+    return [b.op("multiply", b.item(made, n), factor) for n in (0, 1)]
+
+
+def infer_stft(call: OpCall[StftAttrs]) -> Info:
+    """(rows, frequencies, frames, 2)"""
+    x, window, a = call.tensor(0), call.tensor(1), call.attrs
+    _check_real(call, x)
+    if a.n_fft < 1 or a.hop_length < 1:
+        call.fail(f"n_fft {a.n_fft} and hop_length {a.hop_length} must be positive", code="op-attribute")
+    if a.win_length != a.n_fft:
+        help = "pad the window with zeros to n_fft elements"
+        call.fail(f"win_length {a.win_length} must be n_fft, {a.n_fft}", code="op-attribute", help=help)
+    if x.ndim not in (-1, 2) or window.ndim not in (-1, 1):
+        call.fail(f"takes (rows, length) and a window, got {show_shape(x.shape, x.ndim)}")
+    if window.shape is not None and DimMath(call.prover).equal(window.shape[0], a.win_length) is False:
+        call.fail(f"the window has {window.shape[0]} elements, win_length is {a.win_length}")
+    if x.shape is None:
+        return TensorInfo(None, x.dtype, 4)
+    math = DimMath(call.prover)
+    room = math.subtract(x.shape[1], a.n_fft)
+    if isinstance(room, int) and room < 0:
+        call.fail(f"a frame of {a.n_fft} does not fit into {x.shape[1]} elements")
+    frames = math.add(math.floor_divide(room, a.hop_length), 1)
+    return TensorInfo((x.shape[0], a.frequencies, frames, 2), x.dtype)
+
+
+def compute_stft(inputs: Any, a: StftAttrs, out: Any) -> Any:
+    """One sum for each number."""
+    x, window = inputs
+    cosines, sines = _tables(a.n_fft, -1.0)
+    axis = k.reduce_axis(a.n_fft, "t")
+
+    def body(row: Any, f: Any, frame: Any, part: Any) -> Any:
+        place = f * axis.var % k.index(a.n_fft)
+        value = k.cast(_LONG, x(row, frame * k.index(a.hop_length) + axis.var)) * k.cast(_LONG, window(axis.var))
+        factor = k.select(k.tir.EQ(part, k.index(0)), cosines(place), sines(place))
+        return k.reduce_sum(value * factor, [axis])
+
+    sums = k.compute(out.shape, body, "stft")
+    factor = k.const(a.n_fft**-0.5 if a.normalized else 1.0, _LONG)
+    return k.compute(out.shape, lambda *i: k.cast(out.dtype, sums(*i) * factor), "stft_scaled")
+
+
+def reference_stft(inputs: Any, a: StftAttrs) -> Any:
+    """NumPy's transform of every frame."""
+    x, window = inputs
+    starts = range(0, x.shape[1] - a.n_fft + 1, a.hop_length)
+    frames = np.stack([x[:, s : s + a.n_fft].astype(np.float64) * window for s in starts], axis=1)
+    found = np.fft.fft(frames)[..., : a.frequencies].transpose(0, 2, 1)
+    found = found / np.sqrt(a.n_fft) if a.normalized else found
+    return np.stack([found.real, found.imag], axis=-1).astype(x.dtype)
+
+
+def relay_stft(
+    make: Any,
+    data: Any,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Any = None,
+    normalized: bool = False,
+    onesided: bool = True,
+) -> Any:
+    """A quarter of a frame as step, a window of ones, where they are left out."""
+    length = win_length or n_fft
+    window = make.const(np.ones(length, "float32")) if window is None else window
+    options = {"normalized": normalized, "onesided": onesided}
+    return make(data, window, n_fft=n_fft, hop_length=hop_length or n_fft // 4, win_length=length, **options)
+
+
+DFT = OpDef(
+    "dft",
+    DftAttrs,
+    inputs=(Input("re_data", "real parts"), Input("im_data", "imaginary parts")),
+    outputs=2,
+    infer=infer_dft,
+    compute=compute_dft,
+    reference=reference_dft,
+    gradient=gradient_dft,
+    fusion=Fusion.OPAQUE,
+    in_relax=False,
+    samples=lambda: (
+        Sample((Arr(("n", 6)), Arr(("n", 6))), DftAttrs(), atol=1e-5),
+        Sample((Arr((2, 2, 5)), Arr((2, 2, 5))), DftAttrs(True), atol=1e-5),
+        Sample((Arr(("k",), "float64"), Arr(("k",), "float64")), DftAttrs(), atol=1e-8),
+    ),
+    summary="The discrete Fourier transform of the last axis.",
+)
+STFT = OpDef(
+    "stft",
+    StftAttrs,
+    inputs=(Input("data", "(rows, length)"), Input("window", "what frames are multiplied by")),
+    infer=infer_stft,
+    compute=compute_stft,
+    reference=reference_stft,
+    fusion=Fusion.OPAQUE,
+    gradient=NotApplicable("Relay does not offer it"),
+    in_relax=False,
+    relay_builder=relay_stft,
+    samples=lambda: (
+        Sample((Arr(("n", 13)), Arr((4,))), StftAttrs(4, 2, 4), atol=1e-5),
+        Sample((Arr((1, 9)), Arr((5,))), StftAttrs(5, 1, 5, True, False), atol=1e-5),
+    ),
+    summary="The Fourier transforms of windows that slide over a signal.",
+)
+
+FOURIER: tuple[OpDef[Any], ...] = (DFT, STFT)

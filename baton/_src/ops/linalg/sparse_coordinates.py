@@ -1,0 +1,191 @@
+"""Sparse tensors as lists of coordinates: sparse_reshape and sparse_fill_empty_rows.
+
+    sparse_reshape           indices (count, rank), shapes (rank), (new rank) -> indices (count, new rank), new shape
+    sparse_fill_empty_rows   indices (count, rank), values (count), shape (rank), default
+                             -> indices, values, whether a row was empty
+
+One element of a new shape may be -1, which becomes what is left. sparse_fill_empty_rows gives every row (index of the
+first axis) without elements one, the default at 0, 0, ...; elements come row by row, in a row in the order given. How
+many there will be depends on the elements, so NumPy answers when it runs. Source: facts relay-language §6 level 3.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.broadcasting import same_dtype
+from baton._src.ops.dims import show_shape
+from baton._src.ops.samples import Arr, Sample
+from baton._src.tir.expr import AnyDim
+from baton._src.values.dtype import BOOL
+
+_NO_SLOPE = NotApplicable("Relay does not offer it")
+_LONG = "int64"
+
+
+def _check(call: OpCall[Any], ranks: tuple[int, ...], integers: tuple[int, ...]) -> None:
+    for position, rank in enumerate(ranks):
+        t, name = call.tensor(position), call.op.inputs[position].name
+        if t.ndim not in (-1, rank):
+            call.fail(f"{name} must have rank {rank}, got {show_shape(t.shape, t.ndim)}")
+        if position in integers and not t.dtype.is_void and not t.dtype.is_int:
+            call.fail(f"{name} must be integers, got {t.dtype}", code="op-dtype")
+
+
+def _check_rank(call: OpCall[Any], shape: TensorInfo) -> None:
+    """Indices have a column for each element of the shape."""
+    indices = call.tensor(0)
+    if indices.shape is None or shape.shape is None:
+        return
+    columns, rank = indices.shape[1], shape.shape[0]
+    if isinstance(columns, int) and isinstance(rank, int) and columns != rank:
+        call.fail(f"indices have {columns} columns, the shape has {rank} elements")
+
+
+def infer_reshape(call: OpCall[Any]) -> Info:
+    """As many indices, of the new rank."""
+    _check(call, (2, 1, 1), (0, 1, 2))
+    indices, old, new = (call.tensor(n) for n in range(3))
+    _check_rank(call, old)
+    if indices.shape is None or new.shape is None:
+        return TupleInfo((TensorInfo(None, indices.dtype, 2), new))
+    return TupleInfo((TensorInfo((indices.shape[0], new.shape[0]), indices.dtype), new))
+
+
+def compute_reshape(inputs: Any, attributes: Any, out: Any) -> Any:
+    """The new shape; then every index as the number of its element, and back."""
+    indices, old, new = inputs
+    total = _product("elements", old, lambda n: old(n))
+    known = _product("known", new, lambda n: k.select(new(n) < k.const(0, new.dtype), k.const(1, new.dtype), new(n)))
+
+    def resolved(n: Any) -> Any:
+        size = k.cast(_LONG, new(n))
+        return k.select(size < k.const(0, _LONG), total() // k.tir.Max(known(), k.const(1, _LONG)), size)
+
+    shape = k.compute(new.shape, resolved, "new_shape")
+    before, after = _strides(old, lambda n: k.cast(_LONG, old(n))), _strides(new, shape)
+    axis = k.reduce_axis(old.shape[0], "r")
+    flat = k.compute(
+        indices.shape[:1],
+        lambda i: k.reduce_sum(k.cast(_LONG, indices(i, axis.var)) * before(axis.var), [axis]),
+        "flat",
+    )
+
+    def place(i: Any, n: Any) -> Any:
+        one = k.const(1, _LONG)
+        return k.cast(indices.dtype, flat(i) // k.tir.Max(after(n), one) % k.tir.Max(shape(n), one))
+
+    places = k.compute((indices.shape[0], new.shape[0]), place, "new_indices")
+    return places, k.compute(new.shape, lambda n: k.cast(new.dtype, shape(n)), "resolved")
+
+
+def _product(name: str, sizes: k.Tensor, element: Any) -> k.Tensor:
+    axis = k.reduce_axis(sizes.shape[0], "r")
+    return k.compute((), lambda: k.reduce_product(k.cast(_LONG, element(axis.var)), [axis]), name)
+
+
+def _strides(sizes: k.Tensor, size: Any) -> k.Tensor:
+    """How many elements one step along each axis passes."""
+    axis = k.reduce_axis(sizes.shape[0], "r")
+
+    def body(n: Any) -> Any:
+        return k.reduce_product(k.select(axis.var > n, size(axis.var), k.const(1, _LONG)), [axis])
+
+    return k.compute(sizes.shape, body, "strides")
+
+
+def reference_reshape(inputs: Any, attributes: Any) -> Any:
+    """NumPy's numbers of elements."""
+    indices, old, new = inputs
+    wanted = new.astype(np.int64)
+    if (wanted < 0).any():
+        wanted[wanted < 0] = np.prod(old, dtype=np.int64) // np.prod(wanted[wanted >= 0], dtype=np.int64)
+    flat = np.ravel_multi_index(tuple(indices.T.astype(np.int64)), tuple(old))
+    places = np.stack(np.unravel_index(flat, tuple(wanted)), axis=1)
+    return places.astype(indices.dtype), wanted.astype(new.dtype)
+
+
+SPARSE_RESHAPE: OpDef[Any] = OpDef(
+    "sparse_reshape",
+    inputs=(
+        Input("sparse_indices", "(count, rank)"),
+        Input("prev_shape", "the shape of the sparse tensor"),
+        Input("new_shape", "the shape wanted; one element may be -1"),
+    ),
+    outputs=2,
+    infer=infer_reshape,
+    compute=compute_reshape,
+    reference=reference_reshape,
+    gradient=_NO_SLOPE,
+    fusion=Fusion.OPAQUE,
+    in_relax=False,
+    samples=lambda: (
+        Sample(
+            (
+                Arr((5, 3), "int32", values=((0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 2, 3))),
+                Arr((3,), "int32", values=(2, 3, 6)),
+                Arr((2,), "int32", values=(9, -1)),
+            )
+        ),
+        Sample(
+            (
+                Arr((2, 2), "int64", values=((0, 5), (3, 2))),
+                Arr((2,), "int64", values=(4, 6)),
+                Arr((3,), "int64", values=(2, 3, 4)),
+            )
+        ),
+    ),
+    summary="The coordinates of a sparse tensor's elements in another shape.",
+)
+
+
+def infer_fill(call: OpCall[Any]) -> Info:
+    """As many elements as there will be."""
+    _check(call, (2, 1, 1, 0), (0, 2))
+    indices, values, shape, default = (call.tensor(n) for n in range(4))
+    _check_rank(call, shape)
+    same_dtype(call, (values, default))
+    columns = AnyDim() if indices.shape is None else indices.shape[1]
+    count = AnyDim()
+    rows, flags = TensorInfo((count, columns), indices.dtype), TensorInfo((AnyDim(),), BOOL)
+    return TupleInfo((rows, TensorInfo((count,), values.dtype), flags))
+
+
+def reference_fill(inputs: Any, attributes: Any) -> Any:
+    """A stable sort by row of the elements and the ones that are added."""
+    indices, values, shape, default = inputs
+    is_empty = np.ones(int(shape[0]), bool)
+    is_empty[indices[:, 0]] = False
+    added = np.zeros((int(is_empty.sum()), indices.shape[1]), indices.dtype)
+    added[:, 0] = np.flatnonzero(is_empty)
+    every = np.concatenate([indices, added])
+    order = np.argsort(every[:, 0], kind="stable")
+    filled = np.concatenate([values, np.full(len(added), default, values.dtype)])
+    return every[order], filled[order], is_empty
+
+
+SPARSE_FILL_EMPTY_ROWS: OpDef[Any] = OpDef(
+    "sparse_fill_empty_rows",
+    inputs=(
+        Input("sparse_indices", "(count, rank)"),
+        Input("sparse_values", "(count)"),
+        Input("dense_shape", "the shape of the sparse tensor"),
+        Input("default_value", "a scalar, for rows without elements"),
+    ),
+    outputs=3,
+    infer=infer_fill,
+    compute=NotApplicable("the shape of the result depends on the elements"),
+    reference=reference_fill,
+    gradient=_NO_SLOPE,
+    fusion=Fusion.OPAQUE,
+    in_relax=False,
+    samples=lambda: (),
+    summary="The elements of a sparse tensor, and one in every row that has none.",
+)
+
+SPARSE_COORDINATES: tuple[OpDef[Any], ...] = (SPARSE_RESHAPE, SPARSE_FILL_EMPTY_ROWS)

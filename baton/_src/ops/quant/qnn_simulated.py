@@ -1,0 +1,168 @@
+"""qnn.simulated_quantize and qnn.simulated_dequantize: quantisation in floats, to a dtype that is a number at run time.
+
+    simulated_quantize     clip(round(x / scale) + zero_point) to the range of the dtype, as floats
+    simulated_dequantize   (x - zero_point) * scale
+
+The dtype is an int32 scalar: 0 leaves the data alone, 1 is uint8, 2 int8, 3 int32. So one program tries out what the
+dtypes cost, without being compiled again. Halves go to the even neighbour, as in quantize; scales and zero points are
+vectors along `axis`, or have one element. Source: facts relay-language §6 level 11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info
+from baton._src.ops import kernel_words as k
+from baton._src.ops.axes import from_front, normal_axis
+from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.samples import Arr, Sample
+from baton._src.values.dtype import DataType
+
+CODES = {"disable": 0, "uint8": 1, "int8": 2, "int32": 3}
+"""What the scalar that names the dtype holds."""
+
+_RANGES = {code: DataType(name).int_range for name, code in CODES.items() if code}
+_REAL = "float64"
+
+
+@attrs
+class SimulatedAttrs(Attrs):
+    """The axis."""
+
+    axis: int = attr(-1, "the axis along which scale and zero point vary")
+
+
+def infer(call: OpCall[SimulatedAttrs]) -> Info:
+    """The data's own type."""
+    x, code = call.tensor(0), call.tensor(1)
+    if not x.dtype.is_void and not x.dtype.is_float:
+        call.fail(f"takes floating-point data, got {x.dtype}", code="op-dtype")
+    if code.ndim not in (-1, 0) or not (code.dtype.is_void or code.dtype.is_int):
+        call.fail(f"{call.op.inputs[1].name} must be an integer scalar, got {show_shape(code.shape, code.ndim)}")
+    axis = normal_axis(call, call.attrs.axis, x.ndim) if x.ndim > 0 else 0
+    for position in (2, 3):
+        v, name = call.tensor(position), call.op.inputs[position].name
+        if v.ndim not in (-1, 0, 1):
+            call.fail(f"{name} must be a scalar or a vector, got {show_shape(v.shape, v.ndim)}")
+        if v.ndim != 1 or v.shape is None or x.shape is None or v.shape[0] == 1:
+            continue
+        if not x.shape or DimMath(call.prover).equal(x.shape[axis], v.shape[0]) is False:
+            call.fail(f"{name} has {v.shape[0]} elements, the data {show_shape(x.shape)} has others along {axis}")
+    return x
+
+
+def _compute(name: str, value_of: Callable[[Any, Any, Any, Any], Any]) -> Callable[..., Any]:
+    """Elements by `value_of(x, scale, zero point, code)` in float64, where the code is not 0."""
+
+    def compute(inputs: Any, a: SimulatedAttrs, out: Any) -> Any:
+        x, code, scale, zero = inputs
+        axis = from_front(a.axis, x.ndim) if x.ndim else 0
+
+        def parameter(v: Any, i: Any) -> Any:
+            return k.cast(_REAL, v() if v.ndim == 0 else v(k.index(0) if k.is_one(v.shape[0]) else i[axis]))
+
+        def body(*i: Any) -> Any:
+            kind, element = k.cast("int32", code()), x(*i)
+            value = value_of(k.cast(_REAL, element), parameter(scale, i), parameter(zero, i), kind)
+            return k.select(kind > k.const(0, "int32"), k.cast(out.dtype, value), element)
+
+        return k.compute(out.shape, body, name)
+
+    return compute
+
+
+def _quantized(x: Any, scale: Any, zero: Any, kind: Any) -> Any:
+    value = k.nearbyint(x / scale) + zero
+    low, high = (k.const(float(bound), _REAL) for bound in _RANGES[3])
+    for code in (1, 2):
+        least, most = (k.const(float(bound), _REAL) for bound in _RANGES[code])
+        is_it = k.tir.EQ(kind, k.const(code, "int32"))
+        low, high = k.select(is_it, least, low), k.select(is_it, most, high)
+    return k.maximum(low, k.minimum(high, value))
+
+
+def _reference(value_of: Callable[[Any, Any, Any, int], Any]) -> Callable[..., Any]:
+    def reference(inputs: Any, a: SimulatedAttrs) -> Any:
+        x, code, *parameters = inputs
+        if int(code) <= 0:
+            return x
+        shape = [1] * x.ndim
+        if x.ndim:
+            shape[a.axis] = -1
+        scale, zero = (np.asarray(v).astype(np.float64).reshape(shape if np.ndim(v) else ()) for v in parameters)
+        return np.asarray(value_of(x.astype(np.float64), scale, zero, int(code))).astype(x.dtype)
+
+    return reference
+
+
+def _builder(parameter: str, dtype: str) -> Callable[..., Any]:
+    """TVM's order, with names such as `output_scale` and `out_dtype`: a dtype may be named or given as a scalar."""
+
+    def builder(make: Any, data: Any, *given: Any, **named: Any) -> Any:
+        names = (f"{parameter}_scale", f"{parameter}_zero_point", "axis", dtype)
+        options = {"axis": -1, dtype: "int8", **dict(zip(names, given)), **named}
+        kind = options.pop(dtype)
+        code = make.const(np.array(CODES[kind], "int32")) if isinstance(kind, str) else kind
+        return make(data, code, options.pop(names[0]), options.pop(names[1]), **options)
+
+    return builder
+
+
+def _samples() -> tuple[Sample, ...]:
+    scalars = (Arr((), values=0.05), Arr((), "int32", values=3))
+    vectors = (Arr((4,), low=0.01, high=0.5), Arr((4,), "int32", -5, 5))
+    return (
+        *(
+            Sample((Arr(("n", 4), low=-20, high=20), Arr((), "int32", values=c), *scalars), SimulatedAttrs())
+            for c in (0, 1)
+        ),
+        *(Sample((Arr((2, 4, 3)), Arr((), "int32", values=c), *vectors), SimulatedAttrs(1)) for c in (2, 3)),
+    )
+
+
+def _define(name: str, parameter: str, dtype: str, summary: str, compute: Any, reference: Any) -> OpDef[Any]:
+    return OpDef(
+        f"qnn.{name}",
+        SimulatedAttrs,
+        inputs=(
+            Input("data"),
+            Input(dtype, "the dtype's number"),
+            Input(f"{parameter}_scale", "a scalar or a vector"),
+            Input(f"{parameter}_zero_point", "a scalar or a vector"),
+        ),
+        infer=infer,
+        compute=_compute(name, compute),
+        reference=_reference(reference),
+        gradient=NotApplicable("piecewise constant"),
+        fusion=Fusion.ELEMWISE,
+        in_relax=False,
+        relay_builder=_builder(parameter, dtype),
+        samples=_samples,
+        summary=summary,
+    )
+
+
+QNN_SIMULATED: tuple[OpDef[Any], ...] = (
+    _define(
+        "simulated_quantize",
+        "output",
+        "out_dtype",
+        "quantize in floats, to a dtype that is a number at run time.",
+        _quantized,
+        lambda x, scale, zero, code: np.clip(np.rint(x / scale) + zero, *_RANGES[code]),
+    ),
+    _define(
+        "simulated_dequantize",
+        "input",
+        "in_dtype",
+        "dequantize in floats, of a dtype that is a number at run time.",
+        lambda x, scale, zero, kind: (x - zero) * scale,
+        lambda x, scale, zero, code: (x - zero) * scale,
+    ),
+)
