@@ -138,23 +138,33 @@ def _partial(
     indices = _at(store.indices, ops.cast(buffer.shape[place].dtype, where), place)
     own_value = tir.BufferLoad(buffer, indices)
     body: st.Stmt = st.BufferStore(buffer, _combiner(store)(own_value, substitute(source, values)), indices)
-    # The start of a partial result must be written even where nothing is taken in.
     inside = {**by_loop, **{v: iv.var for iv, v in spatial if isinstance(v, tir.Var)}}
-    predicate: PrimExpr = _TRUE
-    for term in _terms(realize.predicate):
-        if not any(n in axes for n in post_order(term)):
-            predicate = term if is_true(predicate) else ops.logical_and(predicate, term)
-            continue
-        condition = substitute(term, inside)
-        if any(n in _loop_vars(path) for n in post_order(condition)):
-            raise refuse(f"a condition of block {block.name_hint} mixes its axes", help="split fewer loops before")
-        body = st.IfThenElse(condition, body)
+    predicate, body = _conditioned(realize, path, body, set(axes), inside)
     assert isinstance(block.init, st.BufferStore)
     init = st.BufferStore(buffer, block.init.value, indices)
     label = f"{block.name_hint}_rf"
     ordered = [(iv, v) for iv, v in spatial] + [(axes[i.loop_var], i.loop_var) for i in around]
     made = st.Block([iv for iv, _ in ordered], (), (), label, body, init, annotations=block.annotations)
     return st.BlockRealize(tuple(v for _, v in ordered), predicate, refreshed(made)), label
+
+
+def _conditioned(
+    realize: st.BlockRealize, path: list[st.Stmt], body: st.Stmt, reduced: set[tir.Var], inside: dict[Any, Any]
+) -> tuple[PrimExpr, st.Stmt]:
+    """The conditions of a block, divided: those that speak of `reduced` loops go around `body`, in the names `inside`
+    the block; the others stay its predicate. The start of a partial result must be written even where nothing is taken
+    in."""
+    predicate: PrimExpr = _TRUE
+    for term in _terms(realize.predicate):
+        if not any(n in reduced for n in post_order(term)):
+            predicate = term if is_true(predicate) else ops.logical_and(predicate, term)
+            continue
+        condition = substitute(term, inside)
+        if any(n in _loop_vars(path) for n in post_order(condition)):
+            label = realize.block.name_hint
+            raise refuse(f"a condition of block {label} mixes its axes", help="split fewer loops before")
+        body = st.IfThenElse(condition, body)
+    return predicate, body
 
 
 def _terms(condition: PrimExpr) -> list[PrimExpr]:
