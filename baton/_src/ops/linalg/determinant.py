@@ -5,6 +5,7 @@ Neither Relay nor Relax of TVM has it; ONNX's Det does. Eliminated in float32 at
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,60 +35,83 @@ def infer(call: OpCall[NoAttrs]) -> Info:
     return TensorInfo(x.shape[:-2], x.dtype, vdevice=x.vdevice)
 
 
+@dataclass(frozen=True, slots=True)
+class _Elimination:
+    """The kernel that makes one matrix triangular after the other, each in a copy."""
+
+    n: Any
+    data: Any
+    found: Any
+    """The product of the diagonals so far, with the sign of the exchanges."""
+    work: Any
+    pivot: Any
+    spare: Any
+
+    def matrix(self, *at: Any) -> Stmt:
+        kept = self.work.dtype
+
+        def copy(i: Any, j: Any) -> Stmt:
+            return store(self.work, [*at, i, j], k.cast(kept, load(self.data, *at, i, j)))
+
+        def column(c: Any) -> Stmt:
+            return self.column(at, c)
+
+        start = store(self.found, at, k.const(1, kept))
+        return both(loops((self.n, self.n), copy, "y"), start, loop(self.n, column, "c"))
+
+    def cell(self, at: Any, i: Any, j: Any) -> Any:
+        return load(self.work, *at, i, j)
+
+    def column(self, at: Any, c: Any) -> Stmt:
+        """Find the pivot, exchange rows, take multiples of its row from those below."""
+        best = loop(self.n - c, lambda i: self.look(at, c, c + i), "p")
+        swap = let("p", load(self.pivot, k.index(0)), lambda p: self.exchange(at, c, p))
+        product = store(self.found, at, load(self.found, *at) * self.cell(at, c, c))
+        return both(store(self.pivot, [k.index(0)], c), best, swap, product, self.eliminate(at, c))
+
+    def look(self, at: Any, c: Any, r: Any) -> Stmt:
+        better = k.fabs(self.cell(at, r, c)) > k.fabs(self.cell(at, load(self.pivot, k.index(0)), c))
+        return when(better, store(self.pivot, [k.index(0)], r))
+
+    def exchange(self, at: Any, c: Any, p: Any) -> Stmt:
+        def entry(j: Any) -> Stmt:
+            return both(
+                store(self.spare, [k.index(0)], self.cell(at, c, j)),
+                both(
+                    store(self.work, [*at, c, j], self.cell(at, p, j)),
+                    store(self.work, [*at, p, j], load(self.spare, k.index(0))),
+                ),
+            )
+
+        turned = store(self.found, at, k.const(0, self.work.dtype) - load(self.found, *at))
+        return when(k.tir.NE(p, c), both(loop(self.n, entry, "j"), turned))
+
+    def eliminate(self, at: Any, c: Any) -> Stmt:
+        def row(r: Any) -> Stmt:
+            def less(factor: Any) -> Stmt:
+                def entry(j: Any) -> Stmt:
+                    left = self.cell(at, r, c + j) - factor * self.cell(at, c, c + j)
+                    return store(self.work, [*at, r, c + j], left)
+
+                return loop(self.n - c, entry, "j")
+
+            return let("factor", self.cell(at, r, c) / self.cell(at, c, c), less)
+
+        below = loop(self.n - c - k.index(1), lambda i: row(c + k.index(1) + i), "r")
+        return when(k.tir.NE(self.cell(at, c, c), k.const(0, self.work.dtype)), below)
+
+
 def compute(inputs: Any, a: NoAttrs, out: Any) -> Any:
-    """Matrix after matrix, in a copy: find the pivot, exchange rows, take multiples of its row from those below."""
+    """Gauss's elimination with pivots of columns: the product of the diagonal."""
     (x,) = inputs
-    n, rows = k.index(x.shape[-1]), tuple(x.shape[:-2])
+    rows = tuple(x.shape[:-2])
     kept = k.wide(k.const(0, x.dtype)).dtype
-    zero, one = k.const(0, kept), k.const(1, kept)
 
     def body(ins: Any, outs: Any) -> Stmt:
-        (data,) = ins
-        found, work, pivot, spare = outs
+        return loops(rows, _Elimination(k.index(x.shape[-1]), *ins, *outs).matrix, "b")
 
-        def matrix(*at: Any) -> Stmt:
-            def cell(i: Any, j: Any) -> Any:
-                return load(work, *at, i, j)
-
-            def look(c: Any, r: Any) -> Stmt:
-                better = k.fabs(cell(r, c)) > k.fabs(cell(load(pivot, k.index(0)), c))
-                return when(better, store(pivot, [k.index(0)], r))
-
-            def exchange(c: Any, p: Any) -> Stmt:
-                def entry(j: Any) -> Stmt:
-                    swap = both(store(work, [*at, c, j], cell(p, j)), store(work, [*at, p, j], load(spare, k.index(0))))
-                    return both(store(spare, [k.index(0)], cell(c, j)), swap)
-
-                turned = store(found, at, zero - load(found, *at))
-                return when(k.tir.NE(p, c), both(loop(n, entry, "j"), turned))
-
-            def eliminate(c: Any) -> Stmt:
-                def row(r: Any) -> Stmt:
-                    def less(factor: Any) -> Stmt:
-                        return loop(
-                            n - c, lambda j: store(work, [*at, r, c + j], cell(r, c + j) - factor * cell(c, c + j)), "j"
-                        )
-
-                    return let("factor", cell(r, c) / cell(c, c), less)
-
-                return when(
-                    k.tir.NE(cell(c, c), zero), loop(n - c - k.index(1), lambda i: row(c + k.index(1) + i), "r")
-                )
-
-            def column(c: Any) -> Stmt:
-                best = loop(n - c, lambda i: look(c, c + i), "p")
-                swap = let("p", load(pivot, k.index(0)), lambda p: exchange(c, p))
-                product = store(found, at, load(found, *at) * cell(c, c))
-                return both(store(pivot, [k.index(0)], c), best, swap, product, eliminate(c))
-
-            copy = loops((n, n), lambda i, j: store(work, [*at, i, j], k.cast(kept, load(data, *at, i, j))), "y")
-            return both(copy, store(found, at, one), loop(n, column, "c"))
-
-        return loops(rows, matrix, "b")
-
-    made = extern(
-        [rows, tuple(x.shape), (k.index(1),), (k.index(1),)], [x], body, "determinant", [kept, kept, "int64", kept]
-    )
+    shapes = [rows, tuple(x.shape), (k.index(1),), (k.index(1),)]
+    made = extern(shapes, [x], body, "determinant", [kept, kept, "int64", kept])
     return k.compute(out.shape, lambda *i: k.cast(out.dtype, made[0](*i)), "determinant")
 
 
