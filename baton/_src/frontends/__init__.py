@@ -1,1 +1,1 @@
-"""Importers: ONNX files and PyTorch programs to Relax or Relay. Neither knows the other."""
+"""Importers of ONNX files and PyTorch programs, and models written as modules (`nn`). None knows another."""

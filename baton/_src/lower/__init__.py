@@ -1,1 +1,1 @@
-"""From one form to the next: Relay to Relax, operators to kernels, kernels to schedules, Relax to executables."""
+"""From one form to the next: Relay to Relax, control flow to kernels, kernels to faster ones, Relax to executables."""

@@ -1,1 +1,1 @@
-"""Resampling of images."""
+"""Resampling of images, and their dilation."""

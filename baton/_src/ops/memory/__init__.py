@@ -1,1 +1,1 @@
-"""Views and copies of storage."""
+"""Copies, and storage: allocation and views of it."""

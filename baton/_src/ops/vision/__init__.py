@@ -1,1 +1,1 @@
-"""Operators of detection networks: regions, anchors."""
+"""Operators of detection networks: anchors, regions, proposals, and which of overlapping boxes stay."""
