@@ -13,7 +13,7 @@ from baton._src.driver.stages import Options
 from baton._src.driver.targets import chosen_target
 from baton._src.driver.tuning.place import tuning_version
 
-_COMPILER = "baton._src.driver.compile_program"
+_COMPILER = "baton._src.driver.start_compiler"
 """Imported when there is something to compile: that takes longer than loading what was compiled before."""
 
 
@@ -46,5 +46,5 @@ def compile(
     if kept is not None:
         return loaded_model(kept, num_threads)
     options = Options(opt_level, exec_mode, num_threads, keep_stages)
-    compiled: Model = import_module(_COMPILER).compile_program(model, found, options, shapes, params, key)
+    compiled: Model = import_module(_COMPILER).start_compiler(model, found, options, shapes, params, key)
     return compiled

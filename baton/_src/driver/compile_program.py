@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -17,6 +16,7 @@ from baton._src.driver.wiring import wire
 from baton._src.frontends.onnx.opened_files import noting_files
 from baton._src.ir.target import Target
 from baton._src.runtime.executable import Executable
+from baton._src.transform.collector import collect_recent
 from baton._src.transform.context import PassContext
 from baton._src.values.tensor import NDArray
 
@@ -54,8 +54,8 @@ def _release_weights(executable: Executable) -> None:
     """Free what reading and compiling left of large weights now, not when Python's collector comes around to it.
 
     Readers and IR refer to each other in cycles that hold the weights as they were in the file: as much again as the
-    model itself. Looking for them takes a tenth of a second, which small models are not worth.
+    model itself. Looking for them among the objects of this compilation is not worth it for small models.
     """
     size = sum(c.data.nbytes for c in executable.constants if isinstance(c, NDArray))
     if size >= _LARGE:
-        gc.collect()
+        collect_recent()

@@ -17,6 +17,22 @@ _state: list[tuple[int, int, int]] = []
 """The thresholds to go back to, one entry for each thread and nesting level that holds the collector back."""
 
 
+def keep_all_so_far() -> None:
+    """Have the collector take all objects there are for long-lived ones, without looking at any of them.
+
+    After a large import, whose objects stay, so that collecting what is younger stays cheap. Does nothing where someone
+    keeps objects from the collector for good (`gc.freeze`): those cannot be told from the rest.
+    """
+    if gc.get_freeze_count() == 0:
+        gc.freeze()
+        gc.unfreeze()
+
+
+def collect_recent() -> None:
+    """Free unreachable cycles among objects that are not taken for long-lived yet: those of `rarely_collecting`."""
+    gc.collect(1)
+
+
 @contextmanager
 def rarely_collecting() -> Iterator[None]:
     """Raise the collector's thresholds within the `with` block; nests, and works from several threads."""
