@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules import streamed_rows
 from baton._src.lower.kernel_schedules.prepacked import packable_weight
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.lower.pack_weights import panels, reading_panels
@@ -79,6 +80,61 @@ def test_any_number_of_rows(n: int, k: int, transposed: bool) -> None:
         assert call(library, func, left, right, out) is None
         wanted = left.astype("float64") @ (right.T if transposed else right).astype("float64")
         np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=1e-5)
+
+
+STREAMED = [(1, 40, 33), (3, 33, 7), (5, 64, 16), (7, 100, 9), (32, 49, 20)]
+
+
+@pytest.fixture
+def _streaming(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small matrices stream, in blocks of few columns."""
+    for name, value in (("CACHES", 0), ("LEAST_COLUMNS", 1), ("SUMS_BYTES", 1 << 10)):
+        monkeypatch.setattr(streamed_rows, name, value)
+
+
+@pytest.mark.usefixtures("_streaming")
+@pytest.mark.parametrize("sizes", STREAMED)
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_streamed_rows(sizes: tuple[int, int, int], dtype: str) -> None:
+    """Guards blocks of columns, the rest of k, even tiles, two threads, float16."""
+    m, n, k = sizes
+    func, target = product(m, n, k, False, dtype), Target("llvm -num-cores=2")
+    scheduled = decide(func, target).func
+    assert "sums" in scheduled.script()
+    left, right, out = random_array((m, k), dtype, 1), random_array((k, n), dtype, 2), np.zeros((m, n), "float32")
+    assert call(build(scheduled, target, checked=True), func, left, right, out) is None
+    np.testing.assert_allclose(out, left.astype("float64") @ right.astype("float64"), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.usefixtures("_streaming")
+def test_any_number_of_streamed_rows() -> None:
+    """Guards blocks whose width depends on the number of rows, and more rows than stream."""
+    func = symbolic(49, 20, False)
+    library = build(decide(func, HOST).func, HOST, checked=True)
+    right = random_array((20, 49), "float32", 2)
+    for m in (*range(9), 31, 32, 33):
+        left, out = random_array((m, 20), "float32", 1), np.zeros((m, 49), "float32")
+        assert call(library, func, left, right, out) is None
+        np.testing.assert_allclose(out, left.astype("float64") @ right.astype("float64"), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("outer", [1, 2])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_two_axes_of_few_rows(outer: int, transposed: bool) -> None:
+    """Guards row axes that are not one: a tile is as high as the last of them, not as both."""
+    shape = (40, 20) if transposed else (20, 40)
+    a, b = placeholder((2, outer, 20), "float32", "a"), placeholder(shape, "float32", "b")
+    r = reduce_axis((0, 20), "r")
+
+    def element(i: Any, j: Any, n: Any) -> Any:
+        return reduction.sum(a[j, i, r] * (b[n, r] if transposed else b[r, n]), r)
+
+    func = create_prim_func([a, b, compute((outer, 2, 40), element, "c")])
+    left, out = random_array((2, outer, 20), "float32", 1), np.zeros((outer, 2, 40), "float32")
+    right = random_array(shape, "float32", 2)
+    assert call(build(decide(func, HOST).func, checked=True), func, left, right, out) is None
+    wanted = left.swapaxes(0, 1).astype("float64") @ (right.T if transposed else right)
+    np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=1e-5)
 
 
 def test_few_columns_are_dot_products() -> None:

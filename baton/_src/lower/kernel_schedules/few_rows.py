@@ -14,7 +14,7 @@ from baton._src.lower.kernel_schedules.factors import bound
 from baton._src.lower.kernel_schedules.loops import allocated, i64, index_var, loop, nest, sequence
 from baton._src.lower.kernel_schedules.panel_packing import where
 from baton._src.lower.kernel_schedules.products import Product
-from baton._src.lower.kernel_schedules.row_tiles import columns_of, shared_panels, steps_of_k, write_out
+from baton._src.lower.kernel_schedules.row_tiles import columns_of, even_tiles, shared_panels, steps_of_k, write_out
 from baton._src.lower.kernel_schedules.tiles import Accumulators, tile_shape, unrolled_by
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.tir import expr as tir
@@ -30,12 +30,13 @@ Tiles = Callable[[int, PrimExpr, bool], st.Stmt]
 """All rows of a strip: its width, its first column, and whether it is wider than the columns that are left."""
 
 
-def few_rows(matrix: Product, target: Target, rows: int) -> st.Stmt:
-    """The product, whose last row axis has `rows` rows."""
-    return with_converted_rows(matrix, target, lambda plain: _one_tile(plain, target, rows))
+def few_rows(matrix: Product, target: Target) -> st.Stmt:
+    """The product, all rows of the last row axis in one tile."""
+    return with_converted_rows(matrix, target, lambda plain: _one_tile(plain, target))
 
 
-def _one_tile(matrix: Product, target: Target, rows: int) -> st.Stmt:
+def _one_tile(matrix: Product, target: Target) -> st.Stmt:
+    rows = matrix.rows.size or 0
     shape = tile_shape(target, matrix.stage.buffer.dtype)
     # Registers: the sums, one vector of B a column, and a broadcast element of A.
     room = shape.rows * shape.vectors + 4
@@ -56,27 +57,18 @@ def up_to_most(matrix: Product, target: Target) -> st.Stmt:
 
 def _even_tiles(matrix: Product, target: Target) -> st.Stmt:
     shape = tile_shape(target, matrix.stage.buffer.dtype)
-    every = as_int64(matrix.rows.extent)
-    count = ops.floordiv(ops.add(every, i64(TALLEST - 1)), i64(TALLEST))
-    some = ops.max(count, i64(1))
-    low, taller = ops.floordiv(every, some), ops.floormod(every, some)
 
     def tiles(width: int, start: PrimExpr, masked: bool) -> st.Stmt:
-        parts = []
-        for rows in range(1, TALLEST + 1):
-            tile = index_var("tile")
-            is_low, is_tall = (tir.EQ(low, i64(rows - more)) for more in (0, 1))
-            number = where(is_low, ops.subtract(count, taller), where(is_tall, taller, i64(0)))
-            above = where(is_low, ops.multiply(taller, i64(rows + 1)), i64(0))
-            first = ops.add(above, ops.multiply(tile, i64(rows)))
+        def of(rows: int, first: PrimExpr) -> st.Stmt:
             # One or two rows need the whole strip to hide the latency of their sums; more would need more registers.
             half, wide = index_var("half"), width == 2 * shape.width and 2 * rows > TALLEST
             size, begin = (shape.width, ops.multiply(half, i64(shape.width))) if wide else (width, i64(0))
             body = _tile(matrix, rows, size, first, ops.add(start, begin), masked)
-            parts.append(loop(tile, number, loop(half, 2, body) if wide else body))
-        return sequence(*parts)
+            return loop(half, 2, body) if wide else body
 
-    return _strips(matrix, target, 2 * shape.width, every, tiles)
+        return even_tiles(matrix.rows, TALLEST, of)
+
+    return _strips(matrix, target, 2 * shape.width, as_int64(matrix.rows.extent), tiles)
 
 
 def _strips(matrix: Product, target: Target, width: int, rows: PrimExpr, tiles: Tiles) -> st.Stmt:

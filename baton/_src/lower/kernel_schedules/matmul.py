@@ -37,6 +37,8 @@ from baton._src.lower.kernel_schedules.row_dots import dot_tiles, most_rows, sui
 from baton._src.lower.kernel_schedules.row_tiles import panel_tiles, row_blocks, shared_panels
 from baton._src.lower.kernel_schedules.rows import emit_stages
 from baton._src.lower.kernel_schedules.stages import Declined, Kernel, read_kernel
+from baton._src.lower.kernel_schedules.streamed_rows import MOST as STREAMED_ROWS
+from baton._src.lower.kernel_schedules.streamed_rows import streamed, streams
 from baton._src.lower.kernel_schedules.tiles import TileShape, tile_shape
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.tir import expr as tir
@@ -72,17 +74,25 @@ def _emit(matrix: Product, kernel: Kernel, target: Target) -> st.Stmt | Declined
     contiguous = step(load_of(matrix.right), matrix.columns) == 1
     if suits(matrix, target):
         return dot_tiles(matrix, target)
+    streaming = contiguous and streams(matrix, target)
+    if streaming and count is not None and count <= STREAMED_ROWS:
+        return streamed(matrix, target, count)
     if count is not None and count <= FEW_ROWS:
-        return few_rows(matrix, target, count) if contiguous else Declined("few rows of dot products")
+        return few_rows(matrix, target) if contiguous else Declined("few rows of dot products")
     if (
         contiguous
         and count is not None
         and count == matrix.rows.size
         and count <= tile_shape(target, matrix.stage.buffer.dtype).rows
     ):
-        return few_rows(matrix, target, count)  # one tile would use each packed panel once
+        return few_rows(matrix, target)  # one tile would use each packed panel once
     packed = packed_product(matrix, target)
-    return packed if count is not None else _or_few(matrix, kernel, contiguous, packed, target)
+    if count is not None:
+        return packed
+    if streaming:
+        few = streamed(renamed(matrix), target, STREAMED_ROWS)
+        return st.IfThenElse(tir.LE(as_int64(matrix.rows.extent), i64(STREAMED_ROWS)), few, packed)
+    return _or_few(matrix, kernel, contiguous, packed, target)
 
 
 def _or_few(matrix: Product, kernel: Kernel, contiguous: bool, packed: st.Stmt, target: Target) -> st.Stmt:

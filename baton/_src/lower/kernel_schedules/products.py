@@ -47,6 +47,11 @@ class Product:
         return self.anchored.stage
 
     @property
+    def has_one_row_axis(self) -> bool:
+        """Whether the row axes but the last have one row each."""
+        return all(a.size == 1 for a in self.outer)
+
+    @property
     def row_count(self) -> int | None:
         """Rows of one batch, if that is known."""
         return constant(product([a.extent for a in (*self.outer, self.rows)]))
@@ -61,7 +66,7 @@ def find_product(kernel: Kernel) -> Product | None:
 
 def merged_rows(matrix: Product) -> Product:
     """`matrix` with the row axes as one, as far as they lie together in A and C: tiles then run across them."""
-    while matrix.outer and not all(a.size == 1 for a in matrix.outer):
+    while not matrix.has_one_row_axis:
         stage, epilogue = matrix.stage, matrix.anchored.epilogue
         place = stage.spatial.index(matrix.rows)
         if place == 0 or stage.spatial[place - 1] not in matrix.outer:

@@ -24,6 +24,7 @@ from baton._src.lower.kernel_schedules.loops import (
     index_var,
     local_buffer,
     loop,
+    nest,
     sequence,
 )
 from baton._src.lower.kernel_schedules.products import Product
@@ -72,7 +73,7 @@ def most_rows(matrix: Product, target: Target) -> int:
 
 def _adds_up(matrix: Product, target: Target) -> bool:
     """Whether rows of A lie along k, which is long enough to add up lanes at its end."""
-    if step(load_of(matrix.left), matrix.k) != 1 or matrix.outer or not _is_zero(matrix.stage.init):
+    if step(load_of(matrix.left), matrix.k) != 1 or not matrix.has_one_row_axis or not _is_zero(matrix.stage.init):
         return False
     lanes, depth = tile_shape(target, matrix.stage.buffer.dtype).lanes, matrix.k.size
     masks = target.vector_bits >= 256
@@ -148,7 +149,7 @@ def _tiles(matrix: Product, right: PrimExpr, target: Target) -> st.Stmt:
     vectors = ops.floordiv(ops.add(as_int64(matrix.k.extent), i64(lanes - 1)), i64(lanes))
     others = i64(across) if few else as_int64(matrix.rows.extent)
     work = ops.multiply(ops.multiply(vectors, i64(side)), others)
-    return shared_panels(matrix, number, panels, body, work, target.num_cores)
+    return shared_panels(matrix, number, panels, nest(matrix.outer, body), work, target.num_cores)
 
 
 def _down(matrix: Product, right: PrimExpr, tall: int, wide: int, lanes: int, start: PrimExpr) -> st.Stmt:

@@ -29,6 +29,7 @@ from baton._src.lower.kernel_schedules.loops import (
 )
 from baton._src.lower.kernel_schedules.panel_packing import where
 from baton._src.lower.kernel_schedules.products import Product
+from baton._src.lower.kernel_schedules.stages import Axis
 from baton._src.lower.kernel_schedules.tiles import Accumulators, TileShape, tile_rows, unrolled_by
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.tir import expr as tir
@@ -167,6 +168,34 @@ def _remaining(left: PrimExpr, tile: Callable[[int, PrimExpr], st.Stmt]) -> st.S
             tir.Or(tir.EQ(over, i64(2)), tir.EQ(over, i64(5))), tile(2, ops.add(last, where(five, i64(3), i64(0))))
         ),
     )
+
+
+def even_tiles(rows: Axis, tallest: int, make: Callable[[int, PrimExpr], st.Stmt]) -> st.Stmt:
+    """`make` of heights and first rows: as few tiles of up to `tallest` rows as can be, of nearly equal heights, the
+    taller ones first.
+    """
+    if rows.size is not None:
+        tiles = -(-rows.size // tallest)
+        low, taller = divmod(rows.size, max(1, tiles))
+        runs = [(low + 1, i64(taller), i64(0)), (low, i64(tiles - taller), i64(taller * (low + 1)))]
+        return sequence(*(_run(make, *run) for run in runs if run[1].value))
+    every = as_int64(rows.extent)
+    count = ops.floordiv(ops.add(every, i64(tallest - 1)), i64(tallest))
+    some = ops.max(count, i64(1))
+    height, more = ops.floordiv(every, some), ops.floormod(every, some)
+    parts = []
+    for tall in range(1, tallest + 1):
+        is_low, is_tall = tir.EQ(height, i64(tall)), tir.EQ(height, i64(tall - 1))
+        number = where(is_low, ops.subtract(count, more), where(is_tall, more, i64(0)))
+        above = where(is_low, ops.multiply(more, i64(tall + 1)), i64(0))
+        parts.append(_run(make, tall, number, above))
+    return sequence(*parts)
+
+
+def _run(make: Callable[[int, PrimExpr], st.Stmt], rows: int, number: PrimExpr, above: PrimExpr) -> st.Stmt:
+    """`number` tiles of `rows` rows below `above`."""
+    tile = index_var("tile")
+    return loop(tile, number, make(rows, ops.add(above, ops.multiply(tile, i64(rows)))))
 
 
 def steps_of_k() -> int:
