@@ -98,6 +98,7 @@ def measure(family: str, layers: int, folder: Path) -> dict[str, float]:
 def _process(path: Path, cache: Path) -> dict[str, Any]:
     command = [sys.executable, "-m", "bench.compile_time.layers", "--one", str(path)]
     environment = {**os.environ, "BATON_CACHE": "1", "BATON_CACHE_DIR": str(cache)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # users have the byte code of what they run
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found

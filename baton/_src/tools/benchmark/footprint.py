@@ -44,9 +44,9 @@ def footprint(runtime: str, path: Path, feed: Feed, threads: int) -> Footprint |
     save: Any = np.savez  # its annotation takes names of arrays for options
     save(given, **feed)
     command = [sys.executable, "-m", __spec__.name, runtime, str(path), str(given), str(threads)]
-    done = subprocess.run(
-        command, env={**os.environ, "BATON_CACHE": "0"}, capture_output=True, text=True, timeout=_TIMEOUT, check=False
-    )
+    environment = {**os.environ, "BATON_CACHE": "0"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # users have the byte code of what they run
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
     if done.returncode != 0:
         raise fail("bench-process", f"{runtime} on {path.name} ended with {done.returncode}:\n{done.stderr[-2000:]}")
     return Footprint(**json.loads(done.stdout.splitlines()[-1]))
