@@ -75,7 +75,7 @@ def compile_dim(expr: DimExpr) -> Evaluate:
     if expr[0] == "v":
         index = expr[1]
         return lambda slots: slots[index]
-    program = _postfix(expr)
+    program = _postfix(expr, _function)
 
     def evaluate(slots: Sequence[Any]) -> Any:
         stack: list[Any] = []
@@ -97,8 +97,8 @@ def compile_dim(expr: DimExpr) -> Evaluate:
     return evaluate
 
 
-def _postfix(expr: DimExpr) -> list[tuple[int, Any]]:
-    """(0, constant), (1, slot) or (1 + number of arguments, function), operands first."""
+def _postfix(expr: DimExpr, operation: Callable[[Sequence[Any]], tuple[int, Any]]) -> list[tuple[int, Any]]:
+    """(0, constant), (1, slot) or what `operation` makes of others: (1 + number of arguments, what), operands first."""
     program: list[tuple[int, Any]] = []
     work: list[tuple[DimExpr, bool]] = [(expr, False)]
     while work:
@@ -108,7 +108,7 @@ def _postfix(expr: DimExpr) -> list[tuple[int, Any]]:
         elif item[0] == "v":
             program.append((1, int(item[1])))
         elif done:
-            program.append(_operation(item))
+            program.append(operation(item))
         else:
             work.append((item, True))
             operands = item[2:] if item[0] == "cast" else item[1:]
@@ -116,7 +116,7 @@ def _postfix(expr: DimExpr) -> list[tuple[int, Any]]:
     return program
 
 
-def _operation(item: Sequence[Any]) -> tuple[int, Any]:
+def _function(item: Sequence[Any]) -> tuple[int, Any]:
     if item[0] == "cast":
         dtype = item[1]
         return 2, lambda value: prim(value, dtype)
@@ -126,13 +126,17 @@ def _operation(item: Sequence[Any]) -> tuple[int, Any]:
     return len(item), function
 
 
+def _shown(item: Sequence[Any]) -> tuple[int, Any]:
+    return (2, item[1]) if item[0] == "cast" else (len(item), item[0])
+
+
 _INFIX = {"+", "-", "*", "//", "%", "==", "!=", "<", "<=", ">", ">=", "<<", ">>", "&", "|", "^"}
 
 
 def format_dim(expr: DimExpr, names: Sequence[str] = ()) -> str:
     """The expression as people write it; slots by name where `names` has one."""
     pieces: list[str] = []
-    for kind, payload in _format_postfix(expr):
+    for kind, payload in _postfix(expr, _shown):
         if kind == 0:
             pieces.append(str(payload))
         elif kind == 1:
@@ -146,24 +150,6 @@ def format_dim(expr: DimExpr, names: Sequence[str] = ()) -> str:
                 pieces.append(f"{payload}({', '.join(arguments)})")
     text = pieces[0]
     return text[1:-1] if text.startswith("(") and text.endswith(")") else text
-
-
-def _format_postfix(expr: DimExpr) -> list[tuple[int, Any]]:
-    program: list[tuple[int, Any]] = []
-    work: list[tuple[DimExpr, bool]] = [(expr, False)]
-    while work:
-        item, done = work.pop()
-        if isinstance(item, (int, float)):
-            program.append((0, item))
-        elif item[0] == "v":
-            program.append((1, int(item[1])))
-        elif done:
-            program.append((2, item[1]) if item[0] == "cast" else (len(item), item[0]))
-        else:
-            work.append((item, True))
-            operands = item[2:] if item[0] == "cast" else item[1:]
-            work.extend((operand, False) for operand in reversed(operands))
-    return program
 
 
 def is_slot(expr: DimExpr) -> bool:

@@ -1,4 +1,4 @@
-"""AnnotateTIROpPattern, FuseOps, FuseTIR, InlineElementwise: what is grouped, merged, and kept in memory."""
+"""AnnotateTIROpPattern, FuseOps, FuseTIR and its inlining: what is grouped, merged, and kept in memory."""
 
 from __future__ import annotations
 

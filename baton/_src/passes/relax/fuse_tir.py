@@ -4,7 +4,7 @@
 
 The kernels of the group are put one after the other into one PrimFunc: its parameters are the function's tensors, then
 the result, then shape variables that no parameter shows; what the group passes on internally is allocated inside, and
-InlineElementwise removes what it can of that. Scalar constants become literals. A Primitive function that holds
+`inline_elementwise` removes what it can of that. Scalar constants become literals. A Primitive function that holds
 anything but calls of kernels with one tensor result is left as it is.
 """
 

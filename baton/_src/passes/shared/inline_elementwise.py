@@ -1,4 +1,4 @@
-"""InlineElementwise: intermediate buffers of elementwise stages disappear into the stages that read them.
+"""Inlining in a kernel: intermediate buffers of elementwise stages disappear into the stages that read them.
 
     for i: T[i] = A[i] + 1                    for i: B[i] = exp(A[i] + 1)
     for i: B[i] = exp(T[i])             ->
@@ -11,7 +11,6 @@ read by a reduction that visits its elements many times (a convolution's padding
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
@@ -24,18 +23,6 @@ from baton._src.tir.intrinsics import Effect, definition
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.regions import point_regions
 from baton._src.tir.stmt import Block, BufferStore, SeqStmt, Stmt
-from baton._src.transform.context import PassContext
-from baton._src.transform.passes import FunctionPass
-
-
-@dataclass(frozen=True)
-class InlineElementwise(FunctionPass):
-    """See the module."""
-
-    function_class = PrimFunc
-
-    def run_function(self, function: PrimFunc, module: Any, ctx: PassContext) -> PrimFunc:
-        return inline_elementwise(function)
 
 
 def inline_elementwise(function: PrimFunc) -> PrimFunc:
