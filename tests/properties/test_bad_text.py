@@ -272,6 +272,14 @@ def test_the_texts_to_damage_are_good() -> None:
         load(text)
 
 
+@pytest.mark.parametrize("statement", ["() = A[0]", "[] = T.exp(A[0])", "v = T.meta_var()", "v = T.meta_var(1, 2)"])
+def test_assignments_without_names_or_values(statement: str) -> None:
+    """Found by make fuzz: Python allows them, the reader took the first of none."""
+    text = f"@T.prim_func\ndef f(a: T.handle):\n    A = T.match_buffer(a, (4,))\n    {statement}\n    T.evaluate(0)\n"
+    with pytest.raises(DiagnosticError, match="tir-syntax"):
+        load(text)
+
+
 @pytest.mark.parametrize("how", DAMAGES)
 @given(st.sampled_from(SEEDS), st.integers(0, 2**32))
 @examples(250)

@@ -183,7 +183,7 @@ def _assign(scope: Scope, node: ast.Assign, out: _Sequence) -> Task[None]:
 def _names(scope: Scope, target: ast.expr) -> list[str]:
     parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
     found = [p.id for p in parts if isinstance(p, ast.Name)]
-    if len(found) != len(parts):
+    if not found or len(found) != len(parts):  # `() = f()` is Python
         raise scope.error(target, "tir-syntax", "a name is needed on the left")
     return found
 
@@ -204,6 +204,8 @@ def _declare(scope: Scope, name: str, node: ast.Call, word: str, out: _Sequence)
         scope.define(name, scope.at(node, declared.with_fields(name=name)))
         return True
     if word in ("meta_var", "buffer_view"):
+        if len(node.args) != 1:
+            raise scope.error(node, "tir-syntax", f"T.{word} takes one value")
         scope.define(name, (yield value(scope, node.args[0])))
         return True
     return False
