@@ -9,6 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("tir.arith.analyzer", "Analyzer ConstIntBound ModularSet"),
+        **names("tir.arith.int_set", "IntSet"),
     },
     before=wire,
 )

@@ -10,5 +10,6 @@ __getattr__, __dir__, __all__ = attach(
         **names("support.diagnostics", "DiagnosticError InternalError"),
         **renamed("support.diagnostics", TVMError="BatonError", OpError="BatonError", OpNotImplemented="BatonError"),
         **renamed("support.diagnostics", OpAttributeUnImplemented="BatonError", OpAttributeInvalid="BatonError"),
+        **renamed("support.diagnostics", OpAttributeRequired="BatonError", OpNotInstalled="BatonError"),
     },
 )

@@ -7,6 +7,8 @@ from baton._src.support.lazy import attach, submodules
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **submodules("baton.contrib", "debugger dlpack download graph_executor graph_runtime utils"),
+        **submodules(
+            "baton.contrib", "debugger dlpack download graph_executor graph_runtime popen_pool relay_viz utils"
+        ),
     },
 )

@@ -9,6 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("ir.attrs", "Attrs DictAttrs"),
+        **names("driver.tvm_names.objects", "make_node"),
     },
     before=wire,
 )

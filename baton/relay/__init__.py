@@ -43,7 +43,7 @@ __getattr__, __dir__, __all__ = attach(
         **renamed("support.spans", SourceName="Source"),
         **names("transform.decorators", "module_pass"),
         **renamed("driver.tvm_names.user_passes", function_pass="relay_function_pass"),
-        **submodules("baton.relay", "annotation data_dep_optimization loops param_dict parser"),
+        **submodules("baton.relay", "annotation base data_dep_optimization loops param_dict parser"),
         **submodules("baton.relay", "prelude qnn quantize scope_builder testing transform ty type_functor vision vm"),
     },
     before=wire,

@@ -17,6 +17,7 @@ __getattr__, __dir__, __all__ = attach(
         **renamed("ops.arguments", const="relay_constant"),
         **names("ops.tuple_wrapper", "TupleWrapper"),
         **renamed("ir.expr", RelayExpr="GraphExpr"),
+        **names("driver.tvm_names.relay_words", "bind"),
     },
     before=wire,
 )

@@ -20,6 +20,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("driver.artifacts", "load_module"),
         **names("driver.tvm_names.objects", "Object"),
         **names("runtime.timing", "BenchmarkResult"),
-        **submodules("baton.runtime", "executor container module ndarray object packed_func profiling relax_vm vm"),
+        **names("tir.operators", "const"),
+        **submodules("baton.runtime", "executor container module ndarray object packed_func params profiler_vm profiling relax_vm vm"),
     },
 )

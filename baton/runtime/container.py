@@ -9,5 +9,6 @@ __getattr__, __dir__, __all__ = attach(
     {
         **names("values.shape", "ShapeTuple"),
         **names("values.adt", "ADT"),
+        **names("driver.tvm_names.containers", "String tuple_object"),
     },
 )

@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("te.computation", "var size_var placeholder reduce_axis compute extern"),
-        **names("te.tensor", "Tensor"),
+        **names("te.tensor", "Tensor TensorSlice ComputeOp PlaceholderOp ExternOp"),
         **names("te.reduction", "comm_reducer sum max min prod any all"),
         **names("te.prim_func", "create_prim_func"),
         **names("te.schedule", "create_schedule thread_axis Schedule Stage"),
@@ -24,7 +24,7 @@ __getattr__, __dir__, __all__ = attach(
             "erf sigmoid floor ceil trunc round nearbyint abs isnan isinf isfinite fmod if_then_else",
         ),
         **names("tir.operators", "div power truncdiv truncmod floordiv floormod indexdiv indexmod"),
-        **submodules("baton.te", "schedule"),
+        **submodules("baton.te", "operation schedule tensor"),
     },
     before=wire,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from baton._src.driver.wiring import wire
-from baton._src.support.lazy import attach, names
+from baton._src.support.lazy import attach, names, renamed
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
@@ -11,6 +11,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("tir.schedule.schedule", "Schedule"),
         **names("tir.schedule.handles", "BlockRV LoopRV"),
         **names("tir.schedule.trace", "Trace Instruction ExprRV"),
+        **renamed("support.diagnostics", ScheduleError="DiagnosticError"),
     },
     before=wire,
 )

@@ -55,6 +55,10 @@ class PrimFunc(BaseExpr):
         for name, content in fields.items():
             init_field(self, name, content)
 
+    def with_body(self, new_body: Stmt, span: Span | None = None) -> PrimFunc:
+        """A copy with another body."""
+        return self.with_fields(body=new_body) if span is None else self.with_fields(body=new_body, span=span)
+
     def with_attr(self, key: str | dict[str, Any], content: object = None) -> PrimFunc:
         """A copy with attributes added."""
         added = key if isinstance(key, dict) else {key: content}

@@ -24,7 +24,7 @@ REASONS: dict[str, str] = {
     "support.FrontendTestModule": "packed functions are registered with register_func",
     "runtime.profiling.MetricCollector": "profiles measure time; perf and likes measure the rest",
     "runtime.profiling.PAPIMetricCollector": "profiles measure time; perf and likes measure the rest",
-    "runtime.profiling.profile_function": "profiles measure time: time_evaluator does, and the debug executor's profile",
+    "runtime.profiling.profile_function": "time_evaluator measures, and the debug executor profiles",
     "runtime.system_lib": "libraries are files: export_library and load_module",
     "relay.backend.executor_factory.AOTExecutorFactoryModule": 'what is built for the executor "aot" is a '
     "GraphExecutorFactoryModule too",
@@ -144,6 +144,41 @@ REASONS: dict[str, str] = {
 
 _BUILDER = "functions are written in Python's syntax under @R.function or @T.prim_func, or with relax.BlockBuilder"
 REASONS |= {f"script.{name}": _BUILDER for name in ("ir_builder", "relax.arg", "relax.If", "relax.Then", "relax.Else")}
+
+_UNUSED = "not implemented: nothing in baton stands behind it"
+_OTHER = {
+    "relay.backend.vm.VMExecutor": "relay.create_executor('vm') gives an executor",
+    "relay.function.FunctionWithFields": "nodes have with_fields, and Python's keyword arguments",
+    "relay.FunctionWithFields": "nodes have with_fields, and Python's keyword arguments",
+    "relay.expr.RelayExprWithFields": "nodes have with_fields, and Python's keyword arguments",
+    "error.RPCError": "programs run in the process that compiled or loaded them",
+    "error.RPCSessionTimeoutError": "programs run in the process that compiled or loaded them",
+    "error.register_error": "errors are DiagnosticErrors with a code",
+    "tir.schedule.BlockScope": "schedules name blocks and loops; there are no references into trees",
+    "tir.schedule.StmtSRef": "schedules name blocks and loops; there are no references into trees",
+    "te.gradient": "differentiate in Relay (transform.gradient) or Relax (transform.Gradient)",
+    "te.extern_primfunc": "call kernels from Relax: R.call_tir",
+    "te.tag_scope": _UNUSED,
+    "te.span_if_all_batch": _UNUSED,
+    "target.generic": _TUNING,
+    "ir.diagnostics": "errors are DiagnosticErrors: str(error) is the report",
+    "ir.affine_type": "quantised values are integers with scales beside them: qnn operators",
+    "ir.TensorAffineType": "quantised values are integers with scales beside them: qnn operators",
+    "ir.TupleAffineType": "quantised values are integers with scales beside them: qnn operators",
+    "ir.register_intrin_lowering": "intrinsics are those of tir; call_extern calls others",
+    "ir.op.register_intrin_lowering": "intrinsics are those of tir; call_extern calls others",
+    "runtime.object_generic": _NO_OBJECTS,
+    "contrib.debugger.debug_result": "profile() and debug_get_output give what it wrote to files",
+    "contrib.tar": _TOOLCHAIN,
+    "contrib.clang": _TOOLCHAIN,
+    "contrib.pickle_memoize": "nothing is pickled",
+    "contrib.random": "relay.random and relax's random operators",
+    "contrib.sort": "argsort, sort and topk are operators",
+    "contrib.peak": "bench measures the machine",
+    "contrib.mps": _GPU,
+    "contrib.cblas_extern": _BYOC,
+}
+REASONS |= _OTHER
 
 _DEVICE_CODE = (
     "AnnotateDeviceRegions CombineContextCall DecorateDeviceScope DefaultGPUSchedule InferFragment InjectPTXAsyncCopy "

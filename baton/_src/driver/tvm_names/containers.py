@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from baton._src.values.adt import ADT
+
 
 class String(str):
     """A string; TVM's own class of strings is Python's here."""
 
     __slots__ = ()
+
+
+def tuple_object(fields: Any = None) -> ADT:
+    """A tuple as the machine's values have it: an ADT with tag 0."""
+    return ADT(0, tuple(fields or ()))
 
 
 def enabled(target: str) -> bool:

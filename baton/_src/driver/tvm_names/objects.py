@@ -62,6 +62,12 @@ class Map(metaclass=_Like):
     kinds = (Mapping,)
 
 
+class BaseFunc(metaclass=_Like):
+    """A function of any language."""
+
+    kinds = (relay.Function, relax.Function, prim_func.PrimFunc)
+
+
 _MODULES: dict[str, tuple[Any, ...]] = {
     "": (ir_expr, types, expr, stmt, buffer, prim_func),
     "tir": (expr, stmt, buffer, prim_func),

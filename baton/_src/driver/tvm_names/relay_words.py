@@ -66,6 +66,16 @@ def checkpoint(data: Any) -> Any:
     return _OPS.annotation.checkpoint(data)
 
 
+def compiler_begin(data: Any, compiler: str) -> Any:
+    """`data`, which enters the part of a program that `compiler` is to compile."""
+    return _OPS.annotation.compiler_begin(data, compiler=compiler)
+
+
+def compiler_end(data: Any, compiler: str) -> Any:
+    """`data`, which leaves the part of a program that `compiler` is to compile."""
+    return _OPS.annotation.compiler_end(data, compiler=compiler)
+
+
 def _device_kind(device: Any) -> str:
     kind = KINDS.get(device.device_type, "") if isinstance(device, Device) else str(device or "cpu")
     if kind.split("(")[0] not in ("cpu", "llvm"):

@@ -1,0 +1,12 @@
+"""Parameters in files (`tvm.runtime.params`)."""
+
+from __future__ import annotations
+
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("driver.tvm_names.arrays", "load_param_dict save_param_dict"),
+    },
+)

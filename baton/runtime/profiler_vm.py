@@ -1,0 +1,14 @@
+"""Profiles of Relay's virtual machine (`tvm.runtime.profiler_vm`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("driver.tvm_names.profiler_vm", "VirtualMachineProfiler"),
+    },
+    before=wire,
+)

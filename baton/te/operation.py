@@ -1,0 +1,16 @@
+"""Computations (`tvm.te.operation`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("te.computation", "var size_var placeholder reduce_axis compute extern"),
+        **names("te.prim_func", "create_prim_func"),
+        **names("te.schedule", "thread_axis"),
+    },
+    before=wire,
+)
