@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +12,17 @@ import numpy as np
 from baton._src.driver.wiring import is_relay
 from baton._src.frontends.onnx.relax_graph import from_onnx
 from baton._src.ir.module import IRModule
-from baton._src.lower.relay_to_relax.module import lower as lower_relay
-from baton._src.ops.catalogue import CATALOGUE
-from baton._src.ops.text_builders import RELAX_TEXT
 from baton._src.relax import nodes as relax
 from baton._src.relay import nodes as relay
-from baton._src.relay.text.parser import parse as parse_relay
-from baton._src.script.entrance import from_source
-from baton._src.script.namespaces import script_roots
 from baton._src.support.diagnostics import fail
-from baton._src.tir.script_names import SCRIPT_NAMES
 from baton._src.values.convert import from_host, to_numpy
 from baton._src.values.tensor import AnyArray, NDArray
 
 Program = tuple[IRModule, dict[str, Any]]
-MODEL_LIMIT = 1 << 28
-"""Bytes of a text file beyond which it is not read."""
+
+_TEXTS = "baton._src.driver.read_text"
+_RELAY = "baton._src.lower.relay_to_relax.module"
+"""What most models have no need of is imported by those that do."""
 
 
 def read_program(
@@ -72,10 +68,9 @@ def _read_file(path: Path, shapes: Mapping[str, Any] | None, params: dict[str, A
     if suffix == ".onnx":
         return _from_onnx(path, shapes, params)
     if suffix in (".relay", ".rly"):
-        return as_relax(parse_relay(_text(path), CATALOGUE, source_name=str(path))), params
+        return as_relax(import_module(_TEXTS).read_relay(path)), params
     if suffix == ".py":
-        found = from_source(_text(path), script_roots(RELAX_TEXT, SCRIPT_NAMES), name=str(path))
-        return read_program(found, params=params)
+        return read_program(import_module(_TEXTS).read_script(path), params=params)
     raise fail(
         "model-kind",
         f"cannot tell what {path} is",
@@ -83,15 +78,9 @@ def _read_file(path: Path, shapes: Mapping[str, Any] | None, params: dict[str, A
     )
 
 
-def _text(path: Path) -> str:
-    try:
-        if path.stat().st_size > MODEL_LIMIT:
-            raise fail("file-size", f"{path} is too large for a program text")
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise fail("file-text", f"cannot read {path} as text: {error}") from error
-
-
 def as_relax(module: IRModule) -> IRModule:
     """A module with Relay functions lowered to Relax; one of Relax as it is."""
-    return lower_relay(module) if is_relay(module) else module
+    if not is_relay(module):
+        return module
+    lowered: IRModule = import_module(_RELAY).lower(module)
+    return lowered

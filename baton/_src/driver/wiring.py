@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from typing import Any
 
-from baton._src.driver.passes_by_name import find_pass
-from baton._src.driver.relay_prelude import import_from_std
 from baton._src.driver.tvm_names.user_operators import Registration
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
@@ -52,7 +51,7 @@ def wire() -> None:
     StructInfo.covers = staticmethod(is_base_of)
     relax.Function.binding_params = staticmethod(lambda f, values: alone(f, lambda name: BindParams(name, values)))
     relax.Function.binding_symbols = staticmethod(lambda f, dims: alone(f, lambda name: BindSymbolicVars(dims, name)))
-    IRModule.standard = staticmethod(import_from_std)
+    IRModule.standard = staticmethod(later("baton._src.driver.relay_prelude", "import_from_std"))
     IRModule.relay_text = staticmethod(astext)
     IRModule.as_function = staticmethod(lambda expr: relay.Function(free_vars(expr), expr))
     Op.standard_column = staticmethod(standard_column)
@@ -62,7 +61,12 @@ def wire() -> None:
     DFPattern.matching = staticmethod(match)
     DFPattern.rewriting = staticmethod(rewrite_with)
     DFPattern.partitioning = staticmethod(partition)
-    Pass.find = staticmethod(find_pass)
+    Pass.find = staticmethod(later("baton._src.driver.passes_by_name", "find_pass"))
+
+
+def later(module: str, name: str) -> Callable[..., Any]:
+    """A function whose module is imported when it is first called: most programs do without it."""
+    return lambda *args: getattr(import_module(module), name)(*args)
 
 
 def alone(function: relax.Function, step: Callable[[str], Pass]) -> relax.Function:

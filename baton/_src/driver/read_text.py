@@ -1,0 +1,37 @@
+"""Programs that people write: Relay's texts and TVMScript, from files. Imported when there is such a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from baton._src.ir.module import IRModule
+from baton._src.ops.catalogue import CATALOGUE
+from baton._src.ops.text_builders import RELAX_TEXT
+from baton._src.relay.text.parser import parse
+from baton._src.script.entrance import from_source
+from baton._src.script.namespaces import script_roots
+from baton._src.support.diagnostics import fail
+from baton._src.tir.script_names import SCRIPT_NAMES
+
+MODEL_LIMIT = 1 << 28
+"""Bytes of a text file beyond which it is not read."""
+
+
+def read_relay(path: Path) -> IRModule:
+    """The module in a file of Relay's text format. Raises `DiagnosticError`."""
+    return parse(_text(path), CATALOGUE, source_name=str(path))
+
+
+def read_script(path: Path) -> Any:
+    """The module or function that a file with TVMScript defines; nothing in it is run. Raises `DiagnosticError`."""
+    return from_source(_text(path), script_roots(RELAX_TEXT, SCRIPT_NAMES), name=str(path))
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > MODEL_LIMIT:
+            raise fail("file-size", f"{path} is too large for a program text")
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise fail("file-text", f"cannot read {path} as text: {error}") from error
