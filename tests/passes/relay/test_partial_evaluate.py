@@ -9,6 +9,7 @@ import pytest
 
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
+from baton._src.ir.structural import assert_structural_equal
 from baton._src.passes.relay.gradient import gradient
 from baton._src.passes.relay.higher_order_gradient import higher_order_gradient
 from baton._src.passes.relay.partial_evaluate import PartialEvaluate
@@ -16,6 +17,7 @@ from baton._src.passes.relay.to_cps import ToCPS
 from baton._src.relay.expressions import walk
 from baton._src.relay.interpreter import Interpreter
 from baton._src.relay.nodes import Call, Function, If, Match, RefCreate, RefRead, RefWrite
+from baton._src.relay.text.printer import astext
 from tests.passes.relay.test_higher_order_gradient import PROGRAMS, program
 from tests.passes.relay.test_to_cps import HIGHER_ORDER
 from tests.relay.programs import plain, read_module
@@ -132,3 +134,30 @@ def test_it_ends() -> None:
     after = PartialEvaluate()(unknown)
     assert value(after, 10) == 55
     assert len(nodes(after, If)) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "@size((fn(%v: List[float32]) { %v })(Nil))",
+        "@size(@none<bool>(%x))",
+        "(let %k = fn[T](%o: List[T], %n: int32) -> int32 { @more(%o, %n) }; %k(@none<float32>(%x), %x))",
+        "@size(@map(fn(%f: fn() -> int32) { %f() }, @pick(Nil)))",
+    ],
+)
+def test_types_that_only_unfolded_functions_told_are_written_down(body: str) -> None:
+    """Found by random programs: without the parameter's annotation `Nil` is a list of anything."""
+    text = (
+        LIST
+        + MAP
+        + """def @size[A](%xs: List[A]) -> int32 { match (%xs) { Cons(_, %rest) => 1 + @size(%rest), Nil => 0 } }
+def @more[A](%xs: List[A], %n: int32) -> int32 { if (%n <= 0) { @size(%xs) } else { @more(%xs, %n - 1) } }
+def @none[A](%n: int32) -> List[A] { if (%n <= 0) { Nil } else { @none(%n - 1) } }
+def @pick(%xs: List[fn() -> int32]) -> List[fn() -> int32] { %xs }
+"""
+        + f"def @main(%x: int32) -> int32 {{ 1 + {body} }}"
+    )
+    before = read_module(text)
+    after = PartialEvaluate()(before)
+    assert value(after, 2) == value(before, 2) == 1
+    assert_structural_equal(after, read_module(astext(after)))

@@ -7,7 +7,7 @@ A let whose value can be left out (it has no effect) is `lazy`: it is written on
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,13 +38,15 @@ class Cell:
 
 
 class Env:
-    """The values of variables in one run of a function or branch."""
+    """The values of variables in one run of a function or branch, and what type parameters stand for in it."""
 
-    __slots__ = ("parent", "values")
+    __slots__ = ("parent", "types", "values")
 
-    def __init__(self, parent: Env | None) -> None:
+    def __init__(self, parent: Env | None, types: Mapping[Any, Any] | None = None) -> None:
         self.parent = parent
         self.values: dict[Var, Partial] = {}
+        outer = {} if parent is None else parent.types
+        self.types: Mapping[Any, Any] = {**outer, **types} if types else outer
 
     def lookup(self, var: Var) -> Partial:
         env: Env | None = self

@@ -260,6 +260,13 @@ class _Lets:
 
 def instance_of(scheme: FuncType, call: Call) -> dict[Any, Any] | None:
     """What the type parameters of `scheme` stand for at a typed call; None if that is not completely known."""
+    mapping = type_arguments(scheme, call)
+    known = all(v in mapping and _is_concrete(mapping[v]) for v in scheme.type_params)
+    return {v: mapping[v] for v in scheme.type_params} if known else None
+
+
+def type_arguments(scheme: FuncType, call: Call) -> dict[Any, Any]:
+    """What the type variables of `scheme` stand for at a typed call, as far as that shows (in the caller's terms)."""
     mapping: dict[Any, Any] = {}
     pairs = [*zip(scheme.arg_types, (a.checked_type_ for a in call.args)), (scheme.ret_type, call.checked_type_)]
     work = list(reversed(pairs))
@@ -269,8 +276,7 @@ def instance_of(scheme: FuncType, call: Call) -> dict[Any, Any] | None:
             mapping.setdefault(general, found)
             continue
         work.extend(_inner_pairs(general, found))
-    known = all(v in mapping and _is_concrete(mapping[v]) for v in scheme.type_params)
-    return {v: mapping[v] for v in scheme.type_params} if known else None
+    return mapping
 
 
 def _inner_pairs(general: Any, found: Any) -> list[tuple[Any, Any]]:
