@@ -19,6 +19,7 @@ from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.te.prim_func import PrimFunc
 from baton._src.tir.expr import Var as TirVar
 from tests.codegen.native_run import HOST, build, call
+from tests.lower.kernel_schedules.test_no_spills import SPILL, WIDE
 from tests.passes.relax.evaluate import evaluate
 
 OLD = Target("llvm -mcpu=x86-64")
@@ -96,11 +97,32 @@ def test_blocks_of_other_sizes(inner: int, outer: int, target: Target) -> None:
     check((1, 2, 6, 6, inner), (2, 2, 3, 3, inner, outer), target, padding=1, **layouts)
 
 
-@pytest.mark.parametrize(("window", "stride"), [(3, 1), (5, 2)])
-def test_depthwise(window: int, stride: int) -> None:
-    layouts = {"data_layout": "NCHW16c", "kernel_layout": "OIHW16o", "out_layout": "NCHW16c"}
-    geometry = {"padding": window // 2, "strides": stride, "groups": 48}
-    check((2, 3, 9, 20, 16), (3, 1, window, window, 16), **layouts, **geometry)
+DEPTHWISE = {"data_layout": "NCHW16c", "kernel_layout": "OIHW16o", "out_layout": "NCHW16c", "groups": 48}
+
+
+@pytest.mark.parametrize(
+    ("window", "target", "geometry"),
+    [
+        ((3, 3), HOST, {"padding": 1}),
+        ((5, 5), HOST, {"padding": 2, "strides": 2}),
+        ((7, 7), OLD, {"padding": 3}),
+        ((3, 13), HOST, {"padding": (1, 6)}),
+        ((3, 3), HOST, {"padding": (0, 5, 2, 1), "dilation": (1, 3), "strides": (2, 3)}),
+        ((3, 1), HOST, {}),
+        ((1, 1), HOST, {}),
+    ],
+)
+def test_depthwise(window: tuple[int, int], target: Target, geometry: dict[str, Any]) -> None:
+    """All taps of a row at once, in parts of a long row, and where points do not see them all."""
+    check((2, 3, 9, 20, 16), (3, 1, *window, 16), target, **DEPTHWISE, **geometry)
+
+
+@pytest.mark.parametrize("width", [14, 28, 56])
+def test_depthwise_sums_stay_in_registers(width: int) -> None:
+    """Guards that neighbouring taps share loads without a vector going to the stack."""
+    _, func = convolution((1, 3, width, width, 16), (3, 1, 7, 7, 16), **DEPTHWISE, padding=3)
+    texts, _ = module_texts({"f": decide(func, WIDE).func}, WIDE)
+    assert SPILL.findall(assembly(texts["f"], Machine.of(WIDE))) == []
 
 
 @pytest.mark.parametrize(("window", "stride"), [(7, 2), (3, 1), (1, 1)])

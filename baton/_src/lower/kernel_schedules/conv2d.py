@@ -18,8 +18,9 @@ from dataclasses import replace
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules.affine import depends, joined, merge_pair
+from baton._src.lower.kernel_schedules.affine import coefficient, depends, joined, merge_pair
 from baton._src.lower.kernel_schedules.anchors import Anchored, find_anchor, surrounded
+from baton._src.lower.kernel_schedules.conv_costs import Plan, by_panels, count
 from baton._src.lower.kernel_schedules.conv_groups import by_group, groups_of
 from baton._src.lower.kernel_schedules.conv_window import Window, bordered, read_windows, with_border_inside
 from baton._src.lower.kernel_schedules.factors import is_simple, load_of
@@ -37,6 +38,7 @@ from baton._src.lower.kernel_schedules.loops import (
 from baton._src.lower.kernel_schedules.matmul import packed_product
 from baton._src.lower.kernel_schedules.products import Product
 from baton._src.lower.kernel_schedules.stages import Axis, Declined, Kernel, Stage, read_kernel
+from baton._src.lower.kernel_schedules.tiles import tile_shape
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.tir import expr as tir
@@ -51,15 +53,32 @@ LONG_LINE = 64
 
 def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
     """The rule; see the module."""
+    found = plan(func, target)
+    return found if isinstance(found, Declined) else found.make()
+
+
+def plan(func: PrimFunc, target: Target) -> Plan | Declined:
+    """What it takes, and how it is done."""
     kernel = read_kernel(func)
     if isinstance(kernel, Declined):
         return kernel
     found = find_convolution(inline_elementwise(kernel))
     if isinstance(found, Declined):
         return found
-    kernel, matrix = found
-    body = packed_product(matrix, target)
-    return kernel.rebuilt(surrounded(kernel, matrix.origin, body, target))
+    smaller, matrix = found
+
+    def make() -> PrimFunc:
+        return smaller.rebuilt(surrounded(smaller, matrix.origin, packed_product(matrix, target), target))
+
+    shape = tile_shape(target, matrix.stage.buffer.dtype)
+    terms, channels, points = (count((a,)) for a in (matrix.k, matrix.rows, matrix.columns))
+    return Plan(by_panels(count(matrix.batch), terms, channels, points, _is_stepping(matrix.origin.stage), shape), make)
+
+
+def _is_stepping(stage: Stage) -> bool:
+    """Whether neighbouring points see what are no neighbours."""
+    last = stage.spatial[-1].var
+    return any(coefficient(index, last) not in (0, 1) for load in stage.loads for index in load.indices)
 
 
 def find_convolution(kernel: Kernel) -> tuple[Kernel, Product] | Declined:

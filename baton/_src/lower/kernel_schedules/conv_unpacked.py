@@ -6,12 +6,11 @@ With stride 1, what neighbouring points see through a tap are neighbours in memo
 the beginning of the next if the points between, which only the border would see, are computed as well. A task is a
 block of lines for a tile of channels: its points are cut into runs of a few vectors whose sums stay in registers
 while channels and taps run, loads of X being loads of vectors and weights broadcasts. The sums go to a scratch that
-stays in the first-level cache, from where whole lines leave through the epilogue, without the points between. Where
-output channels are few, an input under a stride is first taken apart by the stride's phases, which have stride 1.
+stays in the first-level cache, from where whole lines leave through the epilogue, without the points between. An input
+under a stride is first taken apart by the stride's phases, which have stride 1.
 
-That covers depthwise convolutions (one channel a tile), groups of few channels and results of few channels, over any
-number of spatial axes and with dilation. With many channels packing is paid for: `conv2d` then has what would compute
-many points between the lines.
+That pays (`conv_costs`) for groups of few channels and results of few channels, over any number of spatial axes and
+with dilation, and where lines are long. With many channels packing is paid for.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.affine import coefficient, depends, step
 from baton._src.lower.kernel_schedules.anchors import Anchored, find_anchor, surrounded
 from baton._src.lower.kernel_schedules.conv_border import border_apart
+from baton._src.lower.kernel_schedules.conv_costs import FEW_TERMS, Plan, copying, count
 from baton._src.lower.kernel_schedules.conv_groups import by_group, groups_of
 from baton._src.lower.kernel_schedules.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.loops import (
@@ -35,30 +35,30 @@ from baton._src.lower.kernel_schedules.loops import (
     sequence,
 )
 from baton._src.lower.kernel_schedules.rows import emit_stages
-from baton._src.lower.kernel_schedules.stages import Axis, Declined, Stage, read_kernel
+from baton._src.lower.kernel_schedules.stages import Axis, Declined, Kernel, Stage, read_kernel
 from baton._src.lower.kernel_schedules.tiles import tile_shape
 from baton._src.lower.kernel_schedules.unpacked_runs import (
     Finished,
+    Task,
     UnpackedConv,
     choose_task,
     emit_tasks,
-    waste,
+    steps_of,
 )
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.prim_func import PrimFunc
 
-FEW_TERMS = 9
-"""Terms of a sum up to which the general rule is faster: it copies no border."""
-FEW_ROWS = 32
-"""Output channels (of a group) up to which strides are taken apart."""
-MOST_WASTE, WASTE_OF_ONE = 1.05, 10.0
-"""Points computed for each one wanted, beyond which packing is cheaper; with one output channel so many more."""
-
 
 def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
     """The rule; see the module."""
+    found = plan(func, target)
+    return found if isinstance(found, Declined) else found.make()
+
+
+def plan(func: PrimFunc, target: Target) -> Plan | Declined:
+    """What it takes, and how it is done."""
     kernel = read_kernel(func)
     if isinstance(kernel, Declined):
         return kernel
@@ -69,15 +69,23 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
     plain, border = _plain(found)
     conv = _read(plain)
     assert not isinstance(conv, Declined)
+    if conv.rows is None and conv.terms <= FEW_TERMS:
+        return Declined("few terms for each channel: the general rule copies no border")
     shape = tile_shape(target, plain.stage.buffer.dtype)
     task = choose_task(conv, shape)
     if task is None:
         return Declined("fewer points than a vector has lanes")
-    if waste(conv, task, shape) > MOST_WASTE + WASTE_OF_ONE / conv.sizes[0]:
-        return Declined("too many points between the lines for so many output channels")
-    if border is not None and len(border.spatial) > len(border.loads[0].indices) and conv.sizes[0] > FEW_ROWS:
-        return Declined("taking the input apart by the phases of a stride costs more than packing for so many channels")
-    body = emit_tasks(conv, task, shape, target)
+    steps = count(conv.outer) * steps_of(conv, task, shape)
+    if border is not None:
+        stepping = len(border.spatial) > len(border.loads[0].indices)
+        steps += copying(count(border.spatial[:-1]), count(border.spatial[-1:]), stepping, shape.lanes)
+    return Plan(steps, partial(_scheduled, kernel, found, conv, task, border, target))
+
+
+def _scheduled(
+    kernel: Kernel, found: Anchored, conv: UnpackedConv, task: Task, border: Stage | None, target: Target
+) -> PrimFunc:
+    body = emit_tasks(conv, task, tile_shape(target, conv.data.dtype), target)
     if border is not None:
         kernel = replace(kernel, local=(*kernel.local, border.buffer))
         body = sequence(emit_stages(kernel, [border], target), body)
@@ -96,8 +104,8 @@ def _read(anchored: Anchored) -> UnpackedConv | Declined:
     stage = anchored.stage
     if stage.combiner is not tir.Add or not stage.reduce or not isinstance(stage.value, tir.Mul):
         return Declined("not a sum of products")
-    if not stage.buffer.dtype.is_float or stage.buffer.dtype.bits < 32 or _terms(stage) <= FEW_TERMS:
-        return Declined("no sum of many floats")
+    if not stage.buffer.dtype.is_float or stage.buffer.dtype.bits < 32:
+        return Declined("no sum of floats")
     for weight, data in ((stage.value.a, stage.value.b), (stage.value.b, stage.value.a)):
         if not (isinstance(weight, tir.BufferLoad) and isinstance(data, tir.BufferLoad)):
             return Declined("a factor is computed or converted")

@@ -6,7 +6,8 @@
 it is taken apart once into its phases (`line_pieces`), in pieces of as many vectors as the tiles are wide. A tile has
 all points of a piece for a few output channels.
 
-It pays where the points of a line nearly fill their vectors: unlike the panels of `conv2d`, pieces end with their line.
+It pays (`conv_costs`) where the points of a line nearly fill their vectors: unlike the panels of `conv2d`, pieces end
+with their line.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from baton._src.lower.kernel_schedules.affine import depends
 from baton._src.lower.kernel_schedules.anchors import Anchored, find_anchor, surrounded
 from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.conv2d import roles_of
+from baton._src.lower.kernel_schedules.conv_costs import Plan, by_line_phases, count
 from baton._src.lower.kernel_schedules.conv_window import read_windows, with_border_inside
 from baton._src.lower.kernel_schedules.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.line_pieces import Lines, Packed, Piece, pack, pieces_of
@@ -40,8 +42,6 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.prim_func import PrimFunc
 
-BY_TAPS, BY_PHASES = 6.0, 1.5
-"""What packing takes in multiply-adds of output channels, by `conv2d` and here."""
 MOST_TAPS = 8
 """Taps of a line, which are written out."""
 MOST_STRIDE = 4
@@ -52,17 +52,27 @@ MOST_VECTORS = 8
 
 def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
     """The rule; see the module."""
+    found = plan(func, target)
+    return found if isinstance(found, Declined) else found.make()
+
+
+def plan(func: PrimFunc, target: Target) -> Plan | Declined:
+    """What it takes, and how it is done."""
     kernel = read_kernel(func)
     if isinstance(kernel, Declined):
         return kernel
     found = _read(inline_elementwise(kernel), target)
     if isinstance(found, Declined):
         return found
-    kernel, conv = found
-    shape = _tile(conv, target)
-    if Packed.of(conv, shape[0]).bytes > target.cpu.l2_bytes // 8:
+    smaller, conv = found
+    if Packed.of(conv, _usual_tile(conv, target)[0]).bytes > target.cpu.l2_bytes // 8:
         return Declined("too many channels to keep all they see of a line in cache")
-    return kernel.rebuilt(surrounded(kernel, conv.origin, _emit(conv, shape, target), target))
+
+    def make() -> PrimFunc:
+        return smaller.rebuilt(surrounded(smaller, conv.origin, _emit(conv, _tile(conv, target), target), target))
+
+    terms, channels = count(conv.anchored.stage.reduce), count((conv.channel,))
+    return Plan(by_line_phases(count(conv.outer), terms, channels, conv.points, conv.lanes), make)
 
 
 # ---------------------------------------------------------------------------------------------------- reading
@@ -102,10 +112,6 @@ def _reason_against(conv: Lines, stage: Stage) -> str | None:
     apart = all(not depends(i, window.axis.var) for i in load.indices[:-1])
     if load.buffer.strides or conv.weight.buffer.strides or not apart:
         return "lines are not contiguous"
-    full = window.axis.size / (-(-window.axis.size // conv.lanes) * conv.lanes)
-    channels = conv.channel.size
-    if window.axis.size <= conv.lanes or full < (channels + BY_PHASES) / (channels + BY_TAPS):
-        return "short lines, or more channels than packing matters for"
     return None
 
 
@@ -113,23 +119,32 @@ def _reason_against(conv: Lines, stage: Stage) -> str | None:
 
 
 def _tile(conv: Lines, target: Target) -> tuple[int, int]:
-    """(vectors, rows) of a tile: those that take the fewest steps, by arithmetic and by loads."""
-    registers = target.cpu.vector_registers
-    vectors, channels = -(-conv.points // conv.lanes), conv.channel.size
-    assert channels is not None
+    """(vectors, rows) of a tile: the usual ones, or what tuning found better."""
+    vectors = -(-conv.points // conv.lanes)
+    wide = tuned("piece_vectors", _usual_tile(conv, target)[0], range(1, min(MOST_VECTORS, vectors) + 1))
+    return wide, tuned("piece_rows", _rows_for(conv, wide, target), range(1, _most_rows(wide, target) + 1))
 
-    def rows_for(wide: int) -> int:
-        """As many as there are registers for, or fewer if that leaves none."""
-        most = max(1, (registers - 1 - wide) // wide)
-        return next((rows for rows in range(most, most // 2, -1) if channels % rows == 0), most)
+
+def _usual_tile(conv: Lines, target: Target) -> tuple[int, int]:
+    """The tile that takes the fewest steps, by arithmetic and by loads."""
+    vectors, channels = -(-conv.points // conv.lanes), count((conv.channel,))
 
     def cost(wide: int) -> float:
-        pieces, tiles = -(-vectors // wide), -(-channels // rows_for(wide))
+        pieces, tiles = -(-vectors // wide), -(-channels // _rows_for(conv, wide, target))
         return pieces * (channels * wide + 0.5 * (channels + tiles * wide))
 
-    widest = range(1, min(MOST_VECTORS, vectors) + 1)
-    wide = tuned("piece_vectors", min(widest, key=lambda n: (cost(n), -n)), widest)
-    return wide, tuned("piece_rows", rows_for(wide), range(1, max(1, (registers - 1 - wide) // wide) + 1))
+    best = min(range(1, min(MOST_VECTORS, vectors) + 1), key=lambda n: (cost(n), -n))
+    return best, _rows_for(conv, best, target)
+
+
+def _rows_for(conv: Lines, wide: int, target: Target) -> int:
+    """As many as there are registers for, or fewer if that leaves none."""
+    most, channels = _most_rows(wide, target), count((conv.channel,))
+    return next((rows for rows in range(most, most // 2, -1) if channels % rows == 0), most)
+
+
+def _most_rows(wide: int, target: Target) -> int:
+    return max(1, (target.cpu.vector_registers - 1 - wide) // wide)
 
 
 # ------------------------------------------------------------------------------------------------------ loops

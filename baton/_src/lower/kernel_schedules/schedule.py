@@ -12,18 +12,17 @@ from dataclasses import dataclass
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules import (
     attention,
-    conv2d,
     conv_blocked,
+    conv_choice,
     conv_phases,
-    conv_unpacked,
     dot_products,
-    line_phases,
     matmul,
     prepacked,
     recurrence,
     rows,
     transpose,
 )
+from baton._src.lower.kernel_schedules.conv_costs import Plan
 from baton._src.lower.kernel_schedules.stages import Declined
 from baton._src.tir.prim_func import PrimFunc
 
@@ -38,13 +37,18 @@ class Rule:
     apply: Apply
 
 
-RULES: tuple[Rule, ...] = (
+@dataclass(frozen=True)
+class Choice:
+    """Rules of which the one is taken that takes least."""
+
+    choose: Callable[[PrimFunc, Target], tuple[tuple[str, Plan] | None, tuple[tuple[str, str], ...]]]
+
+
+RULES: tuple[Rule | Choice, ...] = (
     Rule("conv_blocked", conv_blocked.apply),
     Rule("dot_products", dot_products.apply),
     Rule("conv_phases", conv_phases.apply),
-    Rule("line_phases", line_phases.apply),
-    Rule("conv_unpacked", conv_unpacked.apply),
-    Rule("conv2d", conv2d.apply),
+    Choice(conv_choice.choose),
     Rule("attention", attention.apply),
     Rule("prepacked", prepacked.apply),
     Rule("matmul", matmul.apply),
@@ -69,6 +73,12 @@ def decide(func: PrimFunc, target: Target) -> Decision:
         return Decision(func, "none: already scheduled", ())
     declined: list[tuple[str, str]] = []
     for rule in RULES:
+        if isinstance(rule, Choice):
+            best, others = rule.choose(func, target)
+            declined += others
+            if best is not None:
+                return Decision(best[1].make(), best[0], tuple(declined))
+            continue
         found = rule.apply(func, target)
         if not isinstance(found, Declined):
             return Decision(found, rule.name, tuple(declined))

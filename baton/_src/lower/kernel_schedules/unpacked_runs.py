@@ -132,10 +132,20 @@ def choose_task(conv: UnpackedConv, shape: TileShape) -> Task | None:
             if tall not in shape.heights(vectors):
                 break
             task = Task(tall, count, vectors)
-            cost = sum(times * _cost(conv, task, part, shape) for times, part in _parts(lines, count))
+            cost = _of_lines(conv, task, shape)
             if best is None or cost < best[0]:
                 best = (cost, task)
     return None if best is None else best[1]
+
+
+def _of_lines(conv: UnpackedConv, task: Task, shape: TileShape) -> float:
+    return sum(times * _cost(conv, task, part, shape) for times, part in _parts(conv.sizes[1], task.lines))
+
+
+def steps_of(conv: UnpackedConv, task: Task, shape: TileShape) -> float:
+    """What all tasks take that differ in lines and output channels, in multiply-adds of vectors."""
+    tiles = sum(times * rows / task.rows for times, rows in _parts(conv.sizes[0], task.rows))
+    return tiles * _of_lines(conv, task, shape)
 
 
 def _parts(size: int, part: int) -> list[tuple[int, int]]:
@@ -148,7 +158,7 @@ def _cost(conv: UnpackedConv, task: Task, lines: int, shape: TileShape) -> float
     """Steps of a task of so many lines: each run's multiply-adds or loads, and what starting it costs."""
     runs = -(-conv.extent(lines) // (task.vectors * shape.lanes))
     work = max(task.rows * task.vectors, CROSSING * task.vectors + 0.5 * task.rows, 4.0)
-    each = conv.terms * (work + 1) + 2 * task.rows * task.vectors + 10
+    each = conv.terms * (work + 0.75) + 2.5 * task.rows * task.vectors + 12
     return runs * each + 10 + 2.0 * task.rows * lines
 
 
