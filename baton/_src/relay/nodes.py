@@ -92,16 +92,14 @@ class Call(Expr):
     type_args: tuple[Type, ...] = ()
 
     def __init__(self, op: Any, args: Any, attrs: Any = None, type_args: Any = (), span: Span | None = None) -> None:
-        for name, content in (
-            ("op", op),
-            ("args", _listed(args, "the arguments of a call")),
-            ("attrs", attrs),
-            ("type_args", tuple(type_args or ())),
-            ("span", span),
-            ("checked_type_", None),
-            ("struct_info_", None),
-        ):
-            init_field(self, name, content)
+        put = object.__setattr__  # as init_field does; calls are what long programs are made of
+        put(self, "op", op)
+        put(self, "args", _listed(args, "the arguments of a call"))
+        put(self, "attrs", attrs)
+        put(self, "type_args", tuple(type_args or ()))
+        put(self, "span", span)
+        put(self, "checked_type_", None)
+        put(self, "struct_info_", None)
 
 
 @node

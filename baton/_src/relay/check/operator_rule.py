@@ -32,6 +32,8 @@ class OperatorRule:
         self._prover = DimRules()
         self._infos: dict[Any, Info] = {}
         self._types: dict[Any, Type] = {}
+        self._results: dict[Any, tuple[Type, Any]] = {}
+        """Static results by operator and the identities of attributes (kept alive beside the result) and types."""
 
     def custom(self, op: Op) -> FunctionRelation | None:
         """The user's own relation, where the operator was registered with one."""
@@ -44,13 +46,23 @@ class OperatorRule:
         """The result type if every argument type is known completely, else None."""
         if self.custom(op) is not None:
             return None
+        types = [self._unifier.find(arg) for arg in args]
+        known_before = None
+        if not any(c is not None for c in constants):
+            known_before = (op, id(attrs), *map(id, types))
+            result = self._results.get(known_before)
+            if result is not None:
+                return result[0]
         infos = []
-        for arg in args:
-            info = self._known(self._unifier.find(arg))
+        for type_ in types:
+            info = self._known(type_)
             if info is None:
                 return None
             infos.append(info)
-        return self._infer(op, tuple(infos), attrs, constants, span)
+        made = self._infer(op, tuple(infos), attrs, constants, span)
+        if known_before is not None and made in self._infos and all(t in self._infos for t in types):
+            self._results[known_before] = made, attrs
+        return made
 
     def _known(self, type_: Any) -> Info | None:
         """The info of a type without anything open in it."""

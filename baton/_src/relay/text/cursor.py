@@ -10,6 +10,7 @@ from baton._src.support.diagnostics import Diagnostic
 from baton._src.support.spans import Span
 
 MAX_ERRORS = 20
+_SIGN, _NAME, _END = Kind.SIGN, Kind.NAME, Kind.END  # members of an Enum take a while to look up
 TOP_LEVEL = ("def", "type", "data", "extern")
 
 
@@ -33,7 +34,7 @@ class Cursor:
     def next(self) -> Token:
         """The current token; go to the one after."""
         found = self.token
-        if found.kind is not Kind.END:
+        if found[0] is not _END:
             self.index += 1
             self.token = self.tokens[self.index]
         return found
@@ -47,12 +48,15 @@ class Cursor:
 
     def at(self, text: str) -> bool:
         """Whether the current token is this sign or word."""
-        return self.token.text == text and self.token.kind in (Kind.SIGN, Kind.NAME)
+        kind, found, _, _, _ = self.token
+        return found == text and (kind is _SIGN or kind is _NAME)
 
     def accept(self, text: str) -> bool:
         """Go past this sign or word if it is here."""
-        if self.at(text):
-            self.next()
+        kind, found, _, _, _ = self.token
+        if found == text and (kind is _SIGN or kind is _NAME):
+            self.index += 1
+            self.token = self.tokens[self.index]
             return True
         return False
 
@@ -106,12 +110,14 @@ class Cursor:
 
     def skip_braces(self) -> None:
         """Go past a body in braces without reading it (the current token comes before it)."""
-        depth = 0
-        while self.token.kind not in (Kind.END, Kind.METADATA):
-            if depth == 0 and self.token.first and self.token.text in TOP_LEVEL and self.token.kind is Kind.NAME:
-                return
-            token = self.next()
-            if token.kind is Kind.SIGN:
-                depth += (token.text == "{") - (token.text == "}")
-                if depth == 0 and token.text == "}":
-                    return
+        depth, index = 0, self.index
+        for index in range(self.index, len(self.tokens)):
+            kind, text, _, _, first = self.tokens[index]
+            if kind is _SIGN:
+                depth += (text == "{") - (text == "}")
+                if depth == 0 and text == "}":
+                    index += 1
+                    break
+            elif first and ((depth == 0 and kind is _NAME and text in TOP_LEVEL) or kind in (Kind.END, Kind.METADATA)):
+                break
+        self.back_to(index)

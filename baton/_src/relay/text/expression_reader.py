@@ -41,7 +41,10 @@ from baton._src.support.spans import Span
 from baton._src.support.trampoline import Task
 
 _UNIT_LET = "_"
+_NAME, _LOCAL, _GRAPH, _SIGN = Kind.NAME, Kind.LOCAL, Kind.GRAPH, Kind.SIGN
 MAX_NESTING = 20_000
+WORDS = frozenset(("True", "False", "fn", "if", "match", "match?", "ref", "ref_read", "ref_write", "Constant", "meta"))
+"""Names that begin something of their own; all others are operators and constructors."""
 
 
 class ExpressionReader:
@@ -77,7 +80,7 @@ class ExpressionReader:
                 bindings.append((var, value, token.start))
                 pushed.append(var)
                 scope.push(var)
-            elif token.kind is Kind.GRAPH and cursor.peek().text == "=":
+            elif token.kind is _GRAPH and cursor.peek().text == "=":
                 yield self._graph_binding()
             elif cursor.at("free_var"):
                 self._free_var()
@@ -175,7 +178,7 @@ class ExpressionReader:
     def _operator(self) -> tuple[int, str] | None:
         cursor = self.cursor
         token = cursor.token
-        if token.kind is not Kind.SIGN or (cursor.line_ends and token.first):
+        if token.kind is not _SIGN or (cursor.line_ends and token.first):
             return None
         return PRECEDENCE.get(token.text)
 
@@ -184,10 +187,12 @@ class ExpressionReader:
     def _call(self) -> Task[Any]:
         cursor = self.cursor
         start = cursor.token.start
-        found = yield self.atom()
+        found = self._plain_name()
+        if found is None:
+            found = yield self.atom()  # a task only where one is needed
         while True:
             token = cursor.token
-            if token.kind is not Kind.SIGN or (cursor.line_ends and token.first):
+            if token.kind is not _SIGN or (cursor.line_ends and token.first):
                 break
             if token.text == "(":
                 found = yield self._arguments(found, (), start)
@@ -233,7 +238,8 @@ class ExpressionReader:
             elif given:
                 raise cursor.unexpected("an attribute (arguments come before attributes)")
             else:
-                args.append((yield self.expression()))
+                operand = self._operand()
+                args.append(operand if operand is not None else (yield self.expression()))
             if not cursor.accept(","):
                 break
         cursor.expect(")", "after the arguments")
@@ -244,14 +250,42 @@ class ExpressionReader:
 
     # ---- atoms
 
-    def atom(self) -> Task[Any]:
+    def _operand(self) -> Any:
+        """An argument that is just a variable or a graph name, as nearly all of long programs are; else None."""
         cursor = self.cursor
+        token = cursor.token
+        if token.kind is not _LOCAL and token.kind is not _GRAPH:
+            return None
+        if cursor.tokens[cursor.index + 1].text not in (",", ")"):
+            return None
+        cursor.next()
+        return self._local(token) if token.kind is _LOCAL else self._graph(token)
+
+    def _plain_name(self) -> Any:
+        """What a single token of its own meaning is, without a task for it; else None."""
+        cursor = self.cursor
+        token = cursor.token
+        if token.kind is _NAME:
+            if token.text in WORDS or token.text.startswith(("inff", "nanf")):
+                return None
+            cursor.next()
+            return self.names.word(token)
+        if token.kind is _LOCAL:
+            cursor.next()
+            return self._local(token)
+        if token.kind is _GRAPH:
+            cursor.next()
+            return self._graph(token)
+        return None
+
+    def atom(self) -> Task[Any]:
+        """An expression without operators, calls and projections, or one in brackets."""
+        cursor = self.cursor
+        found = self._plain_name()
+        if found is not None:
+            return found
         token = cursor.next()
         match token.kind:
-            case Kind.LOCAL:
-                return self._local(token)
-            case Kind.GRAPH:
-                return self._graph(token)
             case Kind.GLOBAL:
                 return self.names.global_var(token.text[1:], cursor.span_of(token))
             case Kind.NUMBER:
@@ -272,7 +306,7 @@ class ExpressionReader:
 
     def _local(self, token: Token) -> Any:
         cursor = self.cursor
-        if cursor.at("=") and cursor.token.kind is Kind.SIGN:
+        if cursor.at("=") and cursor.token.kind is _SIGN:
             raise cursor.fault(f"{token.text} cannot be assigned: variables never change", token, "write let")
         found = self.scope.find(token.text[1:])
         if found is None:
@@ -340,7 +374,7 @@ class ExpressionReader:
                 return self.attributes.reference(token)
             case text if text.startswith(("inff", "nanf")):
                 return self._constants.literal(token)
-            case _:
+            case _:  # Constant without its values
                 return self.names.word(token)
 
     def _reference(self, token: Token) -> Task[Any]:

@@ -42,8 +42,8 @@ class Token(NamedTuple):
 
 _TOKEN = re.compile(
     r"""
-    (?P<space>[ \t\r\f\v]+)
-  | (?P<newline>\n)
+    [ \t\r\f\v]*(?:
+    (?P<newline>\n[ \t\r\f\v\n]*)
   | (?P<line_comment>//[^\n]*|\#(?!\[)[^\n]*)
   | (?P<comment>/\*)
   | (?P<metadata>\#\[metadata\])
@@ -54,11 +54,16 @@ _TOKEN = re.compile(
   | (?P<NAME>match\?|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)
   | (?P<STRING>"[^"\n]*")
   | (?P<SIGN>\#\[|->|=>|==|!=|<=|>=|&&|\|\||[-+*/<>=(){}\[\],.;:?!&|@%])
+  | (?P<end>\Z)
+    )
     """,
     re.VERBOSE,
 )
 _COMMENT_EDGE = re.compile(r"/\*|\*/")
-_KINDS = {k.name: k for k in Kind}
+_KINDS = [None, *(Kind.__members__.get(name) for name in _TOKEN.groupindex)]
+"""What the groups of the pattern are; None for what is between tokens."""
+_NEWLINE, _COMMENT, _METADATA = (_TOKEN.groupindex[name] for name in ("newline", "comment", "metadata"))
+_BLANKS = re.compile(r"[ \t\r\f\v]*")
 
 MAX_TEXT = 512 * 1024 * 1024
 """Longer texts are refused."""
@@ -91,38 +96,47 @@ def tokenize(text: Text) -> tuple[list[Token], list[Diagnostic]]:
     tokens: list[Token] = []
     errors: list[Diagnostic] = []
     content, position, first = text.text, 0, True
-    match_at, length = _TOKEN.match, len(text.text)
+    length, add, new, string = len(text.text), tokens.append, tuple.__new__, Kind.STRING
+    matches = _TOKEN.finditer(content)
     while position < length:
-        found = match_at(content, position)
-        if found is None:
-            stop = position + 1
-            shown = content[position]
-            what = "this string does not end on its line" if shown == '"' else f"{shown!r} means nothing here"
-            errors.append(Diagnostic("relay-parse", what, span=text.span(position, stop)))
-            position = content.find("\n", position) if shown == '"' else stop
-            position = length if position < 0 else position
+        found = next(matches, None)
+        if found is None or found.start() != position:
+            position = _unreadable(text, position, errors)
+            matches = _TOKEN.finditer(content, position)
             continue
-        kind, stop = found.lastgroup or "", found.end()
-        if kind == "newline":
-            first = True
-        elif kind == "comment":
-            stop = _comment_end(content, position)
-            if stop < 0:
-                errors.append(
-                    Diagnostic("relay-parse", "this comment is never closed", span=text.span(position, position + 2))
-                )
-                break
-        elif kind == "metadata":
-            tokens.append(Token(Kind.METADATA, content[stop:], position, length, True))
-            position = length
-            break
-        elif kind not in ("space", "line_comment"):
-            shown = found.group()
-            tokens.append(Token(_KINDS[kind], shown[1:-1] if kind == "STRING" else shown, position, stop, first))
+        group = found.lastindex or 0
+        kind = _KINDS[group]
+        start, position = found.span(group)
+        if kind is not None:
+            shown = content[start:position]
+            add(new(Token, (kind, shown[1:-1] if kind is string else shown, start, position, first)))
             first = False
-        position = stop
-    tokens.append(Token(Kind.END, "", length, length, True))
+        elif group == _NEWLINE:
+            first = True
+        elif group == _COMMENT:
+            position = _comment_end(content, start)
+            if position < 0:
+                place = text.span(start, start + 2)
+                errors.append(Diagnostic("relay-parse", "this comment is never closed", span=place))
+                break
+            matches = _TOKEN.finditer(content, position)
+        elif group == _METADATA:
+            add(Token(Kind.METADATA, content[position:], start, length, True))
+            break
+    add(Token(Kind.END, "", length, length, True))
     return tokens, errors
+
+
+def _unreadable(text: Text, position: int, errors: list[Diagnostic]) -> int:
+    """Complain about a character that begins no token; the offset to go on at."""
+    content = text.text
+    blanks = _BLANKS.match(content, position)
+    position = blanks.end() if blanks is not None else position
+    shown = content[position]
+    what = "this string does not end on its line" if shown == '"' else f"{shown!r} means nothing here"
+    errors.append(Diagnostic("relay-parse", what, span=text.span(position, position + 1)))
+    stop = content.find("\n", position) if shown == '"' else position + 1
+    return len(content) if stop < 0 else stop
 
 
 def _comment_end(content: str, start: int) -> int:
