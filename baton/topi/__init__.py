@@ -9,5 +9,8 @@ from baton._src.driver.wiring import wire
 from baton._src.support.lazy import attach, submodules
 
 __getattr__, __dir__, __all__ = attach(
-    __name__, submodules("baton.topi", "nn image utils"), before=wire, more=partial(topi_functions, "")
+    __name__,
+    submodules("baton.topi", "generic image nn testing utils vision"),
+    before=wire,
+    more=partial(topi_functions, ""),
 )

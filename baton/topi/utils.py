@@ -1,4 +1,4 @@
-"""Reading shapes (`tvm.topi.utils`)."""
+"""Shapes, indices, tables of numbers (`tvm.topi.utils`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.shapes", "get_const_int get_const_tuple prod"),
+        **names(
+            "driver.tvm_names.shapes",
+            "get_const_int get_const_float get_const_tuple prod equal_const_int simplify ravel_index unravel_index "
+            "const_matrix is_empty_shape traverse_inline",
+        ),
     },
     before=wire,
 )

@@ -13,6 +13,9 @@ _TOOLCHAIN = "baton's libraries need no compiler or linker: export_library write
 
 _NO_OBJECTS = "nodes are Python classes of baton's own; no library of C++ objects stands behind them"
 
+_RESULT_SIZE = "its result's size depends on the elements, which no kernel can write: call it in Relay or Relax"
+_ARM = "it is one of TVM's kernels for ARM CPUs; baton chooses its own: call conv2d"
+
 REASONS: dict[str, str] = {
     "register_object": _NO_OBJECTS,
     "_ffi.register_object": _NO_OBJECTS,
@@ -62,6 +65,18 @@ REASONS: dict[str, str] = {
     "topi.cuda": _GPU,
     "topi.x86": _TUNING,
     "topi.arm_cpu": _TUNING,
+    **{f"topi.{target}": _GPU for target in ("gpu", "mali", "bifrost", "intel_graphics", "adreno", "rocm")},
+    "topi.hexagon": _GPU,
+    "topi.sparse": "sparse matrices are operands of topi.nn.sparse_dense, sparse_add, sparse_transpose, sparse_conv2d",
+    "topi.argwhere": _RESULT_SIZE,
+    "topi.unique": _RESULT_SIZE,
+    "topi.nonzero": _RESULT_SIZE,
+    "topi.sparse_fill_empty_rows": _RESULT_SIZE,
+    "relay.nn.contrib_conv2d_gemm_weight_transform": _ARM,
+    "relay.nn.contrib_conv2d_gemm_without_weight_transform": _ARM,
+    "relay.nn.contrib_conv2d_winograd_nnpack_weight_transform": _BYOC,
+    "relay.nn.contrib_conv3d_winograd_weight_transform": "conv3d has no Winograd kernels here: call conv3d",
+    "relay.nn.contrib_conv3d_winograd_without_weight_transform": "conv3d has no Winograd kernels here: call conv3d",
     "relay.frontend.tensorflow": _IMPORTER,
     "relay.frontend.tensorflow2": _IMPORTER,
     "relay.frontend.keras": _IMPORTER,

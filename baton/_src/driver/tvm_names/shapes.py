@@ -1,13 +1,19 @@
-"""`topi.utils`: dims as numbers."""
+"""`topi.utils`: dims as numbers, numbers of elements as indices, tables of numbers as tensors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from baton._src.ir.expr import PrimExpr
 from baton._src.support.diagnostics import fail
+from baton._src.te.computation import compute
+from baton._src.te.prim_func import input_tensors
+from baton._src.te.tensor import ComputeOp, PlaceholderOp
+from baton._src.tir import operators
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.expr import IntImm
+from baton._src.tir.expr import EQ, FloatImm, IntImm, Select, literal
+from baton._src.values.dtype import DataType
 
 
 def get_const_int(expr: Any) -> int:
@@ -33,3 +39,80 @@ def prod(x: Iterable[Any]) -> Any:
     for dim in x:
         found = found * dim
     return found
+
+
+def get_const_float(expr: Any) -> float:
+    """A number as a float; `DiagnosticError` (`dim-unknown`) if it depends on a variable."""
+    if isinstance(expr, (int, float)):
+        return float(expr)
+    found = Analyzer().simplify(expr)
+    if isinstance(found, (FloatImm, IntImm)):
+        return float(found.value)
+    raise fail("dim-unknown", f"{expr!r} is no number known when compiling")
+
+
+def equal_const_int(expr: Any, value: int) -> bool:
+    """Whether a dim is certainly this number."""
+    found = expr if isinstance(expr, int) else Analyzer().simplify(expr)
+    return (found.value if isinstance(found, IntImm) else found) == value
+
+
+def simplify(expr: Any) -> Any:
+    """An expression in simpler words."""
+    return Analyzer().simplify(expr) if isinstance(expr, PrimExpr) else expr
+
+
+def ravel_index(indices: Sequence[Any], shape: Sequence[Any]) -> Any:
+    """The number of an element, row-major."""
+    found: Any = None
+    for index, extent in zip(indices, shape):
+        found = index if found is None else found * extent + index
+    return found
+
+
+def unravel_index(idx: Any, shape: Sequence[Any]) -> list[Any]:
+    """The indices of the element with this number."""
+    found = []
+    for extent in reversed(shape):
+        found.append(operators.floormod(idx, extent))
+        idx = operators.floordiv(idx, extent)
+    return found[::-1]
+
+
+def const_matrix(matrix: Any, name: str = "const_matrix", attrs: Any = None) -> Any:
+    """A NumPy matrix as a tensor whose elements are chosen one by one: for small ones."""
+    rows, columns = matrix.shape
+    dtype = DataType(matrix.dtype)
+
+    def body(i: Any, j: Any) -> Any:
+        place = i * columns + j
+        found: Any = literal(matrix[0, 0].item(), dtype)
+        for number, element in enumerate(matrix.ravel().tolist()):
+            found = Select(EQ(place, literal(number, place.dtype)), literal(element, dtype), found)
+        return found
+
+    return compute((rows, columns), body, name)
+
+
+def is_empty_shape(shape: Iterable[Any]) -> bool:
+    """Whether a dim is 0."""
+    return any(equal_const_int(d, 0) for d in shape)
+
+
+def traverse_inline(s: Any, final_op: Any, callback: Callable[[Any], None]) -> None:
+    """Visit what `final_op` is computed from, reductions and all, before it; elementwise stages are inlined."""
+    seen: set[Any] = set()
+    order: list[Any] = []
+    work = [final_op]
+    while work:
+        op = work.pop()
+        if op in seen or isinstance(op, PlaceholderOp):
+            continue
+        seen.add(op)
+        order.append(op)
+        work += [t.op for t in input_tensors(op)]
+    for op in reversed(order):
+        is_elementwise = isinstance(op, ComputeOp) and not op.reduce_axis and op.tag in ("broadcast", "elemwise")
+        if is_elementwise and op is not final_op:
+            s[op].compute_inline()
+        callback(op)

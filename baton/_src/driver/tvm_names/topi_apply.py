@@ -1,0 +1,82 @@
+"""The computation of an operator, applied to `te` tensors: what every function of `tvm.topi` comes down to."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from baton._src.ir.op_def import Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, PrimInfo, ShapeInfo, TensorInfo, TupleInfo
+from baton._src.ops.builders import make_attrs, signature
+from baton._src.ops.catalogue import CATALOGUE
+from baton._src.support.diagnostics import fail
+from baton._src.te.computation import compute, placeholder
+from baton._src.te.tensor import Tensor
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.expr import IntImm
+from baton._src.values.dtype import INT64, DataType
+
+
+def apply(definition: OpDef[Any], *args: Any, **options: Any) -> Any:
+    """The tensor (or tuple of tensors) an operator computes; arguments as in Relax, operands by either language's
+    names.
+    """
+    renamed = {i.named("relay"): i.named("relax") for i in definition.inputs}
+    bound = signature(definition, "relax").bind(*args, **{renamed.get(n, n): v for n, v in options.items()})
+    bound.apply_defaults()
+    given = dict(bound.arguments)
+    inputs = [given.pop(i.named("relax"), None) for i in definition.inputs if "relax" in i.languages]
+    attributes = {n: v for n, v in given.items() if v is not inspect.Parameter.empty}
+    return computed(definition, inputs, attributes)
+
+
+def call(name: str, *operands: Any, **attributes: Any) -> Any:
+    """The operator of this neutral name, on operands in order."""
+    return computed(CATALOGUE.get(name), list(operands), attributes)
+
+
+def computed(definition: OpDef[Any], operands: list[Any], attributes: dict[str, Any]) -> Any:
+    """Inference, then the kernel; trailing operands that are None are left out."""
+    if isinstance(definition.compute, NotApplicable):
+        why = f"{definition.name} has no kernel of its own: {definition.compute.why}"
+        raise fail("topi", why, help="call it in Relay or Relax")
+    while operands and operands[-1] is None:
+        operands.pop()
+    record = make_attrs(definition, attributes)
+    record = record if record is not None else definition.attrs()
+    inputs = [i for i in definition.inputs if "relax" in i.languages]
+    infos = tuple(_info(operand, value) for operand, value in zip(inputs, operands))
+    out = definition.infer(OpCall(definition, infos, record, Analyzer()))
+    return definition.compute(tuple(map(_operand, inputs, operands)), record, out)
+
+
+def number_of(dim: Any) -> Any:
+    """A dim as an int where it is one."""
+    return dim.value if isinstance(dim, IntImm) else dim
+
+
+def shape_of(tensor: Tensor) -> tuple[Any, ...]:
+    """A tensor's dims, as ints where they are."""
+    return tuple(number_of(d) for d in tensor.shape)
+
+
+def _operand(operand: Input, value: Any) -> Any:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if is_number and operand.kind == "tensor":
+        scalar = placeholder((), "float32" if isinstance(value, float) else "int32", "scalar")
+        return compute(scalar.shape, lambda: value, "scalar")
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _info(operand: Input, value: Any) -> Info:
+    if isinstance(value, Tensor):
+        return TensorInfo(shape_of(value), value.dtype)
+    if operand.kind == "tensors":
+        return TupleInfo(tuple(_info(operand, v) for v in value))
+    if operand.kind == "shape":
+        return ShapeInfo(tuple(number_of(d) for d in value))
+    if isinstance(value, (list, tuple)):
+        return TupleInfo(tuple(_info(operand, v) for v in value))
+    if operand.kind == "tensor":
+        return TensorInfo((), DataType("float32" if isinstance(value, float) else "int32"))
+    return PrimInfo(INT64 if isinstance(value, int) else DataType("float64"), value)

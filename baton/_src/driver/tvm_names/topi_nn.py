@@ -1,0 +1,504 @@
+"""`tvm.topi.nn` where its names or the order of its arguments are its own: layers with their layout in the name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from baton._src.driver.tvm_names.topi_apply import call, shape_of
+from baton._src.ops.layout_names import layout_over
+from baton._src.ops.windows import SPATIAL, both_sides, per_axis
+from baton._src.te.tensor import Tensor
+
+_DEFAULT_KERNELS = {"NCW": "OIW", "NWC": "WIO", "NCHW": "OIHW", "NHWC": "HWIO", "HWCN": "HWIO", "NCDHW": "OIDHW"}
+_DEFAULT_KERNELS |= {"NDHWC": "DHWIO"}
+
+
+def _border(padding: Any, kernel: Tensor, layout: str, dilation: Any) -> tuple[int, ...]:
+    """A border in numbers: "VALID" is none, "SAME" what keeps extents for a stride of 1, the greater half in front."""
+    letters = SPATIAL[sum(c in "DHW" for c in layout)]
+    if not isinstance(padding, str):
+        return both_sides(padding if isinstance(padding, int) else tuple(int(p) for p in padding), len(letters))
+    if padding.upper() == "VALID":
+        return (0,) * (2 * len(letters))
+    order = layout_over(layout, "".join(c for c in layout if c.isupper()), "kernel_layout")
+    extents = [int(shape_of(kernel)[order.position(letter)]) for letter in letters]
+    steps = per_axis(dilation, len(letters), "dilation")
+    lost = [(extent - 1) * step for extent, step in zip(extents, steps)]
+    return (*((n + 1) // 2 for n in lost), *(n // 2 for n in lost))
+
+
+def _convolve(
+    data: Tensor,
+    kernel: Tensor,
+    strides: Any,
+    padding: Any,
+    dilation: Any,
+    layout: str,
+    kernel_layout: str = "",
+    groups: int = 1,
+    out_dtype: Any = None,
+    out_layout: str = "",
+) -> Any:
+    kernel_layout = kernel_layout or _DEFAULT_KERNELS[layout]
+    count = sum(c in "DHW" for c in layout)
+    options = {"strides": strides, "dilation": dilation, "groups": groups, "out_dtype": out_dtype or data.dtype}
+    options |= {"data_layout": layout, "kernel_layout": kernel_layout, "out_layout": out_layout}
+    border = _border(padding, kernel, kernel_layout, dilation)
+    return call(f"nn.conv{count}d", data, kernel, padding=border, **options)
+
+
+def conv1d(
+    data: Tensor,
+    kernel: Tensor,
+    strides: Any = 1,
+    padding: Any = "VALID",
+    dilation: Any = 1,
+    groups: int = 1,
+    data_layout: str = "NCW",
+    kernel_layout: str = "",
+    out_dtype: Any = None,
+) -> Any:
+    """A convolution over one axis."""
+    return _convolve(data, kernel, strides, padding, dilation, data_layout, kernel_layout, groups, out_dtype)
+
+
+def conv2d(
+    inp: Tensor,
+    kernel: Tensor,
+    strides: Any,
+    padding: Any,
+    dilation: Any,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "",
+    out_dtype: Any = None,
+) -> Any:
+    """A convolution over two axes."""
+    return _convolve(inp, kernel, strides, padding, dilation, data_layout, kernel_layout, 1, out_dtype)
+
+
+def _by_layout(layout: str, kernel_layout: str = "", defaults: tuple[Any, ...] = ()) -> Callable[..., Any]:
+    """conv2d_nchw(data, kernel, stride, padding, dilation, out_dtype) and its like."""
+
+    def function(data: Tensor, kernel: Tensor, *geometry: Any, **named: Any) -> Any:
+        given = dict(zip(("strides", "padding", "dilation", "out_dtype"), defaults))
+        given |= dict(zip(("strides", "padding", "dilation", "out_dtype"), geometry)) | named
+        strides = given.pop("stride", given.get("strides"))
+        return _convolve(
+            data, kernel, strides, given["padding"], given["dilation"], layout, kernel_layout, 1, given.get("out_dtype")
+        )
+
+    return function
+
+
+def _in_groups(layout: str) -> Callable[..., Any]:
+    """group_conv2d_nchw(data, kernel, stride, padding, dilation, groups, out_dtype) and its like."""
+
+    def function(
+        data: Tensor, kernel: Tensor, stride: Any, padding: Any, dilation: Any, groups: int = 1, out_dtype: Any = None
+    ) -> Any:
+        return _convolve(data, kernel, stride, padding, dilation, layout, "", groups, out_dtype)
+
+    return function
+
+
+def conv2d_nchwc(
+    data: Tensor,
+    kernel: Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    layout: str,
+    out_layout: str,
+    out_dtype: Any = "float32",
+) -> Any:
+    """A convolution of channels in blocks; the kernel's blocks are its own last two extents."""
+    inner, outer = shape_of(kernel)[-2:]
+    return _convolve(data, kernel, stride, padding, dilation, layout, f"OIHW{inner}i{outer}o", 1, out_dtype, out_layout)
+
+
+def depthwise_conv2d_nchw(
+    Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any, out_dtype: Any = None
+) -> Any:
+    """Every channel on its own: kernel (channels, multiplier, rows, columns)."""
+    channels, multiplier, rows, columns = shape_of(Filter)
+    kernel = call("reshape", Filter, (channels * multiplier, 1, rows, columns))
+    return _convolve(Input, kernel, stride, padding, dilation, "NCHW", "OIHW", channels, out_dtype)
+
+
+def depthwise_conv2d_nhwc(
+    Input: Tensor,
+    Filter: Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    kernel_layout: str = "HWOI",
+    out_dtype: Any = None,
+) -> Any:
+    """Every channel on its own: kernel (rows, columns, channels, multiplier)."""
+    rows, columns, channels, multiplier = shape_of(Filter)
+    kernel = call("reshape", Filter, (rows, columns, 1, channels * multiplier))
+    return _convolve(Input, kernel, stride, padding, dilation, "NHWC", "HWIO", channels, out_dtype)
+
+
+def _transposed(layout: str, kernel_layout: str) -> Callable[..., Any]:
+    """conv2d_transpose_nchw(data, kernel, strides, padding, out_dtype, output_padding) and its like."""
+    count = sum(c in "DHW" for c in layout)
+
+    def function(
+        data: Tensor,
+        kernel: Tensor,
+        strides: Any,
+        padding: Any,
+        out_dtype: Any = None,
+        output_padding: Any = 0,
+        groups: int = 1,
+    ) -> Any:
+        options = {"data_layout": layout, "kernel_layout": kernel_layout, "groups": groups}
+        options |= {"output_padding": output_padding, "out_dtype": out_dtype or data.dtype}
+        border = _border(padding, kernel, kernel_layout, 1)
+        return call(f"nn.conv{count}d_transpose", data, kernel, strides=strides, padding=border, **options)
+
+    return function
+
+
+def _deformable(layout: str, kernel_layout: str) -> Callable[..., Any]:
+    """deformable_conv2d_nchw(data, offset, kernel, strides, padding, dilation, deformable_groups, groups, out_dtype)"""
+
+    def function(
+        data: Tensor,
+        offset: Tensor,
+        kernel: Tensor,
+        strides: Any,
+        padding: Any,
+        dilation: Any,
+        deformable_groups: int,
+        groups: int,
+        out_dtype: Any = None,
+    ) -> Any:
+        options = {"deformable_groups": deformable_groups, "groups": groups, "out_dtype": out_dtype or data.dtype}
+        options |= {"data_layout": layout, "kernel_layout": kernel_layout}
+        border = _border(padding, kernel, kernel_layout, dilation)
+        operands = (data, offset, kernel)
+        return call("nn.deformable_conv2d", *operands, strides=strides, padding=border, dilation=dilation, **options)
+
+    return function
+
+
+# --------------------------------------------------------------------------------------------------- pooling
+
+
+def _pool(count: int, layout: str) -> Callable[..., Any]:
+    """pool2d(data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad)"""
+    default = layout
+
+    def function(
+        data: Tensor,
+        kernel: Any,
+        stride: Any,
+        dilation: Any,
+        padding: Any,
+        pool_type: str,
+        ceil_mode: bool = False,
+        layout: str = default,
+        count_include_pad: bool = True,
+    ) -> Any:
+        options = {"pool_size": kernel, "strides": stride, "dilation": dilation, "padding": padding}
+        options |= {"ceil_mode": ceil_mode, "layout": layout, "count_include_pad": count_include_pad}
+        return call(f"nn.{pool_type}_pool{count}d", data, **options)
+
+    return function
+
+
+def global_pool(data: Tensor, pool_type: str, layout: str = "NCHW") -> Any:
+    """The mean or maximum of every channel."""
+    return call(f"nn.global_{pool_type}_pool{_spatial(layout)}d", data, layout=layout)
+
+
+def _spatial(layout: str) -> int:
+    return sum(c in "DHW" for c in layout)
+
+
+def adaptive_pool(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCHW") -> Any:
+    """As many windows as asked for."""
+    return call(f"nn.adaptive_{pool_type}_pool{_spatial(layout)}d", data, output_size=output_size, layout=layout)
+
+
+# --------------------------------------------------------------------------------------- dense layers, elements
+
+
+def dense(
+    data: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    out_dtype: Any = None,
+    auto_scheduler_rewritten_layout: str = "",
+    meta_schedule_original_shape: Any = None,
+) -> Any:
+    """data weightᵀ (+ bias)"""
+    return _biased(call("nn.dense", data, weight, out_dtype=out_dtype or data.dtype), bias)
+
+
+def matmul(
+    tensor_a: Tensor,
+    tensor_b: Tensor,
+    bias: Tensor | None = None,
+    out_dtype: Any = None,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+) -> Any:
+    """A product of matrices (+ bias)."""
+    options = {"transpose_a": transpose_a, "transpose_b": transpose_b, "out_dtype": out_dtype or tensor_a.dtype}
+    return _biased(call("nn.matmul", tensor_a, tensor_b, **options), bias)
+
+
+def dense_pack(data: Tensor, weight: Tensor, bias: Tensor | None = None, out_dtype: Any = None) -> Any:
+    """A dense layer with a weight in blocks of units: its last extent."""
+    layout = f"NC{shape_of(weight)[2]}n"
+    options = {"weight_layout": layout, "out_dtype": out_dtype or data.dtype}
+    return _biased(call("nn.contrib_dense_pack", data, weight, **options), bias)
+
+
+def _biased(product: Any, bias: Tensor | None) -> Any:
+    return product if bias is None else call("add", product, call("astype", bias, dtype=product.dtype))
+
+
+def batch_matmul(
+    tensor_a: Tensor,
+    tensor_b: Tensor,
+    oshape: Any = None,
+    out_dtype: Any = None,
+    transpose_a: bool = False,
+    transpose_b: bool = True,
+    **unused: Any,
+) -> Any:
+    """A product of matrices, batch by batch; the shape of the result is known from the operands."""
+    options = {"transpose_a": transpose_a, "transpose_b": transpose_b, "out_dtype": out_dtype or tensor_a.dtype}
+    return call("nn.batch_matmul", tensor_a, tensor_b, **options)
+
+
+def flatten(data: Tensor) -> Any:
+    """(rows, everything else)"""
+    return call("nn.batch_flatten", data)
+
+
+def _scale_shift(layout: str) -> Callable[..., Any]:
+    axis = layout.index("C")
+
+    def function(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Any:
+        after = tuple(range(1, len(layout) - axis))
+        scale, shift = (call("expand_dims", v, axis=after) if after else v for v in (Scale, Shift))
+        return call("add", call("multiply", Input, scale), shift)
+
+    return function
+
+
+def pad(
+    data: Tensor,
+    pad_before: Any,
+    pad_after: Any = None,
+    pad_value: Any = 0.0,
+    name: str = "PadInput",
+    attrs: Any = None,
+) -> Any:
+    """A border of a number."""
+    return call("nn.pad", data, pad_width=_widths(pad_before, pad_after), pad_value=float(pad_value))
+
+
+def mirror_pad(
+    data: Tensor, pad_before: Any, pad_after: Any = None, mode: str = "SYMMETRIC", name: str = "MirrorPadInput"
+) -> Any:
+    """A border of what lies inside."""
+    return call("nn.mirror_pad", data, pad_width=_widths(pad_before, pad_after), mode=mode)
+
+
+def _widths(before: Any, after: Any) -> list[int]:
+    return [int(w) for pair in zip(before, before if after is None else after) for w in pair]
+
+
+def dilate(data: Tensor, strides: Any, dilation_value: float = 0.0, name: str = "DilatedInput") -> Any:
+    """Elements with others between them."""
+    return call("nn.dilate", data, strides=strides, dilation_value=dilation_value)
+
+
+def leaky_relu(x: Tensor, alpha: float) -> Any:
+    """alpha * x below 0."""
+    return call("nn.leaky_relu", x, alpha=alpha)
+
+
+def lrn(data: Tensor, size: int, axis: int = 1, alpha: float = 0.0001, beta: float = 0.75, bias: float = 2.0) -> Any:
+    """Local response normalisation."""
+    return call("nn.lrn", data, size=size, axis=axis, alpha=alpha, beta=beta, bias=bias)
+
+
+def layer_norm(data: Tensor, gamma: Tensor, beta: Tensor, axis: Any, epsilon: float = 1e-5) -> Any:
+    """Normalised over axes."""
+    return call("nn.layer_norm", data, gamma, beta, axes=_axes(axis), epsilon=epsilon)
+
+
+def instance_norm(data: Tensor, gamma: Tensor, beta: Tensor, axis: Any, epsilon: float = 1e-5) -> Any:
+    """Normalised over axes, channels in axis 1."""
+    return call("nn.instance_norm", data, gamma, beta, channel_axis=1, axes=_axes(axis), epsilon=epsilon)
+
+
+def group_norm(
+    data: Tensor, gamma: Tensor, beta: Tensor, num_groups: int, channel_axis: int, axes: Any, epsilon: float = 1e-5
+) -> Any:
+    """Normalised over groups of channels and axes."""
+    options = {"num_groups": num_groups, "channel_axis": channel_axis, "axes": _axes(axes), "epsilon": epsilon}
+    return call("nn.group_norm", data, gamma, beta, **options)
+
+
+def rms_norm(data: Tensor, weight: Tensor, axis: Any, epsilon: float = 1e-5) -> Any:
+    """Divided by the root of the mean square over axes."""
+    return call("nn.rms_norm", data, weight, axes=_axes(axis), epsilon=epsilon)
+
+
+def _axes(axis: Any) -> tuple[int, ...]:
+    return (axis,) if isinstance(axis, int) else tuple(axis)
+
+
+def batch_norm(
+    data: Tensor,
+    gamma: Tensor,
+    beta: Tensor,
+    moving_mean: Tensor,
+    moving_var: Tensor,
+    axis: int | None = None,
+    epsilon: float | None = None,
+    center: bool | None = None,
+    scale: bool | None = None,
+    training: bool | None = None,
+    momentum: float | None = None,
+) -> Any:
+    """[normalised data, mean, variance]; what is left out is 1, 1e-5, True, True, False, 0.1."""
+    given = {"axis": axis, "epsilon": epsilon, "center": center, "scale": scale}
+    given |= {"training": training, "momentum": momentum}
+    operands = (data, gamma, beta, moving_mean, moving_var)
+    options = {"training": False, **{n: v for n, v in given.items() if v is not None}}
+    return list(call("nn.batch_norm", *operands, **options))
+
+
+def upsampling(
+    data: Tensor,
+    scale_h: float,
+    scale_w: float,
+    layout: str = "NCHW",
+    method: str = "nearest_neighbor",
+    align_corners: bool = False,
+) -> Any:
+    """Larger images."""
+    options = {"layout": layout, "method": method, "align_corners": align_corners}
+    return call("nn.upsampling", data, scale_h=scale_h, scale_w=scale_w, **options)
+
+
+def space_to_batch_nd(data: Tensor, block_shape: Any, pad_before: Any, pad_after: Any, pad_value: float = 0.0) -> Any:
+    """Blocks of space become images."""
+    paddings = [list(pair) for pair in zip(pad_before, pad_after)]
+    return call("nn.space_to_batch_nd", data, block_shape=block_shape, paddings=paddings, pad_value=pad_value)
+
+
+def batch_to_space_nd(data: Tensor, block_shape: Any, crop_begin_list: Any, crop_end_list: Any) -> Any:
+    """Images become blocks of space."""
+    crops = [list(pair) for pair in zip(crop_begin_list, crop_end_list)]
+    return call("nn.batch_to_space_nd", data, block_shape=block_shape, crops=crops)
+
+
+def correlation_nchw(
+    data1: Tensor,
+    data2: Tensor,
+    kernel_size: int,
+    max_displacement: int,
+    stride1: int,
+    stride2: int,
+    padding: Any,
+    is_multiply: bool,
+) -> Any:
+    """How alike patches of two images are."""
+    options = {"kernel_size": kernel_size, "max_displacement": max_displacement, "stride1": stride1}
+    options |= {"stride2": stride2, "padding": padding, "is_multiply": is_multiply}
+    return call("nn.correlation", data1, data2, **options)
+
+
+def _bitserial(layout: str) -> Callable[..., Any]:
+    """bitserial_conv2d_nchw(data, kernel, stride, padding, activation_bits, weight_bits, pack_dtype, out_dtype, ...)"""
+    kernel_layout = _DEFAULT_KERNELS[layout]
+
+    def function(
+        data: Tensor,
+        kernel: Tensor,
+        stride: Any,
+        padding: Any,
+        activation_bits: int,
+        weight_bits: int,
+        pack_dtype: Any = "uint32",
+        out_dtype: Any = "int16",
+        unipolar: bool = True,
+    ) -> Any:
+        place = kernel_layout.index
+        size = tuple(shape_of(kernel)[place(letter)] for letter in "HW")
+        options = {"activation_bits": activation_bits, "weight_bits": weight_bits, "kernel_size": size}
+        options |= {"data_layout": layout, "kernel_layout": kernel_layout, "pack_dtype": pack_dtype}
+        options |= {"out_dtype": out_dtype, "unipolar": unipolar}
+        border = _border(padding, kernel, kernel_layout, 1) if isinstance(padding, str) else padding
+        return call("nn.bitserial_conv2d", data, kernel, strides=stride, padding=border, **options)
+
+    return function
+
+
+def bitserial_dense(
+    data: Tensor,
+    weight: Tensor,
+    data_bits: int,
+    weight_bits: int,
+    pack_dtype: Any = "uint32",
+    out_dtype: Any = "int16",
+    unipolar: bool = True,
+) -> Any:
+    """A dense layer of integers of few bits."""
+    options = {"pack_dtype": pack_dtype, "out_dtype": out_dtype, "unipolar": unipolar}
+    return call("nn.bitserial_dense", data, weight, data_bits=data_bits, weight_bits=weight_bits, **options)
+
+
+_OF_LAYOUT: Mapping[str, Callable[..., Any]] = {
+    "conv1d_ncw": _by_layout("NCW", "", (1, "VALID", 1)),
+    "conv1d_nwc": _by_layout("NWC", "", (1, "VALID", 1)),
+    "conv2d_nchw": _by_layout("NCHW"),
+    "conv2d_nhwc": _by_layout("NHWC", "", (None, None, None, "float32")),
+    "conv2d_hwcn": _by_layout("HWCN"),
+    "conv2d_NCHWc": conv2d_nchwc,
+    "depthwise_conv2d_nchw": depthwise_conv2d_nchw,
+    "depthwise_conv2d_nhwc": depthwise_conv2d_nhwc,
+    "group_conv1d_ncw": _in_groups("NCW"),
+    "group_conv1d_nwc": _in_groups("NWC"),
+    "group_conv2d_nchw": _in_groups("NCHW"),
+    "group_conv2d_nhwc": _in_groups("NHWC"),
+    "conv3d_ncdhw": _in_groups("NCDHW"),
+    "conv3d_ndhwc": _in_groups("NDHWC"),
+    "conv1d_transpose_ncw": _transposed("NCW", "IOW"),
+    "conv2d_transpose_nchw": _transposed("NCHW", "IOHW"),
+    "conv3d_transpose_ncdhw": _transposed("NCDHW", "IODHW"),
+    "deformable_conv2d_nchw": _deformable("NCHW", "OIHW"),
+    "deformable_conv2d_nhwc": _deformable("NHWC", "HWIO"),
+    "pool1d": _pool(1, "NCW"),
+    "pool2d": _pool(2, "NCHW"),
+    "pool3d": _pool(3, "NCDHW"),
+    "adaptive_pool1d": partial(adaptive_pool, layout="NCW"),
+    "adaptive_pool3d": partial(adaptive_pool, layout="NCDHW"),
+    "scale_shift_nchw": _scale_shift("NCHW"),
+    "scale_shift_nhwc": _scale_shift("NHWC"),
+    "group_conv2d_transpose_nchw": _transposed("NCHW", "IOHW"),
+    "bitserial_conv2d_nchw": _bitserial("NCHW"),
+    "bitserial_conv2d_nhwc": _bitserial("NHWC"),
+}
+_WRITTEN: tuple[Callable[..., Any], ...] = (
+    *(conv1d, conv2d, global_pool, adaptive_pool, dense, matmul, dense_pack, batch_matmul, flatten, pad, mirror_pad),
+    *(dilate, leaky_relu, lrn, layer_norm, instance_norm, group_norm, rms_norm, batch_norm, upsampling),
+    *(space_to_batch_nd, batch_to_space_nd, correlation_nchw, bitserial_dense),
+)
+LAYERS: Mapping[str, Callable[..., Any]] = {
+    **{f"nn.{name}": function for name, function in _OF_LAYOUT.items()},
+    **{f"nn.{function.__name__}": function for function in _WRITTEN},
+}
+"""Functions of topi.nn by their names below `topi`."""

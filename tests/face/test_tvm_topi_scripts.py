@@ -1,0 +1,229 @@
+"""Programs over topi as scripts for TVM v0.19 write them: computations of te tensors, built, compared with NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import baton as tvm
+from baton import te, topi
+
+N = topi.testing
+
+
+def tensor(*shape: int, dtype: str = "float32") -> Any:
+    return te.placeholder(shape, dtype=dtype, name="x")
+
+
+def run(inputs: list[Any], outputs: Any, *arrays: Any) -> Any:
+    """What a computation gives, through its schedule and native code."""
+    made = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
+    schedule = topi.generic.schedule_injective(made)
+    kernel = tvm.build(schedule, [*inputs, *made], target="llvm")
+    results = [tvm.nd.empty(topi.utils.get_const_tuple(o.shape), str(o.dtype)) for o in made]
+    kernel(*(tvm.nd.array(a) for a in arrays), *results)
+    found = [r.numpy() for r in results]
+    return found if isinstance(outputs, (list, tuple)) else found[0]
+
+
+def numbers(*shape: int, dtype: str = "float32") -> Any:
+    rng = np.random.default_rng(4)
+    return rng.uniform(-1, 1, shape).astype(dtype) if dtype == "float32" else rng.integers(0, 3, shape).astype(dtype)
+
+
+X = (2, 4, 6, 5)
+Image = numbers(*X)
+Kernel = numbers(6, 4, 3, 3)
+CASES: dict[str, tuple[Any, Any, list[Any]]] = {
+    "conv2d_nchw": (
+        lambda a, w: topi.nn.conv2d_nchw(a, w, 2, "SAME", 1),
+        lambda a, w: N.conv2d_nchw_python(a, w, 2, "SAME"),
+        [Image, Kernel],
+    ),
+    "conv2d_nhwc": (
+        lambda a, w: topi.nn.conv2d_nhwc(a, w, (1, 1), (1, 1), dilation=1, out_dtype="float32"),
+        lambda a, w: N.conv2d_nhwc_python(a, w, 1, 1),
+        [numbers(1, 5, 6, 3), numbers(3, 3, 3, 2)],
+    ),
+    "conv2d": (
+        lambda a, w: topi.nn.conv2d(a, w, 1, 0, 1),
+        lambda a, w: N.conv2d_nchw_python(a, w, 1, 0),
+        [Image, Kernel],
+    ),
+    "group_conv2d_nchw": (
+        lambda a, w: topi.nn.group_conv2d_nchw(a, w, 1, 1, 1, 2),
+        lambda a, w: N.conv2d_nchw_python(a, w, 1, 1, groups=2),
+        [Image, numbers(6, 2, 3, 3)],
+    ),
+    "depthwise_conv2d_nchw": (
+        lambda a, w: topi.nn.depthwise_conv2d_nchw(a, w, (1, 1), "VALID", (1, 1)),
+        lambda a, w: N.depthwise_conv2d_python_nchw(a, w, 1, "VALID"),
+        [Image, numbers(4, 2, 3, 3)],
+    ),
+    "depthwise_conv2d_nhwc": (
+        lambda a, w: topi.nn.depthwise_conv2d_nhwc(a, w, 1, 1, 1),
+        lambda a, w: N.depthwise_conv2d_python_nhwc(a, w, 1, 1),
+        [numbers(1, 5, 5, 3), numbers(3, 3, 3, 2)],
+    ),
+    "conv2d_transpose_nchw": (
+        lambda a, w: topi.nn.conv2d_transpose_nchw(a, w, (2, 2), (1, 1), "float32", (1, 1)),
+        lambda a, w: N.conv2d_transpose_nchw_python(a, w, 2, 1, (1, 1)),
+        [numbers(1, 3, 4, 4), numbers(3, 2, 3, 3)],
+    ),
+    "conv1d_ncw": (
+        lambda a, w: topi.nn.conv1d_ncw(a, w, 1, 1),
+        lambda a, w: N.conv1d_ncw_python(a, w, 1, 1),
+        [numbers(1, 3, 7), numbers(2, 3, 3)],
+    ),
+    "conv3d_ncdhw": (
+        lambda a, w: topi.nn.conv3d_ncdhw(a, w, 1, 0, 1, 1),
+        lambda a, w: N.conv3d_ncdhw_python(a, w, 1, 0),
+        [numbers(1, 2, 4, 4, 4), numbers(3, 2, 2, 2, 2)],
+    ),
+    "pool2d": (
+        lambda a: topi.nn.pool2d(a, (2, 2), (2, 2), (1, 1), (0, 0, 1, 1), "avg", False, "NCHW", False),
+        lambda a: N.poolnd_python(a, (2, 2), (2, 2), (1, 1), (0, 0), (1, 1), "avg", False),
+        [Image],
+    ),
+    "global_pool": (lambda a: topi.nn.global_pool(a, "max"), lambda a: a.max((2, 3), keepdims=True), [Image]),
+    "adaptive_pool": (
+        lambda a: topi.nn.adaptive_pool(a, (3, 2), "avg"),
+        lambda a: N.adaptive_pool(a, (3, 2), "avg"),
+        [Image],
+    ),
+    "scale_shift_nchw": (
+        topi.nn.scale_shift_nchw,
+        lambda a, s, t: a * s[:, None, None] + t[:, None, None],
+        [Image, numbers(4), numbers(4)],
+    ),
+    "flatten": (topi.nn.flatten, lambda a: a.reshape(2, -1), [Image]),
+    "dense": (topi.nn.dense, lambda a, w, b: a @ w.T + b, [numbers(3, 4), numbers(5, 4), numbers(5)]),
+    "batch_matmul": (topi.nn.batch_matmul, N.batch_matmul, [numbers(2, 3, 4), numbers(2, 5, 4)]),
+    "softmax": (lambda a: topi.nn.softmax(a, axis=1), N.softmax_python, [numbers(3, 7)]),
+    "pad": (
+        lambda a: topi.nn.pad(a, (1, 0), (0, 2), 0.5),
+        lambda a: np.pad(a, ((1, 0), (0, 2)), constant_values=0.5),
+        [numbers(3, 4)],
+    ),
+    "dilate": (lambda a: topi.nn.dilate(a, (2, 1)), lambda a: N.dilate_python(a, (2, 1)), [numbers(3, 4)]),
+    "lrn": (
+        lambda a: topi.nn.lrn(a, 3, 1, 0.1, 0.75, 2),
+        lambda a: N.lrn_python(a, 3, 1, 2, 0.1, 0.75),
+        [Image],
+    ),
+    "layer_norm": (
+        lambda a, g, b: topi.nn.layer_norm(a, g, b, axis=[1]),
+        lambda a, g, b: N.layer_norm_python(a, g, b, axis=(1,)),
+        [numbers(3, 4), numbers(4), numbers(4)],
+    ),
+    "upsampling": (
+        lambda a: topi.nn.upsampling(a, 2, 2),
+        lambda a: a.repeat(2, axis=2).repeat(2, axis=3),
+        [Image],
+    ),
+    "resize2d": (
+        lambda a: topi.image.resize2d(a, [0.0] * 4, (12, 10), "NCHW", "nearest_neighbor", "asymmetric"),
+        lambda a: a.repeat(2, axis=2).repeat(2, axis=3),
+        [Image],
+    ),
+    "roi_align_nchw": (
+        lambda a, r: topi.vision.roi_align_nchw(a, r, (2, 2), 1.0, "avg", 2),
+        lambda a, r: N.roi_align_nchw_python(a, r, (2, 2), 1.0, 2),
+        [Image, np.float32([[0, 1, 1, 4, 4], [1, 0, 0, 3, 5]])],
+    ),
+    "strided_slice": (
+        lambda a: topi.strided_slice(a, [0, 1], [2, 4], [1, 2]),
+        lambda a: N.strided_slice_python(a, [0, 1], [2, 4], [1, 2]),
+        [numbers(3, 5)],
+    ),
+    "gather": (
+        lambda a, i: topi.gather(a, 1, i),
+        lambda a, i: N.gather_python(a, 1, i),
+        [numbers(3, 4), numbers(3, 2, dtype="int32")],
+    ),
+    "gather_nd": (topi.gather_nd, N.gather_nd_python, [numbers(3, 4), numbers(2, 5, dtype="int32")]),
+    "take": (lambda a, i: topi.take(a, i, 0), lambda a, i: a[i], [numbers(3, 4), numbers(2, 2, dtype="int32")]),
+    "one_hot": (
+        lambda i: topi.one_hot(i, 1, 0, 4, -1, "float32"),
+        lambda i: N.one_hot(i, 1, 0, 4, -1, "float32"),
+        [numbers(5, dtype="int32")],
+    ),
+    "tensordot": (lambda a, b: topi.tensordot(a, b, 2), np.tensordot, [numbers(2, 3, 4), numbers(3, 4, 5)]),
+    "matmul": (lambda a, b: topi.matmul(a, b, True), lambda a, b: a.T @ b, [numbers(3, 2), numbers(3, 4)]),
+    "concatenate": (
+        lambda a, b: topi.concatenate((a, b), axis=1),
+        lambda a, b: np.concatenate((a, b), axis=1),
+        [numbers(2, 3), numbers(2, 2)],
+    ),
+    "expand_dims": (lambda a: topi.expand_dims(a, 1, 2), lambda a: a[:, None, None], [numbers(2, 3)]),
+    "transpose": (topi.transpose, np.transpose, [numbers(2, 3, 4)]),
+    "reshape": (lambda a: topi.reshape(a, (3, 4)), lambda a: a.reshape(3, 4), [numbers(2, 6)]),
+    "clip": (lambda a: topi.clip(a, -0.2, 0.3), lambda a: np.clip(a, -0.2, 0.3), [numbers(9)]),
+    "argmax": (lambda a: topi.argmax(a, axis=1), lambda a: a.argmax(1).astype("int32"), [numbers(3, 5)]),
+    "full_like": (lambda a: topi.add(topi.full_like(a, 2), a), lambda a: a + 2, [numbers(3)]),
+    "where": (topi.where, np.where, [numbers(4, dtype="int32"), numbers(4), -numbers(4)]),
+    "elemwise_sum": (lambda a, b: topi.elemwise_sum([a, b, a]), lambda a, b: a + b + a, [numbers(4), numbers(4)]),
+    "sort": (lambda a: topi.sort(a, axis=0, is_ascend=0), lambda a: -np.sort(-a, axis=0), [numbers(5, 2)]),
+    "arange": (lambda a: topi.add(a, topi.arange(0, 6, 2)), lambda a: a + np.arange(0, 6, 2), [numbers(3)]),
+    "sum": (lambda a: topi.sum(a, (0, 2), True), lambda a: a.sum((0, 2), keepdims=True), [numbers(2, 3, 4)]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_functions_in_their_order_of_arguments(name: str) -> None:
+    """Guards v0.19's names and orders, with topi.testing's functions (or NumPy's) as the meaning."""
+    function, reference, arrays = CASES[name]
+    inputs = [tensor(*a.shape, dtype=str(a.dtype)) for a in arrays]
+    np.testing.assert_allclose(run(inputs, function(*inputs), *arrays), reference(*arrays), rtol=1e-4, atol=1e-5)
+
+
+def test_functions_of_several_results() -> None:
+    """Guards lists of results: parts, greatest elements with their places, parts of transforms."""
+    a, data = tensor(3, 4), numbers(3, 4)
+    for found, part in zip(run([a], topi.split(a, 2, axis=1), data), np.split(data, 2, axis=1), strict=True):
+        np.testing.assert_array_equal(found, part)
+    values, places = run([a], topi.topk(a, 2, axis=1, dtype="int32"), data)
+    np.testing.assert_array_equal(places, np.argsort(-data, axis=1)[:, :2])
+    np.testing.assert_array_equal(values, -np.sort(-data, axis=1)[:, :2])
+
+
+def test_what_needs_the_elements_says_so() -> None:
+    """Guards the error for operators without a kernel."""
+    with pytest.raises(AttributeError, match=r"argwhere.*size depends on the elements"):
+        _ = topi.argwhere
+    with pytest.raises(tvm.TVMError, match="batch_dims"):
+        topi.take(tensor(3, 4), tensor(2, dtype="int32"), 0, batch_dims=1)
+
+
+def test_words_of_scripts_with_kernels_of_their_own() -> None:
+    """Guards topi.utils: indices, tables, and visiting what a result is computed from."""
+    utils = topi.utils
+    table = np.float32([[1, 2, 3], [4, 5, 6]])
+    matrix = utils.const_matrix(table)
+    x = tensor(2, 3)
+    flat = te.compute((6,), lambda i: x(*utils.unravel_index(i, (2, 3))) * matrix(*utils.unravel_index(i, (2, 3))))
+    data = numbers(2, 3)
+    np.testing.assert_allclose(run([x], flat, data), (data * table).ravel(), rtol=1e-6)
+    assert utils.equal_const_int(x.shape[1], 3)
+    assert utils.get_const_float(2) == 2.0
+    assert utils.get_const_int(utils.ravel_index([tvm.tir.const(1, "int32"), 2], (2, 3))) == 5
+    seen: list[str] = []
+    total = te.compute((2,), lambda i: x[i, 0] + x[i, 1], name="total")
+    twice = te.compute((2,), lambda i: total[i] * 2, name="twice")
+    utils.traverse_inline(te.create_schedule(twice.op), twice.op, lambda op: seen.append(op.name))
+    assert seen == ["total", "twice"]
+
+
+def test_boxes() -> None:
+    """Guards numbers as operands of topi.vision, and their defaults."""
+    boxes = np.float32([[[0, 0.9, 0, 0, 2, 2], [0, 0.8, 0, 0, 2, 1.9], [0, 0.1, 4, 4, 5, 5]]])
+    data = tensor(*boxes.shape)
+    count, rows, places = topi.vision.get_valid_counts(data, 0.3)
+    found = run([data], [count, rows, places], boxes)
+    assert found[0].tolist() == [2]
+    counts, indices = te.placeholder((1,), "int32", "n"), te.placeholder((1, 3), "int32", "i")
+    chosen = topi.vision.non_max_suppression(data, counts, indices, iou_threshold=0.5, return_indices=False)
+    kept = run([data, counts, indices], chosen, boxes, np.int32([3]), np.int32([[0, 1, 2]]))
+    assert (kept[0, :, 1] > 0).tolist() == [True, False, True]
