@@ -3,7 +3,7 @@
 topi.nn.relu(a);  topi.add(a, b);  topi.nn.softmax(a, axis=-1);  topi.nn.conv2d_nchw(a, w, 1, 0, 1)
 
 Every operator is there by its own names, with its arguments in Relax's order; names and orders of TVM v0.19's topi that
-differ are in the tables of `topi_nn`, `topi_tensors` and `topi_images`.
+differ are in the tables of `topi_nn`, `topi_layers`, `topi_tensors` and `topi_images`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any
 
 from baton._src.driver.tvm_names.topi_apply import apply
 from baton._src.driver.tvm_names.topi_images import IMAGES
-from baton._src.driver.tvm_names.topi_nn import LAYERS
+from baton._src.driver.tvm_names.topi_layers import LAYERS
+from baton._src.driver.tvm_names.topi_nn import CONVOLUTIONS
 from baton._src.driver.tvm_names.topi_tensors import TENSORS
 from baton._src.ir.op_def import NotApplicable
 from baton._src.ops.builders import Namespace
@@ -29,7 +30,7 @@ def topi_functions(namespace: str = "") -> Mapping[str, Any]:
             continue
         for name in {definition.name, definition.relay_op.name if definition.relay_op else definition.name}:
             _put(found, name.split("."), partial(apply, definition))
-    for name, function in {**TENSORS, **LAYERS, **IMAGES}.items():
+    for name, function in {**TENSORS, **CONVOLUTIONS, **LAYERS, **IMAGES}.items():
         _put(found, name.split("."), function)
     place: Any = found
     for part in namespace.split(".") if namespace else ():

@@ -1,4 +1,4 @@
-"""`tvm.topi.nn` where its names or the order of its arguments are its own: layers with their layout in the name."""
+"""`tvm.topi.nn` where its names or the order of its arguments are its own: convolutions and pooling."""
 
 from __future__ import annotations
 
@@ -225,184 +225,7 @@ def adaptive_pool(data: Tensor, output_size: Any, pool_type: str, layout: str = 
     return call(f"nn.adaptive_{pool_type}_pool{_spatial(layout)}d", data, output_size=output_size, layout=layout)
 
 
-# --------------------------------------------------------------------------------------- dense layers, elements
-
-
-def dense(
-    data: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    out_dtype: Any = None,
-    auto_scheduler_rewritten_layout: str = "",
-    meta_schedule_original_shape: Any = None,
-) -> Any:
-    """data weightᵀ (+ bias)"""
-    return _biased(call("nn.dense", data, weight, out_dtype=out_dtype or data.dtype), bias)
-
-
-def matmul(
-    tensor_a: Tensor,
-    tensor_b: Tensor,
-    bias: Tensor | None = None,
-    out_dtype: Any = None,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-) -> Any:
-    """A product of matrices (+ bias)."""
-    options = {"transpose_a": transpose_a, "transpose_b": transpose_b, "out_dtype": out_dtype or tensor_a.dtype}
-    return _biased(call("nn.matmul", tensor_a, tensor_b, **options), bias)
-
-
-def dense_pack(data: Tensor, weight: Tensor, bias: Tensor | None = None, out_dtype: Any = None) -> Any:
-    """A dense layer with a weight in blocks of units: its last extent."""
-    layout = f"NC{shape_of(weight)[2]}n"
-    options = {"weight_layout": layout, "out_dtype": out_dtype or data.dtype}
-    return _biased(call("nn.contrib_dense_pack", data, weight, **options), bias)
-
-
-def _biased(product: Any, bias: Tensor | None) -> Any:
-    return product if bias is None else call("add", product, call("astype", bias, dtype=product.dtype))
-
-
-def batch_matmul(
-    tensor_a: Tensor,
-    tensor_b: Tensor,
-    oshape: Any = None,
-    out_dtype: Any = None,
-    transpose_a: bool = False,
-    transpose_b: bool = True,
-    **unused: Any,
-) -> Any:
-    """A product of matrices, batch by batch; the shape of the result is known from the operands."""
-    options = {"transpose_a": transpose_a, "transpose_b": transpose_b, "out_dtype": out_dtype or tensor_a.dtype}
-    return call("nn.batch_matmul", tensor_a, tensor_b, **options)
-
-
-def flatten(data: Tensor) -> Any:
-    """(rows, everything else)"""
-    return call("nn.batch_flatten", data)
-
-
-def _scale_shift(layout: str) -> Callable[..., Any]:
-    axis = layout.index("C")
-
-    def function(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Any:
-        after = tuple(range(1, len(layout) - axis))
-        scale, shift = (call("expand_dims", v, axis=after) if after else v for v in (Scale, Shift))
-        return call("add", call("multiply", Input, scale), shift)
-
-    return function
-
-
-def pad(
-    data: Tensor,
-    pad_before: Any,
-    pad_after: Any = None,
-    pad_value: Any = 0.0,
-    name: str = "PadInput",
-    attrs: Any = None,
-) -> Any:
-    """A border of a number."""
-    return call("nn.pad", data, pad_width=_widths(pad_before, pad_after), pad_value=float(pad_value))
-
-
-def mirror_pad(
-    data: Tensor, pad_before: Any, pad_after: Any = None, mode: str = "SYMMETRIC", name: str = "MirrorPadInput"
-) -> Any:
-    """A border of what lies inside."""
-    return call("nn.mirror_pad", data, pad_width=_widths(pad_before, pad_after), mode=mode)
-
-
-def _widths(before: Any, after: Any) -> list[int]:
-    return [int(w) for pair in zip(before, before if after is None else after) for w in pair]
-
-
-def dilate(data: Tensor, strides: Any, dilation_value: float = 0.0, name: str = "DilatedInput") -> Any:
-    """Elements with others between them."""
-    return call("nn.dilate", data, strides=strides, dilation_value=dilation_value)
-
-
-def leaky_relu(x: Tensor, alpha: float) -> Any:
-    """alpha * x below 0."""
-    return call("nn.leaky_relu", x, alpha=alpha)
-
-
-def lrn(data: Tensor, size: int, axis: int = 1, alpha: float = 0.0001, beta: float = 0.75, bias: float = 2.0) -> Any:
-    """Local response normalisation."""
-    return call("nn.lrn", data, size=size, axis=axis, alpha=alpha, beta=beta, bias=bias)
-
-
-def layer_norm(data: Tensor, gamma: Tensor, beta: Tensor, axis: Any, epsilon: float = 1e-5) -> Any:
-    """Normalised over axes."""
-    return call("nn.layer_norm", data, gamma, beta, axes=_axes(axis), epsilon=epsilon)
-
-
-def instance_norm(data: Tensor, gamma: Tensor, beta: Tensor, axis: Any, epsilon: float = 1e-5) -> Any:
-    """Normalised over axes, channels in axis 1."""
-    return call("nn.instance_norm", data, gamma, beta, channel_axis=1, axes=_axes(axis), epsilon=epsilon)
-
-
-def group_norm(
-    data: Tensor, gamma: Tensor, beta: Tensor, num_groups: int, channel_axis: int, axes: Any, epsilon: float = 1e-5
-) -> Any:
-    """Normalised over groups of channels and axes."""
-    options = {"num_groups": num_groups, "channel_axis": channel_axis, "axes": _axes(axes), "epsilon": epsilon}
-    return call("nn.group_norm", data, gamma, beta, **options)
-
-
-def rms_norm(data: Tensor, weight: Tensor, axis: Any, epsilon: float = 1e-5) -> Any:
-    """Divided by the root of the mean square over axes."""
-    return call("nn.rms_norm", data, weight, axes=_axes(axis), epsilon=epsilon)
-
-
-def _axes(axis: Any) -> tuple[int, ...]:
-    return (axis,) if isinstance(axis, int) else tuple(axis)
-
-
-def batch_norm(
-    data: Tensor,
-    gamma: Tensor,
-    beta: Tensor,
-    moving_mean: Tensor,
-    moving_var: Tensor,
-    axis: int | None = None,
-    epsilon: float | None = None,
-    center: bool | None = None,
-    scale: bool | None = None,
-    training: bool | None = None,
-    momentum: float | None = None,
-) -> Any:
-    """[normalised data, mean, variance]; what is left out is 1, 1e-5, True, True, False, 0.1."""
-    given = {"axis": axis, "epsilon": epsilon, "center": center, "scale": scale}
-    given |= {"training": training, "momentum": momentum}
-    operands = (data, gamma, beta, moving_mean, moving_var)
-    options = {"training": False, **{n: v for n, v in given.items() if v is not None}}
-    return list(call("nn.batch_norm", *operands, **options))
-
-
-def upsampling(
-    data: Tensor,
-    scale_h: float,
-    scale_w: float,
-    layout: str = "NCHW",
-    method: str = "nearest_neighbor",
-    align_corners: bool = False,
-) -> Any:
-    """Larger images."""
-    options = {"layout": layout, "method": method, "align_corners": align_corners}
-    return call("nn.upsampling", data, scale_h=scale_h, scale_w=scale_w, **options)
-
-
-def space_to_batch_nd(data: Tensor, block_shape: Any, pad_before: Any, pad_after: Any, pad_value: float = 0.0) -> Any:
-    """Blocks of space become images."""
-    paddings = [list(pair) for pair in zip(pad_before, pad_after)]
-    return call("nn.space_to_batch_nd", data, block_shape=block_shape, paddings=paddings, pad_value=pad_value)
-
-
-def batch_to_space_nd(data: Tensor, block_shape: Any, crop_begin_list: Any, crop_end_list: Any) -> Any:
-    """Images become blocks of space."""
-    crops = [list(pair) for pair in zip(crop_begin_list, crop_end_list)]
-    return call("nn.batch_to_space_nd", data, block_shape=block_shape, crops=crops)
+# ------------------------------------------------------------------------------------- other kinds of products
 
 
 def correlation_nchw(
@@ -486,19 +309,15 @@ _OF_LAYOUT: Mapping[str, Callable[..., Any]] = {
     "pool3d": _pool(3, "NCDHW"),
     "adaptive_pool1d": partial(adaptive_pool, layout="NCW"),
     "adaptive_pool3d": partial(adaptive_pool, layout="NCDHW"),
-    "scale_shift_nchw": _scale_shift("NCHW"),
-    "scale_shift_nhwc": _scale_shift("NHWC"),
     "group_conv2d_transpose_nchw": _transposed("NCHW", "IOHW"),
     "bitserial_conv2d_nchw": _bitserial("NCHW"),
     "bitserial_conv2d_nhwc": _bitserial("NHWC"),
 }
 _WRITTEN: tuple[Callable[..., Any], ...] = (
-    *(conv1d, conv2d, global_pool, adaptive_pool, dense, matmul, dense_pack, batch_matmul, flatten, pad, mirror_pad),
-    *(dilate, leaky_relu, lrn, layer_norm, instance_norm, group_norm, rms_norm, batch_norm, upsampling),
-    *(space_to_batch_nd, batch_to_space_nd, correlation_nchw, bitserial_dense),
+    *(conv1d, conv2d, global_pool, adaptive_pool, correlation_nchw, bitserial_dense),
 )
-LAYERS: Mapping[str, Callable[..., Any]] = {
+CONVOLUTIONS: Mapping[str, Callable[..., Any]] = {
     **{f"nn.{name}": function for name, function in _OF_LAYOUT.items()},
     **{f"nn.{function.__name__}": function for function in _WRITTEN},
 }
-"""Functions of topi.nn by their names below `topi`."""
+"""Convolutions and pooling of topi.nn, by their names below `topi`."""
