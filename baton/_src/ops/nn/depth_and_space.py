@@ -135,11 +135,18 @@ def reference_to_depth(inputs: Any, a: Any) -> Any:
     return from_canonical(np.ascontiguousarray(moved).reshape(n, c * b * b, h // b, w // b), order, "NCHW")
 
 
-def gradient_to_space(b: Any, args: Any, a: DepthToSpaceAttrs, out: Any, grad: Any) -> list[Any]:
-    """The inverse, for the order that has one."""
-    if a.mode != "DCR":
-        raise fail("op-gradient", "the gradient of nn.depth_to_space is known for mode DCR")
-    return [b.op("nn.space_to_depth", grad, block_size=a.block_size, layout=a.layout)]
+def gradient_to_space(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
+    """The inverse; for mode CRD, places in the block go behind channels afterwards."""
+    back = b.op("nn.space_to_depth", grad, block_size=a.block_size, layout=a.layout)
+    if a.mode == "DCR":
+        return [back]
+    if a.layout != "NCHW":
+        raise fail("op-gradient", "the gradient of nn.depth_to_space in mode CRD is known for NCHW")
+    n, channels, *extents = args[0].struct_info.shape.values
+    places = a.block_size**2
+    split = b.op("reshape", back, b.shape((n, places, channels // places, *extents)))
+    turned = b.op("permute_dims", split, axes=(0, 2, 1, 3, 4))
+    return [b.op("reshape", turned, b.shape((n, channels, *extents)))]
 
 
 _SHARED: dict[str, Any] = {
@@ -182,7 +189,7 @@ PIXEL_SHUFFLE = OpDef(
     PixelShuffleAttrs,
     compute=compute_to_space,
     reference=reference_to_space,
-    gradient=NotApplicable("not yet"),
+    gradient=gradient_to_space,
     relay_name=NotApplicable("Relay has nn.depth_to_space"),
     samples=lambda: (Sample((Arr(("n", 8, 2, 3)),), PixelShuffleAttrs(2)),),
     summary="Channels spread over squares of pixels, block last (PyTorch's).",

@@ -273,6 +273,12 @@ def reference_dilate(inputs: Any, a: DilateAttrs) -> Any:
     return result
 
 
+def gradient_dilate(b: Any, args: Any, a: DilateAttrs, out: Any, grad: Any) -> list[Any]:
+    """The elements that were moved apart, without what lies between them."""
+    rank = len(a.strides)
+    return [b.op("strided_slice", grad, tuple(range(rank)), (0,) * rank, out.struct_info.shape.values, a.strides)]
+
+
 DILATE = OpDef(
     "nn.dilate",
     DilateAttrs,
@@ -280,6 +286,7 @@ DILATE = OpDef(
     infer=infer_dilate,
     compute=compute_dilate,
     reference=reference_dilate,
+    gradient=gradient_dilate,
     fusion=Fusion.INJECTIVE,
     in_relax=False,
     samples=lambda: (Sample((Arr(("n", 4)),), DilateAttrs((2, 1))),),
