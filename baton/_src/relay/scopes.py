@@ -58,7 +58,7 @@ class Scopes:
         self.inner: dict[tuple[Any, int], Scope] = {}
         """The scopes that a node opens, by position: a function's body 0, branches 1 and 2, clauses from 1."""
         self.uses: dict[Any, int] = {root: 1}
-        self.lifted: set[Any] = set()
+        self.lifted: dict[Any, None] = {}
         """Nodes whose scope moved up because uses in different scopes share them (operators and the like excepted)."""
         self.let_names: dict[Any, list[Var]] = {}
         """Function literals by the let variables that name them."""
@@ -69,6 +69,19 @@ class Scopes:
     def used_from(self, node: Any) -> list[Scope]:
         """The scopes a node is used in."""
         return self._used_from.get(node, [])
+
+    def needed_inside(self) -> dict[Any, list[Any]]:
+        """For each node that opens scopes: the nodes of scopes around it that are needed inside."""
+        needs: dict[Any, dict[Any, None]] = {}
+        for node in self.lifted:
+            home = self.of[node]
+            for inner in self.used_from(node):
+                here: Scope = inner
+                while here.parent is not home and here.parent is not None:
+                    here = here.parent
+                if here is not home:
+                    needs.setdefault(here.owner, {})[node] = None
+        return {owner: list(found) for owner, found in needs.items()}
 
     def _spread(self, node: Any, here: Scope) -> None:
         of, uses = self.of, self.uses
@@ -92,7 +105,7 @@ class Scopes:
                 if common is not known or common is not scope:
                     of[part] = common
                     if not isinstance(part, (Op, GlobalVar, Constructor, Var)):
-                        self.lifted.add(part)
+                        self.lifted[part] = None
 
     def shared(self, node: Any) -> bool:
         """Used more than once."""

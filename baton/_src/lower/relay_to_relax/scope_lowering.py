@@ -37,7 +37,7 @@ from baton._src.relay.nodes import (
     TupleGetItem,
     Var,
 )
-from baton._src.relay.scopes import Scope, Scopes
+from baton._src.relay.scopes import Scopes
 from baton._src.support.diagnostics import fail
 from baton._src.support.trampoline import Task
 
@@ -69,22 +69,7 @@ class ScopeLowering:
         self.calls = Calls(self)
         self.matches = MatchLowering(self)
         self._names: dict[str, int] = {}
-        self._needs = self._needed_outside()
-
-    def _needed_outside(self) -> dict[Any, list[Any]]:
-        """For each node that opens scopes: the nodes of outer scopes that are needed inside, in order."""
-        needs: dict[Any, dict[Any, None]] = {}
-        for node in self.scopes.lifted:
-            if isinstance(node, Constant):
-                continue
-            home = self.scopes.of[node]
-            for inner in self.scopes.used_from(node):
-                here: Scope = inner
-                while here.parent is not home and here.parent is not None:
-                    here = here.parent
-                if here is not home:
-                    needs.setdefault(here.owner, {})[node] = None
-        return {owner: list(found) for owner, found in needs.items()}
+        self._needs = self.scopes.needed_inside()
 
     def type_vars(self, constructor: Constructor) -> tuple[TypeVar, ...]:
         """The type parameters of the ADT a constructor belongs to."""

@@ -12,7 +12,7 @@ from typing import Any
 from baton._src.ir.node import set_note
 from baton._src.relay.expressions import parts, with_parts
 from baton._src.relay.nodes import Constant, Function, If, Let, Match, Var
-from baton._src.relay.scopes import Scope, Scopes
+from baton._src.relay.scopes import Scopes
 from baton._src.support.trampoline import Task, run
 
 Lets = list[tuple[Var, Any]]
@@ -28,7 +28,7 @@ class LetPlacement:
         self._inside_kernels = inside_kernels
         self._done: dict[Any, Any] = {}
         self._count = 0
-        self._needs = self._needed_inside()
+        self._needs = scopes.needed_inside()
 
     def function(self, function: Function) -> Function:
         body = run(self._scope(function.body))
@@ -36,19 +36,6 @@ class LetPlacement:
 
     def expression(self, expr: Any) -> Any:
         return run(self._scope(expr))
-
-    def _needed_inside(self) -> dict[Any, list[Any]]:
-        """For each node that opens scopes: what it needs inside from the scopes around it."""
-        needs: dict[Any, dict[Any, None]] = {}
-        for node in self._scopes.lifted:
-            home = self._scopes.of[node]
-            for inner in self._scopes.used_from(node):
-                here: Scope = inner
-                while here.parent is not home and here.parent is not None:
-                    here = here.parent
-                if here is not home:
-                    needs.setdefault(here.owner, {})[node] = None
-        return {owner: list(found) for owner, found in needs.items()}
 
     def _scope(self, root: Any) -> Task[Any]:
         """The expression of a scope: its lets, then its value."""
