@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from baton._src.ir.expr import GlobalVar, Op
@@ -9,6 +11,8 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.types import Constructor
 from baton._src.passes.relay.defunctionalization import Defunctionalize, defunctionalization
 from baton._src.passes.relay.infer_type import InferType
+from baton._src.passes.relay.lazy_gradient_init import LazyGradientInit
+from baton._src.passes.relay.to_cps import ToCPS
 from baton._src.relay.expressions import walk
 from baton._src.relay.nodes import Call, Function
 from tests.passes.relay.test_to_cps import HIGHER_ORDER, value
@@ -58,3 +62,41 @@ def @half(%x: float32) -> float32 { %x / 2f }
 def test_a_higher_order_interface_stays_higher_order() -> None:
     function = read("fn(%f: fn(float32) -> float32) { %f(1f) }")
     assert error_of(lambda: defunctionalization(function)).code == "relay-defunctionalize"
+
+
+LAZY = """
+type Lazy[T] { Later(fn() -> T), Pair(Lazy[T], (Lazy[T], T)), Now(T) }
+def @force[T](%l: Lazy[T]) -> T {
+  match (%l) { Later(%f) => %f(), Pair(_, (Later(%g), _)) => %g(), Pair(%a, (_, _)) => @force(%a), Now(%x) => %x }
+}
+def @main(%x: float32, %c: bool) {
+  let %zero = zeros_like(%x) + %x;
+  let %l = if (%c) { Later(fn() { %zero * 2f }) } else { Now(%x) };
+  (@force(%l), @force(Pair(Now(3), (Later(fn() { 4 }), 5))), @force(Now(%c)))
+}
+"""
+
+
+@pytest.mark.parametrize("flag", [True, False])
+@pytest.mark.parametrize(
+    "before_it",
+    [(), (LazyGradientInit(),), (ToCPS(),), (LazyGradientInit(), ToCPS()), (ToCPS(), LazyGradientInit())],
+    ids=repr,
+)
+def test_functions_in_polymorphic_data(before_it: tuple[Any, ...], flag: bool) -> None:
+    """Each instance of such a data type becomes one of its own; so what other passes put there works, too."""
+    before = read_module(LAZY)
+    after = before
+    for step in before_it:
+        after = step(after)
+    after = Defunctionalize()(after)
+    assert value(after, 1.5, flag) == value(before, 1.5, flag)
+    assert is_first_order(after.with_functions({v: after[v] for v in after.functions if v.name_hint == "main"}))
+
+
+def test_data_that_holds_ever_larger_types_is_refused() -> None:
+    text = """
+type Nest[A] { Deeper(fn() -> Nest[(A, A)]), End(A) }
+def @main(%x: int32) { match (End(%x)) { End(%y) => %y, _ => 0 } }
+"""
+    assert error_of(lambda: Defunctionalize()(read_module(text))).code == "relay-data-type"

@@ -4,11 +4,15 @@ A pass that gives values another representation (continuation-passing style, dua
 becomes of the types it changes; `TypeTwins` carries that through tuples, references, functions and ADTs. An ADT whose
 fields change gets a twin: `type Shape { Dot(float32) }` becomes `type Shape_ad { Dot_ad((float32, ref(float32))) }`.
 Of an ADT that only passes its type parameters on (`List`), the instances change and the definition stays.
+
+A translation that has to know every type completely (functions as data) asks for a twin an instance: of
+`type Lazy[T] { Later(fn() -> T) }`, `Lazy[float32]` becomes `Lazy_data`, `Lazy[int32]` another, without parameters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from baton._src.ir.module import IRModule
@@ -22,15 +26,21 @@ from baton._src.ir.types import (
     TypeData,
     TypeVar,
 )
-from baton._src.relay.check.substitute import parts
+from baton._src.relay.check.show import show_type
+from baton._src.relay.check.substitute import parts, substitute_types
 from baton._src.relay.nodes import PatternConstructor, PatternTuple, PatternVar, Var
+from baton._src.support.diagnostics import fail
+
+DEEPEST, LONGEST = 50, 20_000
+"""Instances made because another one needs them, and how long their types are as text: beyond, they never end."""
 
 
 class TypeTwins:
     """One translation over one module.
 
     `is_changed` tells the types that the translation is about, `change` gives what becomes of one (it calls `type` for
-    what is inside). Twins may take one more type parameter, `extra`, which the changed types mention.
+    what is inside). Twins may take one more type parameter, `extra`, which the changed types mention. With `instances`
+    a twin is made for each instance of a polymorphic ADT; its types must be known completely.
     """
 
     def __init__(
@@ -40,6 +50,7 @@ class TypeTwins:
         is_changed: Callable[[Any], bool],
         change: Callable[[Any], Any],
         extra: TypeVar | None = None,
+        instances: bool = False,
     ) -> None:
         self._module = module
         self._suffix = suffix
@@ -48,8 +59,10 @@ class TypeTwins:
         self._extra = extra
         self._names = {v.name_hint for v in module.type_definitions}
         self._changing = self._those_that_change()
-        self._twins: dict[GlobalTypeVar, GlobalTypeVar] = {}
-        self._constructors: dict[Constructor, Constructor] = {}
+        self._instances = instances
+        self._making = 0
+        self._twins: dict[tuple[GlobalTypeVar, str], GlobalTypeVar] = {}
+        self._constructors: dict[tuple[GlobalTypeVar, int], Constructor] = {}
         self.definitions: dict[GlobalTypeVar, TypeData] = {}
         """The twins made so far, to be added to the module."""
 
@@ -68,6 +81,8 @@ class TypeTwins:
                 args = tuple(self.type(a) for a in type_.arg_types)
                 return FuncType(args, self.type(type_.ret_type), type_.type_params, type_.type_constraints)
             case TypeCall():
+                if self._instances and isinstance(type_.func, GlobalTypeVar) and type_.func in self._changing:
+                    return TypeCall(self._twin(type_.func, type_.args), ())
                 args = tuple(self.type(a) for a in type_.args)
                 if isinstance(type_.func, GlobalTypeVar) and type_.func in self._changing:
                     return TypeCall(self._twin(type_.func), (*args, *self._more()))
@@ -78,25 +93,46 @@ class TypeTwins:
             case _:
                 return type_
 
-    def constructor(self, constructor: Constructor) -> Constructor:
-        """The constructor of the twin; itself if its ADT stays."""
+    def constructor(self, constructor: Constructor, made: Any = None) -> Constructor:
+        """The constructor of the twin; itself if its ADT stays. `made` (for `instances`) is the type of its value."""
         if constructor.belong_to not in self._changing:
             return constructor
-        self._twin(constructor.belong_to)
-        return self._constructors[constructor]
+        args = made.args if self._instances and isinstance(made, TypeCall) else ()
+        return self._constructors[self._twin(constructor.belong_to, args), constructor.tag]
 
-    def pattern(self, pattern: Any, variable: Callable[[Var], Var] | None = None) -> Any:
-        """The pattern over twins; its variables become what `variable` says. Nests only as deep as it was written."""
+    def type_args(self, call: Any) -> tuple[Any, ...]:
+        """The type arguments a call was written with, translated."""
+        if self._instances and isinstance(call.op, Constructor) and call.op.belong_to in self._changing:
+            return ()
+        return tuple(self.type(t) for t in call.type_args)
+
+    def pattern(self, pattern: Any, variable: Callable[[Var], Var] | None = None, data: Any = None) -> Any:
+        """The pattern over twins; its variables become what `variable` says. Nests only as deep as it was written.
+
+        `data` is the type of what is matched, for `instances`.
+        """
         match pattern:
             case PatternVar() if variable is not None:
                 return pattern.with_fields(var=variable(pattern.var))
             case PatternConstructor():
-                inner = tuple(self.pattern(p, variable) for p in pattern.patterns)
-                return pattern.with_fields(constructor=self.constructor(pattern.constructor), patterns=inner)
+                old = pattern.constructor
+                inner = self._patterns(pattern.patterns, variable, self._fields(old, data))
+                return pattern.with_fields(constructor=self.constructor(old, data), patterns=inner)
             case PatternTuple():
-                return pattern.with_fields(patterns=tuple(self.pattern(p, variable) for p in pattern.patterns))
+                fields = data.fields if isinstance(data, TupleType) else ()
+                return pattern.with_fields(patterns=self._patterns(pattern.patterns, variable, fields))
             case _:
                 return pattern
+
+    def _patterns(self, patterns: Any, variable: Callable[[Var], Var] | None, types: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(self.pattern(p, variable, t) for p, t in zip_longest(patterns, types))
+
+    def _fields(self, constructor: Constructor, data: Any) -> tuple[Any, ...]:
+        """The types of a constructor's fields in a value of type `data`."""
+        if not isinstance(data, TypeCall):
+            return ()
+        mapping = dict(zip(self._module.type_definitions[constructor.belong_to].type_vars, data.args))
+        return tuple(substitute_types(t, mapping) for t in constructor.inputs)
 
     def with_definitions(self, module: IRModule) -> IRModule:
         """`module` with the twins made so far."""
@@ -125,18 +161,31 @@ class TypeTwins:
             found |= more
         return found
 
-    def _twin(self, name: GlobalTypeVar) -> GlobalTypeVar:
-        if name not in self._twins:
-            data = self._module.type_definitions[name]
-            made = self._twins[name] = GlobalTypeVar(self._fresh(name.name_hint), name.kind)
-            constructors = []
-            for old in data.constructors:
-                inputs = tuple(self.type(t) for t in old.inputs)
-                twin = Constructor(old.name_hint + self._suffix, inputs, made, tag=old.tag)
-                self._constructors[old] = twin
-                constructors.append(twin)
-            self.definitions[made] = TypeData(made, (*data.type_vars, *self._more()), constructors)
-        return self._twins[name]
+    def _twin(self, name: GlobalTypeVar, args: tuple[Any, ...] = ()) -> GlobalTypeVar:
+        """The twin of an ADT; with `args`, of that instance. It has type variables of its own: those of the module's
+        functions are replaced where a function is copied, and a constructor is one object."""
+        key = name, ", ".join(map(show_type, args))
+        if key in self._twins:
+            return self._twins[key]
+        if self._making > DEEPEST or len(key[1]) > LONGEST:
+            help = "give it (or what holds it) fixed types"
+            raise fail("relay-data-type", f"{name.name_hint} is needed with more and more types", help=help)
+        data = self._module.type_definitions[name]
+        hint = self._fresh(name.name_hint)
+        made = self._twins[key] = GlobalTypeVar(hint, name.kind)
+        number = hint.removeprefix(name.name_hint)  # of constructors, too: names are unique in a module
+        own = {v: TypeVar(v.name_hint, v.kind) for v in (*data.type_vars[len(args) :], *self._more())}
+        given = dict(zip(data.type_vars, args))
+        self._making += 1
+        constructors = []
+        for old in data.constructors:
+            inputs = tuple(substitute_types(self.type(substitute_types(t, given)), own) for t in old.inputs)
+            twin = Constructor(old.name_hint + number, inputs, made, tag=old.tag)
+            self._constructors[made, old.tag] = twin
+            constructors.append(twin)
+        self._making -= 1
+        self.definitions[made] = TypeData(made, tuple(own.values()), constructors)
+        return made
 
     def _fresh(self, hint: str) -> str:
         name, count = hint + self._suffix, 1

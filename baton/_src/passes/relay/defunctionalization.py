@@ -93,7 +93,7 @@ class _Module:
         self.module_before = module
         self.kinds: dict[str, _Kind] = {}
         self.functions: dict[GlobalVar, Any] = {}
-        self.twins = TypeTwins(module, "_data", lambda t: isinstance(t, FuncType), self.function_type)
+        self.twins = TypeTwins(module, "_data", lambda t: isinstance(t, FuncType), self.function_type, instances=True)
         self._count = 0
         self._taken = {v.name_hint for v in module.functions} | {v.name_hint for v in module.type_definitions}
 
@@ -103,8 +103,11 @@ class _Module:
                 self.functions[var] = run(_Body(self).function(function, (), function.params))
             else:
                 self.functions[var] = function
-        for kind in self.kinds.values():
-            self.functions[kind.apply] = self._apply(kind)
+        applied = 0
+        while applied < len(self.kinds):  # the types of a function may mention further ones
+            for kind in list(self.kinds.values())[applied:]:
+                self.functions[kind.apply] = self._apply(kind)
+                applied += 1
         types = {k.name: TypeData(k.name, (), [c for c, _ in k.clauses]) for k in self.kinds.values()}
         old = self.module_before
         return IRModule(
@@ -192,15 +195,19 @@ class _Body:
                 clauses = []
                 for clause in expr.clauses:
                     rhs = yield self._chain(clause.rhs)
-                    clauses.append(clause.with_fields(lhs=self._whole.twins.pattern(clause.lhs, self._var), rhs=rhs))
+                    lhs = self._whole.twins.pattern(clause.lhs, self._var, expr.data.checked_type)
+                    clauses.append(clause.with_fields(lhs=lhs, rhs=rhs))
                 return Match(self._atom(expr.data), tuple(clauses), expr.complete, span=expr.span)
             case Call():
                 args = tuple(self._atom(a) for a in expr.args)
-                if isinstance(expr.op, (Op, GlobalVar, Constructor)):
+                if isinstance(expr.op, Constructor):
+                    made = self._whole.twins.constructor(expr.op, expr.checked_type)
+                    return Call(made, args, expr.attrs, self._whole.twins.type_args(expr), expr.span)
+                if isinstance(expr.op, (Op, GlobalVar)):
                     return Call(self._atom(expr.op), args, expr.attrs, span=expr.span)
                 kind = self._whole.kind(expr.op.checked_type)
                 return Call(kind.apply, (self._atom(expr.op), *args), span=expr.span)
-            case Var() | Constructor():
+            case Var():
                 return self._atom(expr)
             case _:
                 return with_parts(expr, {p: self._atom(p) for p in parts(expr)})
@@ -224,8 +231,6 @@ class _Body:
         match expr:
             case Var():
                 return self._var(expr)
-            case Constructor():
-                return self._whole.twins.constructor(expr)
             case _:
                 return expr
 

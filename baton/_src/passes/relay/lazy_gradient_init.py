@@ -165,7 +165,8 @@ class _Function:
             case Call() if isinstance(expr.op, Op):
                 return self._operator(expr)
             case Call():
-                return Call(self._atom(expr.op), [self._atom(a) for a in expr.args], span=expr.span)
+                args = [self._atom(a) for a in expr.args]
+                return Call(self._atom(expr.op), args, None, self._cells.twins.type_args(expr), expr.span)
             case Var() | Constant() | Constructor():
                 return self._atom(expr)
             case _:

@@ -224,7 +224,7 @@ class _Function:
         if isinstance(call.op, GlobalVar):
             callee = self._names[call.op.name_hint]
         args = (*(self._atom(a) for a in call.args), then)
-        return Call(callee, args, call.attrs, span=call.span)
+        return Call(callee, args, call.attrs, self._twins.type_args(call), call.span)
 
     def _direct(self, expr: Any) -> Task[Any]:
         """What needs no continuation: operators, constructors, data, function literals, names."""
@@ -233,7 +233,7 @@ class _Function:
                 return (yield self._function(expr))
             case Call():
                 args = tuple(self._atom(a) for a in expr.args)
-                return Call(self._atom(expr.op), args, expr.attrs, span=expr.span)
+                return Call(self._atom(expr.op), args, expr.attrs, self._twins.type_args(expr), expr.span)
             case Var():
                 return self._var(expr)
             case _:
