@@ -8,9 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 
 from baton import relax, relay
+from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import post_order
+from baton._src.ir.types import Constructor
 from baton._src.passes.relay.dissolve_memory import DissolveMemory
 from baton._src.passes.relay.fuse_ops import FuseOps
 from baton._src.passes.relay.manifest_alloc import ManifestAlloc
@@ -18,6 +20,7 @@ from baton._src.passes.relay.manifest_lifetimes import ManifestLifetimes
 from baton._src.passes.relay.to_a_normal_form import ToANormalForm
 from baton._src.relay.analysis import well_formed
 from baton._src.relay.check.infer_type import infer_type
+from baton._src.relay.check.show import show_type
 from baton._src.relay.expressions import walk
 from baton._src.relay.memory_calls import is_memory_call
 from baton._src.relay.nodes import Call, Function
@@ -93,6 +96,20 @@ def _calls(module: IRModule, *names: str) -> list[Call]:
     return [n for n in found if is_memory_call(n, *names)]
 
 
+def _check_types(module: IRModule) -> None:
+    """The types that the passes wrote are those that inference finds."""
+    for function in module.functions.values():
+        nodes = [n for n in walk(function) if not isinstance(n, Op | GlobalVar | Constructor)]
+        written = [n.checked_type for n in nodes]
+        infer_type(module.with_functions({**module.functions, _name(module, function): function.copy()}))
+        for node, type_ in zip(nodes, written, strict=True):
+            assert show_type(node.checked_type_) == show_type(type_), repr(node)
+
+
+def _name(module: IRModule, function: object) -> GlobalVar:
+    return next(v for v, f in module.functions.items() if f is function)
+
+
 @pytest.mark.rule("RELAY-PASS-33")
 @pytest.mark.parametrize("fused", [False, True], ids=["operators", "fused"])
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -103,7 +120,10 @@ def test_values_stay(name: str, fused: bool) -> None:
     expected = plain(relay.create_executor("debug", module).evaluate()(*args))
     if fused:
         module = FuseOps(fuse_opt_level=2)(module)
-    for after in _both(module):
+    both = _both(module)
+    for after in both:  # before anything else infers types: expressions that modules share have one note
+        _check_types(after)
+    for after in both:
         assert _calls(after, "memory.alloc_storage")
         assert structural_equal(after, infer_type(read_module(astext(after))))
         assert structural_equal(ToANormalForm(inside_kernels=False)(after), after)
@@ -236,7 +256,10 @@ def test_random_programs(module: IRModule) -> None:
     """Closures, lists, references, polymorphism; every memory cell is written before and killed after its uses."""
     module = infer_type(module)
     expected = value(module)
-    for after in _both(module):
+    both = _both(module)
+    for after in both:
+        _check_types(after)
+    for after in both:
         note(astext(after))
         assert all(well_formed(f) for f in after.functions.values())
         assert same(value(after), expected)

@@ -22,25 +22,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
+from baton._src.ir.node import Node, set_note
 from baton._src.ir.op_def import NotApplicable
-from baton._src.ir.types import TensorType, TupleType
+from baton._src.ir.types import FuncType, TensorType, TupleType
 from baton._src.ops import builders
 from baton._src.passes.relay.building import is_generalized
-from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.passes.relay.remove_standalone_reshapes import RESHAPES
 from baton._src.passes.relay.to_a_normal_form import ToANormalForm
+from baton._src.relay.check.infer_type import counts_as_inferred, infer_type
 from baton._src.relay.expressions import replace, walk
+from baton._src.relay.info import STORAGE_TYPE
 from baton._src.relay.memory_calls import is_memory_call
-from baton._src.relay.nodes import Call, Constant, Function, If, Let, Match, Tuple, TupleGetItem, Var, var
+from baton._src.relay.nodes import Call, Constant, Function, If, Let, Match, Tuple, TupleGetItem, Var
 from baton._src.support.trampoline import Task, run
-from baton._src.tir.expr import IntImm
+from baton._src.tir.expr import AnyDim, IntImm
 from baton._src.transform.context import PassContext
+from baton._src.transform.passes import FunctionPass
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import NDArray
 
@@ -51,24 +54,32 @@ _STAY = ("on_device", "device_copy", "copy", "debug")
 """Operators that are about where values are, not about what they are, and the prefix of marks."""
 
 RELAY: Any = builders.RELAY
+N = TypeVar("N", bound=Node)
+INT64 = DataType("int64")
 Lets = list[tuple[Var, Any]]
 
 
 @dataclass(frozen=True)
-class ManifestAlloc(RelayFunctionPass):
+class ManifestAlloc(FunctionPass):
     """See the module's docstring. `virtual_device` is written down as the device of every storage."""
 
+    function_class: ClassVar[type] = Function
     opt_level: ClassVar[int] = 0
     virtual_device: Any = "cpu"
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
-        return super().run(ToANormalForm(inside_kernels=False)(module), ctx)
+        module = infer_type(ToANormalForm(inside_kernels=False)(module))
+        return infer_type(super().run(module, ctx))
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
         if function.attrs.get("Primitive"):
             return function
         device = getattr(self.virtual_device, "device_type_int", self.virtual_device)
-        return function.with_fields(body=run(_Manifest(str(device)).scope(function.body)))
+        manifest = _Manifest(str(device))
+        made = function.with_fields(body=run(manifest.scope(function.body)))
+        if manifest.exact:
+            counts_as_inferred(made, function)
+        return made
 
 
 @dataclass
@@ -79,6 +90,8 @@ class _Manifest:
     primitives: dict[Var, Function] = field(default_factory=dict)
     tuples: dict[Var, tuple[Any, ...]] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
+    exact: bool = True
+    """Whether every type is what inference will find: where memory is allocated, named dims become `?`."""
 
     def scope(self, root: Any) -> Task[Any]:
         """The lets of a scope, with memory."""
@@ -106,8 +119,9 @@ class _Manifest:
             if not (isinstance(value, Call) and self._call(node.var, value, lets)):
                 lets.append((node.var, value))
             node = node.body
+        type_ = node.checked_type_
         for bound, value in reversed(lets):
-            node = Let(bound, value, node)
+            node = typed(Let(bound, value, node), type_)
         return node
 
     # ---- one call
@@ -125,8 +139,9 @@ class _Manifest:
         inputs = [leaf for arg in args for leaf in self._leaves(arg, arg.checked_type, lets)]
         shapes = self._shapes(kernel, function, inputs, wanted, lets)
         if isinstance(call.op, Op) and call.op.name in RESHAPES:
-            dims = known_dims(wanted[0])
-            lets.append((result, RELAY.vm.reshape_tensor(inputs[0], shapes[0], dims if -1 in dims else None)))
+            dims = self._asserted(wanted[0])
+            made = RELAY.vm.reshape_tensor(inputs[0], shapes[0], dims if -1 in dims else None)
+            lets.append((result, typed(made, wanted[0])))
             return True
         names: list[Any] = [result] if isinstance(call.checked_type, TensorType) else [None] * len(wanted)
         outputs = [self._tensor(t, s, n, lets) for t, s, n in zip(wanted, shapes, names)]
@@ -161,12 +176,16 @@ class _Manifest:
         if all(-1 not in known_dims(t) for t in wanted):
             return [int64(known_dims(t)) for t in wanted]
         by_elements = any(_decided_by_elements(n) for n in walk(function.body))
-        given = inputs if by_elements else [self._bind("shape", RELAY.vm.shape_of(i), lets) for i in inputs]
-        vectors = [TensorType((IntImm("int32", len(t.shape)),), DataType("int64")) for t in wanted]
+        given = inputs if by_elements else [self._shape_of(i, lets) for i in inputs]
+        vectors = [_vector(len(t.shape)) for t in wanted]
         outputs = [self._tensor(v, int64(known_dims(v)), None, lets) for v in vectors]
         flags = (by_elements,) * len(inputs)
         self._invoke(lambda *parts: RELAY.vm.shape_func(*parts, flags), kernel, given, outputs, lets)
         return list(outputs)
+
+    def _shape_of(self, tensor: Any, lets: Lets) -> Var:
+        made = typed(RELAY.vm.shape_of(tensor), _vector(len(tensor.checked_type.shape)))
+        return self._bind("shape", made, lets)
 
     def _tensor(self, type_: TensorType, shape: Any, name: Var | None, lets: Lets) -> Var:
         """A tensor in a storage of its own."""
@@ -177,27 +196,32 @@ class _Manifest:
         else:
             size = self._size(len(dims), dtype.itemsize, shape, lets)
         alloc = RELAY.memory.alloc_storage(size, shape, int64(ALIGNMENT), self.device, str(dtype))
-        storage = self._bind("storage", alloc, lets)
-        assert_shape = dims if -1 in dims else None
-        made = RELAY.memory.alloc_tensor(storage, int64(0), shape, str(dtype), assert_shape)
+        storage = self._bind("storage", typed(alloc, STORAGE_TYPE), lets)
+        assert_shape = self._asserted(type_) if -1 in dims else None
+        made = typed(RELAY.memory.alloc_tensor(storage, int64(0), shape, str(dtype), assert_shape), type_)
         if name is None:
             return self._bind("tensor", made, lets)
         lets.append((name, made))
         return name
 
+    def _asserted(self, type_: TensorType) -> tuple[int, ...]:
+        self.exact &= all(isinstance(d, IntImm | AnyDim) for d in type_.shape)
+        return known_dims(type_)
+
     def _size(self, rank: int, itemsize: int, shape: Any, lets: Lets) -> Var:
         """The bytes of a tensor of this shape, computed when it is known."""
-        dims = var("dims", shape=(rank,), dtype="int64")
-        body = RELAY.multiply(RELAY.prod(dims), int64(itemsize))
-        kernel = self._bind("size", Function([dims], body, TensorType((), DataType("int64")), attrs=PRIMITIVE), lets)
-        bytes_ = self._tensor(TensorType((), DataType("int64")), int64(()), None, lets)
+        number = TensorType((), DataType("int64"))
+        dims = typed(Var("dims", _vector(rank)), _vector(rank))
+        body = typed(RELAY.multiply(typed(RELAY.prod(dims), number), int64(itemsize)), number)
+        kernel = self._bind("size", _primitive([dims], body), lets)
+        bytes_ = self._tensor(number, int64(()), None, lets)
         self._invoke(RELAY.vm.invoke_tvm_op, kernel, [shape], [bytes_], lets)
         return bytes_
 
     def _invoke(self, build: Any, kernel: Var, inputs: Sequence[Any], outputs: Sequence[Any], lets: Lets) -> None:
-        given = self._bind("inputs", Tuple(inputs), lets)
-        filled = self._bind("outputs", Tuple(outputs), lets)
-        self._bind("done", build(kernel, given, filled), lets)
+        given = self._bind("inputs", _tuple(inputs), lets)
+        filled = self._bind("outputs", _tuple(outputs), lets)
+        self._bind("done", typed(build(kernel, given, filled), TupleType(())), lets)
 
     # ---- tuples and names
 
@@ -208,7 +232,9 @@ class _Manifest:
         found: list[Any] = []
         for index, each in enumerate(type_.fields):
             known = self.tuples.get(expr)
-            part = known[index] if known is not None else self._bind("field", TupleGetItem(expr, index), lets)
+            part = (
+                known[index] if known is not None else self._bind("field", typed(TupleGetItem(expr, index), each), lets)
+            )
             found += self._leaves(part, each, lets)
         return found
 
@@ -218,11 +244,11 @@ class _Manifest:
         for each in type_.fields:
             nested = isinstance(each, TupleType)
             parts.append(self._bind("field", self._packed(each, leaves, lets), lets) if nested else next(leaves))
-        return Tuple(parts)
+        return _tuple(parts)
 
     def _bind(self, hint: str, value: Any, lets: Lets) -> Var:
         count = self.counts[hint] = self.counts.get(hint, -1) + 1
-        bound = Var(f"{hint}_{count}")
+        bound = typed(Var(f"{hint}_{count}"), value.checked_type)
         lets.append((bound, value))
         if isinstance(value, Tuple):
             self.tuples[bound] = value.fields
@@ -234,7 +260,8 @@ PRIMITIVE = {"Primitive": 1}
 
 def int64(value: Any) -> Constant:
     """A constant of whole numbers."""
-    return Constant(NDArray(np.asarray(value, np.int64)))
+    numbers = np.asarray(value, np.int64)
+    return typed(Constant(NDArray(numbers)), TensorType(tuple(IntImm("int32", d) for d in numbers.shape), INT64))
 
 
 def tensors(type_: Any) -> list[TensorType] | None:
@@ -269,23 +296,45 @@ def _function_of(call: Call) -> tuple[Function, list[Any]]:
         else:
             parts.append(_structured(arg.checked_type, params))
             args.append(arg)
-    body = Call(call.op, parts, call.attrs, span=call.span)
-    return Function(params, body, call.checked_type, attrs=PRIMITIVE), args
+    body = typed(Call(call.op, parts, call.attrs, span=call.span), call.checked_type)
+    return _primitive(params, body), args
+
+
+def _primitive(params: Sequence[Var], body: Any) -> Function:
+    """A kernel of typed parameters and a typed body."""
+    type_ = FuncType(tuple(p.checked_type for p in params), body.checked_type)
+    return typed(Function(params, body, body.checked_type, attrs=PRIMITIVE), type_)
+
+
+def _tuple(fields: Sequence[Any]) -> Tuple:
+    return typed(Tuple(fields), TupleType(tuple(f.checked_type for f in fields)))
+
+
+def _vector(rank: int) -> TensorType:
+    """The type of shapes."""
+    return TensorType((IntImm("int32", rank),), INT64)
+
+
+def typed(made: N, type_: Any) -> N:
+    """An expression just made, with its type: what the pass leaves needs no inference."""
+    set_note(made, "checked_type_", type_)
+    return made
 
 
 def _flat_function(function: Function) -> Function:
     """A primitive function whose parameters are tensors, tuples taken apart."""
     params: list[Var] = []
     parts = {p: _structured(p.checked_type_ or p.type_annotation, params) for p in function.params}
-    return function.with_fields(params=tuple(params), body=replace(function.body, parts))
+    type_ = FuncType(tuple(p.checked_type for p in params), function.checked_type.ret_type)
+    return typed(function.with_fields(params=tuple(params), body=replace(function.body, parts)), type_)
 
 
 def _structured(type_: Any, params: list[Var]) -> Any:
     """New parameters for the tensors of a type, put together as the type says."""
     if isinstance(type_, TensorType):
-        params.append(Var(f"p{len(params)}", type_))
+        params.append(typed(Var(f"p{len(params)}", type_), type_))
         return params[-1]
-    return Tuple([_structured(each, params) for each in type_.fields])
+    return _tuple([_structured(each, params) for each in type_.fields])
 
 
 def _decided_by_elements(node: Any) -> bool:

@@ -16,10 +16,11 @@ from typing import Any, ClassVar
 
 from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
-from baton._src.ir.types import Constructor
+from baton._src.ir.node import set_note
+from baton._src.ir.types import Constructor, TupleType
 from baton._src.ops import builders
 from baton._src.passes.relay.to_a_normal_form import ToANormalForm
-from baton._src.relay.check.infer_type import infer_type
+from baton._src.relay.check.infer_type import counts_as_inferred, infer_type
 from baton._src.relay.expressions import parts, pattern_vars, walk
 from baton._src.relay.memory_calls import is_memory_call
 from baton._src.relay.nodes import Call, Function, If, Let, Match, RefWrite, Var
@@ -28,6 +29,7 @@ from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 
 RELAY: Any = builders.RELAY
+_NOTHING = TupleType(())
 MOST = 256
 """As many storages and tensors a value may hold before they are given up: they are not killed."""
 
@@ -46,14 +48,15 @@ class ManifestLifetimes(Pass):
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         if not _with_memory(module):
             return module
-        module = ToANormalForm(inside_kernels=False)(module)
+        module = infer_type(ToANormalForm(inside_kernels=False)(module))
         nodes = [n for f in module.functions.values() if isinstance(f, Function) for n in walk(f)]
         writes = any(isinstance(n, RefWrite) for n in nodes)
         changed = {}
         for var, function in _with_memory(module).items():
             body, _ = run(_Lifetimes(writes).scope(function.body))
             changed[var] = function.with_fields(body=body)
-        return infer_type(module.with_functions({**module.functions, **changed}))
+            counts_as_inferred(changed[var], function)
+        return module.with_functions({**module.functions, **changed})
 
 
 def _with_memory(module: IRModule) -> dict[Any, Function]:
@@ -155,14 +158,23 @@ class _Lifetimes:
         placed: list[tuple[Var, Any]] = []
         for at, let in enumerate(lets):
             placed.append(let)
-            placed += [(self._fresh(), RELAY.memory.kill(var)) for var in dead.get(at, ())]
+            placed += [(self._fresh(), _unit(RELAY.memory.kill(var))) for var in dead.get(at, ())]
+        type_ = result.checked_type_
         for var, value in reversed(placed):
             result = Let(var, value, result)
+            set_note(result, "checked_type_", type_)
         return result
 
     def _fresh(self) -> Var:
         self.count += 1
-        return Var(f"dead_{self.count - 1}")
+        dead: Var = _unit(Var(f"dead_{self.count - 1}"))
+        return dead
+
+
+def _unit(made: Any) -> Any:
+    """What was just made, typed: a kill gives nothing."""
+    set_note(made, "checked_type_", _NOTHING)
+    return made
 
 
 __all__ = ["ManifestLifetimes"]

@@ -50,6 +50,8 @@ from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.transform.collector import rarely_collecting
 
 Relations = Mapping[str, FunctionRelation]
+Mentions = Mapping[GlobalVar, list[GlobalVar]]
+"""The globals that each function mentions."""
 
 _inferred: weakref.WeakKeyDictionary[Any, tuple[dict[str, str], tuple[Any, ...]]] = weakref.WeakKeyDictionary()
 """A cache: functions that are completely typed, with the types of the globals and the ADTs that this rests on."""
@@ -68,16 +70,27 @@ def _infer_module(module: IRModule, relations: Relations, elaboration: Elaborati
     inference.definitions_are_sound(module)
     functions = {var: f for var, f in module.functions.items() if isinstance(f, Function)}
     todo = inference.declare(functions, module)
-    for component in definition_order(todo):
-        inference.infer_component(component, todo)
+    mentions = {var: global_vars(function) for var, function in todo.items()}
+    for component in definition_order(todo, mentions):
+        inference.infer_component(component, todo, mentions)
     inference.finish()
     changed = {var: _annotated(function) for var, function in todo.items()}
-    for function in changed.values():
-        needed = {g.name_hint: show_type(inference.globals[g.name_hint]) for g in global_vars(function)}
+    for var, function in changed.items():
+        needed = {g.name_hint: show_type(inference.globals[g.name_hint]) for g in mentions[var]}
         _inferred[function] = (needed, tuple(module.type_definitions.values()))
     if all(changed[var] is module.functions[var] for var in changed):
         return module
     return module.with_functions({**module.functions, **changed})
+
+
+def counts_as_inferred(made: Function, origin: Function) -> None:
+    """`made` is completely typed, as `origin` is, by a pass that wrote the types of what it added itself.
+
+    It rests on the globals and ADTs of `origin`, and is not looked at again.
+    """
+    known = _inferred.get(origin)
+    if known is not None:
+        _inferred[made] = known
 
 
 def infer_expr(
@@ -153,7 +166,9 @@ class Inference(ExpressionRules):
             return False
         return all(self.globals.get(n) is not None and show_type(self.globals[n]) == t for n, t in needed.items())
 
-    def infer_component(self, component: list[GlobalVar], functions: Mapping[GlobalVar, Function]) -> None:
+    def infer_component(
+        self, component: list[GlobalVar], functions: Mapping[GlobalVar, Function], mentions: Mentions
+    ) -> None:
         """Functions that mention one another: each sees the others' declared types, or one unknown type a function."""
         solver = self.solver
         solver.enter()
@@ -175,14 +190,14 @@ class Inference(ExpressionRules):
         made = solver.generalize_group([self.types[functions[var]] for var in component])
         for var, type_ in zip(component, made):
             self.types[functions[var]] = self.globals[var.name_hint] = type_
-        self._forget_mentions(component, functions)
+        self._forget_mentions(component, mentions)
 
-    def _forget_mentions(self, component: list[GlobalVar], functions: Mapping[GlobalVar, Function]) -> None:
+    def _forget_mentions(self, component: list[GlobalVar], mentions: Mentions) -> None:
         """Within the component a mention had the one type of all its calls; from here on it has the general one."""
         names = {var.name_hint for var in component}
         self.uniform -= names
         for var in component:
-            for mention in global_vars(functions[var]):
+            for mention in mentions[var]:
                 if mention.name_hint in names:
                     self.types[mention] = self.globals[mention.name_hint]
 

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from baton._src.ir.expr import GlobalVar
-from baton._src.relay.expressions import global_vars
 from baton._src.relay.nodes import Function
 
 
-def definition_order(functions: Mapping[GlobalVar, Function]) -> list[list[GlobalVar]]:
-    """The strongly connected components of the call graph, callees first (Tarjan, with an explicit stack)."""
+def definition_order(
+    functions: Mapping[GlobalVar, Function], mentions: Mapping[GlobalVar, list[GlobalVar]]
+) -> list[list[GlobalVar]]:
+    """The strongly connected components of the call graph, callees first (Tarjan, with an explicit stack).
+
+    `mentions` has the globals of each function.
+    """
     by_name = {var.name_hint: var for var in functions}
     calls: dict[GlobalVar, list[GlobalVar]] = {}
-    for var, function in functions.items():
-        named = [by_name[g.name_hint] for g in global_vars(function) if g.name_hint in by_name]
+    for var in functions:
+        named = [by_name[g.name_hint] for g in mentions[var] if g.name_hint in by_name]
         calls[var] = list(dict.fromkeys(named))
     index: dict[GlobalVar, int] = {}
     low: dict[GlobalVar, int] = {}
