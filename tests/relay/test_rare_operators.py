@@ -110,6 +110,8 @@ def test_quantisation_to_a_dtype_known_at_run_time() -> None:
     for number, bounds in enumerate(((-np.inf, np.inf), (0, 255), (-128, 127), (-(2**31), 2**31 - 1))):
         wanted = np.clip(quantised, *bounds) if number else data
         np.testing.assert_allclose(run([x, code], body, data, np.int32(number)), wanted)
+    module = relay.transform.InferType()(baton.IRModule.from_expr(relay.Function([x, code], body)))
+    assert baton.ir.structural_equal(relay.fromtext(module.astext()), module)
     named = relay.qnn.simulated_dequantize(x, scale, zero, 1, "uint8")
     np.testing.assert_allclose(run([x], named, data), (data - [0, 1, 2]) * [0.5, 0.25, 1.0])
 

@@ -140,7 +140,8 @@ def _define(name: str, parameter: str, dtype: str, summary: str, compute: Any, r
         compute=_compute(name, compute),
         reference=_reference(reference),
         gradient=NotApplicable("piecewise constant"),
-        fusion=Fusion.ELEMWISE,
+        # Not ELEMWISE: the operands have dtypes of their own, also where Relay's text has bare numbers.
+        fusion=Fusion.INJECTIVE,
         in_relax=False,
         relay_builder=_builder(parameter, dtype),
         samples=_samples,
