@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from baton._src.ir.cpu import has_bfloat16_dots, has_byte_dots
 from baton._src.ir.expr import PrimExpr
@@ -44,7 +45,7 @@ from baton._src.lower.kernel_schedules.loops import (
 from baton._src.lower.kernel_schedules.matmul import FEW_ROWS
 from baton._src.lower.kernel_schedules.prepacked import Weight
 from baton._src.lower.kernel_schedules.products import Product, find_product, merged_rows
-from baton._src.lower.kernel_schedules.row_tiles import row_blocks, row_tiles, shared_panels, write_out
+from baton._src.lower.kernel_schedules.row_tiles import panel_tiles, row_blocks, shared_panels, write_out
 from baton._src.lower.kernel_schedules.stages import Declined, Kernel, read_kernel
 from baton._src.lower.kernel_schedules.tiles import Accumulators, TileShape, tile_shape
 from baton._src.passes.tir.flatten_buffers import as_int64
@@ -159,7 +160,7 @@ def _in_words(kernel: Kernel, matrix: Product, target: Target, ahead: bool) -> _
     dtypes = [load_of(f).dtype for f in (stage.value.a, stage.value.b)]
     left = load_of(matrix.left)
     dtypes.remove(left.dtype)
-    dot = _instruction(left.dtype, dtypes[0], stage.buffer.dtype, target)
+    dot = _instruction(left.dtype, dtypes[0], stage.buffer.dtype, target, target.lanes(32))
     if dot is None:
         return Declined(f"no instruction multiplies {left.dtype} by {dtypes[0]} into {stage.buffer.dtype}")
     k = matrix.k.var
@@ -171,12 +172,14 @@ def _in_words(kernel: Kernel, matrix: Product, target: Target, ahead: bool) -> _
     if width is None and not ahead and count is not None and count <= FEW_ROWS:
         return Declined("few rows: packing B costs more than it saves")
     shape = tile_shape(target, stage.buffer.dtype)
+    halves = _instruction(left.dtype, dtypes[0], stage.buffer.dtype, target, shape.grain)
+    shape = replace(shape, wide=shape.wide and halves is not None)
     vectors = _vectors(matrix, shape) if width is None else width // shape.lanes
     return _Plan(kernel, matrix, dot, dtypes[0], replace(shape, vectors=vectors), width is not None)
 
 
-def _instruction(left: DataType, right: DataType, total: DataType, target: Target) -> Dot | None:
-    lanes = target.lanes(32)
+def _instruction(left: DataType, right: DataType, total: DataType, target: Target, lanes: int) -> Dot | None:
+    """The instruction for vectors of so many sums."""
     if total == INT32 and {left, right} == {UINT8, INT8} and has_byte_dots(target.features, lanes):
         return Dot("tir.dot_u8s8", 4, left == INT8)
     if total == FLOAT32 and left == right == BFLOAT16 and has_bfloat16_dots(target.features, lanes):
@@ -220,11 +223,8 @@ def _emit(plan: _Plan, target: Target) -> st.Stmt:
     def with_panel(rows: st.Stmt) -> st.Stmt:
         return rows if plan.packed else allocated(packed, sequence(_pack(plan, packed, start), rows))
 
-    def tile(*arguments: object) -> st.Stmt:
-        return _tile(plan, *arguments)  # type: ignore[arg-type]
-
     def tiles(first: PrimExpr, count: PrimExpr) -> st.Stmt:
-        return row_tiles(matrix, plan.shape, width, first, count, start, packed, None, tile)
+        return panel_tiles(matrix, plan.shape, width, number, first, count, packed, None, partial(_tile, plan))
 
     work = product([a.extent for a in (*matrix.batch, *matrix.outer, matrix.rows, matrix.columns, matrix.k)])
     size, count, batches = constant(work), constant(panels), constant(product([a.extent for a in matrix.batch]))
@@ -256,8 +256,11 @@ def _tile(
     start: PrimExpr,
     packed: Buffer,
     beside: Callable[[PrimExpr], st.Stmt] | None = None,
+    *,
+    pitch: int,
+    masked: bool | None,
 ) -> st.Stmt:
-    """`rows` x `width` sums over all words."""
+    """`rows` x `width` sums over all words of a panel of `pitch` columns; `masked` as in `write_out`."""
     stage, group = matrix.stage, plan.dot.group
     acc = Accumulators.of(rows, width, stage.buffer.dtype)
     assert stage.init is not None
@@ -278,7 +281,7 @@ def _tile(
         parts.append(loop(word, full, _step(plan, acc, packed, word, [whole(p) for p in places])))
     if rest:
         parts.append(_step(plan, acc, packed, i64(full), [last(p) for p in places]))
-    return allocated(acc.buffer, sequence(*parts, write_out(matrix, acc, first, start)))
+    return allocated(acc.buffer, sequence(*parts, write_out(matrix, acc, first, start, masked)))
 
 
 def _word_at(matrix: Product, row: PrimExpr, k: PrimExpr, group: int) -> PrimExpr:
@@ -305,21 +308,22 @@ def joined_word(elements: list[tir.BufferLoad]) -> PrimExpr:
 
 def _step(plan: _Plan, acc: Accumulators, packed: Buffer, word: PrimExpr, lefts: list[PrimExpr]) -> st.Stmt:
     """Every sum of the tile takes the products of one word."""
-    lanes, vectors = plan.shape.lanes, plan.width // plan.shape.lanes
-    rights = [tir.Var(f"b{n}", INT32.with_lanes(lanes)) for n in range(vectors)]
+    full, rest = divmod(acc.width, plan.shape.lanes)
+    widths = [plan.shape.lanes] * full + [rest] * bool(rest)
+    rights = [tir.Var(f"b{n}", INT32.with_lanes(lanes)) for n, lanes in enumerate(widths)]
     parts: list[st.Stmt] = []
     for row, left in enumerate(lefts):
         var = tir.Var(f"a{row}", INT32)
         stores = []
         for n, right in enumerate(rights):
-            at = tir.Ramp(i64(row * acc.width + n * lanes), i64(1), lanes)
+            at = tir.Ramp(i64(row * acc.width + n * plan.shape.lanes), i64(1), widths[n])
             total = tir.BufferLoad(acc.buffer, (at,))
-            stores.append(st.BufferStore(acc.buffer, plan.dot(total, tir.Broadcast(var, lanes), right), (at,)))
+            stores.append(st.BufferStore(acc.buffer, plan.dot(total, tir.Broadcast(var, widths[n]), right), (at,)))
         parts.append(st.LetStmt(var, left, sequence(*stores)))
     body = sequence(*parts)
     for n, right in reversed(list(enumerate(rights))):
-        place = ops.add(ops.multiply(word, i64(plan.width)), i64(n * lanes))
-        body = st.LetStmt(right, _words(packed, place, lanes), body)
+        place = ops.add(ops.multiply(word, i64(plan.width)), i64(n * plan.shape.lanes))
+        body = st.LetStmt(right, _words(packed, place, widths[n]), body)
     return body
 
 

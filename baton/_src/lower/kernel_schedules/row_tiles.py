@@ -93,13 +93,14 @@ def panel_tiles(
     count: PrimExpr,
     packed: Buffer,
     ahead: Ahead | None = None,
+    kind: Callable[..., st.Stmt] | None = None,
 ) -> st.Stmt:
-    """Tiles of rows for one panel, the last panel's no wider than they need to be."""
+    """Tiles of rows for one panel, of multiply-adds or another `kind`; the last panel's no wider than they must be."""
     columns = columns_of(matrix.columns.size, pitch, shape)
     start = ops.multiply(panel, i64(pitch))
 
     def tiles(width: int, masked: bool | None) -> st.Stmt:
-        make = partial(multiply_add_tile, pitch=pitch, masked=masked)
+        make = partial(kind or multiply_add_tile, pitch=pitch, masked=masked)
         return row_tiles(matrix, shape, width, first, count, start, packed, ahead, make)
 
     if columns.whole is None:
