@@ -60,8 +60,9 @@ def _even_tiles(matrix: Product, target: Target) -> st.Stmt:
 
     def tiles(width: int, start: PrimExpr, masked: bool) -> st.Stmt:
         def of(rows: int, first: PrimExpr) -> st.Stmt:
-            # One or two rows need the whole strip to hide the latency of their sums; more would need more registers.
-            half, wide = index_var("half"), width == 2 * shape.width and 2 * rows > TALLEST
+            # Few rows need the whole strip to hide the latency of their sums; more may need more registers.
+            full = (rows + 1) * 2 * shape.vectors >= shape.registers
+            half, wide = index_var("half"), width == 2 * shape.width and full
             size, begin = (shape.width, ops.multiply(half, i64(shape.width))) if wide else (width, i64(0))
             body = _tile(matrix, rows, size, first, ops.add(start, begin), masked)
             return loop(half, 2, body) if wide else body

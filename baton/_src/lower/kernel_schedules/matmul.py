@@ -31,7 +31,7 @@ from baton._src.lower.kernel_schedules.loops import (
     product,
     sequence,
 )
-from baton._src.lower.kernel_schedules.panel_packing import Factor, pack_panel
+from baton._src.lower.kernel_schedules.panel_packing import Factor, fetching, pack_panel
 from baton._src.lower.kernel_schedules.products import Product, find_product, merged_rows, renamed
 from baton._src.lower.kernel_schedules.row_dots import dot_tiles, most_rows, suits
 from baton._src.lower.kernel_schedules.row_tiles import panel_tiles, row_blocks, shared_panels
@@ -124,17 +124,21 @@ def _packed_product(matrix: Product, target: Target) -> st.Stmt:
     start = ops.multiply(panel, i64(width))
     packed = local_buffer("packed", (ops.multiply(as_int64(matrix.k.extent), i64(width)),), matrix.stage.buffer.dtype)
 
+    factor = None if matrix.right is None else Factor(matrix.right, matrix.k, matrix.columns)
+
     def plain(buffer: Buffer, at: PrimExpr, wide: int) -> st.Stmt:
-        assert matrix.right is not None
-        return pack_panel(Factor(matrix.right, matrix.k, matrix.columns), buffer, at, wide, shape.lanes)
+        assert factor is not None
+        return pack_panel(factor, buffer, at, wide, shape.lanes)
 
     pack = matrix.pack or plain
 
     def with_panel(rows: st.Stmt) -> st.Stmt:
         return allocated(packed, sequence(pack(packed, start, width), rows))
 
-    def tiles(first: PrimExpr, count: PrimExpr) -> st.Stmt:
-        return panel_tiles(matrix, shape, width, panel, first, count, packed)
+    def tiles(first: PrimExpr, count: PrimExpr, further: int = 1) -> st.Stmt:
+        later = ops.add(start, i64(width * further))
+        ahead = None if factor is None else fetching(factor, later, width, shape.lanes)
+        return panel_tiles(matrix, shape, width, panel, first, count, packed, ahead)
 
     flops = product([a.extent for a in (*matrix.batch, *matrix.outer, matrix.rows, matrix.columns, matrix.k)])
     enough = constant(panels)
@@ -146,7 +150,7 @@ def _packed_product(matrix: Product, target: Target) -> st.Stmt:
     few_panels = enough is not None and enough < 2 * threads and not batches > 2
     if threads > 1 and few_panels and (size is None or size > 64 * WORTH_A_THREAD):
         return row_blocks(matrix, shape, panels, panel, with_panel, tiles)
-    body = with_panel(nest(matrix.outer, tiles(i64(0), every)))
+    body = with_panel(nest(matrix.outer, tiles(i64(0), every, max(1, threads))))
     return shared_panels(matrix, panel, panels, body, work, threads)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.kernel_schedules.affine import depends, step
 from baton._src.lower.kernel_schedules.factors import bound, load_of
-from baton._src.lower.kernel_schedules.loops import VECTORIZED, i64, index_var, loop
+from baton._src.lower.kernel_schedules.loops import VECTORIZED, i64, index_var, loop, sequence
 from baton._src.lower.kernel_schedules.stages import Axis
 from baton._src.lower.kernel_schedules.transpose import square
 from baton._src.passes.tir.flatten_buffers import as_int64
@@ -31,7 +32,13 @@ def pack_panel(factor: Factor, buffer: Buffer, start: PrimExpr, width: int, lane
     """packed[k, v] = B[k, start + v], zeros beyond the last column; along whichever axis B is contiguous."""
     if _in_squares(factor, buffer, lanes):
         return _pack_squares(factor, buffer, start, width, lanes)
-    k, v = index_var("k"), index_var("v")
+    return _pack_elements(factor, buffer, start, width, 0)
+
+
+def _pack_elements(factor: Factor, buffer: Buffer, start: PrimExpr, width: int, first: int) -> st.Stmt:
+    """packed[k, v] for every k from `first` on, element by element where B does not lie along the columns."""
+    step_k, v = index_var("k"), index_var("v")
+    k, count = ops.add(step_k, i64(first)), ops.subtract(as_int64(factor.k.extent), i64(first))
     column = ops.add(start, v)
     value = bound(factor.value, {factor.k: k, factor.columns: column})
     slot = ops.add(ops.multiply(k, i64(width)), v)
@@ -41,8 +48,8 @@ def pack_panel(factor: Factor, buffer: Buffer, start: PrimExpr, width: int, lane
     guarded = value if whole else where(tir.LT(column, as_int64(factor.columns.extent)), value, zero)
     store = st.BufferStore(buffer, guarded, (slot,))
     if step(load_of(factor.value), factor.k) == 1:
-        return loop(v, width, loop(k, factor.k.extent, store, VECTORIZED))
-    return loop(k, factor.k.extent, loop(v, width, store, VECTORIZED))
+        return loop(v, width, loop(step_k, count, store, VECTORIZED))
+    return loop(step_k, count, loop(v, width, store, VECTORIZED))
 
 
 def _in_squares(factor: Factor, buffer: Buffer, lanes: int) -> bool:
@@ -53,7 +60,7 @@ def _in_squares(factor: Factor, buffer: Buffer, lanes: int) -> bool:
         return False
     load = inner
     plain = load.indices[-1] is k.var and not any(depends(i, k.var) for i in load.indices[:-1])
-    return plain and not load.buffer.strides and k.size is not None and k.size % lanes == 0 and lanes >= 4
+    return plain and not load.buffer.strides and k.size is not None and k.size >= lanes >= 4
 
 
 def _pack_squares(factor: Factor, buffer: Buffer, start: PrimExpr, width: int, lanes: int) -> st.Stmt:
@@ -76,7 +83,47 @@ def _pack_squares(factor: Factor, buffer: Buffer, start: PrimExpr, width: int, l
         return st.BufferStore(buffer, vector, (tir.Ramp(slot, i64(1), lanes),))
 
     assert factor.k.size is not None
-    return loop(part, width // lanes, loop(block, factor.k.size // lanes, square(source, store, lanes)))
+    full, rest = divmod(factor.k.size, lanes)
+    squares = loop(part, width // lanes, loop(block, full, square(source, store, lanes)))
+    return sequence(squares, _pack_elements(factor, buffer, start, width, full * lanes)) if rest else squares
+
+
+def fetching(
+    factor: Factor, start: PrimExpr, width: int, lanes: int
+) -> Callable[[PrimExpr, PrimExpr], Callable[[PrimExpr], st.Stmt]]:
+    """What each step along k asks for, in tile after tile of one panel, so that the panel from `start` on has arrived
+    when it is packed: a vector each. Packing on its own waits for every row: no processor foresees strided rows.
+    """
+    load, vectors = load_of(factor.value), max(1, width // lanes)
+    last = [ops.subtract(as_int64(axis.extent), i64(1)) for axis in (factor.columns, factor.k)]
+
+    def of_tile(tile: PrimExpr, tiles: PrimExpr) -> Callable[[PrimExpr], st.Stmt]:
+        # The last tiles ask; those before them go on naming one place, which costs next to nothing.
+        before = ops.max(ops.subtract(tiles, i64(vectors)), i64(0))
+        part = ops.max(ops.subtract(tile, before), i64(0))
+        asks = ops.cast("int64", tir.GE(tile, before))
+
+        def at(step_of_k: PrimExpr) -> st.Stmt:
+            k = ops.multiply(step_of_k, asks)
+            if step(load, factor.k) == 1:
+                column = ops.add(start, ops.floormod(k, i64(width)))
+                block = ops.add(ops.multiply(ops.floordiv(k, i64(width)), i64(vectors)), part)
+                deep = ops.min(ops.multiply(block, i64(lanes)), last[1])
+            else:
+                column, deep = ops.add(start, ops.multiply(part, i64(lanes))), k
+            place = bound(load, {factor.k: deep, factor.columns: ops.min(column, last[0])})
+            return prefetched(load_of(place))
+
+        return at
+
+    return of_tile
+
+
+def prefetched(place: tir.BufferLoad) -> st.Stmt:
+    """Ask for what lies at `place`: for reading, into the second-level cache."""
+    address = tir.Call("handle", intrinsic("address_of"), (place,))
+    hints = (tir.IntImm("int32", 0), tir.IntImm("int32", 2), tir.IntImm("int32", 1))
+    return st.Evaluate(tir.Call("void", intrinsic("prefetch"), (address, *hints)))
 
 
 def where(condition: PrimExpr, value: PrimExpr, other: PrimExpr) -> PrimExpr:

@@ -38,6 +38,7 @@ from baton._src.lower.kernel_schedules.loops import (
     thread_work,
 )
 from baton._src.lower.kernel_schedules.matmul import FEW_ROWS
+from baton._src.lower.kernel_schedules.panel_packing import prefetched
 from baton._src.lower.kernel_schedules.products import Product, find_product, merged_rows
 from baton._src.lower.kernel_schedules.row_dots import FEW_COLUMNS, suits
 from baton._src.lower.kernel_schedules.row_tiles import (
@@ -56,7 +57,6 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
-from baton._src.tir.intrinsics import intrinsic
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.dtype import DataType
 
@@ -181,10 +181,7 @@ class _Panels:
             begin = ops.min(ops.multiply(ops.multiply(tile, share), i64(depth)), most)
 
             def at(k: PrimExpr) -> st.Stmt:
-                place = tir.BufferLoad(later, (ops.add(begin, ops.multiply(k, share)),))
-                address = tir.Call("handle", intrinsic("address_of"), (place,))
-                hints = (tir.IntImm("int32", 0), tir.IntImm("int32", 2), tir.IntImm("int32", 1))
-                return st.Evaluate(tir.Call("void", intrinsic("prefetch"), (address, *hints)))
+                return prefetched(tir.BufferLoad(later, (ops.add(begin, ops.multiply(k, share)),)))
 
             return at
 
