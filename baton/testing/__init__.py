@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from baton._src.driver.wiring import wire
-from baton._src.support.lazy import attach, names, submodules
+from baton._src.support.lazy import attach, names, renamed, submodules
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
@@ -14,6 +14,15 @@ __getattr__, __dir__, __all__ = attach(
         ),
         **submodules("baton.testing", "utils"),
         **names("driver.tvm_names.testing", "uses_gpu enabled_targets device_enabled"),
+        **renamed(
+            "driver.tvm_names.testing",
+            requires_cuda="requires_gpu",
+            requires_cudnn="requires_gpu",
+            requires_opencl="requires_gpu",
+            requires_vulkan="requires_gpu",
+            requires_rocm="requires_gpu",
+            requires_metal="requires_gpu",
+        ),
     },
     before=wire,
 )
