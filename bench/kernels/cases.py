@@ -290,5 +290,8 @@ def cases() -> list[Case]:
         blocked_convolution(128, 56, 128, 3, stride=2),
         blocked_convolution(0, 56, 144, 3),
         blocked_convolution(0, 14, 384, 3),
+        blocked_convolution(0, 28, 240, 5),
+        blocked_convolution(0, 56, 144, 5, stride=2),
+        blocked_convolution(0, 56, 96, 7),
         *layers(),
     ]

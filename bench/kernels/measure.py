@@ -21,6 +21,7 @@ from bench.kernels.cases import Case, cases
 from bench.kernels.limits import LARGEST, Limits
 
 SECONDS_A_CASE = 0.15
+LINE = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +74,18 @@ def _arrays(case: Case) -> list[np.ndarray]:
     dtypes = case.dtypes or ("float32",) * len(case.shapes)
     found = []
     for shape, dtype in zip(case.shapes, dtypes, strict=True):
-        found.append((9 * rng.random(math.prod(shape), np.float32) - 4).reshape(shape).astype(DataType(dtype).numpy))
+        values = (9 * rng.random(math.prod(shape), np.float32) - 4).reshape(shape).astype(DataType(dtype).numpy)
+        found.append(_aligned(values))
     return found
+
+
+def _aligned(values: np.ndarray) -> np.ndarray:
+    """A copy that begins at a line of the cache, as what programs keep in their arena does."""
+    memory = np.empty(values.nbytes + LINE, np.uint8)
+    start = -memory.ctypes.data % LINE
+    copy = memory[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
+    copy[...] = values
+    return copy
 
 
 def _fastest(call: Callable[[], object]) -> float:
