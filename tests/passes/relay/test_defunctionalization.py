@@ -94,6 +94,13 @@ def test_functions_in_polymorphic_data(before_it: tuple[Any, ...], flag: bool) -
     assert is_first_order(after.with_functions({v: after[v] for v in after.functions if v.name_hint == "main"}))
 
 
+def test_a_polymorphic_literal_that_a_graph_shares() -> None:
+    before = read_module("def @main(%x: float32) { %0 = fn[T](%y: T) -> T { %y }; (%0(%x), %0(3), %0(%0)(True)) }")
+    after = Defunctionalize()(before)
+    assert value(after, 1.5) == value(before, 1.5) == (1.5, 3, True)
+    assert is_first_order(after)
+
+
 def test_data_that_holds_ever_larger_types_is_refused() -> None:
     text = """
 type Nest[A] { Deeper(fn() -> Nest[(A, A)]), End(A) }

@@ -14,14 +14,18 @@ from baton._src.driver.executors import create_executor
 from baton._src.driver.relay_fragment import why_no_graph
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
+from baton._src.passes.relay.manifest_alloc import ManifestAlloc
+from baton._src.passes.relay.manifest_lifetimes import ManifestLifetimes
 from baton._src.passes.relay.pipeline import optimize
+from baton._src.passes.relay.specialize import Specialize
 from baton._src.relay.analysis import well_formed
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.interpreter import Interpreter
 from baton._src.relay.nodes import Function
 from baton._src.relay.text.printer import astext
 from baton._src.transform.context import PassContext
-from tests.passes.relay.test_values_stay import PASSES, same
+from baton._src.transform.passes import Sequential
+from tests.passes.relay.test_values_stay import PASSES, WHOLE_PROGRAM, same
 from tests.relay.programs import plain
 from tests.relay.random_programs import whole_modules
 
@@ -31,6 +35,10 @@ ARGUMENTS = (
     (False, np.array([0.5, 0], "float32"), -1),
 )
 STEPS = (*PASSES, optimize())
+EVERY = (*STEPS, *WHOLE_PROGRAM, Specialize())
+"""Those that make other programs of programs included: slower, so for `make fuzz`."""
+LAST: tuple[Any, ...] = (None, ManifestAlloc(), Sequential((ManifestAlloc(), ManifestLifetimes())))
+"""Programs that say where values lie are for running, not for further passes."""
 
 
 def interpreted(module: IRModule) -> list[Any]:
@@ -64,6 +72,17 @@ def check(module: IRModule, level: int, steps: list[Any]) -> None:
                 assert not isinstance(function, Function) or well_formed(function)
             found = interpreted(changed)
             assert same(found, expected), f"after {step!r} the value is {found}, before it was {expected}"
+
+
+def agreement_after_every_pass(count: int, **sizes: Any) -> Callable[[], None]:
+    """A test of `count` programs after any sequence of all passes, whole-program ones and memory included."""
+
+    @settings(max_examples=count, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(whole_modules(**sizes), st.lists(st.sampled_from(EVERY), max_size=4), st.sampled_from(LAST))
+    def test(module: IRModule, steps: list[Any], last: Any) -> None:
+        check(module, 2, steps if last is None else [*steps, last])
+
+    return test
 
 
 def agreement(count: int, **sizes: Any) -> Callable[[], None]:

@@ -13,5 +13,6 @@ def monomorphic_form(module: IRModule) -> IRModule:
     """Each instance of a polymorphic function a function of its own, constructors and globals as values functions too,
     every intermediate result with a name."""
     expanded = EtaExpand(expand_constructor=True, expand_global_var=True)(infer_type(module))
-    found: IRModule = ToANormalForm()(Specialize()(expanded))
+    named = ToANormalForm()(expanded)  # a polymorphic literal that a graph shares has to have a name to be specialised
+    found: IRModule = ToANormalForm()(Specialize()(named))
     return found
