@@ -3,7 +3,7 @@
     R.call_tir(cls.conv2d_relu, (x, W), ...)      ->      R.call_tir(cls.conv2d_relu_winograd, (x, U), ...)
 
 W is a constant (O, I, 3, 3, i, o); U = G W G^T in the order the scheduled kernel reads it
-(`kernel_schedules/winograd`). Runs on fused kernels, like PackWeights; the new kernel is scheduled already.
+(`kernel_schedules/convolution/winograd`). Runs on fused kernels, like PackWeights; the new kernel is scheduled already.
 `PassContext(config={"baton.winograd": False})` leaves every convolution direct, and so does a target that is not
 compiled by LLVM. Weights grow by 36 / 9 (or 16 / 9); results differ from direct ones by rounding, about 2e-6 of the
 largest value.
@@ -20,9 +20,9 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order
 from baton._src.lower.kernel_schedules.choices import Choices, record_of, using
-from baton._src.lower.kernel_schedules.stages import Declined
-from baton._src.lower.kernel_schedules.winograd import Winograd
-from baton._src.lower.kernel_schedules.winograd_choice import candidate, chosen
+from baton._src.lower.kernel_schedules.convolution.winograd import Winograd
+from baton._src.lower.kernel_schedules.convolution.winograd_choice import candidate, chosen
+from baton._src.lower.kernel_schedules.shared.stages import Declined
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.shared.filled_arrays import Filling, filling
 from baton._src.relax.nodes import Call, Constant, Function, Tuple, VarBinding

@@ -1,4 +1,4 @@
-"""Documents as TVM's `save_json` writes them, made by hand: what they say is read, what is wrong is said by its node."""
+"""Documents as TVM's `save_json` writes them, made by hand: what they say is read, errors name the node."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import baton
-from baton import relay, relax
+from baton import relax, relay
 from baton._src.support.diagnostics import DiagnosticError
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from baton._src.lower.kernel_schedules.conv_choice import WAYS, choose
+from baton._src.lower.kernel_schedules.convolution.conv_choice import WAYS, choose
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.ops.builders import RELAX as R
 from tests.lower.kernel_schedules.test_conv_unpacked import convolution_kernel

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules import conv2d
+from baton._src.lower.kernel_schedules.convolution import conv2d
 from baton._src.ops.builders import RELAX as R
 from baton._src.passes.pipelines import kernels
 from baton._src.te.prim_func import PrimFunc

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules import conv_unpacked
-from baton._src.lower.kernel_schedules.stages import Declined
+from baton._src.lower.kernel_schedules.convolution import conv_unpacked
+from baton._src.lower.kernel_schedules.shared.stages import Declined
 from baton._src.ops.builders import RELAX as R
 from baton._src.passes.pipelines import kernels
 from baton._src.te.prim_func import PrimFunc

@@ -10,8 +10,8 @@ import pytest
 from baton._src.codegen.llvm.jit import Machine, assembly
 from baton._src.codegen.llvm.module import module_texts
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules import depthwise_lines
-from baton._src.lower.kernel_schedules.stages import Declined
+from baton._src.lower.kernel_schedules.convolution import depthwise_lines
+from baton._src.lower.kernel_schedules.shared.stages import Declined
 from baton._src.ops.builders import RELAX as R
 from baton._src.tir.expr import Var as TirVar
 from tests.codegen.native_run import HOST, build, call

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.lower.kernel_schedules.inline import inline_elementwise
-from baton._src.lower.kernel_schedules.stages import Kernel, Stage, read_kernel
+from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
+from baton._src.lower.kernel_schedules.shared.stages import Kernel, Stage, read_kernel
 from baton._src.te.computation import compute, placeholder
 from baton._src.te.prim_func import create_prim_func
 from baton._src.tir.evaluate import evaluate

@@ -10,8 +10,8 @@ import pytest
 from baton._src.codegen.llvm.jit import Machine, assembly
 from baton._src.codegen.llvm.module import module_texts
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules import line_phases
-from baton._src.lower.kernel_schedules.stages import Declined
+from baton._src.lower.kernel_schedules.convolution import line_phases
+from baton._src.lower.kernel_schedules.shared.stages import Declined
 from baton._src.ops.builders import RELAX as R
 from baton._src.passes.pipelines import kernels
 from baton._src.te.prim_func import PrimFunc

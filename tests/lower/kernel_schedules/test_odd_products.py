@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules import streamed_rows
-from baton._src.lower.kernel_schedules.prepacked import packable_weight
+from baton._src.lower.kernel_schedules.products import streamed_rows
+from baton._src.lower.kernel_schedules.products.prepacked import packable_weight
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.lower.pack_weights import panels, reading_panels
 from baton._src.te import reduction

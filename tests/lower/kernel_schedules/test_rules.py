@@ -10,7 +10,7 @@ import pytest
 from baton._src.codegen.llvm.jit import Machine, assembly
 from baton._src.codegen.llvm.module import module_texts
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules import conv2d
+from baton._src.lower.kernel_schedules.convolution import conv2d
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.runtime.threads import thread_pool
 from baton._src.te import reduction

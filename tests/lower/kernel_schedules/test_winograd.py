@@ -11,10 +11,10 @@ import pytest
 from baton._src.codegen.llvm.jit import Machine, assembly
 from baton._src.codegen.llvm.module import module_texts
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules.stages import Declined
-from baton._src.lower.kernel_schedules.winograd import Sizes, Winograd
-from baton._src.lower.kernel_schedules.winograd_choice import Candidate, candidate, chosen, sizes_for
-from baton._src.lower.kernel_schedules.winograd_numbers import TRANSFORMS, Transform
+from baton._src.lower.kernel_schedules.convolution.winograd import Sizes, Winograd
+from baton._src.lower.kernel_schedules.convolution.winograd_choice import Candidate, candidate, chosen, sizes_for
+from baton._src.lower.kernel_schedules.convolution.winograd_numbers import TRANSFORMS, Transform
+from baton._src.lower.kernel_schedules.shared.stages import Declined
 from baton._src.tir.expr import Var as TirVar
 from tests.codegen.native_run import HOST, build, call
 from tests.lower.kernel_schedules.test_conv_blocked import BLOCKED, convolution

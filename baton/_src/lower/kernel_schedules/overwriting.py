@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import post_order
-from baton._src.lower.kernel_schedules.affine import same
-from baton._src.lower.kernel_schedules.stages import Axis, Kernel, Stage, is_plain, read_kernel
+from baton._src.lower.kernel_schedules.shared.affine import same
+from baton._src.lower.kernel_schedules.shared.stages import Axis, Kernel, Stage, is_plain, read_kernel
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import BufferLoad, Call, IntImm
 from baton._src.tir.prim_func import PrimFunc

@@ -19,9 +19,10 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import rewrite
-from baton._src.lower.kernel_schedules.affine import coefficient, depends, same
-from baton._src.lower.kernel_schedules.factors import bound, is_simple, load_of
-from baton._src.lower.kernel_schedules.loops import (
+from baton._src.lower.kernel_schedules.products.prepacked import ACCUMULATORS, Weight, streaming_grain
+from baton._src.lower.kernel_schedules.shared.affine import coefficient, depends, same
+from baton._src.lower.kernel_schedules.shared.factors import bound, is_simple, load_of
+from baton._src.lower.kernel_schedules.shared.loops import (
     PARALLEL,
     VECTORIZED,
     allocated,
@@ -32,8 +33,7 @@ from baton._src.lower.kernel_schedules.loops import (
     loop,
     sequence,
 )
-from baton._src.lower.kernel_schedules.prepacked import ACCUMULATORS, Weight, streaming_grain
-from baton._src.lower.kernel_schedules.stages import Axis, Declined, Kernel, Opaque, read_kernel
+from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kernel, Opaque, read_kernel
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.tir import expr as tir

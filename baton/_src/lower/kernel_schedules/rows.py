@@ -14,10 +14,10 @@ from typing import Any
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import rewrite
-from baton._src.lower.kernel_schedules.affine import merge_trailing, same
 from baton._src.lower.kernel_schedules.choices import tuned
-from baton._src.lower.kernel_schedules.inline import expression_cost, inline_elementwise
-from baton._src.lower.kernel_schedules.loops import (
+from baton._src.lower.kernel_schedules.shared.affine import merge_trailing, same
+from baton._src.lower.kernel_schedules.shared.inline import expression_cost, inline_elementwise
+from baton._src.lower.kernel_schedules.shared.loops import (
     PARALLEL,
     VECTORIZED,
     WORTH_A_THREAD,
@@ -30,8 +30,8 @@ from baton._src.lower.kernel_schedules.loops import (
     product,
     thread_work,
 )
-from baton._src.lower.kernel_schedules.stages import Axis, Declined, Kernel, Opaque, Stage, read_kernel
-from baton._src.lower.kernel_schedules.vector_reduce import along_reduction, reduction
+from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kernel, Opaque, Stage, read_kernel
+from baton._src.lower.kernel_schedules.shared.vector_reduce import along_reduction, reduction
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.tir import expr as tir

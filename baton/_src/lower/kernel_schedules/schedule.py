@@ -10,20 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules import (
-    attention,
-    conv_blocked,
-    conv_choice,
-    conv_phases,
-    dot_products,
-    matmul,
-    prepacked,
-    recurrence,
-    rows,
-    transpose,
-)
-from baton._src.lower.kernel_schedules.conv_costs import Plan
-from baton._src.lower.kernel_schedules.stages import Declined
+from baton._src.lower.kernel_schedules import recurrence, rows, transpose
+from baton._src.lower.kernel_schedules.attention import attention
+from baton._src.lower.kernel_schedules.convolution import conv_blocked, conv_choice, conv_phases
+from baton._src.lower.kernel_schedules.convolution.conv_costs import Plan
+from baton._src.lower.kernel_schedules.products import dot_products, matmul, prepacked
+from baton._src.lower.kernel_schedules.shared.stages import Declined
 from baton._src.tir.prim_func import PrimFunc
 
 Apply = Callable[[PrimFunc, Target], PrimFunc | Declined]

@@ -14,10 +14,18 @@ from dataclasses import dataclass
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules.affine import depends
-from baton._src.lower.kernel_schedules.inline import inline_elementwise
-from baton._src.lower.kernel_schedules.loops import VECTORIZED, i64, index_var, loop, nest, parallel_rows, sequence
-from baton._src.lower.kernel_schedules.stages import Axis, Declined, Stage, read_kernel
+from baton._src.lower.kernel_schedules.shared.affine import depends
+from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
+from baton._src.lower.kernel_schedules.shared.loops import (
+    VECTORIZED,
+    i64,
+    index_var,
+    loop,
+    nest,
+    parallel_rows,
+    sequence,
+)
+from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Stage, read_kernel
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.tir import expr as tir

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from baton._src.lower.kernel_schedules.affine import coefficient
-from baton._src.lower.kernel_schedules.stages import Axis, Kernel, Stage, read_kernel
+from baton._src.lower.kernel_schedules.shared.affine import coefficient
+from baton._src.lower.kernel_schedules.shared.stages import Axis, Kernel, Stage, read_kernel
 from baton._src.lower.relax_to_vm.abstract_values import KernelCall, Pending, memory_of
 from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.tir.buffer import Buffer, constant_shape

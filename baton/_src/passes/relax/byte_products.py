@@ -10,8 +10,9 @@ sums. Where both factors are signed or both unsigned, one is shifted by 128 and 
 instructions multiply unsigned by signed bytes. A border of zeros around centred data is a border of zero points around
 bytes. What depends on constants alone (sums of weights, zero points) is folded by the next pass.
 
-For targets that have such an instruction (`kernel_schedules/dot_products`); elsewhere programs stay as they are, and
-always where a zero point or scale varies along the axis of the sum or int32 sums of scaled products could overflow.
+For targets that have such an instruction (`kernel_schedules/products/dot_products`); elsewhere programs stay as they
+are, and always where a zero point or scale varies along the axis of the sum or int32 sums of scaled products could
+overflow.
 """
 
 from __future__ import annotations

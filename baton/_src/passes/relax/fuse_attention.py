@@ -9,7 +9,8 @@
 What only moves queries, keys, values or the result (`permute_dims`; keys repeated for every head of a group by
 `broadcast_to` and `reshape`) becomes part of how the kernel reads and writes. Between the products there may be sums,
 differences, products and quotients with whatever broadcasts to the scores. Lengths may be symbolic; sizes of heads are
-numbers. The scores, which nothing else may use, never become a matrix in memory (`kernel_schedules/attention`).
+numbers. The scores, which nothing else may use, never become a matrix in memory
+(`kernel_schedules/attention/attention`).
 """
 
 from __future__ import annotations

@@ -1,0 +1,273 @@
+"""Attention as one kernel: softmax(Q Kᵀ, scaled and masked) V, with no matrix of all scores in memory.
+
+What it recognises is what `ops/nn/attention` computes and `passes/relax/fuse_attention` finds in imported graphs:
+
+    scores[.., i, j] = sum over d of Q K        masked = elementwise(scores)        top[.., i] = max over j
+    powers = exp(masked - top)        total = sum over j        weighed = sum over j of powers V        weighed / total
+
+Batches, heads and blocks of queries are shared between threads (`attention_blocks` has what one of them does). Where
+several heads read the same keys (`h // group`), one task serves them all. Factors are read where they lie, whatever
+their layout; lengths may be symbolic, sizes of heads are numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.ir.expr import Op, PrimExpr
+from baton._src.ir.target import Target
+from baton._src.ir.traverse import post_order
+from baton._src.lower.kernel_schedules.attention.attention_blocks import task
+from baton._src.lower.kernel_schedules.attention.attention_parts import BLOCK_ROWS, Attention
+from baton._src.lower.kernel_schedules.shared.affine import depends, same
+from baton._src.lower.kernel_schedules.shared.factors import is_simple
+from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
+from baton._src.lower.kernel_schedules.shared.loops import constant, i64, index_var, parallel_rows, product
+from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kernel, Stage, read_kernel
+from baton._src.passes.tir.flatten_buffers import as_int64
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.prim_func import PrimFunc
+
+LARGEST_HEAD = 512
+"""Elements of a key or value up to which blocks of them fit the second-level cache."""
+
+
+def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
+    """The rule; see the module."""
+    kernel = read_kernel(func)
+    if isinstance(kernel, Declined):
+        return kernel
+    found = find_attention(inline_elementwise(kernel))
+    if isinstance(found, Declined):
+        return found
+    return kernel.rebuilt(_shared(found, target))
+
+
+def find_attention(kernel: Kernel) -> Attention | Declined:
+    """The stages by role."""
+    stages = [s for s in kernel.stages if isinstance(s, Stage)]
+    if len(stages) != len(kernel.stages) or not 6 <= len(stages) <= 7:
+        return Declined("not the stages of attention")
+    scores, *middle, top, powers, total, weighed, result = stages
+    masked = middle[0] if middle else scores
+    if not _is_product(weighed):
+        total, weighed = weighed, total
+    chain = _is_product(scores) and _is_product(weighed) and scores.buffer.dtype.is_float
+    if not chain or scores.buffer.dtype != weighed.buffer.dtype:
+        return Declined("no two products")
+    if middle and not (_is_pointwise(masked, scores) and not masked.reduce):
+        return Declined("what happens to the scores is not elementwise")
+    if not (_folds(top, masked, tir.Max) and _folds(total, powers, tir.Add) and _is_power(powers, masked, top)):
+        return Declined("no softmax over the last axis")
+    return _roles(scores, masked, top, total, powers, weighed, result)
+
+
+def _is_product(stage: Stage) -> bool:
+    value = stage.value
+    if stage.combiner is not tir.Add or len(stage.reduce) != 1 or not isinstance(value, tir.Mul):
+        return False
+    zero = isinstance(stage.init, (tir.FloatImm, tir.IntImm)) and stage.init.value == 0
+    return zero and is_simple(value.a) and is_simple(value.b)
+
+
+def _is_pointwise(stage: Stage, source: Stage) -> bool:
+    """Whether a stage reads `source` exactly at its own point."""
+    loads = [load for load in stage.loads if load.buffer is source.buffer]
+    return bool(loads) and all(_at(load, stage.spatial) for load in loads) and _same_axes(stage, source)
+
+
+def _same_axes(a: Stage, b: Stage) -> bool:
+    return len(a.spatial) == len(b.spatial) and all(same(x.extent, y.extent) for x, y in zip(a.spatial, b.spatial))
+
+
+def _at(load: Any, axes: tuple[Axis, ...]) -> bool:
+    return (
+        isinstance(load, tir.BufferLoad)
+        and len(load.indices) == len(axes)
+        and all(i is a.var for i, a in zip(load.indices, axes))
+    )
+
+
+def _folds(stage: Stage, source: Stage, combiner: type[tir.BinaryOp]) -> bool:
+    """Whether a stage folds `source` along its last axis."""
+    axes = (*stage.spatial, *stage.reduce)
+    whole = stage.combiner is combiner and len(stage.reduce) == 1 and _at(stage.value, axes)
+    return whole and stage.value.buffer is source.buffer and len(axes) == len(source.spatial)  # type: ignore[attr-defined]
+
+
+def _is_power(stage: Stage, masked: Stage, top: Stage) -> bool:
+    match stage.value:
+        case tir.Call(op=Op(name="tir.exp"), args=(tir.Sub(a=tir.BufferLoad() as a, b=tir.BufferLoad() as b),)):
+            own = _at(a, stage.spatial) and _at(b, stage.spatial[:-1])
+            return own and a.buffer is masked.buffer and b.buffer is top.buffer
+        case _:
+            return False
+
+
+def _roles(
+    scores: Stage, masked: Stage, top: Stage, total: Stage, powers: Stage, weighed: Stage, result: Stage
+) -> Attention | Declined:
+    batch, row, key, inner = scores.spatial[:-2], scores.spatial[-2], scores.spatial[-1], scores.reduce[0]
+    query, keys = _factors(scores, row, key)
+    weights = next((n for n in post_order(weighed.value) if getattr(n, "buffer", None) is powers.buffer), None)
+    if query is None or keys is None or not isinstance(weights, tir.BufferLoad):
+        return Declined("a factor does not vary as a query or a key")
+    if not (inner.size and inner.size <= LARGEST_HEAD):
+        return Declined("heads of unknown size")
+    place = {a.var: index for a, index in zip(scores.spatial, weights.indices) if isinstance(index, tir.Var)}
+    by_var = {index: a for a, index in zip(scores.spatial, weights.indices) if isinstance(index, tir.Var)}
+    rest = [a for a in weighed.spatial if a.var not in by_var]
+    if (
+        not len(by_var) == len(place) == len(scores.spatial)
+        or len(rest) != 1
+        or by_var.get(weighed.reduce[0].var) is not key
+    ):
+        return Declined("the weights are not read along the keys")
+    column = rest[0]
+    assert isinstance(weighed.value, tir.Mul)
+    value = (
+        weighed.value.b
+        if depends(weighed.value.a, weighed.reduce[0].var) and _holds(weighed.value.a, weights)
+        else (weighed.value.a)
+    )
+    if (
+        depends(value, place[row.var])
+        or not depends(value, column.var)
+        or not (column.size and column.size <= LARGEST_HEAD)
+    ):
+        return Declined("a value varies with the query")
+    if not _divides(result, weighed, total, weights):
+        return Declined("the result is not divided by the total")
+    return Attention(scores, masked, batch, row, key, inner, query, keys, value, place, weighed, column, result)
+
+
+def _holds(value: PrimExpr, load: tir.BufferLoad) -> bool:
+    return any(n is load for n in post_order(value))
+
+
+def _factors(scores: Stage, row: Axis, key: Axis) -> tuple[PrimExpr | None, PrimExpr | None]:
+    """(what varies with the query, what varies with the key)"""
+    assert isinstance(scores.value, tir.Mul)
+    for query, keys in ((scores.value.a, scores.value.b), (scores.value.b, scores.value.a)):
+        if depends(query, row.var) and depends(keys, key.var) and not depends(query, key.var):
+            return (query, keys) if not depends(keys, row.var) else (None, None)
+    return None, None
+
+
+def _divides(result: Stage, weighed: Stage, total: Stage, weights: tir.BufferLoad) -> bool:
+    """Whether the last stage is weighed / total, possibly converted."""
+    value = result.value
+    while isinstance(value, tir.Cast):
+        value = value.value
+    if result.reduce or not isinstance(value, tir.Div) or not _same_axes(result, weighed):
+        return False
+    if not (_at(value.a, result.spatial) and value.a.buffer is weighed.buffer):  # type: ignore[attr-defined]
+        return False
+    renamed = {own.var: mine.var for own, mine in zip(weighed.spatial, result.spatial)}
+    wanted = [renamed.get(i) if isinstance(i, tir.Var) else None for i in weights.indices[:-1]]
+    divisor = value.b
+    return (
+        isinstance(divisor, tir.BufferLoad)
+        and divisor.buffer is total.buffer
+        and all(i is w for i, w in zip(divisor.indices, wanted))
+    )
+
+
+# ------------------------------------------------------------------------------------------------- sharing
+
+
+@dataclass(frozen=True)
+class _Group:
+    """The batch axis whose `size` neighbours share keys and values."""
+
+    axis: Axis
+    size: int
+
+
+def _group(found: Attention) -> _Group | None:
+    """`h // size` is the only way in which keys and values depend on h."""
+    for axis in found.batch:
+        sizes = {_divisor(factor, var) for factor, var in found.shared_factors(axis)}
+        size = sizes.pop() if len(sizes) == 1 else None
+        if size and size > 1 and axis.size is not None and axis.size % size == 0:
+            return _Group(axis, size)
+    return None
+
+
+def _divisor(factor: PrimExpr, var: tir.Var) -> int | None:
+    """The number that `var` is divided by wherever `factor` mentions it."""
+    found: set[int] = set()
+    inside: set[int] = set()
+    for node in post_order(factor):
+        match node:
+            case tir.FloorDiv(a=a, b=tir.IntImm(value=size)) if a is var:
+                found.add(size)
+                inside.add(id(node))
+            case _:
+                pass
+    plain = _mentions_outside(factor, var)
+    return found.pop() if len(found) == 1 and not plain else None
+
+
+def _mentions_outside(value: Any, var: tir.Var) -> bool:
+    """Whether `var` occurs anywhere but as a dividend."""
+    stack = [value]
+    while stack:
+        node = stack.pop()
+        if node is var:
+            return True
+        match node:
+            case tir.FloorDiv(a=a, b=tir.IntImm()) if a is var:
+                continue
+            case tir.BufferLoad(indices=indices):
+                stack += indices
+            case tir.Cast(value=inner):
+                stack.append(inner)
+            case tir.BinaryOp(a=a, b=b):
+                stack += [a, b]
+            case _:
+                if isinstance(node, PrimExpr) and depends(node, var):
+                    return True
+    return False
+
+
+def _shared(found: Attention, target: Target) -> st.Stmt:
+    """Loops over batches and blocks of queries, shared between threads."""
+    group = _group(found)
+    axes: list[Axis] = []
+    members = None
+    for axis in found.batch:
+        if group is not None and axis is group.axis:
+            whole = index_var(axis.var.name)
+            axes.append(Axis(whole, i64((axis.size or 1) // group.size)))
+            members = (axis, whole, group.size)
+        else:
+            axes.append(axis)
+    rows = _block_rows(found, axes, target)
+    block = index_var("block")
+    every = as_int64(found.row.extent)
+    blocks = ops.floordiv(ops.add(every, i64(rows - 1)), i64(rows))
+    first = ops.multiply(block, i64(rows))
+    count = i64(rows) if found.row.size == rows else ops.min(i64(rows), ops.subtract(every, first))
+    body = task(found, first, count, rows, members, target)
+    each = ops.multiply(count if constant(count) else i64(rows), as_int64(found.key.extent))
+    work = ops.multiply(each, i64(max(1, (found.inner.size or 1) // 8) * (group.size if group else 1)))
+    shared = (*axes, Axis(block, blocks))
+    if constant(blocks) == 1:
+        body = st.LetStmt(block, i64(0), body)
+        shared = tuple(axes)
+    return parallel_rows(shared, work, body, target.num_cores)
+
+
+def _block_rows(found: Attention, axes: list[Axis], target: Target) -> int:
+    """Queries of one task: many, since each task packs the keys; fewer where there were too few tasks."""
+    size = found.row.size
+    if size is None:
+        return BLOCK_ROWS
+    tasks = constant(product([a.extent for a in axes]))
+    wanted = max(1, -(-2 * target.num_cores // tasks)) if tasks else 1
+    pieces = max(-(-size // BLOCK_ROWS), min(wanted, -(-size // 48)) if target.num_cores > 1 else 1)
+    return -(-size // max(1, pieces))

@@ -1,0 +1,355 @@
+"""What one thread does for attention: a block of queries against all keys, `BLOCK_KEYS` at a time.
+
+Keys are packed into panels of columns (transposed by squares of registers where they lie along the head), values into
+panels of their own. Then, for each tile of queries: scores in registers, scaled and masked on their way to a strip of
+the tile's rows; the row's maximum, its powers and their sum; powers times values in registers. With more keys than one
+block the running maximum and sum are kept, and what was weighed so far shrinks by exp(old maximum - new maximum).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.attention.attention_packing import pack_keys, pack_values
+from baton._src.lower.kernel_schedules.attention.attention_parts import BLOCK_KEYS, Attention, Block
+from baton._src.lower.kernel_schedules.products.tiles import Accumulators, tile_rows, tile_shape
+from baton._src.lower.kernel_schedules.shared.loops import (
+    VECTORIZED,
+    allocated,
+    constant,
+    i64,
+    index_var,
+    local_buffer,
+    loop,
+    sequence,
+)
+from baton._src.lower.kernel_schedules.shared.stages import Axis
+from baton._src.passes.tir.flatten_buffers import as_int64
+from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer
+from baton._src.tir.intrinsics import intrinsic
+
+LOWEST = {16: -65504.0, 32: -3.4028234663852886e38, 64: -1.7976931348623157e308}
+
+
+def task(
+    found: Attention,
+    first: PrimExpr,
+    count: PrimExpr,
+    rows: int,
+    members: tuple[Axis, tir.Var, int] | None,
+    target: Target,
+) -> st.Stmt:
+    """Queries [first, first + count), at most `rows`, of one batch; `members`: (axis of heads, number of the group,
+    heads in it), where several heads share keys.
+    """
+    dtype = found.scores.buffer.dtype
+    shape = tile_shape(target, dtype)
+    size = found.key.size
+    single = size is not None and size <= BLOCK_KEYS
+    keys = -(-min(size or BLOCK_KEYS, BLOCK_KEYS) // shape.width) * shape.width
+    inner, column = found.inner.size or 1, found.column.size or 1
+    heads = members[2] if members else 1
+    wide = -(-column // shape.width) * shape.width
+    number = index_var("keys")
+    start: PrimExpr = i64(0) if single else ops.multiply(number, i64(keys))
+    every = as_int64(found.key.extent)
+    block = Block(
+        found,
+        shape,
+        rows,
+        start,
+        every if single else ops.min(i64(keys), ops.subtract(every, start)),
+        single,
+        local_buffer("packed_keys", (keys // shape.width, inner, shape.width), dtype),
+        local_buffer("packed_values", (wide // shape.width, keys, shape.width), dtype),
+        local_buffer("strip", (shape.rows, keys), dtype),
+        local_buffer("top", (shape.rows,), dtype),
+        local_buffer("share", (shape.rows,), dtype),
+        local_buffer("shrink", (shape.rows,), dtype),
+        local_buffer("tops", (heads * rows,), dtype),
+        local_buffer("totals", (heads * rows,), dtype),
+        local_buffer("sums", (heads * rows, wide), dtype),
+    )
+    queries = _for_members(members, lambda member: _tiles(block, first, count, member))
+    body = _with_members(members, sequence(pack_keys(block), pack_values(block)), queries)
+    if not single:
+        blocks = ops.floordiv(ops.add(every, i64(keys - 1)), i64(keys))
+        results = _for_members(members, lambda member: _write_out(block, first, count, member))
+        cleared = _for_members(members, lambda member: _cleared(block, count, member))
+        body = sequence(cleared, loop(number, blocks, body), results)
+        for buffer in (block.sums, block.tops, block.totals, block.shrink):
+            body = allocated(buffer, body)
+    for buffer in (block.top, block.share, block.strip, block.packed_keys, block.packed_values):
+        body = allocated(buffer, body)
+    return body
+
+
+def _for_members(members: tuple[Axis, tir.Var, int] | None, body: Callable[[PrimExpr], st.Stmt]) -> st.Stmt:
+    """`body(number of the head in its group)` for every head of the group."""
+    if members is None:
+        return body(i64(0))
+    axis, group, size = members
+    member = index_var("member")
+    head = ops.add(ops.multiply(group, i64(size)), member)
+    return loop(member, size, st.LetStmt(axis.var, ops.cast(axis.var.dtype, head), body(member)))
+
+
+def _with_members(members: tuple[Axis, tir.Var, int] | None, pack: st.Stmt, queries: st.Stmt) -> st.Stmt:
+    if members is None:
+        return sequence(pack, queries)
+    axis, group, size = members
+    fresh = tir.Var(axis.var.name, axis.var.dtype)
+    first = ops.cast(axis.var.dtype, ops.multiply(group, i64(size)))
+    return sequence(st.LetStmt(fresh, first, substitute_and_fold(pack, {axis.var: fresh})), queries)
+
+
+def _cleared(block: Block, count: PrimExpr, member: PrimExpr) -> st.Stmt:
+    """Before the first block of keys."""
+    dtype = block.top.dtype
+    lane, at, other = index_var("v"), index_var("i"), index_var("v")
+    begin = ops.multiply(member, i64(block.rows))
+    width = constant(block.sums.shape[1]) or 1
+    lowest, zero = tir.literal(LOWEST[dtype.bits], dtype), ops.const(0, dtype)
+    place = (ops.add(begin, lane),)
+    heads = sequence(st.BufferStore(block.tops, lowest, place), st.BufferStore(block.totals, zero, place))
+    sums = loop(other, width, st.BufferStore(block.sums, zero, (ops.add(begin, at), other)), VECTORIZED)
+    return sequence(loop(lane, count, heads, VECTORIZED), loop(at, count, sums))
+
+
+# ------------------------------------------------------------------------------------------------- tiles
+
+
+def _tiles(block: Block, first: PrimExpr, count: PrimExpr, member: PrimExpr) -> st.Stmt:
+    """Tiles of many queries, then smaller ones."""
+    kept = ops.multiply(member, i64(block.rows))
+    size = constant(count)
+    tall = tile_rows(size, block.shape.rows)
+    parts: list[st.Stmt] = []
+
+    def tiles(rows: int, number: PrimExpr, begin: PrimExpr) -> st.Stmt:
+        tile = index_var("tile")
+        local = ops.add(begin, ops.multiply(tile, i64(rows)))
+        return loop(tile, number, _tile(block, rows, ops.add(first, local), ops.add(kept, local)))
+
+    if size is not None:
+        whole = size // tall
+        if whole:
+            parts.append(tiles(tall, i64(whole), i64(0)))
+        if size % tall:
+            parts.append(tiles(size % tall, i64(1), i64(whole * tall)))
+        return sequence(*parts)
+    done: PrimExpr = i64(0)
+    for rows in (tall, 4, 1):
+        number = ops.floordiv(ops.subtract(count, done), i64(rows))
+        parts.append(tiles(rows, number, done))
+        done = ops.add(done, ops.multiply(number, i64(rows)))
+    return sequence(*parts)
+
+
+def _tile(block: Block, rows: int, first: PrimExpr, local: PrimExpr) -> st.Stmt:
+    return sequence(_scores(block, rows, first), _softmax(block, rows, local), _weigh(block, rows, first, local))
+
+
+def _sum(acc: Accumulators, extent: PrimExpr | int, left: Callable[[int, PrimExpr], PrimExpr], right: Any) -> st.Stmt:
+    """acc[r, v] += left(r, k) * right(k, v) for k in [0, extent)."""
+    k = index_var("k")
+
+    def term(row: int, lane: tir.Var) -> PrimExpr:
+        return tir.Add(acc.load(row, lane), tir.Mul(left(row, k), right(k, lane)))
+
+    return loop(k, extent, acc.each(term))
+
+
+def _scores(block: Block, rows: int, first: PrimExpr) -> st.Stmt:
+    """The strip of the tile: scores, scaled and masked; minus infinity beyond the last key."""
+    found, width = block.found, block.width
+    acc = Accumulators.of(rows, width, block.strip.dtype)
+    panel = index_var("panel")
+    begin = ops.multiply(panel, i64(width))
+
+    def query(row: int, d: PrimExpr) -> PrimExpr:
+        return found.query_at(ops.add(first, i64(row)), d)
+
+    out = _each_row(
+        rows, width, lambda row, v: st.BufferStore(block.strip, acc.load(row, v), (i64(row), ops.add(begin, v)))
+    )
+    sums = _sum(acc, found.inner.size or 1, query, lambda k, v: tir.BufferLoad(block.packed_keys, (panel, k, v)))
+    zero = ops.const(0, acc.buffer.dtype)
+    tile = allocated(acc.buffer, sequence(acc.each(lambda row, lane: zero), sums, out))
+    row, key, over = index_var("row"), index_var("j"), index_var("v")
+    parts: list[st.Stmt] = []
+    if found.masked is not found.scores:
+        score = found.score(tir.BufferLoad(block.strip, (row, key)), ops.add(first, row), ops.add(block.start, key))
+        parts.append(loop(key, block.count, st.BufferStore(block.strip, score, (row, key)), VECTORIZED))
+    size = constant(block.count)
+    if size is None or size % width:
+        nothing = tir.literal(float("-inf"), block.strip.dtype)
+        rest = ops.subtract(ops.multiply(block.panels, i64(width)), block.count)
+        fill = st.BufferStore(block.strip, nothing, (row, ops.add(as_int64(block.count), over)))
+        parts.append(loop(over, rest, fill, VECTORIZED))
+    products = loop(panel, block.panels, tile)
+    return sequence(products, loop(row, rows, sequence(*parts))) if parts else products
+
+
+def _each_row(rows: int, width: int, store: Callable[[int, tir.Var], st.Stmt]) -> st.Stmt:
+    lanes = [index_var("v") for _ in range(rows)]
+    return sequence(*(loop(lane, width, store(row, lane), VECTORIZED) for row, lane in enumerate(lanes)))
+
+
+def _softmax(block: Block, rows: int, local: PrimExpr) -> st.Stmt:
+    """Powers in place of scores; the rows' sums, and by how much earlier ones shrink."""
+    dtype = block.strip.dtype
+    lowest, nought = tir.literal(LOWEST[dtype.bits], dtype), ops.const(0, dtype)
+
+    def top(row: PrimExpr) -> PrimExpr:
+        return tir.BufferLoad(block.top, (row,))
+
+    def power(row: PrimExpr, at: PrimExpr) -> tuple[tuple[st.Stmt, ...], PrimExpr]:
+        here = tir.BufferLoad(block.strip, (row, at))
+        return (st.BufferStore(block.strip, _exp(tir.Sub(here, top(row))), (row, at)),), here
+
+    find = _fold(block, rows, lowest, tir.Max, lambda row, at: ((), tir.BufferLoad(block.strip, (row, at))), block.top)
+    add = _fold(block, rows, nought, tir.Add, power, block.share)
+    if block.single:  # a row of -inf alone gives NaN, as it should
+        return sequence(find, add)
+    row, other = index_var("row"), index_var("row")
+    total = tir.BufferLoad(block.share, (other,))
+    # The running maximum is never -inf: rows whose first keys are all masked out must not become NaN.
+    old = tir.BufferLoad(block.tops, (ops.add(local, row),))
+    tops = [
+        st.BufferStore(block.top, tir.Max(old, top(row)), (row,)),
+        st.BufferStore(block.shrink, _exp(tir.Sub(old, top(row))), (row,)),
+        st.BufferStore(block.tops, top(row), (ops.add(local, row),)),
+    ]
+    kept = (ops.add(local, other),)
+    sum_so_far = tir.Mul(tir.BufferLoad(block.totals, kept), tir.BufferLoad(block.shrink, (other,)))
+    totals = st.BufferStore(block.totals, tir.Add(sum_so_far, total), kept)
+    return sequence(find, loop(row, rows, sequence(*tops), VECTORIZED), add, loop(other, rows, totals, VECTORIZED))
+
+
+def _exp(value: PrimExpr) -> PrimExpr:
+    return tir.Call(value.dtype, intrinsic("exp"), (value,))
+
+
+def _fold(block: Block, rows: int, initial: PrimExpr, combiner: Any, body: Any, result: Buffer) -> st.Stmt:
+    """result[row] = fold of `body(row, at) -> (statements before, value)` over the strip, several rows side by side:
+    one alone would wait for itself.
+    """
+    beside = next(n for n in (4, 3, 2, 1) if rows % n == 0)
+    width, panel, group = block.width, index_var("panel"), index_var("rows")
+    part = local_buffer("part", (beside * width,), block.strip.dtype)
+    numbers = [ops.add(ops.multiply(group, i64(beside)), i64(n)) for n in range(beside)]
+
+    def each(wide: int, statement: Callable[[int, PrimExpr], st.Stmt]) -> st.Stmt:
+        lanes = [index_var("v") for _ in range(beside)]
+        kind = VECTORIZED if wide > 1 else st.ForKind.UNROLLED
+        return sequence(*(loop(v, wide, statement(n, v), kind, lanes=wide) for n, v in enumerate(lanes)))
+
+    def at(number: int, lane: PrimExpr) -> tuple[PrimExpr, ...]:
+        return (ops.add(i64(number * width), lane),)
+
+    def update(number: int, lane: PrimExpr) -> st.Stmt:
+        before, value = body(numbers[number], ops.add(ops.multiply(panel, i64(width)), lane))
+        folded = combiner(tir.BufferLoad(part, at(number, lane)), value)
+        return sequence(*before, st.BufferStore(part, folded, at(number, lane)))
+
+    def halved(number: int, lane: PrimExpr, half: int) -> st.Stmt:
+        upper = tir.BufferLoad(part, at(number, ops.add(lane, i64(half))))
+        return st.BufferStore(part, combiner(tir.BufferLoad(part, at(number, lane)), upper), at(number, lane))
+
+    steps = [each(width, lambda n, v: st.BufferStore(part, initial, at(n, v)))]
+    steps.append(loop(panel, block.panels, each(width, update)))
+    half = width
+    while half > 1:
+        half //= 2
+        steps.append(each(half, lambda n, v, half=half: halved(n, v, half)))  # type: ignore[misc]
+    for number, row in enumerate(numbers):
+        steps.append(st.BufferStore(result, tir.BufferLoad(part, at(number, i64(0))), (row,)))
+    return loop(group, rows // beside, allocated(part, sequence(*steps)))
+
+
+def _columns(block: Block, body: Callable[[PrimExpr, PrimExpr, int], st.Stmt]) -> st.Stmt:
+    """`body(number of the panel, its first column, its columns)` for every panel of values."""
+    full, rest = divmod(block.found.column.size or 1, block.width)
+    panel = index_var("panel")
+    parts = []
+    if full:
+        begin = ops.multiply(panel, i64(block.width))
+        parts.append(loop(panel, full, body(panel, begin, block.width)))
+    if rest:
+        parts.append(body(i64(full), i64(full * block.width), rest))
+    return sequence(*parts)
+
+
+def _weigh(block: Block, rows: int, first: PrimExpr, local: PrimExpr) -> st.Stmt:
+    """Powers times values: the result where this is the only block of keys, else one more term of the sums."""
+
+    def panel(number: PrimExpr, begin: PrimExpr, wide: int) -> st.Stmt:
+        acc = Accumulators.of(rows, block.width, block.strip.dtype)
+        if block.single:
+            start = acc.each(lambda row, lane: ops.const(0, block.strip.dtype))
+            totals = [tir.BufferLoad(block.share, (i64(row),)) for row in range(rows)]
+            out = _results(block, totals, first, begin, wide, acc.load)
+        else:
+            start = acc.each(lambda row, lane: _shrunk(block, local, row, begin, lane))
+            out = _keep(block, rows, local, begin, acc)
+        sums = _sum(
+            acc,
+            block.count,
+            lambda row, k: tir.BufferLoad(block.strip, (i64(row), k)),
+            lambda k, v: tir.BufferLoad(block.packed_values, (number, k, v)),
+        )
+        return allocated(acc.buffer, sequence(start, sums, out))
+
+    return _columns(block, panel)
+
+
+def _shrunk(block: Block, local: PrimExpr, row: int, begin: PrimExpr, lane: PrimExpr) -> PrimExpr:
+    place = (ops.add(local, i64(row)), ops.add(begin, lane))
+    return tir.Mul(tir.BufferLoad(block.sums, place), tir.BufferLoad(block.shrink, (i64(row),)))
+
+
+def _keep(block: Block, rows: int, local: PrimExpr, begin: PrimExpr, acc: Accumulators) -> st.Stmt:
+    def one(row: int, lane: tir.Var) -> st.Stmt:
+        place = (ops.add(local, i64(row)), ops.add(begin, lane))
+        return st.BufferStore(block.sums, acc.load(row, lane), place)
+
+    return _each_row(rows, acc.width, one)
+
+
+def _results(
+    block: Block, totals: list[tir.BufferLoad], first: PrimExpr, begin: PrimExpr, wide: int, value: Any
+) -> st.Stmt:
+    """Store `value(row, lane)` divided by the row's sum, for the columns from `begin` on."""
+    found = block.found
+    dtype = block.strip.dtype
+    parts: list[st.Stmt] = []
+    for row, total in enumerate(totals):
+        lane, share = index_var("v"), tir.Var("share", dtype)
+        done = tir.Mul(value(row, lane), share)
+        store = found.store(done, ops.add(first, i64(row)), ops.add(begin, lane))
+        inverse = tir.Div(ops.const(1, dtype), total)
+        parts.append(st.LetStmt(share, inverse, loop(lane, wide, store, VECTORIZED)))
+    return sequence(*parts)
+
+
+def _write_out(block: Block, first: PrimExpr, count: PrimExpr, member: PrimExpr) -> st.Stmt:
+    """The sums of all blocks, divided."""
+    row = index_var("row")
+    local = ops.add(ops.multiply(member, i64(block.rows)), row)
+    at = ops.add(first, row)
+
+    def panel(number: PrimExpr, begin: PrimExpr, wide: int) -> st.Stmt:
+        def value(_: int, lane: PrimExpr) -> PrimExpr:
+            return tir.BufferLoad(block.sums, (local, ops.add(begin, lane)))
+
+        return _results(block, [tir.BufferLoad(block.totals, (local,))], at, begin, wide, value)
+
+    return loop(row, count, _columns(block, panel))

@@ -1,0 +1,1 @@
+"""Convolutions: the ways to compute one, what each costs, Winograd."""

@@ -1,0 +1,120 @@
+"""The parts of a convolution over blocked output channels (NCHW16c), dense or depthwise, as a kernel has them: what
+the rules `conv_blocked` and `winograd` begin with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.lower.kernel_schedules.convolution.conv_window import Window, read_windows, with_border_inside
+from baton._src.lower.kernel_schedules.shared.affine import depends, merge_pair
+from baton._src.lower.kernel_schedules.shared.anchors import Anchored, find_anchor
+from baton._src.lower.kernel_schedules.shared.factors import is_simple, load_of
+from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
+from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kernel, Stage, read_kernel
+from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.tir import expr as tir
+from baton._src.tir.prim_func import PrimFunc
+
+
+@dataclass(frozen=True, eq=False)
+class BlockedConv:
+    """The parts of such a convolution; `rows` is None where the points are one row."""
+
+    anchored: Anchored
+    blocks: Axis
+    rows: Window | None
+    columns: Window
+    lane: Axis
+    channels: tuple[Axis, ...]
+    data: tir.BufferLoad
+    weight: PrimExpr
+    origin: Anchored
+    """The stages this replaces, as the kernel has them."""
+
+    @property
+    def width(self) -> int:
+        size = self.lane.size
+        assert size is not None
+        return size
+
+    @property
+    def is_depthwise(self) -> bool:
+        return depends(self.data, self.lane.var)
+
+
+def read_conv(func: PrimFunc) -> tuple[Kernel, BlockedConv] | Declined:
+    """The convolution of a kernel, and the kernel with elementwise stages and the border inside it."""
+    kernel = read_kernel(func)
+    if isinstance(kernel, Declined):
+        return kernel
+    kernel = inline_elementwise(kernel)
+    stage = next((s for s in kernel.stages if isinstance(s, Stage) and _looks_right(s)), None)
+    if stage is None:
+        return Declined("no stage is a sum of products over blocked output channels")
+    kernel, bordered = with_border_inside(kernel, stage)
+    plain = without_single(bordered)
+    kernel = replace(kernel, stages=tuple(plain if s is bordered else s for s in kernel.stages))
+    found = find_anchor(kernel, lambda s: s is plain)
+    assert found is not None
+    conv = _read(found)
+    return conv if isinstance(conv, Declined) else (kernel, conv)
+
+
+def _looks_right(stage: Stage) -> bool:
+    if stage.combiner is not tir.Add or len(stage.spatial) != 5 or not isinstance(stage.value, tir.Mul):
+        return False
+    return stage.spatial[-1].size in (4, 8, 16, 32) and stage.buffer.dtype.is_float and not stage.buffer.strides
+
+
+def without_single(stage: Stage) -> Stage:
+    """The stage without reduced axes of one point."""
+    single = {a.var: tir.IntImm(a.var.dtype, 0) for a in stage.reduce if a.size == 1}
+    if not single or len(single) == len(stage.reduce):
+        return stage
+    reduce = tuple(a for a in stage.reduce if a.var not in single)
+    return replace(stage, reduce=reduce, value=substitute_and_fold(stage.value, single))
+
+
+def _read(anchored: Anchored) -> BlockedConv | Declined:
+    merged = _as_one_row(anchored)
+    origin, anchored = anchored, merged or anchored
+    stage = anchored.stage
+    assert isinstance(stage.value, tir.Mul)
+    lane, columns = stage.spatial[-1], stage.spatial[-2]
+    places = (columns,) if merged is not None else (stage.spatial[-3], columns)
+    for weight, data in ((stage.value.b, stage.value.a), (stage.value.a, stage.value.b)):
+        if not is_simple(weight) or any(depends(weight, a.var) for a in places):
+            continue
+        if load_of(weight).buffer.strides or load_of(weight).indices[-1] is not lane.var:
+            continue
+        found = read_windows(stage, data, places)
+        if found is None:
+            continue
+        load, windows = found
+        if depends(load, lane.var) and load.indices[-1] is not lane.var:
+            continue
+        if columns.size is None or load.buffer.strides:
+            continue
+        taps = {w.tap for w in windows}
+        channels = tuple(a for a in stage.reduce if a not in taps)
+        rows = windows[0] if len(windows) == 2 else None
+        return BlockedConv(anchored, stage.spatial[1], rows, windows[-1], lane, channels, load, weight, origin)
+    return Declined("no factor is a weight by blocks of output channels, the other an input under windows")
+
+
+def _as_one_row(anchored: Anchored) -> Anchored | None:
+    """The anchor with rows and columns as one axis, if every access has them side by side."""
+    found: list[Stage] = []
+    for stage in anchored.stages:
+        merged = merge_pair(stage, stage.spatial[2], stage.spatial[3])
+        if merged is None:
+            return None
+        found.append(merged)
+    if len(found) == 1:
+        return Anchored(found[0], None)
+    # The epilogue must load the very buffer that the merged stage stores to.
+    shared = found[0].buffer
+    loads = [load.buffer for load in found[1].loads if load.buffer.data is shared.data]
+    return Anchored(found[0], found[1]) if loads else None

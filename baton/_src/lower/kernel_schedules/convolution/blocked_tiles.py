@@ -1,0 +1,113 @@
+"""A tile of a blocked convolution: which points it has, what they see, and where its operands lie."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.lower.kernel_schedules.convolution.blocked_conv_parts import BlockedConv
+from baton._src.lower.kernel_schedules.convolution.conv_window import Window
+from baton._src.lower.kernel_schedules.shared.affine import step
+from baton._src.lower.kernel_schedules.shared.loops import i64, index_var
+from baton._src.passes.tir.flatten_buffers import element_count, flat_index
+from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer
+
+
+@dataclass(frozen=True)
+class Tile:
+    """`points` points from `start` on, `repeats` such tiles one after the other; `seen[r]` are the points that tap r
+    sees.
+    """
+
+    start: int
+    points: int
+    seen: tuple[tuple[int, int], ...]
+    repeats: int = 1
+
+
+def tiles_of(window: Window, most: int) -> list[Tile]:
+    """The output row cut into tiles of at most `most` points, those alike and next to each other as one."""
+    size = window.axis.size
+    assert size is not None
+    cuts = [(start, min(most, size - start)) for start in range(0, size, most)]
+    every = []
+    for start, points in cuts:
+        seen = tuple(window.points(r, start, points) for r in range(window.taps))
+        every.append(Tile(start, points, seen))
+    alike = [list(run) for _, run in groupby(every, key=lambda t: (t.points, t.seen))]
+    return [replace(run[0], repeats=len(run)) for run in alike]
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where a tile is: its first block, row (None: there is only one) and point, and how many of the first two; `taps`
+    of a row of a depthwise window are taken at a time.
+    """
+
+    block: PrimExpr
+    blocks: int
+    row: PrimExpr | None
+    rows: int = 1
+    taps: int = 1
+
+    def sum_of(self, tile: Tile, at: Point) -> PrimExpr:
+        """The number of a sum in the tile."""
+        line = ops.add(ops.multiply(at.block, i64(self.rows)), at.row)
+        return ops.add(ops.multiply(line, i64(tile.points)), at.point)
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """One vector of a tile, counted from the tile's place."""
+
+    block: PrimExpr
+    row: PrimExpr
+    point: PrimExpr
+    lane: tir.Var
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """Loads of a tile that lie at constant distances from one place: by block, row, point and lane."""
+
+    buffer: Buffer
+    base: tir.Var
+    place: PrimExpr
+    steps: tuple[int, ...]
+    tap: int
+    """From one column of the window to the next."""
+
+    @staticmethod
+    def of(load: tir.BufferLoad, where: Mapping[tir.Var, PrimExpr], conv: BlockedConv) -> Stream:
+        axes = (conv.blocks, conv.rows.axis if conv.rows is not None else None, conv.columns.axis, conv.lane)
+        steps = []
+        for axis in axes:
+            found = 0 if axis is None else step(load, axis)
+            assert found is not None
+            steps.append(found)
+        buffer = load.buffer
+        flat = Buffer(buffer.data, buffer.dtype, (element_count(buffer),), name=buffer.name)
+        at = substitute_and_fold(flat_index(buffer, load.indices), {**where, conv.lane.var: i64(0)})
+        tap = 0 if conv.columns.tap is None else step(load, conv.columns.tap)
+        assert tap is not None
+        return Stream(flat, index_var("at"), at, tuple(steps), tap)
+
+    def vector(self, distance: int, lanes: int) -> tir.BufferLoad:
+        """All lanes of what lies so far from the place."""
+        at = ops.add(self.base, i64(distance))
+        return tir.BufferLoad(self.buffer, (tir.Ramp(at, i64(1), lanes),))
+
+    def load(self, at: Point) -> tir.BufferLoad:
+        index: PrimExpr = self.base
+        for place, by in zip((at.block, at.row, at.point), self.steps):
+            index = ops.add(index, ops.multiply(place, i64(by)))
+        return tir.BufferLoad(self.buffer, (ops.add(index, at.lane) if self.steps[3] else index,))
+
+    def bound(self, body: st.Stmt) -> st.Stmt:
+        return st.LetStmt(self.base, self.place, body)

@@ -1,0 +1,317 @@
+"""Convolutions whose output channels lie in blocks (NCHW16c), dense or depthwise: direct, in registers.
+
+    Y[n, co, h, w, lane] = sum over c.., kh, kw of X(n, c.., h*s + kh, w*s + kw) * W(co, lane, c.., kh, kw)
+
+A tile is a run of neighbouring points of one output row, for a few blocks of output channels: each sum is a vector of
+one block. Weights are vector loads, inputs broadcasts (depthwise: vector loads, too). Nothing is packed or copied:
+padded taps are left out, rows by the limits of the loop over kh, columns by tiles of their own at the edges of the
+row. Channels outside, taps between, the block of input channels innermost and not unrolled: unrolling the taps lets
+LLVM share the overlapping loads of neighbouring taps and run out of registers.
+
+Windows of one tap over whole rows (1x1) are products of matrices: their points are one long row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import groupby
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.choices import tuned
+from baton._src.lower.kernel_schedules.convolution.blocked_conv_parts import BlockedConv, read_conv
+from baton._src.lower.kernel_schedules.convolution.blocked_depthwise import depthwise_row, taps_at_once
+from baton._src.lower.kernel_schedules.convolution.blocked_tiles import Place, Point, Stream, Tile, tiles_of
+from baton._src.lower.kernel_schedules.convolution.conv_window import Window
+from baton._src.lower.kernel_schedules.products.tiles import Accumulators
+from baton._src.lower.kernel_schedules.shared.anchors import surrounded
+from baton._src.lower.kernel_schedules.shared.factors import load_of
+from baton._src.lower.kernel_schedules.shared.loops import (
+    UNROLLED,
+    VECTORIZED,
+    allocated,
+    i64,
+    index_var,
+    loop,
+    nest,
+    parallel_rows,
+    product,
+    sequence,
+)
+from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined
+from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.prim_func import PrimFunc
+
+DEPTHWISE_STEP = 4
+"""Time of a depthwise multiply-add in those of a dense one: two loads, little reuse."""
+MOST_BLOCKS = 4
+"""Blocks of output channels in a tile: each is a stream of weights of its own."""
+
+
+def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
+    """The rule; see the module."""
+    found = read_conv(func)
+    if isinstance(found, Declined):
+        return found
+    kernel, conv = found
+    return kernel.rebuilt(surrounded(kernel, conv.origin, _emit(conv, target), target))
+
+
+# ----------------------------------------------------------------------------------------------------- tiling
+
+
+def most_points(target: Target, width: int, blocks: int) -> int:
+    """Points of a tile of so many blocks: a vector for each sum, each block's weights and an input."""
+    vectors = _vectors(target, width) * blocks
+    return max(1, (_registers(target) - 2 - vectors) // vectors)
+
+
+def _registers(target: Target) -> int:
+    return 32 if target.vector_bits >= 512 or "neon" in target.features else 16
+
+
+def _vectors(target: Target, width: int) -> int:
+    """Of a block."""
+    return max(1, width // max(2, target.lanes(32)))
+
+
+def _row_taps(conv: BlockedConv, target: Target) -> int:
+    """How many taps of a row of the window a tile takes at a time: several where channels have windows of their own."""
+    if not conv.is_depthwise or conv.channels:
+        return 1
+    return taps_at_once(conv.columns.taps, _vectors(target, conv.width), _registers(target))
+
+
+def _most_points(conv: BlockedConv, target: Target, blocks: int) -> int:
+    """Points of a tile of so many blocks."""
+    taps, vectors = _row_taps(conv, target), _vectors(target, conv.width)
+    if taps == 1:
+        return most_points(target, conv.width, blocks)
+    return max(1, (_registers(target) - 2 - taps * vectors) // vectors)
+
+
+def _shape(conv: BlockedConv, target: Target) -> tuple[int, int, int]:
+    """(blocks, points, rows) of a tile: those that take the fewest steps, by arithmetic and by loads."""
+    blocks, points = conv.blocks.size, conv.columns.axis.size
+    assert points is not None
+    best: tuple[float, int, int, int] | None = None
+    for count in range(1, MOST_BLOCKS + 1):
+        if count > 1 and (blocks is None or blocks % count or conv.is_depthwise):
+            continue
+        most = _most_points(conv, target, count)
+        tiles = -(-points // most)
+        wide = -(-points // tiles)
+        lines = 2 if tiles == 1 and 2 * wide <= most and _may_pair(conv) else 1
+        cost = tiles * max(wide * lines * count + 0.15 * (wide * lines + 2 * count), 6.0) / (count * lines)
+        if best is None or cost < best[0]:
+            best = (cost, count, wide, lines)
+    assert best is not None
+    return _tuned_shape(conv, target, best[1:])
+
+
+def _tuned_shape(conv: BlockedConv, target: Target, usual: tuple[int, int, int]) -> tuple[int, int, int]:
+    """The shape that tuning chose around the `usual` one: every one it may choose fits the registers."""
+    size = conv.blocks.size
+    counts = (n for n in range(1, MOST_BLOCKS + 1) if n == 1 or not (size is None or size % n or conv.is_depthwise))
+    count = tuned("conv_blocks", usual[0], counts)
+    most, points = _most_points(conv, target, count), conv.columns.axis.size or 1
+    wide = tuned("conv_points", min(usual[1], most), range(1, min(most, points) + 1))
+    fit = [n for n in (1, 2) if n == 1 or (wide >= points and 2 * wide <= most and _may_pair(conv))]
+    return count, wide, tuned("conv_rows", usual[2] if usual[2] in fit else 1, fit)
+
+
+def _may_pair(conv: BlockedConv) -> bool:
+    """Whether two rows may share a tile, so that weights are loaded half as often."""
+    rows = conv.rows
+    return rows is not None and rows.tap is not None and (rows.axis.size or 1) > 1 and not conv.is_depthwise
+
+
+# ----------------------------------------------------------------------------------------------------- loops
+
+
+def _emit(conv: BlockedConv, target: Target) -> st.Stmt:
+    stage = conv.anchored.stage
+    count, points, lines = _shape(conv, target)
+    tiles = tiles_of(conv.columns, points)
+    group = Axis(index_var("group"), ops.floordiv(conv.blocks.extent, i64(count)))
+    outer = [stage.spatial[0], group]
+    first = ops.multiply(group.var, i64(count))
+    size = (conv.columns.axis.size or 1) * lines
+    if conv.rows is not None and lines == 2:
+        pair, body = _pairs(conv, tiles, first, count)
+        outer.append(pair)
+    elif conv.rows is not None:
+        outer.append(conv.rows.axis)
+        body = _line(conv, tiles, Place(first, count, conv.rows.axis.var, taps=_row_taps(conv, target)))
+    else:
+        which, body = _each_tile(conv, tiles, Place(first, count, None, taps=_row_taps(conv, target)))
+        outer.append(which)
+        size = tiles[0].points
+    lanes = max(2, target.lanes(32))
+    work = product([a.extent for a in stage.reduce])
+    if conv.is_depthwise:
+        work = ops.multiply(work, i64(DEPTHWISE_STEP))
+    cost = ops.multiply(work, i64(max(1, size * count * conv.width // lanes)))
+    return parallel_rows(outer, cost, body, target.num_cores)
+
+
+def _each_tile(conv: BlockedConv, tiles: list[Tile], place: Place) -> tuple[Axis, st.Stmt]:
+    """A loop over all tiles of a row, the last of which may be smaller: each is work for a thread of its own."""
+    which = Axis(index_var("tile"), i64(sum(t.repeats for t in tiles)))
+    end = sum(t.repeats for t in tiles)
+    body: st.Stmt | None = None
+    for tile in reversed(tiles):
+        end -= tile.repeats
+        start = ops.add(ops.multiply(ops.subtract(which.var, i64(end)), i64(tile.points)), i64(tile.start))
+        here = _tile(conv, tile, place, start if tile.repeats > 1 else i64(tile.start))
+        body = here if body is None else st.IfThenElse(tir.LT(which.var, i64(end + tile.repeats)), here, body)
+    assert body is not None
+    return which, body
+
+
+def _pairs(conv: BlockedConv, tiles: list[Tile], first: PrimExpr, count: int) -> tuple[Axis, st.Stmt]:
+    """A loop over pairs of rows, the last of which may be a single one."""
+    assert conv.rows is not None
+    size = conv.rows.axis.size
+    assert size is not None
+    pair = Axis(index_var("pair"), i64(-(-size // 2)))
+    top = ops.multiply(pair.var, i64(2))
+    both = _line(conv, tiles, Place(first, count, top, 2))
+    if size % 2 == 0:
+        return pair, both
+    return pair, st.IfThenElse(tir.LT(top, i64(size - 1)), both, _line(conv, tiles, Place(first, count, top)))
+
+
+def _line(conv: BlockedConv, tiles: list[Tile], place: Place) -> st.Stmt:
+    """All tiles of a row or two."""
+    parts = []
+    for tile in tiles:
+        if tile.repeats == 1:
+            parts.append(_tile(conv, tile, place, i64(tile.start)))
+            continue
+        which = index_var("tile")
+        start = ops.add(ops.multiply(which, i64(tile.points)), i64(tile.start))
+        parts.append(loop(which, tile.repeats, _tile(conv, tile, place, start)))
+    return sequence(*parts)
+
+
+def _tile(conv: BlockedConv, tile: Tile, place: Place, start: PrimExpr) -> st.Stmt:
+    stage = conv.anchored.stage
+    acc = Accumulators.of(place.blocks * place.rows * tile.points, conv.width, stage.buffer.dtype)
+    init = stage.init
+    assert init is not None
+
+    def store(at: Point) -> st.Stmt:
+        where: dict[tir.Var, PrimExpr] = {
+            conv.blocks.var: ops.add(place.block, at.block),
+            conv.columns.axis.var: ops.add(start, at.point),
+            conv.lane.var: at.lane,
+        }
+        if conv.rows is not None and place.row is not None:
+            where[conv.rows.axis.var] = ops.add(place.row, at.row)
+        return conv.anchored.store(acc.load(place.sum_of(tile, at), at.lane), where)
+
+    written = _each_sum(conv, place, (0, place.rows), (0, tile.points), store)
+    taps = _taps(conv, tile, acc, place, start)
+    return allocated(acc.buffer, sequence(acc.each(lambda row, lane: init), taps, written))
+
+
+def _each_sum(
+    conv: BlockedConv,
+    place: Place,
+    rows: tuple[int, int],
+    points: tuple[int, int],
+    body: Callable[[Point], st.Stmt],
+) -> st.Stmt:
+    """`body` for every sum of some rows and points, written out.
+
+    Points outside, blocks inside: the weights stay in registers, each input for a moment only.
+    """
+    r, p, j, lane = index_var("r"), index_var("p"), index_var("j"), index_var("v")
+    at = Point(j, ops.add(r, i64(rows[0])), ops.add(p, i64(points[0])), lane)
+    vectors = loop(j, place.blocks, loop(lane, conv.width, body(at), VECTORIZED), UNROLLED)
+    return loop(r, rows[1] - rows[0], loop(p, points[1] - points[0], vectors, UNROLLED), UNROLLED)
+
+
+def _taps(conv: BlockedConv, tile: Tile, acc: Accumulators, place: Place, start: PrimExpr) -> st.Stmt:
+    """All multiply-adds of a tile: outer channels, rows of the window, runs of columns of the window, a block."""
+
+    def columns(rows: tuple[int, int]) -> st.Stmt:
+        if place.taps > 1:
+            return depthwise_row(conv, tile, acc.buffer, place, start)
+        runs = []
+        for seen, taps in groupby(range(len(tile.seen)), key=lambda r: tile.seen[r]):
+            numbers = list(taps)
+            if seen[0] < seen[1]:
+                runs.append(_run(conv, tile, acc, _Run(rows, seen, numbers[0], len(numbers)), place, start))
+        return sequence(*runs) if runs else st.Evaluate(tir.IntImm("int32", 0))
+
+    window = conv.rows
+    if window is None or place.row is None:
+        return nest(conv.channels[:-1], columns((0, 1)))
+    parts: list[st.Stmt] = []
+    for rows, first, last in _shared_taps(window, place):
+        count = ops.subtract(last, first)
+        if isinstance(count, tir.IntImm) and count.value <= 0:
+            continue
+        if window.tap is None:
+            parts.append(st.IfThenElse(tir.LT(first, last), columns(rows)))
+            continue
+        tap = index_var("kh")
+        where = {window.tap.var: ops.cast(window.tap.var.dtype, ops.add(first, tap))}
+        parts.append(loop(tap, count, substitute_and_fold(columns(rows), where)))
+    return nest(conv.channels[:-1], sequence(*parts) if parts else st.Evaluate(tir.IntImm("int32", 0)))
+
+
+def _shared_taps(window: Window, place: Place) -> list[tuple[tuple[int, int], PrimExpr, PrimExpr]]:
+    """Ranges of the window's rows by the rows of the tile that see the input through them.
+
+    The lower of two rows sees it through no later taps than the upper one: first only it, then both, then the upper.
+    """
+    assert place.row is not None
+    first, last = window.range_at(place.row)
+    if place.rows == 1:
+        return [((0, 1), first, last)]
+    early, end = window.range_at(ops.add(place.row, i64(1)))
+    both_end = ops.max(first, end)
+    return [((1, 2), early, ops.max(early, ops.min(first, end))), ((0, 2), first, both_end), ((0, 1), both_end, last)]
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Neighbouring taps of the columns that see the same points of a tile, for some of its rows."""
+
+    rows: tuple[int, int]
+    seen: tuple[int, int]
+    first: int
+    count: int
+
+
+def _run(conv: BlockedConv, tile: Tile, acc: Accumulators, run: _Run, place: Place, start: PrimExpr) -> st.Stmt:
+    """The multiply-adds of a run of taps over one block of input channels."""
+    columns = conv.columns
+    where: dict[tir.Var, PrimExpr] = {columns.axis.var: start, conv.blocks.var: place.block}
+    if conv.rows is not None and place.row is not None:
+        where[conv.rows.axis.var] = place.row
+    tap = index_var("kw")
+    if columns.tap is not None:
+        number = i64(run.first) if run.count == 1 else ops.add(tap, i64(run.first))
+        where[columns.tap.var] = ops.cast(columns.tap.var.dtype, number)
+    # Axes of the loops here get fresh variables: other runs have the same loops.
+    inner = [(a, tir.Var(a.var.name, a.var.dtype)) for a in conv.channels[-1:]]
+    where |= {axis.var: var for axis, var in inner}
+    data, weight = Stream.of(conv.data, where, conv), Stream.of(load_of(conv.weight), where, conv)
+    dtype = acc.buffer.dtype
+
+    def update(at: Point) -> st.Stmt:
+        number = place.sum_of(tile, at)
+        term = tir.Mul(ops.cast(dtype, data.load(at)), ops.cast(dtype, weight.load(at)))
+        return st.BufferStore(acc.buffer, tir.Add(acc.load(number, at.lane), term), (acc.at(number, at.lane),))
+
+    body = data.bound(weight.bound(_each_sum(conv, place, run.rows, run.seen, update)))
+    body = nest([Axis(var, axis.extent) for axis, var in inner], body)
+    return body if run.count == 1 else loop(tap, run.count, body)

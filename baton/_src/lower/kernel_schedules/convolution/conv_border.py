@@ -1,0 +1,74 @@
+"""A convolution's input as stride 1 wants it in memory: with its border, and apart by the phases of a stride.
+
+Y[p] = sum over r of if_then_else(0 <= p * s + r - b < extent, X[p * s + r - b], 0) * W[r]
+->
+P[f, q] = if_then_else(0 <= q * s + f - b < extent, X[q * s + f - b], 0)
+Y[p] = sum over r of P[r mod s, p + r / s] * W[r]
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.lower.kernel_schedules.convolution.conv_window import Window, bordered, read_windows
+from baton._src.lower.kernel_schedules.shared.affine import depends
+from baton._src.lower.kernel_schedules.shared.stages import Axis, Stage
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir.buffer import decl_buffer
+from baton._src.tir.scalar_functions import if_then_else
+
+MOST_STRIDE = 4
+"""Steps up to which vectors are taken apart by shuffles."""
+
+
+def border_apart(stage: Stage) -> tuple[Stage, Stage] | None:
+    """The input with border and phases as a stage, and the sum that reads it; None where it is right as it lies, or
+    steps are long.
+    """
+    if stage.combiner is not tir.Add or not isinstance(stage.value, tir.Mul):
+        return None
+    for data, weight in ((stage.value.a, stage.value.b), (stage.value.b, stage.value.a)):
+        found = bordered(data)
+        if found is None or not isinstance(weight, tir.BufferLoad):
+            continue
+        first = next((n for n in range(len(stage.spatial), 0, -1) if depends(weight, stage.spatial[n - 1].var)), 0)
+        seen = read_windows(stage, data, stage.spatial[first:])
+        if seen is None or not seen[1] or not (found[0] or any(w.stride > 1 for w in seen[1])):
+            continue
+        if any(w.stride > MOST_STRIDE for w in seen[1]):
+            return None
+        border, load = _border(*seen)
+        return border, replace(stage, value=tir.Mul(load, weight))
+    return None
+
+
+def _border(load: tir.BufferLoad, windows: list[Window]) -> tuple[Stage, tir.BufferLoad]:
+    """The stage, and the load of it for `load`: phases come in front of all that is not batch or channel."""
+    shape, indices = list(load.buffer.shape), list(load.indices)
+    axes = [Axis(tir.Var(f"b{n}", index.dtype), dim) for n, (index, dim) in enumerate(zip(indices, shape))]
+    source: list[PrimExpr] = [a.var for a in axes]
+    inside: PrimExpr = tir.IntImm("bool", 1)
+    phases: list[tuple[Axis, PrimExpr]] = []
+    places = [next(n for n, i in enumerate(load.indices) if depends(i, w.axis.var)) for w in windows]
+    for place, window in zip(places, windows):
+        kind, stride = indices[place].dtype, window.stride
+        size, reach = window.axis.size or 1, (window.taps - 1) * window.dilation
+        axes[place] = Axis(axes[place].var, tir.IntImm(kind, size + reach // stride))
+        tap: PrimExpr = tir.IntImm(kind, 0)
+        if window.tap is not None:
+            tap = ops.multiply(window.tap.var, tir.IntImm(kind, window.dilation))
+        at: PrimExpr = axes[place].var
+        if stride > 1:
+            phase = Axis(tir.Var(f"f{place}", kind), tir.IntImm(kind, min(stride, reach + 1)))
+            phases.append((phase, ops.floormod(tap, tir.IntImm(kind, stride))))
+            at = ops.add(ops.multiply(at, tir.IntImm(kind, stride)), phase.var)
+        indices[place] = ops.add(window.axis.var, ops.floordiv(tap, tir.IntImm(kind, stride)))
+        source[place] = ops.subtract(at, tir.IntImm(kind, window.begin))
+        inside = ops.logical_and(inside, ops.logical_and(source[place] >= 0, source[place] < window.extent))
+    lead = min(places)
+    axes[lead:lead], indices[lead:lead] = [a for a, _ in phases], [index for _, index in phases]
+    buffer = decl_buffer([a.extent for a in axes], load.buffer.dtype, "bordered")
+    value = if_then_else(inside, tir.BufferLoad(load.buffer, tuple(source)), ops.const(0, load.dtype))
+    return Stage(buffer, tuple(axes), value), tir.BufferLoad(buffer, tuple(indices))

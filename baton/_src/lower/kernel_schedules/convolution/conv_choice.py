@@ -1,0 +1,45 @@
+"""Of the ways to compute a convolution (channels first), the one that takes least, whatever order they are named in.
+
+Each way says what it takes (`conv_costs`) or why it cannot. A depthwise convolution that none of them is worth its
+packing to is left to the general rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.convolution import conv2d, conv_unpacked, depthwise_lines, line_phases
+from baton._src.lower.kernel_schedules.convolution.conv_costs import Plan
+from baton._src.lower.kernel_schedules.shared.stages import Declined
+from baton._src.tir.prim_func import PrimFunc
+
+Planner = Callable[[PrimFunc, Target], Plan | Declined]
+WAYS: tuple[tuple[str, Planner], ...] = (
+    ("depthwise_lines", depthwise_lines.plan),
+    ("line_phases", line_phases.plan),
+    ("conv_unpacked", conv_unpacked.plan),
+    ("conv2d", conv2d.plan),
+    ("rows", depthwise_lines.plan_generally),
+)
+
+
+def choose(
+    func: PrimFunc, target: Target, ways: Sequence[tuple[str, Planner]] = WAYS
+) -> tuple[tuple[str, Plan] | None, tuple[tuple[str, str], ...]]:
+    """The best way and its name, None if there is none; and why it is no other."""
+    possible: list[tuple[str, Plan]] = []
+    declined: list[tuple[str, str]] = []
+    for name, planner in ways:
+        found = planner(func, target)
+        if isinstance(found, Declined):
+            declined.append((name, found.reason))
+        else:
+            possible.append((name, found))
+    if not possible:
+        return None, tuple(declined)
+    best = min(possible, key=lambda way: way[1].steps)
+    for name, plan in possible:
+        if plan is not best[1]:
+            declined.append((name, f"takes {plan.steps / best[1].steps:.2f} times as long as {best[0]}"))
+    return best, tuple(declined)

@@ -1,0 +1,367 @@
+"""Transposed convolutions: sums of their own for each phase of the stride, woven together when they are written.
+
+    Y[n, o, y] = sum over c, r of X[n, c, (y + r - b) / s] * W[c, o, k - 1 - r]        where s divides y + r - b
+
+A result y = s * q + f sees taps r = s * t + g only, g = (b - f) mod s, and through them q + t + (f + g - b) / s:
+for each phase f that is a convolution with stride 1, of fewer taps. Nothing is multiplied by the zeros that spreading
+the data puts in, nor by taps that a phase does not have. The points of all phases are one grid of q, computed as
+`unpacked_runs` does; phases of a line leave the scratch woven together, by shuffles where their number is a power of 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import prod
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.convolution.conv_window import Terms, bordered, linear, with_border_inside
+from baton._src.lower.kernel_schedules.convolution.unpacked_runs import (
+    Finished,
+    Sums,
+    UnpackedConv,
+    choose_task,
+    emit_tasks,
+    waste,
+)
+from baton._src.lower.kernel_schedules.products.tiles import tile_shape
+from baton._src.lower.kernel_schedules.rows import emit_stages
+from baton._src.lower.kernel_schedules.shared.affine import coefficient, depends, step
+from baton._src.lower.kernel_schedules.shared.anchors import Anchored, find_anchor, surrounded
+from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
+from baton._src.lower.kernel_schedules.shared.loops import (
+    VECTORIZED,
+    allocated,
+    i64,
+    index_var,
+    local_buffer,
+    loop,
+    sequence,
+)
+from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kernel, Stage, read_kernel
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer, decl_buffer
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.scalar_functions import if_then_else
+
+MOST_WASTE = 2.0
+"""Points computed for each one wanted, beyond which a convolution of all phases at once is better."""
+WOVEN_BY_SHUFFLES = (2, 4, 8)
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """One axis: result `axis` sees input (axis + tap - begin) / stride, if that is a whole number in [0, extent)."""
+
+    axis: Axis
+    tap: Axis
+    stride: int
+    begin: int
+    extent: int
+
+    def behind(self, phase: int) -> int:
+        """The first tap that a phase sees."""
+        return (self.begin - phase) % self.stride
+
+    def ahead(self, phase: int) -> int:
+        """The input that point 0 of a phase sees through that tap."""
+        return (phase + self.behind(phase) - self.begin) // self.stride
+
+    @property
+    def first(self) -> int:
+        """The first input that any phase sees."""
+        return min(self.ahead(f) for f in range(self.stride))
+
+    @property
+    def points(self) -> int:
+        """How many points each phase has."""
+        assert self.axis.size is not None
+        return -(-self.axis.size // self.stride)
+
+    @property
+    def reach(self) -> int:
+        """The furthest that a point sees beyond `first`, over all phases."""
+        size = self.tap.size or 1
+        return max(self.ahead(f) - self.first + (size - 1 - self.behind(f)) // self.stride for f in range(self.stride))
+
+
+def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
+    """The rule; see the module."""
+    kernel = read_kernel(func)
+    if isinstance(kernel, Declined):
+        return kernel
+    kernel = inline_elementwise(kernel)
+    for stage in kernel.stages:
+        if isinstance(stage, Stage) and stage.reduce:
+            smaller, inside = with_border_inside(kernel, stage)
+            parts = _read(inside)
+            if parts is not None:
+                return _scheduled(smaller, inside, *parts, target)
+    return Declined("no stage is a transposed convolution with a stride")
+
+
+def _scheduled(
+    kernel: Kernel, stage: Stage, spreads: list[Spread], load: tir.BufferLoad, weight: tir.BufferLoad, target: Target
+) -> PrimFunc | Declined:
+    found = find_anchor(kernel, lambda s: s is stage)
+    assert found is not None
+    border, conv = _by_phases(found, spreads, load, weight)
+    shape = tile_shape(target, stage.buffer.dtype)
+    task = choose_task(conv, shape)
+    if task is None or waste(conv, task, shape) > MOST_WASTE:
+        return Declined("too few points")
+    kernel = replace(kernel, local=(*kernel.local, border.buffer))
+    body = sequence(emit_stages(kernel, [border], target), emit_tasks(conv, task, shape, target))
+    return kernel.rebuilt(surrounded(kernel, found, body, target))
+
+
+# ---------------------------------------------------------------------------------------------------- reading
+
+
+def _read(stage: Stage) -> tuple[list[Spread], tir.BufferLoad, tir.BufferLoad] | None:
+    """How the input is spread along each of the last axes, the input's load, and the weight's."""
+    if stage.combiner is not tir.Add or not isinstance(stage.value, tir.Mul) or stage.init is None:
+        return None
+    if not stage.buffer.dtype.is_float or stage.buffer.dtype.bits < 32 or stage.buffer.strides:
+        return None
+    for data, weight in ((stage.value.a, stage.value.b), (stage.value.b, stage.value.a)):
+        found = bordered(data)
+        if found is None or not found[0] or not isinstance(weight, tir.BufferLoad) or weight.buffer.strides:
+            continue
+        conditions, load = found
+        if load.buffer.strides or load.dtype != stage.buffer.dtype or weight.dtype != load.dtype:
+            return None
+        spreads = _spreads(stage, conditions, load, weight)
+        if spreads is not None and any(s.stride > 1 for s in spreads):
+            return spreads, load, weight
+    return None
+
+
+def _spreads(
+    stage: Stage, conditions: list[PrimExpr], load: tir.BufferLoad, weight: tir.BufferLoad
+) -> list[Spread] | None:
+    axes = (*stage.spatial, *stage.reduce)
+    found: list[Spread] = []
+    known: list[tuple[PrimExpr, Spread, Terms]] = []
+    places = list(zip(load.indices, load.buffer.shape))
+    for index, dim in places:
+        stride, at = 1, index
+        if isinstance(index, tir.FloorDiv) and isinstance(index.b, tir.IntImm):
+            stride, at = index.b.value, index.a
+        place = linear(at, axes)
+        if place is None:
+            return None
+        terms, offset = place
+        points = [a for a in stage.spatial if a.var in terms]
+        taps = [a for a in stage.reduce if a.var in terms]
+        if stride == 1 and len(terms) == 1 and offset == 0 and not found:
+            continue  # batch and channels come first
+        if len(points) != 1 or len(taps) != 1 or len(terms) != 2 or set(terms.values()) != {1}:
+            return None
+        if points[0].size is None or taps[0].size is None or not isinstance(dim, tir.IntImm):
+            return None
+        found.append(Spread(points[0], taps[0], stride, -offset, dim.value))
+        known.append((at, found[-1], terms))
+    if not found or tuple(s.axis for s in found) != stage.spatial[-len(found) :]:
+        return None
+    if not all(_is_known(c, known, axes) for c in conditions):
+        return None
+    return found if _mirrored(stage, found, weight) else None
+
+
+def _is_known(condition: PrimExpr, known: Sequence[tuple[PrimExpr, Spread, Terms]], axes: tuple[Axis, ...]) -> bool:
+    """Whether a condition says that a place is inside its dim, or a multiple of the stride."""
+    if isinstance(condition, tir.EQ):
+        inner = condition.a
+        if not (isinstance(inner, tir.FloorMod) and isinstance(inner.b, tir.IntImm)) or not _is_zero(condition.b):
+            return False
+        place = linear(inner.a, axes)
+        return any(place == (terms, -s.begin) and inner.b.value == s.stride for _, s, terms in known)
+    if not isinstance(condition, (tir.GE, tir.LT)):
+        return False
+    place = linear(ops.subtract(condition.a, condition.b), axes)
+    if place is None:
+        return False
+    for _, s, terms in known:
+        if place[0] != terms:
+            continue
+        if isinstance(condition, tir.GE):
+            return place[1] == -s.begin
+        return (s.extent - 1) * s.stride < -s.begin - place[1] <= s.extent * s.stride
+    return False
+
+
+def _is_zero(value: PrimExpr) -> bool:
+    return isinstance(value, tir.IntImm) and value.value == 0
+
+
+def _mirrored(stage: Stage, spreads: list[Spread], weight: tir.BufferLoad) -> bool:
+    """Whether the weight is read backwards along each tap, alone on its dim, and not along the points."""
+    if any(depends(weight, s.axis.var) for s in spreads):
+        return False
+    for spread in spreads:
+        using = [i for i in weight.indices if depends(i, spread.tap.var)]
+        if len(using) != 1 or coefficient(using[0], spread.tap.var) != -1:
+            return False
+        place = linear(using[0], (spread.tap,))
+        if place is None or place[1] != (spread.tap.size or 0) - 1:
+            return False
+    lead = stage.spatial[: -len(spreads)]
+    others = [a for a in stage.reduce if all(a is not s.tap for s in spreads)]
+    return all(step(weight, a) is not None for a in (*lead, *others))
+
+
+# ------------------------------------------------------------------------------------------------- by phases
+
+
+def _by_phases(
+    found: Anchored, spreads: list[Spread], load: tir.BufferLoad, weight: tir.BufferLoad
+) -> tuple[Stage, UnpackedConv]:
+    """The border of the input as a stage, and the convolution over the grid of points and the phases."""
+    stage = found.stage
+    border = _border(load, spreads)
+    grid = [Axis(index_var("q"), i64(s.points)) for s in spreads]
+    phases = [Axis(index_var("f"), i64(s.stride)) for s in spreads]
+    taps = [Axis(tir.Var(s.tap.var.name, "int64"), _taps(s, f.var)) for s, f in zip(spreads, phases)]
+    lead = load.indices[: -len(spreads)]
+    every = list(zip(spreads, grid, taps, phases))
+    seen = [ops.add(ops.add(q.var, t.var), _ahead(s, f.var)) for s, q, t, f in every]
+    through: list[PrimExpr] = list(weight.indices)
+    for spread, tap, phase in zip(spreads, taps, phases):
+        place = next(n for n, i in enumerate(through) if depends(i, spread.tap.var))
+        behind = ops.add(_behind(spread, phase.var), ops.multiply(tap.var, i64(spread.stride)))
+        through[place] = ops.subtract(i64((spread.tap.size or 1) - 1), behind)
+    axes = stage.spatial[: -len(spreads)]
+    rows = [a for a in axes if depends(weight, a.var) and not depends(load, a.var)]
+    rows = rows if len(rows) == 1 and rows[0].size is not None else []
+    outer = [a for a in axes if a not in rows]
+    for q, f in list(zip(grid, phases))[:-2]:
+        outer += [q, f]
+    others = tuple(a for a in stage.reduce if all(a is not s.tap for s in spreads))
+    terms = prod(a.size or 64 for a in others) * max(1, prod((s.tap.size or 1) / s.stride for s in spreads))
+    conv = UnpackedConv(
+        outer=tuple(outer),
+        rows=rows[0] if rows else None,
+        lines=grid[-2] if len(grid) > 1 else None,
+        columns=grid[-1],
+        pitch=_size(border.buffer.shape[-1]),
+        data=tir.BufferLoad(border.buffer, (*lead, *seen)),
+        weight=tir.BufferLoad(weight.buffer, tuple(through)),
+        reduce=(*others, *taps),
+        terms=max(1, round(terms)),
+        init=ops.const(0, stage.buffer.dtype) if stage.init is None else stage.init,
+        write=partial(_written, found, spreads, grid, phases),
+        phases=tuple(phases[-2:]),
+    )
+    return border, conv
+
+
+def _behind(spread: Spread, phase: PrimExpr) -> PrimExpr:
+    """The first tap that a phase sees."""
+    return ops.floormod(ops.subtract(i64(spread.begin), phase), i64(spread.stride))
+
+
+def _ahead(spread: Spread, phase: PrimExpr) -> PrimExpr:
+    """The input that point 0 of a phase sees through that tap, counted from the first that any phase sees."""
+    place = ops.subtract(ops.add(phase, _behind(spread, phase)), i64(spread.begin))
+    return ops.subtract(ops.floordiv(place, i64(spread.stride)), i64(spread.first))
+
+
+def _taps(spread: Spread, phase: PrimExpr) -> PrimExpr:
+    """How many taps a phase has."""
+    left = ops.subtract(i64((spread.tap.size or 1) + spread.stride - 1), _behind(spread, phase))
+    return ops.floordiv(left, i64(spread.stride))
+
+
+def _size(dim: PrimExpr) -> int:
+    assert isinstance(dim, tir.IntImm)
+    return dim.value
+
+
+def _border(load: tir.BufferLoad, spreads: list[Spread]) -> Stage:
+    """P[q] = X[q + first], zeros outside, for all that the grid sees."""
+    dims = list(load.buffer.shape)
+    lead = len(dims) - len(spreads)
+    kinds = [index.dtype for index in load.indices]
+    shape = [*dims[:lead], *(tir.IntImm(k, s.points + s.reach) for s, k in zip(spreads, kinds[lead:]))]
+    axes = [Axis(tir.Var(f"b{n}", kind), dim) for n, (kind, dim) in enumerate(zip(kinds, shape))]
+    source: list[PrimExpr] = [a.var for a in axes]
+    inside: PrimExpr = tir.IntImm("bool", 1)
+    for place, spread in enumerate(spreads, lead):
+        at = ops.add(axes[place].var, tir.IntImm(kinds[place], spread.first))
+        source[place] = at
+        inside = ops.logical_and(inside, ops.logical_and(at >= 0, at < spread.extent))
+    buffer = decl_buffer(shape, load.dtype, "bordered")
+    value = if_then_else(inside, tir.BufferLoad(load.buffer, tuple(source)), ops.const(0, load.dtype))
+    return Stage(buffer, tuple(axes), value)
+
+
+# --------------------------------------------------------------------------------------------------- writing
+
+
+def _written(
+    found: Anchored, spreads: list[Spread], grid: list[Axis], phases: list[Axis], conv: UnpackedConv, done: Finished
+) -> st.Stmt:
+    """The lines of a task, their phases woven together, through the epilogue."""
+    last, sums = spreads[-1], done.sums
+    r, n, f, u = index_var("r"), index_var("line"), index_var("f"), index_var("u")
+    at_line: list[tuple[PrimExpr, PrimExpr]] = [(q.var, p.var) for q, p in list(zip(grid, phases))[:-2]]
+    if len(spreads) > 1:
+        at_line.append((ops.add(done.line, n), f))
+    places: dict[tir.Var, PrimExpr] = {last.axis.var: u}
+    inside: PrimExpr = tir.IntImm("bool", 1)
+    for spread, (point, phase) in zip(spreads, at_line):
+        at = ops.add(ops.multiply(point, i64(spread.stride)), phase)
+        places[spread.axis.var] = at
+        if _size(spread.axis.extent) % spread.stride:
+            inside = ops.logical_and(inside, at < _size(spread.axis.extent))
+    if conv.rows is not None:
+        places[conv.rows.var] = ops.add(done.row, r)
+
+    def of_phase(phase: int) -> PrimExpr:
+        plane = ops.add(ops.multiply(f, i64(last.stride)), i64(phase))
+        return ops.add(sums.row(plane, r), ops.multiply(n, i64(conv.pitch)))
+
+    wide = -(-last.points // sums.lanes) * sums.lanes * last.stride
+    woven = local_buffer("woven", (wide,), sums.buffer.dtype)
+    value = tir.BufferLoad(woven, (u,))
+    out = loop(u, _size(last.axis.extent), found.store(value, places), VECTORIZED)
+    body: st.Stmt = sequence(*_woven(woven, sums, of_phase, last), out)
+    body = body if isinstance(inside, tir.IntImm) else st.IfThenElse(inside, body)
+    body = loop(n, done.task.lines, loop(f, spreads[-2].stride if len(spreads) > 1 else 1, body))
+    return allocated(woven, loop(r, done.task.rows, body))
+
+
+def _woven(woven: Buffer, sums: Sums, of_phase: Callable[[int], PrimExpr], last: Spread) -> list[st.Stmt]:
+    """woven[q * s + f] = the sum of phase f at q, along a line; whole vectors, whatever lies behind the last sum."""
+    lanes = sums.lanes
+    v = index_var("v")
+    first = ops.multiply(v, i64(lanes))
+    vectors: list[PrimExpr] = []
+    for phase in range(last.stride):
+        ramp = tir.Ramp(ops.add(of_phase(phase), first), i64(1), lanes)
+        vectors.append(tir.BufferLoad(sums.buffer, (ramp,)))
+    count = -(-last.points // lanes)
+    if last.stride in (1, *WOVEN_BY_SHUFFLES):
+        ramp = tir.Ramp(ops.multiply(first, i64(last.stride)), i64(1), lanes * last.stride)
+        return [loop(v, count, st.BufferStore(woven, _weave(vectors), (ramp,)))]
+    parts: list[st.Stmt] = []
+    for phase in range(last.stride):
+        u = index_var("u")
+        value = tir.BufferLoad(sums.buffer, (ops.add(of_phase(phase), u),))
+        at = ops.add(ops.multiply(u, i64(last.stride)), i64(phase))
+        parts.append(loop(u, last.points, st.BufferStore(woven, value, (at,)), VECTORIZED))
+    return parts
+
+
+def _weave(vectors: list[PrimExpr]) -> PrimExpr:
+    """Elements of as many vectors in turn, a power of 2."""
+    if len(vectors) == 1:
+        return vectors[0]
+    even, odd = _weave(vectors[::2]), _weave(vectors[1::2])
+    size = even.dtype.lanes
+    return tir.Shuffle((even, odd), tuple(i + size * side for i in range(size) for side in range(2)))

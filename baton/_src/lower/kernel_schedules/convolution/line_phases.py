@@ -1,0 +1,234 @@
+"""Convolutions of few channels (channels first) over whole lines: what the taps of a line share is packed once.
+
+    Y[n, oc, .., i] = sum over k, r of W[oc, k, r] * X[n, .., i * s + r * d - b]        k: (ic, kh), r: taps of a line
+
+`conv2d` packs the line anew for each tap, which takes as long as six output channels do: much, where there are 32. Here
+it is taken apart once into its phases (`line_pieces`), in pieces of as many vectors as the tiles are wide. A tile has
+all points of a piece for a few output channels.
+
+It pays (`conv_costs`) where the points of a line nearly fill their vectors: unlike the panels of `conv2d`, pieces end
+with their line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.choices import tuned
+from baton._src.lower.kernel_schedules.convolution.conv2d import roles_of
+from baton._src.lower.kernel_schedules.convolution.conv_costs import Plan, by_line_phases, count
+from baton._src.lower.kernel_schedules.convolution.conv_window import read_windows, with_border_inside
+from baton._src.lower.kernel_schedules.convolution.line_pieces import Lines, Packed, Piece, pack, pieces_of
+from baton._src.lower.kernel_schedules.products.tiles import Accumulators, tile_shape
+from baton._src.lower.kernel_schedules.shared.affine import depends
+from baton._src.lower.kernel_schedules.shared.anchors import Anchored, find_anchor, surrounded
+from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
+from baton._src.lower.kernel_schedules.shared.loops import (
+    VECTORIZED,
+    allocated,
+    i64,
+    index_var,
+    loop,
+    parallel_rows,
+    product,
+    sequence,
+)
+from baton._src.lower.kernel_schedules.shared.stages import Declined, Kernel, Stage, read_kernel
+from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.prim_func import PrimFunc
+
+MOST_TAPS = 8
+"""Taps of a line, which are written out."""
+MOST_STRIDE = 4
+"""Phases up to which whole vectors and shuffles are the way to take a line apart."""
+MOST_VECTORS = 8
+"""Of a tile's width."""
+
+
+def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
+    """The rule; see the module."""
+    found = plan(func, target)
+    return found if isinstance(found, Declined) else found.make()
+
+
+def plan(func: PrimFunc, target: Target) -> Plan | Declined:
+    """What it takes, and how it is done."""
+    kernel = read_kernel(func)
+    if isinstance(kernel, Declined):
+        return kernel
+    found = _read(inline_elementwise(kernel), target)
+    if isinstance(found, Declined):
+        return found
+    smaller, conv = found
+    if Packed.of(conv, _usual_tile(conv, target)[0]).bytes > target.cpu.l2_bytes // 8:
+        return Declined("too many channels to keep all they see of a line in cache")
+
+    def make() -> PrimFunc:
+        return smaller.rebuilt(surrounded(smaller, conv.origin, _emit(conv, _tile(conv, target), target), target))
+
+    terms, channels = count(conv.anchored.stage.reduce), count((conv.channel,))
+    return Plan(by_line_phases(count(conv.outer), terms, channels, conv.points, conv.lanes), make)
+
+
+# ---------------------------------------------------------------------------------------------------- reading
+
+
+def _read(kernel: Kernel, target: Target) -> tuple[Kernel, Lines] | Declined:
+    found = find_anchor(kernel, lambda s: not isinstance(roles_of(s), Declined))
+    if found is None:
+        return Declined("no stage is a convolution with channels first")
+    roles = roles_of(found.stage)
+    assert not isinstance(roles, Declined)
+    channel, points, weight, _ = roles
+    kernel, stage = with_border_inside(kernel, found.stage)
+    anchored = Anchored(stage, found.epilogue)
+    value = stage.value
+    assert isinstance(value, tir.Mul)
+    data = value.b if value.a is weight else value.a
+    seen = read_windows(stage, data, points)
+    if seen is None or not isinstance(weight, tir.BufferLoad):
+        return Declined("the window's borders are none that are known, or a factor is converted")
+    load, windows = seen
+    lanes = tile_shape(target, stage.buffer.dtype).lanes
+    conv = Lines(anchored, anchored, channel, tuple(windows[:-1]), windows[-1], stage.reduce[:-1], load, weight, lanes)
+    reason = _reason_against(conv, stage)
+    return (kernel, conv) if reason is None else Declined(reason)
+
+
+def _reason_against(conv: Lines, stage: Stage) -> str | None:
+    window, load = conv.window, conv.data
+    dtype = stage.buffer.dtype
+    if not dtype.is_float or dtype.bits < 32 or load.dtype != dtype or conv.weight.dtype != dtype:
+        return "elements are converted"
+    if window.tap is not stage.reduce[-1] or not 2 <= window.taps <= MOST_TAPS or window.stride > MOST_STRIDE:
+        return "taps of a line share nothing, or are too many"
+    if window.axis.size is None or conv.channel.size is None or any(a.size is None for a in conv.inner):
+        return "symbolic sizes"
+    apart = all(not depends(i, window.axis.var) for i in load.indices[:-1])
+    if load.buffer.strides or conv.weight.buffer.strides or not apart:
+        return "lines are not contiguous"
+    return None
+
+
+# ----------------------------------------------------------------------------------------------------- tiling
+
+
+def _tile(conv: Lines, target: Target) -> tuple[int, int]:
+    """(vectors, rows) of a tile: the usual ones, or what tuning found better."""
+    vectors = -(-conv.points // conv.lanes)
+    wide = tuned("piece_vectors", _usual_tile(conv, target)[0], range(1, min(MOST_VECTORS, vectors) + 1))
+    return wide, tuned("piece_rows", _rows_for(conv, wide, target), range(1, _most_rows(wide, target) + 1))
+
+
+def _usual_tile(conv: Lines, target: Target) -> tuple[int, int]:
+    """The tile that takes the fewest steps, by arithmetic and by loads."""
+    vectors, channels = -(-conv.points // conv.lanes), count((conv.channel,))
+
+    def cost(wide: int) -> float:
+        pieces, tiles = -(-vectors // wide), -(-channels // _rows_for(conv, wide, target))
+        return pieces * (channels * wide + 0.5 * (channels + tiles * wide))
+
+    best = min(range(1, min(MOST_VECTORS, vectors) + 1), key=lambda n: (cost(n), -n))
+    return best, _rows_for(conv, best, target)
+
+
+def _rows_for(conv: Lines, wide: int, target: Target) -> int:
+    """As many as there are registers for, or fewer if that leaves none."""
+    most, channels = _most_rows(wide, target), count((conv.channel,))
+    return next((rows for rows in range(most, most // 2, -1) if channels % rows == 0), most)
+
+
+def _most_rows(wide: int, target: Target) -> int:
+    return max(1, (target.cpu.vector_registers - 1 - wide) // wide)
+
+
+# ------------------------------------------------------------------------------------------------------ loops
+
+
+def _emit(conv: Lines, shape: tuple[int, int], target: Target) -> st.Stmt:
+    vectors, rows = shape
+    parts = []
+    for piece in pieces_of(conv.window, vectors * conv.lanes):
+        which = index_var("piece")
+        start = ops.add(ops.multiply(which, i64(piece.points)), i64(piece.start))
+        body = _piece(conv, piece, rows, start if piece.repeats > 1 else i64(piece.start))
+        parts.append(loop(which, piece.repeats, body) if piece.repeats > 1 else body)
+    work = product([a.extent for a in (conv.channel, *conv.anchored.stage.reduce)])
+    work = ops.multiply(work, i64(-(-conv.points // conv.lanes)))
+    return parallel_rows(conv.outer, work, sequence(*parts), target.num_cores)
+
+
+def _piece(conv: Lines, piece: Piece, rows: int, start: PrimExpr) -> st.Stmt:
+    """Pack what a piece sees, then all its tiles."""
+    vectors = -(-piece.points // conv.lanes)
+    packed = Packed.of(conv, vectors)
+    channels = conv.channel.size
+    assert channels is not None
+    parts = [pack(conv, piece, packed, start)]
+    full, rest = divmod(channels, rows)
+    if full:
+        tile = index_var("tile")
+        parts.append(loop(tile, full, _sums(conv, piece, packed, rows, ops.multiply(tile, i64(rows)), start)))
+    if rest:
+        parts.append(_sums(conv, piece, packed, rest, i64(full * rows), start))
+    return allocated(packed.buffer, sequence(*parts))
+
+
+def _sums(conv: Lines, piece: Piece, packed: Packed, rows: int, first: PrimExpr, start: PrimExpr) -> st.Stmt:
+    """A tile: `rows` output channels from `first` on, all points of the piece."""
+    stage, lanes = conv.anchored.stage, conv.lanes
+    vectors = -(-piece.points // lanes)
+    acc = Accumulators.of(rows, vectors * lanes, stage.buffer.dtype)
+    assert stage.init is not None
+    init = stage.init
+    line = index_var("line")
+
+    def each(body: Callable[[int, int, PrimExpr, tir.Var], st.Stmt]) -> list[st.Stmt]:
+        """`body` for every row, vector, place of the vector's lane in the piece, and lane."""
+        parts = []
+        for row in range(rows):
+            for vector in range(vectors):
+                lane = index_var("v")
+                parts.append(loop(lane, lanes, body(row, vector, ops.add(i64(vector * lanes), lane), lane), VECTORIZED))
+        return parts
+
+    def update(tap: int) -> Callable[[int, int, PrimExpr, tir.Var], st.Stmt]:
+        shift, phase = divmod(tap * conv.window.dilation, conv.window.stride)
+
+        def one(row: int, vector: int, at: PrimExpr, lane: tir.Var) -> st.Stmt:
+            seen = tir.BufferLoad(packed.buffer, (ops.add(packed.at(line, phase, shift + vector * lanes), lane),))
+            term = tir.Mul(_weight(conv, ops.add(first, i64(row)), line, tap), seen)
+            return st.BufferStore(acc.buffer, tir.Add(acc.load(row, at), term), (acc.at(row, at),))
+
+        return one
+
+    def store(row: int, vector: int, at: PrimExpr, lane: tir.Var) -> st.Stmt:
+        where: dict[tir.Var, PrimExpr] = {
+            conv.channel.var: ops.add(first, i64(row)),
+            conv.window.axis.var: ops.add(start, at),
+        }
+        done = conv.anchored.store(acc.load(row, at), where)
+        left = piece.points - vector * lanes
+        return done if left >= lanes else st.IfThenElse(tir.LT(lane, i64(left)), done)
+
+    taps = [part for tap in range(conv.window.taps) for part in each(update(tap))]
+    body = sequence(
+        *each(lambda row, vector, at, lane: st.BufferStore(acc.buffer, init, (acc.at(row, at),))),
+        loop(line, product([a.extent for a in conv.inner]), sequence(*taps)),
+        *each(store),
+    )
+    return allocated(acc.buffer, body)
+
+
+def _weight(conv: Lines, channel: PrimExpr, line: PrimExpr, tap: int) -> PrimExpr:
+    """The weight of a tap in a line of the window, lines counted over all axes of the sum but the last."""
+    lead = len(conv.weight.indices) - len(conv.inner) - 1
+    at = ops.add(ops.multiply(line, i64(conv.window.taps)), i64(tap))
+    flat = conv.flat_weight
+    where = {conv.channel.var: ops.cast(conv.channel.var.dtype, channel)}
+    return tir.BufferLoad(flat, (*(substitute_and_fold(i, where) for i in conv.weight.indices[:lead]), at))

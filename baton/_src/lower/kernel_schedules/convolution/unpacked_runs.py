@@ -1,0 +1,273 @@
+"""Sums of products over runs of points that are neighbours in memory, of a convolution whose input is not packed.
+
+A task is a block of lines for a tile of output channels: its points, those between its lines included, are cut into
+runs of a few vectors whose sums stay in registers while channels and taps run. The sums go to a scratch that stays in
+the first-level cache, from where lines leave through the epilogue. A convolution may have phases: sums of their own
+for each, side by side in the scratch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.products.tiles import Accumulators, TileShape
+from baton._src.lower.kernel_schedules.shared.affine import step
+from baton._src.lower.kernel_schedules.shared.loops import (
+    VECTORIZED,
+    allocated,
+    i64,
+    index_var,
+    local_buffer,
+    loop,
+    nest,
+    parallel_rows,
+    sequence,
+)
+from baton._src.lower.kernel_schedules.shared.stages import Axis
+from baton._src.passes.tir.flatten_buffers import as_int64, element_count, flat_index
+from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer
+
+MOST_VECTORS = 8
+"""Vectors of a run of points: enough independent sums for one channel alone."""
+SCRATCH, SCRATCH_OF_PHASES = 1 << 12, 1 << 13
+"""Elements of the scratch of a task: half a first-level cache, or all of it."""
+CROSSING = 1.5
+"""Time of a load of the input in multiply-adds: many of them lie across two lines of the cache."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """`rows` output channels of `lines` lines, in runs of `vectors` vectors over all their points."""
+
+    rows: int
+    lines: int
+    vectors: int
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """The scratch of a task: `rows` rows, `pitch` elements apart, for each phase. A vector of `lanes` that begins at a
+    sum lies inside the buffer.
+    """
+
+    buffer: Buffer
+    rows: int
+    pitch: int
+    lanes: int
+
+    def row(self, phase: PrimExpr, row: PrimExpr) -> PrimExpr:
+        """The place of the first sum of a row."""
+        return ops.multiply(ops.add(ops.multiply(phase, i64(self.rows)), row), i64(self.pitch))
+
+
+@dataclass(frozen=True, eq=False)
+class Finished:
+    """A task whose sums are there: its first output channel and line, and where they are."""
+
+    task: Task
+    row: PrimExpr
+    line: PrimExpr
+    sums: Sums
+
+
+@dataclass(frozen=True, eq=False)
+class UnpackedConv:
+    """The parts of such a convolution: points are `lines` (None: there is one) of `columns`, `pitch` elements of the
+    input apart; `rows` is the axis of output channels, None where each has an input channel of its own. The loads of
+    `data` and `weight` and the extents of `reduce` may depend on `phases`; `terms` are those of a sum, on average.
+    `write` stores what is finished.
+    """
+
+    outer: tuple[Axis, ...]
+    rows: Axis | None
+    lines: Axis | None
+    columns: Axis
+    pitch: int
+    data: tir.BufferLoad
+    weight: tir.BufferLoad
+    reduce: tuple[Axis, ...]
+    terms: int
+    init: PrimExpr
+    write: Callable[[UnpackedConv, Finished], st.Stmt]
+    phases: tuple[Axis, ...] = ()
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """How many output channels, lines and columns there are."""
+        rows, lines, columns = (1 if a is None else a.size or 0 for a in (self.rows, self.lines, self.columns))
+        return rows, lines, columns
+
+    @property
+    def planes(self) -> int:
+        """How many sums each point has."""
+        return prod(a.size or 1 for a in self.phases)
+
+    def extent(self, lines: int) -> int:
+        """The points of so many lines and between them."""
+        return (lines - 1) * self.pitch + self.sizes[2]
+
+
+# ----------------------------------------------------------------------------------------------------- tiling
+
+
+def choose_task(conv: UnpackedConv, shape: TileShape) -> Task | None:
+    """The task that takes the fewest steps; None where there is no whole vector of points."""
+    rows, lines, _ = conv.sizes
+    room = SCRATCH if conv.planes == 1 else SCRATCH_OF_PHASES
+    tall = -(-rows // -(-rows // shape.rows))
+    best: tuple[float, Task] | None = None
+    for count in range(1, lines + 1):
+        extent = conv.extent(count)
+        if count > 1 and tall * _padded(extent, shape.lanes) * conv.planes > room:
+            break
+        for vectors in range(1, min(MOST_VECTORS, extent // shape.lanes) + 1):
+            if tall not in shape.heights(vectors):
+                break
+            task = Task(tall, count, vectors)
+            cost = _of_lines(conv, task, shape)
+            if best is None or cost < best[0]:
+                best = (cost, task)
+    return None if best is None else best[1]
+
+
+def _of_lines(conv: UnpackedConv, task: Task, shape: TileShape) -> float:
+    return sum(times * _cost(conv, task, part, shape) for times, part in _parts(conv.sizes[1], task.lines))
+
+
+def steps_of(conv: UnpackedConv, task: Task, shape: TileShape) -> float:
+    """What all tasks take that differ in lines and output channels, in multiply-adds of vectors."""
+    tiles = sum(times * rows / task.rows for times, rows in _parts(conv.sizes[0], task.rows))
+    return tiles * _of_lines(conv, task, shape)
+
+
+def _parts(size: int, part: int) -> list[tuple[int, int]]:
+    """How often `part` goes into `size`, and what is left."""
+    whole = [(size // part, part)]
+    return whole if size % part == 0 else [*whole, (1, size % part)]
+
+
+def _cost(conv: UnpackedConv, task: Task, lines: int, shape: TileShape) -> float:
+    """Steps of a task of so many lines: each run's multiply-adds or loads, and what starting it costs."""
+    runs = -(-conv.extent(lines) // (task.vectors * shape.lanes))
+    work = max(task.rows * task.vectors, CROSSING * task.vectors + 0.5 * task.rows, 4.0)
+    each = conv.terms * (work + 0.75) + 2.5 * task.rows * task.vectors + 12
+    return runs * each + 10 + 2.0 * task.rows * lines
+
+
+def waste(conv: UnpackedConv, task: Task, shape: TileShape) -> float:
+    """How many points are computed for each one that is wanted."""
+    _, lines, columns = conv.sizes
+    computed = sum(n * _padded(conv.extent(part), shape.lanes) for n, part in _parts(lines, task.lines))
+    return computed / (lines * columns)
+
+
+def _padded(extent: int, lanes: int) -> int:
+    return -(-extent // lanes) * lanes
+
+
+# ------------------------------------------------------------------------------------------------------ loops
+
+
+def emit_tasks(conv: UnpackedConv, task: Task, shape: TileShape, target: Target) -> st.Stmt:
+    rows, lines, _ = conv.sizes
+    block, tile = index_var("block"), index_var("tile")
+    line, row = ops.multiply(block, i64(task.lines)), ops.multiply(tile, i64(task.rows))
+
+    def of_rows(count: int) -> st.Stmt:
+        return _cut(block, lines, task.lines, lambda n: _task(conv, Task(count, n, task.vectors), row, line, shape))
+
+    body = _cut(tile, rows, task.rows, of_rows)
+    axes = (*conv.outer, Axis(block, i64(-(-lines // task.lines))), Axis(tile, i64(-(-rows // task.rows))))
+    steps = -(-conv.extent(task.lines) // shape.lanes) * task.rows
+    return parallel_rows(axes, conv.terms * conv.planes * steps, body, target.num_cores)
+
+
+def _cut(which: tir.Var, size: int, part: int, body: Callable[[int], st.Stmt]) -> st.Stmt:
+    """`body` of a part's size, which is smaller at the end where `part` does not divide `size`."""
+    full = body(min(part, size))
+    if size % part == 0:
+        return full
+    return st.IfThenElse(tir.LT(which, i64(size // part)), full, body(size % part))
+
+
+def _task(conv: UnpackedConv, task: Task, row: PrimExpr, line: PrimExpr, shape: TileShape) -> st.Stmt:
+    """All runs of a task into the scratch, then its lines out of it."""
+    extent = conv.extent(task.lines)
+    pitch = _padded(extent, shape.lanes)
+    dtype = conv.data.dtype
+    size = conv.planes * task.rows * pitch + (shape.lanes if conv.phases else 0)
+    sums = Sums(local_buffer("sums", (size,), dtype), task.rows, pitch, shape.lanes)
+    # Axes of the loops get fresh variables: other tasks have the same loops.
+    phases = tuple(Axis(tir.Var(a.var.name, a.var.dtype), a.extent) for a in conv.phases)
+    where: dict[tir.Var, PrimExpr] = {a.var: b.var for a, b in zip(conv.phases, phases)}
+    plane: PrimExpr = i64(0)
+    for axis in phases:
+        plane = ops.add(ops.multiply(plane, as_int64(axis.extent)), as_int64(axis.var))
+    parts: list[st.Stmt] = []
+    width = min(task.vectors, extent // shape.lanes) * shape.lanes
+    if width:
+        run = index_var("run")
+        start = ops.multiply(run, i64(width))
+        parts.append(loop(run, extent // width, _run(conv, width, _Place(row, line, start, plane, where), sums)))
+    rest = extent % width if width else extent
+    if rest:
+        # The last run begins early enough to end with the points: what two runs compute is the same.
+        last = min(_padded(rest, shape.lanes), extent)
+        parts.append(_run(conv, last, _Place(row, line, i64(extent - last), plane, where), sums))
+    body = nest(phases, sequence(*parts))
+    return allocated(sums.buffer, sequence(body, conv.write(conv, Finished(task, row, line, sums))))
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """Where a run is: its first output channel, the first line of its task, the first of the task's points, the number
+    of its phase and the phases' variables.
+    """
+
+    row: PrimExpr
+    line: PrimExpr
+    start: PrimExpr
+    plane: PrimExpr
+    phases: dict[tir.Var, PrimExpr]
+
+
+def _run(conv: UnpackedConv, width: int, place: _Place, sums: Sums) -> st.Stmt:
+    """The sums of `width` points for the scratch's rows."""
+    acc = Accumulators.of(sums.rows, width, sums.buffer.dtype)
+    own = {a.var: tir.Var(a.var.name, a.var.dtype) for a in conv.reduce}
+    where: dict[tir.Var, PrimExpr] = {**own, **place.phases, conv.columns.var: ops.const(0, conv.columns.var.dtype)}
+    for axis, at in ((conv.lines, place.line), (conv.rows, place.row)):
+        if axis is not None:
+            where[axis.var] = ops.cast(axis.var.dtype, at)
+    data, weight = _flat(conv.data.buffer), _flat(conv.weight.buffer)
+    first, taps = index_var("first"), index_var("taps")
+    far = 0 if conv.rows is None else step(conv.weight, conv.rows) or 0
+
+    def term(number: int, lane: tir.Var) -> PrimExpr:
+        left = tir.BufferLoad(weight, (ops.add(taps, i64(number * far)),))
+        return tir.Add(acc.load(number, lane), tir.Mul(left, tir.BufferLoad(data, (ops.add(first, lane),))))
+
+    seen = ops.add(substitute_and_fold(flat_index(conv.data.buffer, conv.data.indices), where), place.start)
+    through = substitute_and_fold(flat_index(conv.weight.buffer, conv.weight.indices), where)
+    update = st.LetStmt(first, seen, st.LetStmt(taps, through, acc.each(term)))
+    terms = nest([Axis(own[a.var], substitute_and_fold(a.extent, place.phases)) for a in conv.reduce], update)
+    kept = [_kept(acc, n, sums, ops.add(sums.row(place.plane, i64(n)), place.start)) for n in range(sums.rows)]
+    return allocated(acc.buffer, sequence(acc.each(lambda number, lane: conv.init), terms, *kept))
+
+
+def _kept(acc: Accumulators, row: int, sums: Sums, at: PrimExpr) -> st.Stmt:
+    lane = index_var("v")
+    store = st.BufferStore(sums.buffer, acc.load(row, lane), (ops.add(at, lane),))
+    return loop(lane, acc.width, store, VECTORIZED)
+
+
+def _flat(buffer: Buffer) -> Buffer:
+    return Buffer(buffer.data, buffer.dtype, (element_count(buffer),), name=buffer.name)

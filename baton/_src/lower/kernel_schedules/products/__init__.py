@@ -1,0 +1,1 @@
+"""Matrix products: tiles of registers, packed panels, few rows, narrow types."""

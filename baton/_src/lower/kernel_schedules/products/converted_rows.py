@@ -1,0 +1,37 @@
+"""Rows of a product that are stored in another dtype than they are multiplied in, converted before they are used.
+
+A tile broadcasts single elements of A. Converted where they are loaded, each costs an instruction or two for every
+panel of columns; converted once, in vectors, they cost next to nothing, and the tiles are those of float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.products.products import Product
+from baton._src.lower.kernel_schedules.shared.affine import depends, step
+from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
+from baton._src.lower.kernel_schedules.shared.loops import VECTORIZED, allocated, local_buffer, parallel_rows, sequence
+from baton._src.lower.kernel_schedules.shared.stages import Axis
+from baton._src.passes.tir.flatten_buffers import as_int64
+from baton._src.tir import expr as tir
+from baton._src.tir import stmt as st
+
+
+def with_converted_rows(matrix: Product, target: Target, emit: Callable[[Product], st.Stmt]) -> st.Stmt:
+    """`emit` of the product, whose left factor is then a plain load."""
+    if isinstance(matrix.left, tir.BufferLoad):
+        return emit(matrix)
+    inner = (matrix.k, matrix.rows) if step(load_of(matrix.left), matrix.rows) == 1 else (matrix.rows, matrix.k)
+    axes = [a for a in (*matrix.batch, *matrix.outer, *inner) if depends(matrix.left, a.var)]
+    fresh = [Axis(tir.Var(a.var.name, a.var.dtype), a.extent) for a in axes]
+    wide = local_buffer("wide", [as_int64(a.extent) for a in axes], matrix.left.dtype)
+    value = bound(matrix.left, {old: new.var for old, new in zip(axes, fresh, strict=True)})
+    store = st.BufferStore(wide, value, tuple(as_int64(a.var) for a in fresh))
+    last = fresh[-1]
+    line = st.For(last.var, 0, last.extent, VECTORIZED, store)
+    convert = parallel_rows(fresh[:-1], as_int64(last.extent), line, target.num_cores)
+    left = tir.BufferLoad(wide, tuple(as_int64(a.var) for a in axes))
+    return allocated(wide, sequence(convert, emit(replace(matrix, left=left))))

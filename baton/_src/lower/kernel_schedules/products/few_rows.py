@@ -1,0 +1,128 @@
+"""Products of few rows: all rows at once, B read where it lies, several vectors of columns side by side.
+
+Packing would read B once to write it and once more to use it; with one tile of rows nothing is used twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.products.converted_rows import with_converted_rows
+from baton._src.lower.kernel_schedules.products.panel_packing import where
+from baton._src.lower.kernel_schedules.products.products import Product
+from baton._src.lower.kernel_schedules.products.row_tiles import (
+    columns_of,
+    even_tiles,
+    shared_panels,
+    steps_of_k,
+    write_out,
+)
+from baton._src.lower.kernel_schedules.products.tiles import Accumulators, tile_shape, unrolled_by
+from baton._src.lower.kernel_schedules.shared.factors import bound
+from baton._src.lower.kernel_schedules.shared.loops import allocated, i64, index_var, loop, nest, sequence
+from baton._src.passes.tir.flatten_buffers import as_int64
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+
+MOST = 16
+"""An unknown number of rows goes this way up to so many."""
+TALLEST = 4
+"""Rows of the tiles that make up an unknown number of rows: each height costs compile time."""
+
+Tiles = Callable[[int, PrimExpr, bool], st.Stmt]
+"""All rows of a strip: its width, its first column, and whether it is wider than the columns that are left."""
+
+
+def few_rows(matrix: Product, target: Target) -> st.Stmt:
+    """The product, all rows of the last row axis in one tile."""
+    return with_converted_rows(matrix, target, lambda plain: _one_tile(plain, target))
+
+
+def _one_tile(matrix: Product, target: Target) -> st.Stmt:
+    rows = matrix.rows.size or 0
+    shape = tile_shape(target, matrix.stage.buffer.dtype)
+    # Registers: the sums, one vector of B a column, and a broadcast element of A.
+    room = shape.rows * shape.vectors + 4
+    vectors = next((n for n in (8, 6, 4, 2) if (rows + 1) * n < room), 1)
+
+    def tiles(width: int, start: PrimExpr, masked: bool) -> st.Stmt:
+        return _tile(matrix, rows, width, i64(0), start, masked)
+
+    return _strips(matrix, target, shape.lanes * vectors, i64(rows), tiles)
+
+
+def up_to_most(matrix: Product, target: Target) -> st.Stmt:
+    """The product of up to `MOST` rows: for each strip as few tiles as can be, of nearly equal heights, the taller ones
+    first.
+    """
+    return with_converted_rows(matrix, target, lambda plain: _even_tiles(plain, target))
+
+
+def _even_tiles(matrix: Product, target: Target) -> st.Stmt:
+    shape = tile_shape(target, matrix.stage.buffer.dtype)
+
+    def tiles(width: int, start: PrimExpr, masked: bool) -> st.Stmt:
+        def of(rows: int, first: PrimExpr) -> st.Stmt:
+            # Few rows need the whole strip to hide the latency of their sums; more may need more registers.
+            full = (rows + 1) * 2 * shape.vectors >= shape.registers
+            half, wide = index_var("half"), width == 2 * shape.width and full
+            size, begin = (shape.width, ops.multiply(half, i64(shape.width))) if wide else (width, i64(0))
+            body = _tile(matrix, rows, size, first, ops.add(start, begin), masked)
+            return loop(half, 2, body) if wide else body
+
+        return even_tiles(matrix.rows, TALLEST, of)
+
+    return _strips(matrix, target, 2 * shape.width, as_int64(matrix.rows.extent), tiles)
+
+
+def _strips(matrix: Product, target: Target, width: int, rows: PrimExpr, tiles: Tiles) -> st.Stmt:
+    """All columns, in strips of `width`."""
+    shape = tile_shape(target, matrix.stage.buffer.dtype)
+    size = matrix.columns.size
+    if size is not None and size < width:
+        width = shape.lanes * max(1, -(-size // shape.lanes))
+    panels = ops.floordiv(ops.add(as_int64(matrix.columns.extent), i64(width - 1)), i64(width))
+    panel = index_var("panel")
+    start = ops.multiply(panel, i64(width))
+    columns = columns_of(size, width, shape)
+    if columns.whole is None:
+        inside = tir.LE(ops.add(start, i64(width)), as_int64(matrix.columns.extent))
+        body: st.Stmt = st.IfThenElse(inside, tiles(width, start, False), tiles(width, start, True))
+    elif not columns.tail:
+        body = tiles(width, start, False)
+    else:
+        body = tiles(columns.tail, start, columns.masked)
+        if columns.whole:
+            body = st.IfThenElse(tir.LT(panel, i64(columns.whole)), tiles(width, start, False), body)
+    work = ops.multiply(ops.multiply(as_int64(matrix.k.extent), rows), i64(max(1, width // 16)))
+    return shared_panels(matrix, panel, panels, nest(matrix.outer, body), work, target.num_cores)
+
+
+def _tile(matrix: Product, rows: int, width: int, first: PrimExpr, start: PrimExpr, masked: bool) -> st.Stmt:
+    assert matrix.stage.init is not None
+    assert matrix.right is not None
+    init, source = matrix.stage.init, matrix.right
+    acc = Accumulators.of(rows, width, matrix.stage.buffer.dtype)
+    zero = ops.const(0, acc.buffer.dtype)
+    end = as_int64(matrix.columns.extent)
+
+    def update(k: PrimExpr) -> st.Stmt:
+        def term(row: int, lane: tir.Var) -> PrimExpr:
+            column = ops.add(start, lane)
+            left = bound(matrix.left, {matrix.k: k, matrix.rows: ops.add(first, i64(row))})
+            right = bound(source, {matrix.k: k, matrix.columns: column})
+            if masked:
+                right = where(tir.LT(column, end), right, zero)
+            return tir.Add(acc.load(row, lane), tir.Mul(left, right))
+
+        return acc.each(term)
+
+    body = sequence(
+        acc.each(lambda row, lane: init),
+        unrolled_by(steps_of_k(), matrix.k.extent, "k", update),
+        write_out(matrix, acc, first, start, masked),
+    )
+    return allocated(acc.buffer, body)

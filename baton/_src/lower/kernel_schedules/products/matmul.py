@@ -1,0 +1,161 @@
+"""Products of matrices: register tiles over packed panels.
+
+    C[batch.., i, j] = sum over k of A[batch.., i, k] * B[batch.., k, j]      (any layout; elementwise stages after it)
+
+For each panel of columns B is packed into a buffer of its own, `width` columns side by side for every k, zeros beyond
+the last column; then tiles of rows run down A. One tile holds rows x width sums in registers while k runs, and writes
+them out through the elementwise stages that follow. Panels (or blocks of rows, where panels are few) are shared
+between threads. With few rows packing does not pay: B is then read where it lies if its columns are contiguous
+(`few_rows`). With few columns, or few rows of a B that lies (n, k), results are dot products (`row_dots`).
+"""
+
+from __future__ import annotations
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.choices import tuned
+from baton._src.lower.kernel_schedules.products.converted_rows import with_converted_rows
+from baton._src.lower.kernel_schedules.products.few_rows import MOST, few_rows, up_to_most
+from baton._src.lower.kernel_schedules.products.panel_packing import Factor, fetching, pack_panel
+from baton._src.lower.kernel_schedules.products.products import Product, find_product, merged_rows, renamed
+from baton._src.lower.kernel_schedules.products.row_dots import dot_tiles, most_rows, suits
+from baton._src.lower.kernel_schedules.products.row_tiles import panel_tiles, row_blocks, shared_panels
+from baton._src.lower.kernel_schedules.products.streamed_rows import MOST as STREAMED_ROWS
+from baton._src.lower.kernel_schedules.products.streamed_rows import streamed, streams
+from baton._src.lower.kernel_schedules.products.tiles import TileShape, tile_shape
+from baton._src.lower.kernel_schedules.rows import emit_stages
+from baton._src.lower.kernel_schedules.shared.affine import step
+from baton._src.lower.kernel_schedules.shared.anchors import surrounded
+from baton._src.lower.kernel_schedules.shared.factors import load_of
+from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
+from baton._src.lower.kernel_schedules.shared.loops import (
+    WORTH_A_THREAD,
+    allocated,
+    constant,
+    i64,
+    index_var,
+    local_buffer,
+    nest,
+    product,
+    sequence,
+)
+from baton._src.lower.kernel_schedules.shared.stages import Declined, Kernel, read_kernel
+from baton._src.passes.tir.flatten_buffers import as_int64
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer
+from baton._src.tir.prim_func import PrimFunc
+
+FEW_ROWS = 4
+"""Up to this many rows B is not packed."""
+
+
+def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
+    """The rule; see the module."""
+    kernel = read_kernel(func)
+    if isinstance(kernel, Declined):
+        return kernel
+    kernel = inline_elementwise(kernel)
+    matrix = find_product(kernel)
+    if matrix is None:
+        return Declined("no stage is a product of matrices")
+    found = matrix.anchored
+    matrix = merged_rows(matrix)
+    body = _emit(matrix, kernel, target)
+    if isinstance(body, Declined):
+        return body
+    return kernel.rebuilt(surrounded(kernel, found, body, target))
+
+
+def _emit(matrix: Product, kernel: Kernel, target: Target) -> st.Stmt | Declined:
+    count = matrix.row_count
+    assert matrix.right is not None
+    contiguous = step(load_of(matrix.right), matrix.columns) == 1
+    if suits(matrix, target):
+        return dot_tiles(matrix, target)
+    streaming = contiguous and streams(matrix, target)
+    if streaming and count is not None and count <= STREAMED_ROWS:
+        return streamed(matrix, target, count)
+    if count is not None and count <= FEW_ROWS:
+        return few_rows(matrix, target) if contiguous else Declined("few rows of dot products")
+    if (
+        contiguous
+        and count is not None
+        and count == matrix.rows.size
+        and count <= tile_shape(target, matrix.stage.buffer.dtype).rows
+    ):
+        return few_rows(matrix, target)  # one tile would use each packed panel once
+    packed = packed_product(matrix, target)
+    if count is not None:
+        return packed
+    if streaming:
+        few = streamed(renamed(matrix), target, STREAMED_ROWS)
+        return st.IfThenElse(tir.LE(as_int64(matrix.rows.extent), i64(STREAMED_ROWS)), few, packed)
+    return _or_few(matrix, kernel, contiguous, packed, target)
+
+
+def _or_few(matrix: Product, kernel: Kernel, contiguous: bool, packed: st.Stmt, target: Target) -> st.Stmt:
+    """`packed`, or what is better for the few rows that there may turn out to be."""
+    total = product([a.extent for a in (*matrix.outer, matrix.rows)])
+    most = most_rows(matrix, target)
+    if most:
+        return st.IfThenElse(tir.LE(total, i64(most)), dot_tiles(renamed(matrix), target), packed)
+    if matrix.outer or not contiguous:
+        again = [s.renamed() for s in matrix.anchored.stages]
+        return st.IfThenElse(tir.LE(total, i64(FEW_ROWS)), emit_stages(kernel, again, target), packed)
+    return st.IfThenElse(tir.LE(total, i64(MOST)), up_to_most(renamed(matrix), target), packed)
+
+
+# --------------------------------------------------------------------------------------------------- packed
+
+
+def packed_product(matrix: Product, target: Target) -> st.Stmt:
+    """The product over packed panels."""
+    return with_converted_rows(matrix, target, lambda plain: _packed_product(plain, target))
+
+
+def _packed_product(matrix: Product, target: Target) -> st.Stmt:
+    shape = tile_shape(target, matrix.stage.buffer.dtype)
+    vectors = _width(matrix, shape) // shape.lanes
+    width = shape.lanes * tuned("tile_vectors", vectors, range(1, 5))
+    panels = ops.floordiv(ops.add(as_int64(matrix.columns.extent), i64(width - 1)), i64(width))
+    panel = index_var("panel")
+    start = ops.multiply(panel, i64(width))
+    packed = local_buffer("packed", (ops.multiply(as_int64(matrix.k.extent), i64(width)),), matrix.stage.buffer.dtype)
+
+    factor = None if matrix.right is None else Factor(matrix.right, matrix.k, matrix.columns)
+
+    def plain(buffer: Buffer, at: PrimExpr, wide: int) -> st.Stmt:
+        assert factor is not None
+        return pack_panel(factor, buffer, at, wide, shape.lanes)
+
+    pack = matrix.pack or plain
+
+    def with_panel(rows: st.Stmt) -> st.Stmt:
+        return allocated(packed, sequence(pack(packed, start, width), rows))
+
+    def tiles(first: PrimExpr, count: PrimExpr, further: int = 1) -> st.Stmt:
+        later = ops.add(start, i64(width * further))
+        ahead = None if factor is None else fetching(factor, later, width, shape.lanes)
+        return panel_tiles(matrix, shape, width, panel, first, count, packed, ahead)
+
+    flops = product([a.extent for a in (*matrix.batch, *matrix.outer, matrix.rows, matrix.columns, matrix.k)])
+    enough = constant(panels)
+    threads = target.num_cores
+    work = ops.multiply(product([a.extent for a in (*matrix.outer, matrix.rows, matrix.k)]), i64(max(1, width // 16)))
+    every = as_int64(matrix.rows.extent)
+    size = constant(flops)
+    batches = constant(product([a.extent for a in matrix.batch])) or 0
+    few_panels = enough is not None and enough < 2 * threads and not batches > 2
+    if threads > 1 and few_panels and (size is None or size > 64 * WORTH_A_THREAD):
+        return row_blocks(matrix, shape, panels, panel, with_panel, tiles)
+    body = with_panel(nest(matrix.outer, tiles(i64(0), every, max(1, threads))))
+    return shared_panels(matrix, panel, panels, body, work, threads)
+
+
+def _width(matrix: Product, shape: TileShape) -> int:
+    size = matrix.columns.size
+    if size is not None and size <= shape.lanes * (shape.vectors - 1):
+        return shape.lanes * max(1, -(-size // shape.lanes))
+    return shape.width

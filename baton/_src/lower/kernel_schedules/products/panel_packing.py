@@ -1,0 +1,130 @@
+"""Packing a panel of columns of a product's right factor just before it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.lower.kernel_schedules.shared.affine import depends, step
+from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
+from baton._src.lower.kernel_schedules.shared.loops import VECTORIZED, i64, index_var, loop, sequence
+from baton._src.lower.kernel_schedules.shared.stages import Axis
+from baton._src.lower.kernel_schedules.transpose import square
+from baton._src.passes.tir.flatten_buffers import as_int64
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer
+from baton._src.tir.intrinsics import intrinsic
+
+
+@dataclass(frozen=True)
+class Factor:
+    """The right factor of a product, and its axes."""
+
+    value: PrimExpr
+    k: Axis
+    columns: Axis
+
+
+def pack_panel(factor: Factor, buffer: Buffer, start: PrimExpr, width: int, lanes: int) -> st.Stmt:
+    """packed[k, v] = B[k, start + v], zeros beyond the last column; along whichever axis B is contiguous."""
+    if _in_squares(factor, buffer, lanes):
+        return _pack_squares(factor, buffer, start, width, lanes)
+    return _pack_elements(factor, buffer, start, width, 0)
+
+
+def _pack_elements(factor: Factor, buffer: Buffer, start: PrimExpr, width: int, first: int) -> st.Stmt:
+    """packed[k, v] for every k from `first` on, element by element where B does not lie along the columns."""
+    step_k, v = index_var("k"), index_var("v")
+    k, count = ops.add(step_k, i64(first)), ops.subtract(as_int64(factor.k.extent), i64(first))
+    column = ops.add(start, v)
+    value = bound(factor.value, {factor.k: k, factor.columns: column})
+    slot = ops.add(ops.multiply(k, i64(width)), v)
+    size = factor.columns.size
+    whole = size is not None and size % width == 0
+    zero = ops.const(0, buffer.dtype)
+    guarded = value if whole else where(tir.LT(column, as_int64(factor.columns.extent)), value, zero)
+    store = st.BufferStore(buffer, guarded, (slot,))
+    if step(load_of(factor.value), factor.k) == 1:
+        return loop(v, width, loop(step_k, count, store, VECTORIZED))
+    return loop(step_k, count, loop(v, width, store, VECTORIZED))
+
+
+def _in_squares(factor: Factor, buffer: Buffer, lanes: int) -> bool:
+    """Whether B lies (n, k) so that squares of registers turn it into a panel."""
+    value, k = factor.value, factor.k
+    inner = value.value if isinstance(value, tir.Cast) else value  # converted as it is loaded
+    if not isinstance(inner, tir.BufferLoad) or value.dtype != buffer.dtype or buffer.dtype.bits not in (32, 64):
+        return False
+    load = inner
+    plain = load.indices[-1] is k.var and not any(depends(i, k.var) for i in load.indices[:-1])
+    return plain and not load.buffer.strides and k.size is not None and k.size >= lanes >= 4
+
+
+def _pack_squares(factor: Factor, buffer: Buffer, start: PrimExpr, width: int, lanes: int) -> st.Stmt:
+    """packed[k, v] = B[start + v, k]; the last column once more where there are no more."""
+    load, size = load_of(factor.value), factor.columns.size
+    last = ops.subtract(as_int64(factor.columns.extent), i64(1))
+    whole = size is not None and size % width == 0
+    part, block = index_var("part"), index_var("k")
+    top, left = ops.multiply(part, i64(lanes)), ops.multiply(block, i64(lanes))
+    run = tir.Ramp(left, i64(1), lanes)
+
+    def source(number: int) -> PrimExpr:
+        column = ops.add(ops.add(start, top), i64(number))
+        at = bound(load, {factor.columns: column if whole else ops.min(column, last)})
+        assert isinstance(at, tir.BufferLoad)
+        return ops.cast(buffer.dtype.with_lanes(lanes), tir.BufferLoad(at.buffer, (*at.indices[:-1], run)))
+
+    def store(number: int, vector: tir.Var) -> st.Stmt:
+        slot = ops.add(ops.multiply(ops.add(left, i64(number)), i64(width)), top)
+        return st.BufferStore(buffer, vector, (tir.Ramp(slot, i64(1), lanes),))
+
+    assert factor.k.size is not None
+    full, rest = divmod(factor.k.size, lanes)
+    squares = loop(part, width // lanes, loop(block, full, square(source, store, lanes)))
+    return sequence(squares, _pack_elements(factor, buffer, start, width, full * lanes)) if rest else squares
+
+
+def fetching(
+    factor: Factor, start: PrimExpr, width: int, lanes: int
+) -> Callable[[PrimExpr, PrimExpr], Callable[[PrimExpr], st.Stmt]]:
+    """What each step along k asks for, in tile after tile of one panel, so that the panel from `start` on has arrived
+    when it is packed: a vector each. Packing on its own waits for every row: no processor foresees strided rows.
+    """
+    load, vectors = load_of(factor.value), max(1, width // lanes)
+    last = [ops.subtract(as_int64(axis.extent), i64(1)) for axis in (factor.columns, factor.k)]
+
+    def of_tile(tile: PrimExpr, tiles: PrimExpr) -> Callable[[PrimExpr], st.Stmt]:
+        # The last tiles ask; those before them go on naming one place, which costs next to nothing.
+        before = ops.max(ops.subtract(tiles, i64(vectors)), i64(0))
+        part = ops.max(ops.subtract(tile, before), i64(0))
+        asks = ops.cast("int64", tir.GE(tile, before))
+
+        def at(step_of_k: PrimExpr) -> st.Stmt:
+            k = ops.multiply(step_of_k, asks)
+            if step(load, factor.k) == 1:
+                column = ops.add(start, ops.floormod(k, i64(width)))
+                block = ops.add(ops.multiply(ops.floordiv(k, i64(width)), i64(vectors)), part)
+                deep = ops.min(ops.multiply(block, i64(lanes)), last[1])
+            else:
+                column, deep = ops.add(start, ops.multiply(part, i64(lanes))), k
+            place = bound(load, {factor.k: deep, factor.columns: ops.min(column, last[0])})
+            return prefetched(load_of(place))
+
+        return at
+
+    return of_tile
+
+
+def prefetched(place: tir.BufferLoad) -> st.Stmt:
+    """Ask for what lies at `place`: for reading, into the second-level cache."""
+    address = tir.Call("handle", intrinsic("address_of"), (place,))
+    hints = (tir.IntImm("int32", 0), tir.IntImm("int32", 2), tir.IntImm("int32", 1))
+    return st.Evaluate(tir.Call("void", intrinsic("prefetch"), (address, *hints)))
+
+
+def where(condition: PrimExpr, value: PrimExpr, other: PrimExpr) -> PrimExpr:
+    return tir.Call(value.dtype, intrinsic("if_then_else"), (condition, value, other))

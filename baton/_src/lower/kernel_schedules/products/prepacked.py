@@ -1,0 +1,303 @@
+"""Products whose right factor was packed when the program was compiled.
+
+    C[.., i, j] = sum over k of A[.., i, k] * P[j // width, k, j % width]
+
+`lower/pack_weights` writes constant weights this way: panels of `width` columns, all of a panel in one piece. Nothing
+is packed at run time; tiles of rows run down A for each panel as in `matmul`, and a few rows read several panels side
+by side, which is as fast as memory delivers them. Where the rows of A lie a multiple of 4 KB apart, a tile's rows
+compete for the same lines of the first-level cache: tiles are then no taller than a set has lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import gcd
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.choices import tuned
+from baton._src.lower.kernel_schedules.products.converted_rows import with_converted_rows
+from baton._src.lower.kernel_schedules.products.matmul import FEW_ROWS
+from baton._src.lower.kernel_schedules.products.panel_packing import prefetched
+from baton._src.lower.kernel_schedules.products.products import Product, find_product, merged_rows
+from baton._src.lower.kernel_schedules.products.row_dots import FEW_COLUMNS, suits
+from baton._src.lower.kernel_schedules.products.row_tiles import (
+    Ahead,
+    columns_of,
+    panel_tiles,
+    row_blocks,
+    shared_panels,
+    steps_of_k,
+    store_row,
+)
+from baton._src.lower.kernel_schedules.products.tiles import Accumulators, tile_shape, unrolled_by
+from baton._src.lower.kernel_schedules.shared.affine import step
+from baton._src.lower.kernel_schedules.shared.anchors import find_anchor, surrounded
+from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
+from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
+from baton._src.lower.kernel_schedules.shared.loops import (
+    PARALLEL,
+    VECTORIZED,
+    WORTH_A_THREAD,
+    allocated,
+    constant,
+    i64,
+    index_var,
+    local_buffer,
+    loop,
+    nest,
+    product,
+    sequence,
+    thread_work,
+)
+from baton._src.lower.kernel_schedules.shared.stages import Declined, read_kernel
+from baton._src.passes.tir.flatten_buffers import as_int64
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.values.dtype import DataType
+
+FLOAT16 = DataType("float16")
+PAGE = 4096
+"""Bytes after which the lines of the first-level cache repeat."""
+WAYS = 8
+"""Lines of a set of the first-level cache."""
+WORTH_STREAMING = 1 << 12
+"""Vectors of weights that are worth a thread of their own: 2 to 3 microseconds from the second-level cache."""
+ACCUMULATORS = 8
+"""Vectors of sums that hide the latency of a multiply-add."""
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A parameter of a kernel that could be packed: its place, whether it lies (n, k), and the width of a panel.
+
+    `gates`: the columns are so many groups, and a panel has `width` columns of each (`recurrence`); 0: they are one.
+    """
+
+    place: int
+    buffer: Buffer
+    load: tir.BufferLoad
+    columns_first: bool
+    width: int
+    gates: int = 0
+    group: int = 1
+    """So many neighbours along k lie side by side (`dot_products`)."""
+
+
+def packable_weight(func: PrimFunc, target: Target) -> Weight | None:
+    """The right factor of the product in `func`, if it is a matrix among the parameters that is read nowhere else."""
+    kernel = read_kernel(func)
+    if isinstance(kernel, Declined):
+        return None
+    matrix = find_product(inline_elementwise(kernel))
+    if matrix is None or matrix.right is None or matrix.batch:
+        return None
+    if (matrix.columns.size or 0) <= FEW_COLUMNS and suits(matrix, target):
+        return None  # a panel would be mostly empty
+    load = load_of(matrix.right)
+    inputs = [func.buffer_map.get(p) for p in func.params]
+    size = matrix.columns.size
+    if load.buffer not in inputs or len(load.indices) != 2 or size is None or matrix.k.size is None:
+        return None
+    first, second = load.indices
+    if (first, second) not in ((matrix.k.var, matrix.columns.var), (matrix.columns.var, matrix.k.var)):
+        return None
+    if load.buffer.dtype not in (matrix.stage.buffer.dtype, FLOAT16):
+        return None
+    shape = tile_shape(target, matrix.stage.buffer.dtype)
+    width = shape.lanes * max(1, min(shape.vectors, -(-size // shape.lanes)))
+    return Weight(inputs.index(load.buffer), load.buffer, load, first is matrix.columns.var, width)
+
+
+def panel_width(load: PrimExpr | None, columns: tir.Var, k: tir.Var) -> int | None:
+    """The width of the panels, if a factor is read from packed panels."""
+    if load is None:
+        return None
+    load = load_of(load)
+    if len(load.indices) != 3:
+        return None
+    match load.indices:
+        case (
+            tir.FloorDiv(a=a, b=tir.IntImm(value=width)),
+            tir.Var() as row,
+            tir.FloorMod(a=b, b=tir.IntImm(value=same)),
+        ):
+            whole = a is columns and b is columns and row is k and width == same
+            return width if whole and constant(load.buffer.shape[2]) == width else None
+        case _:
+            return None
+
+
+def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
+    """The rule; see the module."""
+    kernel = read_kernel(func)
+    if isinstance(kernel, Declined):
+        return kernel
+    kernel = inline_elementwise(kernel)
+    matrix = find_product(kernel)
+    width = None if matrix is None else panel_width(matrix.right, matrix.columns.var, matrix.k.var)
+    if matrix is None or width is None:
+        return Declined("no product with packed weights")
+    if width % tile_shape(target, matrix.stage.buffer.dtype).lanes:
+        return Declined(f"panels of {width} columns, which a program has packed itself, are no whole vectors")
+    found = find_anchor(kernel, lambda s: s is matrix.stage)
+    assert found is not None
+    body = with_converted_rows(merged_rows(matrix), target, lambda plain: _emit(_Panels(plain, width), target))
+    return kernel.rebuilt(surrounded(kernel, found, body, target))
+
+
+@dataclass(frozen=True)
+class _Panels:
+    """A product, and its weights by panel."""
+
+    matrix: Product
+    width: int
+
+    @property
+    def count(self) -> int:
+        return -(-(self.matrix.columns.size or 0) // self.width)
+
+    def panel(self, number: PrimExpr) -> Buffer:
+        """One panel as a vector of k * width elements."""
+        assert self.matrix.right is not None
+        whole = load_of(self.matrix.right).buffer
+        size = (self.matrix.k.size or 0) * self.width
+        return Buffer(whole.data, whole.dtype, (i64(size),), (), ops.multiply(number, i64(size)), whole.name)
+
+    def ahead(self, number: PrimExpr, target: Target) -> Ahead:
+        """Each tile asks for its share of the panel this thread is likely to take next, so that weights arrive from
+        memory evenly instead of all at once when a panel begins.
+        """
+        depth = self.matrix.k.size or 1
+        later = self.panel(ops.min(ops.add(number, i64(max(1, target.num_cores))), i64(self.count - 1)))
+
+        def of_tile(tile: PrimExpr, tiles: PrimExpr) -> Callable[[PrimExpr], st.Stmt]:
+            share = ops.max(i64(1), ops.floordiv(i64(self.width), ops.max(tiles, i64(1))))
+            most = ops.subtract(i64(depth * self.width), ops.multiply(share, i64(depth)))
+            begin = ops.min(ops.multiply(ops.multiply(tile, share), i64(depth)), most)
+
+            def at(k: PrimExpr) -> st.Stmt:
+                return prefetched(tir.BufferLoad(later, (ops.add(begin, ops.multiply(k, share)),)))
+
+            return at
+
+        return of_tile
+
+
+def _emit(panels: _Panels, target: Target) -> st.Stmt:
+    matrix = panels.matrix
+    count = constant(product([a.extent for a in (*matrix.outer, matrix.rows)]))
+    if count is not None and count <= FEW_ROWS:
+        return _few_rows(panels, target)
+    return _tiles(panels, target)
+
+
+def _tiles(panels: _Panels, target: Target) -> st.Stmt:
+    matrix = panels.matrix
+    shape = tile_shape(target, matrix.stage.buffer.dtype)
+    if _rows_collide(matrix):
+        shape = replace(shape, rows=min(shape.rows, WAYS))
+    number = index_var("panel")
+    source = panels.panel(number)
+    dtype = matrix.stage.buffer.dtype
+    packed = source if source.dtype == dtype else local_buffer("packed", source.shape, dtype)
+
+    def with_panel(rows: st.Stmt) -> st.Stmt:
+        """Float16 is converted a panel at a time: all tiles of rows use it."""
+        if packed is source:
+            return rows
+        at = index_var("at")
+        convert = st.BufferStore(packed, ops.cast(dtype, tir.BufferLoad(source, (at,))), (at,))
+        return allocated(packed, sequence(loop(at, source.shape[0], convert, VECTORIZED), rows))
+
+    def tiles(first: PrimExpr, count: PrimExpr) -> st.Stmt:
+        return panel_tiles(matrix, shape, panels.width, number, first, count, packed, panels.ahead(number, target))
+
+    threads = target.num_cores
+    flops = constant(product([a.extent for a in (*matrix.outer, matrix.rows, matrix.columns, matrix.k)]))
+    if threads > 1 and panels.count < 2 * threads and (flops is None or flops > 64 * WORTH_A_THREAD):
+        return row_blocks(matrix, shape, i64(panels.count), number, with_panel, tiles)
+    body = with_panel(nest(matrix.outer, tiles(i64(0), as_int64(matrix.rows.extent))))
+    work = ops.multiply(
+        product([a.extent for a in (*matrix.outer, matrix.rows, matrix.k)]), i64(max(1, panels.width // 16))
+    )
+    return shared_panels(matrix, number, i64(panels.count), body, work, threads)
+
+
+def _rows_collide(matrix: Product) -> bool:
+    """Whether the rows of A fall onto the same lines of the first-level cache."""
+    load = load_of(matrix.left)
+    move = step(load, matrix.rows)
+    return move is not None and move > 0 and gcd(move * load.buffer.dtype.itemsize, PAGE) == PAGE
+
+
+# ------------------------------------------------------------------------------------------------- few rows
+
+
+def _few_rows(panels: _Panels, target: Target) -> st.Stmt:
+    """All rows at once, several panels side by side: as many streams from memory."""
+    matrix = panels.matrix
+    rows = matrix.rows.size or 1
+    shape = tile_shape(target, matrix.stage.buffer.dtype)
+    vectors = panels.width // shape.lanes
+    columns = columns_of(matrix.columns.size, panels.width, shape)
+    whole = panels.count if columns.whole is None else columns.whole
+    usual = max(1, min(whole, ACCUMULATORS // (rows * vectors)))
+    beside = tuned("panels_beside", usual, (n for n in (1, 2, 4, 8) if n <= whole and rows * vectors * n <= 16))
+    groups, rest = divmod(whole, beside)
+    parts = []
+    for first, count, wide in ((0, groups, beside), (groups * beside, rest, 1)):
+        if count:
+            group = index_var("group")
+            number = ops.add(i64(first), ops.multiply(group, i64(wide)))
+            body = nest(matrix.outer, _strip(panels, rows, wide, number, columns.width, columns.whole is None))
+            work = (matrix.k.size or 1) * rows * wide * vectors
+            grain = streaming_grain(count, work, target)
+            parts.append(
+                loop(group, count, body, PARALLEL, grain=grain) if target.num_cores > 1 else loop(group, count, body)
+            )
+    if columns.tail:
+        parts.append(nest(matrix.outer, _strip(panels, rows, 1, i64(whole), columns.tail, columns.masked)))
+    return sequence(*parts)
+
+
+def streaming_grain(count: int, work: int, target: Target) -> int:
+    """How many of `count` parts of `work` vectors of weights are worth a thread.
+
+    Weights that fit the caches of all cores are shared in equal pieces, one a thread: each core then finds its own
+    piece again in the next call. Larger ones come from memory each time; smaller pieces even out the threads.
+    """
+    fewest = -(-WORTH_STREAMING // max(1, work))
+    if count * work * target.vector_bits // 8 <= target.num_cores * target.cpu.l2_bytes:
+        return max(fewest, -(-count // target.num_cores))
+    return max(fewest, thread_work() // max(1, work))
+
+
+def _strip(panels: _Panels, rows: int, wide: int, number: PrimExpr, width: int, masked: bool) -> st.Stmt:
+    """`rows` x `wide` panels of results, `width` columns of each; accumulator row r * wide + p is row r in panel p."""
+    matrix, pitch = panels.matrix, panels.width
+    acc = Accumulators.of(rows * wide, width, matrix.stage.buffer.dtype)
+    numbers = [ops.add(number, i64(p)) for p in range(wide)]
+    packed = [panels.panel(n) for n in numbers]
+    init = matrix.stage.init
+    assert init is not None
+
+    def update(k: PrimExpr) -> st.Stmt:
+        def term(place: int, lane: tir.Var) -> PrimExpr:
+            row, panel = divmod(place, wide)
+            left = bound(matrix.left, {matrix.k: k, matrix.rows: i64(row)})
+            right = tir.BufferLoad(packed[panel], (ops.add(ops.multiply(k, i64(pitch)), lane),))
+            return tir.Add(acc.load(place, lane), tir.Mul(left, ops.cast(acc.buffer.dtype, right)))
+
+        return acc.each(term)
+
+    stores = []
+    for place in range(rows * wide):
+        row, panel = divmod(place, wide)
+        stores.append(store_row(matrix, acc, place, i64(row), ops.multiply(numbers[panel], i64(pitch)), masked))
+    body = sequence(acc.each(lambda row, lane: init), unrolled_by(steps_of_k(), matrix.k.extent, "k", update), *stores)
+    return allocated(acc.buffer, body)

@@ -1,0 +1,313 @@
+"""Tiles of rows of a product over one packed panel of columns, and how panels or rows are shared between threads.
+
+A panel has `pitch` columns side by side for every k. A tile holds rows x width sums in registers while k runs; `width`
+is the pitch, or less in a panel of which the matrix has only a part: a multiple of half a vector, where halves are
+cheaper than whole ones. That keeps 17 columns from costing as much as 32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.lower.kernel_schedules.choices import tuned
+from baton._src.lower.kernel_schedules.products.panel_packing import where
+from baton._src.lower.kernel_schedules.products.products import Product
+from baton._src.lower.kernel_schedules.products.tiles import Accumulators, TileShape, tile_rows, unrolled_by
+from baton._src.lower.kernel_schedules.shared.factors import bound
+from baton._src.lower.kernel_schedules.shared.loops import (
+    PARALLEL,
+    VECTORIZED,
+    allocated,
+    constant,
+    i64,
+    index_var,
+    loop,
+    nest,
+    product,
+    sequence,
+    thread_work,
+)
+from baton._src.lower.kernel_schedules.shared.stages import Axis
+from baton._src.passes.tir.flatten_buffers import as_int64
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer
+
+UNROLL_K = 1
+"""How often the loop over k is written out: one k fills the pipeline already, and more costs compile time."""
+BLOCK_TILES = 8
+"""Tiles of a block of rows, where threads share those."""
+WORTH_A_TAIL = 16
+"""A narrower last panel has tiles of its own if it saves one in so many columns."""
+
+Ahead = Callable[[PrimExpr, PrimExpr], Callable[[PrimExpr], st.Stmt]]
+"""From the number of a tile and how many there are: what each step along k does beside its multiplications."""
+
+
+Tile = Callable[
+    ["Product", int, int, PrimExpr, PrimExpr, Buffer, Callable[[PrimExpr], st.Stmt] | None],
+    st.Stmt,
+]
+"""Makes a tile: the product, rows, width, first row, first column, packed panel, and what each step along k does
+beside.
+"""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """How columns fall into panels: `whole` ones of `width`, then one of `tail` columns' width, if that is not 0.
+
+    `whole` None: some number of panels, the last of which may be filled in part.
+    """
+
+    width: int
+    whole: int | None
+    tail: int
+    masked: bool
+    """Whether the tail is wider than the columns that are left."""
+
+
+def columns_of(size: int | None, width: int, shape: TileShape) -> Columns:
+    """Panels of `width` for `size` columns."""
+    if size is None:
+        return Columns(width, None, 0, False)
+    whole, rest = divmod(size, width)
+    tail = -(-rest // shape.grain) * shape.grain
+    if rest and (width - tail) * WORTH_A_TAIL < (whole + 1) * width:
+        tail = width
+    if tail == width and whole:
+        return Columns(width, None, 0, False)  # one kind of tiles will do
+    return Columns(width, whole, tail, tail != rest)
+
+
+def panel_tiles(
+    matrix: Product,
+    shape: TileShape,
+    pitch: int,
+    panel: PrimExpr,
+    first: PrimExpr,
+    count: PrimExpr,
+    packed: Buffer,
+    ahead: Ahead | None = None,
+    kind: Callable[..., st.Stmt] | None = None,
+) -> st.Stmt:
+    """Tiles of rows for one panel, of multiply-adds or another `kind`; the last panel's no wider than they must be."""
+    columns = columns_of(matrix.columns.size, pitch, shape)
+    start = ops.multiply(panel, i64(pitch))
+
+    def tiles(width: int, masked: bool | None) -> st.Stmt:
+        make = partial(kind or multiply_add_tile, pitch=pitch, masked=masked)
+        return row_tiles(matrix, shape, width, first, count, start, packed, ahead, make)
+
+    if columns.whole is None:
+        return tiles(pitch, None)
+    if not columns.tail:
+        return tiles(pitch, False)
+    last = tiles(columns.tail, columns.masked)
+    if not columns.whole:
+        return last
+    return st.IfThenElse(tir.LT(panel, i64(columns.whole)), tiles(pitch, False), last)
+
+
+def row_tiles(
+    matrix: Product,
+    shape: TileShape,
+    width: int,
+    first: PrimExpr,
+    count: PrimExpr,
+    start: PrimExpr,
+    packed: Buffer,
+    ahead: Ahead | None,
+    make: Tile,
+) -> st.Stmt:
+    """Tiles of `shape.rows` rows, then smaller ones for what is left. `ahead` asks for what later tiles need, `make`
+    makes a tile.
+    """
+    parts: list[st.Stmt] = []
+    size = constant(count)
+    pieces = -(-width // shape.lanes)
+    most = shape.rows * shape.vectors // pieces
+    tall = tuned("tile_rows", tile_rows(matrix.rows.size, most), shape.heights(pieces))
+    done: PrimExpr = first
+    if size is None or size >= tall:
+        tile = index_var("tile")
+        place = ops.add(first, ops.multiply(tile, i64(tall)))
+        full = ops.floordiv(count, i64(tall))
+        beside = None if ahead is None else ahead(tile, full)
+        parts.append(loop(tile, full, make(matrix, tall, width, place, start, packed, beside)))
+        done = ops.add(first, ops.multiply(full, i64(tall)))
+    if size is not None:
+        rest = size % tall
+        if rest:
+            parts.append(make(matrix, rest, width, done, start, packed, None))
+    else:
+        left = ops.subtract(ops.add(first, count), done)
+        parts.append(
+            _remaining(left, lambda rows, over: make(matrix, rows, width, ops.add(done, over), start, packed, None))
+        )
+    return sequence(*parts)
+
+
+def _remaining(left: PrimExpr, tile: Callable[[int, PrimExpr], st.Stmt]) -> st.Stmt:
+    """What the tall tiles left: fours, then tiles of 1 to 3 rows. Five rows are three and two: alone, a row's few sums
+    wait for each other.
+    """
+    four = index_var("four")
+    five = tir.And(tir.EQ(ops.floormod(left, i64(4)), i64(1)), tir.GT(left, i64(4)))
+    quads = ops.subtract(ops.floordiv(left, i64(4)), where(five, i64(1), i64(0)))
+    last = ops.multiply(quads, i64(4))
+    over = ops.subtract(left, last)
+    return sequence(
+        loop(four, quads, tile(4, ops.multiply(four, i64(4)))),
+        st.IfThenElse(tir.EQ(over, i64(1)), tile(1, last)),
+        st.IfThenElse(tir.Or(tir.EQ(over, i64(3)), tir.EQ(over, i64(5))), tile(3, last)),
+        st.IfThenElse(
+            tir.Or(tir.EQ(over, i64(2)), tir.EQ(over, i64(5))), tile(2, ops.add(last, where(five, i64(3), i64(0))))
+        ),
+    )
+
+
+def even_tiles(rows: Axis, tallest: int, make: Callable[[int, PrimExpr], st.Stmt]) -> st.Stmt:
+    """`make` of heights and first rows: as few tiles of up to `tallest` rows as can be, of nearly equal heights, the
+    taller ones first.
+    """
+    if rows.size is not None:
+        tiles = -(-rows.size // tallest)
+        low, taller = divmod(rows.size, max(1, tiles))
+        runs = [(low + 1, i64(taller), i64(0)), (low, i64(tiles - taller), i64(taller * (low + 1)))]
+        return sequence(*(_run(make, *run) for run in runs if run[1].value))
+    every = as_int64(rows.extent)
+    count = ops.floordiv(ops.add(every, i64(tallest - 1)), i64(tallest))
+    some = ops.max(count, i64(1))
+    height, more = ops.floordiv(every, some), ops.floormod(every, some)
+    parts = []
+    for tall in range(1, tallest + 1):
+        is_low, is_tall = tir.EQ(height, i64(tall)), tir.EQ(height, i64(tall - 1))
+        number = where(is_low, ops.subtract(count, more), where(is_tall, more, i64(0)))
+        above = where(is_low, ops.multiply(more, i64(tall + 1)), i64(0))
+        parts.append(_run(make, tall, number, above))
+    return sequence(*parts)
+
+
+def _run(make: Callable[[int, PrimExpr], st.Stmt], rows: int, number: PrimExpr, above: PrimExpr) -> st.Stmt:
+    """`number` tiles of `rows` rows below `above`."""
+    tile = index_var("tile")
+    return loop(tile, number, make(rows, ops.add(above, ops.multiply(tile, i64(rows)))))
+
+
+def steps_of_k() -> int:
+    """How many steps along k are written out at a time."""
+    return tuned("unroll_k", UNROLL_K, (1, 2, 4, 8))
+
+
+def multiply_add_tile(
+    matrix: Product,
+    rows: int,
+    width: int,
+    first: PrimExpr,
+    start: PrimExpr,
+    packed: Buffer,
+    beside: Callable[[PrimExpr], st.Stmt] | None = None,
+    *,
+    pitch: int,
+    masked: bool | None,
+) -> st.Stmt:
+    """A tile by multiply-adds from a panel of `pitch` columns; `masked` as in `write_out`."""
+    stage = matrix.stage
+    acc = Accumulators.of(rows, width, stage.buffer.dtype)
+    assert stage.init is not None
+    init = stage.init
+
+    def update(k: PrimExpr) -> st.Stmt:
+        def term(row: int, lane: tir.Var) -> PrimExpr:
+            left = bound(matrix.left, {matrix.k: k, matrix.rows: ops.add(first, i64(row))})
+            right = tir.BufferLoad(packed, (ops.add(ops.multiply(k, i64(pitch)), lane),))
+            return tir.Add(acc.load(row, lane), tir.Mul(left, right))
+
+        return acc.each(term) if beside is None else sequence(beside(k), acc.each(term))
+
+    body = sequence(
+        acc.each(lambda row, lane: init),
+        unrolled_by(steps_of_k(), matrix.k.extent, "k", update),
+        write_out(matrix, acc, first, start, masked),
+    )
+    return allocated(acc.buffer, body)
+
+
+def write_out(
+    matrix: Product, acc: Accumulators, first: PrimExpr, start: PrimExpr, masked: bool | None = None
+) -> st.Stmt:
+    """Store the tile through the epilogue. Columns beyond the last are left alone: whether there are any is given by
+    `masked`, or found when running.
+    """
+    size = matrix.columns.size
+    rows = [ops.add(first, i64(row)) for row in range(acc.rows)]
+
+    def stores(masked: bool) -> st.Stmt:
+        return sequence(*(store_row(matrix, acc, n, at, start, masked) for n, at in enumerate(rows)))
+
+    if masked is not None or (size is not None and size % acc.width == 0):
+        return stores(bool(masked))
+    # Full panels need no mask: two versions.
+    inside = tir.LE(ops.add(start, i64(acc.width)), as_int64(matrix.columns.extent))
+    return st.IfThenElse(inside, stores(False), stores(True))
+
+
+def store_row(matrix: Product, acc: Accumulators, number: int, row: PrimExpr, start: PrimExpr, masked: bool) -> st.Stmt:
+    """Store one row of a tile, from column `start` on; `masked`: as far as there are columns."""
+    lane = index_var("v")
+    places = {matrix.rows: row, matrix.columns: ops.add(start, lane)}
+    store = matrix.anchored.store(acc.load(number, lane), {a.var: p for a, p in places.items()})
+    if masked:
+        store = st.IfThenElse(tir.LT(places[matrix.columns], as_int64(matrix.columns.extent)), store)
+    return loop(lane, acc.width, store, VECTORIZED)
+
+
+# ------------------------------------------------------------------------------------------------- threads
+
+
+def shared_panels(
+    matrix: Product, panel: tir.Var, panels: PrimExpr, body: st.Stmt, work: PrimExpr, threads: int
+) -> st.Stmt:
+    """Loops over batch and panels as one, shared."""
+    batches = product([a.extent for a in matrix.batch])
+    if threads <= 1:
+        return nest(matrix.batch, loop(panel, panels, body))
+    flat = index_var("part")
+    inner: st.Stmt = st.LetStmt(panel, ops.floormod(flat, panels), body)
+    rest = ops.floordiv(flat, panels)
+    for axis in reversed(matrix.batch):
+        wide = as_int64(axis.extent)
+        value = rest if axis is matrix.batch[0] else ops.floormod(rest, wide)
+        inner = st.LetStmt(axis.var, ops.cast(axis.var.dtype, value), inner)
+        rest = ops.floordiv(rest, wide)
+    fixed = constant(work)
+    grain = (
+        max(1, thread_work() // max(1, fixed))
+        if fixed is not None
+        else ops.floordiv(i64(thread_work()), ops.add(work, i64(1)))
+    )
+    return loop(flat, ops.multiply(batches, panels), inner, PARALLEL, grain=grain)
+
+
+def row_blocks(
+    matrix: Product,
+    shape: TileShape,
+    panels: PrimExpr,
+    panel: tir.Var,
+    with_panel: Callable[[st.Stmt], st.Stmt],
+    tiles: Callable[[PrimExpr, PrimExpr], st.Stmt],
+) -> st.Stmt:
+    """Blocks of rows shared between threads, each packing the panels for itself."""
+    block = index_var("block")
+    step_rows = shape.rows * tuned("block_tiles", BLOCK_TILES, (2, 4, 8, 16, 32))
+    every = as_int64(matrix.rows.extent)
+    blocks = ops.floordiv(ops.add(every, i64(step_rows - 1)), i64(step_rows))
+    first = ops.multiply(block, i64(step_rows))
+    count = ops.min(i64(step_rows), ops.subtract(every, first))
+    inner = loop(panel, panels, with_panel(tiles(first, count)))
+    return nest((*matrix.batch, *matrix.outer), loop(block, blocks, inner, PARALLEL, grain=1))

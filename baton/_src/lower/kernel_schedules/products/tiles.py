@@ -1,0 +1,125 @@
+"""Register tiles: a block of results held in vector registers while a reduction runs, then written out with the
+epilogue.
+
+A tile has `rows` rows of `vectors` vectors. Its accumulators are a local buffer that is only ever indexed by
+constants after unrolling, so LLVM keeps them in registers; the sizes leave room for the operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.shared.loops import (
+    SERIAL,
+    UNROLLED,
+    VECTORIZED,
+    constant,
+    i64,
+    index_var,
+    local_buffer,
+    loop,
+    sequence,
+)
+from baton._src.passes.tir.flatten_buffers import as_int64
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer
+from baton._src.values.dtype import DataType
+
+
+@dataclass(frozen=True)
+class TileShape:
+    """Rows, and vectors of `lanes` elements a row."""
+
+    rows: int
+    vectors: int
+    lanes: int
+    registers: int = 16
+    """Of the processor."""
+    wide: bool = False
+    """Whether half vectors are cheaper than whole ones."""
+
+    @property
+    def width(self) -> int:
+        return self.vectors * self.lanes
+
+    @property
+    def grain(self) -> int:
+        """Columns that a narrow tile is a multiple of: half a vector of 512 bits is cheaper than a whole one, narrower
+        vectors cost the same.
+        """
+        return self.lanes // 2 if self.wide else self.lanes
+
+    def heights(self, vectors: int) -> range:
+        """The rows of tiles `vectors` wide that leave registers for a row of operands and a broadcast."""
+        return range(1, max(1, (self.registers - 1 - vectors) // vectors) + 1)
+
+
+def tile_shape(target: Target, dtype: DataType) -> TileShape:
+    """The largest tile that leaves registers for two operand vectors and a broadcast: 32 registers on AVX-512 and
+    NEON.
+    """
+    lanes = max(2, target.lanes(max(32, dtype.bits)))
+    if target.vector_bits >= 512:
+        return TileShape(12, 2, lanes, 32, wide=True)
+    if target.vector_bits == 128 and "neon" in target.features:
+        return TileShape(8, 3, lanes, 32)
+    return TileShape(6, 2, lanes)
+
+
+@dataclass(frozen=True)
+class Accumulators:
+    """The registers of a tile of `rows` x `width` elements."""
+
+    buffer: Buffer
+    rows: int
+    width: int
+
+    @staticmethod
+    def of(rows: int, width: int, dtype: DataType) -> Accumulators:
+        return Accumulators(local_buffer("acc", (rows * width,), dtype), rows, width)
+
+    def at(self, row: PrimExpr | int, lane: PrimExpr) -> PrimExpr:
+        """The index of one accumulator."""
+        start = row * self.width if isinstance(row, int) else ops.multiply(row, i64(self.width))
+        return ops.add(start if isinstance(start, PrimExpr) else i64(start), lane)
+
+    def load(self, row: PrimExpr | int, lane: PrimExpr) -> tir.BufferLoad:
+        return tir.BufferLoad(self.buffer, (self.at(row, lane),))
+
+    def each(self, value: Callable[[int, tir.Var], PrimExpr]) -> st.Stmt:
+        """Store value(row, lane) to every accumulator."""
+        parts = []
+        for row in range(self.rows):
+            lane = index_var("v")
+            store = st.BufferStore(self.buffer, value(row, lane), (self.at(row, lane),))
+            parts.append(loop(lane, self.width, store, VECTORIZED))
+        return sequence(*parts)
+
+
+def unrolled_by(count: int, extent: PrimExpr, name: str, body: Callable[[PrimExpr], st.Stmt]) -> st.Stmt:
+    """`body(k)` for k in [0, extent), written out `count` times in a loop, with a serial rest."""
+    outer, inner = index_var(f"{name}_o"), index_var(f"{name}_i")
+    wide = as_int64(extent)
+    full = ops.floordiv(wide, i64(count))
+    place = ops.add(ops.multiply(outer, i64(count)), inner)
+    main = loop(outer, full, loop(inner, count, body(place), UNROLLED), SERIAL)
+    size = constant(wide)
+    if size is not None and size % count == 0:
+        return main
+    last = index_var(f"{name}_t")
+    done = ops.multiply(full, i64(count))
+    tail = loop(last, ops.subtract(wide, done), body(ops.add(done, last)), SERIAL)
+    return tail if size is not None and size < count else sequence(main, tail)
+
+
+def tile_rows(rows: int | None, most: int) -> int:
+    """Rows of a tile: the most there are registers for, or fewer if that leaves none, or no small one, at the end."""
+    if rows is None or rows <= most:
+        return most
+    even = -(-rows // -(-rows // most))
+    return next((count for count in range(most, most * 2 // 3 - 1, -1) if rows % count == 0), even)

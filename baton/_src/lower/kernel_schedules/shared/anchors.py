@@ -1,0 +1,79 @@
+"""The stage a kernel is about (a product, a convolution), and the elementwise stage that follows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.target import Target
+from baton._src.ir.traverse import rewrite
+from baton._src.lower.kernel_schedules.rows import emit_stages
+from baton._src.lower.kernel_schedules.shared.affine import same
+from baton._src.lower.kernel_schedules.shared.stages import Kernel, Stage
+from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+
+
+@dataclass(frozen=True, eq=False)
+class Anchored:
+    """A reduction and, if there is one, the elementwise stage that consumes it point by point."""
+
+    stage: Stage
+    epilogue: Stage | None
+
+    @property
+    def stages(self) -> list[Stage]:
+        return [self.stage] if self.epilogue is None else [self.stage, self.epilogue]
+
+    def store(self, value: PrimExpr, places: Mapping[tir.Var, PrimExpr]) -> st.Stmt:
+        """Store the finished sum `value` where the stage's axes stand at `places` (axes not named: at themselves)."""
+        spatial = {a.var: ops.cast(a.var.dtype, places.get(a.var, a.var)) for a in self.stage.spatial}
+        if self.epilogue is None:
+            return st.BufferStore(self.stage.buffer, value, tuple(spatial.values()))
+        buffer = self.stage.buffer
+
+        def rule(node: object) -> PrimExpr | None:
+            return value if isinstance(node, tir.BufferLoad) and node.buffer.data is buffer.data else None
+
+        moved = {own.var: at for own, at in zip(self.epilogue.spatial, spatial.values())}
+        replaced = rewrite(self.epilogue.value, rule)
+        indices = tuple(moved.values())
+        return st.BufferStore(self.epilogue.buffer, substitute_and_fold(replaced, moved), indices)
+
+
+def find_anchor(kernel: Kernel, wanted: Callable[[Stage], bool]) -> Anchored | None:
+    """The first stage that is `wanted`, with its epilogue."""
+    for place, stage in enumerate(kernel.stages):
+        if not isinstance(stage, Stage) or not wanted(stage):
+            continue
+        readers = [s for s in kernel.stages if stage.buffer in s.reads]
+        following = kernel.stages[place + 1] if place + 1 < len(kernel.stages) else None
+        if stage.buffer in kernel.local and len(readers) == 1 and readers[0] is following:
+            if isinstance(following, Stage) and _is_pointwise(following, stage):
+                return Anchored(stage, following)
+        return Anchored(stage, None)
+    return None
+
+
+def _is_pointwise(reader: Stage, stage: Stage) -> bool:
+    if reader.reduce or len(reader.spatial) != len(stage.spatial):
+        return False
+    if not all(same(a.extent, b.extent) for a, b in zip(reader.spatial, stage.spatial)):
+        return False
+    uses = [load for load in reader.loads if load.buffer is stage.buffer]
+    return all(all(i is a.var for i, a in zip(load.indices, reader.spatial)) for load in uses)
+
+
+def surrounded(kernel: Kernel, found: Anchored, body: st.Stmt, target: Target) -> st.Stmt:
+    """The kernel's other stages around the anchor's statement."""
+    place = kernel.stages.index(found.stage)
+    before = kernel.stages[:place]
+    after = kernel.stages[place + len(found.stages) :]
+    parts = [emit_stages(kernel, before, target)] if before else []
+    parts.append(body)
+    if after:
+        parts.append(emit_stages(kernel, after, target))
+    return parts[0] if len(parts) == 1 else st.SeqStmt(tuple(parts))

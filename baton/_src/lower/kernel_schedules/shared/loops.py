@@ -1,0 +1,125 @@
+"""Small words for building loop nests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.lower.kernel_schedules.choices import tuned
+from baton._src.lower.kernel_schedules.shared.stages import Axis
+from baton._src.passes.tir.flatten_buffers import as_int64
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer, decl_buffer
+from baton._src.values.dtype import INT64
+
+SERIAL, PARALLEL, VECTORIZED, UNROLLED = (
+    st.ForKind.SERIAL,
+    st.ForKind.PARALLEL,
+    st.ForKind.VECTORIZED,
+    st.ForKind.UNROLLED,
+)
+WORTH_A_THREAD = 1 << 15
+"""Elementary operations below which sharing a loop costs more than it saves (a few microseconds of work)."""
+
+
+def thread_work() -> int:
+    """Elementary operations that a loop hands to a thread at a time: `WORTH_A_THREAD`, unless tuning found better."""
+    return tuned("thread_work", WORTH_A_THREAD, (1 << n for n in range(12, 20)))
+
+
+def i64(value: int) -> tir.IntImm:
+    """A literal index."""
+    return tir.IntImm(INT64, value)
+
+
+def index_var(name: str) -> tir.Var:
+    """A fresh loop variable."""
+    return tir.Var(name, INT64)
+
+
+def loop(var: tir.Var, extent: PrimExpr | int, body: st.Stmt, kind: st.ForKind = SERIAL, **notes: Any) -> st.Stmt:
+    """`body` for var in [0, extent)."""
+    size = extent if isinstance(extent, PrimExpr) else tir.IntImm(var.dtype, extent)
+    return st.For(var, 0, ops.cast(var.dtype, size), kind, body, annotations=notes)
+
+
+def sequence(*parts: st.Stmt) -> st.Stmt:
+    """One after the other."""
+    return parts[0] if len(parts) == 1 else st.SeqStmt(tuple(parts))
+
+
+def nest(axes: Sequence[Axis], body: st.Stmt, kind: st.ForKind = SERIAL) -> st.Stmt:
+    """Loops over axes, the first outermost."""
+    for axis in reversed(axes):
+        body = st.For(axis.var, 0, axis.extent, kind, body)
+    return body
+
+
+def product(extents: Sequence[PrimExpr]) -> PrimExpr:
+    """The number of points, in 64 bits."""
+    total: PrimExpr = i64(1)
+    for extent in extents:
+        total = ops.multiply(total, as_int64(extent))
+    return total
+
+
+def constant(expr: PrimExpr) -> int | None:
+    """The value of a literal."""
+    return expr.value if isinstance(expr, tir.IntImm) else None
+
+
+def allocated(buffer: Buffer, body: st.Stmt) -> st.Stmt:
+    """Memory for `buffer` during `body`."""
+    return st.Allocate(buffer.data, dtype=buffer.dtype, extents=buffer.shape, body=body)
+
+
+def local_buffer(name: str, shape: Sequence[PrimExpr | int], dtype: object) -> Buffer:
+    """A fresh buffer for a kernel's own use."""
+    return decl_buffer([s if isinstance(s, PrimExpr) else i64(s) for s in shape], dtype, name, scope="local")
+
+
+def split_index(flat: PrimExpr, extents: Sequence[PrimExpr]) -> list[PrimExpr]:
+    """The indices whose row-major position is `flat`."""
+    found: list[PrimExpr] = []
+    rest = flat
+    for extent in reversed(extents[1:]):
+        wide = as_int64(extent)
+        found.insert(0, ops.floormod(rest, wide))
+        rest = ops.floordiv(rest, wide)
+    return [rest, *found] if extents else []
+
+
+def parallel_rows(axes: Sequence[Axis], work: PrimExpr | int, body: st.Stmt, num_threads: int) -> st.Stmt:
+    """Loops over `axes`, shared between threads where a thread gets enough to do.
+
+    `work` is the cost of one body. The outermost axis is shared if it alone has iterations to go round; otherwise
+    the axes are fused into one.
+    """
+    if not axes:
+        return body
+    cost = work if isinstance(work, PrimExpr) else i64(work)
+    total = constant(ops.multiply(product([a.extent for a in axes]), cost))
+    if num_threads <= 1 or (total is not None and total < 2 * WORTH_A_THREAD):
+        return nest(axes, body)
+    first = axes[0]
+    if len(axes) == 1 or (first.size is not None and first.size >= 8 * num_threads):
+        inner = nest(axes[1:], body)
+        per_row = ops.multiply(product([a.extent for a in axes[1:]]), cost)
+        return _shared(first.var, first.extent, inner, per_row)
+    flat = index_var("fused")
+    values = split_index(flat, [a.extent for a in axes])
+    for axis, value in zip(reversed(axes), reversed(values)):
+        body = st.LetStmt(axis.var, ops.cast(axis.var.dtype, value), body)
+    return _shared(flat, product([a.extent for a in axes]), body, cost)
+
+
+def _shared(var: tir.Var, extent: PrimExpr, body: st.Stmt, work: PrimExpr) -> st.Stmt:
+    enough = thread_work()
+    if isinstance(work, tir.IntImm):
+        grain: Any = max(1, enough // max(1, work.value))
+    else:
+        grain = ops.floordiv(ops.add(i64(enough), work), ops.max(work, i64(1)))
+    return loop(var, extent, body, PARALLEL, grain=grain)

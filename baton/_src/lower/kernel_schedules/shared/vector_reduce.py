@@ -1,0 +1,167 @@
+"""One reduction of a stage inside given outer loops, in vectors.
+
+Along the reduced axis where that is contiguous: several vectors of partial results, combined pairwise at the end.
+Across the last spatial axis where that one is: each lane reduces its own element. The order of the terms changes;
+nothing else does.
+"""
+
+from __future__ import annotations
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.choices import tuned
+from baton._src.lower.kernel_schedules.shared.affine import merge_trailing, step
+from baton._src.lower.kernel_schedules.shared.loops import (
+    SERIAL,
+    UNROLLED,
+    VECTORIZED,
+    allocated,
+    constant,
+    i64,
+    index_var,
+    local_buffer,
+    loop,
+    nest,
+    product,
+    sequence,
+)
+from baton._src.lower.kernel_schedules.shared.stages import Axis, Stage
+from baton._src.passes.tir.flatten_buffers import as_int64
+from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer
+
+CHAINS = 4
+"""Vectors of partial results: enough to hide the latency of one addition behind the others."""
+UNROLL_POINTS = 16
+"""Windows up to this many points are written out."""
+
+
+def along_reduction(stage: Stage) -> bool:
+    """Whether the last reduced axis is the better one to vectorise (else the last spatial axis)."""
+    if not stage.reduce:
+        return False
+    if not stage.spatial:
+        return True
+    return _score(stage, stage.reduce[-1]) > _score(stage, stage.spatial[-1])
+
+
+def _score(stage: Stage, axis: Axis) -> float:
+    """Contiguous loads along the axis, less those that jump; short axes are worth little."""
+    score = 0.0
+    for load in stage.loads:
+        move = step(load, axis)
+        score += 1.0 if move == 1 else 0.25 if move == 0 else -2.0
+    size = axis.size
+    return score - (100 if size is not None and size < 4 else 3 if size is not None and size < 8 else 0)
+
+
+def reduction(stage: Stage, target: Target) -> st.Stmt:
+    """The stage's loops; its spatial axes are those that are left to loop over here."""
+    stage = merge_trailing(stage)
+    lanes = max(2, target.lanes(max(16, stage.buffer.dtype.bits)))
+    size = stage.reduce[-1].size
+    if along_reduction(stage) and (size is None or size >= lanes):
+        return nest(stage.spatial, _partial_results(stage, lanes))
+    if stage.spatial:
+        inner = loop(stage.spatial[-1].var, stage.spatial[-1].extent, _accumulated(stage), VECTORIZED)
+        return nest(stage.spatial[:-1], inner)
+    return _accumulated(stage)
+
+
+def _accumulated(stage: Stage) -> st.Stmt:
+    """One element: a register accumulates it over all reduced axes."""
+    held = local_buffer("acc", (1,), stage.buffer.dtype)
+    zero = (i64(0),)
+    assert stage.combiner is not None
+    assert stage.init is not None
+    update = st.BufferStore(held, stage.combiner(tir.BufferLoad(held, zero), stage.value), zero)
+    body = sequence(
+        st.BufferStore(held, stage.init, zero),
+        nest(stage.reduce, update, UNROLLED if _is_small(stage.reduce) else SERIAL),
+        st.BufferStore(stage.buffer, tir.BufferLoad(held, zero), stage.indices),
+    )
+    return allocated(held, body)
+
+
+def _is_small(axes: tuple[Axis, ...]) -> bool:
+    """Whether a window (3x3, say) is worth writing out."""
+    count = constant(product([a.extent for a in axes]))
+    return count is not None and count <= UNROLL_POINTS
+
+
+def _partial_results(stage: Stage, lanes: int) -> st.Stmt:
+    """One element, from `CHAINS` vectors of partial results along the last reduced axis."""
+    axis = stage.reduce[-1]
+    chains = CHAINS if axis.size is None or axis.size >= lanes * CHAINS else 1
+    chains = tuned("reduce_chains", chains, (n for n in (1, 2, 4, 8) if axis.size is None or axis.size >= lanes * n))
+    width = lanes * chains
+    held = local_buffer("part", (width,), stage.buffer.dtype)
+    assert stage.init is not None
+    start = index_var("lane")
+    fill = loop(start, width, st.BufferStore(held, identity(stage), (start,)), VECTORIZED)
+    full = ops.floordiv(as_int64(axis.extent), i64(width))
+    block = index_var(f"{axis.var.name}_o")
+    rows = []
+    for chain in range(chains):
+        lane = index_var("lane")
+        place = ops.add(ops.multiply(block, i64(width)), ops.add(i64(chain * lanes), lane))
+        rows.append(loop(lane, lanes, _update(stage, held, ops.add(lane, i64(chain * lanes)), place), VECTORIZED))
+    main = loop(block, full, sequence(*rows), SERIAL)
+    lane = index_var("lane")
+    done = ops.multiply(full, i64(width))
+    rest = ops.subtract(as_int64(axis.extent), done)
+    if chains == 1:
+        tail: st.Stmt = loop(lane, rest, _update(stage, held, lane, ops.add(done, lane)), VECTORIZED)
+    else:
+        tail = _tail(stage, held, done, rest, lanes, chains)
+    whole = nest(stage.reduce[:-1], sequence(main, tail))
+    result = stage.combiner(stage.init, tir.BufferLoad(held, (i64(0),))) if stage.combiner else stage.init
+    final = st.BufferStore(stage.buffer, result, stage.indices)
+    return allocated(held, sequence(fill, whole, *_gathered(stage, held, width), final))
+
+
+def _tail(stage: Stage, held: Buffer, done: PrimExpr, rest: PrimExpr, lanes: int, chains: int) -> st.Stmt:
+    """What is left beyond the full blocks: whole vectors into the first chain, then a part of one."""
+    vectors = ops.floordiv(rest, i64(lanes))
+    which, lane, last = index_var("v"), index_var("lane"), index_var("lane")
+    place = ops.add(done, ops.add(ops.multiply(which, i64(lanes)), lane))
+    whole = loop(which, vectors, loop(lane, lanes, _update(stage, held, lane, place), VECTORIZED), SERIAL)
+    end = ops.add(done, ops.multiply(vectors, i64(lanes)))
+    over = ops.subtract(rest, ops.multiply(vectors, i64(lanes)))
+    del chains
+    return sequence(whole, loop(last, over, _update(stage, held, last, ops.add(end, last)), VECTORIZED))
+
+
+def _update(stage: Stage, held: Buffer, slot: PrimExpr, place: PrimExpr) -> st.Stmt:
+    """held[slot] op= value at `place` of the last reduced axis."""
+    assert stage.combiner is not None
+    var = stage.reduce[-1].var
+    value = substitute_and_fold(stage.value, {var: ops.cast(var.dtype, place)})
+    return st.BufferStore(held, stage.combiner(tir.BufferLoad(held, (slot,)), value), (slot,))
+
+
+def _gathered(stage: Stage, held: Buffer, width: int) -> list[st.Stmt]:
+    """Combine the upper half into the lower until one is left."""
+    assert stage.combiner is not None
+    steps = []
+    while width > 1:
+        width //= 2
+        lane = index_var("lane")
+        upper = tir.BufferLoad(held, (ops.add(lane, i64(width)),))
+        store = st.BufferStore(held, stage.combiner(tir.BufferLoad(held, (lane,)), upper), (lane,))
+        steps.append(loop(lane, width, store, VECTORIZED if width > 1 else UNROLLED, lanes=width))
+    return steps
+
+
+def identity(stage: Stage) -> PrimExpr:
+    """What changes nothing under the combiner (the initial value may be something else)."""
+    dtype = stage.buffer.dtype
+    if stage.combiner is tir.Add:
+        return ops.const(0, dtype)
+    if stage.combiner is tir.Mul:
+        return ops.const(1, dtype)
+    assert stage.init is not None
+    return stage.init  # max and min: combining the initial value more than once changes nothing
