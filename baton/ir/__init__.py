@@ -26,7 +26,10 @@ __getattr__, __dir__, __all__ = attach(
         **names("ir.node", "Node"),
         **names("driver.tvm_names.node_json", "load_json save_json"),
         **names("driver.tvm_names.objects", "Array BaseFunc Map Object make_node"),
-        **submodules("baton.ir", "adt attrs base container expr function instrument module op tensor_type transform type type_relation"),
+        **submodules(
+            "baton.ir",
+            "adt attrs base container expr function instrument module op tensor_type transform type type_relation",
+        ),
     },
     before=wire,
 )

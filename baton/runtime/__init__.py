@@ -21,6 +21,9 @@ __getattr__, __dir__, __all__ = attach(
         **names("driver.tvm_names.objects", "Object"),
         **names("runtime.timing", "BenchmarkResult"),
         **names("tir.operators", "const"),
-        **submodules("baton.runtime", "executor container module ndarray object packed_func params profiler_vm profiling relax_vm vm"),
+        **submodules(
+            "baton.runtime",
+            "executor container module ndarray object packed_func params profiler_vm profiling relax_vm vm",
+        ),
     },
 )
