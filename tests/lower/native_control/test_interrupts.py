@@ -36,7 +36,7 @@ def main(i: R.Tensor((), "int32"), x: R.Tensor((4,), "float32")) -> R.Tensor((4,
 """
 
 CHILD = """
-import sys, time
+import os, signal, sys, threading
 import numpy as np
 from baton._src.driver.relax_build import relax_build
 from baton._src.runtime.vm import VirtualMachine
@@ -44,6 +44,10 @@ from baton._src.values.tensor import array
 from tests.lower.native_control.test_interrupts import ENDLESS, INSIDE
 from tests.lower.native_control.test_native_control_flow import COUNT, module
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job is started with signals ignored
+limit = threading.Timer(60, os._exit, (1,))
+limit.daemon = True
+limit.start()
 functions = {"alone": (ENDLESS,), "nested": (INSIDE, ENDLESS.replace("main", "inner"))}[sys.argv[1]]
 endless = VirtualMachine(relax_build(module(*functions)))["main"]
 counted = VirtualMachine(relax_build(module(COUNT)))["main"]
