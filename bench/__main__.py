@@ -3,7 +3,7 @@
     python -m bench [MODEL ...] [--threads 1,2] [--seconds 4] [--against onnxruntime,openvino,torch,torch.compile]
 
 PyTorch runs the models whose shapes are constant; torch.compile takes a minute for some of them and needs a C++
-compiler. Cold load times and peak memory come from processes of their own. The page ends with the single kernels of
+compiler. Cold load times and peak memory come from processes of their own. Then come the single kernels of
 `bench.kernels`; compile-time scaling is in `bench.compile_time`.
 """
 
@@ -15,14 +15,10 @@ from pathlib import Path
 
 from baton._src.tools.benchmark.report import markdown, write
 from baton._src.tools.benchmark.rounds import Comparison, compare
-from bench.kernels.measure import kernel_table
+from bench.kernels.measure import write_page
 from bench.models.zoo import ZOO, example_inputs
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-
-KERNELS = """Each kernel alone, as its schedule made it: the fastest call, and the part of the machine's limit that
-it reached (multiply-adds in registers, or reading its arguments once from where they fit; Winograd computes
-convolutions with fewer multiplications than are counted)."""
 
 
 def main() -> None:
@@ -43,9 +39,7 @@ def main() -> None:
                 write(found, DOCS / "performance.md", DOCS / "performance.json")
     print(markdown(found))
     if not options.models:
-        kernels = kernel_table([int(t) for t in options.threads.split(",")])
-        write(found, DOCS / "performance.md", DOCS / "performance.json", f"\n## Kernels\n\n{KERNELS}\n\n{kernels}\n")
-        print(kernels)
+        print(write_page([int(t) for t in options.threads.split(",")]))
 
 
 def _measure(name: str, folder: Path, runtimes: list[str], options: argparse.Namespace) -> list[Comparison]:

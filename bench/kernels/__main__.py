@@ -1,17 +1,20 @@
-"""`python -m bench.kernels`: time and percent of the machine's limit of single kernels. Takes half a minute."""
+"""`python -m bench.kernels`: single kernels against the machine's limits; writes docs/kernels.md. Takes a minute.
+
+python -m bench.kernels [--threads 1,2]
+"""
 
 from __future__ import annotations
 
 import argparse
 
-from bench.kernels.measure import kernel_table
+from bench.kernels.measure import write_page
 
 
 def main() -> None:
-    """Print the table."""
+    """Measure, write the page and print it."""
     parser = argparse.ArgumentParser(prog="python -m bench.kernels", description="Measure single kernels.")
     parser.add_argument("--threads", default="1,2")
-    print(kernel_table([int(t) for t in parser.parse_args().threads.split(",")]))
+    print(write_page([int(t) for t in parser.parse_args().threads.split(",")]))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,8 @@ from baton._src.runtime.linker import link
 
 CHAINS = 16
 """Independent accumulators: more than latency times multiply-adds a cycle."""
-STEPS = 1 << 16
+STEPS = 1 << 21
+"""Steps of a try: some milliseconds, so that threads beginning a little apart does not count."""
 TRIES = 20
 LARGEST = 1 << 28
 """Bytes: many times any cache."""
@@ -35,7 +36,7 @@ class Limits:
         self._arrays = [np.ones(LARGEST // 4 // threads, np.float32) for _ in range(threads)]
         multiply = _entry(_multiply_adds(target), target)
         cells = [np.zeros(lanes, np.float32) for _ in range(threads)]
-        seconds = _fastest(lambda number: multiply(cells[number].ctypes.data, STEPS), threads)
+        seconds = _fastest(lambda number: multiply(cells[number].ctypes.data, STEPS, 1), threads)
         self.flops = threads * 2.0 * lanes * CHAINS * STEPS / seconds
         """Multiply-adds of float32 a second, each counted as two operations."""
         self._bandwidth: dict[int, float] = {}
@@ -44,13 +45,10 @@ class Limits:
         """Bytes a second at which `size` bytes are read again and again: from the cache that holds them, or memory."""
         near = min(LARGEST, max(1 << 16, 1 << round(math.log2(size))))
         if near not in self._bandwidth:
-            each, repeats = near // self.threads, max(1, (1 << 24) // near)
-
-            def read(number: int) -> None:
-                for _ in range(repeats):
-                    self._read(self._arrays[number].ctypes.data, each // 4)
-
-            self._bandwidth[near] = near * repeats / _fastest(read, self.threads)
+            lengths, times = near // self.threads // 4, max(1, LARGEST // near)
+            places = [array.ctypes.data for array in self._arrays]
+            seconds = _fastest(lambda number: self._read(places[number], lengths, times), self.threads)
+            self._bandwidth[near] = near * times / seconds
         return self._bandwidth[near]
 
 
@@ -79,11 +77,11 @@ def _fastest(work: Callable[[int], object], threads: int) -> float:
     return best
 
 
-def _entry(text: str, target: Target) -> Callable[[int, int], object]:
-    """`limit(memory, steps)`."""
+def _entry(text: str, target: Target) -> Callable[[int, int, int], object]:
+    """`limit(memory, steps, times)`."""
     library = link([compile_text(text, Machine.of(target))], ["limit"], {})
     _KEPT.append(library)
-    return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(library["limit"])
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(library["limit"])
 
 
 _KEPT: list[object] = []
@@ -115,22 +113,32 @@ def _reads(target: Target) -> str:
 
 
 def _loop(target: Target, kind: str, step: str, stride: int) -> str:
-    """`limit(p, n)`: accumulators `%a<c>` become `%n<c>` by `step`, with `%i` from 0 to n; their sum is stored."""
+    """`limit(p, n, times)`: accumulators `%a<c>` become `%n<c>` by `step`, with `%i` from 0 to n, so many times; their
+    sum is stored.
+    """
     wide = f'"min-legal-vector-width"="{target.vector_bits}" "prefer-vector-width"="{target.vector_bits}"'
-    phis = "\n".join(f"  %a{c} = phi {kind} [ %x, %entry ], [ %n{c}, %loop ]" for c in range(CHAINS))
+    phis = "\n".join(f"  %a{c} = phi {kind} [ %x, %entry ], [ %n{c}, %loop ], [ %n{c}, %again ]" for c in range(CHAINS))
     sums = "\n".join(f"  %s{c} = fadd {kind} {f'%s{c - 1}' if c > 1 else '%n0'}, %n{c}" for c in range(1, CHAINS))
     return f"""
-define void @limit(ptr %p, i64 %n) {wide} {{
+define void @limit(ptr %p, i64 %n, i64 %times) {wide} {{
 entry:
   %x = load {kind}, ptr %p, align 4
   br label %loop
 loop:
 {phis}
-  %i = phi i64 [ 0, %entry ], [ %j, %loop ]
+  %t = phi i64 [ 1, %entry ], [ %t, %loop ], [ %u, %again ]
+  %i = phi i64 [ 0, %entry ], [ %j, %loop ], [ 0, %again ]
 {step}
   %j = add i64 %i, {stride}
   %more = icmp slt i64 %j, %n
-  br i1 %more, label %loop, label %done
+  br i1 %more, label %loop, label %end
+end:
+  %u = add i64 %t, 1
+  %once = icmp slt i64 %t, %times
+  br i1 %once, label %again, label %done
+again:
+  call void asm sideeffect "", "~{{memory}}"()
+  br label %loop
 done:
 {sums}
   store {kind} %s{CHAINS - 1}, ptr %p, align 4

@@ -7,10 +7,13 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
 
 import numpy as np
 
 from baton._src.codegen.llvm.module import compile_module
+from baton._src.ir.cpu import model_name
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.runtime.native import load
@@ -37,6 +40,21 @@ class Measured:
     """Operations a second."""
     share: float
     limit: str
+
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "kernels.md"
+
+ABOUT = """Each kernel alone, as its schedule made it: the fastest call, and the part of the machine's limit that
+it reached (multiply-adds in registers, or reading its arguments once from where they fit; Winograd computes
+convolutions with fewer multiplications than are counted)."""
+
+
+def write_page(counts: Sequence[int]) -> str:
+    """Measure, write docs/kernels.md, and give its text."""
+    head = f"Measured on {date.today().isoformat()}, {model_name()}; written by `python -m bench.kernels`."
+    text = f"# Kernels\n\n{head}\n\n{ABOUT}\n\n{kernel_table(counts)}\n"
+    PAGE.write_text(text)
+    return text
 
 
 def kernel_table(counts: Sequence[int]) -> str:

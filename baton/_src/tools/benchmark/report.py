@@ -102,8 +102,8 @@ def left_out_list(comparisons: Sequence[Comparison]) -> str:
     return "\n".join(f"- {name} without {', '.join(models)}: {reason}" for (name, reason), models in why.items())
 
 
-def write(comparisons: Sequence[Comparison], page: Path | None, data: Path | None, more: str = "") -> None:
-    """Write the page and the data, where wanted; `more` is what the page ends with."""
+def write(comparisons: Sequence[Comparison], page: Path | None, data: Path | None) -> None:
+    """Write the page and the data, where wanted."""
     if page is not None:
         facts = environment(comparisons)
         versions = ", ".join(f"{n} {v}" for n, v in facts["versions"].items())
@@ -113,6 +113,6 @@ def write(comparisons: Sequence[Comparison], page: Path | None, data: Path | Non
             text += f"\nNot measured:\n\n{reasons}\n"
         if any(r.footprint for c in comparisons for r in c.runtimes):
             text += f"\n## Loading and memory\n\n{_MEMORY}\n\n{memory_table(comparisons)}\n"
-        page.write_text(text + more)
+        page.write_text(text)
     if data is not None:
         data.write_text(json.dumps(to_json(comparisons), indent=1))
