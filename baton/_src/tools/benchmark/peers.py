@@ -103,7 +103,8 @@ def _torch(name: str, path: Path, feed: Feed, threads: int, finish: Callable[[An
     try:
         run()
     except RuntimeError as error:  # torch.compile needs a C++ compiler, and does not take every model
-        raise fail("bench-peer", f"{name} cannot run the model: {str(error).strip().splitlines()[0]}") from error
+        why = " ".join(str(error).split()[:30])
+        raise fail("bench-peer", f"{name} cannot run the model: {why}") from error
     return Prepared(name, torch.__version__, time.perf_counter() - start, run)
 
 
