@@ -10,7 +10,6 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import rewrite
 from baton._src.lower.kernel_schedules.products.tiles import TileShape
 from baton._src.lower.kernel_schedules.shared.loops import (
-    constant,
     i64,
 )
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Stage
@@ -127,12 +126,6 @@ class Block:
     @property
     def columns(self) -> int:
         return -(-(self.found.column.size or 1) // self.width)
-
-    @property
-    def strip_width(self) -> int:
-        size = constant(self.strip.shape[1])
-        assert size is not None
-        return size
 
 
 def panels_of(count: PrimExpr, width: int) -> PrimExpr:

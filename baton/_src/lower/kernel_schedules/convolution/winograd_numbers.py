@@ -32,11 +32,6 @@ class Steps:
     steps: tuple[Terms, ...]
     outputs: tuple[int, ...]
 
-    @property
-    def operations(self) -> int:
-        """Multiply-adds, or additions, for one vector."""
-        return sum(max(1, len(terms) - 1 + (abs(terms[0][0]) != 1)) for terms in self.steps)
-
     def matrix(self) -> AnyArray:
         """The map as (outputs, inputs)."""
         slots = list(np.eye(self.inputs))
