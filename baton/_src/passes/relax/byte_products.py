@@ -142,7 +142,7 @@ class _Rewriter(BindingRewriter):
         if zero is None:
             return None
         pads = [0, 0, 0, 0] + [int(p) for n in range(a.spatial) for p in (a.padding[n], a.padding[a.spatial + n])]
-        wide = self.emit(R.nn.pad(data.value, pads, float(zero.reshape(-1)[0])))
+        wide = self.emit(R.nn.pad(data.value, pads, pad_value=float(zero.reshape(-1)[0])))
         return wide, a.with_attrs(padding=(0,) * (2 * a.spatial))
 
     def _scaled(self, total: Any, left: Any, right: Any) -> Any:
