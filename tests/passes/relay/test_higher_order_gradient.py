@@ -10,11 +10,14 @@ import pytest
 from baton._src.driver.executors import create_executor
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
+from baton._src.ir.types import TensorType
+from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relay.gradient import gradient
 from baton._src.passes.relay.higher_order_gradient import higher_order_gradient
 from baton._src.passes.relay.infer_type import InferType
+from baton._src.relay.expressions import walk
 from baton._src.relay.interpreter import Interpreter
-from baton._src.relay.nodes import Function, TupleGetItem
+from baton._src.relay.nodes import Call, Function, Let, TupleGetItem, Var
 from tests.relay.programs import error_of, plain, read, read_module
 
 TYPES = """
@@ -130,6 +133,28 @@ def test_tuples_in_the_interface() -> None:
     made = gradient(function)
     assert value(IRModule(), made, (2.0, 3.0)) == ((6.0, 3.0), ((3.0, 3.0),))
     assert value(IRModule(), made, (-2.0, 3.0)) == ((-2.0, -2.0), ((2.0, 0.0),))
+
+
+def test_results_that_are_no_floats() -> None:
+    """They carry no gradient, alone and beside others."""
+    alone = read("fn(%x: float32, %n: int32) { %n + 1 }")
+    assert value(IRModule(), higher_order_gradient(alone, IRModule()), 2.0, 3) == (4, (0.0, 0))
+    beside = read("fn(%x: float32, %n: int32) { (%n, (%x * %x, %n + 1)) }")
+    assert value(IRModule(), higher_order_gradient(beside, IRModule()), 2.0, 3) == ((3, (4.0, 4)), (4.0, 0))
+
+
+def test_type_arguments_that_were_written_stay() -> None:
+    """Nothing else says what an empty list is a list of."""
+    module = read_module(TYPES)
+    nil = module.type_definitions[module.get_global_type_var("List")].constructors[1]
+    x = Var("x", TensorType((), "float32"))
+    unused = Var("xs")
+    function = Function([x], Let(unused, Call(nil, (), None, (x.type_annotation,)), Call(CATALOGUE.relay("exp"), (x,))))
+    whole = InferType()(module.with_functions({**module.functions, GlobalVar("main"): function}))
+    made = higher_order_gradient(whole["main"], module)
+    assert value(module, made, 0.0) == (1.0, (1.0,))
+    lists = [n for n in walk(made) if isinstance(n, Call) and getattr(n.op, "name_hint", "") == "Nil"]
+    assert [len(n.type_args) for n in lists] == [1]
 
 
 @pytest.mark.rule("RELAY-PASS-29", rejects=True)

@@ -14,6 +14,7 @@ from baton._src.passes.relay.higher_order_gradient import higher_order_gradient
 from baton._src.passes.relay.lazy_gradient_init import LazyGradientInit
 from baton._src.passes.relay.partial_evaluate import PartialEvaluate
 from baton._src.passes.relay.remove_unused_functions import RemoveUnusedFunctions
+from baton._src.passes.relay.specialize import Specialize
 from baton._src.relay.expressions import walk
 from baton._src.relay.interpreter import Interpreter
 from baton._src.relay.nodes import Call
@@ -63,3 +64,12 @@ def test_the_machine_agrees() -> None:
     x = np.float32([0.5, 1])
     found = create_executor("vm", LazyGradientInit()(before)).evaluate()(x)
     np.testing.assert_allclose(found.numpy(), np.exp(x), rtol=1e-5)
+
+
+@pytest.mark.parametrize("between", [Specialize(), RemoveUnusedFunctions()], ids=repr)
+def test_again(between: Any) -> None:
+    """Passes between drop the functions over cells that nothing uses; the types stay."""
+    before = read_module("def @main(%x: Tensor[(2), float32]) { multiply(ones_like(%x), exp(%x)) + zeros_like(%x) }")
+    after = LazyGradientInit()(between(LazyGradientInit()(before)))
+    x = np.float32([0.5, 1])
+    assert value(after, x) == value(before, x)

@@ -122,6 +122,10 @@ class Duals:
     def __init__(self, module: IRModule) -> None:
         self.twins = TypeTwins(module, "_ad", self.is_float, lambda t: TupleType((t, RelayRefType(t))))
 
+    def type(self, type_: Any) -> Any:
+        """The type of the dual number of a value."""
+        return self.twins.type(type_)
+
     @staticmethod
     def is_float(type_: Any) -> bool:
         """Whether values of this type have gradients themselves."""
@@ -201,7 +205,7 @@ class _Translation:
         if not self.duals.has_floats(type_) or isinstance(dual, Constant):
             return dual
         if isinstance(type_, TupleType):
-            fields = [lets.bind(TupleGetItem(dual, i), "d", UNIT) for i in range(len(type_.fields))]
+            fields = [lets.bind(TupleGetItem(dual, i), "d", self.duals.type(t)) for i, t in enumerate(type_.fields)]
             return self.build.tuple(*(self.primal(f, t, lets) for f, t in zip(fields, type_.fields)))
         return lets.bind(lets.item(dual, 0, type_), "p")
 
@@ -212,7 +216,7 @@ class _Translation:
         if isinstance(type_, TupleType):
             for i, field in enumerate(type_.fields):
                 if self.duals.has_floats(field):
-                    part = lets.bind(TupleGetItem(dual, i), "d", UNIT)
+                    part = lets.bind(TupleGetItem(dual, i), "d", self.duals.type(field))
                     self.add_gradient(part, field, self.build.item(grad, i), lets)
             return
         lets.accumulate(TupleGetItem(dual, 1), grad, type_)
@@ -242,9 +246,10 @@ class _Entry(_Translation):
         lets.name(back, RefCreate(Function((), Tuple(()), UNIT)))
         duals = [self.lifted(p, t, lets) for p, t in zip(params, type_.arg_types)]
         called = lets.bind(program, "program", type_)
-        result = lets.bind(Call(called, duals), "result", UNIT)
+        result = lets.bind(Call(called, duals), "result", self.duals.type(type_.ret_type))
         value = self.primal(result, type_.ret_type, lets)
-        self.add_gradient(result, type_.ret_type, self._ones(value, type_.ret_type), lets)
+        if self.duals.has_floats(type_.ret_type):
+            self.add_gradient(result, type_.ret_type, self._ones(value, type_.ret_type), lets)
         propagate = lets.bind(RefRead(back), "propagate", UNIT)
         lets.bind(Call(propagate, ()), "_", UNIT)
         grads = [self.gradient(d, t, lets) for d, t in zip(duals, type_.arg_types)]
@@ -280,12 +285,12 @@ class _Function(_Translation):
         params = [self._var(p) for p in function.params]
         body = yield self._body(function.body)
         attrs = {k: v for k, v in function.attrs.items() if k != "Primitive"}
-        return Function(params, body, self.duals.twins.type(function.checked_type.ret_type), None, attrs, function.span)
+        return Function(params, body, self.duals.type(function.checked_type.ret_type), None, attrs, function.span)
 
     def _var(self, var: Var) -> Var:
         if var not in self._vars:
             known = var.type_annotation if var.type_annotation is not None else var.checked_type_
-            self._vars[var] = Var(var.name_hint, self.duals.twins.type(known), span=var.span)
+            self._vars[var] = Var(var.name_hint, self.duals.type(known), span=var.span)
         return self._vars[var]
 
     def _body(self, expr: Any) -> Task[Any]:
@@ -313,7 +318,8 @@ class _Function(_Translation):
             case Call():
                 more = (self._back,) if isinstance(expr.op, GlobalVar) else ()
                 args = [self._atom(a, lets) for a in expr.args]
-                return Call(self._atom(expr.op, lets), (*args, *more), span=expr.span)
+                types = self.duals.twins.type_args(expr)
+                return Call(self._atom(expr.op, lets), (*args, *more), None, types, expr.span)
             case Var() | Constant() | Constructor():
                 return self._atom(expr, lets)
             case _:

@@ -50,7 +50,7 @@ class LazyGradientInit(Pass):
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         prepared = monomorphic_form(module)
-        whole = import_text("gradient", prepared, CATALOGUE)
+        whole = import_text("gradient", prepared, CATALOGUE, complete=True)
         cells = _Cells(prepared, whole)
         old = {v: f for v, f in prepared.functions.items() if isinstance(f, Function) and not f.type_params}
         for var in old:

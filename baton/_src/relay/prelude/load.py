@@ -9,6 +9,7 @@ Source: facts relay-language §4.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +25,27 @@ FILES = ("prelude", "nat", "gradient")
 """In order: later ones use earlier ones."""
 
 
-def import_text(name: str, module: IRModule, catalogue: OperatorNames) -> IRModule:
-    """`module` with the definitions of one of the files; itself if it has them already."""
+def import_text(name: str, module: IRModule, catalogue: OperatorNames, complete: bool = False) -> IRModule:
+    """`module` with the definitions of one of the files; itself if it has them already.
+
+    `complete` adds what is missing although the types are there: passes drop functions that are not used.
+    """
     path = FOLDER / f"{name}.rly"
     if name not in FILES:
         raise fail("api", f"there is no prelude file {name!r}", help=f"there are {', '.join(FILES)}")
     first = {"prelude": "List", "nat": "nat", "gradient": "GradCell"}[name]
+    text = path.read_text(encoding="utf-8")
     if any(v.name_hint == first for v in module.type_definitions):
-        return module
-    return parse(path.read_text(encoding="utf-8"), catalogue, module=module, source_name=path.name)
+        missing = [d for d in _functions(text) if d[0] not in module] if complete else []
+        if not missing:
+            return module
+        text = "\n".join(definition for _, definition in missing)
+    return parse(text, catalogue, module=module, source_name=path.name)
+
+
+def _functions(text: str) -> list[tuple[str, str]]:
+    """The functions of one of the files, name and text: there each definition begins a line, and ends with one."""
+    return [(m[1], m[0]) for m in re.finditer(r"^def @(\w+).*?^}", text, re.MULTILINE | re.DOTALL)]
 
 
 def constructor_of(module: IRModule, type_name: str, name: str) -> Constructor:
