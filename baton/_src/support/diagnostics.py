@@ -77,7 +77,7 @@ def _render_place(span: Span, remark: str) -> list[str]:
     return lines
 
 
-class BatonError(Exception):
+class BatonError(RuntimeError):
     """The base of every error that baton raises on purpose (`tvm.TVMError` under the alias)."""
 
 
@@ -95,12 +95,44 @@ class DiagnosticError(BatonError):
         return self.diagnostics[0].code
 
 
+class TruthError(DiagnosticError, ValueError):
+    """A symbolic expression was asked whether it is true; Python's own kind of it is `ValueError`."""
+
+
+class ScheduleError(DiagnosticError):
+    """A primitive of a schedule does not apply."""
+
+
+class ValueDiagnosticError(DiagnosticError, ValueError):
+    """A value that does not fit, where TVM's kind of error is Python's own."""
+
+
+class TypeDiagnosticError(DiagnosticError, TypeError):
+    """An argument of the wrong class, where TVM's kind of error is Python's own."""
+
+
 class InternalError(BatonError):
     """A broken invariant of baton itself: never the user's fault; names where it happened."""
 
 
+_CLASSES: dict[type[Exception] | None, type[DiagnosticError]] = {
+    None: DiagnosticError,
+    ValueError: ValueDiagnosticError,
+    TypeError: TypeDiagnosticError,
+}
+
+
 def fail(
-    code: str, message: str, *, span: Span | None = None, help: str | None = None, label: str = ""
+    code: str,
+    message: str,
+    *,
+    span: Span | None = None,
+    help: str | None = None,
+    label: str = "",
+    kind: type[ValueError] | type[TypeError] | None = None,
 ) -> DiagnosticError:
-    """A `DiagnosticError` with one finding, to be raised: ``raise fail("relax-shape", "...")``."""
-    return DiagnosticError(Diagnostic(code, message, span=span, help=help, label=label))
+    """A `DiagnosticError` with one finding, to be raised: ``raise fail("relax-shape", "...")``.
+
+    `kind` makes it an error of Python's own too, for functions whose callers catch that.
+    """
+    return _CLASSES[kind](Diagnostic(code, message, span=span, help=help, label=label))

@@ -6,6 +6,8 @@ from typing import Any, ClassVar
 
 from baton._src.ir.expr import GlobalVar, Op, Operators, PrimExpr, Range
 from baton._src.ir.node import Node, binder, init_field, node, note, part
+from baton._src.ir.scalar_types import read_scalar_type
+from baton._src.ir.types import PointerType, PrimType, Type
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
 from baton._src.values.dtype import BOOL, HANDLE, DataType
@@ -33,6 +35,10 @@ class Var(PrimExpr):
         pointee: DataType | None = None,
         scope: str = "",
     ) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"a variable's name is a string, got {type(name).__name__}")
+        if isinstance(dtype, Type):
+            dtype, pointee, scope = read_scalar_type(dtype)
         init_field(self, "name", name)
         init_field(self, "dtype", DataType(dtype))
         init_field(self, "pointee", pointee)
@@ -42,6 +48,13 @@ class Var(PrimExpr):
     @property
     def name_hint(self) -> str:
         return self.name
+
+    @property
+    def type_annotation(self) -> Type:
+        """The dtype as a type: `PointerType` where what lies behind is known, else `PrimType`."""
+        if self.pointee is None:
+            return PrimType(self.dtype)
+        return PointerType(PrimType(self.pointee), self.scope or "global")
 
 
 @node
@@ -286,6 +299,7 @@ class Not(PrimExpr):
     a: PrimExpr
 
     def __post_init__(self) -> None:
+        init_field(self, "a", literal(self.a))
         init_field(self, "dtype", BOOL.with_lanes(self.a.dtype.lanes))
 
 
@@ -298,6 +312,8 @@ class Select(PrimExpr):
     false_value: PrimExpr
 
     def __post_init__(self) -> None:
+        for name in ("condition", "true_value", "false_value"):
+            init_field(self, name, literal(getattr(self, name)))
         init_field(self, "dtype", self.true_value.dtype)
 
 
@@ -307,9 +323,9 @@ class Cast(PrimExpr):
 
     value: PrimExpr
 
-    def __init__(self, dtype: object, value: PrimExpr, span: Span | None = None) -> None:
+    def __init__(self, dtype: object, value: Any, span: Span | None = None) -> None:
         init_field(self, "dtype", DataType(dtype))
-        init_field(self, "value", value)
+        init_field(self, "value", literal(value))
         init_field(self, "span", span)
 
 
@@ -322,6 +338,9 @@ class Ramp(PrimExpr):
     lanes: int
 
     def __post_init__(self) -> None:
+        init_field(self, "base", literal(self.base))
+        init_field(self, "stride", literal(self.stride, self.base.dtype))
+        init_field(self, "lanes", int(self.lanes))
         init_field(self, "dtype", self.base.dtype.with_lanes(self.lanes))
 
 
@@ -333,6 +352,8 @@ class Broadcast(PrimExpr):
     lanes: int
 
     def __post_init__(self) -> None:
+        init_field(self, "value", literal(self.value))
+        init_field(self, "lanes", int(self.lanes))
         init_field(self, "dtype", self.value.dtype.with_lanes(self.lanes))
 
 
@@ -344,6 +365,8 @@ class Shuffle(PrimExpr):
     indices: tuple[int, ...]
 
     def __post_init__(self) -> None:
+        init_field(self, "vectors", tuple(literal(v) for v in self.vectors))
+        init_field(self, "indices", tuple(int(i) for i in self.indices))
         init_field(self, "dtype", self.vectors[0].dtype.element.with_lanes(len(self.indices)))
 
 
@@ -355,7 +378,8 @@ class Let(PrimExpr):
     value: PrimExpr = part(kw_only=True)
     body: PrimExpr = part(kw_only=True)
 
-    def __init__(self, var: Var, value: PrimExpr, body: PrimExpr, span: Span | None = None) -> None:
+    def __init__(self, var: Var, value: Any, body: Any, span: Span | None = None) -> None:
+        value, body = literal(value), literal(body)
         for name, content in (("var", var), ("value", value), ("body", body), ("span", span)):
             init_field(self, name, content)
         init_field(self, "dtype", body.dtype)
@@ -368,10 +392,10 @@ class Call(PrimExpr):
     op: Op | GlobalVar
     args: tuple[Any, ...]
 
-    def __init__(self, dtype: object, op: Op | GlobalVar, args: Any, span: Span | None = None) -> None:
+    def __init__(self, dtype: object, op: Op | GlobalVar | str, args: Any, span: Span | None = None) -> None:
         init_field(self, "dtype", DataType(dtype))
-        init_field(self, "op", op)
-        init_field(self, "args", tuple(args))
+        init_field(self, "op", Op.get(op) if isinstance(op, str) else op)
+        init_field(self, "args", tuple(literal(a) if isinstance(a, (int, float, str)) else a for a in args))
         init_field(self, "span", span)
 
 
@@ -405,24 +429,49 @@ class ProducerLoad(PrimExpr):
 class IterVar(Node, Operators):
     """An axis of a block or of a `te` computation: a variable over a range, data-parallel or reduced.
 
-    `iter_type` is `spatial`, `reduce`, `scan` or `opaque`. In arithmetic and as an index it stands for its variable.
+    `iter_type` is `spatial`, `reduce`, `scan`, `opaque`, or how a loop of a `te` schedule runs; the constants below are
+    TVM's names, and its numbers are taken too. In arithmetic and as an index an axis stands for its variable.
     """
+
+    DataPar: ClassVar[str] = "spatial"
+    ThreadIndex: ClassVar[str] = "thread"
+    CommReduce: ClassVar[str] = "reduce"
+    Ordered: ClassVar[str] = "scan"
+    DimInfo: ClassVar[str] = "opaque"
+    Unrolled: ClassVar[str] = "unrolled"
+    Vectorized: ClassVar[str] = "vectorized"
+    Parallelized: ClassVar[str] = "parallelized"
+    Tensorized: ClassVar[str] = "tensorized"
 
     dom: Range | None
     var: Var = binder()
     iter_type: str = part(kw_only=True, default="spatial")
+    thread_tag: str = part(kw_only=True, default="")
     span: Span | None = note(kw_only=True, default=None)
 
-    def __init__(self, dom: Any, var: Var | str, iter_type: str = "spatial", span: Span | None = None) -> None:
+    def __init__(
+        self, dom: Any, var: Var | str, iter_type: str | int = "spatial", thread_tag: str = "", span: Span | None = None
+    ) -> None:
+        if isinstance(dom, (list, tuple)):
+            if len(dom) != 2:
+                raise TypeError("an axis runs over (begin, end)")
+            first = literal(dom[0])
+            dom = Range(first, literal(dom[1], first.dtype) - first)
+        kind = DataType("int32") if dom is None else dom.extent.dtype
         init_field(self, "dom", dom)
-        init_field(self, "var", Var(var) if isinstance(var, str) else var)
-        init_field(self, "iter_type", iter_type)
+        init_field(self, "var", Var(var, kind) if isinstance(var, str) else var)
+        init_field(self, "iter_type", _ITER_TYPES[iter_type] if isinstance(iter_type, int) else iter_type)
+        init_field(self, "thread_tag", thread_tag)
         init_field(self, "span", span)
 
     @property
     def extent(self) -> PrimExpr:
         assert self.dom is not None
         return self.dom.extent
+
+
+_ITER_TYPES = ("spatial", "thread", "reduce", "scan", "opaque", "unrolled", "vectorized", "parallelized", "tensorized")
+"""TVM's numbers of kinds of axes, in order."""
 
 
 @node

@@ -12,6 +12,7 @@ from baton._src.support.spans import Span
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import Var
 from baton._src.tir.stmt import Stmt
+from baton._src.values.dtype import HANDLE
 
 
 @node
@@ -38,8 +39,9 @@ class PrimFunc(BaseExpr):
         attrs: dict[str, Any] | None = None,
         span: Span | None = None,
     ) -> None:
-        found = tuple(params)
         mapping = dict(buffer_map or {})
+        found = tuple(Var(p.name, HANDLE) if isinstance(p, Buffer) else p for p in params)
+        mapping |= {var: p for var, p in zip(found, params) if isinstance(p, Buffer)}
         for key in mapping:
             if not any(key is p for p in found):
                 raise fail("RELAX-GRAMMAR-09", f"buffer_map key {key.name} is not a parameter", span=span)

@@ -365,8 +365,12 @@ def isnullptr(pointer: Any) -> PrimExpr:
 
 def tvm_access_ptr(dtype: object, data: Var, offset: Any, extent: Any, mask: Any) -> PrimExpr:
     """The pointer `data` moved by `offset` elements of `dtype`; mask 1 reads, 2 writes, 3 both."""
-    kind = Call(DataType(dtype), intrinsic("undef"), ())
-    return call("tvm_access_ptr", kind, data, offset, extent, mask, dtype=HANDLE)
+    return call("tvm_access_ptr", type_annotation(dtype), data, offset, extent, mask, dtype=HANDLE)
+
+
+def type_annotation(dtype: object) -> PrimExpr:
+    """The element's dtype, as an operand."""
+    return call("type_annotation", dtype=dtype)
 
 
 def large_uint_imm(dtype: object, low: Any, high: Any) -> PrimExpr:

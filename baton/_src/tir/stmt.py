@@ -10,7 +10,7 @@ from baton._src.ir.node import Node, binder, init_field, node, note, part
 from baton._src.support.spans import Span
 from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.expr import IterVar, Var, literal
-from baton._src.values.dtype import DataType
+from baton._src.values.dtype import BOOL, DataType
 
 
 class ForKind(IntEnum):
@@ -35,6 +35,15 @@ class SeqStmt(Stmt):
     """One after the other."""
 
     seq: tuple[Stmt, ...]
+
+    def __post_init__(self) -> None:
+        init_field(self, "seq", tuple(self.seq))
+
+    def __getitem__(self, i: int) -> Stmt:
+        return self.seq[i]
+
+    def __len__(self) -> int:
+        return len(self.seq)
 
 
 @node
@@ -68,7 +77,8 @@ class LetStmt(Stmt):
     value: PrimExpr = part(kw_only=True)
     body: Stmt = part(kw_only=True)
 
-    def __init__(self, var: Var, value: PrimExpr, body: Stmt, span: Span | None = None) -> None:
+    def __init__(self, var: Var, value: Any, body: Stmt, span: Span | None = None) -> None:
+        value = literal(value, var.dtype)
         for name, content in (("var", var), ("value", value), ("body", body), ("span", span)):
             init_field(self, name, content)
 
@@ -82,6 +92,9 @@ class AttrStmt(Stmt):
     value: PrimExpr
     body: Stmt
 
+    def __post_init__(self) -> None:
+        init_field(self, "value", literal(self.value))
+
 
 @node
 class AssertStmt(Stmt):
@@ -90,6 +103,10 @@ class AssertStmt(Stmt):
     condition: PrimExpr
     message: PrimExpr
     body: Stmt
+
+    def __post_init__(self) -> None:
+        init_field(self, "condition", literal(self.condition))
+        init_field(self, "message", literal(self.message))
 
 
 @node
@@ -141,6 +158,9 @@ class IfThenElse(Stmt):
     then_case: Stmt
     else_case: Stmt | None = None
 
+    def __post_init__(self) -> None:
+        init_field(self, "condition", literal(self.condition))
+
 
 @node
 class Allocate(Stmt):
@@ -153,13 +173,33 @@ class Allocate(Stmt):
     body: Stmt = part(kw_only=True)
     annotations: dict[str, Any] | None = part(kw_only=True, default=None)
 
+    def __init__(
+        self,
+        buffer_var: Var,
+        dtype: object,
+        extents: Any,
+        condition: Any = None,
+        body: Stmt | None = None,
+        annotations: dict[str, Any] | None = None,
+        span: Span | None = None,
+    ) -> None:
+        if body is None:
+            raise TypeError("Allocate takes the body that sees the memory")
+        init_field(self, "buffer_var", buffer_var)
+        init_field(self, "dtype", DataType(dtype))
+        init_field(self, "extents", tuple(literal(d) for d in extents))
+        init_field(self, "condition", None if condition is None else literal(condition, BOOL))
+        init_field(self, "body", body)
+        init_field(self, "annotations", annotations)
+        init_field(self, "span", span)
+
 
 @node
 class DeclBuffer(Stmt):
     """`buffer` names existing memory within `body`."""
 
     buffer: Buffer = binder()
-    body: Stmt = part(kw_only=True)
+    body: Stmt = part()
 
 
 @node
@@ -167,7 +207,7 @@ class MatchBufferRegion(Node):
     """Inside a block, `buffer` names the region `source` of another buffer."""
 
     buffer: Buffer = binder()
-    source: BufferRegion = part(kw_only=True)
+    source: BufferRegion = part()
 
 
 @node
@@ -221,7 +261,33 @@ class BlockRealize(Stmt):
     predicate: PrimExpr
     block: Block
 
+    def __post_init__(self) -> None:
+        init_field(self, "iter_values", tuple(literal(v) for v in self.iter_values))
+        init_field(self, "predicate", literal(self.predicate, BOOL))
+
+
+def stmt_seq(*args: Any) -> Stmt:
+    """Statements (and expressions, evaluated) one after the other; a single one is itself."""
+    found = [one if isinstance(one, Stmt) else Evaluate(one) for one in args]
+    return found[0] if len(found) == 1 else SeqStmt(tuple(found))
+
+
+def stmt_list(stmt: Stmt) -> list[Stmt]:
+    """The statements of nested sequences in order."""
+    found: list[Stmt] = []
+    stack = [stmt]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, SeqStmt):
+            stack.extend(reversed(one.seq))
+        else:
+            found.append(one)
+    return found
+
 
 def full_region(buffer: Buffer) -> BufferRegion:
     """All of a buffer."""
     return BufferRegion(buffer, tuple(Range(literal(0, d.dtype), d) for d in buffer.shape))
+
+
+Buffer.storing = staticmethod(BufferStore)

@@ -1,4 +1,8 @@
-"""Ctrl-C ends native loops: within a second, with Python's own exception, and everything works as before afterwards."""
+"""Ctrl-C ends native loops, with Python's own exception, and everything works as before afterwards.
+
+The loops of the children have no end, so whatever a child says after a signal was said in the midst of one. A child
+that is not interrupted ends itself: then nothing more is read of it.
+"""
 
 from __future__ import annotations
 
@@ -45,16 +49,28 @@ from tests.lower.native_control.test_interrupts import ENDLESS, INSIDE
 from tests.lower.native_control.test_native_control_flow import COUNT, module
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job is started with signals ignored
-limit = threading.Timer(60, os._exit, (1,))
+limit = threading.Timer(300, os._exit, (1,))
 limit.daemon = True
 limit.start()
-functions = {"alone": (ENDLESS,), "nested": (INSIDE, ENDLESS.replace("main", "inner"))}[sys.argv[1]]
+functions = (INSIDE, ENDLESS.replace("main", "inner")) if sys.argv[1] == "nested" else (ENDLESS,)
+heard = []
+
+
+def listen(number, frame):
+    heard.append(number)
+    print("heard", flush=True)
+    if len(heard) % 2 == 0:
+        raise KeyboardInterrupt
+
+
+if sys.argv[1] == "listening":
+    signal.signal(signal.SIGINT, listen)
 endless = VirtualMachine(relax_build(module(*functions)))["main"]
 counted = VirtualMachine(relax_build(module(COUNT)))["main"]
 x = array(np.zeros(4, "float32"))
 for _ in range(2):
-    print("ready", flush=True)
     try:
+        print("ready", flush=True)
         endless(array(np.int32(1)), x)
     except KeyboardInterrupt:
         print("interrupted", flush=True)
@@ -63,31 +79,35 @@ print(counted(array(np.int32(1000)), x).numpy()[0], flush=True)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="sending Ctrl-C to one process alone is POSIX's")
-@pytest.mark.parametrize("which", ["alone", "nested"])
+@pytest.mark.parametrize("which", ["alone", "nested", "listening"])
 def test_endless_loops_can_be_interrupted(which: str) -> None:
-    """Guards the main thread, twice in a row, and a loop inside a loop; a finite one computes as ever afterwards."""
+    """Guards the main thread, twice in a row, and a loop inside a loop; a finite one computes as ever afterwards.
+
+    `listening`: a handler that returns runs meanwhile and the loop goes on; when it raises, the loop ends.
+    """
     child = subprocess.Popen([sys.executable, "-c", CHILD, which], stdout=subprocess.PIPE, text=True)
     try:
         assert child.stdout is not None
         for _ in range(2):
             assert child.stdout.readline() == "ready\n"
-            time.sleep(0.3)
-            start = time.monotonic()
-            child.send_signal(signal.SIGINT)
+            for _ in range(1 + (which == "listening")):
+                time.sleep(0.3)  # so that it is (most likely) inside the loop; the same holds before it
+                child.send_signal(signal.SIGINT)
+                if which == "listening":
+                    assert child.stdout.readline() == "heard\n"
             assert child.stdout.readline() == "interrupted\n"
-            assert time.monotonic() - start < 5  # a second, on a machine that has nothing else to do
         assert float(child.stdout.readline()) == 1000
-        assert child.wait(20) == 0
+        assert child.wait() == 0
     finally:
         child.kill()
         child.wait()
 
 
-def test_handlers_that_do_not_raise_run_meanwhile() -> None:
-    """Guards that a loop goes on, with right results, when a handler returns; and loops in other threads."""
+def test_handlers_that_do_not_raise_change_no_results() -> None:
+    """Guards loops in the main thread and in others while a signal is handled."""
     count = VirtualMachine(relax_build(module(COUNT)))["main"]
-    seen: list[float] = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: seen.append(time.monotonic()))
+    seen: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: seen.append(number))
     results: list[np.ndarray] = []
     rounds, x = array(np.int32(60_000_000)), array(np.zeros(4, "float32"))
     other = threading.Thread(target=lambda: results.append(count(rounds, x).numpy()))
@@ -95,13 +115,10 @@ def test_handlers_that_do_not_raise_run_meanwhile() -> None:
     try:
         other.start()
         timer.start()
-        start = time.monotonic()
         results.append(count(rounds, x).numpy())
-        end = time.monotonic()
         timer.join()
         other.join()
     finally:
         signal.signal(signal.SIGINT, before)
     assert [r.tolist() for r in results] == [[2.0**24] * 4] * 2  # where float32 stops counting
-    assert len(seen) == 1
-    assert seen[0] < (start + 3 * end) / 4, "only when the loop was over"
+    assert seen == [signal.SIGINT]

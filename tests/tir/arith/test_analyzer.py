@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import time
+import sys
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -164,23 +166,54 @@ def test_sets_of_indices() -> None:
     assert spans((I * 8 + J) // 8, j=8) == ("i", "i")
 
 
-def test_answers_take_microseconds_and_long_sums_are_linear() -> None:
-    """Guards speed: thousands of terms are summed in one go, without recursion."""
-    total: PrimExpr = N
-    for k in range(20_000):
-        total = total + (M if k % 2 else N)
-    right: PrimExpr = N
-    for _ in range(5_000):
-        right = M + right
-    start = time.perf_counter()
-    assert shown(Analyzer().simplify(total)) == "n * 10001 + m * 10000"
-    assert shown(Analyzer().simplify(right)) == "m * 5000 + n"
-    assert time.perf_counter() - start < 2
+def calls_of(work: Callable[[], object]) -> int:
+    """How many Python functions run."""
+    count = 0
+
+    def tick(frame: object, event: str, argument: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(tick)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def test_long_sums_take_linear_work() -> None:
+    """Guards speed: thousands of terms are summed in one go, without recursion; twice as many are twice the work."""
+
+    def left(count: int) -> PrimExpr:
+        total: PrimExpr = N
+        for k in range(count):
+            total = total + (M if k % 2 else N)
+        return total
+
+    def right(count: int) -> PrimExpr:
+        total: PrimExpr = N
+        for _ in range(count):
+            total = M + total
+        return total
+
+    assert shown(Analyzer().simplify(left(20_000))) == "n * 10001 + m * 10000"
+    assert shown(Analyzer().simplify(right(5_000))) == "m * 5000 + n"
+    for build in (left, right):
+        once, twice = (calls_of(partial(Analyzer().simplify, build(n))) for n in (1_000, 2_000))
+        assert 1.5 * once < twice < 2.5 * once
+
+
+def test_questions_asked_again_take_no_more_work() -> None:
+    """Guards that what an analyzer remembers does not slow it down."""
     analyzer = Analyzer()
-    start = time.perf_counter()
-    for k in range(200):
-        assert analyzer.equal((N + k) * 4 // 2, N * 2 + k * 2) is True
-    assert (time.perf_counter() - start) / 200 < 1e-3
+
+    def ask(first: int) -> None:
+        for k in range(first, first + 100):
+            assert analyzer.equal((N + k) * 4 // 2, N * 2 + k * 2) is True
+
+    assert calls_of(lambda: ask(100)) <= 1.2 * calls_of(lambda: ask(0))
 
 
 def test_shared_subterms_do_not_explode() -> None:

@@ -70,7 +70,7 @@ def _bytes(item: Any) -> dict[str, int]:
     if isinstance(item, st.Allocate):
         parts = [(item.dtype, item.extents, item.buffer_var.scope)]
     elif isinstance(item, st.Block):
-        parts = [(b.dtype, b.shape, b.scope) for b in item.alloc_buffers]
+        parts = [(b.dtype, b.shape, b.scope()) for b in item.alloc_buffers]
     else:
         parts = []
     found: dict[str, int] = {}

@@ -169,7 +169,7 @@ def unsafe_set_dtype(root: st.Stmt, buffer: Buffer, dtype: Any) -> st.Stmt:
     """A buffer of the function's own with elements of another dtype: stored rounded, loaded back."""
     if not any(isinstance(n, st.Block) and buffer in n.alloc_buffers for n in post_order(root)):
         raise refuse(f"{buffer.name} is no buffer of the function's own: its dtype is part of the signature")
-    new = decl_buffer(buffer.shape, dtype, buffer.name, scope=buffer.scope)
+    new = decl_buffer(buffer.shape, dtype, buffer.name, scope=buffer.scope())
 
     def rule(node: Any) -> Any:
         match node:

@@ -42,7 +42,7 @@ def transform_layout(func: PrimFunc, buffer: Buffer, index_map: IndexMap) -> Pri
     if buffer.strides or buffer.elem_offset is not None:
         raise refuse(f"{buffer.name} has strides or an offset: its layout cannot be changed")
     shape = tuple(simplify(d) for d in index_map.map_shape(buffer.shape))
-    new = decl_buffer(shape, buffer.dtype, buffer.name, scope=buffer.scope)
+    new = decl_buffer(shape, buffer.dtype, buffer.name, scope=buffer.scope())
 
     def moved(indices: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
         found = index_map.map_indices(indices)

@@ -91,7 +91,7 @@ def _with_own_variables(body: st.Stmt) -> st.Stmt:
             case st.Block():
                 renamed |= {axis.var: axis.var.copy() for axis in node.iter_vars}
                 for buffer in node.alloc_buffers:
-                    renamed[buffer] = decl_buffer(buffer.shape, buffer.dtype, buffer.name, scope=buffer.scope)
+                    renamed[buffer] = decl_buffer(buffer.shape, buffer.dtype, buffer.name, scope=buffer.scope())
             case _:
                 pass
     found: st.Stmt = substitute(body, renamed)

@@ -71,7 +71,7 @@ def tensorize(root: st.Stmt, name: str, intrinsic: TensorIntrin) -> st.Stmt:
         if region is not None:
             given = impl.buffer_map[param]
             renamed |= _strides(given, region.buffer)
-            view = renamed[given] = decl_buffer(given.shape, given.dtype, given.name, scope=given.scope)
+            view = renamed[given] = decl_buffer(given.shape, given.dtype, given.name, scope=given.scope())
             bound.append(st.MatchBufferRegion(view, source=region))
     body = substitute(body, renamed)
     made = block.with_fields(

@@ -7,7 +7,7 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import children, post_order, rewrite, substitute
-from baton._src.support.diagnostics import DiagnosticError, fail
+from baton._src.support.diagnostics import Diagnostic, ScheduleError
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
@@ -16,9 +16,9 @@ from baton._src.tir.buffer import Buffer
 from baton._src.tir.regions import access_regions
 
 
-def refuse(message: str, help: str | None = None) -> DiagnosticError:
+def refuse(message: str, help: str | None = None) -> ScheduleError:
     """The error of a primitive that does not apply."""
-    return fail("schedule", message, help=help)
+    return ScheduleError(Diagnostic("schedule", message, help=help))
 
 
 def realizes(root: st.Stmt) -> list[st.BlockRealize]:

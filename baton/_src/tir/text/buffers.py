@@ -21,8 +21,8 @@ def buffer_args(buffer: Buffer, text: ExprText, with_dtype: bool = False) -> tup
         options.append(f"strides={_tuple(buffer.strides, text)}")
     if buffer.elem_offset is not None:
         options.append(f"elem_offset={text(buffer.elem_offset)}")
-    if buffer.scope != "global":
-        options.append(f'scope="{buffer.scope}"')
+    if buffer.scope() != "global":
+        options.append(f'scope="{buffer.scope()}"')
     if buffer.data_alignment != 64:
         options.append(f"align={buffer.data_alignment}")
     if buffer.offset_factor != 1:

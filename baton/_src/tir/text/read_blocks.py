@@ -228,12 +228,14 @@ def make_buffer(scope: Scope, node: ast.AST, name: str, args: list[Any], kwargs:
         elem_offset=None if offset is None else as_scalar(scope, node, offset),
         scope=given.get("scope") or "",
         data_alignment=max(given.get("align", 64), 1),
-        offset_factor=max(given.get("offset_factor", 1), 1),
     )
     kind = given.get("buffer_type", "")
-    separators = tuple(given.get("axis_separators") or ())
-    buffer = made.with_fields(buffer_type="" if kind in ("", "default") else kind, axis_separators=separators)
-    return buffer.with_fields(span=scope.span(node))
+    return made.with_fields(
+        offset_factor=max(given.get("offset_factor", 1), 1),
+        buffer_type="" if kind in ("", "default") else kind,
+        axis_separators=tuple(given.get("axis_separators") or ()),
+        span=scope.span(node),
+    )
 
 
 def buffer_word(scope: Scope, target: str, node: ast.Call, name: str) -> Task[Buffer | None]:

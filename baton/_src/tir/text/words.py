@@ -120,10 +120,6 @@ def _shuffle(vectors: Any, indices: Any) -> PrimExpr:
     return tir.Shuffle(tuple(operators.convert(v) for v in vectors), tuple(int(i) for i in indices))
 
 
-def _type_annotation(dtype: Any) -> PrimExpr:
-    return Call(DataType(dtype), intrinsic("undef"), ())
-
-
 def _access_ptr(buffer: Any, mask: Any = 3, offset: Any = 0) -> PrimExpr:
     extent: Any = 1
     for dim in buffer.shape:
@@ -150,7 +146,6 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "infinity": scalar_functions.infinity,
     "min_value": scalar_functions.min_value,
     "max_value": scalar_functions.max_value,
-    "type_annotation": _type_annotation,
     "access_ptr": _access_ptr,
     "call_packed": scalar_functions.call_packed,
 }
