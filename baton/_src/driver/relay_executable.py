@@ -31,7 +31,8 @@ def as_relay_module(mod: IRModule | Function) -> IRModule:
         return mod
     if isinstance(mod, Function):
         return IRModule({"main": mod})
-    raise fail("api", f"cannot build a {type(mod).__name__}", help="give an IRModule or a relay.Function")
+    help = "give an IRModule or a relay.Function"
+    raise fail("api", f"cannot build a {type(mod).__name__}", help=help, kind=ValueError)
 
 
 def build_executable(
@@ -68,7 +69,7 @@ def optimized(module: IRModule, entry: str = "main") -> IRModule:
     if entry in module:
         module = RemoveUnusedFunctions((entry,))(module)
     module = DissolveMemory()(module)
-    module = Specialize()(EtaExpand()(module))
+    module = Specialize()(EtaExpand(expand_constructor=True)(module))
     return optimize(entry if entry in module else None)(module)
 
 

@@ -88,6 +88,8 @@ class Node:
     """A variable: occurrences are one object; equality pairs them up instead of comparing names."""
     is_graph_node: ClassVar[bool] = False
     """Sharing is part of the meaning: one node used twice is evaluated once and differs from two copies (Relay)."""
+    compared_as: ClassVar[dict[str, str]] = {}
+    """Fields that structural equality looks at through a property: what was left out and then inferred (Relay)."""
 
     def same_as(self, other: object) -> bool:
         """Whether both are one object (TVM's spelling of `is`)."""

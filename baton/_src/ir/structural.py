@@ -4,7 +4,8 @@ Variables are paired where they are defined (binder fields; shapes in annotation
 then must stay paired: no variable has two partners. A variable nobody defines is only equal to itself, unless
 `map_free_vars`. Functions of a module are paired by name and compared each in a scope of its own. Sharing matters
 where it means something (`is_graph_node`: Relay): `%0 + %0` differs from `f(x) + f(x)`; elsewhere a shared node equals
-a copy. The annotations (struct info) of Relax variables are compared where both sides have them.
+a copy. The annotations (struct info) of Relax variables are compared where both sides have them. What Relay programs
+leave out counts as written once it is inferred (`Node.compared_as`).
 
 Both walks use an explicit stack and look at a pair of nodes once, so DAGs take linear time and chains any depth.
 Semantics follow TVM's `StructuralEqual` and `StructuralHash` (v0.19).
@@ -74,6 +75,7 @@ def _fields(cls: type[Node]) -> tuple[tuple[str, Role], ...]:
             found = found[1:] if found[0][0].startswith("name") else tuple(f for f in found if f[0] != "name")
         # Type parameters are defined before the parameters' annotations mention them.
         found = tuple(sorted(found, key=lambda f: f[0] != "type_params"))
+        found = tuple((cls.compared_as.get(name, name), role) for name, role in found)
         if cls is Constructor:  # what its fields are is said (and compared) where its type is defined
             found = tuple(f for f in found if f[0] != "inputs")
         _fields_of[cls] = found

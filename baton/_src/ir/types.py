@@ -144,6 +144,20 @@ class FuncType(Type):
     type_params: tuple[TypeVar, ...] = binder(default=())
     type_constraints: tuple[TypeConstraint, ...] = ()
 
+    def __init__(
+        self,
+        arg_types: Any,
+        ret_type: Type,
+        type_params: Any = None,
+        type_constraints: Any = None,
+        span: Span | None = None,
+    ) -> None:
+        init_field(self, "span", span)
+        init_field(self, "arg_types", tuple(arg_types))
+        init_field(self, "ret_type", ret_type)
+        init_field(self, "type_params", tuple(type_params or ()))
+        init_field(self, "type_constraints", tuple(type_constraints or ()))
+
 
 @node
 class RelayRefType(Type):

@@ -18,6 +18,7 @@ from baton._src.relax import nodes as relax
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.relay import nodes as relay
 from baton._src.support.diagnostics import fail
+from baton._src.support.spans import Span
 from baton._src.tir import expr as tir
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import NDArray, array
@@ -45,9 +46,9 @@ def as_ndarray(value: Any, dtype: object = None) -> NDArray:
     return array(value, dtype=dtype)
 
 
-def relay_constant(value: Any, dtype: object = None) -> relay.Constant:
+def relay_constant(value: Any, dtype: object = None, span: Span | None = None) -> relay.Constant:
     """A literal of Relay."""
-    return relay.Constant(as_ndarray(value, dtype))
+    return relay.Constant(as_ndarray(value, dtype), span=span)
 
 
 def relax_constant(value: Any, dtype: object = None) -> relax.Constant:

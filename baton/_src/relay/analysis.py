@@ -11,12 +11,13 @@ from typing import Any
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
-from baton._src.ir.types import FuncType, TypeData, TypeVar
+from baton._src.ir.types import FuncType, GlobalTypeVar, TypeData, TypeKind, TypeVar
 from baton._src.relay.check.exhaustiveness import coverage
-from baton._src.relay.check.kinds import kind_errors
+from baton._src.relay.check.kinds import definition_errors, kind_errors, kind_of
 from baton._src.relay.expressions import binders, parts, walk
 from baton._src.relay.nodes import Function, If, Let, Match, Pattern, Var
 from baton._src.relay.walks import scope_errors
+from baton._src.support.diagnostics import fail
 
 
 def all_vars(expr: Any) -> list[Var]:
@@ -43,15 +44,15 @@ def free_vars(expr: Any) -> list[Var]:
     return [n for n in walk(expr) if isinstance(n, Var) and n not in bound]
 
 
-def all_type_vars(node: Any) -> list[TypeVar]:
+def all_type_vars(expr: Any, mod: IRModule | None = None) -> list[TypeVar]:
     """Every type variable of an expression or type."""
-    return [n for n in post_order(node) if isinstance(n, TypeVar)]
+    return [n for n in post_order(expr) if isinstance(n, TypeVar)]
 
 
-def bound_type_vars(node: Any) -> list[TypeVar]:
+def bound_type_vars(expr: Any, mod: IRModule | None = None) -> list[TypeVar]:
     """The type variables that functions, function types and ADTs define."""
     found: dict[TypeVar, None] = {}
-    for n in post_order(node):
+    for n in post_order(expr):
         if isinstance(n, (Function, FuncType)):
             found.update(dict.fromkeys(n.type_params))
         elif isinstance(n, TypeData):
@@ -59,32 +60,38 @@ def bound_type_vars(node: Any) -> list[TypeVar]:
     return list(found)
 
 
-def free_type_vars(node: Any) -> list[TypeVar]:
+def free_type_vars(expr: Any, mod: IRModule | None = None) -> list[TypeVar]:
     """The type variables that are used but not defined."""
-    bound = set(bound_type_vars(node))
-    return [v for v in all_type_vars(node) if v not in bound]
+    bound = set(bound_type_vars(expr, mod))
+    return [v for v in all_type_vars(expr, mod) if v not in bound]
 
 
-def post_order_visit(expr: Any, visit: Callable[[Any], None]) -> None:
-    """Call `visit` on every expression once, parts before wholes."""
+def post_order_visit(expr: Any, fvisit: Callable[[Any], None]) -> None:
+    """Call `fvisit` on every expression once, parts before wholes."""
     for node in walk(expr):
-        visit(node)
+        fvisit(node)
 
 
-def well_formed(program: Any) -> bool:
+def well_formed(expr: Any) -> bool:
     """Each variable is defined once, before and within reach of its uses; there is no pass's leftover."""
-    functions = program.functions.values() if isinstance(program, IRModule) else (program,)
-    return all(not scope_errors(f) for f in functions if not isinstance(program, IRModule) or isinstance(f, Function))
+    functions = expr.functions.values() if isinstance(expr, IRModule) else (expr,)
+    return all(not scope_errors(f) for f in functions if not isinstance(expr, IRModule) or isinstance(f, Function))
 
 
-def check_kind(type_: Any, module: IRModule | None = None) -> bool:
-    """Whether every part of `type_` stands where its kind fits."""
-    return next(kind_errors(type_, module.type_definitions if module is not None else {}), None) is None
+def check_kind(t: Any, mod: IRModule | None = None) -> TypeKind:
+    """The kind of the type `t`. Error `relay-kind` where a part of it stands where its kind does not fit."""
+    kind = kind_of(t)
+    definitions = mod.type_definitions if mod is not None else {}
+    errors = definition_errors(t, definitions) if isinstance(t, TypeData) else kind_errors(t, definitions, kind)
+    wrong = [] if isinstance(t, GlobalTypeVar) else list(errors)
+    if wrong:
+        raise fail("relay-kind", "; ".join(wrong))
+    return kind
 
 
-def unmatched_cases(match: Match, module: IRModule | None = None) -> list[Pattern]:
+def unmatched_cases(match: Match, mod: IRModule | None = None) -> list[Pattern]:
     """Patterns that no clause of `match` covers."""
-    definitions = module.type_definitions if module is not None else {}
+    definitions = mod.type_definitions if mod is not None else {}
     return list(coverage([c.lhs for c in match.clauses], definitions).missing)
 
 

@@ -40,8 +40,16 @@ class Var(Expr):
     is_variable: ClassVar[bool] = True
     is_graph_node: ClassVar[bool] = False
 
+    compared_as: ClassVar[dict[str, str]] = {"type_annotation": "declared_type"}
+
     name_hint: str
     type_annotation: Type | None = None
+
+    @property
+    def declared_type(self) -> Type | None:
+        """The annotation, or what was inferred in its place."""
+        found: Type | None = self.type_annotation if self.type_annotation is not None else self.checked_type_
+        return found
 
 
 def _listed(parts: Any, what: str) -> tuple[Any, ...]:
@@ -67,6 +75,17 @@ class Tuple(Expr):
 
     fields: tuple[Any, ...]
 
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    def __bool__(self) -> bool:
+        return True  # an expression, whether it has fields or not
+
+    def __getitem__(self, index: int) -> Any:
+        if index >= len(self.fields):
+            raise IndexError(f"field {index} of a tuple of {len(self.fields)}")
+        return self.fields[index]
+
     def __init__(self, fields: Any, span: Span | None = None) -> None:
         init_field(self, "fields", _listed(fields, "the fields of a tuple"))
         init_field(self, "span", span)
@@ -91,7 +110,7 @@ class Call(Expr):
     attrs: Any = None
     type_args: tuple[Type, ...] = ()
 
-    def __init__(self, op: Any, args: Any, attrs: Any = None, type_args: Any = (), span: Span | None = None) -> None:
+    def __init__(self, op: Any, args: Any, attrs: Any = None, type_args: Any = None, span: Span | None = None) -> None:
         put = object.__setattr__  # as init_field does; calls are what long programs are made of
         put(self, "op", op)
         put(self, "args", _listed(args, "the arguments of a call"))
@@ -130,6 +149,8 @@ class If(Expr):
 @node
 class Function(Expr):
     """fn [type_params] (params) -> ret_type { body }"""
+
+    compared_as: ClassVar[dict[str, str]] = {"ret_annotation": "ret_type"}
 
     params: tuple[Var, ...] = binder()
     body: Any = part(kw_only=True)
@@ -229,12 +250,21 @@ class PatternConstructor(Pattern):
     constructor: Constructor
     patterns: tuple[Pattern, ...] = ()
 
+    def __init__(self, constructor: Constructor, patterns: Any = None, span: Span | None = None) -> None:
+        init_field(self, "constructor", constructor)
+        init_field(self, "patterns", tuple(patterns or ()))
+        init_field(self, "span", span)
+
 
 @node
 class PatternTuple(Pattern):
     """(patterns)"""
 
     patterns: tuple[Pattern, ...]
+
+    def __init__(self, patterns: Any = None, span: Span | None = None) -> None:
+        init_field(self, "patterns", tuple(patterns or ()))
+        init_field(self, "span", span)
 
 
 @node
@@ -278,7 +308,7 @@ def var(
     A string as `type_annotation` is the dtype of a scalar. Source: `relay.var`, seed 003.
     """
     if type_annotation is not None and shape is not None:
-        raise fail("api", "relay.var takes either a type or a shape, not both")
+        raise fail("api", "relay.var takes either a type or a shape, not both", kind=ValueError)
     if shape is not None:
         type_annotation = TensorType(tensor_shape(shape), DataType(dtype))
     elif isinstance(type_annotation, str):

@@ -77,7 +77,7 @@ class Matcher:
             case OpPattern():
                 yield from (known,) if isinstance(expr, Op) and expr.name == pattern.name else ()
             case VarPattern():
-                fits = isinstance(expr, Var) and pattern.name in ("", expr.name_hint)
+                fits = isinstance(expr, Var) and pattern.name_hint in ("", expr.name_hint)
                 yield from (known,) if fits else ()
             case ConstantPattern():
                 yield from (known,) if isinstance(expr, Constant) else ()
@@ -107,8 +107,8 @@ class Matcher:
                 else:
                     yield from self._all(pattern.fields, expr.fields, known)
             case TupleGetItemPattern(), TupleGetItem():
-                if pattern.index in (-1, expr.index):
-                    yield from self._try(pattern.tuple, expr.tuple_value, known)
+                if pattern.index in (None, -1, expr.index):
+                    yield from self._try(pattern.tuple_value, expr.tuple_value, known)
             case IfPattern(), If():
                 wanted = (pattern.cond, pattern.true_branch, pattern.false_branch)
                 yield from self._all(wanted, (expr.cond, expr.true_branch, expr.false_branch), known)
@@ -214,7 +214,7 @@ _MISSING = object()
 def _has_type(expr: Any, pattern: Any) -> bool:
     type_ = tensor_type(expr)
     if isinstance(pattern, TypePattern):
-        return structural_equal(type_, pattern.type)
+        return structural_equal(type_, pattern.ttype)
     if isinstance(pattern, DataTypePattern):
         return bool(type_.dtype == pattern.dtype)
     return structural_equal(type_.shape, pattern.shape)

@@ -65,8 +65,8 @@ class DFPattern:
         """With these attributes, among others."""
         return AttrPattern(self, dict(attrs))
 
-    def has_type(self, type_: Type) -> TypePattern:
-        return TypePattern(self, type_)
+    def has_type(self, ttype: Type) -> TypePattern:
+        return TypePattern(self, ttype)
 
     def has_dtype(self, dtype: object) -> DataTypePattern:
         return DataTypePattern(self, DataType(dtype))
@@ -119,7 +119,7 @@ class OpPattern(DFPattern):
 class VarPattern(DFPattern):
     """A variable, of this name unless empty."""
 
-    name: str = ""
+    name_hint: str = ""
 
 
 @_pattern
@@ -170,10 +170,10 @@ class TuplePattern(DFPattern):
 
 @_pattern
 class TupleGetItemPattern(DFPattern):
-    """A projection; `index` -1: any."""
+    """A projection; `index` None: any."""
 
-    tuple: DFPattern
-    index: int = -1
+    tuple_value: DFPattern
+    index: int | None = None
 
 
 @_pattern
@@ -197,7 +197,7 @@ class TypePattern(DFPattern):
     """What matches `pattern` and has this type."""
 
     pattern: DFPattern
-    type: Type
+    ttype: Type
 
 
 @_pattern
@@ -242,8 +242,8 @@ def is_expr(expr: Any) -> ExprPattern:
     return ExprPattern(expr)
 
 
-def is_op(name: str) -> OpPattern:
-    return OpPattern(name)
+def is_op(op_name: str) -> OpPattern:
+    return OpPattern(op_name)
 
 
 def is_tuple(fields: Any = None) -> TuplePattern:
@@ -251,7 +251,7 @@ def is_tuple(fields: Any = None) -> TuplePattern:
 
 
 def is_tuple_get_item(tuple_value: DFPattern, index: int | None = None) -> TupleGetItemPattern:
-    return TupleGetItemPattern(tuple_value, -1 if index is None else index)
+    return TupleGetItemPattern(tuple_value, index)
 
 
 def is_if(cond: DFPattern, true_branch: DFPattern, false_branch: DFPattern) -> IfPattern:
@@ -262,8 +262,8 @@ def is_let(var: DFPattern, value: DFPattern, body: DFPattern) -> LetPattern:
     return LetPattern(var, value, body)
 
 
-def has_type(type_: Type, pattern: DFPattern | None = None) -> TypePattern:
-    return TypePattern(pattern or wildcard(), type_)
+def has_type(ttype: Type, pattern: DFPattern | None = None) -> TypePattern:
+    return TypePattern(pattern or wildcard(), ttype)
 
 
 def has_dtype(dtype: object, pattern: DFPattern | None = None) -> DataTypePattern:

@@ -11,6 +11,7 @@ class Rename:
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -48,17 +49,41 @@ def make_decorator(
     Decorating a class gives a class whose instances are passes; it must have the method `method`.
     """
     if opt_level is None:
-        raise fail("api", "a pass needs an opt_level", help="e.g. @module_pass(opt_level=1)")
+        raise fail("api", "a pass needs an opt_level", help="e.g. @module_pass(opt_level=1)", kind=ValueError)
+
+    if not isinstance(required or (), (list, tuple)):
+        raise fail("api", f"required is a list of passes, not a {type(required).__name__}", kind=TypeError)
 
     def decorate(target: Any) -> Any:
+        if not callable(target):
+            raise fail(
+                "api", f"a pass is made of a function or class, not of a {type(target).__name__}", kind=TypeError
+            )
         info = PassInfo(name or target.__name__, opt_level, tuple(required or ()), traceable)
         if not inspect.isclass(target):
             return kind(info, target)
         if not callable(getattr(target, method, None)):
             raise fail("api", f"the pass class {target.__name__} needs a method {method}(self, ..., ctx)")
-        return lambda *args, **kwargs: kind(info, getattr(target(*args, **kwargs), method))
+        return _pass_class(kind, method, info, target)
 
     return decorate if pass_func is None else decorate(pass_func)
+
+
+def _pass_class(kind: Any, method: str, info: PassInfo, target: type) -> type:
+    """The class whose instances are passes: made of an instance of `target`, whose attributes they show."""
+
+    class Made(kind):  # type: ignore[misc]
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            self._instance = target(*args, **kwargs)
+            super().__init__(info, getattr(self._instance, method))
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "_instance":
+                raise AttributeError(name)
+            return getattr(self._instance, name)
+
+    functools.update_wrapper(Made, target, updated=())
+    return Made
 
 
 class _UserPass(Pass):

@@ -36,7 +36,7 @@ CASES = [
     ("RELAY-PASS-26", FlattenAtrousConv(), NHWC, BLOCKED.format(p=2, c=1, more=", padding=[1, 1]"), ["nn.conv2d"]),
     ("RELAY-PASS-26", FlattenAtrousConv(), NHWC, BLOCKED.format(p=2, c=0, more=", strides=[2, 1]"), None),
     ("RELAY-PASS-33", SplitArgs(max_function_args=2), NCHW, "concatenate((%x, %x, %x), axis=1)", ["concatenate"] * 2),
-    ("RELAY-PASS-33", SplitArgs(), NCHW, "concatenate((%x, %x, %x), axis=1)", None),
+    ("RELAY-PASS-33", SplitArgs(0), NCHW, "concatenate((%x, %x, %x), axis=1)", None),
 ]  # fmt: skip
 
 

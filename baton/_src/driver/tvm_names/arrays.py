@@ -35,11 +35,11 @@ def save_param_dict(params: Mapping[str, Any]) -> bytes:
     return save_safetensors(arrays)
 
 
-def load_param_dict(content: bytes | bytearray) -> dict[str, NDArray]:
+def load_param_dict(param_bytes: bytes | bytearray) -> dict[str, NDArray]:
     """What `save_param_dict` wrote, or TVM's; `DiagnosticError` (`params-corrupt`, `tvm-format`) for anything else."""
-    if is_param_list(content):
-        return read_params(content)
+    if is_param_list(param_bytes):
+        return read_params(param_bytes)
     try:
-        return {name: NDArray(found) for name, found in load_safetensors(bytes(content)).items()}
+        return {name: NDArray(found) for name, found in load_safetensors(bytes(param_bytes)).items()}
     except (SafetensorError, ValueError) as error:
         raise fail("params-corrupt", f"these bytes are no saved parameters: {error}") from error

@@ -13,6 +13,7 @@ that is given the inputs and the outputs to fill.
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import Parameter, Signature
 from typing import Any
 
 from baton._src.driver.operator_compiler import OperatorCompiler
@@ -78,29 +79,33 @@ def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int 
     return put if value is None else put(value)
 
 
-def column(attr_key: str) -> Callable[..., Any]:
-    """The function `register_<column>(op_name, value=None, level=10)` of one column."""
+def column(attr_key: str, value_name: str = "func") -> Callable[..., Any]:
+    """The function `register_<column>(op_name, <value_name>=None, level=10)` of one column."""
 
-    def fill(op_name: str, value: Any = None, level: int = 10) -> Any:
-        return register_op_attr(op_name, attr_key, value, level)
+    def fill(op_name: str, *given: Any, **named: Any) -> Any:
+        arguments = signature.bind(op_name, *given, **named).arguments
+        return register_op_attr(op_name, attr_key, arguments.get(value_name), arguments.get("level", 10))
 
+    parameters = [("op_name", Parameter.empty), (value_name, None), ("level", 10)]
+    signature = Signature([Parameter(n, Parameter.POSITIONAL_OR_KEYWORD, default=d) for n, d in parameters])
+    vars(fill)["__signature__"] = signature
     fill.__doc__ = f"Register an operator's {attr_key}; without a value, a decorator."
     return fill
 
 
-register_compute = column("FTVMCompute")
-register_pattern = column("TOpPattern")
-register_stateful = column("TOpIsStateful")
-register_gradient = column("FPrimalGradient")
-register_legalize = column("FTVMLegalize")
-register_alter_op_layout = column("FTVMAlterOpLayout")
-register_convert_op_layout = column("FTVMConvertOpLayout")
-register_infer_correct_layout = column("FInferCorrectLayout")
-register_external_compiler = column("TExternalCompiler")
+register_compute = column("FTVMCompute", "compute")
+register_pattern = column("TOpPattern", "pattern")
+register_stateful = column("TOpIsStateful", "stateful")
+register_gradient = column("FPrimalGradient", "fgradient")
+register_legalize = column("FTVMLegalize", "legal_op")
+register_alter_op_layout = column("FTVMAlterOpLayout", "alter_layout")
+register_convert_op_layout = column("FTVMConvertOpLayout", "convert_layout")
+register_infer_correct_layout = column("FInferCorrectLayout", "infer_layout")
+register_external_compiler = column("TExternalCompiler", "fexternal")
 register_fake_quantization_to_integer = column("FTVMFakeQuantizationToInteger")
 register_optional_fake_quantization_to_integer = column("FTVMOptionalFakeQuantizationToInteger")
 register_mixed_precision_conversion = column("FTVMMixedPrecisionConversionType")
-register_schedule = column("FTVMSchedule")
+register_schedule = column("FTVMSchedule", "schedule")
 
 
 def register_injective_schedule(op_name: str, level: int = 10) -> Op:

@@ -26,7 +26,7 @@ class EtaExpand(RelayFunctionPass):
     """See the module's docstring."""
 
     opt_level: ClassVar[int] = 1
-    expand_constructor: bool = True
+    expand_constructor: bool = False
     expand_global_var: bool = False
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:

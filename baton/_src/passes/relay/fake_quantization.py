@@ -12,7 +12,7 @@ has a rule; otherwise it stays. A rule gives the operator on integers and says w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -48,16 +48,16 @@ class FakeQuantizationToInteger(RelayFunctionPass):
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(), DivToMul())
     hard_fail: bool = False
     use_qat: bool = False
-    optional_qnn_ops: tuple[str, ...] = ()
+    optional_qnn_ops: Sequence[str] | None = None
     """Operators whose optional rules (`register_optional_fake_quantization_to_integer`) count."""
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
         build = Build()
 
+        optional = frozenset(self.optional_qnn_ops or ())
+
         def rule(old: Any, new: Any) -> Any:
-            return (
-                _Region(build, new, frozenset(self.optional_qnn_ops)).rewritten() if is_call(new, "quantize") else None
-            )
+            return _Region(build, new, optional).rewritten() if is_call(new, "quantize") else None
 
         return rewrite(function, rule)
 

@@ -33,7 +33,7 @@ from baton._src.transform.context import PassContext
 MODES = ("first_order", "higher_order")
 
 
-def gradient(function: Any, mod: IRModule | None = None, mode: str = "higher_order") -> Function:
+def gradient(expr: Any, mod: IRModule | None = None, mode: str = "higher_order") -> Function:
     """`fn (params) { (value, (gradient of each parameter, ...)) }`. `mode` is `first_order` or `higher_order`.
 
     Where a program that is no dataflow calls functions of `mod`, their differentiated twins `@name_ad` are added to
@@ -42,8 +42,7 @@ def gradient(function: Any, mod: IRModule | None = None, mode: str = "higher_ord
     if mode not in MODES:
         raise fail("api", f"gradient mode {mode!r}", help='modes are "first_order" and "higher_order"')
     module = mod if mod is not None else IRModule()
-    if isinstance(function, GlobalVar):
-        function = module[function]
+    function = module[expr] if isinstance(expr, GlobalVar) else expr
     if mode == "higher_order" and not _is_plain(function, module):
         return higher_order_gradient(function, module)
     name = GlobalVar("gradient_of")

@@ -45,7 +45,9 @@ OPTIMIZE: tuple[Pass, ...] = (
     ToBasicBlockNormalForm(),  # values shared by branches get their place before anything moves
     Legalize(),  # operators the target cannot do become ones it can
     SimplifyInference(),  # normalisation as arithmetic, so that constants and scales fold
-    EtaExpand(),  # constructors and operators as values become functions, which are what compiled code calls
+    EtaExpand(
+        expand_constructor=True
+    ),  # constructors and operators as values become functions, which are what compiled code calls
     DynamicToStatic(),  # shapes that turn out constant are worth knowing early
     EliminateCommonSubexpr(fskip=_is_int32_cast),
     CombineParallelConv2D(min_num_branches=3),

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,14 +19,14 @@ from baton._src.transform.passes import Pass
 
 @dataclass(frozen=True)
 class RemoveUnusedFunctions(Pass):
-    """`entry_functions` are reachable by definition; functions of other languages stay."""
+    """`entry_functions` (None: `main`) are reachable by definition; functions of other languages stay."""
 
     opt_level: ClassVar[int] = 1
-    entry_functions: tuple[str, ...] = ("main",)
+    entry_functions: Sequence[str] | None = None
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         by_name = {v.name_hint: v for v in module.functions}
-        todo: list[GlobalVar] = [by_name[n] for n in self.entry_functions if n in by_name]
+        todo: list[GlobalVar] = [by_name[n] for n in self.entry_functions or ("main",) if n in by_name]
         reached = set(todo)
         while todo:
             function = module.functions[todo.pop()]

@@ -27,14 +27,14 @@ from baton._src.values.tensor import NDArray, array
 
 @dataclass(frozen=True)
 class SimplifyFCTranspose(RelayFunctionPass):
-    """`target_weights` are the names of the parameters; callers transpose their values (`convert` does both)."""
+    """`target_weight_name` are the names of the parameters; callers transpose their values (`convert` does both)."""
 
     opt_level: ClassVar[int] = 4
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(), DeadCodeElimination())
-    target_weights: Sequence[str] = ()
+    target_weight_name: Sequence[str] = ()
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
-        wanted = {p: _transposed_param(p) for p in function.params if p.name_hint in self.target_weights}
+        wanted = {p: _transposed_param(p) for p in function.params if p.name_hint in self.target_weight_name}
         if not wanted:
             return function
 
@@ -54,9 +54,9 @@ def _transposed_param(param: Var) -> Var:
     return var(param.name_hint, shape=tuple(reversed(shape)), dtype=param.checked_type.dtype)
 
 
-def candidates(function: Function) -> list[str]:
+def candidates(expr: Function) -> list[str]:
     """The parameters that occur only as transposed weights of dense layers."""
-    typed = function if function.checked_type_ is not None else infer_expr(function)
+    typed = expr if expr.checked_type_ is not None else infer_expr(expr)
     seen: dict[Var, bool] = dict.fromkeys(typed.params, False)
     weights = {n.args[1] for n in walk(typed) if is_call(n, "nn.dense")}
     for node in walk(typed.body):

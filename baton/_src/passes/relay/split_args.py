@@ -22,7 +22,7 @@ class SplitArgs(RelayFunctionPass):
     """See the module's docstring. A limit below two is none."""
 
     opt_level: ClassVar[int] = 1
-    max_function_args: int = 0
+    max_function_args: int
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
         if self.max_function_args < 2:

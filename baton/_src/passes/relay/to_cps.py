@@ -36,12 +36,11 @@ from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 
 
-def to_cps(function: Any, mod: IRModule | None = None) -> Function:
-    """`function` in continuation-passing style. The functions it calls get twins `@name_cps`, added to `mod` in place
+def to_cps(func: Any, mod: IRModule | None = None) -> Function:
+    """`func` in continuation-passing style. The functions it calls get twins `@name_cps`, added to `mod` in place
     (as in TVM): without a module it may call none."""
     module = mod if mod is not None else IRModule()
-    if isinstance(function, GlobalVar):
-        function = module[function]
+    function = module[func] if isinstance(func, GlobalVar) else func
     name = GlobalVar("to_cps_argument")
     made = _Module(module.with_functions({**module.functions, name: fresh_copy(function)})).translated()
     found: Function = made[made.get_global_var(f"{name.name_hint}_cps")]
@@ -52,13 +51,12 @@ def to_cps(function: Any, mod: IRModule | None = None) -> Function:
     return found
 
 
-def un_cps(function: Function) -> Function:
+def un_cps(func: Function) -> Function:
     """A function of `to_cps` without its continuation: `fn (params) { function(params, identity) }`.
 
     What is higher-order in the interface stays as `to_cps` made it. Error `relay-cps` if the last parameter is none.
     """
-    if function.checked_type_ is None:
-        function = infer_expr(function)
+    function = func if func.checked_type_ is not None else infer_expr(func)
     type_ = function.checked_type
     last = type_.arg_types[-1] if type_.arg_types else None
     answer = type_.ret_type

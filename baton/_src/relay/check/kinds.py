@@ -14,6 +14,7 @@ from baton._src.ir.types import (
     TupleType,
     Type,
     TypeCall,
+    TypeConstraint,
     TypeData,
     TypeKind,
     TypeVar,
@@ -56,6 +57,19 @@ def kind_errors(
                 yield from kind_errors(arg, definitions)
         case _:
             return
+
+
+def kind_of(type_: Any) -> TypeKind:
+    """What `type_` is: a variable by its declaration, a name or definition of an ADT, a constraint, else a type."""
+    match type_:
+        case TypeVar() | IncompleteType() | GlobalTypeVar():
+            return type_.kind
+        case TypeData():
+            return TypeKind.TypeData
+        case TypeConstraint():
+            return TypeKind.Constraint
+        case _:
+            return TypeKind.Type
 
 
 def _tensor_errors(type_: TensorType, definitions: Mapping[GlobalTypeVar, TypeData]) -> Iterator[str]:
