@@ -136,6 +136,20 @@ def test_it_ends() -> None:
     assert len(nodes(after, If)) == 1
 
 
+@pytest.mark.parametrize("branch", [False, True])
+def test_it_ends_soon(branch: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Functions that call the one before twice would be 2 ** 40 calls: some are left as calls, in all of them."""
+    monkeypatch.setattr("baton._src.passes.relay.partial_evaluate.WORK", 2_000)
+    twice = "if (%n < {i}) {{ @f{p}(%n + 1) }} else {{ @f{p}(%n - 2) }}" if branch else "@f{p}(@f{p}(%n)) - 3"
+    text = "def @f0(%n: int32) -> int32 { %n * 2 }\n"
+    text += "".join(f"def @f{i}(%n: int32) -> int32 {{ {twice.format(i=i, p=i - 1)} }}\n" for i in range(1, 40))
+    before = read_module(text + "def @main(%n: int32) { @f39(%n) }")
+    after = PartialEvaluate()(before)
+    assert sum(len(walk(f)) for f in after.functions.values()) < 3_000
+    few = before.with_functions({**before.functions, before.get_global_var("main"): before["f5"]})
+    assert value(PartialEvaluate()(few), 3) == value(few, 3)
+
+
 @pytest.mark.parametrize(
     "body",
     [

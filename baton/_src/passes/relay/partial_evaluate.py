@@ -11,7 +11,8 @@ kept, and references that are only written at the end are removed. Code that may
 that stays) knows nothing of what references hold, and what it writes is unknown behind it.
 
 It ends: a function is not unfolded within a branch that is itself part of unfolding it (only the program's run decides
-how often that happens), and there is `fuel` for unfoldings as a whole.
+how often that happens), and there is `fuel` for unfoldings as a whole. It ends soon: functions that call one another
+twice each would be unfolded into as much as there is fuel for, so what unfolding leaves is limited, too (`WORK`).
 """
 
 from __future__ import annotations
@@ -62,6 +63,10 @@ LARGEST = 1 << 16
 """Bytes of a result that is folded into a constant."""
 ROUNDS = 10
 """How often dead code and dead references are looked for."""
+WORK = 200_000
+"""Steps within unfolded functions, for a whole module; what is behind them is called, not unfolded."""
+LEFT = 20
+"""Steps that one of them counts for if its value is not known: it is part of the residual program."""
 SMALL = 40
 """Nodes of a function that is unfolded in a branch although nothing is known of its arguments."""
 
@@ -76,10 +81,13 @@ class PartialEvaluate(Pass):
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         expanded = EtaExpand(expand_constructor=True, expand_global_var=True)(infer_type(module))
         prepared = ToANormalForm()(expanded)
-        functions = {
-            var: _Evaluation(prepared, self.fuel).whole(function) if isinstance(function, Function) else function
-            for var, function in prepared.functions.items()
-        }
+        functions = dict(prepared.functions)
+        effects, work = Effects(prepared).anywhere, WORK
+        for var in sorted(functions, key=lambda v: v.name_hint != "main"):  # then the others, in their order
+            if isinstance(functions[var], Function):
+                evaluation = _Evaluation(prepared, self.fuel, work, effects)
+                functions[var] = evaluation.whole(functions[var])
+                work = evaluation.work
         residual = infer_type(prepared.with_functions(functions))
         for _ in range(ROUNDS):  # what a dead reference held may have been the last use of another
             residual = DeadCodeElimination()(residual)
@@ -93,10 +101,12 @@ class PartialEvaluate(Pass):
 class _Evaluation:
     """One function of the module, in A-normal form."""
 
-    def __init__(self, module: IRModule, fuel: int) -> None:
+    def __init__(self, module: IRModule, fuel: int, work: int, has_effects: bool) -> None:
+        self.work = work
+        """What is left of it."""
         self._module = module
         self._fuel = fuel
-        self._has_effects = Effects(module).anywhere
+        self._has_effects = has_effects
         self._used: set[Any] = set()
         self._active: dict[Any, int] = {}
         self._blocked: frozenset[Any] = frozenset()
@@ -196,7 +206,9 @@ class _Evaluation:
 
     def _chain(self, expr: Any, env: Env, lets: Lets) -> Task[Any]:
         while isinstance(expr, Let):
-            env.values[expr.var] = yield self._value(expr.value, env, lets, expr.var.name_hint)
+            value = env.values[expr.var] = yield self._value(expr.value, env, lets, expr.var.name_hint)
+            if self._active:
+                self.work -= LEFT if value.known is None else 1
             expr = expr.body
         return (yield self._value(expr, env, lets, "v"))
 
@@ -326,7 +338,7 @@ class _Evaluation:
         return {v: substitute_types(found[v], caller.types) for v in scheme.type_params if v in found}
 
     def _unfolds(self, function: Function, args: list[Partial]) -> bool:
-        if function in self._blocked or self._fuel <= 0:
+        if function in self._blocked or self._fuel <= 0 or self.work <= 0:
             return False
         if function.attrs.get("Primitive") or function.attrs.get("Compiler"):
             return False
