@@ -1,5 +1,6 @@
 """Layout names: "NCHW", "NHWC", "NCHW16c", "OIHW16i16o". A capital is an axis, a number and its small letter a block
-of it.
+of it. A kernel's layout may block an axis twice, the larger part first: OIHW4i16o4i has blocks of 16 input channels, as
+4 words of 4.
 
 An `AxisOrder` says where the canonical axes of an operand lie; a channel is carried as (outer, inner, block) as long
 as possible, so that blocked kernels read `data[n, co, h, w, ci]` without divisions.
@@ -11,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 from baton._src.ir.tensor_info import Dim
@@ -35,7 +37,7 @@ class AxisOrder:
 
     def block(self, letter: str) -> int:
         """The block size of an axis; 1 if it is not blocked."""
-        return next((size for a, size in self.axes if a == letter and size), 1)
+        return prod(size for a, size in self.axes if a == letter and size)
 
     @property
     def is_plain(self) -> bool:
@@ -63,16 +65,22 @@ class AxisOrder:
 
     def indices(self, at: Mapping[str, Any]) -> list[Any]:
         """Physical indices of canonical ones; a value may be a `Split`."""
-        return [self._index(at[letter], size, self.block(letter)) for letter, size in self.axes]
+        return [self._index(at[letter], place) for place, (letter, _) in enumerate(self.axes)]
 
-    @staticmethod
-    def _index(value: Any, size: int, block: int) -> Any:
+    def _index(self, value: Any, place: int) -> Any:
+        letter, size = self.axes[place]
+        block = self.block(letter)
         if block == 1:
             return value.flat() if isinstance(value, Split) else value
         if isinstance(value, Split) and value.block == block:
-            return value.inner if size else value.outer
-        flat = value.flat() if isinstance(value, Split) else value
-        return flat % block if size else flat // block
+            found = value.inner if size else value.outer
+        else:
+            flat = value.flat() if isinstance(value, Split) else value
+            found = flat % block if size else flat // block
+        if not size or size == block:
+            return found
+        below = prod(s for a, s in self.axes[place + 1 :] if a == letter)
+        return found // below if below * size == block else found // below % size if below > 1 else found % size
 
     def split(self, indices: Sequence[Any]) -> dict[str, Any]:
         """Canonical indices of physical ones; blocked axes come as `Split`s."""
@@ -99,8 +107,10 @@ class Split:
 
 
 @lru_cache(maxsize=256)
-def parse_layout(name: str) -> AxisOrder:
-    """A layout by its name; `DiagnosticError` (`layout`) if it is none."""
+def parse_layout(name: str, nested: bool = False) -> AxisOrder:
+    """A layout by its name, with `nested` one that may block an axis twice; `DiagnosticError` (`layout`) if it is
+    none.
+    """
     axes: list[tuple[str, int]] = []
     end = 0
     for match in _PART.finditer(name):
@@ -112,14 +122,14 @@ def parse_layout(name: str) -> AxisOrder:
     blocked = [a for a, size in axes if size]
     if end != len(name) or not axes or len(set(letters)) != len(letters) or not set(blocked) <= set(letters):
         raise fail("layout", f"{name!r} is not a layout", help='e.g. "NCHW", "NHWC", "NCHW16c", "OIHW16i16o"')
-    if len(set(blocked)) != len(blocked):
+    if len(set(blocked)) != len(blocked) and not nested:
         raise fail("layout", f"{name!r} blocks an axis twice")
     return AxisOrder(name, tuple(axes))
 
 
-def layout_over(name: str, letters: str, what: str) -> AxisOrder:
+def layout_over(name: str, letters: str, what: str, nested: bool = False) -> AxisOrder:
     """A layout that has exactly these axes."""
-    found = parse_layout(name)
+    found = parse_layout(name, nested)
     if sorted(a for a, size in found.axes if not size) != sorted(letters):
         raise fail("layout", f"{what} {name!r} must name the axes {', '.join(letters)}")
     return found

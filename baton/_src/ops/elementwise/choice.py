@@ -57,6 +57,7 @@ ASTYPE = OpDef(
     reference=lambda inputs, a: np.asarray(convert(inputs[0], a.dtype)),
     gradient=lambda b, args, a, out, grad: [b.op("astype", grad, dtype=args[0].struct_info.dtype)],
     fusion=Fusion.ELEMWISE,
+    layout=follows_input(),
     relay_name="cast",
     samples=lambda: (
         Sample((Arr(("n", 4)),), CastAttrs("int32")),

@@ -96,7 +96,7 @@ def orders(attributes: Any) -> tuple[AxisOrder, AxisOrder, AxisOrder]:
     """The layouts of data, kernel and result."""
     letters = SPATIAL[attributes.spatial]
     data = layout_over(attributes.data_layout, "NC" + letters, "data_layout")
-    kernel = layout_over(attributes.kernel_layout, "OI" + letters, "kernel_layout")
+    kernel = layout_over(attributes.kernel_layout, "OI" + letters, "kernel_layout", nested=True)
     out = layout_over(attributes.out_layout or attributes.data_layout, "NC" + letters, "out_layout")
     return data, kernel, out
 
@@ -282,6 +282,10 @@ def _samples(record: Any, spatial: int) -> tuple[Sample, ...]:
     return (
         *plain,
         Sample((Arr((1, 2, 5, 6, 4)), Arr((3, 2, 3, 3, 4, 4))), blocked, rtol=1e-4, atol=1e-4),
+        Sample(
+            (Arr((1, 2, 5, 6, 8), "int8", -9, 9), Arr((3, 2, 3, 3, 2, 4, 4), "int8", -9, 9)),
+            record(data_layout="NCHW8c", kernel_layout="OIHW2i4o4i", out_layout="NCHW4c", out_dtype="int32"),
+        ),
         Sample((Arr((1, 4, 5, 5), "float16"), Arr((2, 4, 3, 3), "float16")), record(), rtol=2e-2, atol=2e-2),
         Sample((Arr((1, 4, 5, 5), "int8", -9, 9), Arr((2, 4, 3, 3), "int8", -9, 9)), record(out_dtype="int32")),
     )

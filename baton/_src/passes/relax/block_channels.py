@@ -19,16 +19,19 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.ir.cpu import has_byte_dots
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
 from baton._src.ops.builders import Maker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.channel_blocks import (
+    WORD,
     BlockPlan,
     Role,
     block_of_channels,
     blocked_constant,
+    in_whole_words,
     map_shape,
     pack_weight,
     plan_block,
@@ -51,13 +54,15 @@ class BlockChannels(FunctionPass):
     def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
         target = Target.current(allow_none=True) or Target("llvm")
         with filling() as tensors:
-            return _Blocker(module, max(8, target.lanes(32)), tensors).function(function)
+            lanes = max(8, target.lanes(32))
+            bytewise = all(has_byte_dots(target.features, n) for n in {8, lanes})
+            return _Blocker(module, lanes, bytewise, tensors).function(function)
 
 
 class _Blocker(BindingRewriter):
-    def __init__(self, module: IRModule, lanes: int, tensors: Filling) -> None:
+    def __init__(self, module: IRModule, lanes: int, bytewise: bool, tensors: Filling) -> None:
         super().__init__(module)
-        self.lanes = lanes
+        self.lanes, self.bytewise = lanes, bytewise
         self.tensors = tensors
         self.plan = BlockPlan({}, frozenset())
         self.packed: dict[tuple[int, str], tuple[Constant, Constant]] = {}
@@ -68,7 +73,7 @@ class _Blocker(BindingRewriter):
     def enter_block(self, block: BindingBlock) -> None:
         # What one block's dataflow variables hold, another cannot use.
         self.blocked = {}
-        self.plan = plan_block(block, self.lanes)
+        self.plan = plan_block(block, self.lanes, self.bytewise)
 
     def enter_sequence(self, seq: SeqExpr) -> None:
         self.blocked, self.plan = {}, BlockPlan({}, frozenset())
@@ -94,6 +99,12 @@ class _Blocker(BindingRewriter):
                 new = Call(call.op, (Tuple(fields),), call.attrs, span=call.span)
             case Role.FOLDING:
                 new = Call(call.op, (self._in_blocks(call.args[0]),), call.attrs, span=call.span)
+            case Role.PADDING:
+                width = [n for pair in (*call.attrs.pad_width, (0, 0)) for n in pair]
+                attrs = call.attrs.with_attrs(pad_width=width)
+                new = Call(call.op, (self._in_blocks(call.args[0]),), attrs, span=call.span)
+            case Role.SCALING:
+                new = Call(call.op, (self._in_blocks(call.args[0]), *call.args[1:]), call.attrs, span=call.span)
             case Role.FOLLOWING:
                 new = self._following(call)
         result = self.emit(new, f"{var.name_hint}_blocked")
@@ -110,6 +121,11 @@ class _Blocker(BindingRewriter):
         data: Any = call.args[0]
         if attrs.groups > 1:
             data, data_layout, kernel_layout = self._in_blocks(data), out_layout, f"OIHW{out}o"
+        elif weight.struct_info.dtype == "int8":
+            data = self._in_blocks(data) if block_of_channels(inputs, self.lanes) else self._in_words(data)
+            block = block_of(data)
+            words = "" if block == WORD else f"{block // WORD}i"
+            data_layout, kernel_layout = f"NCHW{block}c", f"OIHW{words}{out}o{WORD}i"
         elif data not in self.blocked and (inputs < 16 or block_of_channels(inputs, self.lanes) is None):
             data_layout, kernel_layout = "NCHW", f"OHWI{out}o"
         else:
@@ -123,10 +139,19 @@ class _Blocker(BindingRewriter):
         """A weight in its layout; one constant for all convolutions that share it."""
         key = (id(weight), layout)
         if key not in self.packed:
-            view = pack_weight(unfinished(weight.data), layout)
+            view = pack_weight(in_whole_words(unfinished(weight.data), layout), layout)
             packed = self.tensors.fill(view.shape, view.dtype, _write_packed, weight.data, layout)
             self.packed[key] = (weight, Constant(packed))
         return self.packed[key][1]
+
+    def _in_words(self, value: Any) -> Var:
+        """The bytes of a plain variable with channels in words, those of the last one filled up with zeros."""
+        make = Maker("relax", CATALOGUE.get("reshape"), CATALOGUE)
+        n, c, h, w = map_shape(value.struct_info)
+        whole = -(-c // WORD) * WORD
+        full = make.op("nn.pad", value, pad_width=(0, 0, 0, whole - c, 0, 0, 0, 0)) if whole > c else value
+        apart = make(full, make.shape((n, whole // WORD, WORD, h, w)))
+        return self.emit(make.op("permute_dims", apart, axes=(0, 1, 3, 4, 2)), f"{value.name_hint}_words")
 
     def _following(self, call: Call) -> Call:
         block = next(block_of(self.blocked[a]) for a in call.args if a in self.blocked)
@@ -167,4 +192,4 @@ def block_of(value: Var) -> int:
 
 
 def _write_packed(into: AnyArray, weight: AnyArray, layout: str) -> None:
-    np.copyto(into, pack_weight(weight, layout))
+    np.copyto(into, pack_weight(in_whole_words(weight, layout), layout))

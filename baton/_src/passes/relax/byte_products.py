@@ -10,6 +10,10 @@ sums. Where both factors are signed or both unsigned, one is shifted by 128 and 
 instructions multiply unsigned by signed bytes. A border of zeros around centred data is a border of zero points around
 bytes. What depends on constants alone (sums of weights, zero points) is folded by the next pass.
 
+What is computed from such sums or from dequantised bytes and then quantised by a constant scale is multiplied by the
+scale's reciprocal: dividing would take as long as the sums of a 1x1 convolution. (Floats from elsewhere are divided, as
+the operator says.)
+
 For targets that have such an instruction (`kernel_schedules/products/dot_products`); elsewhere programs stay as they
 are, and always where a zero point or scale varies along the axis of the sum or int32 sums of scaled products could
 overflow.
@@ -42,6 +46,8 @@ R: Any = RELAX
 BYTES = ("int8", "uint8")
 LONGEST = 1 << 15
 """Terms of a sum of products of centred bytes (each below 2**16) that int32 certainly holds."""
+POINTWISE = ("add", "subtract", "multiply", "nn.relu", "clip", "maximum", "minimum")
+LONGEST_EPILOGUE = 8
 
 
 @dataclass(frozen=True)
@@ -73,6 +79,8 @@ class _Factor:
 
 class _Rewriter(BindingRewriter):
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+        if _is_call(value, "quantize"):
+            return self._requantized(value)
         if not isinstance(value, Call) or not isinstance(value.op, Op) or len(value.args) != 2:
             return value
         convolution = isinstance(value.attrs, ConvAttrs) and value.op.name.startswith("relax.nn.conv")
@@ -149,6 +157,33 @@ class _Rewriter(BindingRewriter):
         if left is None:
             return self.resolved(total)
         return self.normalized(R.multiply(R.astype(total, "float32"), self._times(left, right)))
+
+    def _requantized(self, call: Call) -> Any:
+        """A quantisation of what comes from bytes, by multiplication."""
+        data, scale, zero = call.args
+        known = _constant(self, scale)
+        if known is None or known.size != 1 or known == 1 or _size(zero) != 1 or not self._comes_from_bytes(data):
+            return call
+        factor = (np.float32(1) / known.astype("float32")).reshape(())
+        value, inner = data, self.resolved(data)
+        own = _constant(self, inner.args[1]) if _is_call(inner, "multiply") else None
+        if own is not None and self.is_visible(inner.args[0]):
+            value, factor = inner.args[0], own * factor
+        real = self.emit(R.multiply(value, _tensor(np.asarray(factor, "float32"))))
+        return self.normalized(Call(call.op, (real, _tensor(np.ones((), "float32")), zero), call.attrs))
+
+    def _comes_from_bytes(self, expr: Any) -> bool:
+        """Whether a value is a short computation over sums of integers or over dequantised bytes."""
+        for _ in range(LONGEST_EPILOGUE):
+            value = self.resolved(expr)
+            if _is_call(value, "dequantize"):
+                return True
+            if _is_call(value, "astype"):
+                return str(_info(value.args[0]).dtype) == "int32"
+            if not any(_is_call(value, name) for name in POINTWISE):
+                return False
+            expr = value.args[0]
+        return False
 
     # ------------------------------------------------------------------------------------------------- factors
 

@@ -28,6 +28,8 @@ from baton._src.values.tensor import AnyArray
 WORTHWHILE = 2
 """Convolutions that a group must have."""
 MAP_AXES = (2, 3)
+WORD = 4
+"""Bytes that a dot instruction takes at a time: neighbouring input channels."""
 
 
 class Role(Enum):
@@ -37,6 +39,8 @@ class Role(Enum):
     POOLING = auto()
     JOINING = auto()
     FOLDING = auto()
+    PADDING = auto()
+    SCALING = auto()
     FOLLOWING = auto()
 
 
@@ -48,9 +52,9 @@ class BlockPlan:
     chosen: frozenset[Var]
 
 
-def plan_block(block: BindingBlock, lanes: int) -> BlockPlan:
-    """The plan for one binding block."""
-    found = _Planner(lanes)
+def plan_block(block: BindingBlock, lanes: int, bytewise: bool = False) -> BlockPlan:
+    """The plan for one binding block; `bytewise`: convolutions of bytes are worth blocks, too."""
+    found = _Planner(lanes, bytewise)
     for binding in block.bindings:
         if isinstance(binding, VarBinding) and isinstance(binding.value, Call):
             found.consider(binding.var, binding.value)
@@ -61,8 +65,8 @@ def plan_block(block: BindingBlock, lanes: int) -> BlockPlan:
 class _Planner:
     """Groups of values, as a union of sets."""
 
-    def __init__(self, lanes: int) -> None:
-        self.lanes = lanes
+    def __init__(self, lanes: int, bytewise: bool) -> None:
+        self.lanes, self.bytewise = lanes, bytewise
         self.roles: dict[Var, Role] = {}
         self.maps: set[Var] = set()
         """Values of four axes that can be in blocks."""
@@ -104,6 +108,10 @@ class _Planner:
         first: Any = call.args[0]
         if isinstance(call.attrs, Conv2DAttrs) and definition is CATALOGUE.get("nn.conv2d"):
             return Role.CONVOLUTION if self._is_convolution(call) else None
+        if definition is CATALOGUE.get("nn.pad"):
+            return Role.PADDING if first in self.maps and len(call.args) == 1 and _widens_map(call.attrs) else None
+        if definition in (CATALOGUE.get("quantize"), CATALOGUE.get("dequantize")):
+            return Role.SCALING if first in self.maps and all(_is_single(a) for a in call.args[1:]) else None
         if definition is CATALOGUE.get("concat"):
             return Role.JOINING if self._joins(call) else None
         layout = definition.layout
@@ -124,7 +132,8 @@ class _Planner:
             return False
         if (a.data_layout, a.kernel_layout) != ("NCHW", "OIHW") or a.out_layout not in ("", "NCHW"):
             return False
-        if not (_is_float(call.struct_info) and _is_float(call.args[0].struct_info) and _is_float(weight.struct_info)):
+        dtypes = tuple(_dtype(v.struct_info) for v in (call.args[0], weight, call))
+        if dtypes != ("float32",) * 3 and not (self.bytewise and dtypes == ("uint8", "int8", "int32")):
             return False
         outputs, inputs = weight.data.shape[:2]
         depthwise = inputs == 1 and a.groups == outputs == x[1]
@@ -164,8 +173,21 @@ def _folds_map(attrs: Any) -> bool:
     return named and not attrs.get("exclude", False)
 
 
-def _is_float(info: Any) -> bool:
-    return isinstance(info, TensorStructInfo) and str(info.dtype) == "float32"
+def _widens_map(attrs: Any) -> bool:
+    """Whether a border lies around the two axes of the map only, and holds one number."""
+    width = attrs.pad_width
+    return len(width) == 4 and width[:2] == ((0, 0), (0, 0)) and attrs.pad_mode == "constant"
+
+
+def _is_single(value: Any) -> bool:
+    """Whether a scale or zero point is one number."""
+    shape = getattr(value.struct_info_, "shape", None)
+    dims = shape.values if isinstance(shape, ShapeExpr) else None
+    return dims is not None and all(isinstance(d, IntImm) and d.value == 1 for d in dims)
+
+
+def _dtype(info: Any) -> str:
+    return str(info.dtype) if isinstance(info, TensorStructInfo) else ""
 
 
 def _channels(value: Any) -> int | None:
@@ -194,20 +216,23 @@ def block_of_channels(channels: int | None, lanes: int) -> int | None:
     return next((block for block in (lanes, 8) if channels and channels % block == 0), None)
 
 
+def in_whole_words(weight: AnyArray, layout: str) -> AnyArray:
+    """A kernel (O, I, H, W) with zeros for input channels that the layout's words have in excess."""
+    missing = -weight.shape[1] % parse_layout(layout, nested=True).block("I")
+    return np.pad(weight, ((0, 0), (0, missing), (0, 0), (0, 0))) if missing else weight
+
+
 def pack_weight(weight: AnyArray, layout: str) -> AnyArray:
     """A kernel (O, I, H, W) in a layout such as OIHW16i16o: a view of it."""
-    order = parse_layout(layout)
+    order = parse_layout(layout, nested=True)
     shape: list[int] = []
-    places: dict[tuple[str, int], int] = {}
+    where: list[int] = []
     for letter, size in zip("OIHW", weight.shape):
-        block = order.block(letter)
-        places[(letter, 0)] = len(shape)
-        shape.append(size // block)
-        if block > 1:
-            places[(letter, block)] = len(shape)
-            shape.append(block)
-    axes = [places[axis] for axis in order.axes]
-    return weight.reshape(shape).transpose(axes)
+        own = [place for place, (axis, _) in enumerate(order.axes) if axis == letter]
+        own.sort(key=lambda place: order.axes[place][1] > 0)
+        where += own
+        shape += [size // order.block(letter), *(order.axes[place][1] for place in own[1:])]
+    return weight.reshape(shape).transpose(np.argsort(where))
 
 
 def blocked_constant(array: AnyArray, block: int) -> AnyArray:

@@ -16,6 +16,10 @@ from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kern
 from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.tir import expr as tir
 from baton._src.tir.prim_func import PrimFunc
+from baton._src.values.dtype import INT32
+
+WORD = 4
+"""Bytes of a word."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +36,8 @@ class BlockedConv:
     weight: PrimExpr
     origin: Anchored
     """The stages this replaces, as the kernel has them."""
+    words: bool = False
+    """Whether the innermost channels are in words: `weight` has [.., words of a block, lane, bytes of a word]."""
 
     @property
     def width(self) -> int:
@@ -65,7 +71,8 @@ def read_conv(func: PrimFunc) -> tuple[Kernel, BlockedConv] | Declined:
 def _looks_right(stage: Stage) -> bool:
     if stage.combiner is not tir.Add or len(stage.spatial) != 5 or not isinstance(stage.value, tir.Mul):
         return False
-    return stage.spatial[-1].size in (4, 8, 16, 32) and stage.buffer.dtype.is_float and not stage.buffer.strides
+    dtype = stage.buffer.dtype
+    return stage.spatial[-1].size in (4, 8, 16, 32) and (dtype.is_float or dtype == INT32) and not stage.buffer.strides
 
 
 def without_single(stage: Stage) -> Stage:
@@ -87,8 +94,11 @@ def _read(anchored: Anchored) -> BlockedConv | Declined:
     for weight, data in ((stage.value.b, stage.value.a), (stage.value.a, stage.value.b)):
         if not is_simple(weight) or any(depends(weight, a.var) for a in places):
             continue
-        if load_of(weight).buffer.strides or load_of(weight).indices[-1] is not lane.var:
+        words = _has_words(stage, load_of(weight))
+        if load_of(weight).buffer.strides or not (words or load_of(weight).indices[-1] is lane.var):
             continue
+        while isinstance(data, tir.Cast):  # the steps of a tile convert what they load
+            data = data.value
         found = read_windows(stage, data, places)
         if found is None:
             continue
@@ -100,8 +110,26 @@ def _read(anchored: Anchored) -> BlockedConv | Declined:
         taps = {w.tap for w in windows}
         channels = tuple(a for a in stage.reduce if a not in taps)
         rows = windows[0] if len(windows) == 2 else None
-        return BlockedConv(anchored, stage.spatial[1], rows, windows[-1], lane, channels, load, weight, origin)
+        if words and not (channels and load.indices[-1] is channels[-1].var):
+            continue
+        return BlockedConv(anchored, stage.spatial[1], rows, windows[-1], lane, channels, load, weight, origin, words)
     return Declined("no factor is a weight by blocks of output channels, the other an input under windows")
+
+
+def _has_words(stage: Stage, weight: tir.BufferLoad) -> bool:
+    """Whether a weight has the lanes between words of four input channels and the channels of a word."""
+    lane = stage.spatial[-1].var
+    if len(weight.indices) < 2 or weight.indices[-2] is not lane:
+        return False
+    last = weight.indices[-1]
+    match last:
+        case tir.Var():
+            return any(a.var is last and a.size == WORD for a in stage.reduce)
+        case tir.FloorMod(a=tir.Var() as inner, b=tir.IntImm(value=4)):
+            whole = weight.indices[-3]
+            return isinstance(whole, tir.FloorDiv) and whole.a is inner and getattr(whole.b, "value", 0) == WORD
+        case _:
+            return False
 
 
 def _as_one_row(anchored: Anchored) -> Anchored | None:

@@ -60,5 +60,5 @@ def _taps(conv: BlockedConv, tile: Tile, acc: Buffer, place: Place, start: PrimE
         parts.append(st.LetStmt(seen, value, sequence(*(term(point, tap, seen) for point, tap in users))))
     body = sequence(*parts)
     for tap, var in reversed(weights.items()):
-        body = st.LetStmt(var, weight.vector(tap * weight.tap, lanes), body)
+        body = st.LetStmt(var, ops.cast(var.dtype, weight.vector(tap * weight.tap, lanes)), body)
     return data.bound(weight.bound(body))

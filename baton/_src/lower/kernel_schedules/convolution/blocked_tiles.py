@@ -9,6 +9,7 @@ from itertools import groupby
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.kernel_schedules.convolution.blocked_conv_parts import BlockedConv
 from baton._src.lower.kernel_schedules.convolution.conv_window import Window
+from baton._src.lower.kernel_schedules.products.dots import Dot
 from baton._src.lower.kernel_schedules.shared.affine import step
 from baton._src.lower.kernel_schedules.shared.loops import i64, index_var
 from baton._src.passes.tir.flatten_buffers import element_count, flat_index
@@ -47,7 +48,7 @@ def tiles_of(window: Window, most: int) -> list[Tile]:
 @dataclass(frozen=True, eq=False)
 class Place:
     """Where a tile is: its first block, row (None: there is only one) and point, and how many of the first two; `taps`
-    of a row of a depthwise window are taken at a time.
+    of a row of a depthwise window are taken at a time; `dot` is the instruction that multiplies words.
     """
 
     block: PrimExpr
@@ -55,6 +56,7 @@ class Place:
     row: PrimExpr | None
     rows: int = 1
     taps: int = 1
+    dot: Dot | None = None
 
     def sum_of(self, tile: Tile, at: Point) -> PrimExpr:
         """The number of a sum in the tile."""
@@ -69,7 +71,7 @@ class Point:
     block: PrimExpr
     row: PrimExpr
     point: PrimExpr
-    lane: tir.Var
+    lane: PrimExpr
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +110,10 @@ class Stream:
         for place, by in zip((at.block, at.row, at.point), self.steps):
             index = ops.add(index, ops.multiply(place, i64(by)))
         return tir.BufferLoad(self.buffer, (ops.add(index, at.lane) if self.steps[3] else index,))
+
+    def first(self, at: Point) -> tir.BufferLoad:
+        """What is loaded for the first lane."""
+        return self.load(replace(at, lane=i64(0)))
 
     def bound(self, body: st.Stmt) -> st.Stmt:
         return st.LetStmt(self.base, self.place, body)

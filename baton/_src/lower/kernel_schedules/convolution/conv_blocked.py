@@ -8,6 +8,9 @@ padded taps are left out, rows by the limits of the loop over kh, columns by til
 row. Channels outside, taps between, the block of input channels innermost and not unrolled: unrolling the taps lets
 LLVM share the overlapping loads of neighbouring taps and run out of registers.
 
+Bytes go by dot instructions: a broadcast word is four input channels of a point, a weight has words of the same four
+for each output channel of a block.
+
 Windows of one tap over whole rows (1x1) are products of matrices: their points are one long row.
 """
 
@@ -20,10 +23,11 @@ from itertools import groupby
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import tuned
-from baton._src.lower.kernel_schedules.convolution.blocked_conv_parts import BlockedConv, read_conv
+from baton._src.lower.kernel_schedules.convolution.blocked_conv_parts import WORD, BlockedConv, read_conv
 from baton._src.lower.kernel_schedules.convolution.blocked_depthwise import depthwise_row, taps_at_once
 from baton._src.lower.kernel_schedules.convolution.blocked_tiles import Place, Point, Stream, Tile, tiles_of
 from baton._src.lower.kernel_schedules.convolution.conv_window import Window
+from baton._src.lower.kernel_schedules.products.dots import Dot, dot_instruction, words_at
 from baton._src.lower.kernel_schedules.products.tiles import Accumulators
 from baton._src.lower.kernel_schedules.shared.anchors import surrounded
 from baton._src.lower.kernel_schedules.shared.factors import load_of
@@ -58,7 +62,17 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
     if isinstance(found, Declined):
         return found
     kernel, conv = found
+    if not conv.anchored.stage.buffer.dtype.is_float and not conv.is_depthwise and _dot(conv, target) is None:
+        return Declined("sums of integers, but not of words that an instruction takes")
     return kernel.rebuilt(surrounded(kernel, conv.origin, _emit(conv, target), target))
+
+
+def _dot(conv: BlockedConv, target: Target) -> Dot | None:
+    """The instruction for a step over words; None: plain multiply-adds."""
+    if not conv.words:
+        return None
+    total = conv.anchored.stage.buffer.dtype
+    return dot_instruction(conv.data.dtype, load_of(conv.weight).dtype, total, target, conv.width)
 
 
 # ----------------------------------------------------------------------------------------------------- tiling
@@ -141,20 +155,23 @@ def _emit(conv: BlockedConv, target: Target) -> st.Stmt:
     outer = [stage.spatial[0], group]
     first = ops.multiply(group.var, i64(count))
     size = (conv.columns.axis.size or 1) * lines
+    dot = _dot(conv, target)
     if conv.rows is not None and lines == 2:
-        pair, body = _pairs(conv, tiles, first, count)
+        pair, body = _pairs(conv, tiles, first, count, dot)
         outer.append(pair)
     elif conv.rows is not None:
         outer.append(conv.rows.axis)
-        body = _line(conv, tiles, Place(first, count, conv.rows.axis.var, taps=_row_taps(conv, target)))
+        body = _line(conv, tiles, Place(first, count, conv.rows.axis.var, taps=_row_taps(conv, target), dot=dot))
     else:
-        which, body = _each_tile(conv, tiles, Place(first, count, None, taps=_row_taps(conv, target)))
+        which, body = _each_tile(conv, tiles, Place(first, count, None, taps=_row_taps(conv, target), dot=dot))
         outer.append(which)
         size = tiles[0].points
     lanes = max(2, target.lanes(32))
     work = product([a.extent for a in stage.reduce])
     if conv.is_depthwise:
         work = ops.multiply(work, i64(DEPTHWISE_STEP))
+    elif dot is not None:
+        work = ops.floordiv(work, i64(dot.group))
     cost = ops.multiply(work, i64(max(1, size * count * conv.width // lanes)))
     return parallel_rows(outer, cost, body, target.num_cores)
 
@@ -173,17 +190,17 @@ def _each_tile(conv: BlockedConv, tiles: list[Tile], place: Place) -> tuple[Axis
     return which, body
 
 
-def _pairs(conv: BlockedConv, tiles: list[Tile], first: PrimExpr, count: int) -> tuple[Axis, st.Stmt]:
+def _pairs(conv: BlockedConv, tiles: list[Tile], first: PrimExpr, count: int, dot: Dot | None) -> tuple[Axis, st.Stmt]:
     """A loop over pairs of rows, the last of which may be a single one."""
     assert conv.rows is not None
     size = conv.rows.axis.size
     assert size is not None
     pair = Axis(index_var("pair"), i64(-(-size // 2)))
     top = ops.multiply(pair.var, i64(2))
-    both = _line(conv, tiles, Place(first, count, top, 2))
+    both = _line(conv, tiles, Place(first, count, top, 2, dot=dot))
     if size % 2 == 0:
         return pair, both
-    return pair, st.IfThenElse(tir.LT(top, i64(size - 1)), both, _line(conv, tiles, Place(first, count, top)))
+    return pair, st.IfThenElse(tir.LT(top, i64(size - 1)), both, _line(conv, tiles, Place(first, count, top, dot=dot)))
 
 
 def _line(conv: BlockedConv, tiles: list[Tile], place: Place) -> st.Stmt:
@@ -226,14 +243,15 @@ def _each_sum(
     rows: tuple[int, int],
     points: tuple[int, int],
     body: Callable[[Point], st.Stmt],
+    whole: bool = False,
 ) -> st.Stmt:
-    """`body` for every sum of some rows and points, written out.
+    """`body` for every sum of some rows and points, written out; for `whole` vectors or every lane of one.
 
     Points outside, blocks inside: the weights stay in registers, each input for a moment only.
     """
     r, p, j, lane = index_var("r"), index_var("p"), index_var("j"), index_var("v")
     at = Point(j, ops.add(r, i64(rows[0])), ops.add(p, i64(points[0])), lane)
-    vectors = loop(j, place.blocks, loop(lane, conv.width, body(at), VECTORIZED), UNROLLED)
+    vectors = loop(j, place.blocks, body(at) if whole else loop(lane, conv.width, body(at), VECTORIZED), UNROLLED)
     return loop(r, rows[1] - rows[0], loop(p, points[1] - points[0], vectors, UNROLLED), UNROLLED)
 
 
@@ -304,6 +322,8 @@ def _run(conv: BlockedConv, tile: Tile, acc: Accumulators, run: _Run, place: Pla
     # Axes of the loops here get fresh variables: other runs have the same loops.
     inner = [(a, tir.Var(a.var.name, a.var.dtype)) for a in conv.channels[-1:]]
     where |= {axis.var: var for axis, var in inner}
+    if place.dot is not None:
+        return _words(conv, tile, acc, run, place, where, tap)
     data, weight = Stream.of(conv.data, where, conv), Stream.of(load_of(conv.weight), where, conv)
     dtype = acc.buffer.dtype
 
@@ -314,4 +334,32 @@ def _run(conv: BlockedConv, tile: Tile, acc: Accumulators, run: _Run, place: Pla
 
     body = data.bound(weight.bound(_each_sum(conv, place, run.rows, run.seen, update)))
     body = nest([Axis(var, axis.extent) for axis, var in inner], body)
+    return body if run.count == 1 else loop(tap, run.count, body)
+
+
+def _words(
+    conv: BlockedConv,
+    tile: Tile,
+    acc: Accumulators,
+    run: _Run,
+    place: Place,
+    where: dict[tir.Var, PrimExpr],
+    tap: tir.Var,
+) -> st.Stmt:
+    """The same by a dot instruction, a word of input channels a step."""
+    dot, channel, lanes = place.dot, conv.channels[-1], conv.width
+    assert dot is not None
+    word = index_var("word")
+    where[channel.var] = ops.cast(channel.var.dtype, ops.multiply(word, i64(WORD)))
+    data, weight = Stream.of(conv.data, where, conv), Stream.of(load_of(conv.weight), where, conv)
+
+    def update(at: Point) -> st.Stmt:
+        lane = tir.Ramp(acc.at(place.sum_of(tile, at), i64(0)), i64(1), lanes)
+        seen = tir.Broadcast(words_at(data.load(at), 1, WORD), lanes)
+        total = dot(tir.BufferLoad(acc.buffer, (lane,)), seen, words_at(weight.first(at), lanes, WORD))
+        return st.BufferStore(acc.buffer, total, (lane,))
+
+    body = _each_sum(conv, place, run.rows, run.seen, update, whole=True)
+    size = (channel.size or 0) // WORD
+    body = loop(word, size, data.bound(weight.bound(body)))
     return body if run.count == 1 else loop(tap, run.count, body)

@@ -25,6 +25,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order
 from baton._src.lower.kernel_schedules.convolution.conv2d import find_convolution
+from baton._src.lower.kernel_schedules.products.dots import BFLOAT16, INT8, Dot, dot_instruction
 from baton._src.lower.kernel_schedules.products.matmul import FEW_ROWS
 from baton._src.lower.kernel_schedules.products.prepacked import Weight
 from baton._src.lower.kernel_schedules.products.products import Product, find_product, merged_rows
@@ -60,22 +61,7 @@ from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.intrinsics import intrinsic
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.values.dtype import FLOAT32, INT32, DataType
-
-INT8, UINT8, BFLOAT16 = DataType("int8"), DataType("uint8"), DataType("bfloat16")
-
-
-@dataclass(frozen=True)
-class Dot:
-    """An instruction: its intrinsic, the elements of a word, and whether the left factor is its second operand."""
-
-    name: str
-    group: int
-    swapped: bool
-
-    def __call__(self, total: PrimExpr, left: PrimExpr, right: PrimExpr) -> PrimExpr:
-        operands = (right, left) if self.swapped else (left, right)
-        return tir.Call(total.dtype, intrinsic(self.name), (total, *operands))
+from baton._src.values.dtype import INT32, DataType
 
 
 @dataclass(frozen=True)
@@ -165,7 +151,7 @@ def _in_words(kernel: Kernel, matrix: Product, target: Target, ahead: bool) -> _
     dtypes = [load_of(f).dtype for f in (stage.value.a, stage.value.b)]
     left = load_of(matrix.left)
     dtypes.remove(left.dtype)
-    dot = _instruction(left.dtype, dtypes[0], stage.buffer.dtype, target, target.lanes(32))
+    dot = dot_instruction(left.dtype, dtypes[0], stage.buffer.dtype, target, target.lanes(32))
     if dot is None:
         return Declined(f"no instruction multiplies {left.dtype} by {dtypes[0]} into {stage.buffer.dtype}")
     k = matrix.k.var
@@ -177,19 +163,10 @@ def _in_words(kernel: Kernel, matrix: Product, target: Target, ahead: bool) -> _
     if width is None and not ahead and count is not None and count <= FEW_ROWS:
         return Declined("few rows: packing B costs more than it saves")
     shape = tile_shape(target, stage.buffer.dtype)
-    halves = _instruction(left.dtype, dtypes[0], stage.buffer.dtype, target, shape.grain)
+    halves = dot_instruction(left.dtype, dtypes[0], stage.buffer.dtype, target, shape.grain)
     shape = replace(shape, wide=shape.wide and halves is not None)
     vectors = _vectors(matrix, shape) if width is None else width // shape.lanes
     return _Plan(kernel, matrix, dot, dtypes[0], replace(shape, vectors=vectors), width is not None)
-
-
-def _instruction(left: DataType, right: DataType, total: DataType, target: Target, lanes: int) -> Dot | None:
-    """The instruction for vectors of so many sums."""
-    if total == INT32 and {left, right} == {UINT8, INT8} and has_byte_dots(target.features, lanes):
-        return Dot("tir.dot_u8s8", 4, left == INT8)
-    if total == FLOAT32 and left == right == BFLOAT16 and has_bfloat16_dots(target.features, lanes):
-        return Dot("tir.dot_bf16", 2, False)
-    return None
 
 
 def _vectors(matrix: Product, shape: TileShape) -> int:

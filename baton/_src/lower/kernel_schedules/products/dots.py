@@ -1,0 +1,44 @@
+"""The processor's dot instructions: which there is for two factors, and what words they take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from baton._src.ir.cpu import has_bfloat16_dots, has_byte_dots
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.target import Target
+from baton._src.tir import expr as tir
+from baton._src.tir.intrinsics import intrinsic
+from baton._src.values.dtype import FLOAT32, INT32, DataType
+
+INT8, UINT8, BFLOAT16 = DataType("int8"), DataType("uint8"), DataType("bfloat16")
+
+
+@dataclass(frozen=True)
+class Dot:
+    """An instruction: its intrinsic, the elements of a word, and whether the left factor is its second operand."""
+
+    name: str
+    group: int
+    swapped: bool
+
+    def __call__(self, total: PrimExpr, left: PrimExpr, right: PrimExpr) -> PrimExpr:
+        operands = (right, left) if self.swapped else (left, right)
+        return tir.Call(total.dtype, intrinsic(self.name), (total, *operands))
+
+
+def dot_instruction(left: DataType, right: DataType, total: DataType, target: Target, lanes: int) -> Dot | None:
+    """The instruction for vectors of so many sums."""
+    if total == INT32 and {left, right} == {UINT8, INT8} and has_byte_dots(target.features, lanes):
+        return Dot("tir.dot_u8s8", 4, left == INT8)
+    if total == FLOAT32 and left == right == BFLOAT16 and has_bfloat16_dots(target.features, lanes):
+        return Dot("tir.dot_bf16", 2, False)
+    return None
+
+
+def words_at(load: tir.BufferLoad, lanes: int, group: int) -> PrimExpr:
+    """`lanes` words of `group` elements each, from the element that is loaded on."""
+    at = tir.Ramp(load.indices[-1], tir.IntImm("int64", 1), lanes * group)
+    run = tir.BufferLoad(load.buffer, (*load.indices[:-1], at))
+    dtype = INT32 if lanes == 1 else INT32.with_lanes(lanes)
+    return tir.Call(dtype, intrinsic("reinterpret"), (run,))
