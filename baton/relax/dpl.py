@@ -27,7 +27,7 @@ __getattr__, __dir__, __all__ = attach(
         ),
         **names(
             "relax.patterns.builders",
-            "is_call_packed is_call_dps_packed is_call_tir_extern make_fused_bias_activation_pattern",
+            "reject has_attr has_dtype is_call_packed is_call_dps_packed is_call_tir_extern make_fused_bias_activation_pattern",
         ),
         **names("relax.patterns.context", "PatternContext PatternSeq"),
         **names("passes.relax.rewrite_patterns", "rewrite_call rewrite_bindings"),

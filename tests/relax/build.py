@@ -45,7 +45,7 @@ def Tu(*fields: Any) -> TupleStructInfo:
 
 
 def Fn(params: Any, ret: Any = Ob, purity: bool = True, derive: Any = None) -> FuncStructInfo:
-    return FuncStructInfo(params, ret, purity, derive)
+    return FuncStructInfo(params, ret, purity, derive_func=derive)
 
 
 def load(text: str, **options: Any) -> Any:

@@ -89,7 +89,7 @@ def tensor(*args: Any, **kwargs: Any) -> Var:
         (SPECIAL_BUILDERS["tensor_to_shape"](tensor((2,), "int64")), Sh(ndim=2)),
         (SPECIAL_BUILDERS["shape_to_tensor"](ShapeExpr([n, 2])), Ts((2,), "int64")),
         (SPECIAL_BUILDERS["null_value"](), Ob),
-        (SPECIAL_BUILDERS["builtin.alloc_tensor"](ShapeExpr([n, 2]), "float32"), Ts((n, 2), "float32")),
+        (SPECIAL_BUILDERS["builtin.alloc_tensor"](ShapeExpr([n, 2]), "float32", 0), Ts((n, 2), "float32")),
         (SPECIAL_BUILDERS["memory.view"](tensor((2, 3), "float32"), [6]), Ts((6,), "float32")),
         (SPECIAL_BUILDERS["inspect.tensor_shape_i"](tensor((n, 2)), 0), Pr("int64", n)),
         (SPECIAL_BUILDERS["call_builtin_with_ctx"]("vm.f", ()), Tu()),
@@ -139,7 +139,7 @@ def test_deduction(expr: Any, expected: StructInfo) -> None:
         SPECIAL_BUILDERS["shape_of"](PrimValue(1)),
         SPECIAL_BUILDERS["tensor_to_shape"](tensor((2, 2), "int64")),
         SPECIAL_BUILDERS["tensor_to_shape"](tensor((2,), "float32")),
-        SPECIAL_BUILDERS["builtin.alloc_tensor"](tensor(), "float32"),
+        SPECIAL_BUILDERS["builtin.alloc_tensor"](tensor(), "float32", 0),
         SPECIAL_BUILDERS["memory.view"](tensor((2, 3), "float32"), [7]),
     ],
 )
@@ -240,7 +240,7 @@ def test_recursive_local_functions_are_annotated() -> None:
         x, f = tensor((2,)), Var("f")
         function = Function([x], Call(f, [x]), Ts((2,)) if annotated else None)
         builder = BlockBuilder()
-        with builder.testing_scope():
+        with builder.testing_scope([]):
             if annotated:
                 builder.emit_normalized(VarBinding(f, function))
             else:
@@ -371,7 +371,7 @@ def test_block_builder() -> None:
     assert sorted(v.name_hint for v in found) == ["increase", "main"]
     assert found["main"].attrs == {"global_symbol": "main"}
     assert BlockBuilder.current() is None
-    assert [builder.get_unique_name("f") for _ in range(2)] == ["f", "f_1"]
+    assert [builder.get_unique_name("f") for _ in range(2)] == ["f", "f1"]
     with pytest.raises(DiagnosticError, match="without emit_func_output"), builder.function("h", []):
         pass
     with pytest.raises(DiagnosticError, match="no parameters"), builder.function("i"):

@@ -18,11 +18,23 @@ T = TypeVar("T")
 
 
 def attr(
-    default: Any = dataclasses.MISSING, doc: str = "", *, relay_only: bool = False, relax_only: bool = False
+    default: Any = dataclasses.MISSING,
+    doc: str = "",
+    *,
+    relay_only: bool = False,
+    relax_only: bool = False,
+    relax_name: str = "",
+    beyond: bool = False,
+    same_as: str = "",
 ) -> Any:
-    """Declare an attribute with its default and one line of documentation."""
+    """Declare an attribute with its default and one line of documentation.
+
+    `relax_name`: what Relax's text calls it, where that differs. `beyond`: TVM's record has no such field, so Relax's
+    text shows it only where it says something. `same_as`: the field that says the same in Relax.
+    """
     languages = ("relay",) if relay_only else ("relax",) if relax_only else ("relay", "relax")
-    return dataclasses.field(default=default, metadata={"doc": doc, "languages": languages})
+    told = {"doc": doc, "languages": languages, "relax_name": relax_name, "beyond": beyond, "same_as": same_as}
+    return dataclasses.field(default=default, metadata=told)
 
 
 class Attrs:
@@ -32,6 +44,8 @@ class Attrs:
     """
 
     names: ClassVar[tuple[str, ...]] = ()
+    relax_order: ClassVar[tuple[str, ...]] = ()
+    """The order in which Relax's text has them, where it is not that of the fields."""
 
     def __setattr__(self, name: str, content: object) -> None:
         """Each attribute is set once, while the record is made."""

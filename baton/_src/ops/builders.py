@@ -28,6 +28,7 @@ from baton._src.ops.arguments import (
 )
 from baton._src.ops.catalogue import CATALOGUE, Catalogue
 from baton._src.ops.helpers import RELAX_HELPERS, RELAY_HELPERS
+from baton._src.ops.relax_surface import RELAX_SURFACES
 from baton._src.ops.tuple_wrapper import TupleWrapper
 from baton._src.relax import nodes as relax
 from baton._src.relax.special_ops import special_op
@@ -178,7 +179,9 @@ def signature(definition: OpDef[Any], language: str) -> inspect.Signature:
         seen_default = seen_default or parameter.default is not REQUIRED
         if seen_default and parameter.default is REQUIRED:
             parameters[position] = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-    return inspect.Signature(sorted(parameters, key=lambda p: p.kind))
+    derived = inspect.Signature(sorted(parameters, key=lambda p: p.kind))
+    surface = RELAX_SURFACES.get(definition.name) if language == "relax" else None
+    return derived if surface is None else surface.applied(derived)
 
 
 def derive(definition: OpDef[Any], language: str, catalogue: Catalogue) -> Callable[..., Any]:
@@ -208,6 +211,8 @@ def _derived(definition: OpDef[Any], make: Maker) -> Callable[..., Any]:
     positional = [p.name for p in shape.parameters.values() if p.kind is not inspect.Parameter.KEYWORD_ONLY]
     required = [p.name for p in shape.parameters.values() if p.default is REQUIRED]
     title = _public_name(definition, make.language)
+    surface = RELAX_SURFACES.get(definition.name) if make.language == "relax" else None
+    own_defaults = {} if surface is None else surface.defaults
 
     def builder(*args: Any, **kwargs: Any) -> Any:
         if len(args) > len(positional):
@@ -224,6 +229,10 @@ def _derived(definition: OpDef[Any], make: Maker) -> Callable[..., Any]:
         missing = [name for name in required if name not in given]
         if missing:
             raise TypeError(f"{title}() misses {', '.join(missing)}; it takes {shape}")
+        given = {**own_defaults, **given}
+        if "out_layout" in own_defaults and given["out_layout"] is None:  # None: as the data, and the call says so
+            name = "layout" if "layout" in shape.parameters else "data_layout"
+            given["out_layout"] = given.get(name) or shape.parameters[name].default
         values = tuple(given.pop(name, default) for name, default in operands)
         return located(make.call(definition, values, given))
 

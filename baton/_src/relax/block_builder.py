@@ -70,6 +70,7 @@ class BlockBuilder:
         self._known: dict[type, dict[int, list[GlobalVar]]] = {}
         self._scopes: list[set[TirVar]] = []
         self._global_names = {v.name_hint for v in functions}
+        self._name_counts: dict[str, int] = {}
 
     @staticmethod
     def current() -> BlockBuilder | None:
@@ -181,11 +182,12 @@ class BlockBuilder:
         return found
 
     def get_unique_name(self, name_prefix: str) -> str:
-        """A name for a function of the module: `f`, `f_1`, ..."""
-        name, count = name_prefix, 0
+        """A name for a function of the module: `f`, `f1`, ..."""
+        name, count = name_prefix, self._name_counts.get(name_prefix, 0)
         while name in self._global_names:
             count += 1
-            name = f"{name_prefix}_{count}"
+            name = f"{name_prefix}{count}"
+        self._name_counts[name_prefix] = count
         self._global_names.add(name)
         return name
 
@@ -216,7 +218,7 @@ class BlockBuilder:
             frame.dataflow = False
 
     @contextmanager
-    def testing_scope(self, def_vars: Any = ()) -> Iterator[None]:
+    def testing_scope(self, def_vars: Any) -> Iterator[None]:
         """A scope outside of any function, with shape variables `def_vars`; what is emitted is dropped at its end."""
         self.begin_scope(None)
         self.context.shape_scope.update(def_vars)
@@ -259,6 +261,9 @@ class BlockBuilder:
         if len(blocks) > 1:
             raise fail(API, "the block holds bindings of both kinds", help="use end_blocks")
         return blocks[0] if blocks else DataflowBlock(()) if frame.dataflow else BindingBlock(())
+
+    _begin_binding_block, _begin_dataflow_block, _end_block = begin_binding_block, begin_dataflow_block, end_block
+    """As TVM names them."""
 
     def current_block_is_dataflow(self) -> bool:
         """Whether bindings now go into a DataflowBlock."""
@@ -332,9 +337,18 @@ class BlockBuilder:
         found = call_te_arguments(self.normalizer.atom, func, args, kwargs)
         return found.call_with_grad(self.add_func(found.function, found.name), te_grad_name, te_grad_kwargs or {})
 
-    def emit_te_with_grad(self, func: Callable[..., Any], *args: Any, name_hint: str = "", **kwargs: Any) -> Var:
+    def emit_te_with_grad(
+        self,
+        func: Callable[..., Any],
+        *args: Any,
+        te_grad_name: str,
+        te_grad_kwargs: dict[str, Any] | None = None,
+        name_hint: str = "",
+        **kwargs: Any,
+    ) -> Var:
         """`emit(call_te_with_grad(...))`."""
-        return self.emit(self.call_te_with_grad(func, *args, **kwargs), name_hint)
+        options = {"te_grad_name": te_grad_name, "te_grad_kwargs": te_grad_kwargs, **kwargs}
+        return self.emit(self.call_te_with_grad(func, *args, **options), name_hint)
 
 
 def _as_params(params: Any) -> tuple[Var, ...] | None:

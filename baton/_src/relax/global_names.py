@@ -41,5 +41,5 @@ def _free_name(hint: str, taken: set[str]) -> str:
     name, count = hint, 0
     while name in taken:
         count += 1
-        name = f"{hint}_{count}"
+        name = f"{hint}{count}"
     return name

@@ -5,7 +5,9 @@ They only make nodes; checking is done where the call is normalised.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -148,7 +150,7 @@ def call_tir_with_grad(
     gvar: GlobalVar,
     args: Any,
     out_sinfo: Any,
-    te_grad_name: str = "",
+    te_grad_name: str,
     te_grad_kwargs: Any = None,
     tir_vars: Any = None,
 ) -> Call:
@@ -222,9 +224,15 @@ def print_values(*values: Any, format: Any = "") -> Call:
     return Call(special_op("print"), [_format(format), *map(as_expr, values)])
 
 
-def assert_op(condition: Any, *values: Any, format: Any = "") -> Call:
-    """End the program with the formatted text when the boolean scalar is false (`R.assert_op`)."""
-    return Call(special_op("assert_op"), [_condition(condition), _format(format), *map(as_expr, values)])
+def assert_op(condition: Any, format_args: Any = None, *more: Any, format: Any = "") -> Call:
+    """End the program with the formatted text when the boolean scalar is false (`R.assert_op`).
+
+    `format_args`: an expression or a list of them, which the text shows; Relax's text has them one by one instead.
+    """
+    if len(more) == 1 and isinstance(more[0], (str, StringImm)) and isinstance(format_args, (list, tuple, NoneType)):
+        format, more = more[0], ()  # the third parameter, by position
+    given = () if format_args is None else format_args if isinstance(format_args, (list, tuple)) else (format_args,)
+    return Call(special_op("assert_op"), [_condition(condition), _format(format), *map(as_expr, (*given, *more))])
 
 
 def _condition(condition: Any) -> Any:
@@ -264,33 +272,69 @@ def to_vdevice(data: Any, dst_vdevice: Any) -> Call:
     return Call(special_op("to_vdevice"), [data], ToVDeviceAttrs(dst_vdevice))
 
 
-def hint_on_device(data: Any, device: Any = None, memory_scope: str = "global", **place: int) -> Call:
-    """Say where a tensor is wanted."""
-    kind = place.get("device_type", getattr(device, "device_type", 1))
-    index = place.get("index", getattr(device, "device_id", 0))
+def hint_on_device(data: Any, dst_vdevice: Any = None, memory_scope: str = "global", **place: int) -> Call:
+    """Say where a tensor is wanted: a `Device`, or (as Relax's text has it) `device_type` and `index`."""
+    kind = place.get("device_type", getattr(dst_vdevice, "device_type", 1))
+    index = place.get("index", getattr(dst_vdevice, "device_id", 0))
     return Call(special_op("hint_on_device"), [data], HintOnDeviceAttrs(kind, index, memory_scope))
 
 
 def view(data: Any, shape: Any = None, dtype: Any = None, relative_byte_offset: Any = None) -> Call:
     """A tensor over the same memory with another shape, dtype or start (`R.memory.view`)."""
     unit = Tuple([])
-    dims = unit if shape is None else shape if isinstance(shape, GraphExpr) else ShapeExpr(shape)
-    kind = unit if dtype is None else dtype if isinstance(dtype, GraphExpr) else DataTypeImm(dtype)
+    dims = unit if shape is None else _shape(shape)
+    kind = unit if dtype is None else _dtype(dtype)
     start = unit if relative_byte_offset is None else as_expr(relative_byte_offset)
     return Call(special_op("memory.view"), [data, dims, kind, start])
 
 
-def alloc_tensor(shape: Any, dtype: Any, runtime_device_index: Any = 0, storage_scope: Any = "global") -> Call:
+def alloc_tensor(shape: Any, dtype: Any, runtime_device_index: Any, storage_scope: Any = "global") -> Call:
     """A new tensor (`R.builtin.alloc_tensor`)."""
-    return Call(
-        special_op("builtin.alloc_tensor"),
-        [
-            shape if isinstance(shape, GraphExpr) else ShapeExpr(shape),
-            dtype if isinstance(dtype, GraphExpr) else DataTypeImm(dtype),
-            as_expr(runtime_device_index),
-            as_expr(storage_scope),
-        ],
-    )
+    found = [_shape(shape), _dtype(dtype), as_expr(runtime_device_index), as_expr(storage_scope)]
+    return Call(special_op("builtin.alloc_tensor"), found)
+
+
+def alloc_storage(size: Any, virtual_device_index: Any, storage_scope: Any, dtype: Any) -> Call:
+    """Memory of `size` bytes (`R.memory.alloc_storage`)."""
+    found = [_shape(size), as_expr(virtual_device_index), as_expr(storage_scope), _dtype(dtype)]
+    return Call(special_op("memory.alloc_storage"), found)
+
+
+def vm_alloc_storage(shape: Any, runtime_device_index: Any, dtype: Any, storage_scope: Any = "global") -> Call:
+    """Memory of `shape` bytes (`R.vm.alloc_storage`)."""
+    found = [_shape(shape), as_expr(runtime_device_index), _dtype(dtype), as_expr(storage_scope)]
+    return Call(special_op("vm.alloc_storage"), found)
+
+
+def _tensor_in(name: str) -> Callable[..., Call]:
+    def build(storage: Any, offset: Any, shape: Any, dtype: Any) -> Call:
+        return Call(special_op(name), [storage, as_expr(offset), _shape(shape), _dtype(dtype)])
+
+    return _named(build, name)
+
+
+def call_tir_dyn(func: Any, args: Any) -> Call:
+    """Call a kernel whose last argument is a shape, at run time (`R.vm.call_tir_dyn`)."""
+    return Call(special_op("vm.call_tir_dyn"), [func, as_expr(args)])
+
+
+def _shape(value: Any) -> Any:
+    return value if isinstance(value, GraphExpr) else ShapeExpr(value)
+
+
+def _dtype(value: Any) -> Any:
+    return value if isinstance(value, GraphExpr) else DataTypeImm(value)
+
+
+def _one(name: str, operand: str) -> Callable[..., Call]:
+    """The builder of an operator of one argument, which may be given by name."""
+    parameters = inspect.Signature([inspect.Parameter(operand, inspect.Parameter.POSITIONAL_OR_KEYWORD)])
+
+    def build(*args: Any, **kwargs: Any) -> Call:
+        return Call(special_op(name), [as_expr(parameters.bind(*args, **kwargs).arguments[operand])])
+
+    build.__signature__ = parameters  # type: ignore[attr-defined]
+    return _named(build, name)
 
 
 def _plain(name: str) -> Callable[..., Call]:
@@ -299,6 +343,10 @@ def _plain(name: str) -> Callable[..., Call]:
     def build(*args: Any) -> Call:
         return Call(special_op(name), [as_expr(a) for a in args])
 
+    return _named(build, name)
+
+
+def _named(build: Callable[..., Call], name: str) -> Callable[..., Call]:
     build.__name__ = name.rpartition(".")[2]
     build.__doc__ = SPECIAL_OPS[name].doc
     return build
@@ -326,6 +374,16 @@ _OWN: Mapping[str, Callable[..., Any]] = {
     "hint_on_device": hint_on_device,
     "memory.view": view,
     "builtin.alloc_tensor": alloc_tensor,
+    "builtin.stop_lift_params": _one("builtin.stop_lift_params", "x"),
+    "memory.alloc_storage": alloc_storage,
+    "memory.alloc_tensor": _tensor_in("memory.alloc_tensor"),
+    "memory.kill_storage": _one("memory.kill_storage", "storage"),
+    "memory.kill_tensor": _one("memory.kill_tensor", "tensor"),
+    "memory.ensure_zero_offset": _one("memory.ensure_zero_offset", "data"),
+    "vm.alloc_storage": vm_alloc_storage,
+    "vm.alloc_tensor": _tensor_in("vm.alloc_tensor"),
+    "vm.kill_object": _one("vm.kill_object", "obj"),
+    "vm.call_tir_dyn": call_tir_dyn,
     "const": const,
     "shape": shape,
     "prim_value": prim_value,

@@ -45,6 +45,9 @@ class StructInfo(Node):
 class ObjectStructInfo(StructInfo):
     """Any value: the top."""
 
+    def __init__(self, span: Span | None = None) -> None:
+        init_field(self, "span", span)
+
 
 @node
 class PrimStructInfo(StructInfo):
@@ -118,7 +121,7 @@ class TupleStructInfo(StructInfo):
 
     fields: tuple[StructInfo, ...] = part(kw_only=True)
 
-    def __init__(self, fields: Any = (), span: Span | None = None) -> None:
+    def __init__(self, fields: Any, span: Span | None = None) -> None:
         init_field(self, "fields", _infos("a field of a TupleStructInfo", fields))
         init_field(self, "span", span)
 
@@ -137,8 +140,9 @@ class FuncStructInfo(StructInfo):
         params: Any,
         ret: StructInfo | None = None,
         purity: bool = True,
-        derive_func: Any = None,
         span: Span | None = None,
+        *,
+        derive_func: Any = None,
     ) -> None:
         init_field(self, "params", None if params is None else _infos("a parameter of a FuncStructInfo", params))
         init_field(self, "ret", ret if ret is not None else ObjectStructInfo())
@@ -147,9 +151,11 @@ class FuncStructInfo(StructInfo):
         init_field(self, "span", span)
 
     @staticmethod
-    def opaque_func(*, ret: StructInfo | None = None, derive_func: Any = None, purity: bool = False) -> FuncStructInfo:
+    def opaque_func(
+        *, ret: StructInfo | None = None, derive_func: Any = None, purity: bool = False, span: Span | None = None
+    ) -> FuncStructInfo:
         """The information of a packed function."""
-        return FuncStructInfo(None, ret, purity, derive_func)
+        return FuncStructInfo(None, ret, purity, span, derive_func=derive_func)
 
 
 def _check_ndim(what: str, ndim: int) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from baton._src.ir.node import node, part
+from typing import Any
+
+from baton._src.ir.node import init_field, node, part
 from baton._src.ir.types import PrimType, Type
-from baton._src.values.dtype import VOID, DataType
+from baton._src.support.spans import Span
+from baton._src.values.dtype import DataType
 
 __all__ = ["DynTensorType", "ObjectType", "PackedFuncType", "PrimType", "ShapeType"]
 
@@ -13,22 +16,37 @@ __all__ = ["DynTensorType", "ObjectType", "PackedFuncType", "PrimType", "ShapeTy
 class ObjectType(Type):
     """Any value."""
 
+    def __init__(self, span: Span | None = None) -> None:
+        init_field(self, "span", span)
+
 
 @node
 class DynTensorType(Type):
     """A tensor by rank and dtype; -1 and VOID: unknown."""
 
-    ndim: int = part(kw_only=False, default=-1)
-    dtype: DataType = part(kw_only=False, default=VOID)
+    ndim: int = part(kw_only=True)
+    dtype: DataType = part(kw_only=True)
+
+    def __init__(self, ndim: int = -1, dtype: Any = "float32", span: Span | None = None) -> None:
+        init_field(self, "ndim", ndim)
+        init_field(self, "dtype", DataType(dtype))
+        init_field(self, "span", span)
 
 
 @node
 class ShapeType(Type):
     """A shape by its number of dims; -1: unknown."""
 
-    ndim: int = part(kw_only=False, default=-1)
+    ndim: int = part(kw_only=True)
+
+    def __init__(self, ndim: int = -1, span: Span | None = None) -> None:
+        init_field(self, "ndim", ndim)
+        init_field(self, "span", span)
 
 
 @node
 class PackedFuncType(Type):
     """A packed function."""
+
+    def __init__(self, span: Span | None = None) -> None:
+        init_field(self, "span", span)

@@ -159,7 +159,7 @@ def _callable(
     items = params if isinstance(params, (list, tuple)) else (params,)
     found = [resolve(p, scalars) for p in items]
     derive = None if derive_func is None else _derive(derive_func)
-    return FuncStructInfo(found, result, True if purity is None else bool(purity), derive)
+    return FuncStructInfo(found, result, True if purity is None else bool(purity), derive_func=derive)
 
 
 def _derive(said: Any) -> Any:

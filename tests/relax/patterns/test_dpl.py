@@ -11,6 +11,10 @@ from baton.relax import dpl
 from baton.relax.dpl import (
     PatternContext,
     PatternMatchingRewriter,
+    SameShapeConstraint,
+    VarPattern,
+    has_attr,
+    has_dtype,
     is_call_packed,
     is_call_tir,
     is_const,
@@ -23,6 +27,7 @@ from baton.relax.dpl import (
     is_tuple_get_item,
     is_var,
     make_fused_bias_activation_pattern,
+    reject,
     rewrite_bindings,
     rewrite_call,
     wildcard,
@@ -143,7 +148,7 @@ def test_tuples() -> None:
 def test_kernel_calls() -> None:
     call = Module["main"].body.blocks[0].bindings[0].value
     assert is_call_tir("k", [is_var("x")]).match(call)
-    assert is_call_tir().match(call)
+    assert is_call_tir("").match(call)
     assert not is_call_tir("other").match(call)
 
 
@@ -217,8 +222,23 @@ def test_a_second_user_breaks_only_used_by() -> None:
             relu, exp = is_op("relax.nn.relu")(wildcard()), is_op("relax.exp")(wildcard())
             (relu.only_used_by if only else relu.used_by)(exp)
         assert (ctx.match_dfb(block) is None) == only
-    with pytest.raises(Exception, match="PatternContext"):
-        wildcard().used_by(wildcard())
+    assert PatternContext.current() is None
+    assert len(wildcard().used_by(wildcard()).patterns) == 2  # outside of a context an edge says nothing
+
+
+def test_patterns_as_tvm_makes_them() -> None:
+    """Keywords of constructors, patterns on their own, kinds of errors."""
+    assert VarPattern(name_hint="x").name == is_var("x").name_hint == "x"
+    assert is_tuple_get_item(tuple_value=wildcard()).index == -1
+    assert is_tuple([wildcard(), wildcard()])[None].index == -1
+    inner = wildcard()
+    assert reject(inner).reject is inner is (~inner).reject
+    assert has_dtype("float32").dtype == "float32"
+    assert has_attr({"axis": 1}).attrs == {"axis": 1}
+    assert isinstance(wildcard().same_shape_as(wildcard()), SameShapeConstraint)
+    for wrong in (lambda: is_shape(3), lambda: is_tuple(wildcard()), lambda: wildcard().has_shape(4)):  # type: ignore[arg-type]
+        with pytest.raises(ValueError):
+            wrong()
 
 
 def test_positions_hints_and_incremental_contexts() -> None:

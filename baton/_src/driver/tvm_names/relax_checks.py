@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from baton._src.analysis import bindings, call_graph, compile_time
+from baton._src.analysis import variables as symbols
+from baton._src.ir.expr import GlobalVar, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
+from baton._src.ir.types import Type
+from baton._src.passes.relax import dead_code_elimination as dead_code
+from baton._src.passes.relax import rewrite_dataflow_reshape as reshapes
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.check import base_check, deduce, erase, lub, variables
+from baton._src.relax.check.base_check import BaseCheckResult
+from baton._src.relax.check.erase import erase_struct_info
 from baton._src.relax.check.well_formed import well_formed as violations
-from baton._src.relax.nodes import Function
+from baton._src.relax.nodes import Binding, Call, DataflowBlock, Function, Var
+from baton._src.relax.struct_info import FuncStructInfo, StructInfo
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.expr import Var as TirVar
+from baton._src.tir.prim_func import PrimFunc
 
 
 def well_formed(obj: IRModule | Function, check_struct_info: bool = True) -> bool:
@@ -24,3 +38,92 @@ def post_order_visit(expr: Any, fvisit: Callable[[Any], None]) -> None:
     """Call `fvisit` on every node, children first."""
     for node in post_order(expr):
         fvisit(node)
+
+
+def get_static_type(sinfo: StructInfo) -> Type:
+    """The type that struct info stands for."""
+    return erase_struct_info(sinfo)
+
+
+def erase_to_well_defined(
+    sinfo: StructInfo,
+    shape_var_map: Mapping[TirVar, PrimExpr] | None = None,
+    var_map: Mapping[Var, Any] | None = None,
+) -> StructInfo:
+    """Struct info without what the maps do not define; shape variables and variables are replaced by them."""
+    return erase.erase_to_well_defined(sinfo, shape_var_map, var_map)
+
+
+def struct_info_base_check(base: StructInfo, derived: StructInfo) -> BaseCheckResult:
+    """How well `base` covers `derived`."""
+    return base_check.struct_info_base_check(base, derived, Analyzer())
+
+
+def struct_info_lca(lhs: StructInfo, rhs: StructInfo) -> StructInfo:
+    """The narrowest struct info that covers both."""
+    return lub.struct_info_lca(lhs, rhs, Analyzer())
+
+
+def derive_call_ret_struct_info(func_sinfo: FuncStructInfo, call: Call, ctx: BlockBuilder) -> StructInfo:
+    """What a call of a function of `func_sinfo` gives; `ctx` knows the functions and shapes around it."""
+    return deduce.derive_call_ret_struct_info(func_sinfo, call, ctx.context)
+
+
+def tir_vars_in_struct_info(sinfo: StructInfo) -> list[TirVar]:
+    """The shape variables that occur, each once."""
+    return variables.tir_vars_in_struct_info(sinfo)
+
+
+def definable_tir_vars_in_struct_info(sinfo: StructInfo) -> list[TirVar]:
+    """The shape variables that a value of this struct info defines."""
+    return variables.definable_tir_vars_in_struct_info(sinfo)
+
+
+def collect_non_negative_expressions(sinfo: StructInfo) -> list[PrimExpr]:
+    """The dims of shapes that occur."""
+    return variables.collect_non_negative_expressions(sinfo)
+
+
+def defined_symbolic_vars(func: Function) -> list[TirVar]:
+    """The shape variables that a function defines."""
+    return symbols.defined_symbolic_vars(func)
+
+
+def free_symbolic_vars(func: Function) -> list[TirVar]:
+    """The shape variables that a function uses and does not define."""
+    return symbols.free_symbolic_vars(func)
+
+
+def has_reshape_pattern(func: PrimFunc) -> bool:
+    """Whether a kernel only gives its operand another shape."""
+    return reshapes.has_reshape_pattern(func)
+
+
+def get_var2val(func: Function) -> dict[Var, Any]:
+    """What each variable of the function is bound to."""
+    return bindings.get_var2val(func)
+
+
+def udchain(dfb: DataflowBlock) -> dict[Var, list[Var]]:
+    """For each variable that a dataflow block uses or defines: the variables whose bindings use it."""
+    return bindings.udchain(dfb)
+
+
+def name_to_binding(func: Function) -> dict[str, list[Binding]]:
+    """The bindings by the name of their variable."""
+    return bindings.name_to_binding(func)
+
+
+def remove_all_unused(func: Function) -> Function:
+    """The function without bindings of dataflow blocks that nobody uses."""
+    return dead_code.remove_all_unused(func)
+
+
+def detect_recursion(mod: IRModule) -> list[list[GlobalVar]]:
+    """The sets of functions that call each other (or themselves)."""
+    return call_graph.detect_recursion(mod)
+
+
+def computable_at_compile_time(func: Function) -> list[Var]:
+    """The variables that depend on parameters known at compile time only."""
+    return compile_time.computable_at_compile_time(func)

@@ -33,7 +33,7 @@ class TakeAttrs(Attrs):
 
     batch_dims: int = attr(0, "leading axes that data and indices share", relay_only=True)
     axis: Any = attr(None, "the axis indices count along; None: all of it, flattened")
-    mode: str = attr("clip", 'indices outside: "clip", "wrap" or "fast" (there are none)')
+    mode: str = attr("clip", 'indices outside: "clip", "wrap" or "fast" (there are none)', beyond=True)
 
 
 def indices_info(call: OpCall[Any], position: int = 1) -> TensorInfo:

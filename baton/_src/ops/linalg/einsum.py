@@ -26,7 +26,12 @@ from baton._src.ops.samples import Arr, Sample
 class EinsumAttrs(Attrs):
     """The equation."""
 
-    equation: str = attr(doc='for example "bij,bjk->bik"')
+    equation: str = attr(doc='for example "bij,bjk->bik"', relax_name="subscripts")
+
+    @property
+    def subscripts(self) -> str:
+        """The equation, by Relax's name for it."""
+        return self.equation
 
 
 def parse_equation(equation: str) -> tuple[list[str], str]:
@@ -168,6 +173,11 @@ def _sample(equation: str, *shapes: Any) -> Sample:
     return Sample((tuple(Arr(s) for s in shapes),), EinsumAttrs(equation), rtol=1e-4)
 
 
+def relax_einsum(make: Any, operands: Any, subscripts: str) -> Any:
+    """Relax calls the equation `subscripts`."""
+    return make(operands, equation=subscripts)
+
+
 EINSUM = OpDef(
     "einsum",
     EinsumAttrs,
@@ -177,6 +187,7 @@ EINSUM = OpDef(
     reference=reference,
     gradient=gradient,
     fusion=Fusion.OUT_EWISE_FUSABLE,
+    relax_builder=relax_einsum,
     samples=lambda: (
         _sample("bij,bjk->bik", ("b", "n", 4), ("b", 4, 3)),
         _sample("ij->ji", (2, 3)),

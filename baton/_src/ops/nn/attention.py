@@ -165,11 +165,11 @@ def relax_attention(
     causal_mask: Any = None,
     window_size: Any = None,
 ) -> Any:
-    """With a bias it is `nn.attention_bias`."""
+    """With a bias it is `nn.attention_bias`, without `nn.attention`, whichever of the two builders is called."""
     fields = {"scale": scale, "causal_mask": causal_mask, "window_size": window_size}
     if bias is not None:
         return make.op("nn.attention_bias", query, key, value, bias, **fields)
-    return make(query, key, value, **fields)
+    return make.op("nn.attention", query, key, value, **fields)
 
 
 def _define(name: str, biased: bool) -> OpDef[Any]:
@@ -184,7 +184,7 @@ def _define(name: str, biased: bool) -> OpDef[Any]:
         gradient=NotApplicable("not yet"),
         fusion=Fusion.OPAQUE,
         relay_name=NotApplicable("Relay composes it of other operators"),
-        relax_builder=None if biased else relax_attention,
+        relax_builder=relax_attention,
         samples=lambda: tuple(s for s in samples() if (len(s.args) > 3) == biased),
         summary="Scaled dot-product attention" + (", a bias added to the scores." if biased else "."),
     )

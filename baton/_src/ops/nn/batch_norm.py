@@ -35,7 +35,7 @@ class BatchNormAttrs(Attrs):
     center: bool = attr(True, "add beta")
     scale: bool = attr(True, "multiply by gamma")
     momentum: float = attr(0.1, "weight of the batch in the moving statistics", relax_only=True)
-    training: bool = attr(False, "normalise by the batch's own statistics", relax_only=True)
+    training: bool = attr(False, "normalise by the batch's own statistics", relax_only=True, beyond=True)
 
 
 _NAMES = ("gamma", "beta", "moving_mean", "moving_var")

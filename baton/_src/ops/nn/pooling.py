@@ -31,6 +31,16 @@ class PoolAttrs(Attrs):
     """Geometry and layout."""
 
     spatial: ClassVar[int] = 2
+    relax_order = (
+        "pool_size",
+        "strides",
+        "dilation",
+        "padding",
+        "ceil_mode",
+        "count_include_pad",
+        "layout",
+        "out_layout",
+    )
 
     pool_size: Any = attr(1, "extents of the window")
     strides: Any = attr(1, "step of the window")

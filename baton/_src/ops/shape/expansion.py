@@ -234,7 +234,7 @@ class TileAttrs(Attrs):
     """How often."""
 
     repeats: Any = attr(None, "repetitions along the last axes", relax_only=True)
-    reps: Any = attr(None, "repetitions along the last axes", relay_only=True)
+    reps: Any = attr(None, "repetitions along the last axes", relay_only=True, same_as="repeats")
 
     def __post_init__(self) -> None:
         found = self.repeats if self.repeats is not None else self.reps
@@ -288,7 +288,7 @@ def gradient_tile(b: Any, args: Any, a: TileAttrs, out: Any, grad: Any) -> list[
 TILE = OpDef(
     "tile",
     TileAttrs,
-    inputs=(Input("x", relay_name="data"),),
+    inputs=(Input("data"),),
     infer=infer_tile,
     compute=compute_tile,
     reference=lambda inputs, a: np.tile(inputs[0], a.repeats),

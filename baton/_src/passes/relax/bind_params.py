@@ -9,7 +9,7 @@ Binding a parameter also fixes the shape variables that stand alone in its annot
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from baton._src.analysis.variables import defined_symbolic_vars
@@ -36,7 +36,7 @@ class BindParams(Pass):
     """
 
     func_name: str
-    params: Mapping[Any, Any] = field(default_factory=dict)
+    params: Mapping[Any, Any]
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         var = module.get_global_var(self.func_name)
@@ -53,7 +53,7 @@ class BindSymbolicVars(Pass):
     Error `pass-parameter`: a name or variable that (in the function, or in any) defines no shape.
     """
 
-    binding_map: Mapping[Any, Any] = field(default_factory=dict)
+    binding_map: Mapping[Any, Any]
     func_name: str | None = None
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:

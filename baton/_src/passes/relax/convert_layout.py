@@ -16,7 +16,7 @@ layouts, or a layout with other axes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import Op
@@ -42,7 +42,7 @@ class ConvertLayout(FunctionPass):
     """See the module. `desired_layouts`: by operator the layouts of data, kernel and result (if need be)."""
 
     function_class = Function
-    desired_layouts: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    desired_layouts: Mapping[str, Sequence[str]]
 
     def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
         found = _Converter(module, self.desired_layouts).function(function)

@@ -10,6 +10,7 @@ Kept: what has effects, match_casts (they check, and define shape variables), pu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +30,7 @@ class DeadCodeElimination(Pass):
     """See the module."""
 
     opt_level = 1
-    entry_functions: tuple[str, ...] = ()
+    entry_functions: Sequence[str] | None = None
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         changed = {}
@@ -40,10 +41,10 @@ class DeadCodeElimination(Pass):
                     changed[var] = swept
         if changed:
             module = module.with_functions({**module.functions, **changed})
-        return remove_unreachable(module, self.entry_functions)
+        return remove_unreachable(module, self.entry_functions or ())
 
 
-def remove_unreachable(module: IRModule, entry_functions: tuple[str, ...] = ()) -> IRModule:
+def remove_unreachable(module: IRModule, entry_functions: Sequence[str] = ()) -> IRModule:
     """The module without functions that no public or entry function reaches."""
     entries = [
         var

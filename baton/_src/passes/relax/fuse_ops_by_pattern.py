@@ -14,7 +14,7 @@ dot) and `global_symbol`; else MergeCompositeFunctions does that for neighbours.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from baton._src.analysis.bindings import used_vars
@@ -66,7 +66,7 @@ class FusionPattern:
 
     name: str
     pattern: DFPattern
-    annotation_patterns: Mapping[str, DFPattern] = field(default_factory=dict)
+    annotation_patterns: Mapping[str, DFPattern] | None = None
     check: Callable[[PatternCheckContext], bool] | None = None
     attrs_getter: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
 
@@ -75,7 +75,7 @@ class FusionPattern:
 class FuseOpsByPattern(Pass):
     """See the module. Patterns are `FusionPattern`s, or tuples (name, pattern[, annotations[, check]])."""
 
-    patterns: Sequence[Any] = ()
+    patterns: Sequence[Any]
     bind_constants: bool = True
     annotate_codegen: bool = False
     entry_functions: Sequence[str] | None = None
@@ -147,7 +147,7 @@ class _Fuser(BindingRewriter):
     def _agrees(self, pattern: FusionPattern, matcher: Matcher, found: Any, vars_: set[Var], groups: _Groups) -> bool:
         if pattern.check is None:
             return True
-        named = pattern.annotation_patterns.items()
+        named = (pattern.annotation_patterns or {}).items()
         annotated = {name: matcher.shown(p, found[p]) for name, p in named if p in found}
         context = PatternCheckContext(
             matched_expr=matcher.value(found[pattern.pattern]),

@@ -46,8 +46,8 @@ from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
 
 # Packed functions, for that is what a host passes: a type with parameters asks for a closure (rule MATCH-6).
-_GET = FuncStructInfo(None, ObjectStructInfo(), True, empty_derive)
-_SET = FuncStructInfo(None, ObjectStructInfo(), False, empty_derive)
+_GET = FuncStructInfo(None, ObjectStructInfo(), True, derive_func=empty_derive)
+_SET = FuncStructInfo(None, ObjectStructInfo(), False, derive_func=empty_derive)
 
 
 @dataclass(frozen=True)

@@ -43,8 +43,8 @@ class LazyTransformParams(Pass):
 
     fget_item: str = "get_item"
     fset_item: str | None = "set_item"
-    extra_get_item_params: Sequence[Any] = ()
-    extra_set_item_params: Sequence[Any] = ()
+    extra_get_item_params: Sequence[Any] | None = None
+    extra_set_item_params: Sequence[Any] | None = None
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         changed = {
@@ -62,11 +62,11 @@ class LazyTransformParams(Pass):
         return normal(module, Function([], body, None, False, flat.attrs))
 
     def _request(self, number: int, name: str) -> Call:
-        operands = [*self.extra_get_item_params, PrimValue(number)]
+        operands = [*(self.extra_get_item_params or ()), PrimValue(number)]
         return Call(ExternFunc(self.fget_item), operands, None, (ObjectStructInfo(),))
 
     def _deliver(self, number: int, value: Any) -> Call:
-        operands = [*self.extra_set_item_params, PrimValue(number), value]
+        operands = [*(self.extra_set_item_params or ()), PrimValue(number), value]
         return Call(ExternFunc(str(self.fset_item)), operands, None, (TupleStructInfo(()),))
 
 

@@ -12,8 +12,9 @@ and special operators such as call_tir.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, Op
@@ -39,9 +40,11 @@ Customize = Callable[[BlockBuilder, Call], Any]
 @dataclass(frozen=True)
 class LegalizeOps(Pass):
     """See the module. `customize_legalize_map` gives, by operator name (`relax.add`), a function `(builder, call) ->
-    expression` that is asked first; `skip` names operators to leave alone."""
+    expression` that is asked first; `enable_warning` warns of operators that have no kernel; `skip` names operators to
+    leave alone."""
 
-    customize_legalize_map: Mapping[str, Customize] = field(default_factory=dict)
+    customize_legalize_map: Mapping[str, Customize] | None = None
+    enable_warning: bool = False
     skip: tuple[str, ...] = ()
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
@@ -58,6 +61,7 @@ class _Legalizer(BindingRewriter):
     def __init__(self, module: IRModule, options: LegalizeOps) -> None:
         super().__init__(module)
         self.options = options
+        self.custom: Mapping[str, Customize] = options.customize_legalize_map or {}
         self.builder = BlockBuilder(module)
         self.visits_emitted = True
         self.made: dict[Any, tuple[GlobalVar, Kernel, list[TirVar]]] = {}
@@ -65,7 +69,7 @@ class _Legalizer(BindingRewriter):
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
         if not isinstance(value, Call) or not isinstance(value.op, Op) or value.op.name in self.options.skip:
             return value
-        custom = self.options.customize_legalize_map.get(value.op.name)
+        custom = self.custom.get(value.op.name)
         if custom is not None:
             replacement = custom(self.builder, value)
             self.context.functions.update(self.builder.context.functions)
@@ -85,6 +89,8 @@ class _Legalizer(BindingRewriter):
         if not (_is_tensors(out) and is_known(out) and all(is_known(a) for a in args)):
             return call
         if isinstance(definition.compute, NotApplicable):
+            if self.options.enable_warning:
+                warnings.warn(f"no kernel for relax.{definition.name}: {definition.compute.why}", stacklevel=2)
             return call
         return self.call_tir(call, *self.kernel(definition, args, call.attrs, out))
 

@@ -109,7 +109,7 @@ def _erase_function(info: FuncStructInfo, dim_of: DimOf, var_of: VarOf, prover: 
     ret = yield _erase(info.ret, inner, var_of, prover)
     if ret is info.ret and _all_same(params or (), info.params or ()):
         return info
-    return FuncStructInfo(params, ret, info.purity, info.derive_func, info.span)
+    return FuncStructInfo(params, ret, info.purity, info.span, derive_func=info.derive_func)
 
 
 def _erase_leaf(info: StructInfo, dim_of: DimOf, var_of: VarOf, prover: DimProver | None) -> StructInfo:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from baton._src.ir.expr import Op, PrimExpr
+from baton._src.ir.expr import Op
 from baton._src.relax.patterns import context as _context  # noqa: F401  (binds what patterns can do)
 from baton._src.relax.patterns.nodes import (
     AndPattern,
@@ -34,7 +34,6 @@ from baton._src.relax.patterns.nodes import (
 )
 from baton._src.relax.special_ops import SPECIAL_OPS, special_op
 from baton._src.support.diagnostics import fail
-from baton._src.tir.expr import literal
 
 
 def wildcard() -> WildcardPattern:
@@ -77,11 +76,13 @@ def is_const() -> ConstantPattern:
 
 def is_shape(shape: Sequence[Any]) -> PrimArrPattern:
     """A shape of these dims."""
-    return PrimArrPattern(tuple(d if isinstance(d, PrimExpr) else literal(d) for d in shape))
+    return PrimArrPattern(shape)
 
 
 def is_tuple(fields: Sequence[DFPattern], unordered: bool = False) -> TuplePattern | UnorderedTuplePattern:
     """A tuple."""
+    if not isinstance(fields, (list, tuple)):
+        raise fail("api", f"is_tuple takes a list or tuple of patterns, got {type(fields).__name__}", kind=ValueError)
     return UnorderedTuplePattern(tuple(fields)) if unordered else TuplePattern(tuple(fields))
 
 
@@ -96,17 +97,17 @@ def _arguments(args: Sequence[DFPattern] | DFPattern | None) -> DFPattern:
     return args if isinstance(args, DFPattern) else TuplePattern(tuple(args))
 
 
-def is_call_tir(func_name: str | DFPattern = "", args: Any = None, tir_vars: DFPattern | None = None) -> CallPattern:
+def is_call_tir(func_name: str | DFPattern, args: Any = None, tir_vars: DFPattern | None = None) -> CallPattern:
     """call_tir of a kernel (of any, without a name) with these arguments (any, without `args`)."""
     callee = func_name if isinstance(func_name, DFPattern) else GlobalVarPattern(func_name)
     trailing = () if tir_vars is None else (tir_vars,)
-    return CallPattern(is_op("relax.call_tir"), (callee, _arguments(args), *trailing))
+    return CallPattern(is_op("relax.call_tir"), (callee, _arguments(args), *trailing), add_constraint=False)
 
 
-def is_call_dps_packed(func_name: str = "", args: Any = None) -> CallPattern:
-    """call_dps_packed of a packed function."""
+def is_call_dps_packed(func_name: str, args: Any = None) -> CallPattern:
+    """call_dps_packed of the packed function of this name (any, if it is empty)."""
     callee: DFPattern = ExternFuncPattern(func_name) if func_name else wildcard()
-    return CallPattern(is_op("relax.call_dps_packed"), (callee, _arguments(args)))
+    return CallPattern(is_op("relax.call_dps_packed"), (callee, _arguments(args)), add_constraint=False)
 
 
 is_call_tir_extern = is_call_dps_packed
@@ -115,7 +116,22 @@ is_call_tir_extern = is_call_dps_packed
 
 def is_call_packed(func_name: str, args: Sequence[DFPattern] | None = None) -> CallPattern:
     """A call of the packed function of this name."""
-    return CallPattern(ExternFuncPattern(func_name), tuple(args or ()), args is None)
+    return CallPattern(ExternFuncPattern(func_name), tuple(args or ()), args is None, args is not None)
+
+
+def reject(pattern: DFPattern) -> NotPattern:
+    """Anything that `pattern` does not match."""
+    return NotPattern(pattern)
+
+
+def has_attr(attrs: Mapping[str, Any], pattern: DFPattern | None = None) -> AttrPattern:
+    """What `pattern` matches (anything, without one), with these attributes."""
+    return (pattern or wildcard()).has_attr(attrs)
+
+
+def has_dtype(dtype: str, pattern: DFPattern | None = None) -> DataTypePattern:
+    """What `pattern` matches (anything, without one), a tensor of `dtype`."""
+    return (pattern or wildcard()).has_dtype(dtype)
 
 
 def make_fused_bias_activation_pattern(
@@ -152,6 +168,8 @@ __all__ = [
     "UnorderedTuplePattern",
     "VarPattern",
     "WildcardPattern",
+    "has_attr",
+    "has_dtype",
     "is_call_dps_packed",
     "is_call_packed",
     "is_call_tir",
@@ -166,5 +184,6 @@ __all__ = [
     "is_tuple_get_item",
     "is_var",
     "make_fused_bias_activation_pattern",
+    "reject",
     "wildcard",
 ]

@@ -18,7 +18,6 @@ from baton._src.relax.nodes import DataflowBlock, Var
 from baton._src.relax.patterns.match import extract
 from baton._src.relax.patterns.match_block import match_block
 from baton._src.relax.patterns.nodes import CallPattern, DFPattern
-from baton._src.support.diagnostics import fail
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,11 +58,9 @@ class PatternContext:
         _open.stack.pop()
 
     @staticmethod
-    def current() -> PatternContext:
-        """The innermost context; an error if there is none."""
-        if not _open.stack:
-            raise fail("api", "no PatternContext is open", help="make edges inside `with PatternContext() as ctx:`")
-        return _open.stack[-1]
+    def current() -> PatternContext | None:
+        """The innermost context, if one is open."""
+        return _open.stack[-1] if _open.stack else None
 
     def add(self, pattern: DFPattern) -> None:
         """Let `pattern` take part."""
@@ -98,7 +95,7 @@ class PatternSeq:
     def __init__(self, patterns: Any, only_use: bool = False) -> None:
         self.patterns: tuple[DFPattern, ...] = tuple(patterns)
         for one, other in zip(self.patterns, self.patterns[1:]):
-            PatternContext.current().add_constraint(one, other, only_use)
+            _edge(one, other, only_use, -1)
 
     def __getitem__(self, index: int) -> DFPattern:
         return self.patterns[index]
@@ -124,6 +121,8 @@ class PatternSeq:
         """A chain of fresh patterns that say the same, with the same edges between them."""
         context = PatternContext.current()
         fresh = [p.dup() for p in self.patterns]
+        if context is None:
+            return _sequence(fresh)
         for number, (one, other) in enumerate(zip(self.patterns, self.patterns[1:])):
             for edge in [e for e in context.edges if e.producer is one and e.consumer is other]:
                 context.add_constraint(fresh[number], fresh[number + 1], edge.only, edge.index)
@@ -139,8 +138,15 @@ def _sequence(patterns: Any) -> PatternSeq:
 
 def _joined(left: PatternSeq, right: Any, only: bool, index: int) -> PatternSeq:
     after = right.patterns if isinstance(right, PatternSeq) else (right,)
-    PatternContext.current().add_constraint(left.patterns[-1], after[0], only, index)
+    _edge(left.patterns[-1], after[0], only, index)
     return _sequence((*left.patterns, *after))
+
+
+def _edge(producer: DFPattern, consumer: DFPattern, only: bool, index: int) -> None:
+    """Note an edge in the context that is open; outside of any it says nothing, as in TVM."""
+    context = PatternContext.current()
+    if context is not None:
+        context.add_constraint(producer, consumer, only, index)
 
 
 def chain(left: DFPattern, right: Any, only: bool, index: int) -> PatternSeq:

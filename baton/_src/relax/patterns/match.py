@@ -7,7 +7,7 @@ that the pattern says. Depth is that of the pattern, never of the program.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, Op
@@ -93,7 +93,7 @@ class Matcher:
                 for left in self.matches(pattern.left, expr, found):
                     yield from self.matches(pattern.right, expr, left)
             case p.NotPattern():
-                if next(self.matches(pattern.reject_pattern, expr, found), None) is None:
+                if next(self.matches(pattern.reject, expr, found), None) is None:
                     yield found
             case p.AttrPattern() | p.StructInfoPattern() | p.TypePattern() | p.DataTypePattern() | p.ShapePattern():
                 if self._has(pattern, expr):
@@ -120,7 +120,7 @@ class Matcher:
                 return isinstance(self.value(expr), Constant)
             case p.ExternFuncPattern():
                 value = self.value(expr)
-                return isinstance(value, ExternFunc) and value.global_symbol == pattern.global_symbol
+                return isinstance(value, ExternFunc) and pattern.global_symbol in ("", value.global_symbol)
             case p.PrimArrPattern():
                 return self._is_shape(pattern, expr)
             case p.ExprPattern():
@@ -227,7 +227,7 @@ def dims_of(info: Any) -> Sequence[Any] | None:
     return shape.values if isinstance(shape, ShapeExpr) else None
 
 
-def _has_attrs(value: Any, wanted: dict[str, Any]) -> bool:
+def _has_attrs(value: Any, wanted: Mapping[str, Any]) -> bool:
     """Whether the value (a call: its attributes or its operator's; a function) has these attributes."""
     attrs = getattr(value, "attrs", None)
     for name, content in wanted.items():

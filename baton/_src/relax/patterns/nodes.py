@@ -9,11 +9,12 @@ Patterns are plain objects compared by identity; one that occurs twice must matc
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.relax.struct_info import StructInfo
+from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import literal
 from baton._src.values.dtype import DataType
 
@@ -40,10 +41,7 @@ class DFPattern:
 
     def __call__(self, *args: Any, varg_default_wildcard: bool = False, add_constraint: bool = True) -> CallPattern:
         """A call of what this matches; with `varg_default_wildcard` there may be more arguments."""
-        found = CallPattern(self, tuple(args), varg_default_wildcard)
-        if add_constraint:
-            type(self).calling(found)
-        return found
+        return CallPattern(self, args, varg_default_wildcard, add_constraint)
 
     def __or__(self, other: DFPattern) -> OrPattern:
         return OrPattern(self, other)
@@ -52,10 +50,6 @@ class DFPattern:
         return AndPattern(self, other)
 
     def __invert__(self) -> NotPattern:
-        return NotPattern(self)
-
-    def reject(self) -> NotPattern:
-        """Anything else."""
         return NotPattern(self)
 
     def has_attr(self, attrs: Mapping[str, Any]) -> AttrPattern:
@@ -76,14 +70,11 @@ class DFPattern:
 
     def has_shape(self, shape: Sequence[Any]) -> ShapePattern:
         """And it is a tensor of this shape."""
-        return ShapePattern(self, tuple(literal(d) if not isinstance(d, PrimExpr) else d for d in shape))
+        return ShapePattern(self, dims("has_shape", shape))
 
-    def same_shape_as(self, *args: DFPattern) -> DFPattern:
-        """And it has the shape that each of `args` has; gives this pattern back."""
-        constraint = SameShapeConstraint((self, *args))
-        for pattern in constraint.args:
-            pattern.constraints.append(constraint)
-        return self
+    def same_shape_as(self, *args: DFPattern) -> SameShapeConstraint:
+        """And it has the shape that each of `args` has."""
+        return SameShapeConstraint(self, *args)
 
     @property
     def constraints(self) -> list[SameShapeConstraint]:
@@ -129,23 +120,26 @@ class ExprPattern(DFPattern):
     expr: Any
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, init=False)
 class VarPattern(DFPattern):
     """A variable, named so unless the name is empty."""
 
-    name: str = ""
+    name: str
+
+    def __init__(self, name_hint: str = "") -> None:
+        self.name = name_hint
 
     @property
     def name_hint(self) -> str:
         return self.name
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, init=False)
 class DataflowVarPattern(VarPattern):
     """A DataflowVar."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, init=False)
 class GlobalVarPattern(VarPattern):
     """A name of the module."""
 
@@ -157,16 +151,19 @@ class ConstantPattern(DFPattern):
 
 @dataclass(eq=False)
 class ExternFuncPattern(DFPattern):
-    """The packed function of this name."""
+    """The packed function of this name; any, if the name is empty."""
 
-    global_symbol: str
+    global_symbol: str = ""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, init=False)
 class PrimArrPattern(DFPattern):
     """A shape of these dims."""
 
-    fields: tuple[Any, ...]
+    fields: tuple[PrimExpr, ...]
+
+    def __init__(self, shape: Sequence[Any]) -> None:
+        self.fields = dims("is_shape", shape)
 
     def __getitem__(self, index: int) -> Any:
         return self.fields[index]
@@ -175,13 +172,23 @@ class PrimArrPattern(DFPattern):
         return len(self.fields)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, init=False)
 class CallPattern(DFPattern):
-    """A call."""
+    """A call; with `varg_default_wildcard` there may be more arguments.
+
+    `add_constraint`: it takes part in the PatternContext that is open.
+    """
 
     op: DFPattern
     args: tuple[DFPattern, ...]
-    varg_default_wildcard: bool = False
+    varg_default_wildcard: bool
+
+    def __init__(
+        self, op: DFPattern, args: Sequence[DFPattern], varg_default_wildcard: bool = False, add_constraint: bool = True
+    ) -> None:
+        self.op, self.args, self.varg_default_wildcard = op, tuple(args), varg_default_wildcard
+        if add_constraint:
+            type(self).calling(self)
 
 
 @dataclass(eq=False)
@@ -198,7 +205,9 @@ class TuplePattern(DFPattern):
 
     fields: tuple[DFPattern, ...]
 
-    def __getitem__(self, index: int) -> TupleGetItemPattern:
+    def __getitem__(self, index: int | None) -> TupleGetItemPattern:
+        if index is None:
+            return TupleGetItemPattern(self)
         if not -len(self.fields) <= index < len(self.fields):
             raise IndexError(f"field {index} of a tuple pattern of {len(self.fields)} fields")
         return TupleGetItemPattern(self, index % len(self.fields))
@@ -217,12 +226,15 @@ class UnorderedTuplePattern(DFPattern):
         return len(self.fields)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, init=False)
 class TupleGetItemPattern(DFPattern):
     """A field of a tuple; `index` None or -1: any."""
 
     tuple: DFPattern
-    index: int | None = None
+    index: int
+
+    def __init__(self, tuple_value: DFPattern, index: int | None = None) -> None:
+        self.tuple, self.index = tuple_value, -1 if index is None else index
 
 
 @dataclass(eq=False)
@@ -241,11 +253,14 @@ class AndPattern(DFPattern):
     right: DFPattern
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, init=False)
 class NotPattern(DFPattern):
     """Anything that does not match."""
 
-    reject_pattern: DFPattern
+    reject: DFPattern
+
+    def __init__(self, to_reject: DFPattern) -> None:
+        self.reject = to_reject
 
 
 @dataclass(eq=False)
@@ -253,7 +268,7 @@ class AttrPattern(DFPattern):
     """An attribute of a call or a function, or of the operator called."""
 
     pattern: DFPattern
-    attrs: dict[str, Any] = field(default_factory=dict)
+    attrs: Mapping[str, Any]
 
 
 @dataclass(eq=False)
@@ -264,12 +279,15 @@ class StructInfoPattern(DFPattern):
     struct_info: StructInfo
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, init=False)
 class TypePattern(DFPattern):
     """A static type."""
 
     pattern: DFPattern
     type: Any
+
+    def __init__(self, pattern: DFPattern, ttype: Any) -> None:
+        self.pattern, self.type = pattern, ttype
 
 
 @dataclass(eq=False)
@@ -279,6 +297,9 @@ class DataTypePattern(DFPattern):
     pattern: DFPattern
     dtype: DataType
 
+    def __post_init__(self) -> None:
+        self.dtype = DataType(self.dtype)
+
 
 @dataclass(eq=False)
 class ShapePattern(DFPattern):
@@ -287,9 +308,22 @@ class ShapePattern(DFPattern):
     pattern: DFPattern
     shape: tuple[PrimExpr, ...]
 
+    def __post_init__(self) -> None:
+        self.shape = dims("ShapePattern", self.shape)
 
-@dataclass(eq=False)
+
 class SameShapeConstraint:
     """The patterns match tensors of one shape."""
 
-    args: tuple[DFPattern, ...]
+    def __init__(self, *args: DFPattern) -> None:
+        self.args = args
+        for pattern in args:
+            pattern.constraints.append(self)
+
+
+def dims(what: str, shape: Any) -> tuple[PrimExpr, ...]:
+    """The dims of a list or tuple of them. Errors: a `ValueError` for anything else."""
+    if not isinstance(shape, (list, tuple)):
+        message = f"{what} takes a list or tuple of dims, got {type(shape).__name__}"
+        raise fail("api", message, kind=ValueError)
+    return tuple(d if isinstance(d, PrimExpr) else literal(d) for d in shape)

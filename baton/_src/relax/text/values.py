@@ -55,22 +55,28 @@ def quoted(text: str) -> str:
 
 
 def attr_arguments(record: Attrs | None, text: Callable[[Any], str]) -> list[str]:
-    """The attributes of a call that differ from their defaults, as keyword arguments; sequences as lists.
+    """The attributes of a call as keyword arguments, sequences as lists.
 
-    Those that only Relay's calls spell out stand in `relay_attrs={...}`: operands of Relax may have their names.
+    All that TVM's record has are shown, as TVM does; those that TVM does not have only where they say something. Those
+    that only Relay's calls spell out stand in `relay_attrs={...}`: operands of Relax may have their names.
     """
     if record is None:
         return []
     found: list[str] = []
     foreign: list[str] = []
     fields = getattr(type(record), "__dataclass_fields__", {})
-    for name, value in record.items():
-        default = fields[name].default
-        if value is default or (type(value) is type(default) and value == default):
+    for name in record.relax_order or record.names:
+        value = getattr(record, name)
+        told, default = fields[name].metadata, fields[name].default
+        shown = "relax" in told.get("languages", ("relax",))
+        if told.get("same_as"):
+            continue
+        quiet = not shown or told.get("beyond", False)
+        if quiet and (value is default or (type(value) is type(default) and value == default)):
             continue
         said = text(list(value) if isinstance(value, tuple) else value)
-        if "relax" in fields[name].metadata.get("languages", ("relax",)):
-            found.append(f"{name}={said}")
+        if shown:
+            found.append(f"{told.get('relax_name') or name}={said}")
         else:
             foreign.append(f"{quoted(name)}: {said}")
     return [*found, f"relay_attrs={{{', '.join(foreign)}}}"] if foreign else found
