@@ -18,6 +18,14 @@ from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.intrinsics import intrinsic
 
+LINE = 64
+"""Bytes of a line of the caches."""
+FAR = 48
+"""Steps along k after which a row of B that was asked for has come from the third-level cache."""
+
+Ahead = Callable[[PrimExpr, PrimExpr], Callable[[PrimExpr], st.Stmt]]
+"""From the number of a tile and how many there are: what each step along k does beside its multiplications."""
+
 
 @dataclass(frozen=True)
 class Factor:
@@ -26,6 +34,10 @@ class Factor:
     value: PrimExpr
     k: Axis
     columns: Axis
+
+    def fills(self, width: int) -> bool:
+        """Whether all panels of so many columns are full."""
+        return self.columns.size is not None and self.columns.size % width == 0
 
 
 def pack_panel(factor: Factor, buffer: Buffer, start: PrimExpr, width: int, lanes: int) -> st.Stmt:
@@ -38,18 +50,22 @@ def pack_panel(factor: Factor, buffer: Buffer, start: PrimExpr, width: int, lane
 def _pack_elements(factor: Factor, buffer: Buffer, start: PrimExpr, width: int, first: int) -> st.Stmt:
     """packed[k, v] for every k from `first` on, element by element where B does not lie along the columns."""
     step_k, v = index_var("k"), index_var("v")
-    k, count = ops.add(step_k, i64(first)), ops.subtract(as_int64(factor.k.extent), i64(first))
-    column = ops.add(start, v)
-    value = bound(factor.value, {factor.k: k, factor.columns: column})
-    slot = ops.add(ops.multiply(k, i64(width)), v)
-    size = factor.columns.size
-    whole = size is not None and size % width == 0
-    zero = ops.const(0, buffer.dtype)
-    guarded = value if whole else where(tir.LT(column, as_int64(factor.columns.extent)), value, zero)
-    store = st.BufferStore(buffer, guarded, (slot,))
+    store = _element(factor, buffer, start, width, ops.add(step_k, i64(first)), v, not factor.fills(width))
+    count = ops.subtract(as_int64(factor.k.extent), i64(first))
     if step(load_of(factor.value), factor.k) == 1:
         return loop(v, width, loop(step_k, count, store, VECTORIZED))
     return loop(step_k, count, loop(v, width, store, VECTORIZED))
+
+
+def _element(
+    factor: Factor, buffer: Buffer, start: PrimExpr, width: int, k: PrimExpr, v: PrimExpr, guarded: bool
+) -> st.Stmt:
+    """packed[k, v] = B[k, start + v]; `guarded`: zero beyond the last column."""
+    column = ops.add(start, v)
+    value = bound(factor.value, {factor.k: k, factor.columns: column})
+    if guarded:
+        value = where(tir.LT(column, as_int64(factor.columns.extent)), value, ops.const(0, buffer.dtype))
+    return st.BufferStore(buffer, value, (ops.add(ops.multiply(k, i64(width)), v),))
 
 
 def _in_squares(factor: Factor, buffer: Buffer, lanes: int) -> bool:
@@ -65,9 +81,8 @@ def _in_squares(factor: Factor, buffer: Buffer, lanes: int) -> bool:
 
 def _pack_squares(factor: Factor, buffer: Buffer, start: PrimExpr, width: int, lanes: int) -> st.Stmt:
     """packed[k, v] = B[start + v, k]; the last column once more where there are no more."""
-    load, size = load_of(factor.value), factor.columns.size
+    load, whole = load_of(factor.value), factor.fills(width)
     last = ops.subtract(as_int64(factor.columns.extent), i64(1))
-    whole = size is not None and size % width == 0
     part, block = index_var("part"), index_var("k")
     top, left = ops.multiply(part, i64(lanes)), ops.multiply(block, i64(lanes))
     run = tir.Ramp(left, i64(1), lanes)
@@ -88,11 +103,49 @@ def _pack_squares(factor: Factor, buffer: Buffer, start: PrimExpr, width: int, l
     return sequence(squares, _pack_elements(factor, buffer, start, width, full * lanes)) if rest else squares
 
 
-def fetching(
-    factor: Factor, start: PrimExpr, width: int, lanes: int
-) -> Callable[[PrimExpr, PrimExpr], Callable[[PrimExpr], st.Stmt]]:
-    """What each step along k asks for, in tile after tile of one panel, so that the panel from `start` on has arrived
-    when it is packed: a vector each. Packing on its own waits for every row: no processor foresees strided rows.
+def packs_beside(factor: Factor) -> bool:
+    """Whether the first tile can pack a panel: B lies along the columns."""
+    return step(load_of(factor.value), factor.columns) == 1
+
+
+def packing_beside(factor: Factor, buffer: Buffer, start: PrimExpr, width: int) -> Ahead:
+    """The first tile packs the panel that it multiplies by: each of its steps along k stores a row, and asks for a
+    later one. Packing on its own waits for every row, since no processor foresees strided ones; beside multiplications
+    it costs next to nothing.
+    """
+    load = load_of(factor.value)
+    last = [ops.subtract(as_int64(axis.extent), i64(1)) for axis in (factor.columns, factor.k)]
+    line = max(1, LINE // load.dtype.itemsize)
+    end = () if factor.columns.size is not None and factor.columns.size % line == 0 else (width - 1,)  # one line more
+
+    def of_tile(tile: PrimExpr, tiles: PrimExpr) -> Callable[[PrimExpr], st.Stmt]:
+        def at(k: PrimExpr) -> st.Stmt:
+            later = ops.min(ops.add(k, i64(FAR)), last[1])
+            columns = [ops.min(ops.add(start, i64(n)), last[0]) for n in (*range(0, width, line), *end)]
+            asked = [prefetched(load_of(bound(load, {factor.k: later, factor.columns: c}))) for c in columns]
+            return st.IfThenElse(tir.EQ(tile, i64(0)), sequence(_row(factor, buffer, start, width, k), *asked))
+
+        return at
+
+    return of_tile
+
+
+def _row(factor: Factor, buffer: Buffer, start: PrimExpr, width: int, k: PrimExpr) -> st.Stmt:
+    """One row of the panel."""
+
+    def row(guarded: bool) -> st.Stmt:
+        v = index_var("v")
+        return loop(v, width, _element(factor, buffer, start, width, k, v, guarded), VECTORIZED)
+
+    if factor.fills(width):
+        return row(False)
+    inside = tir.LE(ops.add(start, i64(width)), as_int64(factor.columns.extent))
+    return st.IfThenElse(inside, row(False), row(True))
+
+
+def fetching(factor: Factor, start: PrimExpr, width: int, lanes: int) -> Ahead:
+    """What each step along k asks for, in tile after tile of one panel, so that the panel from `start` on of a B that
+    lies along k has arrived when it is packed: a vector each.
     """
     load, vectors = load_of(factor.value), max(1, width // lanes)
     last = [ops.subtract(as_int64(axis.extent), i64(1)) for axis in (factor.columns, factor.k)]
@@ -119,10 +172,10 @@ def fetching(
     return of_tile
 
 
-def prefetched(place: tir.BufferLoad) -> st.Stmt:
-    """Ask for what lies at `place`: for reading, into the second-level cache."""
+def prefetched(place: tir.BufferLoad, writing: bool = False) -> st.Stmt:
+    """Ask for what lies at `place`: for reading, into the second-level cache, or for writing, into the first."""
     address = tir.Call("handle", intrinsic("address_of"), (place,))
-    hints = (tir.IntImm("int32", 0), tir.IntImm("int32", 2), tir.IntImm("int32", 1))
+    hints = (tir.IntImm("int32", int(writing)), tir.IntImm("int32", 3 if writing else 2), tir.IntImm("int32", 1))
     return st.Evaluate(tir.Call("void", intrinsic("prefetch"), (address, *hints)))
 
 
