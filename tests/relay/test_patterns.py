@@ -88,13 +88,21 @@ class _AddZero(DFPatternCallback):
 
 
 class _Forever(DFPatternCallback):
-    """Gives a new node every time."""
+    """Gives more of the same every time."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.pattern = is_op("exp")(wildcard())
+        self.pattern = is_op("exp")(is_var())
 
     def callback(self, pre: Any, post: Any, node_map: Any) -> Any:
+        return Call(post.op, [post])
+
+
+class _Anew(_Forever):
+    """Gives an equal node every time."""
+
+    def callback(self, pre: Any, post: Any, node_map: Any) -> Any:
+        assert node_map[self.pattern] == [post]
         return Call(post.op, post.args)
 
 
@@ -117,5 +125,31 @@ def test_partitioning() -> None:
     assert plain(Interpreter().evaluate(made)(given, given)) == plain(Interpreter().evaluate(function)(given, given))
 
 
+def test_what_is_used_outside_of_a_match_is_not_rewritten() -> None:
+    """As in TVM: a rewritten match would compute the inner value twice."""
+    pattern, done = is_op("nn.relu")(is_op("exp")(wildcard())), []
+    shared = read(BODY.format("nn.relu(exp(%x)) + exp(%x)"))
+    pattern.rewrite(lambda pre, post, node_map: done.append(pre) or post, shared)
+    assert len(done) == 1  # two different nodes: no sharing
+    inner = read(BODY.format("%0 = exp(%x); nn.relu(%0) + %0"))
+    assert structural_equal(pattern.rewrite(lambda pre, post, node_map: node_map[pattern][0].args[0], inner), inner)
+
+
+def test_partitions_hold_paths_and_the_constants_asked_for() -> None:
+    """Constants that a wildcard stands for are arguments; partitioned functions are left alone afterwards."""
+    function = read(BODY.format("nn.relu(exp(%x) * 2f) + 3f"))
+    asked = partition(is_op("add")(wildcard(), is_constant()), function).body
+    assert (len(asked.args), asked.op.body.args[1].data.numpy()) == (1, 3.0)
+    given = partition(is_op("add")(wildcard(), wildcard()), function).body
+    assert len(given.args) == 2
+    assert len(given.op.params) == 2
+    path = (is_op("nn.relu") | is_op("multiply"))(None)
+    whole = partition(is_op("add")(wildcard(), wildcard()).dominates(is_op("exp")(None), path), function).body
+    assert whole.op.attrs["PartitionedFromPattern"] == "exp_multiply_nn.relu_add_"
+    assert partition(is_op("exp")(None), whole) is whole
+
+
 def test_an_endless_rewrite_is_an_error() -> None:
+    once = body("exp(%x)")
+    assert structural_equal(rewrite(_Anew(), once), once)
     assert error_of(lambda: rewrite(_Forever(), body("exp(%x)"))).code == "relay-pattern"

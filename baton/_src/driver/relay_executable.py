@@ -31,8 +31,9 @@ def as_relay_module(mod: IRModule | Function) -> IRModule:
         return mod
     if isinstance(mod, Function):
         return IRModule({"main": mod})
-    help = "give an IRModule or a relay.Function"
-    raise fail("api", f"cannot build a {type(mod).__name__}", help=help, kind=ValueError)
+    raise fail(
+        "api", f"cannot build a {type(mod).__name__}", help="give an IRModule or a relay.Function", kind=ValueError
+    )
 
 
 def build_executable(

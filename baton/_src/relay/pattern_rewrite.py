@@ -15,12 +15,15 @@ rewrite(AddZero(), expr)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.structural import structural_equal
+from baton._src.ir.types import Constructor
 from baton._src.relay.check.infer_type import infer_expr
-from baton._src.relay.expressions import parts, walk, with_parts
-from baton._src.relay.expressions import rewrite as rewrite_expr
-from baton._src.relay.nodes import Call, Constant, Function, Var
+from baton._src.relay.expressions import binders, parts, walk, with_parts
+from baton._src.relay.nodes import Call, Constant, Function, TupleGetItem, Var
 from baton._src.relay.pattern_match import Matcher
 from baton._src.relay.patterns import (
     AltPattern,
@@ -37,11 +40,15 @@ from baton._src.relay.patterns import (
     TupleGetItemPattern,
     TuplePattern,
     TypePattern,
+    VarPattern,
+    WildcardPattern,
 )
 from baton._src.support.diagnostics import fail
 
 MAX_ROUNDS = 100
 _STRUCTURAL = (CallPattern, TuplePattern, TupleGetItemPattern, IfPattern, LetPattern, FunctionPattern, ConstantPattern)
+_GLOBAL = (Op, Constant, Function, GlobalVar, Constructor)
+"""What exists outside of any group: many may use it."""
 _WRAPPERS = (AltPattern, AttrPattern, TypePattern, DataTypePattern, ShapePattern, DominatorPattern)
 
 
@@ -63,33 +70,34 @@ class DFPatternCallback:
 
 
 def rewrite(callbacks: DFPatternCallback | Sequence[DFPatternCallback], expr: Any, mod: Any = None) -> Any:
-    """Apply each callback wherever its pattern matches, again and again until nothing changes."""
-    for one in [callbacks] if isinstance(callbacks, DFPatternCallback) else callbacks:
-        for _ in range(1 if one.rewrite_once else MAX_ROUNDS):
+    """Apply each callback wherever its pattern matches, again and again until nothing changes (structurally).
+
+    The outermost match is rewritten first; matches do not overlap, nor hold what is used outside of them.
+    """
+    steps = [callbacks] if isinstance(callbacks, DFPatternCallback) else list(callbacks)
+    for _ in range(MAX_ROUNDS):
+        before = expr
+        for one in steps:
             if one.require_type:
                 infer_expr(expr, mod)
-            made = _once(one, expr)
-            if made is expr:
-                break
-            expr = made
-        else:
-            if not one.rewrite_once:
-                help = "its callback makes what its pattern matches; pass rewrite_once=True"
-                raise fail("relay-pattern", f"{type(one).__name__} never comes to an end", help=help)
-    return expr
+            expr = _once(one, expr)
+        if not steps or steps[-1].rewrite_once or expr is before or structural_equal(expr, before):
+            return expr
+    help = "its callback makes what its pattern matches; pass rewrite_once=True"
+    raise fail("relay-pattern", f"{type(steps[-1]).__name__} never comes to an end", help=help)
 
 
 def _once(one: DFPatternCallback, expr: Any) -> Any:
-    matcher = Matcher(expr)
-
-    def rule(old: Any, new: Any) -> Any:
-        found = matcher.match(one.pattern, new if new is not old else old)
-        if found is None:
-            return None
-        made = one.callback(old, new, {pattern: [matched] for pattern, matched in found.items()})
-        return made if made is not new else None
-
-    return rewrite_expr(expr, rule)
+    groups = _groups(one.pattern, expr)
+    done: dict[Any, Any] = {}
+    for node in walk(expr):
+        made = with_parts(node, done)
+        if node in groups:
+            done[node] = made
+            done[node] = one.callback(node, made, {p: [done.get(m, m)] for p, m in groups[node].found.items()})
+        elif made is not node:
+            done[node] = made
+    return done.get(expr, expr)
 
 
 def partition(
@@ -101,24 +109,73 @@ def partition(
     """`expr` with every match (the outermost first, none overlapping) as a call of a function of its own.
 
     The function has the attribute `PartitionedFromPattern` and `attrs`. A match whose inner values are used outside of
-    it is left alone, as is one that `check` refuses.
+    it is left alone, as is one that `check` refuses, and what was partitioned before. Constants that the pattern asks
+    for stay inside of the function; those that a wildcard stands for are arguments.
     """
+    groups = _groups(pattern, expr)
+    done: dict[Any, Any] = {}
+    made_so_far = 0
+    for node in walk(expr):
+        if node in groups and check(node):
+            made: Any = _call_of(node, groups[node], done, dict(attrs or {}), made_so_far)
+            made_so_far += 1
+        else:
+            made = with_parts(node, done)
+        if made is not node:
+            done[node] = made
+    return done.get(expr, expr)
+
+
+@dataclass(frozen=True)
+class _Group:
+    """A match: what each pattern stands for, and the nodes that belong to it (not its inputs)."""
+
+    found: Mapping[Any, Any]
+    inside: frozenset[Any]
+
+
+def _groups(pattern: DFPattern, expr: Any) -> dict[Any, _Group]:
+    """The matches in `expr` by their roots: from the results up, none overlapping, none with a leak."""
     matcher = Matcher(expr)
+    nodes = walk(expr)
     users = _users(expr)
     taken: set[Any] = set()
-    groups: dict[Any, set[Any]] = {}
-    for node in reversed(walk(expr)):
+    for node in nodes:
+        if isinstance(node, Function) and "PartitionedFromPattern" in node.attrs:
+            taken.update(walk(node.body))
+    groups: dict[Any, _Group] = {}
+    for node in reversed(nodes):
         if node in taken:
             continue
         found = matcher.match(pattern, node)
         if found is None:
             continue
-        inside = {m for p, m in found.items() if _is_inner(p) and not isinstance(m, Constant)}
-        closed = all(m is node or all(u in inside for u in users.get(m, ())) for m in inside)
-        if closed and not inside & taken and check(node):
-            groups[node] = inside
-            taken |= inside
-    return _with_groups(expr, groups, dict(attrs or {}))
+        inside = _members(found)
+        own = {m for m in inside if not isinstance(m, _GLOBAL)}
+        if not own & taken and all(m is node or all(u in inside for u in users.get(m, ())) for m in own):
+            groups[node] = _Group(found, frozenset(inside))
+            taken |= own | {node}
+    return groups
+
+
+def _members(found: Mapping[Any, Any]) -> set[Any]:
+    """What belongs to a match: what structural patterns stand for, whole functions, and dominated paths."""
+    inside = {m for p, m in found.items() if _is_inner(p)}
+    for p, m in found.items():
+        if isinstance(p, FunctionPattern):
+            inside.update(walk(m))
+        elif isinstance(p, DominatorPattern):
+            inside |= _between(found[p.parent], found[p.child])
+    return inside
+
+
+def _between(parent: Any, child: Any) -> set[Any]:
+    """The nodes through which `child` is computed from `parent`."""
+    leading = {parent}
+    for node in walk(child):
+        if any(part in leading for part in parts(node)):
+            leading.add(node)
+    return leading
 
 
 def _is_inner(pattern: Any) -> bool:
@@ -140,32 +197,33 @@ def _users(root: Any) -> dict[Any, list[Any]]:
     return users
 
 
-def _with_groups(expr: Any, groups: dict[Any, set[Any]], attrs: dict[str, Any]) -> Any:
-    done: dict[Any, Any] = {}
-    for node in walk(expr):
-        made = _call_of(node, groups[node], done, attrs) if node in groups else with_parts(node, done)
-        if made is not node:
-            done[node] = made
-    return done.get(expr, expr)
-
-
-def _call_of(root: Any, inside: set[Any], done: dict[Any, Any], attrs: dict[str, Any]) -> Call:
-    params: dict[Any, Var] = {}
-    inner: dict[Any, Any] = {}
+def _call_of(root: Any, group: _Group, done: dict[Any, Any], attrs: dict[str, Any], number: int) -> Call:
+    """The function of a match, called: its inputs in the order in which the pattern mentions them."""
+    nodes = [n for n in walk(root) if n in group.inside and not isinstance(n, Constant)]
+    bound = {v for n in nodes for v in binders(n)}
+    border = dict.fromkeys(p for n in nodes for p in parts(n) if p not in group.inside and p not in bound)
+    stood_for = {m for p, m in group.found.items() if isinstance(p, (WildcardPattern, VarPattern))}
+    inputs = [p for p in border if not isinstance(p, _GLOBAL) or (isinstance(p, Constant) and p in stood_for)]
+    order = {m: i for i, m in enumerate(group.found.values())}
+    inputs.sort(key=lambda p: order.get(p, len(order)))
+    params = {p: Var(f"FunctionVar_{number}_{i}", p.checked_type_) for i, p in enumerate(inputs)}
+    inner: dict[Any, Any] = dict(params)
     names: list[str] = []
-    for node in walk(root):
-        if node not in inside:
-            continue
-        for part in parts(node):
-            is_value = not isinstance(part, Constant) and type(part).__name__ != "Op"
-            if part not in inside and part not in params and is_value:
-                params[part] = Var(f"FunctionVar_0_{len(params)}", part.checked_type_)
-                inner[part] = params[part]
+    for node in nodes:
         inner[node] = with_parts(node, inner)
-        names.append(getattr(getattr(node, "op", None), "name", type(node).__name__))
-    marked = {"PartitionedFromPattern": "".join(f"{n}_" for n in names), **attrs}
+        names.append(_name_of(node))
+    marked = {"PartitionedFromPattern": "".join(f"{n}_" for n in names if n), **attrs}
     function = Function(list(params.values()), inner[root], root.checked_type_, attrs=marked)
     return Call(function, [done.get(p, p) for p in params])
+
+
+def _name_of(node: Any) -> str:
+    """What a node adds to `PartitionedFromPattern`."""
+    if isinstance(node, TupleGetItem):
+        return f"TupleGetItem{node.index}"
+    if isinstance(node, Var):
+        return ""
+    return str(getattr(getattr(node, "op", None), "name", type(node).__name__))
 
 
 def match(pattern: DFPattern, expr: Any) -> bool:
