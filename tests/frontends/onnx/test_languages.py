@@ -129,3 +129,33 @@ def test_open_sizes_in_relay() -> None:
     for n, t in ((2, 3), (4, 1)):
         x = np.arange(n * t * 8, dtype="float32").reshape(n, t, 8)
         np.testing.assert_array_equal(run(x).numpy(), x.reshape(n, 2 * t, 4) + 1)
+
+
+def test_rows_of_halved_symbolic_images() -> None:
+    """A normalisation behind a strided convolution: the sizes of its rows are expressions of the input's."""
+    draw = np.random.default_rng(0)
+    nodes = [
+        helper.make_node("Conv", ["x", "kernel"], ["c"], strides=[2, 2]),
+        helper.make_node("Transpose", ["c"], ["t"], perm=[0, 2, 3, 1]),
+        helper.make_node("LayerNormalization", ["t", "gamma"], ["y"]),
+    ]
+    kernel = draw.standard_normal((16, 3, 2, 2)).astype("float32")
+    weights = [weight("kernel", kernel), weight("gamma", np.ones(16, "float32"))]
+    model = baton.compile(model_of(nodes, [("x", ["n", 3, "h", "w"])], weights=weights))
+    for shape in ((1, 3, 4, 4), (2, 3, 6, 8)):
+        x = draw.standard_normal(shape).astype("float32")
+        patches = x.reshape(shape[0], 3, shape[2] // 2, 2, shape[3] // 2, 2).transpose(0, 2, 4, 1, 3, 5)
+        plain = patches.reshape(*patches.shape[:3], 12) @ kernel.reshape(16, 12).T
+        centred = plain - plain.mean(-1, keepdims=True)
+        expected = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
+        np.testing.assert_allclose(model.run({"x": x})[0], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_window_far_larger_than_the_image() -> None:
+    """As exporters of EfficientNet write their last pool; it is as quick as the image is small."""
+    node = helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[640, 640], strides=[640, 640], ceil_mode=1)
+    x = np.arange(24, dtype="float32").reshape(1, 2, 3, 4)
+    program = relay.frontend.from_onnx(model_of([node], [("x", x.shape)], opset=19))[0]
+    assert "pool_size=[3, 4]" in str(program)
+    found = baton.compile(program)(x)[0]
+    np.testing.assert_allclose(found, x.mean((2, 3), keepdims=True))

@@ -69,6 +69,19 @@ def test_residuals_pools_joins_and_means_follow() -> None:
     assert layouts(after) == ["NCHW", "NCHW16c", "NCHW16c"]
 
 
+def test_axes_counted_from_the_end() -> None:
+    """Values in blocks have an axis more at their end."""
+
+    def build(b: Any, x: Any) -> Any:
+        y = conv(b, x, 32, 3)
+        q = conv(b, y, 32, 32, seed=1)
+        j = b.emit(R.concat(Tuple([y, q]), axis=-3))
+        return b.emit(R.mean(j, axis=[-1, -2]))
+
+    after = check(blocked, program([tensor("x", 2, 3, 8, 8)], build), *arrays((2, 3, 8, 8)), rtol=1e-3)
+    assert "permute_dims" not in called(after)
+
+
 def test_depthwise_and_channels_in_eights() -> None:
     """24 channels are three blocks of 8 beside blocks of 16."""
 

@@ -175,3 +175,17 @@ def test_signature_of_the_lowered_function() -> None:
     assert [str(p.dtype) for p in lowered.params] == ["handle", "handle", "int64"]
     assert not lowered.buffer_map
     assert of(st.LetStmt, lowered.body)
+
+
+def test_buffers_of_computed_sizes_keep_their_identity() -> None:
+    """Guards the scratch of a row: a load folded to another object of the same buffer read what nobody had written."""
+    h, i, j = (tir.Var(name, "int64") for name in "hij")
+    half = tir.FloorDiv(h, tir.IntImm("int64", 2))
+    wide = tir.Add(tir.Add(h, tir.IntImm("int64", 1)), tir.IntImm("int64", 2))  # which folds to h + 3
+    for size in (half, wide):
+        buffer = decl_buffer((size,), "float32")
+        load = tir.BufferLoad(buffer, [i])
+        moved = substitute_and_fold(load, {i: j})
+        assert moved.buffer is buffer
+        assert moved.indices[0] is j
+        assert substitute_and_fold(load, {h: j}).buffer is not buffer

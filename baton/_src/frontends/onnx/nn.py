@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from baton._src.frontends.onnx.node import Converter, OnnxNode
@@ -117,11 +119,24 @@ def pool(node: OnnxNode, x: Value, kind: str, window: Window, extra: dict[str, b
     layouts = LAYOUTS.get(window.rank)
     if layouts is None:
         node.fail(f"pools over {window.rank} spatial axes are not supported")
+    if node.attr("ceil_mode", 0):
+        window = _within(x, window)
     return node.graph.call(
         f"nn.{kind}_pool{window.rank}d", x, pool_size=window.kernel, strides=window.strides,
         dilation=window.dilations, padding=window.padding, ceil_mode=bool(node.attr("ceil_mode", 0)),
         layout=layouts[0], **extra,
     )  # fmt: skip
+
+
+def _within(x: Value, window: Window) -> Window:
+    """The window without what hangs over an image smaller than it: `ceil_mode` lets one window of 640 x 640 stand for
+    all of a 2 x 2 image."""
+    kernel, strides = list(window.kernel), list(window.strides)
+    for axis, size in enumerate((x.shape or ())[2:]):
+        padded = window.padding[axis] or window.padding[axis + window.rank] or window.dilations[axis] != 1
+        if isinstance(size, int) and not padded and size < kernel[axis] < size + strides[axis]:
+            kernel[axis] = strides[axis] = size
+    return replace(window, kernel=tuple(kernel), strides=tuple(strides))
 
 
 def global_pool(op: str) -> Converter:

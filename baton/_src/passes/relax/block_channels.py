@@ -8,7 +8,7 @@
 
 Constant weights are put into their layout here. Elementwise operators, pooling, joining along the channels and means
 over the map follow; whatever else reads a value gets it back in its own layout (what nobody reads is left to
-DeadCodeElimination). Not touched: convolutions alone, in groups other than one a channel, of channels that do not
+DeadCodeElimination). Not touched: most convolutions alone, in groups other than one a channel, of channels that do not
 divide into blocks, over symbolic maps, with weights that are no constants. The batch may be symbolic.
 """
 
@@ -26,6 +26,7 @@ from baton._src.ops.builders import Maker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.channel_blocks import (
+    MAP_AXES,
     WORD,
     BlockPlan,
     Role,
@@ -56,13 +57,14 @@ class BlockChannels(FunctionPass):
         with filling() as tensors:
             lanes = max(8, target.lanes(32))
             bytewise = all(has_byte_dots(target.features, n) for n in {8, lanes})
-            return _Blocker(module, lanes, bytewise, tensors).function(function)
+            kinds = (bytewise, bool(ctx.setting("baton.winograd")))
+            return _Blocker(module, lanes, kinds, tensors).function(function)
 
 
 class _Blocker(BindingRewriter):
-    def __init__(self, module: IRModule, lanes: int, bytewise: bool, tensors: Filling) -> None:
+    def __init__(self, module: IRModule, lanes: int, kinds: tuple[bool, bool], tensors: Filling) -> None:
         super().__init__(module)
-        self.lanes, self.bytewise = lanes, bytewise
+        self.lanes, self.kinds = lanes, kinds
         self.tensors = tensors
         self.plan = BlockPlan({}, frozenset())
         self.packed: dict[tuple[int, str], tuple[Constant, Constant]] = {}
@@ -73,7 +75,7 @@ class _Blocker(BindingRewriter):
     def enter_block(self, block: BindingBlock) -> None:
         # What one block's dataflow variables hold, another cannot use.
         self.blocked = {}
-        self.plan = plan_block(block, self.lanes, self.bytewise)
+        self.plan = plan_block(block, self.lanes, *self.kinds)
 
     def enter_sequence(self, seq: SeqExpr) -> None:
         self.blocked, self.plan = {}, BlockPlan({}, frozenset())
@@ -96,9 +98,10 @@ class _Blocker(BindingRewriter):
                 new = Call(call.op, (data,), call.attrs.with_attrs(layout=layout, out_layout=""), span=call.span)
             case Role.JOINING:
                 fields = [self._in_blocks(f) for f in call.args[0].fields]
-                new = Call(call.op, (Tuple(fields),), call.attrs, span=call.span)
+                new = Call(call.op, (Tuple(fields),), call.attrs.with_attrs(axis=1), span=call.span)
             case Role.FOLDING:
-                new = Call(call.op, (self._in_blocks(call.args[0]),), call.attrs, span=call.span)
+                attrs = call.attrs.with_attrs(axis=MAP_AXES)  # they may be counted from an end that moves
+                new = Call(call.op, (self._in_blocks(call.args[0]),), attrs, span=call.span)
             case Role.PADDING:
                 width = [n for pair in (*call.attrs.pad_width, (0, 0)) for n in pair]
                 attrs = call.attrs.with_attrs(pad_width=width)

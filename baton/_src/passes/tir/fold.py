@@ -12,9 +12,10 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.node import Node
-from baton._src.ir.traverse import children, map_content, post_order, rebuild, rewrite
+from baton._src.ir.traverse import children, map_content, post_order, rebuild
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
+from baton._src.tir.buffer import Buffer
 
 _BUILD: dict[type, Callable[[Any, Any], PrimExpr]] = {
     tir.Add: ops.add,
@@ -63,7 +64,10 @@ def fold_integers(node: tir.BinaryOp) -> PrimExpr | None:
         isinstance(b, tir.IntImm) and b.value == 0 and not isinstance(node, (tir.Add, tir.Sub, tir.Mul))
     ):
         return None
-    return build(a, b)
+    found = build(a, b)
+    if type(found) is type(node) and found.a is a and found.b is b:
+        return None
+    return found
 
 
 def _fold_comparison(node: tir.CompareOp) -> PrimExpr | None:
@@ -106,13 +110,22 @@ _RULES: dict[type, Callable[[Any], Node | None]] = {
 
 
 def substitute_and_fold(root: Any, replacements: Mapping[Any, Any]) -> Any:
-    """`root` with variables replaced and everything folded."""
+    """`root` with variables replaced and everything folded.
 
-    def rule(node: Any) -> Node | None:
-        found = replacements.get(node)
-        return found if found is not None else fold(node)
-
-    return rewrite(root, rule)
+    A buffer none of whose variables is replaced stays the same object: buffers are known by identity.
+    """
+    changed: dict[Any, Any] = {}
+    for item in post_order(root):
+        found = replacements.get(item)
+        if found is None:
+            rebuilt = rebuild(item, changed) if changed else item
+            if rebuilt is not item and isinstance(item, Buffer) and replacements.keys().isdisjoint(post_order(item)):
+                continue
+            folded = fold(rebuilt)
+            found = rebuilt if folded is None else folded
+        if found is not item:
+            changed[item] = found
+    return map_content(root, changed) if changed else root
 
 
 class Template:
