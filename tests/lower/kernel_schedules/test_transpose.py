@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -37,3 +39,38 @@ def test_transpose(rows: int, dtype: str, target: Target, symbolic: bool) -> Non
     out = np.zeros((2, 3, 37, rows), dtype)
     assert call(build(decision.func, target, checked=True), decision.func, data, out) is None
     np.testing.assert_array_equal(out, data.transpose(0, 2, 3, 1))
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=["one", "threads", "sse"])
+def test_axes_side_by_side_and_a_reshape_behind(target: Target) -> None:
+    """Guards that short axes that lie together make one long one, and that digits of a flat index are axes."""
+    a = placeholder((2, 3, 7, 5, 16), "float32", "a")
+    plain = compute((2, 3, 16, 7, 5), lambda n, c, i, h, w: a[n, c, h, w, i], "t")
+
+    def element(n: Any, c: Any, h: Any, w: Any) -> Any:
+        flat = ((n * 48 + c) * 7 + h) * 5 + w
+        return a[flat // 35 // 16 // 3, flat // 35 // 16 % 3, flat // 5 % 7, flat % 5, flat // 35 % 16]
+
+    reshaped = compute((2, 48, 7, 5), element, "t")
+    data = random_array((2, 3, 7, 5, 16), "float32", 1)
+    for result in (plain, reshaped):
+        func = create_prim_func([a, result])
+        decision = decide(func, target)
+        assert decision.rule == "transpose", decision.declined
+        out = np.zeros([d.value for d in result.shape], "float32")
+        assert call(build(decision.func, target, checked=True), decision.func, data, out) is None
+        np.testing.assert_array_equal(out.reshape(2, 3, 16, 7, 5), data.transpose(0, 1, 4, 2, 3))
+
+
+def test_digits_that_leave_elements_out_are_no_axes() -> None:
+    """Guards against reading a fold of the index as a reshape."""
+    a = placeholder((4, 8), "float32", "a")
+
+    def element(i: Any, j: Any) -> Any:
+        flat = i * 8 + j
+        return a[flat // 8 % 2, flat % 8]
+
+    func = create_prim_func([a, compute((4, 8), element, "t")])
+    out, data = np.zeros((4, 8), "float32"), random_array((4, 8), "float32", 1)
+    assert call(build(decide(func, HOST).func, HOST, checked=True), func, data, out) is None
+    np.testing.assert_array_equal(out, data[[0, 1, 0, 1]])

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules.shared.affine import depends
+from baton._src.lower.kernel_schedules.shared.affine import depends, merge_pair
 from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.shared.loops import (
     VECTORIZED,
@@ -25,6 +25,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     parallel_rows,
     sequence,
 )
+from baton._src.lower.kernel_schedules.shared.reshaped import over_source_axes
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Stage, read_kernel
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.passes.tir.fold import substitute_and_fold
@@ -68,10 +69,22 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
     kernel = inline_elementwise(kernel)
     if len(kernel.stages) != 1 or not isinstance(kernel.stages[0], Stage):
         return Declined("more than one stage")
-    found = _movement(kernel.stages[0], target)
+    found = _movement(_with_long_axes(over_source_axes(kernel.stages[0])), target)
     if isinstance(found, Declined):
         return found
     return kernel.rebuilt(_emit(found, target))
+
+
+def _with_long_axes(stage: Stage) -> Stage:
+    """The stage with axes that lie side by side in source and result as one: short ones are no sides of squares."""
+    place = 0
+    while place + 1 < len(stage.spatial):
+        merged = merge_pair(stage, stage.spatial[place], stage.spatial[place + 1])
+        if merged is None or stage.reduce:
+            place += 1
+        else:
+            stage = merged
+    return stage
 
 
 def _movement(stage: Stage, target: Target) -> _Movement | Declined:

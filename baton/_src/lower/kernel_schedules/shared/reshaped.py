@@ -1,0 +1,79 @@
+"""Movements of elements behind a reshape, over the axes that the source has.
+
+    B[n, c, h, w] = A[f // 784, f // 49 % 16, f % 7, ..]        f = ((n * C + c) * H + h) * W + w
+
+is B'[i, j, ..] = A[i, j, ..] over axes of its own, B' being the memory of B: what a rule can read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.lower.kernel_schedules.shared.affine import coefficient
+from baton._src.lower.kernel_schedules.shared.stages import Axis, Stage
+from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.tir import expr as tir
+from baton._src.tir.buffer import Buffer
+
+
+def over_source_axes(stage: Stage) -> Stage:
+    """A stage that stores plain loads with its axes as the source's digits of the flat index; else the same."""
+    load = stage.value
+    sizes = [a.size for a in stage.spatial]
+    if stage.reduce or stage.buffer.strides or not isinstance(load, tir.BufferLoad):
+        return stage
+    moving = [n for n, index in enumerate(load.indices) if not isinstance(index, tir.IntImm)]
+    digits = {n: _digit(load.indices[n]) for n in moving}
+    known = [s for s in sizes if s is not None]
+    if len(known) < len(sizes) or not digits or not any(d > 1 or m for _, d, m in digits.values()):
+        return stage
+    total = 1
+    for size in known:
+        total *= size
+    if not all(_is_flat(base, stage, known) for base, _, _ in digits.values()):
+        return stage
+    order = sorted(moving, key=lambda n: -digits[n][1])
+    above = total
+    axes: dict[int, Axis] = {}
+    for n in order:
+        _, divisor, modulus = digits[n]
+        extent = above // divisor
+        if above % divisor or (modulus is None and above != total) or (modulus or extent) != extent:
+            return stage
+        axes[n] = Axis(tir.Var(f"d{n}", "int64"), tir.IntImm("int64", extent))
+        above = divisor
+    if above != 1:
+        return stage
+    spatial = tuple(axes[n] for n in order)
+    old = stage.buffer
+    buffer = Buffer(old.data, old.dtype, tuple(a.extent for a in spatial), (), old.elem_offset, old.name)
+    indices = tuple(axes[n].var if n in axes else index for n, index in enumerate(load.indices))
+    return replace(stage, buffer=buffer, spatial=spatial, value=tir.BufferLoad(load.buffer, indices))
+
+
+def _digit(index: PrimExpr) -> tuple[PrimExpr, int, int | None]:
+    """(f, d, m) of f // d % m; m is None for f // d."""
+    modulus, divisor = None, 1
+    match index:
+        case tir.FloorMod(a=digits, b=tir.IntImm(value=count)):
+            index, modulus = digits, count
+        case _:
+            pass
+    while True:
+        match index:
+            case tir.FloorDiv(a=above, b=tir.IntImm(value=count)):
+                index, divisor = above, divisor * count
+            case _:
+                return index, divisor, modulus
+
+
+def _is_flat(expr: PrimExpr, stage: Stage, sizes: list[int]) -> bool:
+    """Whether an expression numbers the stage's points in their order."""
+    by = 1
+    for axis, size in zip(reversed(stage.spatial), reversed(sizes)):
+        if size > 1 and coefficient(expr, axis.var) != by:
+            return False
+        by *= size
+    rest = substitute_and_fold(expr, {a.var: tir.IntImm(a.var.dtype, 0) for a in stage.spatial})
+    return isinstance(rest, tir.IntImm) and rest.value == 0
