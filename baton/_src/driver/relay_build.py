@@ -7,16 +7,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from baton._src.driver.relay_executable import as_relay_module, build_executable
+from baton._src.driver.relay_executable import as_relay_module, bind_known, build_executable, optimized
 from baton._src.driver.relay_fragment import as_graph
-from baton._src.driver.stages import Stages
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
+from baton._src.passes.relay.fuse_ops import FuseOps
 from baton._src.relay.nodes import Function
 from baton._src.runtime.executable import Executable
 from baton._src.runtime.graph_executor import GraphRuntime, graph_json
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
+from baton._src.transform.passes import Sequential
 from baton._src.values.device import CPU, Device
 from baton._src.values.tensor import NDArray
 
@@ -102,11 +103,10 @@ def build(
 def optimize(
     mod: IRModule | Function, target: Any = None, params: Mapping[str, Any] | None = None
 ) -> tuple[IRModule, dict[str, NDArray]]:
-    """The Relax module that `build` would generate code for, and the bound parameters."""
+    """The Relay module after the passes of `build`, its operators fused into functions, and the bound parameters."""
     wire()
-    stages = Stages(keep=True)
-    _, bound = build_executable(as_relay_module(mod), target, params, stages)
-    return list(stages.modules.values())[-1], bound
+    module, bound = bind_known(as_relay_module(mod), params or {})
+    return Sequential([FuseOps()])(optimized(module)), bound
 
 
 def build_config(

@@ -40,8 +40,8 @@ class BuildModule:
         target_host: Any = None,
         params: Mapping[str, Any] | None = None,
     ) -> tuple[IRModule, dict[str, NDArray]]:
-        """The Relay module after the passes of `relay.build`, and the parameters bound in it. `relay.optimize` goes on
-        to the Relax module that code is generated from."""
+        """The Relay module after the passes of `relay.build`, and the parameters bound in it. `relay.optimize`
+        fuses operators, too."""
         wire()
         module, self._bound = bind_known(as_relay_module(mod), self._given(params))
         self._optimized = optimized(module)

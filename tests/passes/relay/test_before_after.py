@@ -235,7 +235,7 @@ def test_siblings_are_combined() -> None:
     assert names(after).count("nn.conv2d") == 1
     check_same(before, after)
     before = main(ROWS, "(nn.dense(%x, %a), nn.dense(%x, %b), nn.dense(%x, %a))")
-    after = CombineParallelDense()(before)
+    after = CombineParallelDense(to_batch=False)(before)
     assert names(after).count("nn.dense") == 1
     check_same(before, after)
     batch = "%x: Tensor[(2, 3, 4), float32], %y: Tensor[(2, 5, 4), float32]"

@@ -27,9 +27,10 @@ def test_biases_scales_and_activations() -> None:
     before = main(PARAMS, body)
     after = CombineParallelConv2D()(before)
     found = names(after)
-    for name in ("nn.conv2d", "nn.bias_add", "nn.relu", "split"):
+    for name in ("nn.conv2d", "nn.bias_add", "nn.relu"):
         assert found.count(name) == 1, name
     assert found.count("multiply") == 2
+    assert found.count("strided_slice") == 3
     check_same(before, after)
 
 
@@ -57,8 +58,12 @@ def test_dense_and_batch_matmul() -> None:
     )
     first, second = "nn.relu(nn.dense(%x, %a) + %p)", "nn.relu(nn.dense(%x, %b) + %q)"
     before = main(rows, f"({first}, {second}, {first})")
-    after = CombineParallelDense()(before)
+    after = CombineParallelDense(to_batch=False)(before)
     assert [names(after).count(n) for n in ("nn.dense", "add", "nn.relu")] == [1, 1, 1]
+    check_same(before, after)
+    before = main(rows, f"({first}, {first}, {first}, {second})")
+    after = CombineParallelDense()(before)  # weights of one shape: a batched product
+    assert [names(after).count(n) for n in ("nn.dense", "nn.batch_matmul", "add", "squeeze")] == [1, 1, 2, 3]
     check_same(before, after)
     batch = "%x: Tensor[(2, 3, 4), float32], %y: Tensor[(2, 5, 4), float32]"
     one = "tanh(nn.batch_matmul(%x, %y) * 3f)"

@@ -54,9 +54,13 @@ BODIES = {
     "exp(%x + %y) * (%x + 1f)": 2,
     "tanh(%x)": 0,
     "%1 = %x + %y; (%1 * %x, %1 * %y)": 1,
-    "let %s = %x + %y; (%s * %x, %s * %y)": 3,
+    "let %s = %x + %y; (%s * %x, %s * %y)": 1,
+    "let %s = %x + %y; let %e = exp(%s); let %t = %s * 2f; (%e, %t)": 1,
+    "let %s = %x + %y; let %e = exp(%s); let %t = %e * %s; %t": 2,
+    "concatenate((%x + %y, %x * %y))": 1,  # the tuple is made there
     "%1 = %x + %y; exp(%1) + %1": 2,  # joined, the region would wait for itself through exp
     "%1 = %x + %y; %2 = exp(%1); (%2 * %1, %1 * 2f)": 2,
+    "%1 = (%x + %y, %x * 2f); (%1.0 * %1.1, tanh(%y))": 1,
     "nn.relu(reshape(%x * %y, newshape=[1, 2, 2]))": 1,
     "%1 = %x + %y; if (True) { %1 * %x } else { exp(%1) }": 2,
     "let %f = fn(%z: Tensor[(2, 2), float32]) { %z + %x }; %f(%y * %y)": 2,

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton._src.driver.executors import Executor
-from baton._src.driver.relay_build import build, optimize
+from baton._src.driver.relay_build import build
+from baton._src.driver.relay_executable import as_relay_module, build_executable
+from baton._src.driver.stages import Stages
 from baton._src.driver.tvm_names.build_options import Executor as ExecutorOptions
 from baton._src.driver.wiring import wire
 from baton._src.ir.expr import GlobalVar
@@ -100,6 +102,8 @@ class GraphExecutorCodegen:
         """(graph as JSON, {target: kernels as they are scheduled from}, parameters)."""
         module = ir_module if func is None else _with_main(ir_module, func)
         made = build(module, self.target)
-        lowered, _ = optimize(module, self.target)
+        stages = Stages(keep=True)
+        build_executable(as_relay_module(module), self.target, None, stages)
+        lowered = list(stages.modules.values())[-1]
         kernels = IRModule({v.name_hint: f for v, f in lowered.functions.items() if isinstance(f, PrimFunc)})
         return made.get_graph_json(), {str(self.target or "llvm"): kernels}, made.get_params()

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
+from baton._src.passes.relay.relay_pass import RelayFunctionPass
+from baton._src.passes.relay.to_cps import ToCPS as ModuleToCPS
+from baton._src.passes.relay.to_cps import to_cps
 from baton._src.relay import nodes as relay
 from baton._src.relay.check.infer_type import infer_type
+from baton._src.relay.expressions import replace
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
 from baton._src.transform.decorators import UserFunctionPass, make_decorator
@@ -59,3 +63,27 @@ def prim_func_pass(
 ) -> Any:  # fmt: skip
     """`tir.transform.prim_func_pass`: a function or class that rewrites one kernel at a time."""
     return make_decorator(_TirUserPass, "transform_function", pass_func, opt_level, name, required, traceable)
+
+
+def ToCPS(expr: Any = None, mod: IRModule | None = None) -> Any:
+    """The function in continuation-passing style, as `to_cps`; without one, the pass over whole modules."""
+    return ModuleToCPS() if expr is None else to_cps(expr, mod)
+
+
+@dataclass(frozen=True)
+class ChangeBatch(RelayFunctionPass):
+    """The dim of parameters that holds the batch made `batch_size`; `data` maps parameters to the dim's position."""
+
+    opt_level: ClassVar[int] = 1
+    data: Mapping[Any, int]
+    batch_size: int = 16
+
+    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+        changed: dict[Any, Any] = {}
+        for param in function.params:
+            if param in self.data:
+                shape = list(param.type_annotation.shape)
+                shape[self.data[param]] = self.batch_size
+                changed[param] = relay.var(param.name_hint, shape=shape, dtype=param.type_annotation.dtype)
+        params = [changed.get(p, p) for p in function.params]
+        return relay.Function(params, replace(function.body, changed), None, function.type_params, function.attrs)

@@ -14,7 +14,7 @@ import numpy as np
 
 from baton._src.ir.attrs import Attrs, NoAttrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import like
 from baton._src.ops.elementwise.choice import convert
@@ -26,8 +26,8 @@ _NO_RELAY = NotApplicable("Relax's own")
 
 
 def infer(call: OpCall[Any]) -> Info:
-    """The operand itself."""
-    return call.tensor(0)
+    """The operand itself; marks may stand around tuples."""
+    return call.args[0] if isinstance(call.args[0], TupleInfo) else call.tensor(0)
 
 
 def compute(inputs: Any, a: Any, out: Any) -> Any:
@@ -75,7 +75,7 @@ def _identity(
         inputs=(Input("data" if relay else "input"),),
         infer=infer,
         compute=compute,
-        reference=lambda inputs, a: np.array(inputs[0]),
+        reference=lambda inputs, a: inputs[0] if isinstance(inputs[0], tuple) else np.array(inputs[0]),
         gradient=gradient or (lambda b, args, a, out, grad: [grad]),
         fusion=fusion,
         layout=follows_input(),

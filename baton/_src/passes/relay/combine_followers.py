@@ -120,3 +120,27 @@ def joined(build: Build, value: Any, level: Level, axis: int) -> Call:
             assert at is not None
             args.append(build.op("concatenate", tuple(operands), axis=at))
     return build.call(Call(level.calls[0].op, args, level.calls[0].attrs))
+
+
+def can_stack(level: Level) -> bool:
+    """Whether the level works on stacked siblings: rows for each, or the same number for all."""
+    if level.calls[0].op.definition.name == "nn.bias_add":
+        return False
+    others = [i for i in range(len(level.calls[0].args)) if i != level.position]
+    operands = [[c.args[i] for c in level.calls] for i in others]
+    return all(is_shared(found) or all(len(shape_of(o) or ()) in (1, 2) for o in found) for found in operands)
+
+
+def stacked(build: Build, value: Any, level: Level) -> Call:
+    """The level's operator on siblings that are stacked along a new first axis."""
+    args = []
+    for index in range(len(level.calls[0].args)):
+        operands = [c.args[index] for c in level.calls]
+        if index == level.position:
+            args.append(value)
+        elif is_shared(operands):
+            args.append(operands[0])
+        else:
+            rows = (build.op("expand_dims", o, axis=(0,)) if len(shape_of(o) or ()) == 1 else o for o in operands)
+            args.append(build.op("stack", tuple(rows), axis=0))
+    return build.call(Call(level.calls[0].op, args, level.calls[0].attrs))

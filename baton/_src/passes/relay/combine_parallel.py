@@ -11,12 +11,14 @@ the number of outputs. What follows all of them in the same way is combined, too
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
+from baton._src.ops.builders import RELAY
 from baton._src.passes.relay.building import Build, is_call, shape_of
 from baton._src.passes.relay.channel_scales import data_axis, weight_axis
-from baton._src.passes.relay.combine_followers import Followers, Level, joined
+from baton._src.passes.relay.combine_followers import Followers, Level, can_stack, joined, stacked
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite, walk
@@ -24,6 +26,8 @@ from baton._src.relay.nodes import Call, Constant
 from baton._src.relay.scopes import Scopes
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass, Sequential
+
+_OPS: Any = RELAY
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ class _CombineParallel(RelayFunctionPass):
         if not groups:
             return function
         followers = Followers(function)
-        levels = [followers.levels(members, self._output_axis(members[0])) for members in groups]
+        levels = [self._levels(followers, members) for members in groups]
         first = {member: i for i, members in enumerate(groups) for member in members}
         last = {
             node: (i, j)
@@ -63,10 +67,10 @@ class _CombineParallel(RelayFunctionPass):
 
         return rewrite(function, rule)
 
-    def _output_axis(self, node: Call) -> int:
-        axes = self._axes(node)
+    def _levels(self, followers: Followers, members: list[Call]) -> list[Level]:
+        axes = self._axes(members[0])
         assert axes is not None
-        return axes[0]
+        return followers.levels(members, axes[0])
 
     def _siblings(self, function: Any) -> list[list[Call]]:
         scopes = Scopes(function)
@@ -103,9 +107,15 @@ class _CombineParallel(RelayFunctionPass):
         value = build.call(Call(first.op, (data, weight), attrs))
         for level in levels:
             value = joined(build, value, level, axis)
-        ends = [sum(sizes[: i + 1]) for i in range(len(sizes) - 1)]
-        pieces = build.op("split", value, indices_or_sections=tuple(ends), axis=axis)
-        return [build.item(pieces, i) for i in range(len(members))]
+        starts = [sum(sizes[:i]) for i in range(len(sizes))]
+        return [_cut(build, value, axis, start, size) for start, size in zip(starts, sizes)]
+
+
+def _cut(build: Build, value: Any, axis: int, start: int, size: int) -> Call:
+    """`size` elements of `value` from `start` along `axis`; the axes before it are whole."""
+    begin, extent = [0] * axis + [start], [-1] * axis + [size]
+    made: Call = _OPS.strided_slice(value, begin=begin, end=extent, strides=[1] * (axis + 1), slice_mode="size")
+    return build.call(made)
 
 
 def _attributes(node: Call) -> Any:
@@ -124,9 +134,38 @@ class CombineParallelConv2D(_CombineParallel):
 
 @dataclass(frozen=True)
 class CombineParallelDense(_CombineParallel):
-    """Dense layers of one input."""
+    """Dense layers of one input: with `to_batch`, those with weights of one shape as one batched product (as TVM does
+    unless told otherwise); else as one layer of all the outputs."""
 
     operator: ClassVar[str] = "nn.dense"
+    to_batch: bool = True
+
+    def _siblings(self, function: Any) -> list[list[Call]]:
+        found = super()._siblings(function)
+        if not self.to_batch:
+            return found
+        alike: dict[Any, list[Call]] = {}
+        for number, members in enumerate(found):
+            for member in members:
+                alike.setdefault((number, shape_of(member.args[1])), []).append(member)
+        return [members for members in alike.values() if len(members) >= self.min_num_branches]
+
+    def _levels(self, followers: Followers, members: list[Call]) -> list[Level]:
+        levels = super()._levels(followers, members)
+        return list(takewhile(can_stack, levels)) if self.to_batch else levels
+
+    def _combined(self, build: Build, members: list[Call], levels: list[Level], data: Any) -> list[Any]:
+        if not self.to_batch:
+            return super()._combined(build, members, levels, data)
+        count = len(members)
+        left = build.op("stack", (data,) * count, axis=0)
+        right = build.op("stack", tuple(m.args[1] for m in members), axis=0)
+        options = {"out_dtype": members[0].attrs.out_dtype, "transpose_a": False, "transpose_b": True}
+        value = build.op("nn.batch_matmul", left, right, **options)
+        for level in levels:
+            value = stacked(build, value, level)
+        pieces = build.op("split", value, indices_or_sections=count, axis=0)
+        return [build.op("squeeze", build.item(pieces, i), axis=(0,)) for i in range(count)]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@
     PartitionGraph()             every region becomes a function with the attribute Compiler (partition_graph)
 
 A compiler supports an operator if the column `target.<compiler>` says so: a bool, or a function of the call. It
-supports a composite function named `<compiler>.<something>`. Regions are found in the graph, not through lets.
+supports a composite function named `<compiler>.<something>`. What marks are bound to by lets is put where it is used,
+so that regions go through lets.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.building import Build, is_call
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
-from baton._src.relay.expressions import parts, rewrite, walk
-from baton._src.relay.nodes import Call, Function
+from baton._src.relay.expressions import parts, rewrite, walk, with_parts
+from baton._src.relay.nodes import Call, Function, Let, Tuple, TupleGetItem
 from baton._src.relay.pattern_rewrite import partition
 from baton._src.relay.scopes import Scopes
 from baton._src.transform.context import PassContext
@@ -49,10 +50,12 @@ def _always(matched: Any) -> bool:
 
 @dataclass(frozen=True)
 class AnnotateTarget(RelayFunctionPass):
-    """`targets` are names of compilers; the first that supports an operator gets it."""
+    """`targets` are names of compilers; the first that supports an operator gets it. With `include_non_call_ops`,
+    tuples and projections of what one compiler computes are its own, too."""
 
     opt_level: ClassVar[int] = 0
-    targets: str | Sequence[str] = ()
+    targets: str | Sequence[str]
+    include_non_call_ops: bool = True
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
         build = Build()
@@ -60,15 +63,62 @@ class AnnotateTarget(RelayFunctionPass):
         inside = {n for f in walk(function) if is_composite(f) for n in walk(f.body)}
 
         def rule(old: Any, new: Any) -> Any:
-            if old in inside or not isinstance(old, Call):
+            if old in inside:
                 return None
-            compiler = next((name for name in names if _supports(name, old)), None)
+            if self.include_non_call_ops and isinstance(old, (Tuple, TupleGetItem)):
+                compiler = _common(operands(new))
+            elif isinstance(old, Call):
+                compiler = next((name for name in names if _supports(name, old)), None)
+            else:
+                return None
             if compiler is None:
                 return None
-            made = new.with_fields(args=tuple(build.op(BEGIN, a, compiler=compiler) for a in new.args))
-            return build.op(END, made, compiler=compiler)
+            begun = {a: build.op(BEGIN, a, compiler=compiler) for a in operands(new)}
+            return build.op(END, with_parts(new, begun), compiler=compiler)
 
-        return rewrite(function, rule)
+        return through_lets(rewrite(through_lets(function, names), rule))
+
+
+def operands(node: Any) -> tuple[Any, ...]:
+    """What a call, a tuple or a projection is computed from."""
+    match node:
+        case Call():
+            return node.args
+        case Tuple() | TupleGetItem():
+            return tuple(parts(node))
+        case _:
+            return ()
+
+
+def _common(nodes: Sequence[Any]) -> str | None:
+    """The compiler whose regions all nodes come out of."""
+    found = {n.attrs.compiler if is_call(n, END) else None for n in nodes}
+    return found.pop() if len(found) == 1 else None
+
+
+def through_lets(function: Any, compilers: Sequence[str] | None = None) -> Any:
+    """`function` without the lets of marked values: the values stand where the variables were, each still computed
+    once. With `compilers`, of values that those will take."""
+    if not any(isinstance(n, Let) for n in walk(function)):
+        return function
+
+    def taken(value: Any) -> bool:
+        if compilers is None or not isinstance(value, Call):
+            return is_call(value, END)
+        return any(_supports(name, value) for name in compilers)
+
+    done: dict[Any, Any] = {}
+    bound = {n.value: n.var for n in walk(function) if isinstance(n, Let) and taken(n.value)}
+    for node in walk(function):
+        if isinstance(node, Let) and node.value in bound and bound[node.value] is node.var:
+            done[node] = done.get(node.body, node.body)
+            continue
+        made = with_parts(node, done)
+        if made is not node:
+            done[node] = made
+        if node in bound:
+            done[bound[node]] = made
+    return done.get(function, function)
 
 
 def is_composite(node: Any) -> bool:
@@ -124,6 +174,7 @@ class MergeCompilerRegions(RelayFunctionPass):
     opt_level: ClassVar[int] = 0
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+        function = through_lets(function)
         groups, region = self._merged(function)
 
         def rule(old: Any, new: Any) -> Any:
@@ -141,21 +192,26 @@ class MergeCompilerRegions(RelayFunctionPass):
         groups, region, scopes = Groups(), dict[Any, int](), Scopes(function)
         behind: dict[Any, set[int]] = {}
         ends = {n.args[0]: n for n in walk(function) if is_call(n, END)}
+        bound: dict[Any, list[Any]] = {}
         for node in walk(function):
-            needed = set().union(*(behind.get(p, set()) for p in parts(node)))
+            if isinstance(node, Let):
+                bound.setdefault(node.value, []).append(node.var)
+        for node in walk(function):
+            needed = behind.get(node, set()).union(*(behind.get(p, set()) for p in parts(node)))
             if node in ends:
                 own = region[node] = groups.new()
-                region.update((a, own) for a in node.args)
-                producers = [self._producer(region, scopes, node, a) for a in node.args]
+                region.update((a, own) for a in operands(node))
+                producers = [self._producer(region, scopes, node, a) for a in operands(node)]
                 around = [  # what each operand needs that is not the region it would join
                     _all_needs(groups, region[p]) if p is not None else _closed(groups, behind.get(a, set()))
-                    for p, a in zip(producers, node.args)
+                    for p, a in zip(producers, operands(node))
                 ]
                 groups.add_needs(own, needed)
                 for producer in producers:
                     if producer is not None and not any(groups.find(region[producer]) in found for found in around):
                         groups.join(region[producer], own)
             behind[node] = needed | ({region[node.args[0]]} if is_call(node, END) and node.args[0] in region else set())
+            behind.update((var, behind[node]) for var in bound.get(node, ()))
         return groups, region
 
     @staticmethod

@@ -18,7 +18,7 @@ from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.passes.relay.building import Build, is_call
-from baton._src.passes.relay.external_regions import BEGIN, END, Groups
+from baton._src.passes.relay.external_regions import BEGIN, END, Groups, operands, through_lets
 from baton._src.passes.relay.inlining import inline_call
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.expressions import parts, replace, rewrite, walk, with_parts
@@ -34,6 +34,8 @@ class PartitionGraph(Pass):
 
     opt_level: ClassVar[int] = 0
     mod_name: str = "default"
+    bind_constants: bool = True
+    """Whether constants that enter a region become part of its function, or arguments."""
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         module = infer_type(module)
@@ -41,18 +43,22 @@ class PartitionGraph(Pass):
         for var, function in module.functions.items():
             if isinstance(function, Function) and any(is_call(n, END) for n in walk(function)):
                 prefix = f"tvmgen_{self.mod_name}"
-                functions[var] = _Carving(function, functions, prefix, var.name_hint).whole()
+                carving = _Carving(through_lets(function), functions, prefix, var.name_hint, self.bind_constants)
+                functions[var] = carving.whole()
         return infer_type(module.with_functions(functions))
 
 
 class _Carving:
     """The regions of one function."""
 
-    def __init__(self, function: Function, functions: dict[GlobalVar, Any], prefix: str, name: str) -> None:
+    def __init__(
+        self, function: Function, functions: dict[GlobalVar, Any], prefix: str, name: str, bind_constants: bool
+    ) -> None:
         self._function = function
         self._functions = functions
         self._prefix = prefix
         self._name = name
+        self._bind_constants = bind_constants
         self._outputs: dict[int, list[Any]] = {}
         self._begins: dict[int, dict[Any, None]] = {}
         self._group: dict[Any, int] = {}
@@ -101,8 +107,8 @@ class _Carving:
                 owner[node] = group
                 if is_call(node, BEGIN):
                     begins.append((node, group))
-                elif isinstance(node, Call):
-                    work.extend(node.args)
+                else:
+                    work.extend(operands(node))
         for end, group in found:
             self._group[end] = groups.find(group)
             self._outputs.setdefault(groups.find(group), []).append(end)
@@ -124,7 +130,7 @@ class _Carving:
         params: dict[Any, Var] = {}
         for begin in begins:
             (value,) = begin.args
-            if not isinstance(value, Constant) and value not in params:
+            if not (isinstance(value, Constant) and self._bind_constants) and value not in params:
                 params[value] = Var(f"{compiler}_{number}_i{len(params)}", value.checked_type)
                 arguments.append(done.get(value, value))
             replacements[begin] = params.get(value, value)

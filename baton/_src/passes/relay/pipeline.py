@@ -51,7 +51,7 @@ OPTIMIZE: tuple[Pass, ...] = (
     DynamicToStatic(),  # shapes that turn out constant are worth knowing early
     EliminateCommonSubexpr(fskip=_is_int32_cast),
     CombineParallelConv2D(min_num_branches=3),
-    CombineParallelDense(min_num_branches=3),
+    CombineParallelDense(min_num_branches=3, to_batch=False),
     CombineParallelBatchMatmul(min_num_branches=3),
     FoldConstant(),  # makes the scales of batch norms constants ...
     BackwardFoldScaleAxis(),  # ... that go into the weights
