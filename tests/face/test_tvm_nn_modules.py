@@ -92,11 +92,15 @@ def test_values_of_parameters() -> None:
     layer = nn.Linear(2, 3)
     layer.load_state_dict({"weight": np.ones((3, 2), "float32"), "bias": np.zeros(3, "float32")})
     assert layer.state_dict()["weight"].data.shape == (3, 2)
-    with pytest.raises(tvm.TVMError, match="missing: bias"):
+    with pytest.raises(KeyError, match="missing: bias"):
         layer.load_state_dict({"weight": np.ones((3, 2), "float32")})
     with pytest.raises(tvm.TVMError, match="of shape"):
         layer.weight.data = np.ones((2, 2), "float32")
-    assert nn.Linear(2, 3).to("float16").weight.dtype == "float16"
+    with pytest.raises(ValueError, match="has a value"):
+        layer.to("float16")
+    layer = nn.Linear(2, 3)
+    layer.to("float16")
+    assert layer.weight.dtype == "float16"
 
 
 def test_mistakes_are_named() -> None:
@@ -104,3 +108,82 @@ def test_mistakes_are_named() -> None:
         op.relu(nn.Parameter((2,)))
     with pytest.raises(tvm.TVMError, match="lacks x"):
         Gated(8).export_tvm(spec={"forward": {}})
+
+
+class Remembering(nn.Module):
+    """Keeps rows between calls, and prints them on the way."""
+
+    def __init__(self) -> None:
+        self.rows = nn.KVCache(1, [2])
+        self.parts = nn.MultiLinear(2, [1, 3])
+
+    def forward(self, x: nn.Tensor, total: tvm.tir.Var) -> Any:
+        op.print_(x)
+        self.rows.append(x)
+        return self.parts(self.rows.view(total))
+
+
+@pytest.mark.parametrize("mode", ["plain", "packed"])
+def test_effects_are_inputs_and_results(mode: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A cache grows over calls; an int of the spec is a dim; parameters and effects one by one or as one tuple."""
+    spec = {"x": nn.spec.Tensor((1, 2), "float32"), "total": int, "$": {"param_mode": mode, "effect_mode": mode}}
+    module, parameters = Remembering().export_tvm({"forward": spec}, debug=True)
+    assert relax.analysis.well_formed(module)
+    machine = relax.VirtualMachine(relax.build(module, "llvm"), tvm.cpu())
+    weights = tuple(tvm.nd.array(np.ones(p.shape, "float32")) for _, p in parameters)
+    state = machine["_initialize_effect"]()
+    for count in (1, 2, 3):
+        hidden = (state, weights) if mode == "packed" else (*state, *weights)
+        row = tvm.nd.array(np.full((1, 2), count, "float32"))
+        (first, rest), state = machine["forward"](row, tvm.runtime.ShapeTuple([count]), *hidden)
+    assert first.numpy().ravel().tolist() == [3, 5, 7]
+    assert rest.shape == (3, 3)
+    assert capsys.readouterr().out.count("shape = (1, 2)") == 3
+    with pytest.raises(ValueError, match="param_mode"):
+        Remembering().export_tvm({"forward": {**spec, "$": {"param_mode": "loose"}}})
+
+
+class Layers(nn.Module):
+    def __init__(self) -> None:
+        self.line = nn.Conv1D(2, 4, 3, padding=1, groups=2)
+        self.norm = nn.GroupNorm(2, 4)
+        self.back = nn.ConvTranspose1D(4, 2, 2, stride=2)
+        self.look = nn.Attention(4, heads=2, dim_head=4)
+        self.steps = nn.Timesteps(4)
+        self.embed = nn.TimestepEmbedding(4, 8)
+
+    def forward(self, x: nn.Tensor, steps: nn.Tensor) -> Any:
+        y = self.norm(self.line(x))
+        image = op.interpolate(op.unsqueeze(y, 1), scale_factor=2)
+        return self.back(y), self.look(op.permute_dims(y, [0, 2, 1])), self.embed(self.steps(steps)), image
+
+
+def test_layers_and_operators() -> None:
+    """What the layers give has the shapes that PyTorch's layers of these names have."""
+    inputs = {"x": nn.spec.Tensor((1, 2, 6), "float32"), "steps": nn.spec.Tensor((3,), "int32")}
+    x = np.random.default_rng(0).normal(size=(1, 2, 6)).astype("float32")
+    found, weights = run(Layers(), inputs, x, np.arange(3, dtype="int32"))
+    assert [f.shape for f in found] == [(1, 2, 12), (1, 6, 4), (3, 8), (1, 1, 8, 12)]
+    assert weights["line.weight"].shape == (4, 1, 3)
+    assert weights["back.weight"].shape == (4, 2, 2)
+
+
+class Kernels(nn.Module):
+    def forward(self, x: nn.Tensor) -> Any:
+        same = nn.Tensor.placeholder(x.shape, "float32")
+        y = op.extern("test.nn_modules.scaled", [x, 3], same)
+        return op.relu6(y), op.topk(y, 2), op.cumsum(y, 0), op.pad(y, (1, 1))
+
+
+def test_operators_on_packed_functions_and_the_rest() -> None:
+    @tvm.register_func("test.nn_modules.scaled", override=True)
+    def scaled(x: Any, factor: int, out: Any) -> None:
+        out.copyfrom(x.numpy() * factor)
+
+    found, _ = run(Kernels(), {"x": nn.spec.Tensor(("n",), "float32")}, np.array([1, 3, -1], "float32"))
+    limited, (values, places), sums, padded = found
+    assert limited.numpy().tolist() == [3, 6, 0]
+    assert values.numpy().tolist() == [9, 3]
+    assert places.numpy().tolist() == [1, 0]
+    assert sums.numpy().tolist() == [3, 12, 9]
+    assert padded.numpy().tolist() == [0, 3, 9, -3, 0]

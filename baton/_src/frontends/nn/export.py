@@ -1,91 +1,179 @@
-"""From a module and what its inputs look like to an IRModule: one function a method, inputs first, then parameters."""
+"""From a module and what its inputs look like to an IRModule: one function a method, inputs first, then effects, then
+parameters."""
 
 from __future__ import annotations
 
-import inspect
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from baton._src.frontends.nn import spec as specs
-from baton._src.frontends.nn.tensor import Parameter, Tensor, emit, unwrap
+from baton._src.frontends.nn.effects import Effect, IOEffect
+from baton._src.frontends.nn.tensor import Object, Parameter, Tensor
 from baton._src.ir.module import IRModule
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import Tuple, TupleGetItem, Var
-from baton._src.relax.struct_info import PrimStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
+from baton._src.relax.struct_info import (
+    ObjectStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
 
 if TYPE_CHECKING:
     from baton._src.frontends.nn.module import Module
 
-Parameters = list[tuple[str, Parameter]]
+Named = list[tuple[str, Any]]
+_exporting: ContextVar[Exporter | None] = ContextVar("exporter", default=None)
 
 
-def export(model: Module, spec: Any) -> tuple[IRModule, Parameters]:
-    """See `Module.export_tvm`."""
-    parameters = list(model.named_parameters())
-    builder = BlockBuilder()
-    for name, inputs in dict(spec).items():
-        method = getattr(model, name, None)
-        if method is None:
-            raise fail("nn-export", f"{type(model).__name__} has no method {name!r}")
-        _export_method(builder, name, method, dict(inputs), parameters)
-    return builder.get(), parameters
+class Exporter:
+    """Builds the functions of a module; with `debug` there is an effect that keeps prints in order."""
+
+    def __init__(self, debug: bool = False) -> None:
+        self.builder = BlockBuilder()
+        self.io_effect = IOEffect() if debug else None
+
+    @staticmethod
+    def current() -> Exporter:
+        """The exporter at work."""
+        found = _exporting.get()
+        if found is None:
+            raise fail("nn-outside", "no module is being exported", help="call it from forward")
+        return found
+
+    def build(self, spec: specs.ModuleSpec) -> tuple[IRModule, list[tuple[str, Parameter]]]:
+        """The module, and the parameters in the order functions take them."""
+        model: Module = spec.module
+        parameters: list[tuple[str, Parameter]] = list(model.named_parameters())
+        effects: Named = [] if self.io_effect is None else [("", self.io_effect)]
+        effects += model.named_of(Effect)
+        before = [parameter._expr for _, parameter in parameters]
+        token = _exporting.set(self)
+        try:
+            if effects:
+                self._initialize(effects)
+            for name, method in zip(spec.method_names, spec.method_specs):
+                _Method(self.builder, method, parameters, effects).emit(name)
+        finally:
+            _exporting.reset(token)
+            for (_, parameter), expr in zip(parameters, before, strict=True):
+                parameter._expr = expr
+        return self.builder.finalize(), parameters
+
+    def _initialize(self, effects: Named) -> None:
+        with self.builder.function("_initialize_effect", []):
+            with self.builder.dataflow():
+                states = [state for name, effect in effects for state in effect.emit_init(name, self.builder)]
+                output = self.builder.emit_output(self.builder.emit(Tuple(states)))
+            self.builder.emit_func_output(output)
 
 
-def _export_method(builder: BlockBuilder, name: str, method: Any, inputs: dict[str, Any], weights: Parameters) -> None:
-    inputs.pop("$", None)  # how parameters are packed; they are plain here
-    expected = [p for p in inspect.signature(method).parameters if p not in inputs]
-    missing = [p for p in expected if inspect.signature(method).parameters[p].default is inspect.Parameter.empty]
-    if missing:
-        raise fail("nn-export", f"the spec of {name} lacks {', '.join(missing)}", help=f"it has: {', '.join(inputs)}")
-    dims: dict[str, tir.Var] = {}
-    given = [Var(n, _struct_info(s, dims)) for n, s in inputs.items()]
-    before = [parameter._expr for _, parameter in weights]
-    made = [Var(path, parameter.struct_info) for path, parameter in weights]
-    try:
-        for (_, parameter), var in zip(weights, made, strict=True):
-            parameter._expr = var
-        with builder.function(name, [*given, *made], attrs={"num_input": len(given)}):
+class _Method:
+    """One function in the making. Shape variables of inputs and of parameters are known apart, as in TVM."""
+
+    def __init__(
+        self, builder: BlockBuilder, spec: specs.MethodSpec, parameters: list[tuple[str, Parameter]], effects: Named
+    ) -> None:
+        self.builder, self.spec, self.parameters, self.effects = builder, spec, parameters, effects
+        self.dims: dict[str, tir.Var] = {}
+
+    def emit(self, name: str) -> None:
+        spec, builder = self.spec, self.builder
+        states = {"plain": len(self.effects), "packed": 1, "none": 0}[spec.effect_mode]
+        inputs = [Var(n, self._info(n, s)) for n, s in zip(spec.arg_names, spec.arg_specs)]
+        with builder.function(name, attrs={"num_input": len(inputs) + states}):
             with builder.dataflow():
-                arguments = {n: _argument(v, s) for v, (n, s) in zip(given, inputs.items(), strict=True)}
-                output = builder.emit_output(_result(method(**arguments)))
-            builder.emit_func_output(output)
-    finally:
-        for (_, parameter), expr in zip(weights, before, strict=True):
-            parameter._expr = expr
+                hidden = [*self._take_effects(), *self._take_parameters()]
+                builder.normalizer.define_params((*inputs, *hidden))
+                for binding in self.unpacking:
+                    binding()
+                given = [self._argument(v, n, s) for v, n, s in zip(inputs, spec.arg_names, spec.arg_specs)]
+                result = _unwrapped(spec.method(**dict(zip(spec.arg_names, given))))
+                after = [state for _, effect in self.effects for state in effect.finalize()]
+                if after and spec.effect_mode != "none":
+                    result = Tuple([result, Tuple(after)])
+                output = builder.emit_output(result)
+            builder.emit_func_output(output, [*inputs, *hidden])
+
+    @property
+    def unpacking(self) -> list[Any]:
+        """What takes packed effects and parameters apart, once the inputs are known."""
+        found: list[Any] = self.__dict__.setdefault("_unpacking", [])
+        return found
+
+    def _take_effects(self) -> list[Var]:
+        states = [(effect, effect.create(name)) for name, effect in self.effects]
+        for effect, made in states:
+            effect.set_state(list(made))
+        flat = [var for _, made in states for var in made]
+        if self.spec.effect_mode == "plain":
+            return flat
+        if self.spec.effect_mode == "none" or not flat:
+            return []
+        packed = Var("packed_effects", TupleStructInfo([v.struct_info for v in flat]))
+
+        def unpack() -> None:
+            place = 0
+            for effect, made in states:
+                effect.set_state([self._item(packed, place + i, v.name_hint) for i, v in enumerate(made)])
+                place += len(made)
+
+        self.unpacking.append(unpack)
+        return [packed]
+
+    def _take_parameters(self) -> list[Var]:
+        known: dict[str, tir.Var] = {}
+        made = []
+        for name, parameter in self.parameters:
+            shape = [
+                known.setdefault(d.name, tir.Var(d.name, "int64")) if isinstance(d, tir.Var) else d
+                for d in parameter.shape
+            ]
+            parameter._expr = Var(name, TensorStructInfo(shape, parameter.dtype))
+            made.append(parameter._expr)
+        if self.spec.param_mode != "packed":
+            return made if self.spec.param_mode == "plain" else []
+        packed = Var("packed_params", TupleStructInfo([v.struct_info for v in made]))
+
+        def unpack() -> None:
+            for number, (name, parameter) in enumerate(self.parameters):
+                parameter._expr = self._item(packed, number, name)
+
+        self.unpacking.append(unpack)
+        return [packed]
+
+    def _info(self, name: str, spec: Any) -> StructInfo:
+        if isinstance(spec, specs.Tensor):
+            return TensorStructInfo([self._dim(d) if isinstance(d, str) else d for d in spec.shape], spec.dtype)
+        if isinstance(spec, specs.Tuple):
+            return TupleStructInfo([self._info(f"{name}_{i}", e) for i, e in enumerate(spec.elements)])
+        return ShapeStructInfo([self._dim(name)]) if isinstance(spec, specs.Int) else ObjectStructInfo()
+
+    def _dim(self, name: str) -> tir.Var:
+        return self.dims.setdefault(name, tir.Var(name, "int64"))
+
+    def _argument(self, var: Any, name: str, spec: Any) -> Any:
+        """What the method gets for an input."""
+        if isinstance(spec, specs.Tensor):
+            return Tensor(_expr=var)
+        if isinstance(spec, specs.Tuple):
+            fields = [
+                self._argument(self._item(var, i, f"{name}_{i}"), f"{name}_{i}", e) for i, e in enumerate(spec.elements)
+            ]
+            return type(spec.elements)(fields)
+        return self._dim(name) if isinstance(spec, specs.Int) else spec.object_type(_expr=var, _name=name)
+
+    def _item(self, var: Any, index: int, name: str) -> Any:
+        return self.builder.emit(TupleGetItem(var, index), name)
 
 
-def _struct_info(spec: Any, dims: dict[str, tir.Var]) -> StructInfo:
-    if isinstance(spec, specs.Tensor):
-        found = [dims.setdefault(d, tir.Var(d, "int64")) if isinstance(d, str) else d for d in spec.shape]
-        return TensorStructInfo(found, spec.dtype)
-    if isinstance(spec, specs.Tuple):
-        return TupleStructInfo([_struct_info(e, dims) for e in spec.elements])
-    if spec is int or isinstance(spec, specs.Int):
-        return PrimStructInfo("int64")
-    raise fail(
-        "nn-export", f"{spec!r} does not say what an input looks like", help="nn.spec.Tensor((1, 'n'), 'float32')"
-    )
-
-
-def _argument(var: Any, spec: Any) -> Any:
-    """What the method gets for an input."""
-    if isinstance(spec, specs.Tensor):
-        return Tensor(_expr=var)
-    if isinstance(spec, specs.Tuple):
-        return tuple(_argument(_item(var, i), e) for i, e in enumerate(spec.elements))
-    return var
-
-
-def _item(var: Any, index: int) -> Any:
-    """A field of a tuple, bound."""
-    return unwrap(emit(TupleGetItem(var, index), "item"))
-
-
-def _result(value: Any) -> Any:
-    """The expression a method returns: a tensor, or nested tuples of them."""
+def _unwrapped(value: Any) -> Any:
+    """The expression a method returns: a tensor, an object, or nested tuples of them."""
     if isinstance(value, (list, tuple)):
-        return Tuple([_result(item) for item in value])
-    if not isinstance(value, Tensor):
-        raise fail("nn-export", f"a method returns tensors, got a {type(value).__name__}")
+        return Tuple([_unwrapped(item) for item in value])
+    if not isinstance(value, (Tensor, Object)):
+        raise fail("nn-export", f"a method returns tensors, got a {type(value).__name__}", kind=TypeError)
     return value._expr

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 from baton._src.frontends.nn import op
@@ -24,6 +26,27 @@ class Linear(Module):
         product = op.matmul(x, op.permute_dims(self.weight), out_dtype=self.out_dtype)
         return product if self.bias is None else product + self.bias
 
+    def to(self, dtype: str | None = None) -> None:
+        """A bias of the dtype of the result keeps it."""
+        self.weight.to(dtype)
+        if self.bias is not None and self.out_dtype is None:
+            self.bias.to(dtype)
+
+
+class MultiLinear(Linear):
+    """Several linear layers of one input, their weights one below the other; gives a tuple."""
+
+    def __init__(
+        self, in_features: Any, out_features: Sequence[int], bias: bool = True, dtype: str | None = None,
+        out_dtype: str | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(in_features, sum(out_features), bias, dtype, out_dtype)
+        self.out_features = out_features
+
+    def forward(self, x: Tensor) -> Any:
+        ends = list(accumulate(self.out_features))[:-1]
+        return op.split(super().forward(x), ends, axis=-1)
+
 
 class Embedding(Module):
     """Rows of a table; weight (num, dim)."""
@@ -45,7 +68,7 @@ class LayerNorm(Module):
     def __init__(
         self, normalized_shape: int, eps: float = 1e-5, elementwise_affine: bool = True, dtype: str | None = None
     ) -> None:
-        self.normalized_shape, self.eps = normalized_shape, eps
+        self.normalized_shape, self.eps, self.elementwise_affine = normalized_shape, eps, elementwise_affine
         self.weight = Parameter((normalized_shape,), dtype) if elementwise_affine else None
         self.bias = Parameter((normalized_shape,), dtype) if elementwise_affine else None
 
@@ -68,23 +91,105 @@ class RMSNorm(Module):
         return found if self.bias is None else found + self.bias
 
 
-class Conv2D(Module):
-    """A two-dimensional convolution; weight (out, in / groups, height, width)."""
+class GroupNorm(Module):
+    """Normalisation over groups of channels; weight and bias unless `affine` is off."""
+
+    def __init__(
+        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, dtype: str | None = None
+    ) -> None:
+        self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
+        self.weight = Parameter((num_channels,), dtype) if affine else None
+        self.bias = Parameter((num_channels,), dtype) if affine else None
+
+    def forward(self, x: Tensor, channel_axis: int = 1, axes: Any = None) -> Any:
+        return op.group_norm(x, self.num_groups, self.weight, self.bias, self.eps, channel_axis, axes)
+
+
+class _Convolution(Module):
+    """What convolutions have in common."""
+
+    weight: Parameter
+    bias: Parameter | None
+
+    def _describe(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
+        groups: int,
+    ) -> None:  # fmt: skip
+        self.in_channels, self.out_channels, self.kernel_size = in_channels, out_channels, kernel_size
+        self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
+
+    def _weights(self, shape: tuple[int, ...], bias: bool, dtype: str | None) -> None:
+        self.weight = Parameter(shape, dtype)
+        self.bias = Parameter((self.out_channels,), dtype) if bias else None
+
+
+class Conv1D(_Convolution):
+    """A one-dimensional convolution; weight (out, in / groups, width)."""
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: int, stride: Any = 1, padding: Any = 0,
+        dilation: Any = 1, groups: int = 1, bias: bool = True, dtype: str | None = None,
+    ) -> None:  # fmt: skip
+        self._describe(in_channels, out_channels, kernel_size, stride, padding, dilation, groups)
+        self._weights((out_channels, in_channels // groups, kernel_size), bias, dtype)
+
+    def forward(self, x: Tensor) -> Any:
+        return op.conv1d(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+
+
+class Conv2D(_Convolution):
+    """A two-dimensional convolution; weight (out, in / groups, height, width), in NHWC (out, height, width, in)."""
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
         dilation: Any = 1, groups: int = 1, bias: bool = True, dtype: str | None = None, data_layout: str = "NCHW",
     ) -> None:  # fmt: skip
-        sizes = (kernel_size, kernel_size) if isinstance(kernel_size, int) else tuple(kernel_size)
-        inner = in_channels // groups
-        self.options = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+        sizes = (kernel_size,) * 2 if isinstance(kernel_size, int) else tuple(kernel_size)
+        self._describe(in_channels, out_channels, sizes, stride, padding, dilation, groups)
         self.data_layout = data_layout
-        shape = (out_channels, inner, *sizes) if data_layout == "NCHW" else (out_channels, *sizes, inner)
-        self.weight = Parameter(shape, dtype)
+        inner = in_channels // groups
+        first = data_layout == "NCHW"
+        self._weights((out_channels, inner, *sizes) if first else (out_channels, *sizes, inner), bias, dtype)
+
+    def forward(self, x: Tensor) -> Any:
+        options = (self.stride, self.padding, self.dilation, self.groups, self.data_layout)
+        return op.conv2d(x, self.weight, self.bias, *options)
+
+
+class Conv3D(_Convolution):
+    """A three-dimensional convolution; weight (out, in / groups, depth, height, width)."""
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
+        dilation: Any = 1, groups: int = 1, bias: bool = True, dtype: str | None = None, data_layout: str = "NCDHW",
+    ) -> None:  # fmt: skip
+        sizes = (kernel_size,) * 3 if isinstance(kernel_size, int) else tuple(kernel_size)
+        self._describe(in_channels, out_channels, sizes, stride, padding, dilation, groups)
+        self.data_layout = data_layout
+        inner = in_channels // groups
+        first = data_layout == "NCDHW"
+        self._weights((out_channels, inner, *sizes) if first else (out_channels, *sizes, inner), bias, dtype)
+
+    def forward(self, x: Tensor) -> Any:
+        options = (self.stride, self.padding, self.dilation, self.groups, self.data_layout)
+        return op.conv3d(x, self.weight, self.bias, *options)
+
+
+class ConvTranspose1D(_Convolution):
+    """A one-dimensional transposed convolution; weight (in, out / groups, width)."""
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: int, stride: Any = 1, padding: Any = 0,
+        output_padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: bool = True, dtype: str | None = None,
+    ) -> None:  # fmt: skip
+        self._describe(in_channels, out_channels, kernel_size, stride, padding, dilation, groups)
+        self.output_padding = output_padding
+        self.weight = Parameter((in_channels, out_channels // groups, kernel_size), dtype)
         self.bias = Parameter((out_channels,), dtype) if bias else None
 
     def forward(self, x: Tensor) -> Any:
-        return op.conv2d(x, self.weight, self.bias, data_layout=self.data_layout, **self.options)
+        options = (self.stride, self.padding, self.output_padding, self.dilation, self.groups)
+        return op.conv1d_transpose(x, self.weight, self.bias, *options)
 
 
 class ReLU(Module):

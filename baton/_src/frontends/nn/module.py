@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from baton._src.frontends.nn.export import export
+from baton._src.frontends.nn.effects import Effect
+from baton._src.frontends.nn.export import Exporter
+from baton._src.frontends.nn.spec import ModuleSpec
 from baton._src.frontends.nn.tensor import Parameter
 from baton._src.ir.module import IRModule
 from baton._src.support.diagnostics import fail
@@ -20,27 +22,31 @@ class Module:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         forward = getattr(self, "forward", None)
         if forward is None:
-            raise fail("nn-forward", f"{type(self).__name__} has no forward")
+            raise NotImplementedError(f"{type(self).__name__} has no forward")
         return forward(*args, **kwargs)
 
     def named_children(self) -> Iterator[tuple[str, Any]]:
-        """Submodules and parameters directly inside, in the order of definition."""
-        return ((n, v) for n, v in vars(self).items() if isinstance(v, (Module, Parameter)))
+        """Submodules, parameters and effects directly inside, in the order of definition."""
+        return ((n, v) for n, v in vars(self).items() if isinstance(v, (Module, Parameter, Effect)))
 
-    def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Parameter]]:
-        """Every parameter with its path; one that is shared is named once."""
+    def named_of(self, kind: type, prefix: str = "") -> Iterator[tuple[str, Any]]:
+        """Everything of a class inside, with its path, which begins with `prefix`; what is shared is named once."""
         seen: set[int] = set()
-        pending: list[tuple[str, Any]] = [(prefix.rstrip("."), self)]
+        pending: list[tuple[str, Any]] = [(prefix, self)]
         while pending:
             path, found = pending.pop()
             if id(found) in seen:
                 continue
             seen.add(id(found))
-            if isinstance(found, Parameter):
+            if isinstance(found, kind):
                 yield path, found
-            else:
-                inside = [(f"{path}.{n}" if path else n, v) for n, v in found.named_children()]
-                pending.extend(reversed(inside))
+            elif isinstance(found, Module):
+                before = "" if found is self else "."
+                pending.extend(reversed([(f"{path}{before}{n}", v) for n, v in found.named_children()]))
+
+    def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Parameter]]:
+        """Every parameter with its path, which begins with `prefix`; one that is shared is named once."""
+        return self.named_of(Parameter, prefix)
 
     def parameters(self) -> Iterator[Parameter]:
         return (p for _, p in self.named_parameters())
@@ -56,29 +62,33 @@ class Module:
         own = dict(self.named_parameters())
         missing, unknown = sorted(own.keys() - state_dict.keys()), sorted(state_dict.keys() - own.keys())
         if strict and (missing or unknown):
-            raise fail("nn-state", f"missing: {', '.join(missing) or 'none'}; unknown: {', '.join(unknown) or 'none'}")
+            raise KeyError(f"missing: {', '.join(missing) or 'none'}; unknown: {', '.join(unknown) or 'none'}")
         for name, content in state_dict.items():
-            if name in own:
-                own[name].data = content.data if isinstance(content, Parameter) else content
+            if name not in own:
+                continue
+            value = content.data if isinstance(content, Parameter) else content
+            if value is None:
+                raise fail("nn-state", f"the parameter {name} has no value", kind=ValueError)
+            own[name].data = value
         return missing, unknown
 
-    def to(self, dtype: str | None = None) -> Module:
-        """Change the dtype of every parameter (and of layers that say their own)."""
-        for parameter in self.parameters():
-            parameter.to(dtype)
-        return self
+    def to(self, dtype: str | None = None) -> None:
+        """Change the dtype of every parameter and effect, and of layers that say their own."""
+        for _, inside in self.named_children():
+            inside.to(dtype)
+        if dtype is not None and isinstance(getattr(self, "dtype", None), str):
+            self.dtype = dtype
 
     def export_tvm(
         self, spec: Any, debug: bool = False, allow_extern: bool = False
     ) -> tuple[IRModule, list[tuple[str, Parameter]]] | tuple[IRModule, list[tuple[str, Parameter]], list[Any]]:
         """The methods that `spec` names as functions of a module, and the parameters in the order functions take them.
 
-        `spec` is `{"forward": {"x": nn.spec.Tensor((1, "n"), "float32")}}`. `debug` (effects for printing) is refused;
-        with `allow_extern` the third result is the (empty) list of external modules.
+        `spec` is `{"forward": {"x": nn.spec.Tensor((1, "n"), "float32")}}`. With `debug` functions have a further
+        input and result that keep prints in order; with `allow_extern` the third result is the (empty) list of
+        external modules.
         """
-        if debug:
-            raise fail("nn-export", "debug effects are not supported", help="export without debug")
-        module, parameters = export(self, spec)
+        module, parameters = Exporter(debug).build(ModuleSpec.from_raw(spec, self))
         return (module, parameters, []) if allow_extern else (module, parameters)
 
 

@@ -5,44 +5,50 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from baton._src.frontends.nn.tensor import Tensor, binary, emit, unwrap, wrap
+import numpy as np
+
+from baton._src.frontends.nn.tensor import Tensor, binary, emit, unwrap
 from baton._src.ops.builders import RELAX
-from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.special_builders import const
-from baton._src.support.diagnostics import fail
 
 _RELAX: Any = RELAX
 
 
-def _unary(path: str) -> Callable[..., Any]:
-    name = path.rpartition(".")[2]
+def _unary(path: str, hint: str = "") -> Callable[..., Any]:
+    own = path.rpartition(".")[2]
 
-    def operator(x: Tensor, name: str = name, **options: Any) -> Any:
-        builder: Any = RELAX
-        for part in path.split("."):
-            builder = getattr(builder, part)
-        return emit(builder(unwrap(x), **options), name)
+    def operator(x: Tensor, name: str = hint or own) -> Any:
+        return emit(RELAX.find(path)(unwrap(x)), name)
 
-    operator.__name__ = operator.__qualname__ = name
+    operator.__name__ = operator.__qualname__ = own
     operator.__doc__ = f"`relax.op.{path}` of a tensor."
     return operator
 
 
-def _binary(name: str) -> Callable[[Any, Any], Tensor]:
-    def operator(a: Any, b: Any, name: str = name) -> Tensor:
-        return binary(kind, a, b)
+def _binary(kind: str, hint: str = "") -> Callable[[Any, Any], Tensor]:
+    def operator(a: Any, b: Any, name: str = hint or kind) -> Tensor:
+        return binary(kind, a, b, name)
 
-    kind = name
-    operator.__name__ = operator.__qualname__ = name
-    operator.__doc__ = f"`relax.op.{name}` of tensors, or of a tensor and a number."
+    operator.__name__ = operator.__qualname__ = kind
+    operator.__doc__ = f"`relax.op.{kind}` of tensors, or of a tensor and a number."
     return operator
 
 
+def maximum(x1: Any, x2: Any, name: str = "maximum") -> Tensor:
+    """The larger of two elements."""
+    return binary("maximum", x1, x2, name)
+
+
+def minimum(x1: Any, x2: Any, name: str = "minimum") -> Tensor:
+    """The smaller of two elements."""
+    return binary("minimum", x1, x2, name)
+
+
 relu, silu, sigmoid, tanh = (_unary(n) for n in ("nn.relu", "nn.silu", "sigmoid", "tanh"))
-exp, log, sqrt, square, negative = (_unary(n) for n in ("exp", "log", "sqrt", "square", "negative"))
-add, subtract, multiply, divide, maximum, minimum = (
-    _binary(n) for n in ("add", "subtract", "multiply", "divide", "maximum", "minimum")
-)
+exp, log, sqrt, square = (_unary(n) for n in ("exp", "log", "sqrt", "square"))
+negative = _unary("negative", "neg")
+add, subtract, divide = (_binary(n) for n in ("add", "subtract", "divide"))
+multiply = _binary("multiply", "mul")
 less, less_equal, greater, greater_equal, equal, not_equal = (
     _binary(n) for n in ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
 )
@@ -50,6 +56,8 @@ less, less_equal, greater, greater_equal, equal, not_equal = (
 
 def gelu(x: Tensor, approximate: str | None = None, name: str = "gelu") -> Tensor:
     """GELU; `approximate="tanh"` by its formula with tanh."""
+    if approximate not in (None, "tanh"):
+        raise KeyError(f"unknown approximation of GELU: {approximate!r}")
     build = _RELAX.nn.gelu_tanh if approximate == "tanh" else _RELAX.nn.gelu
     found: Tensor = emit(build(x._expr), name)
     return found
@@ -96,8 +104,11 @@ def reshape(x: Tensor, shape: Sequence[Any], name: str = "reshape") -> Any:
     return emit(_RELAX.reshape(x._expr, tuple(shape)), name)
 
 
-def permute_dims(x: Tensor, axes: Any = None, name: str = "permute_dims") -> Any:
+def permute_dims(x: Tensor, axes: Any = None, name: str | None = None) -> Any:
     """The axes in another order; reversed without `axes`."""
+    if name is None:
+        beside = str(getattr(x._expr, "name_hint", ""))
+        name = beside.replace("linear", "matmul") if "linear" in beside else "permute_dims"
     return emit(_RELAX.permute_dims(x._expr, axes=None if axes is None else tuple(axes)), name)
 
 
@@ -164,8 +175,8 @@ def layer_norm(
     """Mean zero and variance one over the last axes, scaled and shifted."""
     extents = [normalized_shape] if not isinstance(normalized_shape, (list, tuple)) else list(normalized_shape)
     axes = list(range(-len(extents), 0))
-    scale = weight._expr if weight is not None else _RELAX.ones(tuple(extents), dtype=x.dtype)
-    shift = bias._expr if bias is not None else _RELAX.zeros(tuple(extents), dtype=x.dtype)
+    scale = weight._expr if weight is not None else const(np.ones(extents), x.dtype)
+    shift = bias._expr if bias is not None else const(np.zeros(extents), x.dtype)
     return emit(_RELAX.nn.layer_norm(x._expr, scale, shift, axes=axes, epsilon=eps), name)
 
 
@@ -174,20 +185,68 @@ def rms_norm(x: Tensor, weight: Tensor, axes: Any, epsilon: float = 1e-5, name: 
     return emit(_RELAX.nn.rms_norm(x._expr, weight._expr, axes=axes, epsilon=epsilon), name)
 
 
+def group_norm(
+    x: Tensor, num_groups: int, weight: Tensor | None, bias: Tensor | None, eps: float = 1e-5, channel_axis: int = 1,
+    axes: Sequence[int] | None = None, name: str = "group_norm",
+) -> Any:  # fmt: skip
+    """Mean zero and variance one over groups of channels and `axes` (all behind the second), scaled and shifted."""
+    channels = x.shape[channel_axis]
+    scale = weight._expr if weight is not None else const(np.ones(channels), x.dtype)
+    shift = bias._expr if bias is not None else const(np.zeros(channels), x.dtype)
+    over = list(range(2, x.ndim)) if axes is None else list(axes)
+    return emit(_RELAX.nn.group_norm(x._expr, scale, shift, num_groups, channel_axis, over, eps), name)
+
+
+def _convolution(
+    x: Tensor, weight: Tensor, bias: Tensor | None, layout: str, options: dict[str, Any], name: str
+) -> Any:
+    """A convolution of one, two or three axes, plus the bias of each channel."""
+    kernel = layout.replace("N", "O").replace("C", "I")
+    if "output_padding" in options:
+        path, kernel = f"nn.conv{x.ndim - 2}d_transpose", layout.replace("N", "I").replace("C", "O", 1)
+    else:
+        path = f"nn.conv{x.ndim - 2}d"
+    found = RELAX.find(path)(x._expr, weight._expr, data_layout=layout, kernel_layout=kernel, **options)
+    if bias is not None:
+        places = [-1 if letter == "C" else 1 for letter in layout]
+        found = _RELAX.add(found, _RELAX.reshape(bias._expr, places))
+    return emit(found, name)
+
+
+def conv1d(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+    groups: int = 1, name: str = "conv1d",
+) -> Any:  # fmt: skip
+    """A one-dimensional convolution, plus the bias of each channel."""
+    options = {"strides": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    return _convolution(x, weight, bias, "NCW", options, name)
+
+
 def conv2d(
     x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
     groups: int = 1, data_layout: str = "NCHW", name: str = "conv2d",
 ) -> Any:  # fmt: skip
     """A two-dimensional convolution, plus the bias of each channel."""
     options = {"strides": stride, "padding": padding, "dilation": dilation, "groups": groups}
-    kernel = "OIHW" if data_layout == "NCHW" else "OHWI"
-    found = emit(
-        _RELAX.nn.conv2d(x._expr, weight._expr, data_layout=data_layout, kernel_layout=kernel, **options), name
-    )
-    if bias is None:
-        return found
-    places = (1, -1, 1, 1) if data_layout == "NCHW" else (1, 1, 1, -1)
-    return binary("add", found, bias.reshape(*places))
+    return _convolution(x, weight, bias, data_layout, options, name)
+
+
+def conv3d(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+    groups: int = 1, data_layout: str = "NCDHW", name: str = "conv3d",
+) -> Any:  # fmt: skip
+    """A three-dimensional convolution, plus the bias of each channel."""
+    options = {"strides": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    return _convolution(x, weight, bias, data_layout, options, name)
+
+
+def conv1d_transpose(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
+    dilation: Any = 1, groups: int = 1, name: str = "conv1d_transpose",
+) -> Any:  # fmt: skip
+    """A one-dimensional transposed convolution, plus the bias of each channel."""
+    options = {"strides": stride, "padding": padding, "output_padding": output_padding, "dilation": dilation}
+    return _convolution(x, weight, bias, "NCW", {**options, "groups": groups}, name)
 
 
 def scaled_dot_product_attention(
@@ -199,14 +258,3 @@ def scaled_dot_product_attention(
     causal = "TopLeft" if is_causal else None
     parts = (query._expr, key._expr, value._expr)
     return emit(_RELAX.nn.attention(*parts, bias=bias, scale=scale, causal_mask=causal), name)
-
-
-def tensor_expr_op(
-    tensor_expr_func: Callable[..., Any], name_hint: str, args: Sequence[Any], *, attrs: dict[str, Any] | None = None
-) -> Any:
-    """A kernel written with `te` on the tensors given."""
-    builder = BlockBuilder.current()
-    if builder is None:
-        raise fail("nn-outside", f"{name_hint} is computed outside of export_tvm", help="call it from forward")
-    hints: dict[str, Any] = {"primfunc_name_hint": name_hint, **({"primfunc_attrs": attrs} if attrs else {})}
-    return wrap(builder.emit_te(tensor_expr_func, *unwrap(list(args)), **hints))

@@ -1,27 +1,138 @@
-"""What the inputs of an exported method look like (`tvm.relax.frontend.nn.spec`)."""
+"""What the inputs of exported methods look like (`tvm.relax.frontend.nn.spec`)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from baton._src.support.diagnostics import fail
 
-@dataclass(frozen=True)
+MODES = ("plain", "packed", "none")
+"""How parameters and effects are passed: one by one, as one tuple, not at all."""
+
+
+class Int:
+    """A whole number given when running, as a shape of one dim; `forward` sees the dim."""
+
+    def __repr__(self) -> str:
+        return "int"
+
+
 class Tensor:
     """A tensor; a string as a dim is a variable, the same for all inputs of the method."""
 
-    shape: Sequence[Any]
-    dtype: str
+    def __init__(self, shape: Sequence[Any], dtype: str) -> None:
+        self.shape = list(shape)
+        self.dtype = dtype
+
+    def __repr__(self) -> str:
+        return f"Tensor([{', '.join(str(d) for d in self.shape)}], '{self.dtype}')"
 
 
-@dataclass(frozen=True)
-class Int:
-    """A whole number given when running; `forward` sees its variable."""
+class Object:
+    """Any other value; `object_type` makes what `forward` sees of it: `object_type(_expr=..., _name=...)`."""
+
+    def __init__(self, object_type: type) -> None:
+        self.object_type = object_type
+
+    def __repr__(self) -> str:
+        return "object"
 
 
-@dataclass(frozen=True)
 class Tuple:
     """Several inputs as one."""
 
-    elements: Sequence[Any]
+    def __init__(self, name: str, elements: Sequence[Any]) -> None:
+        if not isinstance(elements, (list, tuple)):
+            message = f"elements are a list or tuple, got {type(elements).__name__}"
+            raise fail("nn-export", message, kind=TypeError)
+        self.name = name
+        self.elements = elements
+
+    def __repr__(self) -> str:
+        return repr(self.elements)
+
+
+class MethodSpec:
+    """The inputs of one method, and how its parameters and effects are passed."""
+
+    def __init__(
+        self, method: Callable[..., Any], arg_names: Sequence[str], arg_specs: Sequence[Any], param_mode: str,
+        effect_mode: str,
+    ) -> None:  # fmt: skip
+        for what, mode in (("param_mode", param_mode), ("effect_mode", effect_mode)):
+            if mode not in MODES:
+                raise fail("nn-export", f"{what} is one of {', '.join(MODES)}, got {mode!r}", kind=ValueError)
+        self.method = method
+        self.arg_names = list(arg_names)
+        self.arg_specs = list(arg_specs)
+        self.param_mode = param_mode
+        self.effect_mode = effect_mode
+
+    def __repr__(self) -> str:
+        return self.described("MethodSpec")
+
+    def described(self, name: str) -> str:
+        """`name(x: Tensor([...], ...), ...)`."""
+        return f"{name}({', '.join(f'{n}: {s}' for n, s in zip(self.arg_names, self.arg_specs))})"
+
+    @staticmethod
+    def from_raw(spec: Any, method: Callable[..., Any]) -> MethodSpec:
+        """From a dictionary of inputs by name; `"$"` says the modes of parameters and effects."""
+        if isinstance(spec, MethodSpec):
+            return spec
+        options: Mapping[str, Any] = spec.get("$", {})
+        parameters = inspect.signature(method).parameters
+        names = [name for name in parameters if name in spec]
+        missing = [
+            n for n, p in parameters.items() if n not in spec and p.default is p.empty and p.kind is not p.VAR_KEYWORD
+        ]
+        if missing:
+            title = getattr(method, "__name__", "the method")
+            raise fail(
+                "nn-export", f"the spec of {title} lacks {', '.join(missing)}", help=f"it has: {', '.join(names)}"
+            )
+        found = [_argument_spec(name, spec[name]) for name in names]
+        return MethodSpec(method, names, found, options.get("param_mode", "plain"), options.get("effect_mode", "plain"))
+
+
+def _argument_spec(name: str, said: Any) -> Any:
+    if said is int or said is Int or (isinstance(said, str) and said == "int"):
+        return Int()
+    if isinstance(said, (Int, Tensor, Object)):
+        return said
+    if isinstance(said, Tuple):
+        return Tuple(name, type(said.elements)([_argument_spec(f"{name}_{i}", e) for i, e in enumerate(said.elements)]))
+    if isinstance(said, (list, tuple)):
+        return Tuple(name, type(said)([_argument_spec(f"{name}_{i}", e) for i, e in enumerate(said)]))
+    raise fail(
+        "nn-export", f"{said!r} does not say what {name} looks like", help="nn.spec.Tensor((1, 'n'), 'float32')",
+        kind=TypeError,
+    )  # fmt: skip
+
+
+class ModuleSpec:
+    """The methods of a module that become functions."""
+
+    def __init__(self, module: Any, method_names: Sequence[str], method_specs: Sequence[MethodSpec]) -> None:
+        self.module = module
+        self.method_names = list(method_names)
+        self.method_specs = list(method_specs)
+
+    @staticmethod
+    def from_raw(spec: Any, module: Any) -> ModuleSpec:
+        """From a dictionary of methods' specs by name."""
+        if isinstance(spec, ModuleSpec):
+            return spec
+        found = []
+        for name, inputs in dict(spec).items():
+            method = getattr(module, name, None)
+            if method is None:
+                raise fail("nn-export", f"{type(module).__name__} has no method {name!r}")
+            found.append(MethodSpec.from_raw(inputs, method))
+        return ModuleSpec(module, list(spec), found)
+
+    def __repr__(self) -> str:
+        lines = [f"  {s.described(n)}" for n, s in zip(self.method_names, self.method_specs)]
+        return "ModuleSpec:\n" + "\n".join(lines)

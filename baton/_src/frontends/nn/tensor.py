@@ -14,7 +14,24 @@ from baton._src.tir import expr as tir
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import NDArray, array
 
-DEFAULT_DTYPE = "float32"
+_default = {"dtype": "float32"}
+
+
+def default_dtype() -> str:
+    """The dtype of parameters that say none (`get_default_dtype`)."""
+    return _default["dtype"]
+
+
+def set_default_dtype(dtype: str) -> None:
+    """Let parameters that say no dtype have this one."""
+    _default["dtype"] = str(DataType(dtype))
+
+
+class Object:
+    """A value that is no tensor, in the function being built."""
+
+    def __init__(self, *, _expr: Any, _name: str) -> None:
+        self._expr = _expr if isinstance(_expr, Var) else _builder(_name).emit(_expr, _name)
 
 
 class Tensor:
@@ -37,6 +54,14 @@ class Tensor:
     def from_struct_info(struct_info: TensorStructInfo, name: str = "tensor") -> Tensor:
         """A new variable."""
         return Tensor(_expr=Var(name, struct_info))
+
+    @staticmethod
+    def placeholder(shape: Any, dtype: str, name: str = "tensor") -> Tensor:
+        """A new variable of this shape and dtype."""
+        return Tensor(_expr=Var(name, TensorStructInfo(list(shape), dtype)))
+
+    def __repr__(self) -> str:
+        return f'Tensor({self.shape}, "{self.dtype}")'
 
     @property
     def struct_info(self) -> TensorStructInfo:
@@ -75,10 +100,10 @@ class Tensor:
         return binary("subtract", other, self)
 
     def __mul__(self, other: Any) -> Tensor:
-        return binary("multiply", self, other)
+        return binary("multiply", self, other, "mul")
 
     def __rmul__(self, other: Any) -> Tensor:
-        return binary("multiply", other, self)
+        return binary("multiply", other, self, "mul")
 
     def __truediv__(self, other: Any) -> Tensor:
         return binary("divide", self, other)
@@ -87,7 +112,7 @@ class Tensor:
         return binary("divide", other, self)
 
     def __neg__(self) -> Tensor:
-        return _tensor(_RELAX.negative(self._expr), "negative")
+        return _tensor(_RELAX.negative(self._expr), "neg")
 
     def __lt__(self, other: Any) -> Tensor:
         return binary("less", self, other)
@@ -115,6 +140,11 @@ class Tensor:
         order = axes[0] if len(axes) == 1 and isinstance(axes[0], (list, tuple)) else axes
         return _tensor(_RELAX.permute_dims(self._expr, axes=tuple(order) or None), "permute_dims")
 
+    def expand(self, *shape: Any) -> Tensor:
+        """Repeated along axes of extent one."""
+        target = shape[0] if len(shape) == 1 and isinstance(shape[0], (list, tuple)) else shape
+        return _tensor(_RELAX.broadcast_to(self._expr, tuple(target)), "broadcast_to")
+
     def repeat(self, repeats: int, axis: int | None = None) -> Tensor:
         """Every element several times, along an axis."""
         return _tensor(_RELAX.repeat(self._expr, repeats, axis=axis), "repeat")
@@ -127,7 +157,7 @@ class Parameter(Tensor):
         self._shape = [tir.Var(d, "int64") if isinstance(d, str) else d for d in shape]
         self._data: NDArray | None = None
         self.attrs: dict[str, Any] = {}
-        super().__init__(_expr=Var("param", TensorStructInfo(self._shape, dtype or DEFAULT_DTYPE)))
+        super().__init__(_expr=Var("param", TensorStructInfo(self._shape, dtype or default_dtype())))
 
     @property
     def data(self) -> NDArray | None:
@@ -136,11 +166,15 @@ class Parameter(Tensor):
 
     @data.setter
     def data(self, content: Any) -> None:
+        if content is None:
+            self._data = None
+            return
         found = content if isinstance(content, NDArray) else array(content)
         if self.dtype != str(found.dtype) or list(found.shape) != self.shape:
             raise fail(
                 "nn-parameter",
                 f"the parameter is {self.dtype} of shape {self.shape}, the value {found.dtype} of {found.shape}",
+                kind=ValueError,
             )
         self._data = found
 
@@ -149,7 +183,8 @@ class Parameter(Tensor):
         if dtype is None:
             return
         if self._data is not None:
-            raise fail("nn-parameter", "the parameter has a value already", help="call to() before setting values")
+            message = "the parameter has a value already"
+            raise fail("nn-parameter", message, help="call to() before setting values", kind=ValueError)
         self._expr = Var("param", TensorStructInfo(self._shape, DataType(dtype)))
 
 
@@ -158,10 +193,14 @@ _RELAX: Any = RELAX
 
 def emit(expr: Any, name: str) -> Any:
     """Bind an expression in the function being exported: a tensor, or a tuple of them."""
-    builder = BlockBuilder.current()
-    if builder is None:
+    return wrap(_builder(name).emit(expr, name), name)
+
+
+def _builder(name: str) -> BlockBuilder:
+    found = BlockBuilder.current()
+    if found is None:
         raise fail("nn-outside", f"{name} is computed outside of export_tvm", help="call it from forward")
-    return wrap(builder.emit(expr, name))
+    return found
 
 
 def _tensor(expr: Any, name: str) -> Tensor:
@@ -169,13 +208,13 @@ def _tensor(expr: Any, name: str) -> Tensor:
     return found
 
 
-def wrap(value: Any) -> Any:
-    """A variable as `Tensor`, or as a tuple of them; other values as they are."""
+def wrap(value: Any, name: str) -> Any:
+    """A variable as `Tensor`, or as a tuple of them (`name.0`, ...); other values as they are."""
     found = value.struct_info
     if isinstance(found, TensorStructInfo):
         return Tensor(_expr=value)
     if isinstance(found, TupleStructInfo):
-        return tuple(emit(TupleGetItem(value, i), "item") for i in range(len(found.fields)))
+        return tuple(emit(TupleGetItem(value, i), f"{name}.{i}") for i in range(len(found.fields)))
     return value
 
 
@@ -183,15 +222,20 @@ def unwrap(value: Any) -> Any:
     """What Relax's builders take."""
     if isinstance(value, (list, tuple)):
         return tuple(unwrap(item) for item in value)
-    return value._expr if isinstance(value, Tensor) else value
+    return value._expr if isinstance(value, (Tensor, Object)) else value
 
 
-def binary(name: str, a: Any, b: Any) -> Tensor:
+def wrap_nested(expr: Any, name: str) -> Any:
+    """An expression of Relax, bound in the function being built, as what operators give."""
+    return wrap(expr, name) if isinstance(expr, Var) else emit(expr, name)
+
+
+def binary(name: str, a: Any, b: Any, hint: str | None = None) -> Tensor:
     """An operator of two tensors; a number takes the other's dtype."""
     beside = a if isinstance(a, Tensor) else b
     left, right = (
         x._expr if isinstance(x, Tensor) else const(x, beside.dtype) if isinstance(x, (int, float)) else x
         for x in (a, b)
     )
-    found: Tensor = emit(getattr(_RELAX, name)(left, right), name)
+    found: Tensor = emit(getattr(_RELAX, name)(left, right), hint or name)
     return found

@@ -23,7 +23,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, is_any, show_shape
 from baton._src.ops.samples import Arr, Sample, Shape
 from baton._src.ops.shape.targets import target_dims, target_numbers, target_rank
-from baton._src.tir.expr import AnyDim
+from baton._src.tir.expr import AnyDim, IntImm
 
 
 @attrs
@@ -236,6 +236,22 @@ def gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[An
     return [b.op("reshape", grad, b.shape_of(args[0])), *(None for _ in args[1:])]
 
 
+def relax_builder(make: Any, x: Any, shape: Any) -> Any:
+    """A 0 in Relax's target is the operand's dim at its place. An operand without elements keeps it: no elements."""
+    target = getattr(shape, "values", shape)
+    dims = getattr(getattr(x.struct_info_, "shape", None), "values", None) if isinstance(x, GraphExpr) else None
+    if dims is None or not isinstance(target, (list, tuple)):
+        return make(x, shape)
+    copied = [i < len(dims) and _is_zero(d) for i, d in enumerate(target)]
+    if not any(copied) or any(_is_zero(d) for d in dims):
+        return make(x, shape)
+    return make(x, [dims[i] if copied[i] else d for i, d in enumerate(target)])
+
+
+def _is_zero(dim: Any) -> bool:
+    return dim == 0 if isinstance(dim, int) else isinstance(dim, IntImm) and dim.value == 0
+
+
 def relay_builder(make: Any, data: Any, newshape: Any, allowzero: bool = False) -> Any:
     """A target that is a tensor makes it `dyn.reshape`."""
     if isinstance(newshape, GraphExpr):
@@ -274,6 +290,7 @@ RESHAPE = OpDef(
     infer=infer,
     reference=reference,
     relay_builder=relay_builder,
+    relax_builder=relax_builder,
     samples=samples,
     **_FACETS,
 )

@@ -87,12 +87,6 @@ def read_if_cond(condition: Any) -> bool:
     raise mismatch("condition of if", "a boolean scalar", describe(condition))
 
 
-def invoke_debug_func(machine: Machine, name: str, *args: Any) -> tuple[()]:
-    """Call a packed function for its effect, for debugging."""
-    machine.functions.lookup(name)(*args)
-    return ()
-
-
 TABLE: Mapping[str, Callable[..., Any]] = {
     "relax.run.print": print_values,
     "relax.run.assert_op": assert_op,
@@ -103,6 +97,5 @@ MACHINE_TABLE: Mapping[str, Callable[..., Any]] = {
     "vm.builtin.invoke_closure": invoke_closure,
     "vm.builtin.packed_function": packed_function,
     "vm.builtin.call_packed": call_packed,
-    "vm.builtin.invoke_debug_func": invoke_debug_func,
 }
 """Those that take the machine as their first argument."""

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 from baton._src.driver.wiring import wire
 from baton._src.support.lazy import attach, names, submodules
+from baton.relax.frontend.nn.op import OPERATORS
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("frontends.nn.tensor", "Tensor Parameter"),
+        **OPERATORS,
+        **names("frontends.nn.tensor", "Tensor Parameter Object"),
         **names("frontends.nn.module", "Module ModuleList"),
-        **names("frontends.nn.layers", "Linear Embedding LayerNorm RMSNorm Conv2D ReLU SiLU GELU Identity"),
+        **names("frontends.nn.effects", "Effect IOEffect KVCache"),
+        **names("frontends.nn.export", "Exporter"),
         **names(
-            "frontends.nn.op",
-            "relu silu sigmoid tanh exp log sqrt square negative gelu softmax matmul sum max min concat split reshape",
+            "frontends.nn.layers", "Linear MultiLinear Embedding LayerNorm RMSNorm GroupNorm ReLU SiLU GELU Identity"
         ),
-        **names(
-            "frontends.nn.op",
-            "permute_dims broadcast_to squeeze unsqueeze repeat take astype where full zeros ones triu layer_norm rms_norm",
-        ),
-        **names(
-            "frontends.nn.op",
-            "conv2d scaled_dot_product_attention tensor_expr_op add subtract multiply divide maximum minimum",
-        ),
-        **names("frontends.nn.op", "less less_equal greater greater_equal equal not_equal"),
-        **submodules("baton.relax.frontend.nn", "op spec"),
+        **names("frontends.nn.layers", "Conv1D Conv2D Conv3D ConvTranspose1D"),
+        **names("frontends.nn.diffusion", "TimestepEmbedding Timesteps Attention"),
+        **submodules("baton.relax.frontend.nn", "core modules op spec"),
     },
     before=wire,
 )

@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("frontends.nn.spec", "Tensor Int Tuple"),
+        **names("frontends.nn.spec", "Tensor Int Tuple Object MethodSpec ModuleSpec"),
     },
     before=wire,
 )
