@@ -69,6 +69,7 @@ def blocks(inner: int, outer: int, **attrs: Any) -> dict[str, Any]:
         ((1, 2, 7, 9, 16), (4, 2, 1, 1, 4, 16, 4), blocks(16, 16)),
         ((1, 3, 5, 29, 8), (1, 3, 3, 3, 2, 16, 4), blocks(8, 16, padding=(0, 1, 2, 1))),
         ((1, 1, 5, 30, 16), (3, 1, 3, 3, 4, 8, 4), blocks(16, 8, dilation=2, padding=2)),
+        ((1, 4, 5, 9, 16), (4, 2, 3, 3, 4, 16, 4), blocks(16, 16, padding=1, groups=2)),
         ((1, 1, 15, 18, 4), (2, 1, 7, 7, 16, 4), blocks(4, 16, strides=2)),
         ((1, 5, 6, 6, 4), (1, 5, 1, 1, 16, 4), blocks(4, 16)),
         ((1, 3, 9, 20, 16), (3, 1, 3, 3, 16), {**blocks(16, 16, padding=1, groups=48), "kernel_layout": "OIHW16o"}),

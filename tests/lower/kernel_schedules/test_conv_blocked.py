@@ -117,6 +117,17 @@ def test_depthwise(window: tuple[int, int], target: Target, geometry: dict[str, 
     check((2, 3, 9, 20, 16), (3, 1, *window, 16), target, **DEPTHWISE, **geometry)
 
 
+@pytest.mark.parametrize(("blocks", "groups", "window"), [(4, 2, 3), (3, 3, 3), (6, 2, 1), (8, 2, 3)])
+def test_groups_of_blocks(blocks: int, groups: int, window: int) -> None:
+    """A tile has blocks of output channels of one group only: those that see the same input."""
+    kernel = (blocks, blocks // groups, window, window, 16, 16)
+    check((1, blocks, 6, 9, 16), kernel, padding=window // 2, groups=groups, **BLOCKED)
+
+
+def test_more_outputs_than_inputs_in_groups() -> None:
+    check((1, 2, 5, 7, 16), (8, 1, 3, 3, 16, 16), padding=1, groups=2, **BLOCKED)
+
+
 @pytest.mark.parametrize("width", [14, 28, 56])
 def test_depthwise_sums_stay_in_registers(width: int) -> None:
     """Guards that neighbouring taps share loads without a vector going to the stack."""
@@ -138,14 +149,12 @@ def test_symbolic_batch(window: int, target: Target) -> None:
     check((TirVar("n", "int64"), 2, 8, 8, 16), kernel, target, batch=3, **BLOCKED, padding=window // 2)
 
 
-def test_grouped_and_symbolic_maps_go_another_way() -> None:
+def test_symbolic_maps_go_another_way() -> None:
     """What the rule cannot read it declines."""
     layouts = {"data_layout": "NCHW16c", "kernel_layout": "OIHW16i16o", "out_layout": "NCHW16c"}
     for data in ((1, 2, 8, TirVar("w", "int64"), 16), (1, 2, TirVar("h", "int64"), 8, 16)):
         _, func = convolution(data, (2, 2, 3, 3, 16, 16), **layouts, padding=1)
         assert decide(func, HOST).rule != "conv_blocked"
-    _, func = convolution((1, 2, 8, 8, 16), (2, 1, 3, 3, 16, 16), **layouts, padding=1, groups=2)
-    assert decide(func, HOST).rule != "conv_blocked"
 
 
 @pytest.mark.skipif(HOST.vector_bits < 512, reason="reads AVX-512 assembly")

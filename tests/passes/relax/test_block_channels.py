@@ -13,6 +13,7 @@ from baton._src.passes.relax.block_channels import BlockChannels
 from baton._src.passes.relax.channel_blocks import blocked_constant, pack_weight
 from baton._src.passes.relax.dead_code_elimination import DeadCodeElimination
 from baton._src.relax.nodes import Tuple
+from baton._src.transform.context import PassContext
 from tests.passes.relax.programs import R, arrays, bindings, called, check, const, dim, program, tensor, weights
 
 WIDE = Target("llvm -mcpu=skylake-avx512")
@@ -153,3 +154,30 @@ def test_constants_in_blocks() -> None:
     bias = np.arange(32, dtype="float32").reshape(32, 1, 1)
     assert blocked_constant(bias, 16).shape == (1, 2, 1, 1, 16)
     assert blocked_constant(np.ones((4, 1), "float32"), 16).shape == (1, 1, 4, 1, 1)
+
+
+def test_one_alone_where_winograd_pays() -> None:
+    """A single 3x3 convolution of 32 channels goes into blocks and out again; others do not, nor with the flag off."""
+
+    def build(b: Any, x: Any) -> Any:
+        return conv(b, x, 32, 32)
+
+    before = program([tensor("x", 1, 32, 6, 5)], build)
+    assert called(check(blocked, before, *arrays((1, 32, 6, 5)), rtol=1e-3)).count("nn.conv2d") == 1
+    assert layouts(blocked(before)) == ["NCHW16c"]
+    with PassContext(config={"baton.winograd": False}):
+        assert layouts(blocked(before)) == ["NCHW"]
+    assert layouts(blocked(program([tensor("x", 1, 32, 6, 5)], lambda b, x: conv(b, x, 32, 32, 1)))) == ["NCHW"]
+
+
+def test_groups_of_whole_blocks() -> None:
+    """ResNeXt's middle convolution: two groups of 32 channels stay in blocks, four of 16 too, eight of 8 do not."""
+
+    def build(b: Any, x: Any, groups: int) -> Any:
+        y = conv(b, conv(b, x, 64, 64, 1), 64, 64 // groups, groups=groups)
+        return conv(b, y, 64, 64, 1, seed=2)
+
+    for groups, inside in ((2, True), (4, True), (8, False)):
+        before = program([tensor("x", 1, 64, 5, 6)], lambda b, x, g=groups: build(b, x, g))
+        after = check(blocked, before, *arrays((1, 64, 5, 6)), rtol=1e-3)
+        assert (layouts(after)[1] == "NCHW16c") is inside

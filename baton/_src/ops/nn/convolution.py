@@ -247,7 +247,19 @@ def _data_channel(out: Any, channel: Any, groups: int, outputs: Any, inner: Any,
     group = flat if k.is_one(each) else flat // each
     if depthwise:
         return group
+    if isinstance(out, Split) and isinstance(channel, Split) and out.block == channel.block:
+        size, blocks = _known(outputs), _known(inner)
+        if size is not None and blocks is not None and not (size // groups % out.block or blocks % out.block):
+            # Whole blocks in each group: numbers of blocks suffice.
+            several = size // groups // out.block
+            first = (out.outer if several == 1 else out.outer // several) * (blocks // out.block)
+            return Split(first + channel.outer, channel.inner, out.block)
     return group * inner + (channel.flat() if isinstance(channel, Split) else channel)
+
+
+def _known(extent: Any) -> int | None:
+    found = getattr(extent, "value", extent)
+    return found if isinstance(found, int) else None
 
 
 def reference(inputs: Any, attributes: Any) -> Any:
@@ -282,6 +294,7 @@ def _samples(record: Any, spatial: int) -> tuple[Sample, ...]:
     return (
         *plain,
         Sample((Arr((1, 2, 5, 6, 4)), Arr((3, 2, 3, 3, 4, 4))), blocked, rtol=1e-4, atol=1e-4),
+        Sample((Arr((1, 4, 5, 6, 4)), Arr((4, 2, 3, 3, 4, 4))), blocked.with_attrs(groups=2), rtol=1e-4, atol=1e-4),
         Sample(
             (Arr((1, 2, 5, 6, 8), "int8", -9, 9), Arr((3, 2, 3, 3, 2, 4, 4), "int8", -9, 9)),
             record(data_layout="NCHW8c", kernel_layout="OIHW2i4o4i", out_layout="NCHW4c", out_dtype="int32"),

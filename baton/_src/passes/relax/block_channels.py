@@ -8,8 +8,9 @@
 
 Constant weights are put into their layout here. Elementwise operators, pooling, joining along the channels and means
 over the map follow; whatever else reads a value gets it back in its own layout (what nobody reads is left to
-DeadCodeElimination). Not touched: most convolutions alone, in groups other than one a channel, of channels that do not
-divide into blocks, over symbolic maps, with weights that are no constants. The batch may be symbolic.
+DeadCodeElimination). Convolutions of bytes (uint8 by int8) have words of four input channels innermost in their
+weights, borders and scaling follow. Not touched: most convolutions alone, in groups of less than a block, of channels
+that do not divide into blocks, over symbolic maps, with weights that are no constants. The batch may be symbolic.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ class _Blocker(BindingRewriter):
         assert out is not None
         attrs, out_layout = call.attrs, f"NCHW{out}c"
         data: Any = call.args[0]
-        if attrs.groups > 1:
+        if attrs.groups > 1 and inputs == 1:
             data, data_layout, kernel_layout = self._in_blocks(data), out_layout, f"OIHW{out}o"
         elif weight.struct_info.dtype == "int8":
             data = self._in_blocks(data) if block_of_channels(inputs, self.lanes) else self._in_words(data)

@@ -1,8 +1,8 @@
 """Which values of a binding block are worth keeping with their channels in blocks, and constants in that layout.
 
 A plan is made before anything changes: convolutions start groups, followers join the group of what they read, and
-only groups with two convolutions or more are chosen: for a single one, putting its result back in order would cost
-more than blocks gain.
+only groups with two convolutions or more are chosen, or with one that Winograd's algorithm could compute: for another
+one alone, putting its result back in order would cost more than blocks gain.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from baton._src.values.tensor import AnyArray
 
 WORTHWHILE = 2
 """Convolutions that a group must have."""
+FEWEST = 32
+"""Channels from which Winograd's algorithm is considered."""
 MAP_AXES = (2, 3)
 WORD = 4
 """Bytes that a dot instruction takes at a time: neighbouring input channels."""
@@ -52,9 +54,11 @@ class BlockPlan:
     chosen: frozenset[Var]
 
 
-def plan_block(block: BindingBlock, lanes: int, bytewise: bool = False) -> BlockPlan:
-    """The plan for one binding block; `bytewise`: convolutions of bytes are worth blocks, too."""
-    found = _Planner(lanes, bytewise)
+def plan_block(block: BindingBlock, lanes: int, bytewise: bool = False, winograd: bool = False) -> BlockPlan:
+    """The plan for one binding block; `bytewise`: convolutions of bytes are worth blocks, too; `winograd`: and one
+    alone that has many terms for each element moved.
+    """
+    found = _Planner(lanes, bytewise, winograd)
     for binding in block.bindings:
         if isinstance(binding, VarBinding) and isinstance(binding.value, Call):
             found.consider(binding.var, binding.value)
@@ -65,8 +69,8 @@ def plan_block(block: BindingBlock, lanes: int, bytewise: bool = False) -> Block
 class _Planner:
     """Groups of values, as a union of sets."""
 
-    def __init__(self, lanes: int, bytewise: bool) -> None:
-        self.lanes, self.bytewise = lanes, bytewise
+    def __init__(self, lanes: int, bytewise: bool, winograd: bool) -> None:
+        self.lanes, self.bytewise, self.winograd = lanes, bytewise, winograd
         self.roles: dict[Var, Role] = {}
         self.maps: set[Var] = set()
         """Values of four axes that can be in blocks."""
@@ -80,13 +84,22 @@ class _Planner:
             return
         self.roles[var] = role
         self.parents[var] = var
-        self.convolutions[var] = int(role is Role.CONVOLUTION)
+        self.convolutions[var] = self._worth(call) if role is Role.CONVOLUTION else 0
         if block_of_channels(_channels(var), self.lanes) is not None:
             self.maps.add(var)
         read = call.args[0].fields if role is Role.JOINING else call.args
         for arg in read:
             if isinstance(arg, Var) and arg in self.maps:
                 self._join(var, arg)
+
+    def _worth(self, call: Call) -> int:
+        """How many convolutions one counts for. Moving an element takes as long as 25 of its multiply-adds, and
+        Winograd's algorithm saves half of them; where it could be used, there are at least 144 for each.
+        """
+        a, shape = call.attrs, call.args[1].data.shape
+        steps = (*a.strides, *a.dilation)
+        could = shape[2:] == (3, 3) and a.groups == 1 and all(s == 1 for s in steps) and min(shape[:2]) >= FEWEST
+        return WORTHWHILE if self.winograd and could and _dtype(call.struct_info) == "float32" else 1
 
     def leader(self, var: Var) -> Var:
         """The value that stands for the group of `var`."""
@@ -137,8 +150,10 @@ class _Planner:
             return False
         outputs, inputs = weight.data.shape[:2]
         depthwise = inputs == 1 and a.groups == outputs == x[1]
+        # Groups of whole blocks; smaller ones would leave lanes empty.
+        apart = a.groups > 1 and inputs % self.lanes == 0 and outputs // a.groups % self.lanes == 0
         whole = all(isinstance(d, IntImm) for d in call.struct_info.shape.values[1:])
-        return whole and (a.groups == 1 or depthwise) and block_of_channels(outputs, self.lanes) is not None
+        return whole and (a.groups == 1 or depthwise or apart) and block_of_channels(outputs, self.lanes) is not None
 
     def _joins(self, call: Call) -> bool:
         fields = call.args[0].fields if isinstance(call.args[0], Tuple) else ()

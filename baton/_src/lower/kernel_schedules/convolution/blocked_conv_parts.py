@@ -5,8 +5,10 @@ the rules `conv_blocked` and `winograd` begin with.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.traverse import post_order
 from baton._src.lower.kernel_schedules.convolution.conv_window import Window, read_windows, with_border_inside
 from baton._src.lower.kernel_schedules.shared.affine import depends, merge_pair
 from baton._src.lower.kernel_schedules.shared.anchors import Anchored, find_anchor
@@ -48,6 +50,25 @@ class BlockedConv:
     @property
     def is_depthwise(self) -> bool:
         return depends(self.data, self.lane.var)
+
+    @property
+    def alike(self) -> int | None:
+        """How many neighbouring blocks, from a multiple of it on, see the same input: a group's. None: all do."""
+        if not depends(self.data, self.blocks.var):
+            return None
+        sizes = {n.b.value for n in post_order(self.data) if _is_group(n, self.blocks.var)}
+        return sizes.pop() if len(sizes) == 1 else 1
+
+    def seen_from(self, block: PrimExpr) -> tir.BufferLoad:
+        """What a tile of blocks alike, the first of which is given, loads of the input."""
+        if self.is_depthwise or not depends(self.data, self.blocks.var):
+            return self.data
+        indices = [substitute_and_fold(index, {self.blocks.var: block}) for index in self.data.indices]
+        return tir.BufferLoad(self.data.buffer, tuple(indices))
+
+
+def _is_group(node: Any, block: tir.Var) -> bool:
+    return isinstance(node, tir.FloorDiv) and node.a is block and isinstance(node.b, tir.IntImm)
 
 
 def read_conv(func: PrimFunc) -> tuple[Kernel, BlockedConv] | Declined:

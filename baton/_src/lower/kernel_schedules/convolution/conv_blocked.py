@@ -110,11 +110,11 @@ def _most_points(conv: BlockedConv, target: Target, blocks: int) -> int:
 
 def _shape(conv: BlockedConv, target: Target) -> tuple[int, int, int]:
     """(blocks, points, rows) of a tile: those that take the fewest steps, by arithmetic and by loads."""
-    blocks, points = conv.blocks.size, conv.columns.axis.size
+    points = conv.columns.axis.size
     assert points is not None
     best: tuple[float, int, int, int] | None = None
     for count in range(1, MOST_BLOCKS + 1):
-        if count > 1 and (blocks is None or blocks % count or conv.is_depthwise):
+        if not _may_share(conv, count):
             continue
         most = _most_points(conv, target, count)
         tiles = -(-points // most)
@@ -129,13 +129,20 @@ def _shape(conv: BlockedConv, target: Target) -> tuple[int, int, int]:
 
 def _tuned_shape(conv: BlockedConv, target: Target, usual: tuple[int, int, int]) -> tuple[int, int, int]:
     """The shape that tuning chose around the `usual` one: every one it may choose fits the registers."""
-    size = conv.blocks.size
-    counts = (n for n in range(1, MOST_BLOCKS + 1) if n == 1 or not (size is None or size % n or conv.is_depthwise))
+    counts = (n for n in range(1, MOST_BLOCKS + 1) if _may_share(conv, n))
     count = tuned("conv_blocks", usual[0], counts)
     most, points = _most_points(conv, target, count), conv.columns.axis.size or 1
     wide = tuned("conv_points", min(usual[1], most), range(1, min(most, points) + 1))
     fit = [n for n in (1, 2) if n == 1 or (wide >= points and 2 * wide <= most and _may_pair(conv))]
     return count, wide, tuned("conv_rows", usual[2] if usual[2] in fit else 1, fit)
+
+
+def _may_share(conv: BlockedConv, count: int) -> bool:
+    """Whether so many blocks of output channels may be in a tile: they must see the same input."""
+    size, alike = conv.blocks.size, conv.alike
+    if count == 1:
+        return True
+    return size is not None and size % count == 0 and not conv.is_depthwise and (alike is None or alike % count == 0)
 
 
 def _may_pair(conv: BlockedConv) -> bool:
@@ -324,7 +331,7 @@ def _run(conv: BlockedConv, tile: Tile, acc: Accumulators, run: _Run, place: Pla
     where |= {axis.var: var for axis, var in inner}
     if place.dot is not None:
         return _words(conv, tile, acc, run, place, where, tap)
-    data, weight = Stream.of(conv.data, where, conv), Stream.of(load_of(conv.weight), where, conv)
+    data, weight = Stream.of(conv.seen_from(place.block), where, conv), Stream.of(load_of(conv.weight), where, conv)
     dtype = acc.buffer.dtype
 
     def update(at: Point) -> st.Stmt:
@@ -351,7 +358,7 @@ def _words(
     assert dot is not None
     word = index_var("word")
     where[channel.var] = ops.cast(channel.var.dtype, ops.multiply(word, i64(WORD)))
-    data, weight = Stream.of(conv.data, where, conv), Stream.of(load_of(conv.weight), where, conv)
+    data, weight = Stream.of(conv.seen_from(place.block), where, conv), Stream.of(load_of(conv.weight), where, conv)
 
     def update(at: Point) -> st.Stmt:
         lane = tir.Ramp(acc.at(place.sum_of(tile, at), i64(0)), i64(1), lanes)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from baton._src.ir.expr import Op, PrimExpr
-from baton._src.lower.kernel_schedules.shared.affine import coefficient
+from baton._src.lower.kernel_schedules.shared.affine import coefficient, depends
 from baton._src.lower.kernel_schedules.shared.inline import replace_loads
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Kernel, Stage
 from baton._src.passes.tir.fold import substitute_and_fold
@@ -129,7 +129,11 @@ def read_windows(stage: Stage, data: PrimExpr, spatial: tuple[Axis, ...]) -> tup
 
 
 def _window(axis: Axis, stage: Stage, load: tir.BufferLoad, places: list[tuple[Terms, int] | None]) -> Window | None:
-    using = [d for d, place in enumerate(places) if place is None or axis.var in place[0]]
+    using = [
+        d
+        for d, place in enumerate(places)
+        if (depends(load.indices[d], axis.var) if place is None else axis.var in place[0])
+    ]
     if len(using) != 1:
         return None
     place, extent = places[using[0]], load.buffer.shape[using[0]]
