@@ -10,6 +10,7 @@ Source: facts relay-language §6 level 11.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -229,11 +230,38 @@ def _output_axis(a: Any) -> int | None:
     return a.kernel_layout.index("O") if a.kernel_layout.isalpha() else None
 
 
+_SUMS: dict[str, Any] = {"out_dtype": "int32"}
+_GEOMETRY: dict[str, Any] = {"strides": (1, 1), "padding": (0, 0), "dilation": (1, 1)}
+_SIZES: dict[str, Any] = {"kernel_size": None, "channels": None}
+
+
+def _builder(operands: tuple[str, ...], options: dict[str, Any]) -> Callable[..., Any]:
+    """A builder with the attributes in TVM's order, at TVM's defaults."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    required = [inspect.Parameter(n, kind) for n in ("make", *operands)]
+    signature = inspect.Signature([*required, *(inspect.Parameter(n, kind, default=d) for n, d in options.items())])
+
+    def build(*given: Any, **named: Any) -> Any:
+        bound = signature.bind(*given, **named)
+        bound.apply_defaults()
+        make, *rest = (bound.arguments.pop(n) for n in ("make", *operands))
+        return make(*rest, **bound.arguments)
+
+    vars(build)["__signature__"] = signature
+    return build
+
+
 def _product(
-    name: str, base: OpDef[Any], names: tuple[str, ...], samples: Any, axis: Callable[[Any], int | None] = _no_axis
+    name: str,
+    base: OpDef[Any],
+    names: tuple[str, ...],
+    samples: Any,
+    axis: Callable[[Any], int | None] = _no_axis,
+    *,
+    options: dict[str, Any] = _SUMS,
 ) -> OpDef[Any]:
     """int32 sums of products of what operands are beyond their zero points: `base` of int32 tensors. `axis`: along
-    which axis of the second operand its zero point may vary."""
+    which axis of the second operand its zero point may vary. `options`: attributes in the builder's order."""
 
     def infer(call: OpCall[Any]) -> Info:
         for position in (0, 1):
@@ -282,6 +310,7 @@ def _product(
         gradient=_NO_SLOPE,
         fusion=Fusion.OUT_EWISE_FUSABLE,
         in_relax=False,
+        relay_builder=_builder(names, options),
         samples=samples,
         summary=f"{name} of quantised tensors, as int32 sums.",
     )
@@ -312,6 +341,7 @@ QNN: tuple[OpDef[Any], ...] = (
             Sample((Arr(("n", 4), "uint8", 0, 255), Arr((3, 4), "int8", -99, 99), *_parameters(3)), DENSE.attrs()),
         ),
         lambda a: 0,
+        options={"units": None, **_SUMS},
     ),
     _product(
         "conv2d",
@@ -328,6 +358,15 @@ QNN: tuple[OpDef[Any], ...] = (
             ),
         ),
         _output_axis,
+        options={
+            **_SIZES,
+            **_GEOMETRY,
+            "groups": 1,
+            "data_layout": "NCHW",
+            "kernel_layout": "OIHW",
+            "out_layout": "",
+            **_SUMS,
+        },
     ),
     _product(
         "batch_matmul",
@@ -350,5 +389,16 @@ QNN: tuple[OpDef[Any], ...] = (
                 CONV2D_TRANSPOSE.attrs(strides=(2, 2), padding=(1, 1)),
             ),
         ),
+        options={
+            **_GEOMETRY,
+            "channels": None,
+            "kernel_size": None,
+            "groups": 1,
+            "data_layout": "NCHW",
+            "kernel_layout": "IOHW",
+            "out_layout": "",
+            "output_padding": (0, 0),
+            **_SUMS,
+        },
     ),
 )
