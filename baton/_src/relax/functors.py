@@ -283,13 +283,13 @@ class ExprMutator:
         kind = rx.DataflowVar if isinstance(var, rx.DataflowVar) else rx.Var
         return kind(var.name_hint, struct_info, var.span)
 
-    def set_var_remap(self, var: rx.Var, replacement: Any) -> None:
-        """Uses of `var` become `replacement` from here on."""
-        self._remap[var] = replacement
+    def set_var_remap(self, vid: rx.Var, var: Any) -> None:
+        """Uses of the variable `vid` (a variable stands for its id) become `var` from here on."""
+        self._remap[vid] = var
 
-    def get_var_remap(self, var: rx.Var) -> Any:
-        """What uses of `var` become."""
-        return self._remap.get(var, var)
+    def get_var_remap(self, vid: rx.Var) -> Any:
+        """What uses of the variable `vid` become."""
+        return self._remap.get(vid, vid)
 
     def lookup_binding(self, var: rx.Var) -> Any:
         """The value bound to a new variable; None for parameters."""

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from baton._src.runtime.safetensors_file import ALIGNMENT, header_for, read_tensors, write_tensors
-from baton._src.support.diagnostics import fail
+from baton._src.support.diagnostics import BatonError, fail
 from baton._src.values.tensor import AnyArray
 
 MAGIC = "baton-executable"
@@ -112,6 +112,8 @@ def read_archive(path: str | Path, verify: bool = False) -> Archive:
         try:
             with zipfile.ZipFile(stream) as pack:
                 return _read(pack, stream, source, verify)
+        except BatonError:  # says what is wrong already (and is a RuntimeError, which damaged members raise too)
+            raise
         except (zipfile.BadZipFile, EOFError, zlib.error, NotImplementedError, RuntimeError, struct.error) as error:
             if not zipfile.is_zipfile(source):
                 raise _corrupt(source, "it is not an archive, or it is cut off") from error
