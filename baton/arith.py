@@ -8,8 +8,9 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("tir.arith.analyzer", "Analyzer ConstIntBound ModularSet"),
-        **names("tir.arith.int_set", "IntSet"),
+        **names("tir.arith.analyzer", "Analyzer ConstIntBound ModularSet ProofStrength Extension"),
+        **names("tir.arith.int_set", "IntSet IntervalSet pos_inf neg_inf"),
+        **names("tir.arith.linear", "detect_linear_equation detect_clip_bound deduce_bound"),
     },
     before=wire,
 )

@@ -8,5 +8,6 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("ir.target", "Target TargetKind"),
+        **names("driver.tvm_names.targets", "create list_kinds list_tags VirtualDevice"),
     },
 )

@@ -13,6 +13,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("transform.decorators", "module_pass"),
         **renamed("transform.passes", ModulePass="Pass"),
         **names("driver.tvm_names.user_passes", "PrintIR"),
+        **names("driver.tvm_names.pass_on_functions", "ApplyPassToFunction"),
     },
     before=wire,
 )

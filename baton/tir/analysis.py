@@ -15,6 +15,11 @@ __getattr__, __dir__, __all__ = attach(
         **names("driver.tvm_names.tir_analysis", "detect_buffer_access_lca calculate_workspace_bytes verify_memory"),
         **names("driver.tvm_names.tir_analysis", "calculate_allocated_bytes estimate_tir_flops find_anchor_block"),
         **names("driver.tvm_names.tir_analysis", "is_pure_function assert_pure_function"),
+        **names("tir.buffer", "BufferRegion"),
+        **names("tir.expr", "Var"),
+        **names("tir.stmt", "Block"),
+        **names("tir.prim_func", "PrimFunc"),
+        **names("ir.expr", "PrimExpr"),
     },
     before=wire,
 )

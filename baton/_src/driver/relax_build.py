@@ -25,6 +25,7 @@ from baton._src.relax.nodes import Function
 from baton._src.runtime.executable import Executable
 from baton._src.support.diagnostics import fail
 from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.prim_func import PrimFunc, as_scheduled
 from baton._src.transform.collector import rarely_collecting
 
 EXEC_MODES = ("compiled", "bytecode")
@@ -73,7 +74,8 @@ def module_text(module: IRModule) -> str:
 def as_module(mod: IRModule | Function) -> IRModule:
     """The module; a function becomes the public `main` of a new one."""
     if isinstance(mod, IRModule):
-        return mod
+        chosen = {v: as_scheduled(f) for v, f in mod.functions.items() if isinstance(f, PrimFunc) and f.loops_chosen}
+        return mod.with_functions({**mod.functions, **chosen}) if chosen else mod
     if isinstance(mod, Function):
         name = str(mod.attrs.get("global_symbol", "main"))
         return IRModule({name: mod.with_attr("global_symbol", name)})

@@ -31,7 +31,7 @@ from baton._src.te.schedule import Schedule
 from baton._src.te.tensor import Tensor
 from baton._src.tir.check import check_prim_func
 from baton._src.tir.expr import Var
-from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.prim_func import PrimFunc, as_scheduled
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def build(
     found = chosen_target(args if target is None and isinstance(args, (str, Target)) else target)
     if _is_relax(inputs):
         return relax_build(inputs, found)
-    functions = _functions(inputs, args, name)
+    functions = {symbol: as_scheduled(func) for symbol, func in _functions(inputs, args, name).items()}
     faults = [d for n, f in functions.items() for d in check_prim_func(f, n)]
     if faults:
         raise DiagnosticError(faults)

@@ -33,6 +33,8 @@ from baton._src.relay.pattern_rewrite import match, partition, rewrite_with
 from baton._src.relay.patterns import DFPattern
 from baton._src.relay.text.printer import astext
 from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.arith.int_set import values_of
+from baton._src.tir.intrinsics import intrinsic
 from baton._src.tir.text.printer import node_text as tir_text
 from baton._src.transform.passes import Pass
 
@@ -61,6 +63,7 @@ def wire() -> None:
     DFPattern.matching = staticmethod(match)
     DFPattern.rewriting = staticmethod(rewrite_with)
     DFPattern.partitioning = staticmethod(partition)
+    Analyzer.intervals = staticmethod(values_of)
     Pass.find = staticmethod(later("baton._src.driver.passes_by_name", "find_pass"))
 
 
@@ -82,7 +85,9 @@ def is_base_of(base: StructInfo, derived: StructInfo) -> bool:
 
 
 def operator_named(name: str) -> Op:
-    """An operator of Relax (`relax.add`) or Relay (`add`)."""
+    """An operator of Relax (`relax.add`), an intrinsic of TIR (`tir.exp`), or an operator of Relay (`add`)."""
+    if name.startswith("tir."):
+        return intrinsic(name)
     return CATALOGUE.relax(name) if name.startswith("relax.") else CATALOGUE.relay(name)
 
 

@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 from baton._src.ir.expr import GlobalVar, GraphExpr
 from baton._src.ir.node import Node, init_field, node, part
+from baton._src.ir.traverse import substitute
 from baton._src.ir.types import Constructor, GlobalTypeVar, TypeData
-from baton._src.support.diagnostics import fail
+from baton._src.support.diagnostics import fail, invalid
 
 
 @node
@@ -65,7 +66,7 @@ class IRModule(Node):
             if var.name_hint == name:
                 return var
         known = ", ".join(sorted(v.name_hint for v in self.functions)) or "none"
-        raise fail("module-missing", f"the module has no function {name!r}", help=f"it has: {known}")
+        raise invalid("module-missing", f"the module has no function {name!r}", help=f"it has: {known}")
 
     def get_global_vars(self) -> list[GlobalVar]:
         return list(self.functions)
@@ -74,7 +75,7 @@ class IRModule(Node):
         for var in self.type_definitions:
             if var.name_hint == name:
                 return var
-        raise fail("module-missing", f"the module has no type {name!r}")
+        raise invalid("module-missing", f"the module has no type {name!r}")
 
     def get_global_type_vars(self) -> list[GlobalTypeVar]:
         return list(self.type_definitions)
@@ -112,6 +113,9 @@ class IRModule(Node):
 
     def __len__(self) -> int:
         return len(self.functions)
+
+    def __delitem__(self, key: Any) -> None:
+        self.remove(key)
 
     def functions_items(self) -> list[tuple[GlobalVar, Any]]:
         return list(self.functions.items())
@@ -174,6 +178,28 @@ class IRModule(Node):
         return self.with_functions(self.functions)
 
     clone = shallow_copy
+
+    def update_global_info(self, name: str, global_info: Any) -> None:
+        """Set the global infos of a kind, in place."""
+        self.global_infos[name] = tuple(global_info)
+
+    def replace_global_vars(self, replacements: Mapping[str | GlobalVar, str | GlobalVar]) -> IRModule:
+        """A module whose functions have other names, in their uses too; a public name goes with its function."""
+        mapping: dict[Any, Any] = {}
+        for old, new in replacements.items():
+            var = self.get_global_var(old if isinstance(old, str) else old.name_hint)
+            mapping[var] = var.with_fields(name_hint=new) if isinstance(new, str) else new
+        found: dict[GlobalVar, Any] = {}
+        for var, function in self.functions.items():
+            changed = substitute(function, mapping)
+            if var in mapping and "global_symbol" in (getattr(changed, "attrs", None) or {}):
+                changed = changed.with_attr("global_symbol", mapping[var].name_hint)
+            found[mapping.get(var, var)] = changed
+        return self.with_functions(found)
+
+    def with_attrs(self, attr_map: Mapping[str, Any]) -> IRModule:
+        """A copy with several attributes more."""
+        return IRModule(self.functions, self.type_definitions, {**self.attrs, **attr_map}, self.global_infos)
 
     def get_attr(self, name: str) -> Any:
         return self.attrs.get(name)

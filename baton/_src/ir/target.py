@@ -17,10 +17,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from types import TracebackType
-from typing import Any
+from typing import Any, ClassVar
 
 from baton._src.ir.cpu import NAMED, Cpu, host_cpu, with_features
-from baton._src.support.diagnostics import fail
+from baton._src.support.diagnostics import fail, invalid
+from baton._src.values.device import KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,13 @@ class _Stack(threading.local):
 _stack = _Stack()
 
 
+class _Host:
+    """`Target.host` as a function of the class, `target.host` as a value of a target."""
+
+    def __get__(self, target: Target | None, owner: type[Target]) -> Any:
+        return (lambda: owner("llvm")) if target is None else target.host_target
+
+
 @dataclass(frozen=True, init=False)
 class Target:
     """Equal by kind, attributes and host. `cpu` says what schedule rules want to know."""
@@ -88,10 +96,8 @@ class Target:
         object.__setattr__(self, "host_target", found)
         object.__setattr__(self, "cpu", _describe(dict(attributes)))
 
-    @staticmethod
-    def host() -> Target:
-        """This machine."""
-        return Target("llvm")
+    host: ClassVar[Any] = _Host()
+    """`Target.host()` is this machine; `target.host` the host that was given, or None."""
 
     @staticmethod
     def current(allow_none: bool = True) -> Target | None:
@@ -158,6 +164,71 @@ class Target:
         """How many elements of `bits` bits one vector register holds."""
         return max(1, self.vector_bits // max(bits, 8))
 
+    @property
+    def device_name(self) -> str:
+        """`-device`, or an empty string."""
+        return str(self.attrs.get("device", ""))
+
+    @property
+    def arch(self) -> str:
+        """`-arch`, or an empty string."""
+        return str(self.attrs.get("arch", ""))
+
+    @property
+    def max_num_threads(self) -> int:
+        """`-max_num_threads`; of GPUs 1024, of CPUs 1."""
+        return int(self.attrs.get("max_num_threads", 1024 if "gpu" in self.keys else 1))
+
+    @property
+    def thread_warp_size(self) -> int:
+        """`-thread_warp_size`; of CUDA 32, else 1."""
+        return int(self.attrs.get("thread_warp_size", 32 if self.kind.name == "cuda" else 1))
+
+    def get_target_device_type(self) -> int:
+        """DLPack's number of the devices it is for."""
+        return next((number for number, kind in KINDS.items() if kind == self.kind.name), 1)
+
+    def get_kind_attr(self, attr_name: str) -> Any:
+        """What all targets of this kind have in a column: none has any here."""
+        del attr_name
+
+    @staticmethod
+    def canon_target(target: Any) -> Target | None:
+        """A target from its description; None is None."""
+        return None if target is None else target if isinstance(target, Target) else Target(target)
+
+    @staticmethod
+    def canon_target_and_host(
+        target: Any, target_host: Any = None, target_is_dict_key: bool = True
+    ) -> tuple[Target | None, Target | None]:
+        """A target with its host, and that host."""
+        del target_is_dict_key
+        found = Target.canon_target(target)
+        if found is None:
+            return None, Target.canon_target(target_host)
+        if target_host is not None:
+            found = found.with_host(target_host)
+        return found, found.host_target
+
+    @staticmethod
+    def canon_multi_target(multi_targets: Any) -> list[Target]:
+        """One target or several, as a list."""
+        if isinstance(multi_targets, Mapping) and "kind" not in multi_targets:
+            return [Target(t) for t in multi_targets.values()]
+        several = multi_targets if isinstance(multi_targets, (list, tuple)) else [multi_targets]
+        return [Target(t) for t in several if t is not None]
+
+    @staticmethod
+    def canon_multi_target_and_host(target: Any, target_host: Any = None) -> list[Target]:
+        """One target or several, each with the host."""
+        found = Target.canon_multi_target(target)
+        return [t.with_host(target_host) for t in found] if target_host is not None else found
+
+    @staticmethod
+    def list_tags() -> dict[str, Target]:
+        """Named descriptions of targets: there are none."""
+        return {}
+
     def with_host(self, host: Any) -> Target:
         """This target with another host."""
         return Target(self, host)
@@ -206,7 +277,7 @@ def _read_target(description: Any) -> _Parts:
     if name not in _KINDS:
         near = get_close_matches(name, [*_KINDS, *NAMED], 1)
         hint = f"did you mean {near[0]!r}?" if near else "code is made for 'llvm', i.e. CPUs"
-        raise fail("target-kind", f"there is no target {name!r}", help=hint)
+        raise invalid("target-kind", f"there is no target {name!r}", help=hint)
     host = found.pop("host", None)
     kind = _KINDS[name]
     keys = _words(found.pop("keys", ())) or kind.default_keys

@@ -1,11 +1,12 @@
 """`@I.ir_module`, `@R.function`, `@R.macro`, `@T.prim_func` on Python classes and functions.
 
-A decorated function inside a class is left alone: the class's own decorator reads all of it.
+A decorated function inside a decorated class is left alone: the class's own decorator reads all of it.
 """
 
 from __future__ import annotations
 
 import inspect
+import linecache
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,15 +27,28 @@ def _apply(subject: Any, options: Options) -> Any:
 
 
 def _is_in_class(function: Any) -> bool:
+    """Whether the function stands in a class that has a decorator (or whose text nobody knows)."""
     outer = getattr(function, "__qualname__", "").rpartition(".")[0]
-    return bool(outer) and not outer.endswith("<locals>")
+    if not outer or outer.endswith("<locals>"):
+        return False
+    body = _user_frame()
+    if body is None or body.f_code.co_name != outer.rpartition(".")[2]:
+        return True
+    first = linecache.getline(body.f_code.co_filename, body.f_code.co_firstlineno, body.f_globals).lstrip()
+    return not first.startswith("class")
+
+
+def _user_frame() -> FrameType | None:
+    """The frame of whoever uses the decorator."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_code.co_filename in _THIS:
+        frame = frame.f_back
+    return frame
 
 
 def _captured(subject: Any) -> dict[str, Any]:
     """The Python variables a definition can see: its module's, those of the functions around it, its closure."""
-    frame: FrameType | None = sys._getframe()
-    while frame is not None and frame.f_code.co_filename in _THIS:
-        frame = frame.f_back
+    frame = _user_frame()
     found: dict[str, Any] = {}
     if frame is not None:
         found.update(frame.f_globals)

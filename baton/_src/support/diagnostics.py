@@ -95,8 +95,8 @@ class DiagnosticError(BatonError):
         return self.diagnostics[0].code
 
 
-class TruthError(DiagnosticError, ValueError):
-    """A symbolic expression was asked whether it is true; Python's own kind of it is `ValueError`."""
+class InvalidValueError(DiagnosticError, ValueError):
+    """A `DiagnosticError` where TVM's API raises a `ValueError`: scripts that catch either are served."""
 
 
 class ScheduleError(DiagnosticError):
@@ -136,3 +136,8 @@ def fail(
     `kind` makes it an error of Python's own too, for functions whose callers catch that.
     """
     return _CLASSES[kind](Diagnostic(code, message, span=span, help=help, label=label))
+
+
+def invalid(code: str, message: str, *, help: str | None = None) -> InvalidValueError:
+    """An `InvalidValueError` with one finding, to be raised."""
+    return InvalidValueError(Diagnostic(code, message, help=help))

@@ -39,7 +39,7 @@ def scheduled_prim_func(schedule: Schedule, args: Sequence[Any], name: str = "ma
         work.place(stage)
         work.transform(stage)
     work.separate_initialisations()
-    return work.schedule.func.with_attr("tir.is_scheduled", True)
+    return work.schedule.func.with_fields(loops_chosen=True)
 
 
 class _Application:

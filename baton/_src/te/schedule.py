@@ -276,7 +276,7 @@ def create_schedule(ops: Any) -> Schedule:
 def thread_axis(dom: Any = None, tag: str = "", name: str = "") -> IterVar:
     """A GPU thread's axis, so that scripts load; binding to it is refused."""
     tag, dom = (dom, None) if isinstance(dom, str) else (tag, dom)
-    return IterVar(_range(dom) if isinstance(dom, int) else dom, name or tag or "thread", "opaque")
+    return IterVar(_range(dom) if isinstance(dom, int) else dom, name or tag or "thread", "opaque", tag)
 
 
 def _operations(outputs: Sequence[Operation]) -> list[Operation]:

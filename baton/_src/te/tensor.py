@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from baton._src.ir.expr import Operators, PrimExpr
+from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import IterVar, ProducerLoad
 from baton._src.values.dtype import DataType
@@ -16,6 +17,8 @@ class PlaceholderOp:
     """A tensor that comes from outside."""
 
     name: str
+    input_tensors: ClassVar[tuple[Tensor, ...]] = ()
+    num_outputs: ClassVar[int] = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +32,17 @@ class ComputeOp:
     tag: str = ""
     attrs: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def num_outputs(self) -> int:
+        """How many tensors it gives."""
+        return len(self.body)
+
+    @property
+    def input_tensors(self) -> tuple[Tensor, ...]:
+        """The tensors it reads, in order of first use."""
+        found = (n.producer for body in self.body for n in post_order(body) if isinstance(n, ProducerLoad))
+        return tuple(dict.fromkeys(found))
+
 
 @dataclass(frozen=True, eq=False)
 class ExternOp:
@@ -40,6 +54,16 @@ class ExternOp:
     output_buffers: tuple[Any, ...]
     body: Any
     tag: str = ""
+
+    @property
+    def input_tensors(self) -> tuple[Tensor, ...]:
+        """The tensors it reads."""
+        return self.inputs
+
+    @property
+    def num_outputs(self) -> int:
+        """How many tensors it gives."""
+        return len(self.output_buffers)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.node import Node, binder, node
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import post_order, substitute
-from baton._src.support.diagnostics import fail
+from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.arith.iter_map import invert
 from baton._src.tir.evaluate import evaluate
@@ -226,11 +226,23 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 }
 
 
-def index_map_from_text(text: str) -> IndexMap:
+def index_map_of(mapping: Any, ndim: int, dtype: str, scalar: Callable[[PrimExpr], str]) -> IndexMap:
+    """The map that a function says, over variables of `dtype`; a map of other variables is written anew (`scalar`)."""
+    if not isinstance(mapping, IndexMap):
+        return IndexMap.from_func_with_separators(mapping, ndim, index_dtype=dtype)[0]
+    if all(v.dtype == dtype for v in mapping.initial_indices):
+        return mapping
+    try:
+        return index_map_from_text(index_map_text(mapping, scalar), dtype)
+    except DiagnosticError:
+        return mapping  # more than +, -, *, //, %: it is applied with conversions
+
+
+def index_map_from_text(text: str, dtype: str = "int64") -> IndexMap:
     """The inverse of `index_map_text`: `T.index_map(lambda i, j: (j, i // 4))`. Nothing of the text is run."""
     try:
         tree: Any = ast.parse(text.strip().removeprefix("T.index_map(").removesuffix(")"), mode="eval").body
-        variables = {a.arg: Var(a.arg, "int64") for a in tree.args.args}
+        variables = {a.arg: Var(a.arg, dtype) for a in tree.args.args}
         parts = tree.body.elts if isinstance(tree.body, ast.Tuple) else [tree.body]
         return IndexMap(tuple(variables.values()), tuple(convert(_index(p, variables)) for p in parts))
     except (SyntaxError, AttributeError, KeyError, ValueError, RecursionError):

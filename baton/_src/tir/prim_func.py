@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from baton._src.ir.expr import BaseExpr
 from baton._src.ir.node import binder, init_field, node, note, part
+from baton._src.ir.structural import structural_equal
+from baton._src.ir.traverse import substitute
 from baton._src.ir.types import Type
-from baton._src.support.diagnostics import fail
+from baton._src.support.diagnostics import fail, invalid
 from baton._src.support.spans import Span
 from baton._src.tir.buffer import Buffer
-from baton._src.tir.expr import Var
+from baton._src.tir.expr import Var, literal
 from baton._src.tir.stmt import Stmt
 from baton._src.values.dtype import HANDLE
 
@@ -29,6 +32,8 @@ class PrimFunc(BaseExpr):
     body: Stmt = part(kw_only=True)
     attrs: dict[str, Any] = part(kw_only=True)
     struct_info: Any = note(kw_only=True, default=None)
+    loops_chosen: bool = note(kw_only=True, default=False)
+    """Set by schedules: the loops are meant as they stand. `as_scheduled` says it in the attribute rules ask for."""
 
     def __init__(
         self,
@@ -53,6 +58,7 @@ class PrimFunc(BaseExpr):
             "attrs": dict(attrs or {}),
             "span": span,
             "struct_info": None,
+            "loops_chosen": False,
         }
         for name, content in fields.items():
             init_field(self, name, content)
@@ -60,6 +66,46 @@ class PrimFunc(BaseExpr):
     def with_body(self, new_body: Stmt, span: Span | None = None) -> PrimFunc:
         """A copy with another body."""
         return self.with_fields(body=new_body) if span is None else self.with_fields(body=new_body, span=span)
+
+    def specialize(self, param_map: Mapping[Var, Any]) -> PrimFunc:
+        """This kernel for certain parameters: a scalar's is gone, a buffer's has the shape of the buffer given.
+
+        Error (a `ValueError`) if a key is no parameter, or a buffer does not fit.
+        """
+        values: dict[Any, Any] = {}
+        for param, given in param_map.items():
+            if not any(param is p for p in self.params):
+                raise invalid("tir-specialize", f"{param.name} is no parameter of this kernel")
+            if isinstance(given, Buffer):
+                values |= self._matched(param, given)
+            elif param in self.buffer_map:
+                raise invalid("tir-specialize", f"{param.name} is a buffer: give a buffer of the shape it shall have")
+            else:
+                values[param] = literal(given, param.dtype)
+        body, buffers = substitute((self.body, tuple(self.buffer_map.values())), values)
+        return self.with_fields(
+            params=tuple(p for p in self.params if p not in values),
+            body=body,
+            buffer_map=dict(zip(self.buffer_map, buffers)),
+        )
+
+    def _matched(self, param: Var, given: Buffer) -> dict[Any, Any]:
+        """The values of variables in the shape of a parameter's buffer that make it `given`."""
+        own = self.buffer_map.get(param)
+        if own is None:
+            raise invalid("tir-specialize", f"{param.name} is no buffer")
+        if own.dtype != given.dtype or len(own.shape) != len(given.shape):
+            raise invalid("tir-specialize", f"{own.name} differs from {given.name} in dtype or number of axes")
+        pairs = [*zip(own.shape, given.shape), *zip(own.strides, given.strides)]
+        values: dict[Any, Any] = {}
+        for mine, other in pairs:
+            if isinstance(mine, Var):
+                known = values.setdefault(mine, other)
+                if not structural_equal(known, other):
+                    raise invalid("tir-specialize", f"{mine.name} would be both {known} and {other}")
+            elif not structural_equal(mine, other):
+                raise invalid("tir-specialize", f"{own.name} has {mine} where {given.name} has {other}")
+        return values
 
     def with_attr(self, key: str | dict[str, Any], content: object = None) -> PrimFunc:
         """A copy with attributes added."""
@@ -69,3 +115,8 @@ class PrimFunc(BaseExpr):
     def without_attr(self, key: str) -> PrimFunc:
         """A copy without the attribute."""
         return self.with_fields(attrs={k: v for k, v in self.attrs.items() if k != key})
+
+
+def as_scheduled(func: PrimFunc) -> PrimFunc:
+    """The kernel as compilation takes it: one whose loops a schedule chose says so in `tir.is_scheduled`."""
+    return func.with_attr("tir.is_scheduled", True) if func.loops_chosen else func

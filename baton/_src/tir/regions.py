@@ -6,6 +6,8 @@ box. Where a bound cannot be told without the variables of inner loops, and for 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import post_order
@@ -13,7 +15,7 @@ from baton._src.tir import operators
 from baton._src.tir.arith.int_set import IntSet, eval_set
 from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.expr import BufferLoad, IntImm, Let, Var, literal
-from baton._src.tir.stmt import Block, BufferStore, For, LetStmt, Stmt
+from baton._src.tir.stmt import Block, BufferStore, For, LetStmt, MatchBufferRegion, Stmt
 
 Points = dict[Buffer, list[tuple[PrimExpr, ...]]]
 
@@ -50,6 +52,21 @@ def access_regions(body: Stmt, init: Stmt | None = None) -> tuple[list[BufferReg
     written = {w.buffer for w in writes}
     more = [r for r in point_regions(init)[0] if r.buffer not in {x.buffer for x in reads}]
     return [r for r in (*more, *reads) if r.buffer not in written], writes
+
+
+def behind_views(regions: list[BufferRegion], views: Iterable[MatchBufferRegion]) -> list[BufferRegion]:
+    """Regions of a block's views as regions of the buffers they are views of."""
+    sources = {view.buffer: view.source for view in views}
+    return [_behind(r, sources[r.buffer]) if r.buffer in sources else r for r in regions]
+
+
+def _behind(region: BufferRegion, source: BufferRegion) -> BufferRegion:
+    kept = len(source.region) - len(region.region)
+    moved = [
+        Range(operators.add(outer.min, inner.min), operators.cast(outer.min.dtype, inner.extent))
+        for outer, inner in zip(source.region[kept:], region.region)
+    ]
+    return BufferRegion(source.buffer, (*source.region[:kept], *moved))
 
 
 def _cover_all(points: Points, inner: dict[Var, Range], hidden: set[Buffer]) -> list[BufferRegion]:

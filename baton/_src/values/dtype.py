@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from enum import IntEnum
 from functools import cache
 from typing import Any
 
@@ -26,6 +27,29 @@ _SMALL_INTS = {
     "int4": ml_dtypes.int4, "uint4": ml_dtypes.uint4, "int2": ml_dtypes.int2, "uint2": ml_dtypes.uint2,
 }  # fmt: skip
 _EXTENDED: dict[str, Any] = {"bfloat16": ml_dtypes.bfloat16, **_SMALL_FLOATS, **_SMALL_INTS}
+
+
+class DataTypeCode(IntEnum):
+    """The numbers of kinds of elements (DLPack's, as far as it has them)."""
+
+    INT = 0
+    UINT = 1
+    FLOAT = 2
+    HANDLE = 3
+    BFLOAT = 4
+    E4M3Float = 6
+    E5M2Float = 7
+
+
+_CODES = {
+    "int": DataTypeCode.INT,
+    "uint": DataTypeCode.UINT,
+    "bool": DataTypeCode.UINT,
+    "float": DataTypeCode.FLOAT,
+    "bfloat": DataTypeCode.BFLOAT,
+    "handle": DataTypeCode.HANDLE,
+    "void": DataTypeCode.HANDLE,
+}
 
 
 class DataType(str):
@@ -53,6 +77,13 @@ class DataType(str):
         if known is None:
             known = _INTERNED[spelled] = _parse(spelled)
         return known
+
+    @property
+    def type_code(self) -> DataTypeCode:
+        """The number of its kind."""
+        if self.kind == "float" and self.bits <= 8:
+            return DataTypeCode.E5M2Float if self.startswith("float8_e5m2") else DataTypeCode.E4M3Float
+        return _CODES[self.kind]
 
     @property
     def is_void(self) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from baton._src.support.diagnostics import fail
+from baton._src.support.diagnostics import fail, invalid
 from baton._src.values.device import CPU, Device
 from baton._src.values.dtype import DataType
 
@@ -46,7 +47,9 @@ class NDArray:
         if isinstance(target, Device):
             return NDArray(self.data.copy(), _there(target))
         if target.shape != self.shape:
-            raise fail("tensor-shape", f"cannot copy a tensor of shape {self.shape} into one of shape {target.shape}")
+            raise invalid(
+                "tensor-shape", f"cannot copy a tensor of shape {self.shape} into one of shape {target.shape}"
+            )
         target.data[...] = self.data
         return target
 
@@ -54,7 +57,7 @@ class NDArray:
         """Overwrite the contents with `source` (anything NumPy can read); the shapes must agree."""
         array = np.asarray(source.data if isinstance(source, NDArray) else source, dtype=self.data.dtype)
         if array.shape != self.shape:
-            raise fail(
+            raise invalid(
                 "tensor-shape",
                 f"cannot copy an array of shape {array.shape} into a tensor of shape {self.shape}",
             )
@@ -89,6 +92,18 @@ class NDArray:
     def __len__(self) -> int:
         return len(self.data)
 
+    def _create_view(self, shape: tuple[int, ...], dtype: object = None) -> NDArray:
+        """The same memory under another shape (and dtype)."""
+        kind = self.data.dtype if dtype is None else DataType(dtype).numpy
+        found = np.ascontiguousarray(self.data).reshape(-1).view(kind)
+        count = math.prod(shape)
+        if count > found.size:
+            raise invalid("tensor-shape", f"a view of shape {tuple(shape)} is larger than one of shape {self.shape}")
+        return NDArray(found[:count].reshape(tuple(shape)), self.device)
+
+    def __str__(self) -> str:
+        return str(self.data)
+
     def __repr__(self) -> str:
         return f"<NDArray shape={self.shape} {self.dtype} on {self.device}>\n{self.data!r}"
 
@@ -100,7 +115,7 @@ def _there(device: Device) -> Device:
     return device
 
 
-def array(source: object, device: Device = CPU, dtype: object = None) -> NDArray:
+def array(source: object, device: Device = CPU, dtype: object = None, mem_scope: str | None = None) -> NDArray:
     """A new tensor with a copy of `source` (anything NumPy reads; NDArray too), C-contiguous."""
     data = source.data if isinstance(source, NDArray) else source
     wanted = None if dtype is None else DataType(dtype).numpy
@@ -111,6 +126,8 @@ def array(source: object, device: Device = CPU, dtype: object = None) -> NDArray
     return NDArray(made, _there(device))
 
 
-def empty(shape: tuple[int, ...], dtype: object = "float32", device: Device = CPU) -> NDArray:
+def empty(
+    shape: int | tuple[int, ...], dtype: object = "float32", device: Device = CPU, mem_scope: str | None = None
+) -> NDArray:
     """A new tensor with arbitrary contents."""
     return NDArray(np.empty(shape, DataType(dtype).numpy), _there(device))

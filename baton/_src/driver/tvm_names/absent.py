@@ -16,6 +16,26 @@ _NO_OBJECTS = "nodes are Python classes of baton's own; no library of C++ object
 _RESULT_SIZE = "its result's size depends on the elements, which no kernel can write: call it in Relay or Relax"
 _ARM = "it is one of TVM's kernels for ARM CPUs; baton chooses its own: call conv2d"
 
+_NO_TREE = "schedules name blocks and loops; there are no references into trees"
+_OLD_LOWERING = "te computations become blocks (te.create_prim_func); nothing between them and kernels is kept"
+_GPU_CALLS = (
+    "tvm_thread_allreduce tvm_load_matrix_sync tvm_store_matrix_sync tvm_mma_sync tvm_bmma_sync tvm_fill_fragment "
+    "ptx_mma ptx_mma_sp mma_store mma_fill ptx_ldmatrix ptx_cp_async ptx_cp_async_bulk ptx_commit_group "
+    "ptx_wait_group ptx_cp_async_barrier ptx_init_barrier_thread_count ptx_arrive_barrier "
+    "ptx_arrive_barrier_expect_tx ptx_wait_barrier create_barriers"
+)
+
+_ITER_MAPS = "not implemented: tir.IndexMap.from_func(...).inverse inverts maps of indices"
+_ITER_NAMES = (
+    "IterMapExpr IterMark IterSplitExpr IterSumExpr IterMapLevel detect_iter_map iter_map_simplify iter_affine_map "
+    "normalize_iter_map_to_expr normalize_to_iter_sum subspace_divide inverse_affine_iter_map"
+)
+_NO_SOLVER = "not implemented: arith.deduce_bound, detect_linear_equation and Analyzer treat single conditions"
+_SOLVER_NAMES = (
+    "solve_linear_equations solve_linear_inequalities IntConstraints IntGroupBounds IntConstraintsTransform "
+    "PresburgerSet int_solver estimate_region_lower_bound estimate_region_strict_bound estimate_region_upper_bound"
+)
+
 REASONS: dict[str, str] = {
     "register_object": _NO_OBJECTS,
     "_ffi.register_object": _NO_OBJECTS,
@@ -149,6 +169,30 @@ REASONS: dict[str, str] = {
     "tir.analysis.get_vtcm_compaction_passes": _GPU,
     "tir.analysis.OOBChecker": "not implemented: bounds are checked where kernels are interpreted",
     "tir.usmp": "memory is planned in Relax, for whole programs",
+    **{f"tir.{name}": _GPU for name in _GPU_CALLS.split()},
+    **{f"tir.{name}": _OLD_LOWERING for name in ("BufferRealize", "ProducerStore", "ProducerRealize", "Prefetch")},
+    **{f"tir.stmt.{name}": _OLD_LOWERING for name in ("BufferRealize", "ProducerStore", "ProducerRealize", "Prefetch")},
+    "tir.DataProducer": _OLD_LOWERING,
+    "tir.buffer.DataProducer": _OLD_LOWERING,
+    **{f"arith.{name}": _ITER_MAPS for name in _ITER_NAMES.split()},
+    **{f"arith.{name}": _NO_SOLVER for name in _SOLVER_NAMES.split()},
+    "tir.AllocateConst": "constants are operands of kernels",
+    "tir.stmt.AllocateConst": "constants are operands of kernels",
+    "tir.ScheduleState": _NO_TREE,
+    "tir.StmtSRef": _NO_TREE,
+    "tir.BlockScope": _NO_TREE,
+    "tir.BlockDependenceInfo": _NO_TREE,
+    "tir.block_scope": _NO_TREE,
+    "tir.block_dependence_info": _NO_TREE,
+    "tir.schedule.state": _NO_TREE,
+    "tir.schedule.ScheduleState": _NO_TREE,
+    "tir.schedule.ScheduleDebugMask": _NO_TREE,
+    "tir.schedule.Dependency": _NO_TREE,
+    "tir.schedule.DepKind": _NO_TREE,
+    "tir.schedule.analysis": _TUNING,
+    "te.scan": "recurrences are loops of Relax (recursive functions) or of a T.prim_func",
+    "te.operation.scan": "recurrences are loops of Relax (recursive functions) or of a T.prim_func",
+    "te.decl_tensor_intrin": "tile kernels are intrinsics of tir: tir.TensorIntrin.register and Schedule.tensorize",
     "tir.ir_builder": "write the kernel as te.compute or as a T.prim_func",
     "te.hybrid": "write the kernel as te.compute or as a T.prim_func",
     "target.cuda": _GPU,
@@ -169,8 +213,8 @@ _OTHER = {
     "error.RPCError": "programs run in the process that compiled or loaded them",
     "error.RPCSessionTimeoutError": "programs run in the process that compiled or loaded them",
     "error.register_error": "errors are DiagnosticErrors with a code",
-    "tir.schedule.BlockScope": "schedules name blocks and loops; there are no references into trees",
-    "tir.schedule.StmtSRef": "schedules name blocks and loops; there are no references into trees",
+    "tir.schedule.BlockScope": _NO_TREE,
+    "tir.schedule.StmtSRef": _NO_TREE,
     "te.gradient": "differentiate in Relay (transform.gradient) or Relax (transform.Gradient)",
     "te.extern_primfunc": "call kernels from Relax: R.call_tir",
     "te.tag_scope": _UNUSED,

@@ -38,6 +38,29 @@ def rocm(dev_id: int = 0) -> Device:
     return Device(10, dev_id)
 
 
+def vpi(dev_id: int = 0) -> Device:
+    """A device of the vector programs' simulator, as `cuda`."""
+    return Device(9, dev_id)
+
+
+def ext_dev(dev_id: int = 0) -> Device:
+    """A device of an extension, as `cuda`."""
+    return Device(12, dev_id)
+
+
+def webgpu(dev_id: int = 0) -> Device:
+    """A WebGPU device, as `cuda`."""
+    return Device(15, dev_id)
+
+
+def hexagon(dev_id: int = 0) -> Device:
+    """A Hexagon device, as `cuda`."""
+    return Device(16, dev_id)
+
+
+_ALIASES = {"gpu": "cuda", "nvptx": "cuda", "cl": "opencl", "sdaccel": "opencl", "mtl": "metal"}
+
+
 def device(dev_type: int | str, dev_id: int = 0) -> Device:
     """A device by DLPack's number, or by the name of its kind or target (`"llvm -mcpu=..."` is the CPU; `"cuda:1"`)."""
     if isinstance(dev_type, int):
@@ -47,7 +70,7 @@ def device(dev_type: int | str, dev_id: int = 0) -> Device:
     if name in _CPU_NAMES:
         return Device(1, index)
     for code, kind in KINDS.items():
-        if kind == name:
+        if kind == _ALIASES.get(name, name):
             return Device(code, index)
     raise fail(
         "device-unknown", f"unknown kind of device {dev_type!r}", help=f"known: {', '.join(KINDS.values())}, llvm"

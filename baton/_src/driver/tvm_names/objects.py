@@ -26,7 +26,7 @@ from baton._src.values.packed_func import PackedFunc
 from baton._src.values.shape import ShapeTuple
 
 
-class _Like(type):
+class Like(type):
     """A class that exists for `isinstance`: whatever is one of `kinds` counts."""
 
     kinds: tuple[builtins.type, ...] = ()
@@ -41,7 +41,7 @@ class _Like(type):
         raise fail("api", f"{cls.__name__} is for isinstance: nodes are made by their own classes")
 
 
-class Object(metaclass=_Like):
+class Object(metaclass=Like):
     """Whatever TVM keeps in its object system: nodes, types, attributes, passes, targets, containers."""
 
     kinds = (
@@ -50,19 +50,19 @@ class Object(metaclass=_Like):
     )  # fmt: skip
 
 
-class Array(metaclass=_Like):
+class Array(metaclass=Like):
     """A sequence in a node: Python's tuples and lists."""
 
     kinds = (tuple, list)
 
 
-class Map(metaclass=_Like):
+class Map(metaclass=Like):
     """A mapping in a node: Python's dicts."""
 
     kinds = (Mapping,)
 
 
-class BaseFunc(metaclass=_Like):
+class BaseFunc(metaclass=Like):
     """A function of any language."""
 
     kinds = (relay.Function, relax.Function, prim_func.PrimFunc)

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import importlib
+import importlib.util
+import os
+import platform
 import sys
 from collections.abc import Callable
 from typing import Any
 
+import llvmlite.binding as llvm
 import numpy as np
 
 from baton._src.driver.tvm_names.devices import device
+from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.values.device import Device
+from baton._src.values.dtype import DataType
 from baton._src.values.tensor import NDArray
 
 
@@ -87,3 +95,158 @@ def requires_gpu(*args: Any) -> Any:
 
 
 uses_gpu = requires_gpu
+
+
+def _skip(*args: Any, reason: str) -> Any:
+    pytest = importlib.import_module("pytest")
+    mark: Callable[[Any], Any] = pytest.mark.skip(reason=reason)
+    return mark(args[0]) if args and callable(args[0]) else mark
+
+
+def requires_absent(*args: Any, **options: Any) -> Any:
+    """A test that needs something that baton does not have is skipped."""
+    return _skip(*args, reason="baton has no such part")
+
+
+def requires_cuda_compute_version(major_version: int, minor_version: int = 0) -> Any:
+    """A test for certain GPUs is skipped."""
+    return requires_gpu()
+
+
+def requires_x86(*args: Any) -> Any:
+    """A test for x86 CPUs; skipped on others."""
+    here = platform.machine().lower() in ("x86_64", "amd64", "i386", "i686")
+    return requires_llvm(*args) if here else _skip(*args, reason="this is no x86 CPU")
+
+
+def requires_llvm_minimum_version(major_version: int) -> Any:
+    """A test that needs this version of LLVM or a later one."""
+    found = llvm.llvm_version_info[0]
+    return requires_llvm() if found >= major_version else _skip(reason=f"LLVM is {found}, not {major_version}")
+
+
+def requires_package(*packages: str) -> Any:
+    """A test that imports packages; skipped where one is missing."""
+    missing = [name for name in packages if importlib.util.find_spec(name.partition(".")[0]) is None]
+    return _skip(reason=f"there is no package {', '.join(missing)}") if missing else requires_llvm()
+
+
+def fixture(func: Any = None, *, cache_return_value: bool = False) -> Any:
+    """A pytest fixture; with `cache_return_value` made once for each combination of what it takes, and copied."""
+    if func is None:
+        return functools.partial(fixture, cache_return_value=cache_return_value)
+    pytest = importlib.import_module("pytest")
+    return pytest.fixture(_remembered(func) if cache_return_value else func)
+
+
+def _remembered(function: Callable[..., Any]) -> Callable[..., Any]:
+    known: list[tuple[dict[str, Any], Any]] = []
+
+    @functools.wraps(function)
+    def give(**given: Any) -> Any:
+        for before, found in known:
+            if before == given:
+                return copy.deepcopy(found)
+        made = function(**given)
+        known.append((given, made))
+        return copy.deepcopy(made)
+
+    return give
+
+
+def exclude_targets(*args: str) -> Any:
+    """A test is not run for these targets."""
+    return lambda function: function if "llvm" not in args else _skip(function, reason="not for llvm")
+
+
+def known_failing_targets(*args: str) -> Any:
+    """A test is known to fail for these targets."""
+    pytest = importlib.import_module("pytest")
+    mark: Callable[[Any], Any] = pytest.mark.xfail(reason="known to fail for llvm")
+    return (lambda function: mark(function)) if "llvm" in args else (lambda function: function)
+
+
+def slow(fn: Any) -> Any:
+    """A test that takes long; skipped with SKIP_SLOW_TESTS in the environment."""
+    asked = os.environ.get("SKIP_SLOW_TESTS", "").lower() in ("true", "1", "yes")
+    return _skip(fn, reason="slow") if asked else fn
+
+
+def skip_if_32bit(fn: Any = None, reason: str = "not for 32 bits") -> Any:
+    """A test for machines of 64 bits."""
+    if fn is None:
+        return lambda function: skip_if_32bit(function, reason)
+    return fn if sys.maxsize > 1 << 32 else _skip(fn, reason=reason)
+
+
+def skip_if_wheel_test(fn: Any) -> Any:
+    """A test that needs more than the installed package; skipped with WHEEL_TEST in the environment."""
+    asked = os.environ.get("WHEEL_TEST", "").lower() in ("true", "1", "yes")
+    return _skip(fn, reason="not for the installed package") if asked else fn
+
+
+def assert_prim_expr_equal(lhs: Any, rhs: Any) -> None:
+    """`ValueError` unless two scalar expressions are certainly equal."""
+    if not Analyzer().can_prove_equal(lhs, rhs):
+        raise ValueError(f"{lhs} and {rhs} are not equal")
+
+
+def check_numerical_grads(
+    function: Callable[..., Any],
+    input_values: Any,
+    grad_values: Any,
+    function_value: Any = None,
+    delta: float = 1e-3,
+    atol: float = 1e-2,
+    rtol: float = 0.1,
+) -> None:
+    """`AssertionError` unless `grad_values` are near the differences of `function` (of arrays, giving a number)."""
+    named = isinstance(input_values, dict)
+    inputs = dict(input_values) if named else dict(enumerate(input_values))
+    gradients = dict(grad_values) if named else dict(enumerate(grad_values))
+
+    def value(changed: dict[Any, Any]) -> float:
+        return float(function(**changed) if named else function(*[changed[i] for i in range(len(changed))]))
+
+    for name, given in gradients.items():
+        if given.shape != inputs[name].shape:
+            raise AssertionError(f"the gradient of {name} has shape {given.shape}, not {inputs[name].shape}")
+        found = np.zeros(given.shape)
+        for place in np.ndindex(given.shape):
+            ends = []
+            for step in (delta, -delta):
+                moved = np.array(inputs[name], dtype=inputs[name].dtype)
+                moved[place] += step
+                ends.append(value({**inputs, name: moved}))
+            found[place] = (ends[0] - ends[1]) / (2 * delta)
+        distance = float(np.sqrt(np.sum((found - given) ** 2)))
+        size = float(np.sqrt(np.sum(found**2)))
+        if not np.isfinite(distance) or not np.isfinite(size):
+            raise ValueError(f"the gradient of {name} is not finite: {given} against {found}")
+        if distance > atol * np.sqrt(given.size) + rtol * size:
+            raise AssertionError(f"the gradients of {name} differ: given {given}, by differences {found}")
+
+
+def get_dtype_range(dtype: str) -> tuple[Any, Any]:
+    """The smallest and the largest value of a dtype."""
+    kind = DataType(dtype)
+    return (-kind.largest_float, kind.largest_float) if kind.is_float else kind.int_range
+
+
+def strtobool(val: str) -> int:
+    """1 for yes, true, on, ...; 0 for their contrary; `ValueError` for anything else."""
+    word = val.lower()
+    if word in ("y", "yes", "t", "true", "on", "1"):
+        return 1
+    if word in ("n", "no", "f", "false", "off", "0"):
+        return 0
+    raise ValueError(f"invalid truth value {val!r}")
+
+
+def echo(x: Any) -> Any:
+    """What it is given."""
+    return x
+
+
+def nop() -> None:
+    """Nothing."""

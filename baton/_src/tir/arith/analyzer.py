@@ -14,10 +14,11 @@ int32 and int64 expressions are taken not to overflow. Nothing is assumed of a v
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from enum import Flag, IntEnum
+from typing import Any, ClassVar
 
 from baton._src.ir.expr import Range
 from baton._src.ir.structural import structural_equal
@@ -56,6 +57,23 @@ class ModularSet:
     base: int
 
 
+class ProofStrength(IntEnum):
+    """How hard a proof is tried, in TVM."""
+
+    DEFAULT = 0
+    SYMBOLIC_BOUND = 1
+
+
+class Extension(Flag):
+    """TVM's optional rewrites of conditions."""
+
+    NoExtensions = 0
+    TransitivelyProveInequalities = 1
+    ConvertBooleanToAndOfOrs = 2
+    ApplyConstraintsToBooleanBranches = 4
+    ComparisonOfProductAndSum = 8
+
+
 class Analyzer:
     """Knows facts about variables and answers questions under them."""
 
@@ -69,8 +87,9 @@ class Analyzer:
 
     # ------------------------------------------------------------------------------------------ questions
 
-    def simplify(self, expr: Any) -> Any:
-        """An equal expression in canonical form; the same object where nothing changes."""
+    def simplify(self, expr: Any, steps: int = 2) -> Any:
+        """An equal expression in canonical form; the same object where nothing changes. (One step is enough here.)"""
+        del steps
         given = operators.convert(expr)
         if isinstance(given, (IntImm, tir.FloatImm, tir.AnyDim, tir.StringImm)) or given.dtype.kind == "void":
             return given
@@ -111,9 +130,34 @@ class Analyzer:
         given = operators.convert(condition)
         return p.as_constant(canonical(self._ctx, given)) == 1
 
-    def can_prove(self, condition: Any) -> bool:
-        """`prove` under TVM's name."""
-        return self.prove(condition)
+    def can_prove(self, expr: Any, strength: ProofStrength = ProofStrength.DEFAULT) -> bool:
+        """`prove` under TVM's name; every proof is tried with all means."""
+        del strength
+        return self.prove(expr)
+
+    def can_prove_greater_equal(self, expr: Any, lower_bound: int) -> bool:
+        """Whether `expr >= lower_bound` certainly holds."""
+        return self.prove(operators.greater_equal(expr, lower_bound))
+
+    def can_prove_less(self, expr: Any, upper_bound: int) -> bool:
+        """Whether `expr < upper_bound` certainly holds."""
+        return self.prove(operators.less(expr, upper_bound))
+
+    intervals: ClassVar[Callable[[Analyzer, Any, Any], Any]]
+    """Makes the set of values of an expression; bound by `driver.wiring`."""
+
+    def int_set(self, expr: Any, dom_map: Any = None) -> Any:
+        """The values of `expr` while variables take those of their sets (by `dom_map`; a `Range` serves too)."""
+        return Analyzer.intervals(self, operators.convert(expr), dom_map or {})
+
+    def const_int_bound_is_bound(self, var: Var) -> bool:
+        """Whether constant bounds of the variable are known."""
+        return self.atom(var) in self._ctx.facts.bounds
+
+    @property
+    def enabled_extensions(self) -> Extension:
+        """TVM's optional rewrites: none is needed."""
+        return Extension.NoExtensions
 
     def is_nonnegative(self, expr: Any) -> bool:
         """Whether `expr >= 0` certainly holds."""
@@ -159,6 +203,19 @@ class Analyzer:
         return poly
 
     # ---------------------------------------------------------------------------------------------- facts
+
+    def update(self, var: Var, info: ConstIntBound | ModularSet, override: bool = False) -> None:
+        """Note constant bounds of a variable, or what it is modulo something."""
+        index = self.atom(var)
+        if isinstance(info, ModularSet):
+            self._ctx.facts.modular[index] = (info.coeff, info.base)
+        else:
+            if override:
+                self._ctx.facts.bounds.pop(index, None)
+            low = -math.inf if info.min_value <= NEG_INF else info.min_value
+            high = math.inf if info.max_value >= POS_INF else info.max_value
+            self._ctx.facts.narrow(index, low, high)
+        self._ctx.forget()
 
     def bind(self, var: Var | IterVar, domain: Any, allow_override: bool = True) -> None:
         """Note that `var` ranges over a `Range` (taken not to be empty) or equals an expression."""

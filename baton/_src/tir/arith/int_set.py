@@ -5,8 +5,10 @@ eval_set(i * 8 + j, {j: Range(0, 8)})      # [i*8, i*8 + 7]
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.tir.arith import polynomial as p
@@ -16,18 +18,60 @@ from baton._src.tir.arith.canonical import canonical
 from baton._src.tir.arith.facts import Context
 from baton._src.tir.arith.polynomial import Poly
 from baton._src.tir.arith.proofs import is_nonnegative
-from baton._src.tir.expr import Var
+from baton._src.tir.expr import Broadcast, IntImm, Ramp, Var, literal
 from baton._src.values.dtype import DataType
 
 _MAX_STEPS = 64
 
 
-@dataclass(frozen=True, slots=True)
+POS_INF_VAR = Var("pos_inf", "handle")
+NEG_INF_VAR = Var("neg_inf", "handle")
+"""What stands for an end that a set does not have, where TVM shows one."""
+
+
+@dataclass(frozen=True)
 class IntSet:
     """The integers from `min` to `max`, both inclusive; None where there is no known end."""
 
     min: PrimExpr | None
     max: PrimExpr | None
+
+    @property
+    def min_value(self) -> PrimExpr:
+        """The least one, or `neg_inf`."""
+        return NEG_INF_VAR if self.min is None else self.min
+
+    @property
+    def max_value(self) -> PrimExpr:
+        """The greatest one, or `pos_inf`."""
+        return POS_INF_VAR if self.max is None else self.max
+
+    def is_nothing(self) -> bool:
+        """Whether it is certainly empty."""
+        return self.min is not None and self.max is not None and Analyzer().prove(self.min > self.max)
+
+    def is_everything(self) -> bool:
+        """Whether no end is known."""
+        return self.min is None and self.max is None
+
+    def is_single_point(self) -> bool:
+        """Whether it certainly has one integer only."""
+        return self.min is not None and self.max is not None and Analyzer().can_prove_equal(self.min, self.max)
+
+    @staticmethod
+    def single_point(point: object) -> IntSet:
+        """One integer."""
+        found = literal(point)
+        return IntervalSet(found, found)
+
+    @staticmethod
+    def vector(vec: PrimExpr) -> IntSet:
+        """What the lanes of a vector lie between."""
+        if isinstance(vec, Ramp):
+            last = vec.base + vec.stride * (vec.lanes - 1)
+            ends = (last, vec.base) if Analyzer().prove(vec.stride < 0) else (vec.base, last)
+            return IntervalSet(*ends)
+        return IntSet.single_point(vec.value if isinstance(vec, Broadcast) else vec)
 
     def extent(self) -> PrimExpr | None:
         """How many integers it has."""
@@ -40,6 +84,27 @@ class IntSet:
         """An interval that holds both; an end that cannot be decided becomes unknown."""
         analyzer = Analyzer()
         return IntSet(_end(analyzer, self.min, other.min, True), _end(analyzer, self.max, other.max, False))
+
+
+class IntervalSet(IntSet):
+    """A set by its ends, which may be numbers; `pos_inf()` and `neg_inf()` say that there is none."""
+
+    def __init__(self, min_value: object, max_value: object) -> None:
+        super().__init__(_given(min_value), _given(max_value))
+
+
+def _given(end: object) -> PrimExpr | None:
+    return None if end is None or end is POS_INF_VAR or end is NEG_INF_VAR else literal(end)
+
+
+def pos_inf() -> Var:
+    """The end that a set without a greatest integer shows."""
+    return POS_INF_VAR
+
+
+def neg_inf() -> Var:
+    """The end that a set without a least integer shows."""
+    return NEG_INF_VAR
 
 
 def _end(analyzer: Analyzer, a: PrimExpr | None, b: PrimExpr | None, least: bool) -> PrimExpr | None:
@@ -60,6 +125,39 @@ def eval_set(expr: PrimExpr, domains: Mapping[Var, Range], analyzer: Analyzer | 
     ctx = knows.context
     form = canonical(ctx, expr)
     return IntSet(_extreme(ctx, form, domains, -1, expr.dtype), _extreme(ctx, form, domains, 1, expr.dtype))
+
+
+def values_of(analyzer: Analyzer, expr: PrimExpr, domains: Mapping[Var, IntSet | Range]) -> IntSet:
+    """The values of `expr` while variables take those of their sets, under what the analyzer knows, which stays."""
+    ctx = analyzer.context
+    outer, ctx.facts = ctx.facts, ctx.facts.copy()
+    ranges: dict[Var, Range] = {}
+    try:
+        canonical(ctx, expr)
+        for var, domain in domains.items():
+            if isinstance(domain, Range):
+                ranges[var] = domain
+            elif domain.min is not None and domain.max is not None:
+                ranges[var] = Range(domain.min, analyzer.simplify(domain.max - domain.min + 1))
+            else:
+                ranges[var] = Range(var, literal(1, var.dtype))  # only one end, or none: its bounds are noted below
+                known: Any = ctx.facts
+                for end, notes, low in ((domain.min, known.lower, True), (domain.max, known.upper, False)):
+                    if end is not None:
+                        notes[analyzer.atom(var)] = (canonical(ctx, end),)
+                        number = end.value if isinstance(end, IntImm) else None
+                        if number is not None:
+                            edge = (number, math.inf) if low else (-math.inf, number)
+                            ctx.facts.narrow(analyzer.atom(var), *edge)
+                continue
+            analyzer.bind(var, ranges[var])
+        ctx.forget()
+        form = canonical(ctx, expr)
+        low_end, high_end = (_extreme(ctx, form, ranges, side, expr.dtype) for side in (-1, 1))
+    finally:
+        ctx.facts = outer
+        ctx.forget()
+    return IntervalSet(low_end, high_end)
 
 
 def _extreme(

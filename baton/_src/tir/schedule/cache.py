@@ -38,7 +38,7 @@ def cache_write(root: st.Stmt, name: str, index: int, scope: str) -> tuple[st.St
     target = _pick(realize.block.writes, index, name, "writes").buffer
     copy = _like(target, scope)
     moved = replace_buffer(realize, target, copy)
-    nest, block_name = _copy_nest(copy, target, name=f"{target.name}_copy")
+    nest, block_name = _copy_nest(copy, target, name=copy.name)
     return insert_nest(root, realize, moved, nest, copy, before=False), block_name
 
 

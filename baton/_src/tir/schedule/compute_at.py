@@ -9,12 +9,14 @@ from baton._src.ir.traverse import post_order
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
+from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.regions import point_regions
 from baton._src.tir.schedule.tree import (
     find_block,
     find_loop,
     is_true,
+    path_to,
     realizes,
     refuse,
     remove,
@@ -76,13 +78,20 @@ def _moved(
     loop = find_loop(root, var)
     shared = block.writes if before else block.reads
     wanted = [r for r in regions(without_blocks(loop.body)) if any(r.buffer is s.buffer for s in shared)]
-    nest = _nest(realize, wanted, before, unit_loops)
+    around = [n for n in path_to(root, loop) if isinstance(n, st.For)]
+    nest = _nest(realize, wanted, before, unit_loops, {n.loop_var: Range(n.min, n.extent) for n in around})
     parts = (nest, loop.body) if before else (loop.body, nest)
     flat = [s for p in parts for s in (p.seq if isinstance(p, st.SeqStmt) else (p,))]
     return replace(root, {loop: loop.with_fields(body=st.SeqStmt(tuple(flat)))})
 
 
-def _nest(realize: st.BlockRealize, wanted: list[BufferRegion], before: bool, unit_loops: bool) -> st.Stmt:
+def _nest(
+    realize: st.BlockRealize,
+    wanted: list[BufferRegion],
+    before: bool,
+    unit_loops: bool,
+    around: dict[tir.Var, Range],
+) -> st.Stmt:
     """Loops over the part of the block's axes that `wanted` asks for; axes it does not fix run over their range."""
     block = realize.block
     ranges: dict[tir.Var, Range] = {}
@@ -91,6 +100,9 @@ def _nest(realize: st.BlockRealize, wanted: list[BufferRegion], before: bool, un
             if own.buffer is region.buffer:
                 _match(own, region, {iv.var for iv in block.iter_vars}, ranges)
     loops: list[tuple[tir.Var, PrimExpr]] = []
+    analyzer = Analyzer()
+    for outer, over in around.items():
+        analyzer.bind(outer, over)
     values: list[PrimExpr] = []
     predicate = realize.predicate
     for axis in block.iter_vars:
@@ -101,12 +113,13 @@ def _nest(realize: st.BlockRealize, wanted: list[BufferRegion], before: bool, un
         if not unit_loops and isinstance(extent, tir.IntImm) and extent.value == 1:
             value: PrimExpr = start
         else:
-            fresh = tir.Var(f"ax_{axis.var.name.removeprefix('v_')}", axis.var.dtype)
+            fresh = tir.Var(f"ax{len(loops)}", axis.var.dtype)
             loops.append((fresh, extent))
+            analyzer.bind(fresh, Range(tir.literal(0, fresh.dtype), extent))
             value = ops.add(start, fresh)
         values.append(value)
         if domain is not axis.dom:
-            predicate = _bounded(predicate, value, axis.dom, fits=_certainly_inside(domain, axis.dom))
+            predicate = _bounded(analyzer, predicate, value, axis.dom, fits=_certainly_inside(domain, axis.dom))
     body: st.Stmt = realize.with_fields(iter_values=tuple(values), predicate=predicate)
     for fresh, extent in reversed(loops):
         body = st.For(fresh, 0, extent, st.ForKind.SERIAL, body)
@@ -129,10 +142,13 @@ def _certainly_inside(part: Range, whole: Range) -> bool:
     return not any(isinstance(n, tir.Var) for n in post_order(part.min)) and part.extent is whole.extent
 
 
-def _bounded(predicate: PrimExpr, value: PrimExpr, domain: Range, fits: bool) -> PrimExpr:
+def _bounded(analyzer: Analyzer, predicate: PrimExpr, value: PrimExpr, domain: Range, fits: bool) -> PrimExpr:
+    """The predicate, and what is not certain of the value lying in the axis's range."""
     if fits:
         return predicate
-    upper = ops.build("less", value, ops.add(domain.min, domain.extent))
     lower = ops.build("greater_equal", value, domain.min)
-    both = ops.logical_and(lower, upper)
-    return both if is_true(predicate) else ops.logical_and(predicate, both)
+    upper = ops.build("less", value, ops.add(domain.min, domain.extent))
+    for condition in (lower, upper):
+        if not analyzer.prove(condition):
+            predicate = condition if is_true(predicate) else ops.logical_and(predicate, condition)
+    return predicate

@@ -125,6 +125,13 @@ def set_kind(root: st.Stmt, var: tir.Var, kind: st.ForKind) -> st.Stmt:
     return replace(root, {loop: loop.with_fields(kind=kind)})
 
 
+def bind(root: st.Stmt, var: tir.Var, thread: str) -> st.Stmt:
+    """Let threads run the iterations."""
+    loop = find_loop(root, var)
+    axis = tir.IterVar(None, tir.Var(thread, var.dtype), tir.IterVar.ThreadIndex, thread)
+    return replace(root, {loop: loop.with_fields(kind=st.ForKind.THREAD_BINDING, thread_binding=axis)})
+
+
 def annotate(root: st.Stmt, target: st.For | st.Block, key: str, value: Any) -> st.Stmt:
     """Set (or with None remove) an annotation of a loop or block."""
     found = {k: v for k, v in target.annotations.items() if k != key}

@@ -19,24 +19,28 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
+from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import rewrite
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import IntImm, Var
-from baton._src.tir.index_map import IndexMap
+from baton._src.tir.index_map import IndexMap, index_map_of
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.schedule import cache, compute_at, inline, layout, loops, reduction, rfactor, sampling
+from baton._src.tir.schedule import cache, compute_at, inline, layout, reduction, rfactor, sampling
+from baton._src.tir.schedule import loops as nests
 from baton._src.tir.schedule.handles import BlockRV, LoopRV
 from baton._src.tir.schedule.tile_primitives import TilePrimitives
 from baton._src.tir.schedule.tile_primitives import block_name as _name
 from baton._src.tir.schedule.trace import ExprRV, Trace, recorded
 from baton._src.tir.schedule.tree import find_block, find_loop, path_to, realizes, refuse, replace
+from baton._src.tir.text.printer import node_text
 
 _OPTIONS = {"seed", "debug_mask", "error_render_level", "enable_check"}
 """Options of TVM's schedules. Only `seed` has an effect: every primitive is checked."""
 
+_THREADS = frozenset(f"{kind}.{axis}" for kind in ("blockIdx", "threadIdx", "vthread") for axis in "xyz") | {"vthread"}
 _ABSENT = {
     **dict.fromkeys(("state", "get_sref"), "there is no tree of references beside the program"),
     "rolling_buffer": "the primitive is not implemented: compute_at computes what each iteration needs",
@@ -52,14 +56,15 @@ class Schedule(TilePrimitives):
             raise TypeError(f"Schedule has no option {sorted(unknown)[0]!r}")
         self._module: IRModule | None = None
         self._name = func_name or "main"
+        found: Any = mod
         if isinstance(mod, IRModule):
             kernels = [v.name_hint for v, f in mod.functions.items() if isinstance(f, PrimFunc)]
-            self._name = func_name or ("main" if "main" in kernels else kernels[0] if len(kernels) == 1 else "main")
+            self._name = func_name or ("main" if "main" in kernels or not kernels else kernels[0])
             self._module = mod
-            mod = mod[self._name]
-        if not isinstance(mod, PrimFunc):
+            found = mod[self._name]
+        if not isinstance(found, PrimFunc):
             raise refuse("a Schedule is made of a PrimFunc or a module with one")
-        self.func: PrimFunc = mod.with_fields(body=_with_unique_names(mod.body))
+        self.func: PrimFunc = found.with_fields(body=_with_unique_names(found.body))
         self.trace = Trace()
         self.depth = 0
         """How many primitives are at work: those used inside others are not recorded."""
@@ -72,6 +77,22 @@ class Schedule(TilePrimitives):
         if self._module is None:
             return IRModule({self._name: self.func})
         return self._module.with_function(self._module.get_global_var(self._name), self.func)
+
+    @property
+    def func_working_on(self) -> GlobalVar:
+        """The name of the function that primitives work on."""
+        return self.mod.get_global_var(self._name)
+
+    def work_on(self, func_name: str) -> None:
+        """Go on with another function of the module."""
+        if func_name == self._name:
+            return
+        self._module = self.mod
+        found = self._module[func_name]
+        if not isinstance(found, PrimFunc):
+            raise refuse(f"{func_name} is no PrimFunc")
+        self._name = func_name
+        self.func = found.with_fields(body=_with_unique_names(found.body))
 
     def show(self, *args: Any, **kwargs: Any) -> None:
         """Print the module as it stands."""
@@ -92,8 +113,9 @@ class Schedule(TilePrimitives):
 
     @recorded
     def get_block(self, name: str, func_name: str | None = None) -> BlockRV:
-        """The block called `name`."""
-        del func_name
+        """The block called `name`, of the function that is worked on or of another."""
+        if func_name is not None:
+            self.work_on(func_name)
         find_block(self.func.body, name)
         return BlockRV(name)
 
@@ -146,57 +168,63 @@ class Schedule(TilePrimitives):
     # ----------------------------------------------------------------------------------------------- loops
 
     @recorded
-    def split(self, loop: LoopRV, factors: Sequence[Any], preserve_unit_iters: bool = True) -> list[LoopRV]:
+    def split(
+        self,
+        loop: LoopRV,
+        factors: Sequence[Any],
+        preserve_unit_iters: bool = True,
+        disable_predication: bool = False,
+    ) -> list[LoopRV]:
         """Nested loops of these extents; one factor may be None. Extents that do not divide are guarded."""
-        del preserve_unit_iters
-        body, made = loops.split(self.func.body, loop.var, factors)
+        del preserve_unit_iters, disable_predication
+        body, made = nests.split(self.func.body, loop.var, factors)
         self._set(body)
         return [LoopRV(v) for v in made]
 
     @recorded
-    def fuse(self, *handles: LoopRV, preserve_unit_iters: bool = True) -> LoopRV:
+    def fuse(self, *loops: LoopRV, preserve_unit_iters: bool = True) -> LoopRV:
         """Perfectly nested loops as one."""
         del preserve_unit_iters
-        body, made = loops.fuse(self.func.body, [h.var for h in handles])
+        body, made = nests.fuse(self.func.body, [h.var for h in loops])
         self._set(body)
         return LoopRV(made)
 
     @recorded
-    def reorder(self, *handles: LoopRV) -> None:
+    def reorder(self, *ordered_loops: LoopRV) -> None:
         """Loops of one chain in this order."""
-        self._set(loops.reorder(self.func.body, [h.var for h in handles]))
+        self._set(nests.reorder(self.func.body, [h.var for h in ordered_loops]))
 
     @recorded
     def vectorize(self, loop: LoopRV) -> None:
         """Compute the iterations in vector registers."""
-        self._set(loops.set_kind(self.func.body, loop.var, st.ForKind.VECTORIZED))
+        self._set(nests.set_kind(self.func.body, loop.var, st.ForKind.VECTORIZED))
 
     @recorded
     def parallel(self, loop: LoopRV) -> None:
         """Share the iterations between threads."""
-        self._set(loops.set_kind(self.func.body, loop.var, st.ForKind.PARALLEL))
+        self._set(nests.set_kind(self.func.body, loop.var, st.ForKind.PARALLEL))
 
     @recorded
     def unroll(self, loop: LoopRV) -> None:
         """Write the iterations out."""
-        self._set(loops.set_kind(self.func.body, loop.var, st.ForKind.UNROLLED))
+        self._set(nests.set_kind(self.func.body, loop.var, st.ForKind.UNROLLED))
 
     @recorded
     def bind(self, loop: LoopRV, thread_axis: str) -> None:
-        """GPU threads: there are none on the targets of this compiler."""
-        raise refuse(
-            f"{loop.var.name} cannot be bound to {thread_axis}: CPU targets have no GPU threads", "use parallel"
-        )
+        """Let GPU threads run the iterations (or the virtual ones, `vthread`). On CPUs they run in turn."""
+        if thread_axis not in _THREADS:
+            raise refuse(f"{thread_axis!r} names no threads", help=f"there are: {', '.join(sorted(_THREADS))}")
+        self._set(nests.bind(self.func.body, loop.var, thread_axis))
 
     @recorded
-    def annotate(self, handle: LoopRV | BlockRV | str, ann_key: str, ann_val: Any) -> None:
+    def annotate(self, block_or_loop: LoopRV | BlockRV | str, ann_key: str, ann_val: Any) -> None:
         """Set an annotation of a loop or block."""
-        self._set(loops.annotate(self.func.body, self.get(handle), ann_key, ann_val))
+        self._set(nests.annotate(self.func.body, self.get(block_or_loop), ann_key, ann_val))
 
     @recorded
-    def unannotate(self, handle: LoopRV | BlockRV | str, ann_key: str) -> None:
+    def unannotate(self, block_or_loop: LoopRV | BlockRV | str, ann_key: str) -> None:
         """Remove an annotation of a loop or block."""
-        self._set(loops.annotate(self.func.body, self.get(handle), ann_key, None))
+        self._set(nests.annotate(self.func.body, self.get(block_or_loop), ann_key, None))
 
     # ---------------------------------------------------------------------------------------------- blocks
 
@@ -243,8 +271,16 @@ class Schedule(TilePrimitives):
         return BlockRV(name)
 
     @recorded
-    def cache_write(self, block: BlockRV | str, write_buffer_index: int, storage_scope: str) -> BlockRV:
-        """Write a buffer through a copy; returns the copying block."""
+    def cache_write(
+        self,
+        block: BlockRV | str,
+        write_buffer_index: int,
+        storage_scope: str,
+        consumer_blocks: Sequence[BlockRV | str] | None = None,
+    ) -> BlockRV:
+        """Write a buffer through a copy; returns the copying block. (Readers read the buffer itself.)"""
+        if consumer_blocks:
+            raise refuse("cache_write for some readers only is not implemented", help="give cache_read the readers")
         body, name = cache.cache_write(self.func.body, _name(block), write_buffer_index, storage_scope)
         self._set(body)
         return BlockRV(name)
@@ -307,7 +343,9 @@ class Schedule(TilePrimitives):
         """
         del assume_injective_transform
         found = self._buffer(block, buffer)
-        chosen = index_map if isinstance(index_map, IndexMap) else IndexMap.from_func(index_map, len(found.shape))
+        axes = self.get(block).iter_vars
+        kind = str(axes[0].var.dtype) if axes else "int64"
+        chosen = index_map_of(index_map, len(found.shape), kind, node_text)  # (memory of CPUs is flat: no separators)
         writes = [region.buffer for region in self.get(block).writes]
         self.func = layout.transform_layout(self.func, found, chosen)
         if pad_value is not None and found in writes:
@@ -398,7 +436,7 @@ class Schedule(TilePrimitives):
     def _set(self, body: st.Stmt, loops_chosen: bool = True) -> None:
         """Go on with `body`. A kernel whose loops were chosen here is compiled as it stands, not by the rules."""
         func = self.func.with_fields(body=_with_unique_names(body))
-        self.func = func.with_attr("tir.is_scheduled", True) if loops_chosen else func
+        self.func = func.with_fields(loops_chosen=True) if loops_chosen else func
 
 
 def _with_unique_names(body: st.Stmt) -> st.Stmt:

@@ -7,7 +7,9 @@ trace.apply_to_schedule(Schedule(func))     # with the decisions that sampling t
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import inspect
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,18 +24,29 @@ class ExprRV(int):
     """A number that sampling chose: an int that remembers in traces where it comes from."""
 
 
+class InstructionKind(str):
+    """The name of a primitive."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """The name itself."""
+        return str(self)
+
+
 @dataclass(frozen=True, eq=False)
 class Instruction:
     """One primitive: its name, what it was given and gave. `decision` is what sampling chose."""
 
-    kind: str
+    kind: InstructionKind
     inputs: tuple[Any, ...]
     options: dict[str, Any]
     outputs: tuple[Any, ...]
     decision: Any = None
 
 
-@dataclass
+@dataclass(repr=False)
 class Trace:
     """The instructions of a schedule in order."""
 
@@ -63,15 +76,13 @@ class Trace:
             for old, new in zip(inst.outputs, _as_tuple(result)):
                 known[id(old)] = new
 
-    def as_python(self) -> list[str]:
+    def as_python(self, remove_postproc: bool = False) -> list[str]:
         """The steps as lines of Python, on a schedule `sch`."""
+        del remove_postproc
         names: dict[int, str] = {}
         lines = []
         for inst in self.insts:
-            given = [_shown(v, names) for v in inst.inputs]
-            given += [f"{key}={_shown(v, names)}" for key, v in inst.options.items()]
-            if inst.decision is not None:
-                given.append(f"decision={inst.decision!r}")
+            given = _arguments(inst, names)
             for output in inst.outputs:
                 names[id(output)] = f"v{len(names)}" if isinstance(output, ExprRV) else f"{_letter(output)}{len(names)}"
             left = ", ".join(names[id(o)] for o in inst.outputs)
@@ -133,10 +144,28 @@ class Trace:
 
     def show(self, style: str | None = None, black_format: bool = False) -> None:
         """Print the steps."""
-        print("\n".join(self.as_python()))
+        print(str(self))
 
     def __str__(self) -> str:
-        return "\n".join(self.as_python())
+        """A function that takes the steps."""
+        lines = self.as_python() or ["pass"]
+        return "\n".join(
+            ["# from tvm import tir", "def apply_trace(sch: tir.Schedule) -> None:", *("  " + n for n in lines)]
+        )
+
+    __repr__ = __str__
+
+    def append(self, inst: Instruction, decision: Any = None) -> None:
+        """Add a step."""
+        self.insts.append(inst if decision is None else dataclasses.replace(inst, decision=decision))
+
+    def pop(self) -> Instruction | None:
+        """Take the last step away, if there is one."""
+        return self.insts.pop() if self.insts else None
+
+    def get_decision(self, inst: Instruction) -> Any:
+        """What a sampling chose; None if nothing was decided."""
+        return inst.decision
 
 
 P = ParamSpec("P")
@@ -156,11 +185,14 @@ def recorded(primitive: Callable[Concatenate[Any, P], R]) -> Callable[Concatenat
             decision = self.decision
             self.decision = None
             options = {k: v for k, v in kwargs.items() if k != "decision"}
-            self.trace.insts.append(Instruction(primitive.__name__, args, options, _as_tuple(result), decision))
+            self.trace.insts.append(
+                Instruction(InstructionKind(primitive.__name__), args, options, _as_tuple(result), decision)
+            )
         return result
 
     functools.update_wrapper(run, primitive)
     run.is_primitive = True  # type: ignore[attr-defined]
+    _SIGNATURES[primitive.__name__] = inspect.signature(primitive)
     return run
 
 
@@ -188,7 +220,7 @@ def _to_json(value: Any, names: dict[int, str]) -> Any:
     if isinstance(value, str):
         return json.dumps(value)
     if isinstance(value, IndexMap) or (callable(value) and not isinstance(value, type)):
-        found = value if isinstance(value, IndexMap) else IndexMap.from_func(value)
+        found = value if isinstance(value, IndexMap) else IndexMap.from_func(value, index_dtype="int32")
         return {"index_map": index_map_text(found, node_text)}
     if value is None or isinstance(value, (bool, int, float)):
         return value
@@ -219,6 +251,35 @@ def _letter(output: Any) -> str:
 
 
 def _shown(value: Any, names: dict[int, str]) -> str:
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, tuple):
+        return f"({', '.join(_shown(item, names) for item in value)}{',' if len(value) == 1 else ''})"
+    if isinstance(value, list):
         return f"[{', '.join(_shown(item, names) for item in value)}]"
+    if isinstance(value, str):
+        return json.dumps(value)
+    if isinstance(value, IndexMap) or (callable(value) and not isinstance(value, type)):
+        found = value if isinstance(value, IndexMap) else IndexMap.from_func(value, index_dtype="int32")
+        return index_map_text(found, node_text)
     return names.get(id(value)) or repr(value)
+
+
+_SIGNATURES: dict[str, inspect.Signature] = {}
+"""The parameters of primitives, noted where they are declared."""
+_OPTIONAL = frozenset({"consumer_blocks", "index_hint"})
+"""Parameters that are written only where they are given."""
+
+
+def _arguments(inst: Instruction, names: dict[int, str]) -> list[str]:
+    """All arguments with their names, in the order of the declaration; those that repeat have none."""
+    signature = _SIGNATURES[inst.kind]
+    bound = signature.bind(None, *inst.inputs, **inst.options)
+    bound.apply_defaults()
+    if inst.decision is not None:
+        bound.arguments["decision"] = inst.decision
+    shown: list[str] = []
+    for name, value in list(bound.arguments.items())[1:]:
+        if signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL:
+            shown += [_shown(v, names) for v in value]
+        elif name not in _OPTIONAL or value is not None:
+            shown.append(f"{name}={_shown(value, names)}")
+    return shown

@@ -129,11 +129,25 @@ def _intrinsic(node: Call) -> list[_Item]:
     if isinstance(node.op, GlobalVar):
         return [f"cls.{node.op.name_hint}(", *_separated(node.args), _dtype_keyword(node, DataType("void"))]
     row = definition(node.op)
-    short = node.op.name.removeprefix("tir.")
+    short = _SHORT.get(node.op.name) or node.op.name.removeprefix("tir.")
     if row is None or row.name in LEADING_DTYPE:
         return _call_pieces(short, node.args, node.dtype)
     end = _dtype_keyword(node, result_dtype(row, node.args))
     return [f"T.{short}(", *_separated(node.args), end]
+
+
+_SHORT = {
+    "tir.tvm_call_packed": "call_packed",
+    "tir.tvm_call_cpacked": "call_cpacked",
+    "tir.tvm_call_packed_lowered": "call_packed_lowered",
+    "tir.tvm_call_cpacked_lowered": "call_cpacked_lowered",
+}
+"""Intrinsics that are written by another name."""
+
+
+def is_plain_call(node: PrimExpr) -> bool:
+    """Whether it is written as a statement by itself: the call of an intrinsic."""
+    return isinstance(node, Call) and not isinstance(node.op, GlobalVar)
 
 
 def _dtype_keyword(node: Call, expected: DataType | None) -> str:

@@ -41,7 +41,7 @@ from baton._src.tir.stmt import (
 )
 from baton._src.tir.text.blocks import axis_lines, region_text
 from baton._src.tir.text.buffers import buffer_args, declared_in, is_default_param
-from baton._src.tir.text.expressions import expression_text, string_text
+from baton._src.tir.text.expressions import expression_text, is_plain_call, string_text
 from baton._src.tir.text.names import Names
 from baton._src.values.dtype import BOOL, HANDLE
 
@@ -151,8 +151,8 @@ class _Printer:
                 shown = ", ".join([self.names.of(param), dims, *options])
                 self.line(f"{self.names.of(buffer)} = T.match_buffer({shown})")
         self._find_undeclared(func)
-        for buffer in list(func.buffer_map.values()):
-            self._declare_waiting(buffer.data)
+        for pointer in (*func.params, *(buffer.data for buffer in func.buffer_map.values())):
+            self._declare_waiting(pointer)
         run(self._function_body(func.body))
         return self.lines
 
@@ -299,7 +299,8 @@ class _Printer:
                 where = ", ".join(self.expr(i) for i in node.indices) or "()"
                 self.line(f"{self.names.of(node.buffer)}[{where}] = {self.expr(node.value)}")
             case Evaluate():
-                self.line(f"T.evaluate({self.expr(node.value)})")
+                shown = self.expr(node.value)
+                self.line(shown if shown.startswith("T.") and is_plain_call(node.value) else f"T.evaluate({shown})")
             case For():
                 yield self._for(node)
             case BlockRealize():

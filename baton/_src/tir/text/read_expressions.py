@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, PrimExpr, Range
@@ -17,7 +17,7 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, BufferRegion
-from baton._src.tir.expr import BufferLoad, Call, IterVar, Var, literal
+from baton._src.tir.expr import BufferLoad, Call, IntImm, IterVar, Var, literal
 from baton._src.tir.scalar_functions import if_then_else
 from baton._src.tir.stmt import full_region
 from baton._src.tir.text.scope import Scope, Word
@@ -214,7 +214,7 @@ def _attribute(scope: Scope, node: ast.Attribute) -> Task[Any]:
     if isinstance(owner, Word):
         return Word(f"{owner.name}.{name}" if owner.name else name)
     if isinstance(owner, Buffer) and name in ("data", "dtype", "shape", "strides", "elem_offset", "name", "scope"):
-        return getattr(owner, name)
+        return owner.scope() if name == "scope" else getattr(owner, name)
     if isinstance(owner, (PrimExpr, IterVar)) and name in ("dtype", "var", "dom"):
         return getattr(owner, name)
     if isinstance(owner, Range) and name in ("min", "extent"):
@@ -228,7 +228,7 @@ def _attribute(scope: Scope, node: ast.Attribute) -> Task[Any]:
 def _subscript(scope: Scope, node: ast.Subscript) -> Task[Any]:
     owner = yield value(scope, node.value)
     if isinstance(owner, Buffer):
-        indices = yield index_list(scope, node)
+        indices = yield index_list(scope, node, owner.shape)
         if len(indices) != owner.ndim:
             raise scope.error(node, "tir-indices", f"{owner.name} has {owner.ndim} dims, got {len(indices)} indices")
         return BufferLoad(owner, tuple(indices))
@@ -238,16 +238,30 @@ def _subscript(scope: Scope, node: ast.Subscript) -> Task[Any]:
     raise scope.error(node, "tir-syntax", f"{_kind(owner)} cannot be indexed like this")
 
 
-def index_list(scope: Scope, node: ast.Subscript) -> Task[list[PrimExpr]]:
-    """The indices of an access."""
+def index_list(scope: Scope, node: ast.Subscript, shape: Sequence[PrimExpr]) -> Task[list[PrimExpr]]:
+    """The indices of an access; slices are vectors."""
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     found: list[PrimExpr] = []
-    for part in parts:
+    for number, part in enumerate(parts):
+        if isinstance(part, ast.Slice) and number < len(shape):
+            found.append((yield _lanes(scope, part, shape[number])))
+            continue
         index = yield scalar(scope, part)
         if not index.dtype.is_int:
             raise scope.error(part, "tir-index", f"an index must be an integer, got {index.dtype}")
         found.append(index)
     return found
+
+
+def _lanes(scope: Scope, node: ast.Slice, dim: PrimExpr) -> Task[PrimExpr]:
+    """`begin:end:step` as the vector of these indices."""
+    box = yield _box(scope, node, dim)
+    step = literal(1, box.min.dtype) if node.step is None else (yield scalar(scope, node.step))
+    _, step = operators.match_types(box.min, step)
+    count = Analyzer().simplify(operators.ceildiv(box.extent, step))
+    if not isinstance(count, IntImm):
+        raise scope.error(node, "tir-index", "a slice has a constant number of elements here")
+    return box.min if count.value == 1 else tir.Ramp(box.min, step, count.value)
 
 
 def region(scope: Scope, node: ast.expr) -> Task[BufferRegion]:

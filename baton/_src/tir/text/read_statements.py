@@ -16,7 +16,7 @@ from baton._src.tir import operators
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import Call, IntImm, IterVar, StringImm, Var, literal
 from baton._src.tir.intrinsics import definition
-from baton._src.tir.regions import access_regions
+from baton._src.tir.regions import access_regions, behind_views
 from baton._src.tir.scalar_functions import ret
 from baton._src.tir.stmt import (
     Allocate,
@@ -246,7 +246,7 @@ def _store(scope: Scope, node: ast.stmt, target: ast.Subscript, given: ast.expr,
     if not isinstance(buffer, Buffer):
         raise scope.error(target, "tir-store", "only elements of buffers can be assigned")
     is_scalar = isinstance(target.slice, ast.Tuple) and not target.slice.elts
-    indices = [] if is_scalar else (yield index_list(scope, target))
+    indices = [] if is_scalar else (yield index_list(scope, target, buffer.shape))
     if len(indices) != buffer.ndim:
         raise scope.error(target, "tir-indices", f"{buffer.name} has {buffer.ndim} dims, got {len(indices)} indices")
     found = yield value(scope, given)
@@ -339,7 +339,7 @@ def _loop(scope: Scope, node: ast.For, name: str, begin: Any, end: Any, kind: Fo
         raise scope.error(node.iter, "tir-loop", f"the extent of a loop must be an integer, got {last.dtype}")
     var = scope.define(name, Var(name, last.dtype, scope.span(node.target)))
     thread = kwargs.get("thread")
-    binding = IterVar(None, Var(thread, last.dtype), "thread") if thread is not None else None
+    binding = IterVar(None, Var(thread, last.dtype), IterVar.ThreadIndex, thread) if thread is not None else None
     loop = For(var, first, extent_between(first, last), kind, _NOTHING, binding, plain(kwargs.get("annotations") or {}))
     scope.loops[var] = loop
     return loop
@@ -415,7 +415,9 @@ def close_block(frame: BlockFrame, inner: Stmt) -> Block:
     """The block of a finished frame; regions that were not written are inferred."""
     reads, writes = frame.reads, frame.writes
     if (reads is None or writes is None) and frame.name != "root":
-        found_reads, found_writes = access_regions(inner, frame.init)
+        found_reads, found_writes = (
+            behind_views(regions, frame.match_buffers) for regions in access_regions(inner, frame.init)
+        )
         own = set(frame.alloc_buffers)
         reads = [r for r in found_reads if r.buffer not in own] if reads is None else reads
         writes = [r for r in found_writes if r.buffer not in own] if writes is None else writes

@@ -9,7 +9,7 @@ from typing import Any
 from baton._src.ir.expr import PrimExpr
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import expr as tir
-from baton._src.tir import operators, scalar_functions
+from baton._src.tir import operators, scalar_functions, system_calls
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import Call, FloatImm, IntImm, SizeVar, StringImm, Var
 from baton._src.tir.intrinsics import INTRINSICS, LEADING_DTYPE, Result, definition, intrinsic, result_dtype
@@ -148,6 +148,9 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "max_value": scalar_functions.max_value,
     "access_ptr": _access_ptr,
     "call_packed": scalar_functions.call_packed,
+    "call_cpacked": system_calls.call_cpacked,
+    "call_packed_lowered": system_calls.call_packed_lowered,
+    "call_cpacked_lowered": system_calls.call_cpacked_lowered,
 }
 
 

@@ -1,17 +1,17 @@
-"""Schedules of kernels (`tvm.tir.schedule`)."""
+"""`tvm.tir.schedule.schedule`."""
 
 from __future__ import annotations
 
 from baton._src.driver.wiring import wire
-from baton._src.support.lazy import attach, names, renamed
+from baton._src.support.lazy import attach, names
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("tir.schedule.schedule", "Schedule"),
         **names("tir.schedule.handles", "BlockRV LoopRV"),
-        **names("tir.schedule.trace", "Trace Instruction ExprRV"),
-        **renamed("support.diagnostics", ScheduleError="DiagnosticError"),
+        **names("tir.schedule.trace", "ExprRV"),
+        **names("support.diagnostics", "ScheduleError"),
     },
     before=wire,
 )

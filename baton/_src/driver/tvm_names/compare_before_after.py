@@ -1,0 +1,84 @@
+"""`tvm.testing.CompareBeforeAfter`: a test written as what stands before a pass and what is expected after it.
+
+class TestFold(tvm.testing.CompareBeforeAfter):
+    transform = tvm.tir.transform.Simplify()
+
+    def before(A: T.Buffer(1, "int32")):
+        A[0] = 1 + 2
+
+    def expected(A: T.Buffer(1, "int32")):
+        A[0] = 3
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from typing import Any
+
+from baton._src.driver.tvm_names.schedule_testing import assert_structural_equal_ignore_global_symbol
+from baton._src.ir.module import IRModule
+from baton._src.ir.node import Node
+from baton._src.relax.nodes import Function
+from baton._src.script.decorators import IR_MODULE, PRIM_FUNC
+from baton._src.script.entrance import read_object
+from baton._src.script.options import Options
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.transform.passes import Pass
+
+
+class CompareBeforeAfter:
+    """`before` and `expected` are functions (plain, they are read as TVMScript), modules, or methods that give them;
+    `transform` is a pass or a method that gives one. `expected` may be the kind of error that is raised instead.
+    """
+
+    check_well_formed = True
+
+    def __init_subclass__(cls) -> None:
+        for name in ("before", "expected"):
+            if name in vars(cls):
+                setattr(cls, name, _program_fixture(vars(cls)[name]))
+        if "transform" in vars(cls):
+            cls.transform = _pass_fixture(vars(cls)["transform"])  # type: ignore[attr-defined]
+
+    def test_compare(self, before: Any, expected: Any, transform: Any) -> None:
+        """Run the pass and compare."""
+        if inspect.isclass(expected) and issubclass(expected, Exception):
+            with importlib.import_module("pytest").raises(expected):
+                transform(_module(before))
+            return
+        assert_structural_equal_ignore_global_symbol(transform(_module(before)), _module(expected))
+
+
+def _fixture(give: Any) -> Any:
+    return importlib.import_module("pytest").fixture(give)
+
+
+def _takes_self(function: Any) -> bool:
+    return inspect.isfunction(function) and "self" in inspect.signature(function).parameters
+
+
+def _program_fixture(given: Any) -> Any:
+    if hasattr(given, "_pytestfixturefunction") or type(given).__name__ == "FixtureFunctionDefinition":
+        return given
+    if _takes_self(given):
+        return _fixture(given)
+    if inspect.isfunction(given):
+        return _fixture(lambda self: read_object(given, Options(PRIM_FUNC), given.__globals__))
+    if inspect.isclass(given) and not issubclass(given, (Exception, Node)):
+        return _fixture(lambda self: IR_MODULE(given))
+    return _fixture(lambda self: given)
+
+
+def _pass_fixture(given: Any) -> Any:
+    if isinstance(given, Pass):
+        return _fixture(lambda self: given)
+    if _takes_self(given):
+        return _fixture(given)
+    if hasattr(given, "_pytestfixturefunction") or type(given).__name__ == "FixtureFunctionDefinition":
+        return given
+    raise TypeError(f"transform is a pass, or a method that gives one, not a {type(given).__name__}")
+
+
+def _module(program: Any) -> Any:
+    return IRModule({"main": program}) if isinstance(program, (PrimFunc, Function)) else program

@@ -1,0 +1,39 @@
+"""`tvm.target` beside `Target` itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from baton._src.ir.target import Target
+from baton._src.values.device import Device
+
+
+def create(target: Any) -> Target:
+    """A target from its description."""
+    return Target(target)
+
+
+def list_kinds() -> list[str]:
+    """The kinds of targets there are."""
+    return Target.list_kinds()
+
+
+def list_tags() -> dict[str, Target]:
+    """Named descriptions of targets: there are none."""
+    return Target.list_tags()
+
+
+@dataclass(frozen=True)
+class VirtualDevice:
+    """A device, the target code for it is compiled with, and a kind of its memory; parts may be left open."""
+
+    device: Device | None = None
+    target: Target | None = None
+    memory_scope: str = ""
+    device_type: int = field(init=False)
+    virtual_device_id: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "device_type", -1 if self.device is None else self.device.device_type)
+        object.__setattr__(self, "virtual_device_id", -1 if self.device is None else self.device.device_id)

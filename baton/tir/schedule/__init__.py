@@ -1,0 +1,19 @@
+"""Schedules of kernels (`tvm.tir.schedule`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names, submodules
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("tir.schedule.schedule", "Schedule"),
+        **names("tir.schedule.handles", "BlockRV LoopRV"),
+        **names("tir.schedule.trace", "ExprRV"),
+        **names("support.diagnostics", "ScheduleError"),
+        **names("tir.schedule.trace", "Trace Instruction InstructionKind"),
+        **submodules("baton.tir.schedule", "instruction schedule testing trace"),
+    },
+    before=wire,
+)

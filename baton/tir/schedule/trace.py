@@ -1,0 +1,14 @@
+"""`tvm.tir.schedule.trace`."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("tir.schedule.trace", "Trace"),
+    },
+    before=wire,
+)
