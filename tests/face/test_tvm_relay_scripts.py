@@ -101,17 +101,29 @@ def test_networks_have_the_parameters_that_their_papers_say(name: str) -> None:
     ("layers", "side", "classes", "millions"), [(18, 64, 1000, 11.7), (50, 64, 1000, 25.6), (20, 32, 10, 0.27)]
 )
 def test_residual_networks_of_all_depths(layers: int, side: int, classes: int, millions: float) -> None:
-    _, params = testing.resnet.get_workload(1, classes, (3, side, side), num_layers=layers)
+    _, params = testing.resnet.get_workload(1, classes, layers, (3, side, side))
+    last_first, _ = testing.resnet.get_workload(1, classes, layers, (side, side, 3), "NHWC")
+    assert last_first["main"].ret_type.concrete_shape == (1, classes)
     assert sum(p.numpy().size for p in params.values()) / 1e6 == pytest.approx(millions, rel=0.02)
 
 
 def test_a_network_runs_and_is_the_same_each_time() -> None:
-    module, params = testing.squeezenet.get_workload(1, 10, (3, 32, 32), version="1.1")
-    _, again = testing.squeezenet.get_workload(1, 10, (3, 32, 32), version="1.1")
+    module, params = testing.squeezenet.get_workload(1, 10, "1.1", (3, 32, 32))
+    _, again = testing.squeezenet.get_workload(1, 10, "1.1", (3, 32, 32))
     assert all(np.array_equal(params[n].numpy(), again[n].numpy()) for n in params)
     instance = graph_executor.GraphModule(relay.build(module, "llvm", params=params)["default"](CPU))
     instance.run(data=np.random.default_rng(0).random((1, 3, 32, 32), np.float32))
     assert instance.get_output(0).numpy().sum() == pytest.approx(1.0, rel=1e-4)
+
+
+def test_initializers_fill_parameters() -> None:
+    net = testing.mobilenet.get_net(1, 10, (64, 64, 3), layout="NHWC")
+    _, params = testing.init.create_workload(net, testing.init.Constant(0.5))
+    assert all((p.numpy() == 0.5).all() for p in params.values())
+    _, params = testing.create_workload(net, testing.init.Xavier())
+    assert 0 < params["fc_weight"].numpy().std() < 0.1
+    with pytest.raises(ValueError, match="zigzag"):
+        testing.init.Xavier("zigzag")
 
 
 def test_programs_are_saved_as_json(tmp_path: Path) -> None:

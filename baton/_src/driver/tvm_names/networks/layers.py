@@ -6,6 +6,7 @@ from typing import Any
 
 from baton._src.ops.builders import RELAY
 from baton._src.relay.nodes import Expr, var
+from baton._src.support.diagnostics import fail
 
 _OPS: Any = RELAY
 
@@ -22,9 +23,32 @@ def conv2d_transpose(data: Any, weight: Any = None, name: str = "conv2d_transpos
     return found
 
 
-def batch_norm_infer(data: Any, name: str = "bn", **options: Any) -> Expr:
-    """`nn.batch_norm` with parameters `{name}_gamma`, `_beta`, `_moving_mean`, `_moving_var`; the normalised data."""
-    parts = [var(f"{name}_{part}") for part in ("gamma", "beta", "moving_mean", "moving_var")]
+def conv3d(data: Any, weight: Any = None, name: str = "conv3d", **options: Any) -> Expr:
+    """`nn.conv3d` with `{name}_weight`."""
+    found: Expr = _OPS.nn.conv3d(data, weight if weight is not None else var(f"{name}_weight"), **options)
+    return found
+
+
+def conv_kernel_layout(data_layout: str, is_depthwise: bool = False) -> str:
+    """The layout of kernels that goes with one of data."""
+    layouts = {"NCHW": "OIHW", "NCDHW": "OIDHW", "NHWC": "HWOI" if is_depthwise else "HWIO", "NDHWC": "DHWIO"}
+    if data_layout not in layouts:
+        raise fail("api", f"no layout of kernels is known for {data_layout}", help=f"one of {', '.join(layouts)}")
+    return layouts[data_layout]
+
+
+def batch_norm_infer(
+    data: Any,
+    gamma: Any = None,
+    beta: Any = None,
+    moving_mean: Any = None,
+    moving_var: Any = None,
+    name: str = "bn",
+    **options: Any,
+) -> Expr:
+    """`nn.batch_norm`, by default of parameters `{name}_gamma`, `_beta`, `_moving_mean`, `_moving_var`; the data."""
+    given = {"gamma": gamma, "beta": beta, "moving_mean": moving_mean, "moving_var": moving_var}
+    parts = [var(f"{name}_{part}") if value is None else value for part, value in given.items()]
     found: Expr = _OPS.nn.batch_norm(data, *parts, **options)[0]
     return found
 
@@ -36,16 +60,19 @@ def dense_add_bias(data: Any, weight: Any = None, bias: Any = None, units: Any =
     return found
 
 
-def conv_bn_relu(data: Any, name: str, channels: int, kernel: int = 3, stride: int = 1, **options: Any) -> Expr:
+def conv_bn_relu(
+    data: Any, name: str, channels: int, kernel: int = 3, stride: int = 1, layout: str = "NCHW", **options: Any
+) -> Expr:
     """The unit most networks are made of; the padding keeps the size at stride 1."""
     sizes = {"channels": channels, "kernel_size": (kernel, kernel), "strides": (stride, stride)}
-    made = conv2d(data, name=f"{name}_conv", padding=(kernel // 2, kernel // 2), **sizes, **options)
-    found: Expr = _OPS.nn.relu(batch_norm_infer(made, name=f"{name}_bn"))
+    layouts = {"data_layout": layout, "kernel_layout": conv_kernel_layout(layout, options.get("groups", 1) > 1)}
+    made = conv2d(data, name=f"{name}_conv", padding=(kernel // 2, kernel // 2), **sizes, **layouts, **options)
+    found: Expr = _OPS.nn.relu(batch_norm_infer(made, name=f"{name}_bn", axis=layout.index("C")))
     return found
 
 
-def classifier(data: Any, num_classes: int, name: str = "fc") -> Expr:
+def classifier(data: Any, num_classes: int, name: str = "fc", layout: str = "NCHW") -> Expr:
     """Average over the picture, dense layer, softmax."""
-    flat = _OPS.nn.batch_flatten(_OPS.nn.global_avg_pool2d(data))
+    flat = _OPS.nn.batch_flatten(_OPS.nn.global_avg_pool2d(data, layout=layout))
     found: Expr = _OPS.nn.softmax(dense_add_bias(flat, units=num_classes, name=name))
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.driver.tvm_names.networks.layers import batch_norm_infer, classifier, conv2d
+from baton._src.driver.tvm_names.networks.layers import batch_norm_infer, classifier, conv2d, conv_kernel_layout
 from baton._src.driver.tvm_names.networks.workload import create_workload
 from baton._src.ir.module import IRModule
 from baton._src.ops.builders import RELAY
@@ -20,9 +20,9 @@ _COUNTS = {
 """Units in each stage, by the number of layers (He et al. 2015, table 1)."""
 
 
-def _plan(num_layers: int, image_shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
+def _plan(num_layers: int, side: int) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
     """Channels before and after each stage, units in each, and whether units are bottlenecks."""
-    if image_shape[-1] <= 32:
+    if side <= 32:
         bottleneck = num_layers >= 164
         units, rest = divmod(num_layers - 2, 9 if bottleneck else 6)
         if rest == 0 and units > 0:
@@ -34,52 +34,73 @@ def _plan(num_layers: int, image_shape: tuple[int, ...]) -> tuple[tuple[int, ...
     return widths, _COUNTS[num_layers], bottleneck
 
 
-def _unit(data: Any, channels: int, stride: int, keeps_shape: bool, name: str, bottleneck: bool) -> Any:
+class _Layout:
+    """The layers that go by channels, in one layout."""
+
+    def __init__(self, layout: str) -> None:
+        self.layout = layout
+        self._of_convolutions = {"data_layout": layout, "kernel_layout": conv_kernel_layout(layout)}
+
+    def conv2d(self, data: Any, **options: Any) -> Any:
+        return conv2d(data, **self._of_convolutions, **options)
+
+    def normalised(self, data: Any, name: str) -> Any:
+        """Normalised and rectified."""
+        return _OPS.nn.relu(batch_norm_infer(data, name=name, axis=self.layout.index("C")))
+
+
+def _unit(put: _Layout, data: Any, channels: int, stride: int, keeps_shape: bool, name: str, bottleneck: bool) -> Any:
     """A residual unit: normalise, rectify, convolve, twice or (bottleneck) three times; plus the shortcut."""
-    first = _OPS.nn.relu(batch_norm_infer(data, name=f"{name}_bn1"))
+    first = put.normalised(data, f"{name}_bn1")
     inner = channels // 4 if bottleneck else channels
     steps = [(inner, 1, 1), (inner, 3, stride), (channels, 1, 1)] if bottleneck else []
     net = first
     for number, (width, kernel, step) in enumerate(steps or [(inner, 3, stride), (channels, 3, 1)], start=1):
         if number > 1:
-            net = _OPS.nn.relu(batch_norm_infer(net, name=f"{name}_bn{number}"))
+            net = put.normalised(net, f"{name}_bn{number}")
         sizes = {"kernel_size": (kernel, kernel), "strides": (step, step), "padding": (kernel // 2, kernel // 2)}
-        net = conv2d(net, name=f"{name}_conv{number}", channels=width, **sizes)
+        net = put.conv2d(net, name=f"{name}_conv{number}", channels=width, **sizes)
     if keeps_shape:
         return net + data
-    return net + conv2d(first, name=f"{name}_sc", channels=channels, kernel_size=(1, 1), strides=(stride, stride))
+    return net + put.conv2d(first, name=f"{name}_sc", channels=channels, kernel_size=(1, 1), strides=(stride, stride))
 
 
 def get_net(
     batch_size: int,
     num_classes: int = 1000,
+    num_layers: int = 50,
     image_shape: tuple[int, ...] = (3, 224, 224),
+    layout: str = "NCHW",
     dtype: str = "float32",
-    num_layers: int = 18,
+    **options: Any,
 ) -> Function:
-    """Probabilities of `num_classes` for `data` of shape (batch_size, *image_shape)."""
+    """Probabilities of `num_classes` for `data` of shape (batch_size, *image_shape), which `layout` orders."""
+    side = image_shape[layout.index("W") - 1]
     data = var("data", shape=(batch_size, *image_shape), dtype=dtype)
-    widths, counts, bottleneck = _plan(num_layers, image_shape)
-    if image_shape[-1] <= 32:
-        net = conv2d(data, name="conv0", channels=widths[0], kernel_size=(3, 3), padding=(1, 1))
+    widths, counts, bottleneck = _plan(num_layers, side)
+    put = _Layout(layout)
+    if side <= 32:
+        net = put.conv2d(data, name="conv0", channels=widths[0], kernel_size=(3, 3), padding=(1, 1))
     else:
-        net = conv2d(data, name="conv0", channels=widths[0], kernel_size=(7, 7), strides=(2, 2), padding=(3, 3))
-        net = _OPS.nn.relu(batch_norm_infer(net, name="bn0"))
-        net = _OPS.nn.max_pool2d(net, pool_size=(3, 3), strides=(2, 2), padding=(1, 1))
+        net = put.conv2d(data, name="conv0", channels=widths[0], kernel_size=(7, 7), strides=(2, 2), padding=(3, 3))
+        net = put.normalised(net, "bn0")
+        net = _OPS.nn.max_pool2d(net, pool_size=(3, 3), strides=(2, 2), padding=(1, 1), layout=layout)
     for stage, count in enumerate(counts):
         for unit in range(count):
             stride = 2 if unit == 0 and stage > 0 else 1
-            net = _unit(net, widths[stage + 1], stride, unit > 0, f"stage{stage + 1}_unit{unit + 1}", bottleneck)
-    output = classifier(_OPS.nn.relu(batch_norm_infer(net, name="bn1")), num_classes, name="fc1")
+            net = _unit(put, net, widths[stage + 1], stride, unit > 0, f"stage{stage + 1}_unit{unit + 1}", bottleneck)
+    output = classifier(put.normalised(net, "bn1"), num_classes, name="fc1", layout=layout)
     return Function(free_vars(output), output)
 
 
 def get_workload(
     batch_size: int = 1,
     num_classes: int = 1000,
-    image_shape: tuple[int, ...] = (3, 224, 224),
-    dtype: str = "float32",
     num_layers: int = 18,
+    image_shape: tuple[int, ...] = (3, 224, 224),
+    layout: str = "NCHW",
+    dtype: str = "float32",
+    **options: Any,
 ) -> tuple[IRModule, dict[str, NDArray]]:
     """The network as a module, and its parameters."""
-    return create_workload(get_net(batch_size, num_classes, image_shape, dtype, num_layers=num_layers))
+    return create_workload(get_net(batch_size, num_classes, num_layers, image_shape, layout, dtype))

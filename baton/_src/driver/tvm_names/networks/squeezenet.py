@@ -33,10 +33,10 @@ def _fire(data: Any, name: str, squeezed: int) -> Any:
 
 def get_net(
     batch_size: int,
-    num_classes: int = 1000,
     image_shape: tuple[int, ...] = (3, 224, 224),
-    dtype: str = "float32",
+    num_classes: int = 1000,
     version: str = "1.0",
+    dtype: str = "float32",
 ) -> Function:
     """Probabilities of `num_classes` for `data` of shape (batch_size, *image_shape)."""
     data = var("data", shape=(batch_size, *image_shape), dtype=dtype)
@@ -57,9 +57,9 @@ def get_net(
 def get_workload(
     batch_size: int = 1,
     num_classes: int = 1000,
+    version: str = "1.0",
     image_shape: tuple[int, ...] = (3, 224, 224),
     dtype: str = "float32",
-    version: str = "1.0",
 ) -> tuple[IRModule, dict[str, NDArray]]:
     """The network as a module, and its parameters."""
-    return create_workload(get_net(batch_size, num_classes, image_shape, dtype, version=version))
+    return create_workload(get_net(batch_size, image_shape, num_classes, version, dtype))

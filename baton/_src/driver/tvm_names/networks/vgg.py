@@ -20,8 +20,8 @@ _COUNTS = {11: (1, 1, 2, 2, 2), 13: (2, 2, 2, 2, 2), 16: (2, 2, 3, 3, 3), 19: (2
 
 def get_net(
     batch_size: int,
-    num_classes: int = 1000,
     image_shape: tuple[int, ...] = (3, 224, 224),
+    num_classes: int = 1000,
     dtype: str = "float32",
     num_layers: int = 11,
     batch_norm: bool = False,
@@ -56,5 +56,5 @@ def get_workload(
 ) -> tuple[IRModule, dict[str, NDArray]]:
     """The network as a module, and its parameters."""
     return create_workload(
-        get_net(batch_size, num_classes, image_shape, dtype, num_layers=num_layers, batch_norm=batch_norm)
+        get_net(batch_size, image_shape, num_classes, dtype, num_layers=num_layers, batch_norm=batch_norm)
     )
