@@ -133,7 +133,8 @@ def f(A: T.Buffer((16,), "int32"), p: T.handle("float32", "global")):
     P = T.Buffer((4,), "float32", data=p)
     T.call_packed("f", A[0], 1)
     A[T.Ramp(4, 1, 4)] = T.Broadcast(0, 4)
-    P[0] = T.float32(0)"""
+    P[0] = T.float32(0)
+    return A[0]"""
     func = tvm.script.from_source(text)
     assert str(func) == text
     sliced = tvm.script.from_source(text.replace("T.Ramp(4, 1, 4)", "4:8"))
@@ -183,6 +184,10 @@ def test_what_arithmetic_says() -> None:
 
 def test_modules_and_values() -> None:
     module = tvm.IRModule({"main": chain})
+    with pytest.raises(TypeError):
+        tvm.IRModule({1: chain})
+    with pytest.raises(TypeError):
+        tvm.transform.PassContext(config=["tir.disable_vectorize"])
     with pytest.raises(ValueError, match="no function"):
         module.get_global_var("other")
     other = module.replace_global_vars({"main": "other"})

@@ -34,6 +34,8 @@ class IRModule(Node):
     ) -> None:
         found: dict[GlobalVar, Any] = {}
         for key, function in (functions or {}).items():
+            if not isinstance(key, (str, GlobalVar)):
+                raise TypeError(f"functions have names (GlobalVar or str), not a {type(key).__name__}")
             if isinstance(function, GraphExpr) and not hasattr(function, "params"):
                 if not hasattr(function, "global_symbol"):
                     raise fail("module-function", f"{key} is a {type(function).__name__}, not a function")
@@ -154,7 +156,7 @@ class IRModule(Node):
     relay_text: ClassVar[Callable[[IRModule], str] | None] = None
     """Relay's printer; bound by `driver.wiring`."""
 
-    def astext(self, show_meta_data: bool = True, annotate: object = None) -> str:
+    def astext(self, show_meta_data: bool = True, annotate: Callable[[Any], str] | None = None) -> str:
         """The text, with large constants unless told otherwise; of an empty module, which has no language, Relay's."""
         printer = IRModule.relay_text
         if printer is not None and not self.functions and not self.type_definitions:

@@ -51,6 +51,8 @@ class PassContext:
     ) -> None:
         if isinstance(required_pass, str) or isinstance(disabled_pass, str):
             raise fail("api", "required_pass and disabled_pass take lists of pass names, not a string")
+        if config is not None and not isinstance(config, Mapping):
+            raise TypeError(f"config is a dict of settings by name, got {type(config).__name__}")
         self.opt_level = int(opt_level)
         self.required_pass = tuple(required_pass or ())
         self.disabled_pass = tuple(disabled_pass or ())

@@ -150,6 +150,14 @@ def is_plain_call(node: PrimExpr) -> bool:
     return isinstance(node, Call) and not isinstance(node.op, GlobalVar)
 
 
+def returned(node: PrimExpr) -> PrimExpr | None:
+    """What a call of `tir.ret` leaves the function with; None for other expressions, and where the dtype is another."""
+    if isinstance(node, Call) and getattr(node.op, "name", "") == "tir.ret" and len(node.args) == 1:
+        given: PrimExpr = node.args[0]
+        return given if given.dtype == node.dtype else None
+    return None
+
+
 def _dtype_keyword(node: Call, expected: DataType | None) -> str:
     if node.dtype == expected:
         return ")"

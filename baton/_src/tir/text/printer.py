@@ -41,7 +41,7 @@ from baton._src.tir.stmt import (
 )
 from baton._src.tir.text.blocks import axis_lines, region_text
 from baton._src.tir.text.buffers import buffer_args, declared_in, is_default_param
-from baton._src.tir.text.expressions import expression_text, is_plain_call, string_text
+from baton._src.tir.text.expressions import expression_text, is_plain_call, returned, string_text
 from baton._src.tir.text.names import Names
 from baton._src.values.dtype import BOOL, HANDLE
 
@@ -288,6 +288,13 @@ class _Printer:
             case _:
                 return "with T.seq():"
 
+    def _evaluated(self, value: PrimExpr) -> str:
+        """An expression for its effect: `return x`, the call of an intrinsic by itself, else `T.evaluate(x)`."""
+        if not is_plain_call(value):
+            return f"T.evaluate({self.expr(value)})"
+        given = returned(value)
+        return self.expr(value) if given is None else f"return {self.expr(given)}"
+
     def _statement(self, node: Stmt) -> Task[None]:
         with self.names.scope():
             yield self._scope_of(node)
@@ -299,8 +306,7 @@ class _Printer:
                 where = ", ".join(self.expr(i) for i in node.indices) or "()"
                 self.line(f"{self.names.of(node.buffer)}[{where}] = {self.expr(node.value)}")
             case Evaluate():
-                shown = self.expr(node.value)
-                self.line(shown if shown.startswith("T.") and is_plain_call(node.value) else f"T.evaluate({shown})")
+                self.line(self._evaluated(node.value))
             case For():
                 yield self._for(node)
             case BlockRealize():
