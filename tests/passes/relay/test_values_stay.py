@@ -127,3 +127,25 @@ def test_a_let_dropped_inside_a_dropped_value_counts_once() -> None:
     after = DeadCodeElimination()(parse(text, CATALOGUE))
     assert well_formed(after["main"])
     assert not free_vars(after["main"])
+
+
+SHARED = {
+    "a function": "if (%c) { let %f = @plus; %f(1) } else { @plus(2) }",
+    "an operator": "if (%c) { let %f = negative; %f(1) } else { negative(2) }",
+    "a constructor": "match (if (%c) { let %f = Mk; %f(1) } else { Mk(2) }) { Mk(%x) => %x }",
+    "a tuple": "%0 = (%c, 1); if (%c) { let %v = %0; (%v, 1) } else { (%0, 2) }",
+    "twice": "%0 = (1, 1); let %a = if (%c) { let %v = %0; let %w = %0; (%v, %w) } else { (%0, %0) }; (%0, %a)",
+    "a closure": "%0 = fn (%x: int32) { %x }; if (%c) { let %f = %0; %f(1) } else { %0(2) }",
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+@pytest.mark.parametrize("step", [ToANormalForm(), ToBasicBlockNormalForm(), ToGraphNormalForm()], ids=repr)
+def test_what_one_branch_names_is_not_known_in_another(step: Any, name: str) -> None:
+    """Found by random programs: the let's variable stood for its value behind the branch, too, and had none there."""
+    text = "type Box { Mk(int32) } def @plus(%n: int32) { %n + 1 } def @main(%c: bool) { " + SHARED[name] + " }"
+    before = parse(text, CATALOGUE)
+    after = step(before)
+    for flag in (True, False):
+        found, wanted = (plain(Interpreter(m).evaluate(m["main"])(np.bool_(flag))) for m in (after, before))
+        assert found == wanted

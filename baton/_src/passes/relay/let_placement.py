@@ -9,13 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.node import set_note
+from baton._src.ir.types import Constructor
 from baton._src.relay.expressions import parts, with_parts
 from baton._src.relay.nodes import Constant, Function, If, Let, Match, Var
 from baton._src.relay.scopes import Scopes
 from baton._src.support.trampoline import Task, run
 
 Lets = list[tuple[Var, Any]]
+_ATOMS = (Var, Constant, GlobalVar, Op, Constructor)
+"""What stands for itself in every scope: a variable for it, made in one, would not be known in another."""
 
 
 class LetPlacement:
@@ -67,8 +71,9 @@ class LetPlacement:
                     stack.append(("rebuild", node))
                     stack.extend(("visit", p) for p in reversed(self._below(node)))
             elif action == "bind":
-                lets.append((node.var, done[node.value]))
-                if not isinstance(node.value, (Var, Constant)) and self._scopes.shared(node.value):
+                made = done[node.value]
+                lets.append((node.var, made))
+                if not isinstance(made, _ATOMS) and self._scopes.shared(node.value):
                     done[node.value] = node.var
                 stack += [("alias", node), ("visit", node.body)]
             elif action == "alias":
