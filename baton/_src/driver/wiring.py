@@ -95,14 +95,14 @@ _RELAY = (relay.Expr, relay.Pattern, relay.Clause, Type, Constructor)
 _RELAX = (relax.Expr, relax.Binding, relax.BindingBlock, StructInfo)
 
 
-def node_text(node: Any, show_meta: bool = False, header: bool = False) -> str:
+def node_text(node: Any, show_meta: bool = False, header: bool = False, annotate: Any = None) -> str:
     """The text of a node in its own language; with `show_meta` large constants too, with `header` its import lines."""
     if isinstance(node, GlobalVar):
         return f"@{node.name_hint}"
     if isinstance(node, Op):
         return node.name
     if isinstance(node, _RELAY) or (isinstance(node, IRModule) and is_relay(node)):
-        return astext(node, show_meta)
+        return astext(node, show_meta, annotate)
     if isinstance(node, (*_RELAX, IRModule)):
         return relax_script(node, show_meta=show_meta) if header or show_meta else relax_text(node)
     return tir_text(node)

@@ -110,9 +110,13 @@ class Node:
         text = type(self).text
         return repr(self) if text is None else text(self, show_meta, True)
 
-    def astext(self, show_meta_data: bool = True, annotate: object = None) -> str:
-        """The text, with large constants unless told otherwise."""
-        return self.script(show_meta=show_meta_data)
+    def astext(self, show_meta_data: bool = True, annotate: Callable[[Any], str] | None = None) -> str:
+        """The text, with large constants unless told otherwise. Relay: `annotate(expr)` says what stands behind an
+        expression in place of its type."""
+        text = type(self).text
+        if text is None or annotate is None:
+            return self.script(show_meta=show_meta_data)
+        return text(self, show_meta_data, True, annotate)
 
     def show(self, **style: Any) -> None:
         """Print the text."""

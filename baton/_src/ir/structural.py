@@ -5,7 +5,7 @@ then must stay paired: no variable has two partners. A variable nobody defines i
 `map_free_vars`. Functions of a module are paired by name and compared each in a scope of its own. Sharing matters
 where it means something (`is_graph_node`: Relay): `%0 + %0` differs from `f(x) + f(x)`; elsewhere a shared node equals
 a copy. The annotations (struct info) of Relax variables are compared where both sides have them. What Relay programs
-leave out counts as written once it is inferred (`Node.compared_as`).
+leave out has to be what the other side wrote, once it is inferred (`Node.compared_as`).
 
 Both walks use an explicit stack and look at a pair of nodes once, so DAGs take linear time and chains any depth.
 Semantics follow TVM's `StructuralEqual` and `StructuralHash` (v0.19).
@@ -75,11 +75,20 @@ def _fields(cls: type[Node]) -> tuple[tuple[str, Role], ...]:
             found = found[1:] if found[0][0].startswith("name") else tuple(f for f in found if f[0] != "name")
         # Type parameters are defined before the parameters' annotations mention them.
         found = tuple(sorted(found, key=lambda f: f[0] != "type_params"))
-        found = tuple((cls.compared_as.get(name, name), role) for name, role in found)
         if cls is Constructor:  # what its fields are is said (and compared) where its type is defined
             found = tuple(f for f in found if f[0] != "inputs")
         _fields_of[cls] = found
     return found
+
+
+def _contents(left: Any, right: Any, name: str) -> tuple[Any, Any]:
+    """A field of two nodes of one class as it is compared: what neither side wrote down is the same on both, what one
+    wrote has to be what the other wrote or inferred."""
+    a, b = getattr(left, name), getattr(right, name)
+    other = type(left).compared_as.get(name) if a is None or b is None else None
+    if other is None or a is b:
+        return a, b
+    return getattr(left, other), getattr(right, other)
 
 
 def _is_content(item: Any) -> bool:
@@ -173,7 +182,7 @@ class _Comparison:
             return self._fail(f"{_name(left)} and {_name(right)} are defined by neither side")
         self._pair(left, right)
         # Where a Relay variable is defined, its annotation defines the dim variables in it.
-        parts = [(getattr(left, n), getattr(right, n), f".{n}") for n, _ in _fields(type(left))]
+        parts = [(*_contents(left, right, n), f".{n}") for n, _ in _fields(type(left))]
         self._push(parts, entry, entry.defining)
         known = getattr(left, "struct_info_", None), getattr(right, "struct_info_", None)
         if known[0] is not None and known[1] is not None:
@@ -203,7 +212,7 @@ class _Comparison:
             inputs = [tuple(c.inputs for c in data.constructors) for data in (left, right)]
             self.stack.append(Entry(inputs[0], inputs[1], False, entry, ".constructors"))
         for name, role in _fields(type(left)):
-            a, b = getattr(left, name), getattr(right, name)
+            a, b = _contents(left, right, name)
             if _is_content(a) or _is_content(b):
                 mode = defining or role is Role.MATCH or (role is Role.BINDER and _is_variables(a))
                 self.stack.append(Entry(a, b, mode, entry, f".{name}"))
@@ -307,7 +316,8 @@ class _Hasher:
             if not isinstance(item, Node):
                 self._expand(item, defining, stack)
             elif ready:
-                parts = (self._of(getattr(item, name)) for name, _ in _fields(type(item)))
+                skipped = type(item).compared_as  # may be missing on one of two equal sides
+                parts = (self._of(getattr(item, name)) for name, _ in _fields(type(item)) if name not in skipped)
                 known[item] = hash((_class_code(type(item)), *parts))
             elif item not in known:
                 if item.is_variable:

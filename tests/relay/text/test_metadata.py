@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from baton import relay
+from baton._src.ir.module import IRModule
+from baton._src.ir.structural import structural_equal, structural_hash
 from baton._src.values.tvm_format import LIST_MAGIC, TENSOR_MAGIC
 from tests.relay.programs import error_of
 
@@ -94,3 +96,25 @@ def test_malformed_parameters() -> None:
     whole = params_bytes({"w": np.ones(3, "float32")})
     for cut in (9, 20, 30, 60, len(whole) - 1):
         assert error_of(lambda cut=cut: relay.load_param_dict(whole[:cut])).code == "tvm-format"
+
+
+def test_annotations_stand_in_place_of_types() -> None:
+    x = relay.var("x", shape=(2,))
+    function = relay.Function([x], relay.exp(x) + x)
+    typed = relay.transform.InferType()(IRModule.from_expr(function))
+    found = typed.astext(show_meta_data=False, annotate=lambda e: f" /* {e.op.name} */" if hasattr(e, "op") else "")
+    assert "exp(%x) /* exp */;" in found
+    assert "ty=" not in found
+
+
+def test_inferred_types_count_as_written() -> None:
+    """A result or variable without a type is, once it is inferred, the same as one with it (as in TVM)."""
+    x, y, z = relay.var("x", shape=(2,)), relay.var("y"), relay.var("z", shape=(2,))
+    bare = relay.Function([x], relay.Let(y, relay.exp(x), y))
+    full = relay.Function([x], relay.Let(z, relay.exp(x), z), relay.TensorType((2,)))
+    bare_module, full_module = IRModule.from_expr(bare), IRModule.from_expr(full)
+    assert not structural_equal(bare_module, full_module)
+    typed = relay.transform.InferType()(bare_module)
+    assert structural_equal(typed, relay.transform.InferType()(full_module))
+    assert structural_equal(typed, relay.transform.InferType()(IRModule.from_expr(bare)))
+    assert structural_hash(typed) == structural_hash(relay.transform.InferType()(full_module))

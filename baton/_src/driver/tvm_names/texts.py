@@ -37,6 +37,6 @@ def is_relax(node: Any) -> bool:
     return not isinstance(node, GraphExpr) or isinstance(node, RelaxExpr)
 
 
-def astext(node: Any, show_meta_data: bool = True, annotate: Any = None) -> str:
-    """Relay text of a node."""
-    return relay_text(node, show_meta_data=show_meta_data)
+def astext(obj: Any, show_meta_data: bool = True, annotate: Any = None) -> str:
+    """Relay text of a node; `annotate(expr)` says what stands behind an expression in place of its type."""
+    return relay_text(obj, show_meta_data=show_meta_data, annotate=annotate)

@@ -11,6 +11,7 @@ blocks are tasks and graphs are walked with a stack, so programs may be as deep 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, Op
@@ -50,9 +51,10 @@ INDENT = "  "
 _ATOMS = (Var, Constant, Op, GlobalVar, Constructor)
 
 
-def astext(node: Any, show_meta_data: bool = True) -> str:
-    """The text of a module (with header), a function, an expression or a type."""
-    printer = Printer()
+def astext(node: Any, show_meta_data: bool = True, annotate: Callable[[Any], str] | None = None) -> str:
+    """The text of a module (with header), a function, an expression or a type. `annotate` gives what is written behind
+    calls, branches, matches and parameters in place of their types."""
+    printer = Printer(annotate)
     match node:
         case IRModule():
             text = "\n".join([HEADER, *printer.module(node)])
@@ -72,7 +74,8 @@ def astext(node: Any, show_meta_data: bool = True) -> str:
 class Printer:
     """One text: names and numbers are unique within it."""
 
-    def __init__(self) -> None:
+    def __init__(self, annotate: Callable[[Any], str] | None = None) -> None:
+        self._annotate = annotate
         self.names = UniqueNames()
         self.metadata = Metadata()
         self._texts: dict[Any, str] = {}
@@ -248,6 +251,8 @@ class Printer:
         return f"{callee}({', '.join(args)}){self._comment(node)}"
 
     def _comment(self, node: Any) -> str:
+        if self._annotate is not None:
+            return str(self._annotate(node) or "")
         known = node.checked_type_
         return "" if known is None else f" /* ty={self.type(known)} */"
 
