@@ -128,6 +128,12 @@ def test_more_outputs_than_inputs_in_groups() -> None:
     check((1, 2, 5, 7, 16), (8, 1, 3, 3, 16, 16), padding=1, groups=2, **BLOCKED)
 
 
+def test_images_pass_by_weights_that_no_cache_holds() -> None:
+    """The other order of loops, over a known number of images and an unknown one."""
+    for images in (3, TirVar("n", "int64")):
+        check((images, 8, 4, 4, 16), (16, 8, 3, 3, 16, 16), batch=3, padding=1, **BLOCKED)
+
+
 @pytest.mark.parametrize("width", [14, 28, 56])
 def test_depthwise_sums_stay_in_registers(width: int) -> None:
     """Guards that neighbouring taps share loads without a vector going to the stack."""

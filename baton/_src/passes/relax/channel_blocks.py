@@ -1,8 +1,8 @@
 """Which values of a binding block are worth keeping with their channels in blocks, and constants in that layout.
 
 A plan is made before anything changes: convolutions start groups, followers join the group of what they read, and
-only groups with two convolutions or more are chosen, or with one that Winograd's algorithm could compute: for another
-one alone, putting its result back in order would cost more than blocks gain.
+only groups with two convolutions or more are chosen, or with one that has many terms for each element moved: for
+another one alone, putting its result back in order would cost more than blocks gain.
 """
 
 from __future__ import annotations
@@ -29,6 +29,10 @@ WORTHWHILE = 2
 """Convolutions that a group must have."""
 FEWEST = 32
 """Channels from which Winograd's algorithm is considered."""
+BY_WINOGRAD, DIRECTLY = 0.5, 0.08
+"""What part of a convolution's multiply-adds blocks save the time of."""
+MOVING = 25
+"""Multiply-adds in the time that it takes to move an element into a block or out of it."""
 MAP_AXES = (2, 3)
 WORD = 4
 """Bytes that a dot instruction takes at a time: neighbouring input channels."""
@@ -55,8 +59,8 @@ class BlockPlan:
 
 
 def plan_block(block: BindingBlock, lanes: int, bytewise: bool = False, winograd: bool = False) -> BlockPlan:
-    """The plan for one binding block; `bytewise`: convolutions of bytes are worth blocks, too; `winograd`: and one
-    alone that has many terms for each element moved.
+    """The plan for one binding block; `bytewise`: convolutions of bytes are worth blocks, too; `winograd`: that
+    algorithm may be used.
     """
     found = _Planner(lanes, bytewise, winograd)
     for binding in block.bindings:
@@ -93,13 +97,17 @@ class _Planner:
                 self._join(var, arg)
 
     def _worth(self, call: Call) -> int:
-        """How many convolutions one counts for. Moving an element takes as long as 25 of its multiply-adds, and
-        Winograd's algorithm saves half of them; where it could be used, there are at least 144 for each.
-        """
-        a, shape = call.attrs, call.args[1].data.shape
-        steps = (*a.strides, *a.dilation)
-        could = shape[2:] == (3, 3) and a.groups == 1 and all(s == 1 for s in steps) and min(shape[:2]) >= FEWEST
-        return WORTHWHILE if self.winograd and could and _dtype(call.struct_info) == "float32" else 1
+        """How many convolutions one counts for: enough, if what blocks save is more than moving the elements takes."""
+        shape = call.args[1].data.shape
+        sizes = [map_shape(v.struct_info) for v in (call.args[0], call)]
+        points = [_points(size) for size in sizes]
+        if _dtype(call.struct_info) != "float32" or points[0] is None or points[1] is None:
+            return 1
+        moved = sizes[0][1] * points[0] + sizes[1][1] * points[1]
+        steps = (*call.attrs.strides, *call.attrs.dilation)
+        could = shape[2:] == (3, 3) and call.attrs.groups == 1 and all(s == 1 for s in steps)
+        share = BY_WINOGRAD if self.winograd and could and min(shape[:2]) >= FEWEST else DIRECTLY
+        return WORTHWHILE if share * int(np.prod(shape)) * points[1] > MOVING * moved else 1
 
     def leader(self, var: Var) -> Var:
         """The value that stands for the group of `var`."""
@@ -203,6 +211,11 @@ def _is_single(value: Any) -> bool:
 
 def _dtype(info: Any) -> str:
     return str(info.dtype) if isinstance(info, TensorStructInfo) else ""
+
+
+def _points(size: Any) -> int | None:
+    """Points of a map, if its extents are known."""
+    return size[2].value * size[3].value if all(isinstance(d, IntImm) for d in size[2:]) else None
 
 
 def _channels(value: Any) -> int | None:

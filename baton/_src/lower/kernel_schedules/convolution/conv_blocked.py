@@ -35,6 +35,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     UNROLLED,
     VECTORIZED,
     allocated,
+    constant,
     i64,
     index_var,
     loop,
@@ -159,7 +160,7 @@ def _emit(conv: BlockedConv, target: Target) -> st.Stmt:
     count, points, lines = _shape(conv, target)
     tiles = tiles_of(conv.columns, points)
     group = Axis(index_var("group"), ops.floordiv(conv.blocks.extent, i64(count)))
-    outer = [stage.spatial[0], group]
+    outer = [group, stage.spatial[0]] if _weights_wait(conv, count, target) else [stage.spatial[0], group]
     first = ops.multiply(group.var, i64(count))
     size = (conv.columns.axis.size or 1) * lines
     dot = _dot(conv, target)
@@ -181,6 +182,19 @@ def _emit(conv: BlockedConv, target: Target) -> st.Stmt:
         work = ops.floordiv(work, i64(dot.group))
     cost = ops.multiply(work, i64(max(1, size * count * conv.width // lanes)))
     return parallel_rows(outer, cost, body, target.num_cores)
+
+
+def _weights_wait(conv: BlockedConv, count: int, target: Target) -> bool:
+    """Whether all images pass by one group of blocks after the other: weights that no cache of a core holds are then
+    read once, not for each image; the images, once for each group, must be less.
+    """
+    if conv.anchored.stage.spatial[0].size == 1 or conv.is_depthwise:
+        return False
+    weight, data = load_of(conv.weight).buffer, conv.data.buffer
+    elements, each = constant(product(weight.shape)), constant(product(data.shape[1:]))
+    if elements is None or each is None or elements * weight.dtype.bits // 8 <= target.cpu.l2_bytes:
+        return False
+    return (conv.blocks.size or 1) // count * each < elements
 
 
 def _each_tile(conv: BlockedConv, tiles: list[Tile], place: Place) -> tuple[Axis, st.Stmt]:
