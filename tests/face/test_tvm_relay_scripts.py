@@ -116,6 +116,52 @@ def test_a_network_runs_and_is_the_same_each_time() -> None:
     assert instance.get_output(0).numpy().sum() == pytest.approx(1.0, rel=1e-4)
 
 
+def test_mistakes_are_pythons_own_kinds_of_errors_where_tvm_says_so() -> None:
+    with pytest.raises(ValueError, match="opt_level"):
+        relay.transform.function_pass(lambda function, mod, ctx: function)
+    with pytest.raises(TypeError, match="required"):
+        relay.transform.function_pass(lambda function, mod, ctx: function, opt_level=1, required="InferType")
+    with pytest.raises(ValueError, match="not both"):
+        relay.var("x", relay.TensorType(()), shape=(1,))
+    with pytest.raises(ValueError, match="cannot build"):
+        relay.build("main", target="llvm")
+    with pytest.raises(tvm.TVMError, match="ShapeVar"):
+        relay.analysis.check_kind(relay.TupleType([relay.TypeVar("n", relay.TypeKind.ShapeVar)]))
+    assert relay.analysis.check_kind(t=relay.GlobalTypeVar("List")) == relay.TypeKind.AdtHandle
+
+
+def test_parameters_have_tvms_names_and_defaults() -> None:
+    x = relay.var("x", shape=(2, 3))
+    assert (len(relay.Tuple([x])), relay.Tuple([x])[0]) == (1, x)
+    with pytest.raises(IndexError):
+        relay.Tuple([x])[1]
+    assert relay.FuncType([], relay.scalar_type("int32"), None, None).type_params == ()
+    assert relay.PatternTuple().patterns == relay.PatternConstructor(relay.Constructor("A", [], None), None).patterns
+    module = tvm.IRModule.from_expr(relay.Function([x], relay.Tuple([relay.exp(x), x])))
+    halved = relay.transform.ChangeBatch({module["main"].params[0]: 0}, 1)(module)
+    assert halved["main"].params[0].type_annotation.concrete_shape == (1, 3)
+    optimized, _ = relay.optimize(module, target="llvm")
+    assert isinstance(optimized["main"], relay.Function)
+    seen: list[Any] = []
+    relay.analysis.post_order_visit(expr=module["main"], fvisit=seen.append)
+    assert seen[-1] is module["main"]
+    relay.op.register_gradient("my.scripted", fgradient=lambda call, grad: [grad], level=11)
+
+    @relay.transform.function_pass(opt_level=1)
+    class Replaced:
+        """A pass with a field."""
+
+        def __init__(self, new: Any) -> None:
+            self.new = new
+
+        def transform_function(self, function: Any, mod: Any, ctx: Any) -> Any:
+            return self.new
+
+    instance = Replaced(relay.Function([x], x))
+    assert Replaced.__name__ == "Replaced"
+    assert tvm.ir.structural_equal(instance(module)["main"], instance.new)
+
+
 def test_initializers_fill_parameters() -> None:
     net = testing.mobilenet.get_net(1, 10, (64, 64, 3), layout="NHWC")
     _, params = testing.init.create_workload(net, testing.init.Constant(0.5))
