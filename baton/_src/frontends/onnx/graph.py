@@ -16,6 +16,7 @@ from baton._src.frontends.onnx.value import SMALL, Value
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.op_def import Fusion, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, PrimInfo, ShapeInfo, TensorInfo, TupleInfo
+from baton._src.ir.traverse import post_order
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.support.diagnostics import fail
 from baton._src.tir.arith.analyzer import Analyzer
@@ -80,6 +81,14 @@ class Language(Protocol):
         """`expr`, which is to have the shape of `info`: checked at run time."""
         ...
 
+    def named(self, expr: Any, info: TensorInfo) -> tuple[Any, TensorInfo]:
+        """A result of unknown shape with new names for its sizes, where the language has such names."""
+        ...
+
+    def numbers(self, expr: Any, count: int) -> list[Var] | None:
+        """The elements of a rank-1 int64 tensor, computed at run time, as symbolic sizes; None where there are none."""
+        ...
+
     def rewrite(self, name: str) -> Callable[..., Value] | None:
         """How to say the neutral operator `name` in terms of others, where the language lacks it."""
         ...
@@ -97,6 +106,10 @@ class GraphBuilder:
         self.prover = Analyzer()
         self.made: list[Value] = []
         """Values whose expression was made on demand in the innermost open arm; it is not visible outside."""
+        self.origins: dict[Var, frozenset[str]] = {}
+        """The inputs of the model whose values decide a size that only a run tells."""
+        self.counted: list[Value] = []
+        """Values whose elements were named in the innermost open arm; the names mean nothing outside."""
         self.hint = ""
         """The ONNX node being converted, for names of bindings and messages."""
 
@@ -121,7 +134,8 @@ class GraphBuilder:
             return self.constant(np.array(numbers, DataType(dtype).numpy).reshape(found.shape))
         contents = np.empty(len(numbers), dtype=object)
         contents[:] = numbers
-        return Value(TensorInfo(found.shape, DataType(dtype)), dims=contents.reshape(found.shape))
+        sources = self._origins(numbers)
+        return Value(TensorInfo(found.shape, DataType(dtype)), dims=contents.reshape(found.shape), sources=sources)
 
     def expr(self, value: Value) -> Any:
         """The expression of a value, made now if it was a constant or a shape so far."""
@@ -129,6 +143,35 @@ class GraphBuilder:
             value.expr = self._materialise(value)
             self.made.append(value)
         return value.expr
+
+    def _origins(self, dims: Iterable[Dim]) -> frozenset[str]:
+        """The inputs whose values decide these sizes."""
+        found: frozenset[str] = frozenset()
+        for dim in dims if self.origins else ():
+            if isinstance(dim, PrimExpr):
+                found = found.union(*(self.origins.get(v, ()) for v in post_order(dim)))
+        return found
+
+    def numbers(self, value: Value) -> AnyArray | None:
+        """The elements of a small integer tensor as ints and symbolic sizes, read at run time if nothing else will do.
+
+        None where that cannot be: the number of elements is open, or the language has no names for sizes. Unlike
+        `Value.contents` these may be negative, which sizes never are: what counts from an end has to say so before.
+        """
+        contents = value.contents()
+        if contents is not None or value.counted is not None:
+            return value.counted if contents is None else contents
+        count = value.shape[0] if value.shape else 1
+        if value.rank not in (0, 1) or not isinstance(count, int) or not value.dtype.is_int:
+            return None
+        names = self.language.numbers(self.expr(self.cast(self.reshape(value, (count,)), INT64)), count)
+        if names is None:
+            return None
+        self.origins.update(dict.fromkeys(names, value.sources))
+        value.counted = np.empty(count, dtype=object)
+        value.counted[:] = names
+        self.counted.append(value)
+        return value.counted
 
     def branch(
         self, condition: Value, then: Callable[[], list[Value]], otherwise: Callable[[], list[Value]]
@@ -168,11 +211,13 @@ class GraphBuilder:
 
     def _arm(self, run: Callable[[], list[Value]]) -> Callable[[], list[Any]]:
         def write() -> list[Any]:
-            outer, self.made = self.made, []
+            outer, self.made, named, self.counted = self.made, [], self.counted, []
             exprs = [self.expr(v) for v in run()]
             for value in self.made:
                 value.expr = None
-            self.made = outer
+            for value in self.counted:
+                value.counted = None
+            self.made, self.counted = outer, named
             return exprs
 
         return write
@@ -216,14 +261,22 @@ class GraphBuilder:
             given = self._agree(given)
             infos = tuple(self._info(o) for o in given)
             out = definition.infer(OpCall(definition, infos, attrs, self.prover, values))
+        elif op == "concat" and isinstance(out, TensorInfo) and out.shape is None:
+            given = [self._aligned(given[0], attrs.axis), *given[1:]]
+            infos = tuple(self._info(o) for o in given)
+            out = definition.infer(OpCall(definition, infos, attrs, self.prover, values))
         fields = out.fields if isinstance(out, TupleInfo) else (out,)
         folded = self._fold(definition, given, attrs, len(fields))
         if folded is not None:
             return folded
         args = [self._argument(o) for o in given]
         exprs = self.language.call(definition, args, attrs, len(fields) if isinstance(out, TupleInfo) else 0, self.hint)
-        sources = sources_of(_values_in(given))
-        return tuple(Value(_tensor(info), expr=e, sources=sources) for info, e in zip(fields, exprs, strict=True))
+        sources = sources_of(_values_in(given)) | self._origins(d for i in (*infos, *fields) for d in _dims_of(i))
+        found = [self.language.named(e, _tensor(info)) for e, info in zip(exprs, fields, strict=True)]
+        for (_, info), plain in zip(found, fields, strict=True):
+            if sources and info is not plain:
+                self.origins.update((d, sources) for d in info.shape or () if isinstance(d, Var))
+        return tuple(Value(info, expr=e, sources=sources) for e, info in found)
 
     def _agree(self, operands: list[Operand]) -> list[Operand]:
         """Operands whose dims ought to be equal but cannot be shown to be, such as `seq` and the `min(seq, 512)` of a
@@ -236,9 +289,24 @@ class GraphBuilder:
         common = [self._plainest(column) for column in zip(*padded, strict=True)]
         return [self._checked(v, p, common) for v, p in zip(values, padded, strict=True)]
 
+    def _aligned(self, parts: Operand, axis: int) -> Operand:
+        """Tensors to be joined, their other sizes checked at run time to be what those of the plainest are."""
+        values = [p for p in parts if isinstance(p, Value)] if isinstance(parts, (tuple, list)) else []
+        shapes = [v.shape for v in values if v.shape is not None]
+        if not values or len(shapes) != len(values) or len({len(s) for s in shapes}) != 1:
+            return parts
+        columns = list(zip(*shapes, strict=True))
+        place = axis % len(columns)
+        plainest = [self._plainest(c) for c in columns]
+        common = [
+            None if k == place else p if p is not None else c[0] for k, (p, c) in enumerate(zip(plainest, columns))
+        ]
+        return tuple(self._checked(v, s, common) for v, s in zip(values, shapes, strict=True))
+
     def _plainest(self, dims: tuple[Dim, ...]) -> Dim | None:
         """What dims that ought to be equal are called: a number, else the one variable among computed dims, else what
-        all are but for `max(0, length)` (the length of a range, which may be empty; of a tensor never), else None."""
+        all are but for `max(0, length)` (the length of a range, which may be empty; of a tensor never), else the first
+        of several that are computed from the same sizes, else None."""
         others = [d for d in dims if not (isinstance(d, int) and d == 1)]
         numbers = [d for d in others if isinstance(d, int)]
         if numbers:
@@ -247,7 +315,10 @@ class GraphBuilder:
         if len(names) == 1:
             return names[0]
         lengths = [_length(d) for d in others]
-        return lengths[0] if lengths and all(self.prover.equal(lengths[0], d) for d in lengths[1:]) else None
+        if lengths and all(self.prover.equal(lengths[0], d) for d in lengths[1:]):
+            return lengths[0]
+        computed = {frozenset(v for v in post_order(d) if isinstance(v, Var)) for d in others}
+        return others[0] if len(computed) == 1 and not names else None
 
     def _checked(self, value: Value, padded: tuple[Dim, ...], common: list[Dim | None]) -> Value:
         wanted = [
@@ -340,6 +411,16 @@ def _values_in(operands: Iterable[Operand]) -> Iterator[Value]:
             yield operand
         elif isinstance(operand, (tuple, list)):
             yield from (o for o in operand if isinstance(o, Value))
+
+
+def _dims_of(info: Info) -> Sequence[Dim]:
+    match info:
+        case TensorInfo(shape=dims) | ShapeInfo(values=dims):
+            return dims or ()
+        case PrimInfo(value=PrimExpr() as dim):
+            return (dim,)
+        case _:
+            return ()
 
 
 def _length(dim: Dim) -> Dim:

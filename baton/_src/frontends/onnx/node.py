@@ -72,8 +72,8 @@ class OnnxNode:
         return None if array is None else tuple(int(v) for v in array.reshape(-1))
 
     def sizes(self, index: int, what: str) -> list[Dim]:
-        """Operand `index` as a list of sizes, constant or symbolic."""
-        contents = self[index].contents()
+        """Operand `index` as a list of sizes: constant, symbolic, or named here and read at run time."""
+        contents = self.graph.numbers(self[index])
         if contents is None:
             self.fail_dynamic(f"{what} depends on values known only at run time", self[index])
         return list(contents.reshape(-1))

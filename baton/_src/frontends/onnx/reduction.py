@@ -99,11 +99,15 @@ def cumulative(op: str) -> Converter:
 
 def top_k(node: OnnxNode) -> list[Value]:
     g, x, axis = node.graph, node[0], node.axis(-1)
-    k = int(node.attr("k")) if "k" in node.attributes else int(node.sizes(1, "k")[0])  # type: ignore[arg-type]
+    k = int(node.attr("k")) if "k" in node.attributes else node.sizes(1, "k")[0]
+    count = k if isinstance(k, int) else -1  # all, of which as many are taken as a run asks for
     values, indices = g.call_many(
-        "topk", x, k=k, axis=axis, ret_type="both", largest=bool(node.attr("largest", 1)), dtype="int64"
+        "topk", x, k=count, axis=axis, ret_type="both", largest=bool(node.attr("largest", 1)), dtype="int64"
     )
-    return [values, indices]
+    if isinstance(k, int):
+        return [values, indices]
+    first = {"axes": (axis,), "begin": (0,), "end": (k,), "strides": (1,)}
+    return [g.call("strided_slice", part, **first) for part in (values, indices)]
 
 
 def determinant(node: OnnxNode) -> Value:

@@ -29,7 +29,8 @@ from baton._src.relax.nodes import (
     VarBinding,
 )
 from baton._src.relax.special_ops import special_op
-from baton._src.relax.struct_info import FuncStructInfo, TupleStructInfo
+from baton._src.relax.struct_info import FuncStructInfo, ShapeStructInfo, TupleStructInfo
+from baton._src.tir.expr import Var as ShapeVar
 from baton._src.values.tensor import AnyArray, NDArray, array
 
 CONTROL_FLOW = {"If", "Loop", "Scan", "NonMaxSuppression"}
@@ -47,6 +48,8 @@ class RelaxGraph:
         self.function = ExitStack()
         self.block = ExitStack()
         self.dataflow = dataflow
+        self.sizes = 0
+        """How many sizes that only a run tells have been named."""
 
     def input(self, name: str, info: TensorInfo) -> Var:
         var = Var(name, from_info(info))
@@ -129,6 +132,22 @@ class RelaxGraph:
 
     def match(self, expr: Any, info: TensorInfo) -> Any:
         return self.builder.match_cast(expr, from_info(info))
+
+    def named(self, expr: Any, info: TensorInfo) -> tuple[Any, TensorInfo]:
+        if info.shape is not None or info.ndim < 0:
+            return expr, info
+        named = TensorInfo(self._new_sizes(info.ndim), info.dtype)
+        return self.match(expr, named), named
+
+    def numbers(self, expr: Any, count: int) -> list[ShapeVar] | None:
+        sizes = self._new_sizes(count)
+        shape = self.builder.emit(Call(special_op("tensor_to_shape"), [expr]))
+        self.builder.match_cast(shape, ShapeStructInfo(sizes))
+        return list(sizes)
+
+    def _new_sizes(self, count: int) -> tuple[ShapeVar, ...]:
+        self.sizes += count
+        return tuple(ShapeVar(f"size_{k}", "int64") for k in range(self.sizes - count, self.sizes))
 
     def rewrite(self, name: str) -> Callable[..., Value] | None:
         return None

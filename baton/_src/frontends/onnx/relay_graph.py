@@ -21,6 +21,7 @@ from baton._src.relay.info import type_dim
 from baton._src.relay.nodes import Call, Constant, Function, If, Let, Tuple, TupleGetItem, Var
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import AnyDim
+from baton._src.tir.expr import Var as ShapeVar
 from baton._src.values.tensor import AnyArray, NDArray, array
 
 
@@ -75,6 +76,12 @@ class RelayGraph:
 
     def match(self, expr: Any, info: TensorInfo) -> Any:
         return expr
+
+    def named(self, expr: Any, info: TensorInfo) -> tuple[Any, TensorInfo]:
+        return expr, info
+
+    def numbers(self, expr: Any, count: int) -> list[ShapeVar] | None:
+        return None
 
     def rewrite(self, name: str) -> Callable[..., Value] | None:
         return REWRITES.get(name)

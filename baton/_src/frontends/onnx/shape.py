@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.frontends.onnx.padding import pad
 from baton._src.frontends.onnx.reader import dtype_of
 from baton._src.frontends.onnx.value import Value
 from baton._src.ir.tensor_info import Dim
+from baton._src.values.dtype import INT64
 
 
 def shape(node: OnnxNode) -> Value:
@@ -132,18 +134,35 @@ def concat(node: OnnxNode) -> Value:
 
 def split(node: OnnxNode) -> tuple[Value, ...]:
     g, x, axis = node.graph, node[0], node.axis(0)
-    lengths = node.ints("split", 1)
     total = None if x.shape is None else x.shape[axis]
-    if lengths is None:
+    lengths: list[Dim]
+    if "split" in node.attributes or node.optional(1) is not None:
+        lengths = list(node.ints("split") or ()) or node.sizes(1, "split")
+    else:
         parts = int(node.attr("num_outputs", len(node.outputs)))
-        if not isinstance(total, int):
+        if total is None:
             node.fail("the size of the split axis must be known", code="onnx-dynamic")
-        each = -(-total // parts)
-        lengths = tuple(min(each, total - i * each) for i in range(parts))
+        each = (total + (parts - 1)) // parts
+        lengths = [each] * (parts - 1) + [total - each * (parts - 1)]
     if len(lengths) == 1:
         return (x,)
-    places = [int(p) for p in np.cumsum(lengths)[:-1]]
+    known = [n for n in lengths if isinstance(n, int)]
+    if len(known) < len(lengths):
+        return _pieces(node, x, axis, lengths)
+    places = [int(p) for p in np.cumsum(known)[:-1]]
     return g.call_many("split", x, indices_or_sections=tuple(places), axis=axis)
+
+
+def _pieces(node: OnnxNode, x: Value, axis: int, lengths: list[Dim]) -> tuple[Value, ...]:
+    """Parts of symbolic lengths."""
+    found: list[Value] = []
+    begin: Dim = 0
+    for length in lengths:
+        end = begin + length
+        part = node.graph.call("strided_slice", x, axes=(axis,), begin=(begin,), end=(end,), strides=(1,))
+        found.append(part)
+        begin = end
+    return tuple(found)
 
 
 def expand(node: OnnxNode) -> Value:
@@ -153,44 +172,27 @@ def expand(node: OnnxNode) -> Value:
         node.fail("the shape must be known", code="onnx-dynamic")
     own: list[Dim] = [*[1] * (len(wanted) - len(x.shape)), *x.shape]
     wanted = [*[1] * (len(own) - len(wanted)), *wanted]
-    out: list[Dim] = [a if isinstance(b, int) and b == 1 else b for a, b in zip(own, wanted, strict=True)]
-    return g.broadcast_to(x, out)
+    return g.broadcast_to(x, [_common(a, b) for a, b in zip(own, wanted, strict=True)])
+
+
+def _common(own: Dim, wanted: Dim) -> Dim:
+    """The size that a size and the one asked for give: a 1 yields on both sides."""
+    return own if (isinstance(wanted, int) and wanted == 1) or (isinstance(own, int) and own > 1) else wanted
 
 
 def tile(node: OnnxNode) -> Value:
-    repeats = node.ints("repeats", 1)
-    return node.graph.call("tile", node[0], repeats=repeats)
-
-
-def pad(node: OnnxNode) -> Value:
-    g, x, rank = node.graph, node[0], node.rank()
-    pads = list(node.ints("pads", 1) or ())
-    axes = node.constant(3, "axes")
-    places = [int(a) % rank for a in axes.reshape(-1)] if axes is not None else list(range(rank))
-    begins, ends = [0] * rank, [0] * rank
-    for position, axis in enumerate(places):
-        begins[axis], ends[axis] = pads[position], pads[position + len(places)]
-    if any(p < 0 for p in begins + ends):
-        x = _crop(node, x, begins, ends)
-        begins, ends = [max(p, 0) for p in begins], [max(p, 0) for p in ends]
-    mode = {"wrap": "circular"}.get(str(node.attr("mode", "constant")), str(node.attr("mode", "constant")))
-    widths = tuple(w for pair in zip(begins, ends, strict=True) for w in pair)
-    fill = node.optional(2)
-    number = float(node.attr("value", 0.0))
-    if fill is not None:
-        if fill.array is None:
-            node.fail("the padding value must be a constant", code="onnx-dynamic")
-        number = fill.array.reshape(-1)[0].item() if fill.array.size else 0.0
-    return g.call("nn.pad", x, pad_width=widths, pad_value=number, pad_mode=mode)
-
-
-def _crop(node: OnnxNode, x: Value, begins: list[int], ends: list[int]) -> Value:
-    """Negative padding takes elements away."""
-    rank = len(begins)
-    start = [max(-b, 0) for b in begins]
-    stop = [-max(-e, 0) if e < 0 else 2**31 - 1 for e in ends]
-    axes = tuple(range(rank))
-    return node.graph.call("strided_slice", x, axes=axes, begin=tuple(start), end=tuple(stop), strides=(1,) * rank)
+    g, x, repeats = node.graph, node[0], node.sizes(1, "repeats")
+    if all(isinstance(r, int) for r in repeats):
+        return g.call("tile", x, repeats=tuple(repeats))
+    if x.shape is None:
+        node.fail("the shape must be known", code="onnx-dynamic")
+    apart: list[Dim] = []
+    wide: list[Dim] = []
+    for size, count in zip(x.shape, repeats, strict=True):
+        apart += [1, size]
+        wide += [count, size]
+    whole = [size * count for size, count in zip(x.shape, repeats, strict=True)]
+    return g.reshape(g.broadcast_to(g.reshape(x, apart), wide), whole)
 
 
 def slice_(node: OnnxNode) -> Value:
@@ -199,14 +201,33 @@ def slice_(node: OnnxNode) -> Value:
         begin, end = node.ints("starts") or (), node.ints("ends") or ()
         axes = node.ints("axes") or tuple(range(len(begin)))
         return g.call("strided_slice", x, axes=axes, begin=begin, end=end, strides=(1,) * len(begin))
-    starts, stops = node.sizes(1, "starts"), node.sizes(2, "ends")
     given_axes, given_steps = node.constant(3, "axes"), node.constant(4, "steps")
-    axes = tuple(int(a) for a in given_axes) if given_axes is not None else tuple(range(len(starts)))
-    steps = tuple(int(s) for s in given_steps) if given_steps is not None else (1,) * len(starts)
+    count = node[1].shape[0] if node[1].shape else 1
+    if not isinstance(count, int):
+        node.fail_dynamic("the number of starts must be known", node[1])
+    axes = tuple(int(a) for a in given_axes) if given_axes is not None else tuple(range(count))
+    steps = tuple(int(s) for s in given_steps) if given_steps is not None else (1,) * count
     rank = node.rank()
     axes = tuple(a % rank for a in axes)
+    starts, stops = (_corner(node, index, axes, steps) for index in (1, 2))
     clipped = [_bound(b) for b in starts], [_bound(e) for e in stops]
     return g.call("strided_slice", x, axes=axes, begin=tuple(clipped[0]), end=tuple(clipped[1]), strides=steps)
+
+
+def _corner(node: OnnxNode, index: int, axes: tuple[int, ...], steps: tuple[int, ...]) -> list[Dim]:
+    """The starts or ends of a slice; those that a run computes are counted from the front and brought within."""
+    g, given, dims = node.graph, node[index], node[0].shape
+    if given.contents() is None:
+        if dims is None or any(s < 0 for s in steps):
+            node.fail_dynamic("what is counted from an unknown end, or backwards, must be known", given)
+        sizes, given = g.dims([dims[a] for a in axes]), g.cast(given, INT64)
+        zero = g.scalar(0, given)
+        given = g.call("where", g.call("less", given, zero), g.call("add", given, sizes), given)
+        given = g.call("minimum", g.call("maximum", given, zero), sizes)
+    contents = g.numbers(given)
+    if contents is None:
+        node.fail_dynamic("a corner depends on values known only at run time", node[index])
+    return list(contents.reshape(-1))
 
 
 def _bound(dim: Dim) -> Dim:
@@ -239,16 +260,25 @@ def range_(node: OnnxNode) -> Value:
     if all(a is not None for a in arrays):
         numbers = [a.reshape(-1)[0].item() for a in arrays if a is not None]
         return node.graph.constant(np.arange(*numbers).astype(dtype.numpy))
-    if any(node[i].contents() is None for i in range(3)):
-        node.fail("the range depends on values known only at run time", code="onnx-dynamic")
-    start, limit, delta = (node.sizes(i, "the range")[0] for i in range(3))
+    bounds = [node.graph.numbers(node[i]) for i in range(3)]
+    start, limit, delta = (None if b is None else b.reshape(-1)[0] for b in bounds)
+    if any(b is None for b in bounds):
+        node.fail("the range depends on values known only at run time, which are no integers", code="onnx-dynamic")
     return node.graph.call("arange", start=start, stop=limit, step=delta, dtype=dtype)
 
 
 def trilu(node: OnnxNode) -> Value:
-    k = node.constant(1, "k")
-    name = "triu" if node.attr("upper", 1) else "tril"
-    return node.graph.call(name, node[0], k=0 if k is None else int(k.reshape(-1)[0]))
+    g, x, k = node.graph, node[0], node.optional(1)
+    upper = bool(node.attr("upper", 1))
+    diagonal = np.zeros(1, np.int64) if k is None else k.array
+    if diagonal is not None:
+        return g.call("triu" if upper else "tril", x, k=int(diagonal.reshape(-1)[0]))
+    if x.shape is None:
+        node.fail("the shape must be known", code="onnx-dynamic")
+    rows, columns = (g.call("arange", start=0, stop=d, step=1, dtype=INT64) for d in x.shape[-2:])
+    beyond = g.call("subtract", columns, g.reshape(rows, (x.shape[-2], 1)))
+    kept = g.call("greater_equal" if upper else "less_equal", beyond, g.reshape(g.cast(node[1], INT64), ()))
+    return g.call("where", kept, x, g.scalar(0, x))
 
 
 def eye_like(node: OnnxNode) -> Value:

@@ -29,6 +29,8 @@ class Value:
     dims: AnyArray | None = None
     items: tuple[Value, ...] | None = None
     sources: frozenset[str] = frozenset()
+    counted: AnyArray | None = None
+    """Names for the elements, which a run reads when it gets here: `GraphBuilder.numbers`."""
 
     @property
     def rank(self) -> int:

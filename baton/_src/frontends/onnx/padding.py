@@ -1,0 +1,69 @@
+"""Pad: borders around a tensor, of constant or run-time widths."""
+
+from __future__ import annotations
+
+from baton._src.frontends.onnx.node import OnnxNode
+from baton._src.frontends.onnx.value import Value
+from baton._src.ir.tensor_info import Dim
+from baton._src.values.dtype import INT64
+
+
+def pad(node: OnnxNode) -> Value:
+    g, x, rank = node.graph, node[0], node.rank()
+    pads = node.sizes(1, "pads") if node.optional(1) is not None else list(node.ints("pads") or ())
+    axes = node.constant(3, "axes")
+    places = [int(a) % rank for a in axes.reshape(-1)] if axes is not None else list(range(rank))
+    fill = node.optional(2)
+    if not all(isinstance(p, int) for p in pads) or (fill is not None and fill.array is None):
+        for position, axis in enumerate(places):
+            x = _widened(node, x, axis, pads[position], pads[position + len(places)])
+        return x
+    begins, ends = [0] * rank, [0] * rank
+    for position, axis in enumerate(places):
+        begins[axis], ends[axis] = int(pads[position]), int(pads[position + len(places)])  # type: ignore[arg-type]
+    if any(p < 0 for p in begins + ends):
+        x = _crop(node, x, begins, ends)
+        begins, ends = [max(p, 0) for p in begins], [max(p, 0) for p in ends]
+    mode = {"wrap": "circular"}.get(str(node.attr("mode", "constant")), str(node.attr("mode", "constant")))
+    widths = tuple(w for pair in zip(begins, ends, strict=True) for w in pair)
+    number = float(node.attr("value", 0.0))
+    if fill is not None and fill.array is not None:
+        number = fill.array.reshape(-1)[0].item() if fill.array.size else 0.0
+    return g.call("nn.pad", x, pad_width=widths, pad_value=number, pad_mode=mode)
+
+
+def _widened(node: OnnxNode, x: Value, axis: int, before: Dim, after: Dim) -> Value:
+    """A border along one axis, of a width or with a number that only a run tells: every element of the result looks
+    for its place in the operand. (A negative width takes elements away, as it should.)"""
+    g, size = node.graph, None if x.shape is None else x.shape[axis]
+    if size is None:
+        node.fail("the size of the padded axis must be known", code="onnx-dynamic")
+    if all(isinstance(w, int) and w == 0 for w in (before, after)):
+        return x
+    length, zero = g.dims(size), g.scalar(0, g.dims(size))
+    last = g.call("subtract", length, g.scalar(1, length))
+    at = g.call("subtract", g.call("arange", start=0, stop=size + before + after, step=1, dtype=INT64), g.dims(before))
+    mode = str(node.attr("mode", "constant"))
+    if mode == "wrap":
+        return g.call("take", x, g.call("floor_mod", at, length), axis=axis)
+    if mode == "reflect":  # there and back again: 0 1 2 1 | 0 1 2 1 | ...
+        turn = g.call("maximum", g.call("multiply", last, g.scalar(2, last)), g.scalar(1, last))
+        there = g.call("floor_mod", at, turn)
+        return g.call("take", x, g.call("minimum", there, g.call("subtract", turn, there)), axis=axis)
+    inside = g.call("take", x, g.call("maximum", g.call("minimum", at, last), zero), axis=axis)
+    if mode == "edge":
+        return inside
+    taken = g.call("logical_and", g.call("greater_equal", at, zero), g.call("less_equal", at, last))
+    taken = g.reshape(taken, (size + before + after, *[1] * (node.rank() - axis - 1)))
+    fill = node.optional(2)
+    number = g.scalar(float(node.attr("value", 0.0)), x) if fill is None else g.reshape(fill, ())
+    return g.call("where", taken, inside, number)
+
+
+def _crop(node: OnnxNode, x: Value, begins: list[int], ends: list[int]) -> Value:
+    """Negative padding takes elements away."""
+    rank = len(begins)
+    start = [max(-b, 0) for b in begins]
+    stop = [-max(-e, 0) if e < 0 else 2**31 - 1 for e in ends]
+    axes = tuple(range(rank))
+    return node.graph.call("strided_slice", x, axes=axes, begin=tuple(start), end=tuple(stop), strides=(1,) * rank)

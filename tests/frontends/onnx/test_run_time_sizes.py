@@ -1,0 +1,142 @@
+"""Sizes that only a run tells: widths, lengths, counts and corners that are computed, or inputs of the model.
+
+Each model is compiled once and run for several values, against NumPy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+import baton
+from tests.frontends.onnx.models import model_of, weight
+
+INT = TensorProto.INT64
+DATA = np.random.default_rng(0).standard_normal((5, 4)).astype("float32")
+
+
+def _compiled(nodes: Any, others: Any, shape: Any = ("n", 4), outputs: Any = ("y",), weights: Any = ()) -> Any:
+    inputs = [("x", list(shape)), *((name, (list(dims), INT)) for name, dims in others)]
+    return baton.compile(model_of(nodes, inputs, outputs, weights))
+
+
+@pytest.mark.parametrize(("start", "stop"), [(1, 3), (0, 99), (-3, -1), (-99, 2), (3, 1)])
+def test_corners_of_a_slice(start: int, stop: int) -> None:
+    model = _compiled([helper.make_node("Slice", ["x", "a", "b"], ["y"])], [("a", [1]), ("b", [1])])
+    found = model.run({"x": DATA, "a": np.array([start]), "b": np.array([stop])})[0]
+    np.testing.assert_array_equal(found, DATA[start:stop])
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
+def test_widths_of_a_border(mode: str) -> None:
+    """A negative width takes elements away."""
+    model = _compiled([helper.make_node("Pad", ["x", "w"], ["y"], mode=mode)], [("w", [4])])
+    for width in ((0, 0, 0, 0), (1, 2, 3, 0), (2, 0, 2, 3)):
+        around = ((width[0], width[2]), (width[1], width[3]))
+        np.testing.assert_array_equal(model.run({"x": DATA, "w": np.array(width)})[0], np.pad(DATA, around, mode))  # type: ignore[call-overload]
+    cut = model.run({"x": DATA, "w": np.array([-1, 0, 0, -2])})[0]
+    np.testing.assert_array_equal(cut, DATA[1:, :2])
+
+
+def test_a_border_up_to_whole_blocks() -> None:
+    """As vision models pad to multiples of their window: the width is an expression of the input's size."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"], start=0, end=1),
+        helper.make_node("Add", ["s", "three"], ["t"]),
+        helper.make_node("Div", ["t", "four"], ["u"]),
+        helper.make_node("Mul", ["u", "four"], ["v"]),
+        helper.make_node("Sub", ["v", "s"], ["r"]),
+        helper.make_node("Concat", ["zeros", "r", "zero"], ["w"], axis=0),
+        helper.make_node("Pad", ["x", "w"], ["y"]),
+    ]
+    numbers = {"three": [3], "four": [4], "zeros": [0, 0], "zero": [0]}
+    model = _compiled(nodes, [], weights=[weight(k, np.array(v, "int64")) for k, v in numbers.items()])
+    for rows in (1, 4, 5):
+        padded = np.pad(DATA[:rows], ((0, -rows % 4), (0, 0)))
+        np.testing.assert_array_equal(model.run({"x": DATA[:rows]})[0], padded)
+
+
+def test_repeats_and_diagonals() -> None:
+    nodes = [helper.make_node("Tile", ["x", "r"], ["y"]), helper.make_node("Trilu", ["x", "k"], ["z"], upper=0)]
+    model = _compiled(nodes, [("r", [2]), ("k", [])], outputs=("y", "z"))
+    for k in (1, 3):
+        y, z = (np.asarray(r) for r in model.run({"x": DATA, "r": np.array([k, 1]), "k": np.array(k - 2)}))
+        np.testing.assert_array_equal(y, np.tile(DATA, (k, 1)))
+        np.testing.assert_array_equal(z, np.tril(DATA, k - 2))
+
+
+def test_the_best_k_of_all() -> None:
+    model = _compiled([helper.make_node("TopK", ["x", "k"], ["y", "i"], axis=0)], [("k", [1])], outputs=("y", "i"))
+    for k in (1, 3, 5):
+        values, places = (np.asarray(r) for r in model.run({"x": DATA, "k": np.array([k])}))
+        order = np.argsort(-DATA, axis=0, kind="stable")[:k]
+        np.testing.assert_array_equal(places, order)
+        np.testing.assert_array_equal(values, np.take_along_axis(DATA, order, 0))
+
+
+def test_at_most_so_many_of_all() -> None:
+    """As detectors write it: the best min(3, n), n being symbolic."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"], start=0, end=1),
+        helper.make_node("Min", ["s", "three"], ["k"]),
+        helper.make_node("TopK", ["x", "k"], ["y", "i"], axis=0),
+    ]
+    model = _compiled(nodes, [], outputs=("y", "i"), weights=[weight("three", np.array([3]))])
+    for rows in (2, 5):
+        np.testing.assert_array_equal(model.run({"x": DATA[:rows]})[0], -np.sort(-DATA[:rows], axis=0)[:3])
+
+
+def test_a_range_as_long_as_a_sum_of_the_data() -> None:
+    """As speech models lay out their frames; what follows has that size too."""
+    nodes = [
+        helper.make_node("ReduceSum", ["d"], ["n"], keepdims=0),
+        helper.make_node("Range", ["zero", "n", "one"], ["r"]),
+        helper.make_node("Unsqueeze", ["r", "last"], ["column"]),
+        helper.make_node("CumSum", ["d", "zero"], ["ends"]),
+        helper.make_node("GreaterOrEqual", ["column", "ends"], ["past"]),
+        helper.make_node("Cast", ["past"], ["number"], to=INT),
+        helper.make_node("ReduceSum", ["number", "last"], ["which"], keepdims=0),
+        helper.make_node("Gather", ["x", "which"], ["y"]),
+    ]
+    numbers = {"zero": np.array(0), "one": np.array(1), "last": np.array([1])}
+    model = _compiled(nodes, [("d", ["n"])], weights=[weight(k, v) for k, v in numbers.items()])
+    for lengths in ([1, 2, 3, 0, 1], [0, 0, 1, 0, 0], [2, 2, 2, 2, 2]):
+        found = model.run({"x": DATA, "d": np.array(lengths)})[0]
+        np.testing.assert_array_equal(found, np.repeat(DATA, lengths, axis=0))
+
+
+def test_sizes_given_as_inputs() -> None:
+    """Expand, ConstantOfShape and Split."""
+    nodes = [
+        helper.make_node("Expand", ["row", "to"], ["y"]),
+        helper.make_node("ConstantOfShape", ["to"], ["z"]),
+        helper.make_node("Split", ["x", "parts"], ["p", "q"]),
+    ]
+    weights = [weight("row", DATA[:1])]
+    model = _compiled(nodes, [("to", [2]), ("parts", [2])], outputs=("y", "z", "p", "q"), weights=weights)
+    for rows, first in ((3, 1), (1, 4)):
+        found = model.run({"x": DATA, "to": np.array([rows, 4]), "parts": np.array([first, 5 - first])})
+        y, z, p, q = (np.asarray(r) for r in found)
+        np.testing.assert_array_equal(y, np.repeat(DATA[:1], rows, 0))
+        np.testing.assert_array_equal(z, np.zeros((rows, 4), "float32"))
+        np.testing.assert_array_equal(p, DATA[:first])
+        np.testing.assert_array_equal(q, DATA[first:])
+
+
+def test_maps_halved_and_doubled_are_joined() -> None:
+    """As U-Nets do: that the sizes agree is checked when it runs, and said when they do not."""
+    nodes = [
+        helper.make_node("MaxPool", ["x"], ["half"], kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("ConvTranspose", ["half", "k"], ["up"], strides=[2, 2]),
+        helper.make_node("Concat", ["up", "x"], ["joined"], axis=1),
+        helper.make_node("GlobalAveragePool", ["joined"], ["y"]),
+    ]
+    model = _compiled(nodes, [], (1, 1, "h", "w"), weights=[weight("k", np.ones((1, 1, 2, 2), "float32"))])
+    x = np.random.default_rng(1).standard_normal((1, 1, 4, 6)).astype("float32")
+    best = x.reshape(1, 1, 2, 2, 3, 2).max((3, 5)).mean()
+    np.testing.assert_allclose(np.ravel(model.run({"x": x})[0]), [best, x.mean()], rtol=1e-5)
+    with pytest.raises(baton.DiagnosticError, match="dimension 2"):
+        model.run({"x": x[:, :, :3]})
