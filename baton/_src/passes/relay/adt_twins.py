@@ -28,8 +28,9 @@ from baton._src.ir.types import (
 )
 from baton._src.relay.check.show import show_type
 from baton._src.relay.check.substitute import parts, substitute_types
-from baton._src.relay.nodes import PatternConstructor, PatternTuple, PatternVar, Var
+from baton._src.relay.nodes import Let, PatternConstructor, PatternTuple, PatternVar, Var
 from baton._src.support.diagnostics import fail
+from baton._src.support.trampoline import Task
 
 DEEPEST, LONGEST = 50, 20_000
 """Instances made because another one needs them, and how long their types are as text: beyond, they never end."""
@@ -206,3 +207,30 @@ def _all_parts(type_: Any) -> Iterator[Any]:
 
 
 __all__ = ["TypeTwins"]
+
+
+class TwinBody:
+    """A function that is written anew over twins: variables of its own, with the types' twins, and its lets."""
+
+    def __init__(self, twins: TypeTwins) -> None:
+        self._twins = twins
+        self._vars: dict[Var, Var] = {}
+
+    def _var(self, var: Var) -> Var:
+        if var not in self._vars:
+            self._vars[var] = Var(var.name_hint, self._twins.type(var.declared_type), span=var.span)
+        return self._vars[var]
+
+    def _chain(self, expr: Any) -> Task[Any]:
+        lets: list[tuple[Var, Any]] = []
+        while isinstance(expr, Let):
+            lets.append((self._var(expr.var), (yield self._value(expr.value, expr.var))))
+            expr = expr.body
+        made = yield self._value(expr, None)
+        for var, value in reversed(lets):
+            made = Let(var, value, made)
+        return made
+
+    def _value(self, expr: Any, name: Var | None) -> Task[Any]:
+        """What is computed instead of `expr`, which a let calls `name`."""
+        raise NotImplementedError

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.types import Constructor, FuncType, GlobalTypeVar, IncompleteType, TypeCall, TypeData, TypeVar
-from baton._src.passes.relay.adt_twins import TypeTwins
+from baton._src.passes.relay.adt_twins import TwinBody, TypeTwins
 from baton._src.passes.relay.fresh_copy import fresh_copy
 from baton._src.passes.relay.monomorphic_form import monomorphic_form
 from baton._src.relay.analysis import free_vars
@@ -147,12 +147,12 @@ class _Module:
         return Function([function, *params], Match(function, tuple(clauses)), self.twins.type(kind.type.ret_type))
 
 
-class _Body:
+class _Body(TwinBody):
     """One function of the new module: its own variables."""
 
     def __init__(self, whole: _Module) -> None:
+        super().__init__(whole.twins)
         self._whole = whole
-        self._vars: dict[Var, Var] = {}
 
     def function(
         self, function: Function, captured: Any, params: Any, named: tuple[Var, Any] | None = None
@@ -166,23 +166,6 @@ class _Body:
             body = Let(self._var(var), own, body)
         attrs = {k: v for k, v in function.attrs.items() if k not in ("Primitive", "Closure")}
         return Function(every, body, self._whole.twins.type(function.checked_type.ret_type), None, attrs, function.span)
-
-    def _var(self, var: Var) -> Var:
-        if var not in self._vars:
-            known = var.type_annotation if var.type_annotation is not None else var.checked_type_
-            self._vars[var] = Var(var.name_hint, self._whole.twins.type(known), span=var.span)
-        return self._vars[var]
-
-    def _chain(self, expr: Any) -> Task[Any]:
-        lets: list[tuple[Var, Any]] = []
-        while isinstance(expr, Let):
-            name = expr.var
-            lets.append((self._var(name), (yield self._value(expr.value, name))))
-            expr = expr.body
-        made = yield self._value(expr, None)
-        for var, value in reversed(lets):
-            made = Let(var, value, made)
-        return made
 
     def _value(self, expr: Any, name: Var | None) -> Task[Any]:
         match expr:

@@ -17,7 +17,7 @@ from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.types import Constructor, FuncType, TensorType, TupleType, TypeCall
 from baton._src.ops.catalogue import CATALOGUE
-from baton._src.passes.relay.adt_twins import TypeTwins
+from baton._src.passes.relay.adt_twins import TwinBody, TypeTwins
 from baton._src.passes.relay.monomorphic_form import monomorphic_form
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.expressions import parts, with_parts
@@ -118,12 +118,12 @@ def _is_plain(type_: Any) -> bool:
     return isinstance(type_, TensorType)
 
 
-class _Function:
+class _Function(TwinBody):
     """One function in A-normal form, over cells."""
 
     def __init__(self, cells: _Cells) -> None:
+        super().__init__(cells.twins)
         self._cells = cells
-        self._vars: dict[Var, Var] = {}
 
     def function(self, function: Function) -> Task[Any]:
         type_ = function.checked_type
@@ -133,23 +133,7 @@ class _Function:
         attrs = {k: v for k, v in function.attrs.items() if k != "Primitive"}
         return Function(params, body, self._cells.twins.type(type_.ret_type), None, attrs, function.span)
 
-    def _var(self, var: Var) -> Var:
-        if var not in self._vars:
-            known = var.type_annotation if var.type_annotation is not None else var.checked_type_
-            self._vars[var] = Var(var.name_hint, self._cells.twins.type(known), span=var.span)
-        return self._vars[var]
-
-    def _chain(self, expr: Any) -> Task[Any]:
-        lets: list[tuple[Var, Any]] = []
-        while isinstance(expr, Let):
-            lets.append((self._var(expr.var), (yield self._value(expr.value))))
-            expr = expr.body
-        made = yield self._value(expr)
-        for var, value in reversed(lets):
-            made = Let(var, value, made)
-        return made
-
-    def _value(self, expr: Any) -> Task[Any]:
+    def _value(self, expr: Any, name: Var | None) -> Task[Any]:
         match expr:
             case Function():
                 return (yield self.function(expr))
