@@ -38,9 +38,9 @@ class ToANormalForm(RelayFunctionPass):
         return LetPlacement(Scopes(function), _needs_let, self.inside_kernels).function(function)
 
 
-def to_a_normal_form_expr(expr: Any) -> Any:
+def to_a_normal_form_expr(e: Any) -> Any:
     """The same for one expression."""
-    return LetPlacement(Scopes(expr), _needs_let).expression(expr)
+    return LetPlacement(Scopes(e), _needs_let).expression(e)
 
 
 def is_a_normal_form(function: Function, inside_kernels: bool = True) -> bool:
