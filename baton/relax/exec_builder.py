@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("runtime.exec_builder", "ExecBuilder"),
+        **names("runtime.exec_builder", "ExecBuilder VMFuncKind"),
         **names("runtime.bytecode", "SpecialReg"),
     },
     before=wire,

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import pytest
 
 import baton as tvm
 from baton import relax
 from baton._src.ir.structural import assert_structural_equal
+from baton._src.values.packed_func import PROCESS_FUNCTIONS
 from baton.relax.op import grad, inspect
 from baton.relax.testing import nn
 from baton.relax.testing.vm import check_saved_func
@@ -124,3 +128,51 @@ def test_ones_on_a_diagonal_like_a_matrix() -> None:
     np.testing.assert_array_equal(machine["main"](np.zeros((2, 3), "float32")).numpy(), np.eye(2, 3, 1))
     with pytest.raises(tvm.TVMError, match="matrix of known shape"):
         relax.op.eye_like(relax.Var("y", Ts(ndim=2)))
+
+
+@pytest.fixture
+def without_leftovers() -> Iterator[None]:
+    """What a test registered for an operator is forgotten."""
+    yield
+    PROCESS_FUNCTIONS.remove("relax.op_grad.relax.sign")
+
+
+@pytest.mark.usefixtures("without_leftovers")
+def test_gradients_that_users_register() -> None:
+    """`register_gradient` gives an operator that has none its derivative; tuples are unpacked by what is known."""
+    seen = []
+
+    @relax.op.register_gradient("relax.sign")
+    def slope(orig_var: Any, orig_call: Any, output_grad: Any, ctx: Any) -> list[Any]:
+        seen.append((orig_var.name_hint, orig_call.op.name))
+        return [relax.op.multiply(output_grad, relax.const(3.0, "float32"))]
+
+    x = relax.Var("x", relax.TensorStructInfo((3,), "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            out = builder.emit_output(relax.op.sum(builder.emit(relax.op.sign(x), "y")))
+        builder.emit_func_output(out)
+    adjoint = relax.transform.Gradient("main")(builder.get())
+    machine = relax.VirtualMachine(relax.build(adjoint, "llvm"), tvm.cpu())
+    _, (gradient,) = machine["main_adjoint"](tvm.nd.array(np.ones(3, "float32")))
+    assert gradient.numpy().tolist() == [3, 3, 3]
+    assert seen == [("y", "relax.sign")]
+    pair = relax.Var("pair", relax.TupleStructInfo([x.struct_info, x.struct_info]))
+    first, second = pair
+    assert (first.index, second.index, pair[-1].index) == (0, 1, 1)
+    with pytest.raises(IndexError):
+        pair[2]
+
+
+def test_analyses_as_tvm_calls_them() -> None:
+    n = tvm.tir.Var("n", "int64")
+    exact, loose = relax.TensorStructInfo((n, 4)), relax.TensorStructInfo(ndim=2, dtype="float32")
+    analysis = relax.analysis
+    assert analysis.struct_info_base_check(loose, derived=exact) == analysis.BaseCheckResult.PASS
+    assert analysis.struct_info_lca(lhs=exact, rhs=loose) == loose
+    assert analysis.get_static_type(sinfo=exact) == relax.DynTensorType(2, "float32")
+    assert list(analysis.tir_vars_in_struct_info(sinfo=exact)) == [n]
+    function = relax.Var("f", relax.FuncStructInfo([loose], loose))
+    call = relax.Call(function, [relax.Var("x", exact)])
+    assert analysis.derive_call_ret_struct_info(function.struct_info, call, relax.BlockBuilder()) == loose

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -45,6 +45,22 @@ class Expr(GraphExpr, Operators):
 
     def __call__(self, *args: Any, attrs: Any = None) -> Call:
         return Call(self, args, attrs)
+
+    def __getitem__(self, index: int) -> Any:
+        """A field. Errors: `IndexError` where the struct info has no such field."""
+        fields = getattr(self.struct_info_, "fields", None)
+        if fields is None:
+            return TupleGetItem(self, index)
+        if not -len(fields) <= operator.index(index) < len(fields):
+            raise IndexError(f"a tuple of {len(fields)} fields has no field {index}")
+        return TupleGetItem(self, index % len(fields))
+
+    def __iter__(self) -> Iterator[Any]:
+        """The fields of a tuple, as many as are known. Errors: a `TypeError` where that is unknown."""
+        fields = self if hasattr(self, "__len__") else getattr(self.struct_info_, "fields", None)
+        if fields is None:
+            raise fail("relax-api", f"{self!r} is not known to be a tuple", kind=TypeError)
+        return (self[i] for i in range(len(fields)))
 
 
 @node

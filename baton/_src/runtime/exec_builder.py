@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,16 @@ from baton._src.values.filled_tensor import plain
 from baton._src.values.tensor import NDArray
 
 
+class VMFuncKind(IntEnum):
+    """Kinds of functions, as TVM numbers them."""
+
+    PACKED_FUNC = 0
+    VM_FUNC = 1
+
+
+_KINDS = {VMFuncKind.PACKED_FUNC: "packed", VMFuncKind.VM_FUNC: "vm"}
+
+
 class ExecBuilder:
     """Collects functions, constants and instructions; `get()` gives the executable."""
 
@@ -51,17 +62,17 @@ class ExecBuilder:
 
     # ---------------------------------------------------------------------------------------- operands
 
-    def r(self, index: int) -> Operand:
-        """Register `index`."""
-        return Operand(OperandKind.REGISTER, index)
+    def r(self, idx: int) -> Operand:
+        """Register `idx`."""
+        return Operand(OperandKind.REGISTER, idx)
 
     def imm(self, value: int) -> Operand:
         """An immediate integer (56 bits, signed)."""
         return Operand(OperandKind.IMMEDIATE, value)
 
-    def c(self, index: int) -> Operand:
-        """Constant `index`."""
-        return Operand(OperandKind.CONSTANT, index)
+    def c(self, idx: int) -> Operand:
+        """Constant `idx`."""
+        return Operand(OperandKind.CONSTANT, idx)
 
     def f(self, name: str) -> Operand:
         """The function `name`, as a value."""
@@ -75,9 +86,9 @@ class ExecBuilder:
         """The machine itself."""
         return Operand(OperandKind.REGISTER, VM_REGISTER)
 
-    def convert_constant(self, value: Any) -> Operand:
-        """The operand of a constant holding `value` (a tensor, shape, string, dtype, number, None or tuple of such)."""
-        known = from_host(value)
+    def convert_constant(self, arg: Any) -> Operand:
+        """The operand of a constant holding `arg` (a tensor, shape, string, dtype, number, None or tuple of such)."""
+        known = from_host(arg)
         key = _constant_key(known)
         index = self._constant_keys.get(key)
         if index is None:
@@ -104,21 +115,26 @@ class ExecBuilder:
             self._functions[known] = entry
         return known
 
-    def declare_function(self, name: str, kind: str = "vm") -> None:
-        """Say that `name` will be defined, so that earlier code may call it."""
-        if name not in self._index:
-            self.add_function(FunctionEntry(kind, name))
+    def declare_function(self, func_name: str, kind: str | int = VMFuncKind.PACKED_FUNC) -> None:
+        """Say that a function will be defined, so that earlier code may call it; `kind` as word or as `VMFuncKind`."""
+        if func_name not in self._index:
+            self.add_function(FunctionEntry(kind if isinstance(kind, str) else _KINDS[VMFuncKind(kind)], func_name))
+
+    def check_func_exists(self, name: str) -> bool:
+        """Whether a function of this name is declared, defined or called."""
+        return name in self._index
 
     @contextmanager
     def function(
         self,
-        name: str,
-        num_inputs: int = 0,
+        func_name: str,
+        num_inputs: int | None = 0,
         param_names: Sequence[str] | None = None,
         public: bool = True,
         info: ValueInfo | None = None,
     ) -> Iterator[None]:
-        """Everything emitted inside belongs to function `name`; its arguments are registers 0, 1, ..."""
+        """Everything emitted inside belongs to function `func_name`; its arguments are registers 0, 1, ..."""
+        name, num_inputs = func_name, num_inputs or 0
         if self._current is not None:
             raise fail("vm-builder", "functions cannot be nested", help="end the other `with function(...)` first")
         defined = self._index.get(name)
@@ -146,10 +162,10 @@ class ExecBuilder:
 
     # ------------------------------------------------------------------------------------ instructions
 
-    def emit_call(self, name: str | Operand, args: Sequence[Any] = (), dst: Operand | None = None) -> None:
+    def emit_call(self, name: str | Operand, args: Sequence[Any] | None = None, dst: Operand | None = None) -> None:
         """dst = name(args). Arguments are operands, or values that become constants."""
         self._inside("emit_call")
-        operands = tuple(a if isinstance(a, Operand) else self.convert_constant(a) for a in args)
+        operands = tuple(a if isinstance(a, Operand) else self.convert_constant(a) for a in args or ())
         for operand in operands:
             self._reads(operand)
         function = self.function_number(name) if isinstance(name, str) else name.value
@@ -163,16 +179,16 @@ class ExecBuilder:
         self._reads(result)
         self._instructions.append(Ret(result.value))
 
-    def emit_goto(self, offset: int) -> None:
-        """Continue `offset` instructions further on."""
+    def emit_goto(self, pc_offset: int) -> None:
+        """Continue `pc_offset` instructions further on."""
         self._inside("emit_goto")
-        self._instructions.append(Goto(offset))
+        self._instructions.append(Goto(pc_offset))
 
-    def emit_if(self, condition: Operand, false_offset: int) -> None:
+    def emit_if(self, cond: Operand, false_offset: int) -> None:
         """Continue with the next instruction if the register holds a true scalar, else `false_offset` further on."""
         self._inside("emit_if")
-        self._reads(condition)
-        self._instructions.append(If(condition.value, false_offset))
+        self._reads(cond)
+        self._instructions.append(If(cond.value, false_offset))
 
     @property
     def position(self) -> int:

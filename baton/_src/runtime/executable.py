@@ -97,8 +97,8 @@ class Executable:
 
     export_library = save
 
-    def jit(self) -> Executable:
-        """This executable: it links itself when first used (TVM's spelling)."""
+    def jit(self, fcompile: Any = None, addons: Any = None, **kwargs: Any) -> Executable:
+        """This executable: it links itself when first used (TVM's spelling, whose options concern the linker)."""
         return self
 
 

@@ -41,18 +41,18 @@ class VirtualMachine:
 
     def __init__(
         self,
-        exec_module: Executable,
+        rt_mod: Executable,
         device: Device | Sequence[Device] = CPU,
         memory_cfg: object = None,
         profile: bool = False,
         functions: FunctionTable | None = None,
     ) -> None:
-        if not isinstance(exec_module, Executable):
-            raise fail("api", f"VirtualMachine takes an Executable, not a {type(exec_module).__name__}")
-        self.executable = exec_module
+        if not isinstance(rt_mod, Executable):
+            raise fail("api", f"VirtualMachine takes an Executable, not a {type(rt_mod).__name__}", kind=TypeError)
+        self.executable = rt_mod
         self.devices = _checked_devices(device)
         _check_memory(memory_cfg)
-        self.engine = Engine(exec_module, functions or PROCESS_FUNCTIONS)
+        self.engine = Engine(rt_mod, functions or PROCESS_FUNCTIONS)
         self._may_profile = profile
         self._inputs: dict[str, tuple[Any, ...]] = {}
         self._outputs: dict[str, Any] = {}
@@ -195,9 +195,10 @@ class VirtualMachine:
 
     @property
     def module(self) -> dict[str, Callable[..., Any]]:
-        """TVM's module functions by name."""
+        """TVM's module functions by name, those of the program included."""
         executable = self.executable
-        return {
+        found = _ModuleFunctions(self)
+        found |= {
             "vm_initialization": lambda *config: None,
             "get_function_arity": lambda name: len(executable.entry(name).params),
             "get_function_param_name": lambda name, index: executable.entry(name).params[index],
@@ -209,6 +210,18 @@ class VirtualMachine:
             "as_text": executable.as_text,
             "as_python": executable.as_python,
         }
+        return found
+
+
+class _ModuleFunctions(dict[str, Callable[..., Any]]):
+    """Functions about a machine; under any other name, a function of its program."""
+
+    def __init__(self, machine: VirtualMachine) -> None:
+        super().__init__()
+        self._machine = machine
+
+    def __missing__(self, name: str) -> Callable[..., Any]:
+        return self._machine[name]
 
 
 def _checked_devices(device: Device | Sequence[Device]) -> tuple[Device, ...]:

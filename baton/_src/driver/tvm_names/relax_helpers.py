@@ -9,9 +9,10 @@ from baton._src.passes.pipelines import get_pipeline
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import Call, ExternFunc, Function, ShapeExpr
 from baton._src.relax.special_ops import special_op
-from baton._src.relax.struct_info import ShapeStructInfo, TensorStructInfo
+from baton._src.relax.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo
 from baton._src.runtime.vm import VirtualMachine
 from baton._src.support.diagnostics import fail
+from baton._src.support.spans import Span
 from baton._src.te.computation import placeholder
 from baton._src.te.tensor import Tensor
 from baton._src.transform.passes import Pass
@@ -32,9 +33,9 @@ def get_default_pipeline(target: object = None) -> Pass:
     return get_pipeline("default_build")
 
 
-def extern(name: str) -> ExternFunc:
+def extern(name: str, struct_info: StructInfo | None = None, span: Span | None = None) -> ExternFunc:
     """A packed function by name."""
-    return ExternFunc(name)
+    return ExternFunc(name, struct_info, span)
 
 
 def get_shape_of(expr: Any) -> Any:

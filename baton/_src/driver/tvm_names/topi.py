@@ -29,9 +29,11 @@ def topi_functions(namespace: str = "") -> Mapping[str, Any]:
         if isinstance(definition.compute, NotApplicable):
             continue
         for name in {definition.name, definition.relay_op.name if definition.relay_op else definition.name}:
-            _put(found, name.split("."), partial(apply, definition))
-    for name, function in {**TENSORS, **CONVOLUTIONS, **LAYERS, **IMAGES}.items():
-        _put(found, name.split("."), function)
+            function = partial(apply, definition)
+            vars(function)["__name__"] = name.rpartition(".")[2]  # what emit_te names its kernel by
+            _put(found, name.split("."), function)
+    for name, own in {**TENSORS, **CONVOLUTIONS, **LAYERS, **IMAGES}.items():
+        _put(found, name.split("."), own)
     place: Any = found
     for part in namespace.split(".") if namespace else ():
         place = place.get(part, {})

@@ -17,7 +17,7 @@ def lower_module(module: IRModule, compiled: bool = True, checks_everything: boo
     program = Program(module, compiled, checks_everything)
     functions = {v: f for v, f in module.functions.items() if isinstance(f, Function)}
     for var in functions:
-        program.builder.declare_function(var.name_hint)
+        program.builder.declare_function(var.name_hint, "vm")
     for var, function in functions.items():
         name = var.name_hint
         public = "global_symbol" in function.attrs

@@ -25,7 +25,7 @@ from baton._src.ir.traverse import post_order, substitute, with_fresh_binders
 from baton._src.ops.builders import Maker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.dead_code_elimination import remove_all_unused
-from baton._src.passes.relax.te_gradients import te_gradient
+from baton._src.passes.relax.te_gradients import operator_gradient, te_gradient
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import Call, Constant, Function, MatchCast, ShapeExpr, Tuple, TupleGetItem, Var, VarBinding
 from baton._src.relax.special_ops import special_op
@@ -219,6 +219,11 @@ class _Reverse:
         if call.op is _WITH_GRAD:
             self._spread_kernel(var, call, adjoint)
             return
+        registered = operator_gradient(call.op.name) if isinstance(call.op, Op) else None
+        if registered is not None:
+            grad = self._whole(adjoint, var.struct_info)
+            self._add_all(call.args, registered(var, call, grad, self.builder))
+            return
         if not isinstance(definition, OpDef):
             name = getattr(call.op, "name", None) or getattr(call.op, "name_hint", type(call.op).__name__)
             raise _wrong(f"a call of {name} has no gradient", call, "differentiate before LegalizeOps")
@@ -226,8 +231,10 @@ class _Reverse:
             raise _wrong(f"{definition.name} has no gradient: {definition.gradient.why}", call)
         maker = Maker("relax", definition, CATALOGUE)
         grad = self._whole(adjoint, var.struct_info)
-        pieces = definition.gradient(maker, call.args, call.attrs, var, grad)
-        for arg, piece in zip(call.args, pieces):
+        self._add_all(call.args, definition.gradient(maker, call.args, call.attrs, var, grad))
+
+    def _add_all(self, args: Any, pieces: Any) -> None:
+        for arg, piece in zip(args, pieces):
             if piece is not None and _differentiable(arg.struct_info):
                 self._add(arg, self._emitted(piece))
 

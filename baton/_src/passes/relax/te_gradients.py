@@ -19,6 +19,7 @@ from typing import Any
 from baton._src.values.packed_func import PROCESS_FUNCTIONS
 
 _PREFIX = "relax.te_grad."
+_OF_OPERATORS = "relax.op_grad."
 
 
 def register_te_gradient(te_grad_name: str, te_grad_func: Callable[..., Any] | None = None) -> Any:
@@ -34,4 +35,34 @@ def register_te_gradient(te_grad_name: str, te_grad_func: Callable[..., Any] | N
 def te_gradient(name: str) -> Callable[..., Any] | None:
     """The te function registered under `name`."""
     found = PROCESS_FUNCTIONS.get(_PREFIX + name)
+    return None if found is None else found.function
+
+
+def register_gradient(op_name: str, fgradient: Callable[..., Any] | None = None, level: int = 10) -> Any:
+    """Say how an operator (`relax.nn.relu`) is differentiated, or give the decorator that does: `fgradient(variable,
+    call, gradient of the result, builder)` gives the gradients of the arguments. The registration of the highest level
+    counts, among equals the last."""
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        known = operator_gradient(op_name)
+        if known is None or level >= getattr(known, "gradient_level", 0):
+            PROCESS_FUNCTIONS.register(_OF_OPERATORS + op_name, _Levelled(function, level), override=True)
+        return function
+
+    return register if fgradient is None else register(fgradient)
+
+
+class _Levelled:
+    """A gradient and its level."""
+
+    def __init__(self, function: Callable[..., Any], level: int) -> None:
+        self.function, self.gradient_level = function, level
+
+    def __call__(self, *args: Any) -> Any:
+        return self.function(*args)
+
+
+def operator_gradient(op_name: str) -> Callable[..., Any] | None:
+    """The gradient that users registered for an operator."""
+    found = PROCESS_FUNCTIONS.get(_OF_OPERATORS + op_name)
     return None if found is None else found.function

@@ -28,14 +28,17 @@ from baton._src.values.dtype import BOOL
 class BaseCheckResult(IntEnum):
     """How well `base` covers `derived`; lists combine to the smallest."""
 
-    FailL0 = 0
+    FAIL_L0 = 0
     """No value satisfies both."""
-    FailL1 = 1
+    FAIL_L1 = 1
     """What is known statically does not cover it: a cast is needed."""
-    FailL2 = 2
+    FAIL_L2 = 2
     """Only values (dims) are undecided: accepted, checked at run time."""
-    Pass = 3
+    PASS = 3
     """Proved."""
+
+    FailL0, FailL1, FailL2, Pass = 0, 1, 2, 3
+    """The same, in baton's spelling."""
 
 
 FAIL_L0, FAIL_L1, FAIL_L2, PASS = BaseCheckResult
