@@ -78,7 +78,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("transform.passes", "Pass Sequential FunctionPass"),
         **names("transform.context", "PassContext PassInfo"),
         **names("transform.decorators", "module_pass"),
-        **names("passes.relax.user_passes", "dataflowblock_pass function_pass"),
+        **names("passes.relax.user_passes", "DataflowBlockPass dataflowblock_pass function_pass"),
     },
     before=wire,
 )

@@ -34,7 +34,7 @@ def Placeholder(shape: Any, dtype: object = "float32", name: str = "data") -> Va
     return Var(name, _info(shape, dtype))
 
 
-def Parameter(shape: Any, dtype: object = "float32", name: str = "param") -> Var:
+def Parameter(shape: Any, dtype: object = "float32", name: str = "parameter") -> Var:
     """A tensor that belongs to the model."""
     return Var(name, _info(shape, dtype))
 

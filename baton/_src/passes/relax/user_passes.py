@@ -35,7 +35,7 @@ class RelaxFunctionPass(UserFunctionPass):
         return BlockBuilder(module).normalize(result) if changed else result
 
 
-class RelaxDataflowBlockPass(UserFunctionPass):
+class DataflowBlockPass(UserFunctionPass):
     """A user's `(block, module, ctx) -> block`, run on every dataflow block."""
 
     function_class = Function
@@ -46,7 +46,7 @@ class RelaxDataflowBlockPass(UserFunctionPass):
 
 
 class _BlockRewriter(BindingRewriter):
-    def __init__(self, owner: RelaxDataflowBlockPass, module: IRModule, ctx: PassContext) -> None:
+    def __init__(self, owner: DataflowBlockPass, module: IRModule, ctx: PassContext) -> None:
         super().__init__(module)
         self.owner, self.module, self.ctx = owner, module, ctx
 
@@ -80,4 +80,4 @@ def dataflowblock_pass(
 ) -> Any:
     """Make a function, or a class with `transform_dataflowblock`, a pass over Relax dataflow blocks."""
     method = "transform_dataflowblock"
-    return make_decorator(RelaxDataflowBlockPass, method, pass_func, opt_level, name, required, traceable)
+    return make_decorator(DataflowBlockPass, method, pass_func, opt_level, name, required, traceable)
