@@ -22,6 +22,7 @@ from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.te import reduction
 from baton._src.te.computation import compute, placeholder, reduce_axis
 from baton._src.te.prim_func import create_prim_func
+from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir.buffer import constant_shape
 from baton._src.tir.prim_func import PrimFunc
@@ -42,17 +43,18 @@ class Case:
     """Of the arguments; float32 where there are none."""
 
 
-def matmul(m: int, n: int, k: int, transposed: bool = False) -> Case:
-    """C[m, n] = A[m, k] B[k, n] (or B[n, k], as weights lie)."""
+def matmul(m: int | tir.Var, n: int, k: int, transposed: bool = False) -> Case:
+    """C[m, n] = A[m, k] B[k, n] (or B[n, k], as weights lie); any number of rows if `m` is a variable."""
     shape = (n, k) if transposed else (k, n)
     a, b = placeholder((m, k), "float32", "a"), placeholder(shape, "float32", "b")
     r = reduce_axis((0, k), "r")
     c = compute((m, n), lambda i, j: reduction.sum(a[i, r] * (b[j, r] if transposed else b[r, j]), r), "c")
     name = f"matmul {m}x{n}x{k}{' (weights n,k)' if transposed else ''}"
-    return Case(name, create_prim_func([a, b, c]), ((m, k), shape, (m, n)), 2.0 * m * n * k)
+    count = m if isinstance(m, int) else 0
+    return Case(name, create_prim_func([a, b, c]), ((count, k), shape, (count, n)), 2.0 * count * n * k)
 
 
-def packed(m: int, n: int, k: int) -> Case:
+def packed(m: int | tir.Var, n: int, k: int) -> Case:
     """The same with constant weights, which compilation packs."""
     plain = matmul(m, n, k)
     weight = packable_weight(plain.func, Target("llvm"))
@@ -266,7 +268,8 @@ def cases() -> list[Case]:
         matmul(1, 4096, 4096),
         matmul(1, 4096, 4096, transposed=True),
         packed(1, 4096, 4096),
-        matmul(8, 4096, 4096),
+        *(matmul(m, 4096, 4096) for m in (8, 16, 64)),
+        matmul(16, 768, 768),
         *(narrow_matmul(*size, kinds) for kinds in (BYTES, HALVES) for size in NARROW_PRODUCTS),
         *(narrow_convolution(*sizes, kinds) for kinds in (BYTES, HALVES) for sizes in NARROW_CONVOLUTIONS),
         transpose(128, 12, 64),

@@ -93,11 +93,11 @@ def _arrays(case: Case) -> list[np.ndarray]:
     found = []
     for shape, dtype in zip(case.shapes, dtypes, strict=True):
         values = (9 * rng.random(math.prod(shape), np.float32) - 4).reshape(shape).astype(DataType(dtype).numpy)
-        found.append(_aligned(values))
+        found.append(aligned(values))
     return found
 
 
-def _aligned(values: np.ndarray) -> np.ndarray:
+def aligned(values: np.ndarray) -> np.ndarray:
     """A copy that begins at a line of the cache, as what programs keep in their arena does."""
     memory = np.empty(values.nbytes + LINE, np.uint8)
     start = -memory.ctypes.data % LINE

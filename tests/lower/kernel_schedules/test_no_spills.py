@@ -36,10 +36,16 @@ def spills(func: PrimFunc) -> list[str]:
 def spills_of(scheduled: PrimFunc) -> list[str]:
     """The same in a scheduled kernel."""
     texts, _ = module_texts({"f": scheduled}, WIDE)
-    return SPILL.findall(assembly(texts["f"], Machine.of(WIDE)))
+    return spills_in(assembly(texts["f"], Machine.of(WIDE)))
 
 
-@pytest.mark.parametrize("kind", ["1", "3", "64", "128", "symbolic"])
+def spills_in(code: str) -> list[str]:
+    """The same in assembly."""
+    framed = re.search(r"^\s*movq\s+%rsp, %rbp", code, re.MULTILINE)  # else rbp is a register like others
+    return [found for found in SPILL.findall(code) if framed or "%rsp" in found]
+
+
+@pytest.mark.parametrize("kind", ["1", "3", "16", "64", "128", "symbolic"])
 def test_products(kind: str) -> None:
     """Guards the register tiles of products, weights packed at run time and before."""
     func = matmul(rows(kind), 256, 64, False, bias=True)

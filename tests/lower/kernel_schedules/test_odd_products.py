@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules.products import streamed_rows
+from baton._src.lower.kernel_schedules.products import blocked_rows, streamed_rows
 from baton._src.lower.kernel_schedules.products.prepacked import packable_weight
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.lower.pack_weights import panels, reading_panels
@@ -87,7 +87,7 @@ def test_any_number_of_rows(n: int, k: int, transposed: bool) -> None:
         np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=1e-5)
 
 
-STREAMED = [(1, 40, 33, "float32"), (3, 33, 7, "float16"), (7, 100, 9, "float32"), (32, 49, 20, "float32")]
+STREAMED = [(1, 40, 33, "float32"), (3, 33, 7, "float16"), (4, 100, 9, "float32")]
 
 
 @pytest.fixture
@@ -115,8 +115,44 @@ def test_any_number_of_streamed_rows() -> None:
     func = symbolic(49, 20, False)
     library = build(decide(func, HOST).func, HOST, checked=True)
     right = random_array((20, 49), "float32", 2)
-    for m in (*range(9), 31, 32, 33):
+    for m in (*range(9), 33):
         left, out = random_array((m, 20), "float32", 1), np.zeros((m, 49), "float32")
+        assert call(library, func, left, right, out) is None
+        np.testing.assert_allclose(out, left.astype("float64") @ right.astype("float64"), rtol=1e-4, atol=1e-5)
+
+
+@pytest.fixture
+def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of few rows of B, few columns and few rows of A."""
+    for name, value in (("STEPS", 16), ("SUMS_BYTES", 1 << 12), ("MOST_UNKNOWN", 16)):
+        monkeypatch.setattr(blocked_rows, name, value)
+
+
+BLOCKED = [(13, 96, 32, "float32"), (17, 49, 35, "float16"), (32, 10, 50, "float32"), (61, 130, 9, "float32")]
+
+
+@pytest.mark.usefixtures("_small_blocks")
+@pytest.mark.parametrize("target", [Target("llvm -num-cores=2"), SSE])
+@pytest.mark.parametrize(("m", "n", "k", "dtype"), BLOCKED)
+def test_blocked_rows(m: int, n: int, k: int, dtype: str, target: Target) -> None:
+    """Guards blocks of k that are not equal, or only one, strips that are wider than what is left, two threads."""
+    func = product(m, n, k, False, dtype)
+    scheduled = decide(func, target).func
+    assert "packed" not in scheduled.script()
+    left, right, out = random_array((m, k), dtype, 1), random_array((k, n), dtype, 2), np.zeros((m, n), "float32")
+    assert call(build(scheduled, target, checked=True), func, left, right, out) is None
+    np.testing.assert_allclose(out, left.astype("float64") @ right.astype("float64"), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.usefixtures("_small_blocks")
+@pytest.mark.parametrize(("n", "k"), [(96, 35), (49, 16), (1100, 20)])
+def test_any_number_of_rows_in_blocks(n: int, k: int) -> None:
+    """Guards groups of rows, their tiles, and none."""
+    func, target = symbolic(n, k, False), Target("llvm -num-cores=2")
+    library = build(decide(func, target).func, target, checked=True)
+    right = random_array((k, n), "float32", 2)
+    for m in (*range(12), 16, 17, 33, 50):
+        left, out = random_array((m, k), "float32", 1), np.zeros((m, n), "float32")
         assert call(library, func, left, right, out) is None
         np.testing.assert_allclose(out, left.astype("float64") @ right.astype("float64"), rtol=1e-4, atol=1e-5)
 

@@ -13,13 +13,15 @@ from baton._src.lower.kernel_schedules.products.converted_rows import with_conve
 from baton._src.lower.kernel_schedules.products.panel_packing import where
 from baton._src.lower.kernel_schedules.products.products import Product
 from baton._src.lower.kernel_schedules.products.row_tiles import (
+    Columns,
+    EvenTiles,
     columns_of,
     even_tiles,
     shared_panels,
     steps_of_k,
     write_out,
 )
-from baton._src.lower.kernel_schedules.products.tiles import Accumulators, tile_shape, unrolled_by
+from baton._src.lower.kernel_schedules.products.tiles import Accumulators, TileShape, tile_shape, unrolled_by
 from baton._src.lower.kernel_schedules.shared.factors import bound
 from baton._src.lower.kernel_schedules.shared.loops import allocated, i64, index_var, loop, nest, sequence
 from baton._src.passes.tir.flatten_buffers import as_int64
@@ -29,8 +31,14 @@ from baton._src.tir import stmt as st
 
 MOST = 16
 """An unknown number of rows goes this way up to so many."""
-TALLEST = 4
-"""Rows of the tiles that make up an unknown number of rows: each height costs compile time."""
+SUMS = 20
+"""Vectors of sums of the tallest of the tiles that make up an unknown number of rows: each height takes time to
+compile.
+"""
+TALLEST_NARROW = 10
+"""Rows of such tiles, where columns are few."""
+TALLEST_MASKED = 3
+"""And of those of the last columns, which are few beside the others."""
 
 Tiles = Callable[[int, PrimExpr, bool], st.Stmt]
 """All rows of a strip: its width, its first column, and whether it is wider than the columns that are left."""
@@ -63,38 +71,51 @@ def up_to_most(matrix: Product, target: Target) -> st.Stmt:
 
 def _even_tiles(matrix: Product, target: Target) -> st.Stmt:
     shape = tile_shape(target, matrix.stage.buffer.dtype)
+    every = as_int64(matrix.rows.extent)
+    width, _ = _strip_columns(matrix, shape, 2 * shape.width)
 
-    def tiles(width: int, start: PrimExpr, masked: bool) -> st.Stmt:
-        def of(rows: int, first: PrimExpr) -> st.Stmt:
-            # Few rows need the whole strip to hide the latency of their sums; more may need more registers.
-            full = (rows + 1) * 2 * shape.vectors >= shape.registers
-            half, wide = index_var("half"), width == 2 * shape.width and full
-            size, begin = (shape.width, ops.multiply(half, i64(shape.width))) if wide else (width, i64(0))
-            body = _tile(matrix, rows, size, first, ops.add(start, begin), masked)
-            return loop(half, 2, body) if wide else body
+    def with_heights(usual: EvenTiles, low: EvenTiles) -> st.Stmt:
+        def tiles(wide: int, start: PrimExpr, masked: bool) -> st.Stmt:
+            def of(rows: int, first: PrimExpr) -> st.Stmt:
+                # Few rows need the whole strip to hide the latency of their sums; more may need more registers.
+                full = (rows + 1) * 2 * shape.vectors >= shape.registers
+                half, whole = index_var("half"), wide == 2 * shape.width and full
+                size, begin = (shape.width, ops.multiply(half, i64(shape.width))) if whole else (wide, i64(0))
+                body = _tile(matrix, rows, size, first, ops.add(start, begin), masked)
+                return loop(half, 2, body) if whole else body
 
-        return even_tiles(matrix.rows, TALLEST, of)
+            return (low if masked and width > shape.lanes else usual).each(of)
 
-    return _strips(matrix, target, 2 * shape.width, as_int64(matrix.rows.extent), tiles)
+        return _strips(matrix, target, 2 * shape.width, every, tiles)
+
+    tallest = min(TALLEST_NARROW, max(1, SUMS * shape.lanes // width))
+    return even_tiles(
+        every, tallest, lambda usual: even_tiles(every, TALLEST_MASKED, lambda low: with_heights(usual, low))
+    )
+
+
+def _strip_columns(matrix: Product, shape: TileShape, width: int) -> tuple[int, Columns]:
+    """How wide strips are, at most `width`, and how the columns fall into them."""
+    size = matrix.columns.size
+    if size is not None and size < width:
+        width = shape.lanes * max(1, -(-size // shape.lanes))
+    return width, columns_of(size, width, shape)
 
 
 def _strips(matrix: Product, target: Target, width: int, rows: PrimExpr, tiles: Tiles) -> st.Stmt:
     """All columns, in strips of `width`."""
     shape = tile_shape(target, matrix.stage.buffer.dtype)
-    size = matrix.columns.size
-    if size is not None and size < width:
-        width = shape.lanes * max(1, -(-size // shape.lanes))
+    width, columns = _strip_columns(matrix, shape, width)
     panels = ops.floordiv(ops.add(as_int64(matrix.columns.extent), i64(width - 1)), i64(width))
     panel = index_var("panel")
     start = ops.multiply(panel, i64(width))
-    columns = columns_of(size, width, shape)
     if columns.whole is None:
         inside = tir.LE(ops.add(start, i64(width)), as_int64(matrix.columns.extent))
         body: st.Stmt = st.IfThenElse(inside, tiles(width, start, False), tiles(width, start, True))
     elif not columns.tail:
         body = tiles(width, start, False)
     else:
-        body = tiles(columns.tail, start, columns.masked)
+        body = tiles(columns.tail, i64(columns.whole * width), columns.masked)
         if columns.whole:
             body = st.IfThenElse(tir.LT(panel, i64(columns.whole)), tiles(width, start, False), body)
     work = ops.multiply(ops.multiply(as_int64(matrix.k.extent), rows), i64(max(1, width // 16)))
@@ -110,15 +131,15 @@ def _tile(matrix: Product, rows: int, width: int, first: PrimExpr, start: PrimEx
     end = as_int64(matrix.columns.extent)
 
     def update(k: PrimExpr) -> st.Stmt:
-        def term(row: int, lane: tir.Var) -> PrimExpr:
-            column = ops.add(start, lane)
-            left = bound(matrix.left, {matrix.k: k, matrix.rows: ops.add(first, i64(row))})
-            right = bound(source, {matrix.k: k, matrix.columns: column})
-            if masked:
-                right = where(tir.LT(column, end), right, zero)
-            return tir.Add(acc.load(row, lane), tir.Mul(left, right))
+        def left(row: int) -> PrimExpr:
+            return bound(matrix.left, {matrix.k: k, matrix.rows: ops.add(first, i64(row))})
 
-        return acc.each(term)
+        def right(lane: tir.Var) -> PrimExpr:
+            column = ops.add(start, lane)
+            value = bound(source, {matrix.k: k, matrix.columns: column})
+            return where(tir.LT(column, end), value, zero) if masked else value
+
+        return acc.add_products(left, right)
 
     body = sequence(
         acc.each(lambda row, lane: init),

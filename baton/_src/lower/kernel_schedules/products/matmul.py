@@ -6,7 +6,8 @@ For each panel of columns B is packed into a buffer of its own, `width` columns 
 the last column; then tiles of rows run down A. One tile holds rows x width sums in registers while k runs, and writes
 them out through the elementwise stages that follow. Panels (or blocks of rows, where panels are few) are shared
 between threads. With few rows packing does not pay: B is then read where it lies if its columns are contiguous
-(`few_rows`). With few columns, or few rows of a B that lies (n, k), results are dot products (`row_dots`).
+(`few_rows`; some dozens, or an unknown number: `blocked_rows`; from memory: `streamed_rows`). With few columns, or few
+rows of a B that lies (n, k), results are dot products (`row_dots`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import tuned
+from baton._src.lower.kernel_schedules.products import blocked_rows
 from baton._src.lower.kernel_schedules.products.converted_rows import with_converted_rows
 from baton._src.lower.kernel_schedules.products.few_rows import MOST, few_rows, up_to_most
 from baton._src.lower.kernel_schedules.products.panel_packing import Factor, fetching, pack_panel
@@ -49,6 +51,8 @@ from baton._src.tir.prim_func import PrimFunc
 
 FEW_ROWS = 4
 """Up to this many rows B is not packed."""
+FEW_ROWS_IN_CACHE = 12
+"""Up to this many, if B comes from a cache and not from memory."""
 
 
 def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
@@ -77,6 +81,9 @@ def _emit(matrix: Product, kernel: Kernel, target: Target) -> st.Stmt | Declined
     streaming = contiguous and streams(matrix, target)
     if streaming and count is not None and count <= STREAMED_ROWS:
         return streamed(matrix, target, count)
+    in_blocks = contiguous and blocked_rows.suits(matrix)
+    if in_blocks and count is not None and (FEW_ROWS if streaming else FEW_ROWS_IN_CACHE) < count <= blocked_rows.MOST:
+        return blocked_rows.blocked(matrix, target)
     if count is not None and count <= FEW_ROWS:
         return few_rows(matrix, target) if contiguous else Declined("few rows of dot products")
     if (
@@ -86,12 +93,15 @@ def _emit(matrix: Product, kernel: Kernel, target: Target) -> st.Stmt | Declined
         and count <= tile_shape(target, matrix.stage.buffer.dtype).rows
     ):
         return few_rows(matrix, target)  # one tile would use each packed panel once
+    if in_blocks and count is None:
+        every = blocked_rows.blocked(matrix, target)
+        if not streaming:
+            return every
+        few = streamed(renamed(matrix), target, STREAMED_ROWS)
+        return st.IfThenElse(tir.LE(as_int64(matrix.rows.extent), i64(STREAMED_ROWS)), few, every)
     packed = packed_product(matrix, target)
     if count is not None:
         return packed
-    if streaming:
-        few = streamed(renamed(matrix), target, STREAMED_ROWS)
-        return st.IfThenElse(tir.LE(as_int64(matrix.rows.extent), i64(STREAMED_ROWS)), few, packed)
     return _or_few(matrix, kernel, contiguous, packed, target)
 
 

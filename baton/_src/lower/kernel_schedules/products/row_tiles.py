@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from math import gcd
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.products.panel_packing import where
 from baton._src.lower.kernel_schedules.products.products import Product
 from baton._src.lower.kernel_schedules.products.tiles import Accumulators, TileShape, tile_rows, unrolled_by
-from baton._src.lower.kernel_schedules.shared.factors import bound
+from baton._src.lower.kernel_schedules.shared.affine import step
+from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
 from baton._src.lower.kernel_schedules.shared.loops import (
     PARALLEL,
     VECTORIZED,
@@ -25,12 +27,12 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     i64,
     index_var,
     loop,
+    named,
     nest,
     product,
     sequence,
     thread_work,
 )
-from baton._src.lower.kernel_schedules.shared.stages import Axis
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
@@ -41,12 +43,22 @@ UNROLL_K = 1
 """How often the loop over k is written out: one k fills the pipeline already, and more costs compile time."""
 BLOCK_TILES = 8
 """Tiles of a block of rows, where threads share those."""
+PAGE = 4096
+"""Bytes after which the lines of the first-level cache repeat."""
+WAYS = 8
+"""Lines of a set of the first-level cache."""
 WORTH_A_TAIL = 16
 """A narrower last panel has tiles of its own if it saves one in so many columns."""
 
+TALLEST = 16
+"""Rows of a tile one vector wide: more have their lines of the first-level cache in too few places."""
+REST = 8
+"""Vectors of sums of the tiles that what tall ones leave of an unknown number of rows goes into: enough for the
+latency of multiply-adds. More heights would be faster by a few percent, and take longer to compile.
+"""
+
 Ahead = Callable[[PrimExpr, PrimExpr], Callable[[PrimExpr], st.Stmt]]
 """From the number of a tile and how many there are: what each step along k does beside its multiplications."""
-
 
 Tile = Callable[
     ["Product", int, int, PrimExpr, PrimExpr, Buffer, Callable[[PrimExpr], st.Stmt] | None],
@@ -103,8 +115,8 @@ def panel_tiles(
         make = partial(kind or multiply_add_tile, pitch=pitch, masked=masked)
         return row_tiles(matrix, shape, width, first, count, start, packed, ahead, make)
 
-    if columns.whole is None:
-        return tiles(pitch, None)
+    if columns.whole is None:  # where masks cost nothing, a second set of tiles without any would
+        return tiles(pitch, True if shape.wide else None)
     if not columns.tail:
         return tiles(pitch, False)
     last = tiles(columns.tail, columns.masked)
@@ -127,76 +139,95 @@ def row_tiles(
     """Tiles of `shape.rows` rows, then smaller ones for what is left. `ahead` asks for what later tiles need, `make`
     makes a tile.
     """
-    parts: list[st.Stmt] = []
     size = constant(count)
     pieces = -(-width // shape.lanes)
-    most = shape.rows * shape.vectors // pieces
+    most = min(TALLEST, shape.rows * shape.vectors // pieces)
     tall = tuned("tile_rows", tile_rows(matrix.rows.size, most), shape.heights(pieces))
-    done: PrimExpr = first
-    if size is None or size >= tall:
+
+    def tile_of(rows: int, place: PrimExpr, beside: Callable[[PrimExpr], st.Stmt] | None = None) -> st.Stmt:
+        return named("row", place, lambda row: make(matrix, rows, width, row, start, packed, beside))
+
+    def full_tiles(full: PrimExpr) -> st.Stmt:
         tile = index_var("tile")
-        place = ops.add(first, ops.multiply(tile, i64(tall)))
-        full = ops.floordiv(count, i64(tall))
         beside = None if ahead is None else ahead(tile, full)
-        parts.append(loop(tile, full, make(matrix, tall, width, place, start, packed, beside)))
-        done = ops.add(first, ops.multiply(full, i64(tall)))
+        return loop(tile, full, tile_of(tall, ops.add(first, ops.multiply(tile, i64(tall))), beside))
+
     if size is not None:
-        rest = size % tall
+        full, rest = divmod(size, tall)
+        parts = [full_tiles(i64(full))] if full else []
         if rest:
-            parts.append(make(matrix, rest, width, done, start, packed, None))
-    else:
-        left = ops.subtract(ops.add(first, count), done)
-        parts.append(
-            _remaining(left, lambda rows, over: make(matrix, rows, width, ops.add(done, over), start, packed, None))
+            parts.append(tile_of(rest, ops.add(first, i64(full * tall))))
+        return sequence(*parts)
+
+    def some(full: PrimExpr) -> st.Stmt:
+        done = ops.multiply(full, i64(tall))
+        below = ops.add(first, done)
+        rest = even_tiles(
+            ops.subtract(count, done),
+            max(1, min(REST // pieces, tall - 1)),
+            lambda some: some.each(lambda rows, at: tile_of(rows, ops.add(below, at))),
         )
-    return sequence(*parts)
+        return sequence(full_tiles(full), rest)
+
+    return named("full", ops.floordiv(count, i64(tall)), some)
 
 
-def _remaining(left: PrimExpr, tile: Callable[[int, PrimExpr], st.Stmt]) -> st.Stmt:
-    """What the tall tiles left: fours, then tiles of 1 to 3 rows. Five rows are three and two: alone, a row's few sums
-    wait for each other.
+@dataclass(frozen=True)
+class EvenTiles:
+    """`rows` as few tiles of up to `tallest` rows as can be, of nearly equal heights: `taller` tiles of `low` + 1 rows,
+    then those of `low`.
     """
-    four = index_var("four")
-    five = tir.And(tir.EQ(ops.floormod(left, i64(4)), i64(1)), tir.GT(left, i64(4)))
-    quads = ops.subtract(ops.floordiv(left, i64(4)), where(five, i64(1), i64(0)))
-    last = ops.multiply(quads, i64(4))
-    over = ops.subtract(left, last)
-    return sequence(
-        loop(four, quads, tile(4, ops.multiply(four, i64(4)))),
-        st.IfThenElse(tir.EQ(over, i64(1)), tile(1, last)),
-        st.IfThenElse(tir.Or(tir.EQ(over, i64(3)), tir.EQ(over, i64(5))), tile(3, last)),
-        st.IfThenElse(
-            tir.Or(tir.EQ(over, i64(2)), tir.EQ(over, i64(5))), tile(2, ops.add(last, where(five, i64(3), i64(0))))
-        ),
-    )
+
+    tallest: int
+    tiles: PrimExpr
+    low: PrimExpr
+    taller: PrimExpr
+
+    def each(self, make: Callable[[int, PrimExpr], st.Stmt]) -> st.Stmt:
+        """`make` of heights and first rows."""
+        known = [constant(e) for e in (self.tiles, self.low, self.taller)]
+        if None not in known:
+            tiles, low, taller = (n or 0 for n in known)
+            runs = [(low + 1, i64(taller), i64(0)), (low, i64(tiles - taller), i64(taller * (low + 1)))]
+            return sequence(*(_run(make, *run) for run in runs if run[1].value and run[0]))
+        parts = []
+        for height in range(1, self.tallest + 1):
+            is_low, is_tall = tir.EQ(self.low, i64(height)), tir.EQ(self.low, i64(height - 1))
+            number = where(is_low, ops.subtract(self.tiles, self.taller), where(is_tall, self.taller, i64(0)))
+            above = where(is_low, ops.multiply(self.taller, i64(height + 1)), i64(0))
+            parts.append(_run(make, height, number, above))
+        return sequence(*parts)
 
 
-def even_tiles(rows: Axis, tallest: int, make: Callable[[int, PrimExpr], st.Stmt]) -> st.Stmt:
-    """`make` of heights and first rows: as few tiles of up to `tallest` rows as can be, of nearly equal heights, the
-    taller ones first.
-    """
-    if rows.size is not None:
-        tiles = -(-rows.size // tallest)
-        low, taller = divmod(rows.size, max(1, tiles))
-        runs = [(low + 1, i64(taller), i64(0)), (low, i64(tiles - taller), i64(taller * (low + 1)))]
-        return sequence(*(_run(make, *run) for run in runs if run[1].value))
-    every = as_int64(rows.extent)
-    count = ops.floordiv(ops.add(every, i64(tallest - 1)), i64(tallest))
-    some = ops.max(count, i64(1))
-    height, more = ops.floordiv(every, some), ops.floormod(every, some)
-    parts = []
-    for tall in range(1, tallest + 1):
-        is_low, is_tall = tir.EQ(height, i64(tall)), tir.EQ(height, i64(tall - 1))
-        number = where(is_low, ops.subtract(count, more), where(is_tall, more, i64(0)))
-        above = where(is_low, ops.multiply(more, i64(tall + 1)), i64(0))
-        parts.append(_run(make, tall, number, above))
-    return sequence(*parts)
+def even_tiles(rows: PrimExpr, tallest: int, body: Callable[[EvenTiles], st.Stmt]) -> st.Stmt:
+    """`body` of some number of rows in even tiles, whose numbers are computed before it."""
+    least = ops.max(ops.floordiv(ops.add(rows, i64(tallest - 1)), i64(tallest)), i64(1))
+
+    def of(tiles: PrimExpr) -> st.Stmt:
+        def with_low(low: PrimExpr) -> st.Stmt:
+            rest = ops.subtract(rows, ops.multiply(low, tiles))
+            return named("taller", rest, lambda taller: body(EvenTiles(tallest, tiles, low, taller)))
+
+        return named("low", ops.floordiv(rows, tiles), with_low)
+
+    return named("tiles", least, of)
 
 
 def _run(make: Callable[[int, PrimExpr], st.Stmt], rows: int, number: PrimExpr, above: PrimExpr) -> st.Stmt:
     """`number` tiles of `rows` rows below `above`."""
     tile = index_var("tile")
-    return loop(tile, number, make(rows, ops.add(above, ops.multiply(tile, i64(rows)))))
+    return loop(tile, number, named("row", ops.add(above, ops.multiply(tile, i64(rows))), lambda row: make(rows, row)))
+
+
+def rows_in_place(matrix: Product) -> int:
+    """As many rows of A as find a line of the first-level cache each, all at the same k: those that lie a power of two
+    apart have few sets of lines for themselves.
+    """
+    load = load_of(matrix.left)
+    move = step(load, matrix.rows)
+    if not move or move < 0:
+        return WAYS * PAGE
+    return WAYS * (PAGE // gcd(move * load.buffer.dtype.itemsize, PAGE))
 
 
 def steps_of_k() -> int:
@@ -223,12 +254,14 @@ def multiply_add_tile(
     init = stage.init
 
     def update(k: PrimExpr) -> st.Stmt:
-        def term(row: int, lane: tir.Var) -> PrimExpr:
-            left = bound(matrix.left, {matrix.k: k, matrix.rows: ops.add(first, i64(row))})
-            right = tir.BufferLoad(packed, (ops.add(ops.multiply(k, i64(pitch)), lane),))
-            return tir.Add(acc.load(row, lane), tir.Mul(left, right))
+        def left(row: int) -> PrimExpr:
+            return bound(matrix.left, {matrix.k: k, matrix.rows: ops.add(first, i64(row))})
 
-        return acc.each(term) if beside is None else sequence(beside(k), acc.each(term))
+        def right(lane: tir.Var) -> PrimExpr:
+            return tir.BufferLoad(packed, (ops.add(ops.multiply(k, i64(pitch)), lane),))
+
+        products = acc.add_products(left, right)
+        return products if beside is None else sequence(beside(k), products)
 
     body = sequence(
         acc.each(lambda row, lane: init),

@@ -16,7 +16,7 @@ from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.products.converted_rows import with_converted_rows
 from baton._src.lower.kernel_schedules.products.products import Product
-from baton._src.lower.kernel_schedules.products.row_tiles import even_tiles, shared_panels
+from baton._src.lower.kernel_schedules.products.row_tiles import EvenTiles, even_tiles, shared_panels
 from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
 from baton._src.lower.kernel_schedules.shared.loops import (
     VECTORIZED,
@@ -43,8 +43,8 @@ CACHES = 4
 """A B of more second-level caches than this streams; a smaller one is found in a cache by strips, too."""
 TALLEST = 4
 """Rows of a tile: each loaded vector of B takes part in so many multiply-adds."""
-MOST = 32
-"""Above this many rows, packing B costs less than loading and storing sums."""
+MOST = 4
+"""More rows keep the processor busy while B arrives, even if it comes from many places (`blocked_rows`)."""
 
 
 def streams(matrix: Product, target: Target) -> bool:
@@ -111,7 +111,10 @@ class _Streamed:
         return self.matrix.anchored.store(tir.BufferLoad(self.sums, (self._sum(row, v),)), places)
 
     def _all_rows(self, k: PrimExpr, steps: int) -> st.Stmt:
-        return even_tiles(self.matrix.rows, TALLEST, lambda rows, first: self._update(k, steps, rows, first))
+        def every(tiles: EvenTiles) -> st.Stmt:
+            return tiles.each(lambda rows, first: self._update(k, steps, rows, first))
+
+        return even_tiles(as_int64(self.matrix.rows.extent), TALLEST, every)
 
     def _update(self, k: PrimExpr, steps: int, rows: int, first: PrimExpr) -> st.Stmt:
         """The terms of `steps` rows of B from `k` on, for `rows` rows of sums."""

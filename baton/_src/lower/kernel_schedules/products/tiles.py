@@ -100,6 +100,18 @@ class Accumulators:
             parts.append(loop(lane, self.width, store, VECTORIZED))
         return sequence(*parts)
 
+    def add_products(self, left: Callable[[int], PrimExpr], right: Callable[[tir.Var], PrimExpr]) -> st.Stmt:
+        """Add left(row) * right(lane) to every accumulator. An element of the left factor is loaded once for its row,
+        not for each vector of it: fewer instructions to compile.
+        """
+        parts = []
+        for row in range(self.rows):
+            lane, scalar = index_var("v"), tir.Var(f"a{row}", self.buffer.dtype)
+            total = tir.Add(self.load(row, lane), tir.Mul(scalar, right(lane)))
+            store = st.BufferStore(self.buffer, total, (self.at(row, lane),))
+            parts.append(st.LetStmt(scalar, left(row), loop(lane, self.width, store, VECTORIZED)))
+        return sequence(*parts)
+
 
 def unrolled_by(count: int, extent: PrimExpr, name: str, body: Callable[[PrimExpr], st.Stmt]) -> st.Stmt:
     """`body(k)` for k in [0, extent), written out `count` times in a loop, with a serial rest."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
@@ -49,6 +49,14 @@ def loop(var: tir.Var, extent: PrimExpr | int, body: st.Stmt, kind: st.ForKind =
 def sequence(*parts: st.Stmt) -> st.Stmt:
     """One after the other."""
     return parts[0] if len(parts) == 1 else st.SeqStmt(tuple(parts))
+
+
+def named(name: str, value: PrimExpr, body: Callable[[PrimExpr], st.Stmt]) -> st.Stmt:
+    """`body` of a variable with `value`: what is written into many indices is computed, and stands, once."""
+    if isinstance(value, (tir.IntImm, tir.Var)):
+        return body(value)
+    var = tir.Var(name, value.dtype)
+    return st.LetStmt(var, value, body(var))
 
 
 def nest(axes: Sequence[Axis], body: st.Stmt, kind: st.ForKind = SERIAL) -> st.Stmt:

@@ -1,0 +1,274 @@
+"""Products of a few rows up to some dozens: B is read where it lies, in blocks of its rows.
+
+    for a block of k, for a strip of columns, for a tile of rows:   sums[tile] += A[tile, k] B[k, strip]
+
+A tile's sums are in registers while the block of k runs, and wait in a cache for the next block. A block has so few
+rows of B that the table of pages holds them all while strips go across: a strip over the whole of k would jump from
+page to page, each of them new. Each step along k asks for the same row of the next strip, as no processor foresees
+such rows; so memory and multiplications run side by side. Packing would write, and read, what is used a few times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.choices import tuned
+from baton._src.lower.kernel_schedules.products.converted_rows import with_converted_rows
+from baton._src.lower.kernel_schedules.products.panel_packing import prefetched, where
+from baton._src.lower.kernel_schedules.products.products import Product
+from baton._src.lower.kernel_schedules.products.row_tiles import (
+    EvenTiles,
+    even_tiles,
+    rows_in_place,
+    shared_panels,
+    write_out,
+)
+from baton._src.lower.kernel_schedules.products.tiles import Accumulators, tile_rows, tile_shape
+from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
+from baton._src.lower.kernel_schedules.shared.loops import (
+    VECTORIZED,
+    allocated,
+    i64,
+    index_var,
+    local_buffer,
+    loop,
+    named,
+    nest,
+    sequence,
+)
+from baton._src.passes.tir.flatten_buffers import as_int64
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+
+STEPS = 256
+"""Rows of B in a block: as many uses of a sum that is loaded and stored."""
+SUMS_BYTES = 1 << 18
+"""Sums of a block of columns: they share the second-level cache with what B brings."""
+TALLEST = 5
+"""Rows of a tile, if their number is not known: each height takes time to compile."""
+TALLEST_MASKED = 3
+"""The same of the last columns, which are few beside the others."""
+USUAL_VECTORS, MOST_VECTORS = 3, 4
+"""Vectors of a strip: more take longer to compile."""
+MOST_UNKNOWN = 128
+"""Rows of a group, if their number is not known; any number of rows are such groups, and nothing is packed."""
+MOST = 64
+"""Above this many rows packing B costs little."""
+
+
+def suits(matrix: Product) -> bool:
+    """Whether B, whose columns are contiguous, can be read in blocks."""
+    return matrix.columns.size is not None and matrix.k.size is not None and matrix.has_one_row_axis
+
+
+def blocked(matrix: Product, target: Target) -> st.Stmt:
+    """The product, which has up to `MOST` rows; `suits` holds."""
+    return with_converted_rows(matrix, target, lambda plain: _Blocked(plain, target).emit())
+
+
+@dataclass(frozen=True)
+class _Strip:
+    """Rows of B from `k` on, and columns from `start` on, some of which there are not if it is `masked`; then what is
+    asked for meanwhile: the same columns and rows of the next strip.
+    """
+
+    k: PrimExpr
+    steps: PrimExpr
+    start: PrimExpr
+    masked: bool
+    later: PrimExpr
+    ahead: PrimExpr
+
+
+class _Blocked:
+    """One block of columns after another, as wide as the number of rows allows; a block's sums are in one buffer."""
+
+    def __init__(self, matrix: Product, target: Target) -> None:
+        self.matrix, self.target = matrix, target
+        dtype = matrix.stage.buffer.dtype
+        self.columns, self.depth = matrix.columns.size or 1, max(1, matrix.k.size or 1)
+        self.every = as_int64(matrix.rows.extent)
+        self.height, self.below = index_var("height"), index_var("below")
+        self.rows: PrimExpr = self.every if matrix.rows.size is not None else index_var("rows")
+        self.shape = tile_shape(target, dtype)
+        most = tuned("k_block", min(STEPS, self.depth), (n for n in (32, 64, 128, 512) if n < self.depth))
+        self.blocks = -(-self.depth // most)
+        self.steps = -(-self.depth // self.blocks)
+        self.tallest = self._tallest(matrix.rows.size)
+        grain = self.shape.grain
+        self.strip = min(self.shape.lanes * self._vectors(), -(-self.columns // grain) * grain)
+        room = SUMS_BYTES // dtype.itemsize
+        strips, cores = i64(-(-self.columns // self.strip)), i64(target.num_cores)
+        least = _parts(i64(self.columns), ops.floordiv(i64(room), ops.max(self._group_rows(), i64(1))))
+        blocks = ops.multiply(_parts(least, cores), cores)
+        self.wide = ops.multiply(_parts(strips, blocks), i64(self.strip))
+        self.width = index_var("width")
+        self.sums = local_buffer("sums", (room + MOST_UNKNOWN * self.strip,), dtype)
+        self.block = index_var("block")
+        self.start = ops.multiply(self.block, self.width)
+        self.end = ops.min(ops.add(self.start, self.width), i64(self.columns))
+
+    def _tallest(self, rows: int | None) -> int:
+        most = min(self.shape.rows, rows_in_place(self.matrix))
+        if rows is None:
+            return tuned("tile_rows", min(most, TALLEST), range(2, most + 1))
+        others = (-(-rows // -(-rows // height)) for height in range(2, most + 1))  # other numbers of tiles
+        return tuned("tile_rows", tile_rows(rows, most), others)
+
+    def _vectors(self) -> int:
+        """Vectors of a strip: so many that registers hold the sums, and that no strip is wider than it must be."""
+        lanes = self.shape.lanes
+        most = max(1, (self.shape.registers - 3 - self.tallest // 4) // (self.tallest + 1))
+        fits = range(min(most, MOST_VECTORS, -(-self.columns // lanes)), 0, -1)
+        vectors = -(-self.columns // lanes)
+        best = min(fits, key=lambda n: (n == 1, -vectors % n, abs(n - USUAL_VECTORS), -n))
+        return tuned("tile_vectors", best, fits)
+
+    def _group_rows(self) -> PrimExpr:
+        """The most rows of a group."""
+        if self.matrix.rows.size is not None:
+            return self.every
+        even = _parts(self.every, ops.max(_parts(self.every, i64(MOST_UNKNOWN)), i64(1)))
+        return ops.multiply(_parts(even, i64(self.tallest)), i64(self.tallest))
+
+    def emit(self) -> st.Stmt:
+        matrix = self.matrix
+        blocks = _parts(i64(self.columns), self.width)
+        work = ops.multiply(ops.multiply(self.height, self.width), i64(max(1, self.depth // 16)))
+        if matrix.rows.size is not None:
+            part, parts, body = self.block, blocks, even_tiles(self.rows, self.tallest, self._block)
+        else:
+            part = index_var("group")
+            parts = ops.multiply(_parts(self.every, self.height), blocks)
+            count = ops.min(self.height, ops.subtract(self.every, self.below))
+            assert isinstance(self.rows, tir.Var)
+            body = st.LetStmt(self.rows, count, even_tiles(self.rows, self.tallest, self._block))
+            body = st.LetStmt(self.below, ops.multiply(ops.floordiv(part, blocks), self.height), body)
+            body = st.LetStmt(self.block, ops.floormod(part, blocks), body)
+        every = shared_panels(matrix, part, parts, nest(matrix.outer, body), work, self.target.num_cores)
+        return st.LetStmt(self.height, ops.max(self._group_rows(), i64(1)), st.LetStmt(self.width, self.wide, every))
+
+    def _block(self, tiles: EvenTiles) -> st.Stmt:
+        """A block of columns of a group of rows."""
+        number, init = index_var("k_o"), self.matrix.stage.init
+        assert init is not None
+        k = ops.multiply(number, i64(self.steps))
+        body = loop(number, self.blocks, named("k", k, lambda first: self._strips(tiles, first)))
+        if self.blocks == 1:
+            return body
+        zeros = self._each(lambda row, v, at: st.BufferStore(self.sums, init, (at,)))
+        return allocated(self.sums, sequence(zeros, body, self._each(self._store)))
+
+    def _row(self, row: PrimExpr) -> PrimExpr:
+        """A row of the group as one of the matrix."""
+        return row if self.matrix.rows.size is not None else ops.add(self.below, row)
+
+    def _sum(self, row: PrimExpr, v: PrimExpr) -> PrimExpr:
+        """The place of a sum."""
+        return ops.add(ops.multiply(row, self.width), v)
+
+    def _each(self, store: Callable[[PrimExpr, PrimExpr, PrimExpr], st.Stmt]) -> st.Stmt:
+        """`store` for each sum of the block, given its row, its column and its place."""
+        row, strip, v = index_var("row"), index_var("strip"), index_var("v")
+        begin = ops.multiply(strip, i64(self.strip))
+        column = ops.add(ops.add(self.start, begin), v)
+        one = store(self._row(row), column, self._sum(row, ops.add(begin, v)))
+        if self.columns % self.strip:
+            one = st.IfThenElse(tir.LT(column, i64(self.columns)), one)
+        return loop(row, self.rows, loop(strip, self._strip_count(), loop(v, self.strip, one, VECTORIZED)))
+
+    def _store(self, row: PrimExpr, column: PrimExpr, at: PrimExpr) -> st.Stmt:
+        places = {self.matrix.rows.var: row, self.matrix.columns.var: column}
+        return self.matrix.anchored.store(tir.BufferLoad(self.sums, (at,)), places)
+
+    def _strip_count(self) -> PrimExpr:
+        return _parts(ops.subtract(self.end, self.start), i64(self.strip))
+
+    def _strips(self, tiles: EvenTiles, k: PrimExpr) -> st.Stmt:
+        """The terms of the rows of B from `k` on, strip after strip of the block."""
+        number = index_var("strip")
+        even = self.depth % self.steps == 0
+        steps = i64(self.steps) if even else ops.min(i64(self.steps), ops.subtract(i64(self.depth), k))
+
+        def strip(at: PrimExpr, masked: bool) -> st.Stmt:
+            after = ops.add(at, i64(self.strip))
+            last = tir.GE(after, self.end)
+            later = where(last, ops.add(k, i64(self.steps)), k)
+
+            def asking(row: PrimExpr, column: PrimExpr) -> st.Stmt:
+                one = _Strip(k, steps, at, masked, row, column)
+
+                def every(heights: EvenTiles) -> st.Stmt:
+                    return heights.each(lambda rows, first: self._tile(one, rows, first))
+
+                low = masked and self.matrix.rows.size is None
+                return even_tiles(self.rows, min(TALLEST_MASKED, self.tallest), every) if low else every(tiles)
+
+            column = where(last, self.start, after)
+            return named("later", later, lambda row: named("ahead", column, lambda ahead: asking(row, ahead)))
+
+        def at(start: PrimExpr) -> st.Stmt:
+            inside = tir.LE(ops.add(start, i64(self.strip)), i64(self.columns))
+            return st.IfThenElse(inside, strip(start, False), strip(start, True))
+
+        whole = self.columns % self.strip == 0
+        place = ops.add(self.start, ops.multiply(number, i64(self.strip)))
+        return loop(
+            number, self._strip_count(), named("at", place, lambda start: strip(start, False) if whole else at(start))
+        )
+
+    def _tile(self, strip: _Strip, rows: int, first: PrimExpr) -> st.Stmt:
+        """`rows` rows from `first` on of a strip."""
+        acc = Accumulators.of(rows, self.strip, self.matrix.stage.buffer.dtype)
+        step, init = index_var("k"), self.matrix.stage.init
+        assert init is not None
+        begin = ops.subtract(strip.start, self.start)
+
+        def place(row: int, lane: PrimExpr) -> PrimExpr:
+            return self._sum(ops.add(first, i64(row)), ops.add(begin, lane))
+
+        def stored(row: int) -> st.Stmt:
+            v = index_var("v")
+            return loop(v, acc.width, st.BufferStore(self.sums, acc.load(row, v), (place(row, v),)), VECTORIZED)
+
+        terms = loop(step, strip.steps, self._terms(strip, acc, first, step))
+        if self.blocks == 1:
+            zeros = acc.each(lambda row, lane: init)
+            return allocated(
+                acc.buffer,
+                sequence(zeros, terms, write_out(self.matrix, acc, self._row(first), strip.start, strip.masked)),
+            )
+        loaded = acc.each(lambda row, lane: tir.BufferLoad(self.sums, (place(row, lane),)))
+        return allocated(acc.buffer, sequence(loaded, terms, *(stored(row) for row in range(rows))))
+
+    def _terms(self, strip: _Strip, acc: Accumulators, first: PrimExpr, step: tir.Var) -> st.Stmt:
+        """A row of B, after the same row of the next strip has been asked for."""
+        matrix, end, k = self.matrix, i64(self.columns), ops.add(strip.k, step)
+        source, begin = matrix.right, self._row(first)
+        assert source is not None
+
+        def left(row: int) -> PrimExpr:
+            return bound(matrix.left, {matrix.k: k, matrix.rows: ops.add(begin, i64(row))})
+
+        def right(lane: tir.Var) -> PrimExpr:
+            column = ops.add(strip.start, lane)
+            value = bound(source, {matrix.k: k, matrix.columns: column})
+            return where(tir.LT(column, end), value, ops.const(0, acc.buffer.dtype)) if strip.masked else value
+
+        asked = []
+        deep = ops.min(ops.add(strip.later, step), i64(self.depth - 1))
+        for lane in range(0, self.strip, self.shape.lanes):
+            column = ops.add(strip.ahead, i64(lane))
+            if self.columns % self.strip:
+                column = ops.min(column, i64(self.columns - 1))
+            asked.append(prefetched(load_of(bound(source, {matrix.k: deep, matrix.columns: column}))))
+        return sequence(*asked, acc.add_products(left, right))
+
+
+def _parts(whole: PrimExpr, part: PrimExpr) -> PrimExpr:
+    """How many times `part` goes into `whole`, rounded up."""
+    return ops.floordiv(ops.add(whole, ops.subtract(part, i64(1))), part)
