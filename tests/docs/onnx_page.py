@@ -36,7 +36,7 @@ axes = helper.make_tensor_value_info("axes", TensorProto.INT64, [1])
 y = helper.make_empty_tensor_value_info("y")
 onnx_model = helper.make_model(helper.make_graph([node], "sum", [x, axes], [y]))
 
-# What decides shapes, such as these axes, must be known when compiling: `params` binds it.
+# What decides ranks, such as these axes, must be known when compiling: `params` binds it.
 model = baton.compile(onnx_model, params={"axes": np.array([1])})
 assert model.run({"x": np.ones((2, 3), np.float32)})[0].tolist() == [3, 3]
 
@@ -49,11 +49,16 @@ assert backend.run_model(onnx_model, [np.ones((2, 3), np.float32), np.array([0])
 - `baton.compile("model.onnx")`, `relax.frontend.onnx.from_onnx(model)` and `relay.frontend.from_onnx(model)` share one
   table of converters. Sizes that a model leaves open stay symbolic in Relax and are `?` in Relay: one program serves
   them all.
+- In Relax, sizes may also depend on the values of a run: the corners of Slice, the widths of Pad, the `k` of TopK and
+  Trilu, the lengths of Range, Split, Expand, Tile and ConstantOfShape. Axes, and what the help of an error with the
+  code `onnx-dynamic` names, must be known when compiling.
+- Sizes that ought to be equal but are computed in different ways (the halved and doubled maps of a U-Net) are taken
+  to be, and checked in every run.
 - Operators that are not supported are reported all at once, with the names of their nodes.
 - Files are not trusted: external data is read only from the model's folder, sizes are checked before memory is
   asked for, and a damaged file is a diagnostic.
-- Not supported: strings, complex numbers, float8 and 4-bit numbers, sequences as inputs or outputs of a model,
-  training. Random operators give the same numbers in every run (they follow from the seed, or the node's name).
+- Not supported: strings, complex numbers, sequences as inputs or outputs of a model, training. Random
+  operators give the same numbers in every run (they follow from the seed, or the node's name).
 """
 
 
