@@ -41,6 +41,7 @@ from baton._src.tir.expr import Var as TirVar
 from baton._src.values.packed_func import FunctionTable
 from baton._src.values.tensor import NDArray, array
 from tests.relax.build import RELAX, module
+from tests.relax.odd_statements import ODD, ODD_EFFECTS
 from tests.relax.richer_statements import RICHER, RICHER_EFFECTS
 
 KERNEL = """
@@ -135,6 +136,9 @@ class Program:
         table.register("test.same", lambda x: x)
         table.register("test.half", lambda x: array(x.numpy() * np.float32(0.5)))
         table.register("test.mean", _mean)
+        table.register("test.inc_same", _increased)
+        table.register("test.divide", lambda x, number: array(x.numpy() / np.float32(number)))
+        table.register("test.some", lambda x: array(x.numpy()[: int(abs(x.numpy()[0, 0]) * 8) % (len(x.numpy()) + 1)]))
         return table
 
     def inputs(self, n: int = 3, seed: int = 0) -> list[Any]:
@@ -148,20 +152,27 @@ def _increase(x: NDArray) -> None:
     x.data[...] += 1
 
 
+def _increased(x: NDArray) -> NDArray:
+    _increase(x)
+    return x
+
+
 def _mean(x: NDArray, y: NDArray, out: NDArray) -> None:
     out.data[...] = (x.data + y.data) * np.float32(0.5)
 
 
 @st.composite
-def programs(draw: Callable[..., Any], max_statements: int = 8, effects: bool | None = None) -> Program:
-    """A program; `effects` forces or forbids impure statements."""
+def programs(
+    draw: Callable[..., Any], max_statements: int = 8, effects: bool | None = None, odd: bool = False
+) -> Program:
+    """A program; `effects` forces or forbids impure statements, `odd` adds those of `odd_statements`."""
     impure = draw(st.booleans()) if effects is None else effects
     base = _base()
     builder = BlockBuilder(base)
     helpers: list[GlobalVar] = []
     for index in range(draw(st.integers(0, 2))):
-        helpers.append(_function(draw, builder, helpers, f"helper{index}", False, max_statements // 2))
-    _function(draw, builder, helpers, "main", impure, max_statements)
+        helpers.append(_function(draw, builder, helpers, f"helper{index}", False, max_statements // 2, odd))
+    _function(draw, builder, helpers, "main", impure, max_statements, odd)
     return Program(_without_unused(builder.get()), not impure)
 
 
@@ -189,13 +200,14 @@ def _function(
     name: str,
     impure: bool,
     size: int,
+    odd: bool,
 ) -> GlobalVar:
     n = TirVar("n", "int64")
     wide, flat = TensorStructInfo((n, 4), "float32"), TensorStructInfo((4,), "float32")
     params = [Var("x", wide), Var("y", wide), Var("b", flat)]
     params += [Var("flag", TensorStructInfo((), "bool")), Var("count", TensorStructInfo((), "int64"))]
     with builder.function(name, params, pure=not impure, private=name != "main"):
-        generator = _Statements(draw, builder, n, params, helpers, impure)
+        generator = _Statements(draw, builder, n, params, helpers, impure, odd)
         for _ in range(draw(st.integers(1, size))):
             generator.statement()
         return builder.emit_func_output(generator.result())
@@ -212,6 +224,7 @@ class _Statements:
         params: list[Var],
         helpers: list[GlobalVar],
         impure: bool,
+        odd: bool,
     ) -> None:
         self.draw = draw
         self.builder = builder
@@ -219,6 +232,7 @@ class _Statements:
         self.params = params
         self.helpers = helpers
         self.impure = impure
+        self.odd = odd
         self.wide: StructInfo = TensorStructInfo((n, 4), "float32")
         self.pool: list[Any] = list(params[:2])
         self.tuples: list[Any] = []
@@ -236,12 +250,12 @@ class _Statements:
         """One statement of a random kind."""
         kinds = [self._operator, self._operator, self._tuple, self._item, self._branch, self._dataflow, self._cast]
         kinds += [self._kernel, self._local, self._recursive, self._alias]
-        kinds += [partial(rich, self) for rich in RICHER]
+        kinds += [partial(rich, self) for rich in (*RICHER, *(ODD if self.odd else ()))]
         if self.helpers:
             kinds.append(self._helper)
         if self.impure:
             kinds += [self._effect, self._mutate, self._note, self._print]
-            kinds += [partial(rich, self) for rich in RICHER_EFFECTS]
+            kinds += [partial(rich, self) for rich in (*RICHER_EFFECTS, *(ODD_EFFECTS if self.odd else ()))]
         self.draw(st.sampled_from(kinds))()
 
     def add(self, expr: Any) -> None:

@@ -22,7 +22,6 @@ from hypothesis import strategies as st
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.types import FuncType, RelayRefType, TupleType, TypeCall, TypeVar
-from baton._src.ops.catalogue import CATALOGUE
 from baton._src.relay.nodes import (
     Call,
     Clause,
@@ -45,15 +44,10 @@ from baton._src.relay.nodes import (
 from baton._src.relay.nodes import var as tensor_var
 from baton._src.relay.text.printer import astext
 from baton._src.values.tensor import array
+from tests.relay import rare_expressions as rare
 from tests.relay.programs import read_module
+from tests.relay.rare_expressions import INT, MATRIX, SCALAR, VECTOR, Env, Kind, op
 
-Kind = tuple[Any, ...]
-Env = list[tuple[Kind, Any]]
-
-VECTOR: Kind = ("tensor", (2,), "float32")
-MATRIX: Kind = ("tensor", (2, 2), "float32")
-SCALAR: Kind = ("tensor", (), "float32")
-INT: Kind = ("tensor", (), "int32")
 BOOL: Kind = ("tensor", (), "bool")
 TENSORS = (VECTOR, VECTOR, SCALAR, INT, BOOL, MATRIX)
 
@@ -84,26 +78,23 @@ def @odd(%n: int32) -> bool { if (%n <= 0) { False } else { @even(%n - 1) } }
 
 
 @cache
-def base() -> IRModule:
+def base(more: bool = False) -> IRModule:
     """The types and polymorphic functions that all programs may use."""
-    return read_module(BASE)
-
-
-def op(name: str, *args: Any, **attrs: Any) -> Call:
-    """A call of a Relay operator; those that have attributes get their defaults."""
-    found = CATALOGUE.relay(name)
-    fields = found.definition.attrs
-    return Call(found, args, None if fields is None else fields(**attrs))
+    return read_module(BASE + rare.EITHER if more else BASE)
 
 
 class Maker:
-    """Makes one program from hypothesis's choices. `budget` bounds the number of its inner nodes."""
+    """Makes one program from hypothesis's choices. `budget` bounds the number of its inner nodes; `has_rare` adds what
+    `rare_expressions` makes."""
 
-    def __init__(self, draw: Any, effects: bool, budget: int) -> None:
+    def __init__(self, draw: Any, effects: bool, budget: int, has_rare: bool) -> None:
         self.draw = draw
         self.effects = effects
         self.budget = budget
-        self.base = base()
+        self.has_rare = has_rare
+        self.base = base(has_rare)
+        self.general = (*((rare.matched_either,) if has_rare else ()), *GENERAL)
+        """Ways to make an expression of any type; the last two have effects."""
         self.constructors = {c.name_hint: c for d in self.base.type_definitions.values() for c in d.constructors}
         self.headers = {v.name_hint: v for v in self.base.type_definitions}
         self.functions: list[tuple[Kind, GlobalVar]] = []
@@ -129,13 +120,15 @@ class Maker:
         """A type; tensors mostly."""
         choice = self.below(10) if depth > 0 else 0
         if choice < 5:
-            return self.pick(TENSORS)  # type: ignore[no-any-return]
+            return self.pick(rare.KINDS if self.has_rare and self.below(6) == 0 else TENSORS)  # type: ignore[no-any-return]
         if choice == 5:
             return ("tuple", *(self.kind(depth - 1) for _ in range(self.below(3))))
         if choice == 6:
             return ("fn", tuple(self.kind(0) for _ in range(1 + self.below(2))), self.kind(depth - 1))
         if choice == 9 and self.effects:
             return ("ref", self.kind(depth - 1))
+        if choice == 7 and self.has_rare and self.below(3) == 0:
+            return ("Either", self.kind(depth - 1), self.kind(0))
         return (self.pick(("List", "Option", "Tree")), self.kind(depth - 1))
 
     def type(self, kind: Kind) -> Any:
@@ -150,7 +143,7 @@ class Maker:
             case ("ref", inner):
                 return RelayRefType(self.type(inner))
             case _:
-                return TypeCall(self.headers[kind[0]], (self.type(kind[1]),))
+                return TypeCall(self.headers[kind[0]], tuple(self.type(k) for k in kind[1:]))
 
     # ---- expressions
 
@@ -163,7 +156,7 @@ class Maker:
         if depth <= 0 or self.budget <= 0:
             return self.pick(known) if known else self.leaf(kind)
         if self.below(3) == 0:
-            made: Callable[..., Any] = self.pick(GENERAL if self.effects else GENERAL[:-2])
+            made: Callable[..., Any] = self.pick(self.general if self.effects else self.general[:-2])
             return made(self, kind, env, depth - 1)
         return _SPECIAL[kind[0]](self, kind, env, depth - 1)
 
@@ -177,7 +170,7 @@ class Maker:
                 for dim in shape:
                     size *= dim
                 numbers = array([self.below(7) - 3 for _ in range(size)], dtype=dtype)
-                return Constant(array(numbers.data.reshape(shape) / (2 if dtype == "float32" else 1), dtype=dtype))
+                return Constant(array(numbers.data.reshape(shape) / (2 if "float" in dtype else 1), dtype=dtype))
             case ("tuple", *fields):
                 return Tuple(tuple(self.leaf(f) for f in fields))
             case ("fn", args, result):
@@ -186,6 +179,8 @@ class Maker:
                 return RefCreate(self.leaf(inner))
             case ("Tree", inner):
                 return self.make("Rose", self.leaf(inner), self.make("Nil"))
+            case ("Either", inner, _):
+                return self.make("Left", self.leaf(inner))
             case _:
                 return self.make("Nil" if kind[0] == "List" else "Nothing")
 
@@ -294,7 +289,7 @@ class Maker:
         other, unused = self.kind(1), self.var()
         use = Call(name, (self.annotated(kind, env, depth),))
         first = Let(unused, Call(name, (self.annotated(other, env, depth),)), use)
-        return Let(name, Function([x], x, parameter, (parameter,)), first)
+        return Let(name, Function([x], rare.same(self, x) if self.has_rare else x, parameter, (parameter,)), first)
 
     def read(self, kind: Kind, env: Env, depth: int) -> Any:
         return RefRead(self.expr(("ref", kind), env, depth))
@@ -313,6 +308,10 @@ class Maker:
         shape, dtype = kind[1:]
         if dtype == "bool":
             return self.boolean(env, depth)
+        if kind in rare.KINDS:
+            return rare.of_kind(self, kind, env, depth)
+        if self.has_rare and self.below(6) == 0:
+            return rare.back_to(self, kind, env, depth)
         if dtype == "int32" and self.below(3) == 0:
             name, of = self.pick((("size", "List"), ("leaves", "Tree")))
             return Call(self.global_(name), (self.annotated((of, self.kind(1)), env, depth),))
@@ -392,6 +391,7 @@ _SPECIAL: dict[str, Callable[[Maker, Kind, Env, int], Any]] = {
     "List": Maker.list,
     "Option": Maker.option,
     "Tree": Maker.tree,
+    "Either": rare.either,
     "ref": Maker.reference,
 }
 
@@ -419,9 +419,11 @@ GENERAL: tuple[Callable[[Maker, Kind, Env, int], Any], ...] = (
 
 
 @st.composite
-def whole_modules(draw: Any, depth: int = 5, effects: bool = True, budget: int = 60) -> IRModule:
+def whole_modules(
+    draw: Any, depth: int = 5, effects: bool = True, budget: int = 60, has_rare: bool = False
+) -> IRModule:
     """A module whose `main` takes (bool, Tensor[(2), float32], int32)."""
-    maker = Maker(draw, effects, budget)
+    maker = Maker(draw, effects, budget, has_rare)
     defined: dict[GlobalVar, Function] = {}
     for number in range(maker.below(3)):
         maker.budget = max(maker.budget, budget // 3)
@@ -434,7 +436,7 @@ def whole_modules(draw: Any, depth: int = 5, effects: bool = True, budget: int =
     maker.budget = max(maker.budget, budget // 2)
     given: Env = [(BOOL, maker.var(BOOL)), (VECTOR, maker.var(VECTOR)), (INT, maker.var(INT))]
     result = first_order(maker.kind(2))
-    body: Callable[..., Any] = maker.pick(GENERAL if effects else GENERAL[:-2])
+    body: Callable[..., Any] = maker.pick(maker.general if effects else maker.general[:-2])
     main = Function([v for _, v in given], body(maker, result, given, depth), maker.type(result))
     module = maker.base.with_functions({**maker.base.functions, **defined, GlobalVar("main"): main})
     note(astext(module))
@@ -452,5 +454,7 @@ def first_order(kind: Kind) -> Kind:
             return first_order(result)
         case ("ref", inner):
             return first_order(inner)
+        case ("Either", left, right):  # one of its constructors holds a function
+            return ("tuple", first_order(left), first_order(right))
         case _:
             return (kind[0], first_order(kind[1]))

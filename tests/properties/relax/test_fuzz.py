@@ -10,7 +10,7 @@ from tests.relax.strategies import Program, programs
 
 
 @pytest.mark.fuzz
-@given(programs(max_statements=20), sequences, sizes, seeds)
+@given(programs(max_statements=20, odd=True), sequences, sizes, seeds)
 @examples(AT_LENGTH)
 def test_all_ways_agree_at_length(program: Program, names: list[str], size: int, seed: int) -> None:
     """The same as in the files beside, at length."""
