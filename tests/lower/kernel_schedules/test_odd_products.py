@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.choices import Choices, using
 from baton._src.lower.kernel_schedules.products import blocked_rows, streamed_rows
 from baton._src.lower.kernel_schedules.products.prepacked import packable_weight
 from baton._src.lower.kernel_schedules.schedule import decide
@@ -227,3 +228,25 @@ def test_float16(rows: int, transposed: bool) -> None:
     assert ("wide" in scheduled.script()) == (not transposed or rows > 4)
     assert call(build(scheduled, HOST, checked=True), func, left, given, out) is None
     np.testing.assert_allclose(out, left.astype("float64") @ right.astype("float64"), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("n", [64, 80])
+def test_panels_in_turn(n: int, packed: bool) -> None:
+    """Guards tiles of several panels in turn, which products with more rows than the second-level cache holds have."""
+    m, k, target = 530, 260, Target("llvm -mcpu=x86-64 -num-cores=1")
+    assert m * k * 4 > target.cpu.l2_bytes
+    func = product(m, n, k, False)
+    left, right = random_array((m, k), "float32", 1), random_array((k, n), "float32", 2)
+    given = right
+    if packed:
+        weight = packable_weight(func, target)
+        assert weight is not None
+        func, given = reading_panels(func, weight), panels(right, weight.width)
+    choices = Choices()
+    with using(choices):
+        decision = decide(func, target)
+    assert choices.offered["panels_in_turn"].default > 1
+    out = np.zeros((m, n), "float32")
+    assert call(build(decision.func, target, checked=True), func, left, given, out) is None
+    np.testing.assert_allclose(out, left @ right, rtol=1e-4, atol=1e-4)

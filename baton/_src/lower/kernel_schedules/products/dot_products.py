@@ -27,11 +27,14 @@ from baton._src.ir.traverse import post_order
 from baton._src.lower.kernel_schedules.convolution.conv2d import find_convolution
 from baton._src.lower.kernel_schedules.products.dots import BFLOAT16, INT8, Dot, dot_instruction
 from baton._src.lower.kernel_schedules.products.matmul import FEW_ROWS
+from baton._src.lower.kernel_schedules.products.panel_packing import asking_for
 from baton._src.lower.kernel_schedules.products.prepacked import Weight
 from baton._src.lower.kernel_schedules.products.products import Product, find_product, merged_rows
 from baton._src.lower.kernel_schedules.products.row_tiles import (
+    asked_results,
     panel_tiles,
     row_blocks,
+    rows_in_place,
     shared_panels,
     write_out,
 )
@@ -166,7 +169,8 @@ def _in_words(kernel: Kernel, matrix: Product, target: Target, ahead: bool) -> _
     halves = dot_instruction(left.dtype, dtypes[0], stage.buffer.dtype, target, shape.grain)
     shape = replace(shape, wide=shape.wide and halves is not None)
     vectors = _vectors(matrix, shape) if width is None else width // shape.lanes
-    return _Plan(kernel, matrix, dot, dtypes[0], replace(shape, vectors=vectors), width is not None)
+    shape = replace(shape, vectors=vectors, rows=min(shape.rows, rows_in_place(matrix)))
+    return _Plan(kernel, matrix, dot, dtypes[0], shape, width is not None)
 
 
 def _vectors(matrix: Product, shape: TileShape) -> int:
@@ -206,7 +210,9 @@ def _emit(plan: _Plan, target: Target) -> st.Stmt:
         return rows if plan.packed else allocated(packed, sequence(_pack(plan, packed, start), rows))
 
     def tiles(first: PrimExpr, count: PrimExpr) -> st.Stmt:
-        return panel_tiles(matrix, plan.shape, width, number, first, count, packed, None, partial(_tile, plan))
+        later = ops.min(ops.add(number, i64(max(1, target.num_cores))), ops.subtract(panels, i64(1)))
+        ahead = asking_for(_ready_panel(plan, later), plan.words, width * plan.dot.group) if plan.packed else None
+        return panel_tiles(matrix, plan.shape, width, number, first, count, packed, ahead, partial(_tile, plan))
 
     work = product([a.extent for a in (*matrix.batch, *matrix.outer, matrix.rows, matrix.columns, matrix.k)])
     size, count, batches = constant(work), constant(panels), constant(product([a.extent for a in matrix.batch]))
@@ -258,9 +264,10 @@ def _tile(
         at = [bound(matrix.left, {matrix.k: i64(full * group + n), matrix.rows: row}) for n in range(rest)]
         return joined_word([load_of(value) for value in at])
 
-    parts = [acc.each(lambda row, lane: init)]
+    parts = [*asked_results(matrix, rows, width, first, start), acc.each(lambda row, lane: init)]
     if full:
-        parts.append(loop(word, full, _step(plan, acc, packed, word, [whole(p) for p in places])))
+        step = _step(plan, acc, packed, word, [whole(p) for p in places])
+        parts.append(loop(word, full, step if beside is None else sequence(beside(word), step)))
     if rest:
         parts.append(_step(plan, acc, packed, i64(full), [last(p) for p in places]))
     return allocated(acc.buffer, sequence(*parts, write_out(matrix, acc, first, start, masked)))

@@ -12,16 +12,31 @@ rows of a B that lies (n, k), results are dot products (`row_dots`).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.products import blocked_rows
 from baton._src.lower.kernel_schedules.products.converted_rows import with_converted_rows
 from baton._src.lower.kernel_schedules.products.few_rows import MOST, few_rows, up_to_most
-from baton._src.lower.kernel_schedules.products.panel_packing import Factor, fetching, pack_panel
+from baton._src.lower.kernel_schedules.products.panel_groups import group_size, in_turn, member
+from baton._src.lower.kernel_schedules.products.panel_packing import (
+    Factor,
+    fetching,
+    pack_panel,
+    packing_beside,
+    packs_beside,
+)
 from baton._src.lower.kernel_schedules.products.products import Product, find_product, merged_rows, renamed
 from baton._src.lower.kernel_schedules.products.row_dots import dot_tiles, most_rows, suits
-from baton._src.lower.kernel_schedules.products.row_tiles import panel_tiles, row_blocks, shared_panels
+from baton._src.lower.kernel_schedules.products.row_tiles import (
+    multiply_add_tile,
+    panel_tiles,
+    row_blocks,
+    rows_in_place,
+    shared_panels,
+)
 from baton._src.lower.kernel_schedules.products.streamed_rows import MOST as STREAMED_ROWS
 from baton._src.lower.kernel_schedules.products.streamed_rows import streamed, streams
 from baton._src.lower.kernel_schedules.products.tiles import TileShape, tile_shape
@@ -37,6 +52,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     i64,
     index_var,
     local_buffer,
+    loop,
     nest,
     product,
     sequence,
@@ -49,6 +65,8 @@ from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.prim_func import PrimFunc
 
+UNKNOWN_ROWS = 8
+"""Rows of a tile where their number is unknown: most of what it may be is a multiple of so many, or nearly."""
 FEW_ROWS = 4
 """Up to this many rows B is not packed."""
 FEW_ROWS_IN_CACHE = 12
@@ -126,13 +144,19 @@ def packed_product(matrix: Product, target: Target) -> st.Stmt:
 
 
 def _packed_product(matrix: Product, target: Target) -> st.Stmt:
-    shape = tile_shape(target, matrix.stage.buffer.dtype)
+    shape = shape_for(matrix, target)
     vectors = _width(matrix, shape) // shape.lanes
     width = shape.lanes * tuned("tile_vectors", vectors, range(1, 5))
     panels = ops.floordiv(ops.add(as_int64(matrix.columns.extent), i64(width - 1)), i64(width))
-    panel = index_var("panel")
+    group, turn = index_var("panel"), index_var("turn")
+    together = group_size(matrix, width, target)
+    panel = member(together, group, turn)
     start = ops.multiply(panel, i64(width))
-    packed = local_buffer("packed", (ops.multiply(as_int64(matrix.k.extent), i64(width)),), matrix.stage.buffer.dtype)
+    one = ops.multiply(as_int64(matrix.k.extent), i64(width))
+    buffer = local_buffer("packed", (ops.multiply(one, i64(together)),), matrix.stage.buffer.dtype)
+    packed = (
+        buffer if together == 1 else Buffer(buffer.data, buffer.dtype, (one,), (), ops.multiply(turn, one), "packed")
+    )
 
     factor = None if matrix.right is None else Factor(matrix.right, matrix.k, matrix.columns)
 
@@ -141,17 +165,27 @@ def _packed_product(matrix: Product, target: Target) -> st.Stmt:
         return pack_panel(factor, buffer, at, wide, shape.lanes)
 
     pack = matrix.pack or plain
+    beside = factor is not None and packs_beside(factor)
 
     def with_panel(rows: st.Stmt) -> st.Stmt:
-        return allocated(packed, sequence(pack(packed, start, width), rows))
+        return allocated(buffer, rows if beside else sequence(packing(), rows))
+
+    def packing() -> st.Stmt:
+        each = pack(packed, start, width)
+        return each if together == 1 else loop(turn, together, each)
 
     def tiles(first: PrimExpr, count: PrimExpr, further: int = 1) -> st.Stmt:
-        later = ops.add(start, i64(width * further))
-        ahead = None if factor is None else fetching(factor, later, width, shape.lanes)
-        return panel_tiles(matrix, shape, width, panel, first, count, packed, ahead)
+        ahead, alone = None, None
+        if factor is not None and beside:
+            ahead, alone = packing_beside(factor, packed, start, width), packing()
+        elif factor is not None:
+            ahead = fetching(factor, ops.add(start, i64(width * together * further)), width, shape.lanes)
+        kind = in_turn(together, turn, multiply_add_tile)
+        return panel_tiles(matrix, shape, width, panel, first, count, packed, ahead, kind, alone)
 
     flops = product([a.extent for a in (*matrix.batch, *matrix.outer, matrix.rows, matrix.columns, matrix.k)])
     enough = constant(panels)
+    groups = panels if together == 1 else ops.floordiv(panels, i64(together))
     threads = target.num_cores
     work = ops.multiply(product([a.extent for a in (*matrix.outer, matrix.rows, matrix.k)]), i64(max(1, width // 16)))
     every = as_int64(matrix.rows.extent)
@@ -159,9 +193,16 @@ def _packed_product(matrix: Product, target: Target) -> st.Stmt:
     batches = constant(product([a.extent for a in matrix.batch])) or 0
     few_panels = enough is not None and enough < 2 * threads and not batches > 2
     if threads > 1 and few_panels and (size is None or size > 64 * WORTH_A_THREAD):
-        return row_blocks(matrix, shape, panels, panel, with_panel, tiles)
+        return row_blocks(matrix, shape, groups, group, with_panel, tiles)
     body = with_panel(nest(matrix.outer, tiles(i64(0), every, max(1, threads))))
-    return shared_panels(matrix, panel, panels, body, work, threads)
+    return shared_panels(matrix, group, groups, body, ops.multiply(work, i64(together)), threads)
+
+
+def shape_for(matrix: Product, target: Target) -> TileShape:
+    """Tiles as tall as registers allow, and rows of A find place in the first-level cache."""
+    shape = tile_shape(target, matrix.stage.buffer.dtype)
+    most = min(shape.rows, rows_in_place(matrix))
+    return replace(shape, rows=most if matrix.rows.size is not None else min(most, UNKNOWN_ROWS))
 
 
 def _width(matrix: Product, shape: TileShape) -> int:

@@ -172,6 +172,24 @@ def fetching(factor: Factor, start: PrimExpr, width: int, lanes: int) -> Ahead:
     return of_tile
 
 
+def asking_for(panel: Buffer, steps: int, width: int) -> Ahead:
+    """Each tile asks for its share of the packed panel that this thread is likely to take next, `width` elements for
+    each of `steps` along k, so that weights arrive from memory evenly instead of all at once when a panel begins.
+    """
+
+    def of_tile(tile: PrimExpr, tiles: PrimExpr) -> Callable[[PrimExpr], st.Stmt]:
+        share = ops.max(i64(1), ops.floordiv(i64(width), ops.max(tiles, i64(1))))
+        most = ops.subtract(i64(steps * width), ops.multiply(share, i64(steps)))
+        begin = ops.min(ops.multiply(ops.multiply(tile, share), i64(steps)), most)
+
+        def at(k: PrimExpr) -> st.Stmt:
+            return prefetched(tir.BufferLoad(panel, (ops.add(begin, ops.multiply(k, share)),)))
+
+        return at
+
+    return of_tile
+
+
 def prefetched(place: tir.BufferLoad, writing: bool = False) -> st.Stmt:
     """Ask for what lies at `place`: for reading, into the second-level cache, or for writing, into the first."""
     address = tir.Call("handle", intrinsic("address_of"), (place,))

@@ -10,21 +10,20 @@ compete for the same lines of the first-level cache: tiles are then no taller th
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from math import gcd
+from dataclasses import dataclass
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.products.converted_rows import with_converted_rows
-from baton._src.lower.kernel_schedules.products.matmul import FEW_ROWS
-from baton._src.lower.kernel_schedules.products.panel_packing import prefetched
+from baton._src.lower.kernel_schedules.products.matmul import FEW_ROWS, shape_for
+from baton._src.lower.kernel_schedules.products.panel_groups import group_size, in_turn, member
+from baton._src.lower.kernel_schedules.products.panel_packing import Ahead, asking_for
 from baton._src.lower.kernel_schedules.products.products import Product, find_product, merged_rows
 from baton._src.lower.kernel_schedules.products.row_dots import FEW_COLUMNS, suits
 from baton._src.lower.kernel_schedules.products.row_tiles import (
-    Ahead,
     columns_of,
+    multiply_add_tile,
     panel_tiles,
     row_blocks,
     shared_panels,
@@ -32,7 +31,6 @@ from baton._src.lower.kernel_schedules.products.row_tiles import (
     store_row,
 )
 from baton._src.lower.kernel_schedules.products.tiles import Accumulators, tile_shape, unrolled_by
-from baton._src.lower.kernel_schedules.shared.affine import step
 from baton._src.lower.kernel_schedules.shared.anchors import find_anchor, surrounded
 from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
 from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
@@ -61,10 +59,6 @@ from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.dtype import DataType
 
 FLOAT16 = DataType("float16")
-PAGE = 4096
-"""Bytes after which the lines of the first-level cache repeat."""
-WAYS = 8
-"""Lines of a set of the first-level cache."""
 WORTH_STREAMING = 1 << 12
 """Vectors of weights that are worth a thread of their own: 2 to 3 microseconds from the second-level cache."""
 ACCUMULATORS = 8
@@ -161,6 +155,10 @@ class _Panels:
     def count(self) -> int:
         return -(-(self.matrix.columns.size or 0) // self.width)
 
+    @property
+    def dtype(self) -> DataType:
+        return self.panel(i64(0)).dtype
+
     def panel(self, number: PrimExpr) -> Buffer:
         """One panel as a vector of k * width elements."""
         assert self.matrix.right is not None
@@ -168,24 +166,10 @@ class _Panels:
         size = (self.matrix.k.size or 0) * self.width
         return Buffer(whole.data, whole.dtype, (i64(size),), (), ops.multiply(number, i64(size)), whole.name)
 
-    def ahead(self, number: PrimExpr, target: Target) -> Ahead:
-        """Each tile asks for its share of the panel this thread is likely to take next, so that weights arrive from
-        memory evenly instead of all at once when a panel begins.
-        """
-        depth = self.matrix.k.size or 1
-        later = self.panel(ops.min(ops.add(number, i64(max(1, target.num_cores))), i64(self.count - 1)))
-
-        def of_tile(tile: PrimExpr, tiles: PrimExpr) -> Callable[[PrimExpr], st.Stmt]:
-            share = ops.max(i64(1), ops.floordiv(i64(self.width), ops.max(tiles, i64(1))))
-            most = ops.subtract(i64(depth * self.width), ops.multiply(share, i64(depth)))
-            begin = ops.min(ops.multiply(ops.multiply(tile, share), i64(depth)), most)
-
-            def at(k: PrimExpr) -> st.Stmt:
-                return prefetched(tir.BufferLoad(later, (ops.add(begin, ops.multiply(k, share)),)))
-
-            return at
-
-        return of_tile
+    def ahead(self, number: PrimExpr, further: int) -> Ahead:
+        """Tiles ask for the panel `further` on."""
+        later = self.panel(ops.min(ops.add(number, i64(further)), i64(self.count - 1)))
+        return asking_for(later, self.matrix.k.size or 1, self.width)
 
 
 def _emit(panels: _Panels, target: Target) -> st.Stmt:
@@ -198,12 +182,12 @@ def _emit(panels: _Panels, target: Target) -> st.Stmt:
 
 def _tiles(panels: _Panels, target: Target) -> st.Stmt:
     matrix = panels.matrix
-    shape = tile_shape(target, matrix.stage.buffer.dtype)
-    if _rows_collide(matrix):
-        shape = replace(shape, rows=min(shape.rows, WAYS))
-    number = index_var("panel")
-    source = panels.panel(number)
+    shape = shape_for(matrix, target)
+    group, turn = index_var("panel"), index_var("turn")
     dtype = matrix.stage.buffer.dtype
+    together = group_size(matrix, panels.width, target) if panels.dtype == dtype else 1
+    number = member(together, group, turn)
+    source = panels.panel(number)
     packed = source if source.dtype == dtype else local_buffer("packed", source.shape, dtype)
 
     def with_panel(rows: st.Stmt) -> st.Stmt:
@@ -215,24 +199,18 @@ def _tiles(panels: _Panels, target: Target) -> st.Stmt:
         return allocated(packed, sequence(loop(at, source.shape[0], convert, VECTORIZED), rows))
 
     def tiles(first: PrimExpr, count: PrimExpr) -> st.Stmt:
-        return panel_tiles(matrix, shape, panels.width, number, first, count, packed, panels.ahead(number, target))
+        ahead, kind = panels.ahead(number, together * target.num_cores), in_turn(together, turn, multiply_add_tile)
+        return panel_tiles(matrix, shape, panels.width, number, first, count, packed, ahead, kind)
 
     threads = target.num_cores
     flops = constant(product([a.extent for a in (*matrix.outer, matrix.rows, matrix.columns, matrix.k)]))
     if threads > 1 and panels.count < 2 * threads and (flops is None or flops > 64 * WORTH_A_THREAD):
-        return row_blocks(matrix, shape, i64(panels.count), number, with_panel, tiles)
+        return row_blocks(matrix, shape, i64(panels.count // together), group, with_panel, tiles)
     body = with_panel(nest(matrix.outer, tiles(i64(0), as_int64(matrix.rows.extent))))
     work = ops.multiply(
         product([a.extent for a in (*matrix.outer, matrix.rows, matrix.k)]), i64(max(1, panels.width // 16))
     )
-    return shared_panels(matrix, number, i64(panels.count), body, work, threads)
-
-
-def _rows_collide(matrix: Product) -> bool:
-    """Whether the rows of A fall onto the same lines of the first-level cache."""
-    load = load_of(matrix.left)
-    move = step(load, matrix.rows)
-    return move is not None and move > 0 and gcd(move * load.buffer.dtype.itemsize, PAGE) == PAGE
+    return shared_panels(matrix, group, i64(panels.count // together), body, ops.multiply(work, i64(together)), threads)
 
 
 # ------------------------------------------------------------------------------------------------- few rows

@@ -13,11 +13,12 @@ from functools import partial
 from math import gcd
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.traverse import post_order
 from baton._src.lower.kernel_schedules.choices import tuned
-from baton._src.lower.kernel_schedules.products.panel_packing import where
+from baton._src.lower.kernel_schedules.products.panel_packing import LINE, Ahead, prefetched, where
 from baton._src.lower.kernel_schedules.products.products import Product
 from baton._src.lower.kernel_schedules.products.tiles import Accumulators, TileShape, tile_rows, unrolled_by
-from baton._src.lower.kernel_schedules.shared.affine import step
+from baton._src.lower.kernel_schedules.shared.affine import depends, step
 from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
 from baton._src.lower.kernel_schedules.shared.loops import (
     PARALLEL,
@@ -41,6 +42,8 @@ from baton._src.tir.buffer import Buffer
 
 UNROLL_K = 1
 """How often the loop over k is written out: one k fills the pipeline already, and more costs compile time."""
+WORTH_ASKING = 64
+"""Steps along k below which asking for results costs more than it saves."""
 BLOCK_TILES = 8
 """Tiles of a block of rows, where threads share those."""
 PAGE = 4096
@@ -56,9 +59,6 @@ REST = 8
 """Vectors of sums of the tiles that what tall ones leave of an unknown number of rows goes into: enough for the
 latency of multiply-adds. More heights would be faster by a few percent, and take longer to compile.
 """
-
-Ahead = Callable[[PrimExpr, PrimExpr], Callable[[PrimExpr], st.Stmt]]
-"""From the number of a tile and how many there are: what each step along k does beside its multiplications."""
 
 Tile = Callable[
     ["Product", int, int, PrimExpr, PrimExpr, Buffer, Callable[[PrimExpr], st.Stmt] | None],
@@ -106,14 +106,17 @@ def panel_tiles(
     packed: Buffer,
     ahead: Ahead | None = None,
     kind: Callable[..., st.Stmt] | None = None,
+    alone: st.Stmt | None = None,
 ) -> st.Stmt:
-    """Tiles of rows for one panel, of multiply-adds or another `kind`; the last panel's no wider than they must be."""
+    """Tiles of rows for one panel, of multiply-adds or another `kind`; the last panel's no wider than they must be.
+    `alone` as in `row_tiles`.
+    """
     columns = columns_of(matrix.columns.size, pitch, shape)
     start = ops.multiply(panel, i64(pitch))
 
     def tiles(width: int, masked: bool | None) -> st.Stmt:
         make = partial(kind or multiply_add_tile, pitch=pitch, masked=masked)
-        return row_tiles(matrix, shape, width, first, count, start, packed, ahead, make)
+        return row_tiles(matrix, shape, width, first, count, start, packed, ahead, make, alone)
 
     if columns.whole is None:  # where masks cost nothing, a second set of tiles without any would
         return tiles(pitch, True if shape.wide else None)
@@ -135,9 +138,10 @@ def row_tiles(
     packed: Buffer,
     ahead: Ahead | None,
     make: Tile,
+    alone: st.Stmt | None = None,
 ) -> st.Stmt:
-    """Tiles of `shape.rows` rows, then smaller ones for what is left. `ahead` asks for what later tiles need, `make`
-    makes a tile.
+    """Tiles of `shape.rows` rows, then smaller ones for what is left. `ahead` says what they do beside, `make` makes a
+    tile; `alone` stands for what the first tile would have done beside, if there are only smaller ones.
     """
     size = constant(count)
     pieces = -(-width // shape.lanes)
@@ -154,7 +158,7 @@ def row_tiles(
 
     if size is not None:
         full, rest = divmod(size, tall)
-        parts = [full_tiles(i64(full))] if full else []
+        parts = [full_tiles(i64(full))] if full else [] if alone is None else [alone]
         if rest:
             parts.append(tile_of(rest, ops.add(first, i64(full * tall))))
         return sequence(*parts)
@@ -167,7 +171,8 @@ def row_tiles(
             max(1, min(REST // pieces, tall - 1)),
             lambda some: some.each(lambda rows, at: tile_of(rows, ops.add(below, at))),
         )
-        return sequence(full_tiles(full), rest)
+        before = [] if alone is None else [st.IfThenElse(tir.EQ(full, i64(0)), alone)]
+        return sequence(*before, full_tiles(full), rest)
 
     return named("full", ops.floordiv(count, i64(tall)), some)
 
@@ -264,11 +269,47 @@ def multiply_add_tile(
         return products if beside is None else sequence(beside(k), products)
 
     body = sequence(
+        *asked_results(matrix, rows, width, first, start),
         acc.each(lambda row, lane: init),
         unrolled_by(steps_of_k(), matrix.k.extent, "k", update),
         write_out(matrix, acc, first, start, masked),
     )
     return allocated(acc.buffer, body)
+
+
+def asked_results(matrix: Product, rows: int, width: int, first: PrimExpr, start: PrimExpr) -> list[st.Stmt]:
+    """Ask for the lines that a tile will write, and for what elementwise stages read beside its sums, so that its end
+    does not wait for them: matrices larger than a cache, or with rows that fall onto the same lines of one, are never
+    there.
+    """
+    if matrix.k.size is not None and matrix.k.size < WORTH_ASKING:
+        return []
+    beside = _read_beside(matrix)
+    total = tir.Var("sum", matrix.stage.buffer.dtype)
+    last = ops.subtract(as_int64(matrix.columns.extent), i64(1))
+    row = index_var("row")  # a loop: written out, they would take time to compile
+    found: list[st.Stmt] = []
+    for column in range(0, width, LINE // 4):
+        here = ops.min(ops.add(start, i64(column)), last)
+        store = matrix.anchored.store(total, {matrix.rows.var: ops.add(first, row), matrix.columns.var: here})
+        assert isinstance(store, st.BufferStore)
+        found.append(prefetched(tir.BufferLoad(store.buffer, store.indices), writing=True))
+        loads = [n for n in post_order(store.value) if isinstance(n, tir.BufferLoad)] if beside else []
+        found += [prefetched(load) for load in loads if load.buffer in beside]
+    return [loop(row, rows, sequence(*found))]
+
+
+def _read_beside(matrix: Product) -> list[Buffer]:
+    """Matrices that the elementwise stage after a product reads along its rows and columns."""
+    stage, epilogue = matrix.stage, matrix.anchored.epilogue
+    if epilogue is None:
+        return []
+    row, column = (epilogue.spatial[stage.spatial.index(axis)] for axis in (matrix.rows, matrix.columns))
+    loads = [load for load in epilogue.loads if load.buffer is not stage.buffer and step(load, column) == 1]
+    indices = [n for load in loads for index in load.indices for n in post_order(index)]
+    if any(isinstance(n, tir.BufferLoad) for n in indices):
+        return []  # places that are read themselves, perhaps under a condition
+    return [load.buffer for load in loads if depends(load, row.var)]
 
 
 def write_out(

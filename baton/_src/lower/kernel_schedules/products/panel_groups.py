@@ -1,0 +1,54 @@
+"""Neighbouring panels of columns whose tiles take turns.
+
+A tile reads its rows of A again for each panel. Where A is larger than the second-level cache, every panel would stream
+all of it from the third-level one; if a tile of rows is computed for several panels before the next one, A streams once
+for all of them, and the panels of the group stay in the second-level cache meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.choices import tuned
+from baton._src.lower.kernel_schedules.products.products import Product
+from baton._src.lower.kernel_schedules.shared.loops import i64, loop
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+
+SIZES = (8, 4, 2)
+"""Panels of a group."""
+PIECES = 4
+"""Groups a thread, at least, so that threads end at about the same time."""
+
+
+def group_size(matrix: Product, width: int, target: Target) -> int:
+    """How many panels take turns: as many as half the second-level cache holds, if A is larger than that cache."""
+    k, rows, columns = matrix.k.size, matrix.row_count, matrix.columns.size
+    if k is None or rows is None or columns is None or matrix.pack is not None or not matrix.has_one_row_axis:
+        return 1
+    half, line = target.cpu.l2_bytes // 2, k * matrix.stage.buffer.dtype.itemsize
+    pieces = PIECES * target.num_cores if target.num_cores > 1 else 1
+    sizes = [n for n in SIZES if columns % (n * width) == 0]
+    fitting = [n for n in sizes if n * width * line <= half and n * width * pieces <= columns]
+    usual = fitting[0] if fitting and rows * line > target.cpu.l2_bytes else 1
+    return tuned("panels_in_turn", usual, (1, *sizes))
+
+
+def in_turn(size: int, turn: tir.Var, make: Callable[..., st.Stmt]) -> Callable[..., st.Stmt]:
+    """Makes a tile of each panel of a group, where `make` makes one of the panel whose turn it is."""
+    if size == 1:
+        return make
+
+    def of_all(*args: Any, **more: Any) -> st.Stmt:
+        return loop(turn, size, make(*args, **more))
+
+    return of_all
+
+
+def member(size: int, group: tir.Var, turn: tir.Var) -> PrimExpr:
+    """The number of the panel whose turn it is."""
+    return group if size == 1 else ops.add(ops.multiply(group, i64(size)), turn)
