@@ -159,3 +159,17 @@ def test_a_window_far_larger_than_the_image() -> None:
     assert "pool_size=[3, 4]" in str(program)
     found = baton.compile(program)(x)[0]
     np.testing.assert_allclose(found, x.mean((2, 3), keepdims=True))
+
+
+def test_a_range_up_to_an_open_size() -> None:
+    """Relay's `arange` takes tensors where Relax has sizes."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"], start=0, end=1),
+        helper.make_node("Squeeze", ["s"], ["n"]),
+        helper.make_node("Range", ["zero", "n", "one"], ["y"]),
+    ]
+    bounds = [weight("zero", np.array(0)), weight("one", np.array(1))]
+    model = model_of(nodes, [("x", ["n"])], weights=bounds)
+    for program in (baton.compile(model), baton.compile(relay.frontend.from_onnx(model)[0])):
+        for n in (1, 4):
+            np.testing.assert_array_equal(program(np.zeros(n, "float32"))[0], np.arange(n))

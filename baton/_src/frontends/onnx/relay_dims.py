@@ -48,6 +48,12 @@ class OpenSizes:
         parts = [self._number(d) for d in dims]
         return parts[0] if len(parts) == 1 else R.concatenate(Tuple(parts), axis=0)
 
+    def scalar(self, size: Dim) -> Any:
+        """One size as an int64 tensor of rank 0."""
+        if isinstance(size, int):
+            return relay_constant(np.array(size, "int64"))
+        return R.reshape(self._number(size), newshape=())
+
     def _number(self, dim: Any) -> Any:
         """One size, as a tensor of one element."""
         if isinstance(dim, (int, tir.IntImm)):

@@ -52,7 +52,9 @@ class RelayGraph:
     def call(self, definition: OpDef[Any], args: list[Any], attrs: Any, count: int, hint: str) -> Sequence[Any]:
         if definition.relay_op is None:
             raise fail("onnx-relay", f"{hint}: Relay has no operator for {definition.name}")
-        call = self._sizes.settled(Call(definition.relay_op, *_relay_arguments(definition, args, attrs)), hint)
+        kept, attrs = _relay_arguments(definition, args, attrs)
+        kept = [self._sizes.scalar(a.values) if isinstance(a, Scalars) else a for a in kept]
+        call = self._sizes.settled(Call(definition.relay_op, kept, attrs), hint)
         return [TupleGetItem(call, i) for i in range(count)] if count else [call]
 
     def shape_tensor(self, dims: Sequence[Dim]) -> Any:
