@@ -50,6 +50,8 @@ SUMS_BYTES = 1 << 18
 """Sums of a block of columns: they share the second-level cache with what B brings."""
 TALLEST = 5
 """Rows of a tile, if their number is not known: each height takes time to compile."""
+TALLEST_NARROW = 10
+"""The same where columns are one vector: a few sums would wait for each other."""
 TALLEST_MASKED = 3
 """The same of the last columns, which are few beside the others."""
 USUAL_VECTORS, MOST_VECTORS = 3, 4
@@ -115,7 +117,8 @@ class _Blocked:
     def _tallest(self, rows: int | None) -> int:
         most = min(self.shape.rows, rows_in_place(self.matrix))
         if rows is None:
-            return tuned("tile_rows", min(most, TALLEST), range(2, most + 1))
+            usual = TALLEST if self.columns > self.shape.lanes else TALLEST_NARROW
+            return tuned("tile_rows", min(most, usual), range(2, most + 1))
         others = (-(-rows // -(-rows // height)) for height in range(2, most + 1))  # other numbers of tiles
         return tuned("tile_rows", tile_rows(rows, most), others)
 
@@ -125,8 +128,12 @@ class _Blocked:
         most = max(1, (self.shape.registers - 3 - self.tallest // 4) // (self.tallest + 1))
         fits = range(min(most, MOST_VECTORS, -(-self.columns // lanes)), 0, -1)
         vectors = -(-self.columns // lanes)
-        best = min(fits, key=lambda n: (n == 1, -vectors % n, abs(n - USUAL_VECTORS), -n))
-        return tuned("tile_vectors", best, fits)
+
+        def cost(n: int) -> tuple[int, ...]:
+            masked = self.columns % (n * lanes) != 0  # narrow strips, then: lower tiles take the last one
+            return n == 1, -vectors % n, abs(n - USUAL_VECTORS), n if masked else -n
+
+        return tuned("tile_vectors", min(fits, key=cost), fits)
 
     def _group_rows(self) -> PrimExpr:
         """The most rows of a group."""
@@ -205,13 +212,15 @@ class _Blocked:
                 def every(heights: EvenTiles) -> st.Stmt:
                     return heights.each(lambda rows, first: self._tile(one, rows, first))
 
-                low = masked and self.matrix.rows.size is None
+                low = masked and self.matrix.rows.size is None and self.columns > self.strip
                 return even_tiles(self.rows, min(TALLEST_MASKED, self.tallest), every) if low else every(tiles)
 
             column = where(last, self.start, after)
             return named("later", later, lambda row: named("ahead", column, lambda ahead: asking(row, ahead)))
 
         def at(start: PrimExpr) -> st.Stmt:
+            if self.columns < self.strip:
+                return strip(start, True)
             inside = tir.LE(ops.add(start, i64(self.strip)), i64(self.columns))
             return st.IfThenElse(inside, strip(start, False), strip(start, True))
 
