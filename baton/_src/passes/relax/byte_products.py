@@ -10,9 +10,9 @@ sums. Where both factors are signed or both unsigned, one is shifted by 128 and 
 instructions multiply unsigned by signed bytes. A border of zeros around centred data is a border of zero points around
 bytes. What depends on constants alone (sums of weights, zero points) is folded by the next pass.
 
-What is computed from such sums or from dequantised bytes and then quantised by a constant scale is multiplied by the
-scale's reciprocal: dividing would take as long as the sums of a 1x1 convolution. (Floats from elsewhere are divided, as
-the operator says.)
+What is computed from such sums and then quantised by a constant scale is multiplied by the scale's reciprocal: dividing
+would take as long as the sums of a 1x1 convolution. (Floats from elsewhere, dequantised bytes included, are divided, as
+the operator says: between two scales whole rows of values lie halfway, and have to be rounded to the even one.)
 
 For targets that have such an instruction (`kernel_schedules/products/dot_products`); elsewhere programs stay as they
 are, and always where a zero point or scale varies along the axis of the sum or int32 sums of scaled products could
@@ -46,8 +46,9 @@ R: Any = RELAX
 BYTES = ("int8", "uint8")
 LONGEST = 1 << 15
 """Terms of a sum of products of centred bytes (each below 2**16) that int32 certainly holds."""
-POINTWISE = ("add", "subtract", "multiply", "nn.relu", "clip", "maximum", "minimum")
-LONGEST_EPILOGUE = 8
+POINTWISE = ("add", "subtract", "multiply", "nn.relu", "clip", "maximum", "minimum", "astype")
+LONGEST_EPILOGUE = 16
+"""Values behind a quantisation that are looked at."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,7 @@ class _Rewriter(BindingRewriter):
             return self._requantized(value)
         if not isinstance(value, Call) or not isinstance(value.op, Op) or len(value.args) != 2:
             return value
-        convolution = isinstance(value.attrs, ConvAttrs) and value.op.name.startswith("relax.nn.conv")
-        if not convolution and value.op.name != "relax.matmul":
+        if not _is_product(value):
             return value
         result = value.struct_info
         if not isinstance(result, TensorStructInfo) or result.dtype not in ("int32", "float32"):
@@ -92,6 +92,7 @@ class _Rewriter(BindingRewriter):
         left, right = (self._factor(v, str(result.dtype)) for v in value.args)
         if left is None or right is None or min(_info(left.value).ndim, _info(right.value).ndim) < 2:
             return value
+        convolution = isinstance(value.attrs, ConvAttrs)
         made = self._convolution(value, left, right) if convolution else self._product(left, right)
         return value if made is None else made
 
@@ -159,10 +160,10 @@ class _Rewriter(BindingRewriter):
         return self.normalized(R.multiply(R.astype(total, "float32"), self._times(left, right)))
 
     def _requantized(self, call: Call) -> Any:
-        """A quantisation of what comes from bytes, by multiplication."""
+        """A quantisation of what comes from sums of products, by multiplication."""
         data, scale, zero = call.args
         known = _constant(self, scale)
-        if known is None or known.size != 1 or known == 1 or _size(zero) != 1 or not self._comes_from_bytes(data):
+        if known is None or known.size != 1 or known == 1 or _size(zero) != 1 or not self._holds_products(data):
             return call
         factor = (np.float32(1) / known.astype("float32")).reshape(())
         value, inner = data, self.resolved(data)
@@ -172,17 +173,19 @@ class _Rewriter(BindingRewriter):
         real = self.emit(R.multiply(value, _tensor(np.asarray(factor, "float32"))))
         return self.normalized(Call(call.op, (real, _tensor(np.ones((), "float32")), zero), call.attrs))
 
-    def _comes_from_bytes(self, expr: Any) -> bool:
-        """Whether a value is a short computation over sums of integers or over dequantised bytes."""
+    def _holds_products(self, expr: Any) -> bool:
+        """Whether a value is a short computation over sums of products."""
+        pending = [expr]
         for _ in range(LONGEST_EPILOGUE):
-            value = self.resolved(expr)
-            if _is_call(value, "dequantize"):
-                return True
-            if _is_call(value, "astype"):
-                return str(_info(value.args[0]).dtype) == "int32"
-            if not any(_is_call(value, name) for name in POINTWISE):
+            if not pending:
                 return False
-            expr = value.args[0]
+            value = self.resolved(pending.pop())
+            if not isinstance(value, Call) or not isinstance(value.op, Op):
+                continue
+            if _is_product(value):
+                return True
+            if any(_is_call(value, name) for name in POINTWISE):
+                pending.extend(reversed(value.args))
         return False
 
     # ------------------------------------------------------------------------------------------------- factors
@@ -337,6 +340,10 @@ def _narrowed(constant: Constant) -> _Factor | None:
 
 def _is_call(value: Any, name: str) -> bool:
     return isinstance(value, Call) and isinstance(value.op, Op) and value.op.name == f"relax.{name}"
+
+
+def _is_product(call: Call) -> bool:
+    return _is_call(call, "matmul") or (isinstance(call.attrs, ConvAttrs) and call.op.name.startswith("relax.nn.conv"))
 
 
 def _is_bytes(expr: Any) -> bool:
