@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.same_draws import draw_the_same_everywhere
+
 pytest_plugins = ["tests.conformance.plugin"]
 
 # Tests compile what they say they compile, and some of them with parts of the compiler replaced.
@@ -20,7 +22,11 @@ os.environ["BATON_CACHE_PROGRAMS"] = "0"
 _UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("same", _UNTIMED, derandomize=True)
 settings.register_profile("other", _UNTIMED)
-settings.load_profile("other" if os.environ.get("FUZZ") else "same")
+if os.environ.get("FUZZ"):
+    settings.load_profile("other")
+else:
+    settings.load_profile("same")
+    draw_the_same_everywhere()
 
 TESTS = Path(__file__).parent
 GOLDEN = TESTS / "golden"
