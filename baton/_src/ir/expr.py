@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from baton._src.ir.node import Node, node, note, part, set_note
-from baton._src.support.diagnostics import fail, invalid
+from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
 from baton._src.values.dtype import DataType
 
@@ -127,10 +127,11 @@ class PrimExpr(BaseExpr, Operators):
     __hash__ = Node.__hash__
 
     def __bool__(self) -> bool:
-        raise invalid(
+        raise fail(
             "tir-truth",
             "a scalar expression has no truth value while the program is being built",
             help="use tir.all, tir.any or tir.Not instead of and, or, not; tir.if_then_else instead of if",
+            kind=ValueError,
         )
 
     def astype(self, dtype: object) -> Any:

@@ -9,7 +9,7 @@ from baton._src.ir.expr import GlobalVar, GraphExpr
 from baton._src.ir.node import Node, init_field, node, part
 from baton._src.ir.traverse import substitute
 from baton._src.ir.types import Constructor, GlobalTypeVar, TypeData
-from baton._src.support.diagnostics import fail, invalid
+from baton._src.support.diagnostics import fail
 
 
 @node
@@ -68,7 +68,7 @@ class IRModule(Node):
             if var.name_hint == name:
                 return var
         known = ", ".join(sorted(v.name_hint for v in self.functions)) or "none"
-        raise invalid("module-missing", f"the module has no function {name!r}", help=f"it has: {known}")
+        raise fail("module-missing", f"the module has no function {name!r}", help=f"it has: {known}", kind=ValueError)
 
     def get_global_vars(self) -> list[GlobalVar]:
         return list(self.functions)
@@ -77,7 +77,7 @@ class IRModule(Node):
         for var in self.type_definitions:
             if var.name_hint == name:
                 return var
-        raise invalid("module-missing", f"the module has no type {name!r}")
+        raise fail("module-missing", f"the module has no type {name!r}", kind=ValueError)
 
     def get_global_type_vars(self) -> list[GlobalTypeVar]:
         return list(self.type_definitions)

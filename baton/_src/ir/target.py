@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, ClassVar
 
 from baton._src.ir.cpu import NAMED, Cpu, host_cpu, with_features
-from baton._src.support.diagnostics import fail, invalid
+from baton._src.support.diagnostics import fail
 from baton._src.values.device import KINDS
 
 
@@ -277,7 +277,7 @@ def _read_target(description: Any) -> _Parts:
     if name not in _KINDS:
         near = get_close_matches(name, [*_KINDS, *NAMED], 1)
         hint = f"did you mean {near[0]!r}?" if near else "code is made for 'llvm', i.e. CPUs"
-        raise invalid("target-kind", f"there is no target {name!r}", help=hint)
+        raise fail("target-kind", f"there is no target {name!r}", help=hint, kind=ValueError)
     host = found.pop("host", None)
     kind = _KINDS[name]
     keys = _words(found.pop("keys", ())) or kind.default_keys

@@ -95,20 +95,16 @@ class DiagnosticError(BatonError):
         return self.diagnostics[0].code
 
 
-class InvalidValueError(DiagnosticError, ValueError):
-    """A `DiagnosticError` where TVM's API raises a `ValueError`: scripts that catch either are served."""
-
-
 class ScheduleError(DiagnosticError):
     """A primitive of a schedule does not apply."""
 
 
 class ValueDiagnosticError(DiagnosticError, ValueError):
-    """A value that does not fit, where TVM's kind of error is Python's own."""
+    """A value that does not fit, where TVM raises a `ValueError`: scripts that catch either are served."""
 
 
 class TypeDiagnosticError(DiagnosticError, TypeError):
-    """An argument of the wrong class, where TVM's kind of error is Python's own."""
+    """An argument of the wrong class, where TVM raises a `TypeError`: scripts that catch either are served."""
 
 
 class InternalError(BatonError):
@@ -136,8 +132,3 @@ def fail(
     `kind` makes it an error of Python's own too, for functions whose callers catch that.
     """
     return _CLASSES[kind](Diagnostic(code, message, span=span, help=help, label=label))
-
-
-def invalid(code: str, message: str, *, help: str | None = None) -> InvalidValueError:
-    """An `InvalidValueError` with one finding, to be raised."""
-    return InvalidValueError(Diagnostic(code, message, help=help))

@@ -10,7 +10,7 @@ from baton._src.ir.node import binder, init_field, node, note, part
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import substitute
 from baton._src.ir.types import Type
-from baton._src.support.diagnostics import fail, invalid
+from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import Var, literal
@@ -75,11 +75,15 @@ class PrimFunc(BaseExpr):
         values: dict[Any, Any] = {}
         for param, given in param_map.items():
             if not any(param is p for p in self.params):
-                raise invalid("tir-specialize", f"{param.name} is no parameter of this kernel")
+                raise fail("tir-specialize", f"{param.name} is no parameter of this kernel", kind=ValueError)
             if isinstance(given, Buffer):
                 values |= self._matched(param, given)
             elif param in self.buffer_map:
-                raise invalid("tir-specialize", f"{param.name} is a buffer: give a buffer of the shape it shall have")
+                raise fail(
+                    "tir-specialize",
+                    f"{param.name} is a buffer: give a buffer of the shape it shall have",
+                    kind=ValueError,
+                )
             else:
                 values[param] = literal(given, param.dtype)
         body, buffers = substitute((self.body, tuple(self.buffer_map.values())), values)
@@ -93,18 +97,20 @@ class PrimFunc(BaseExpr):
         """The values of variables in the shape of a parameter's buffer that make it `given`."""
         own = self.buffer_map.get(param)
         if own is None:
-            raise invalid("tir-specialize", f"{param.name} is no buffer")
+            raise fail("tir-specialize", f"{param.name} is no buffer", kind=ValueError)
         if own.dtype != given.dtype or len(own.shape) != len(given.shape):
-            raise invalid("tir-specialize", f"{own.name} differs from {given.name} in dtype or number of axes")
+            raise fail(
+                "tir-specialize", f"{own.name} differs from {given.name} in dtype or number of axes", kind=ValueError
+            )
         pairs = [*zip(own.shape, given.shape), *zip(own.strides, given.strides)]
         values: dict[Any, Any] = {}
         for mine, other in pairs:
             if isinstance(mine, Var):
                 known = values.setdefault(mine, other)
                 if not structural_equal(known, other):
-                    raise invalid("tir-specialize", f"{mine.name} would be both {known} and {other}")
+                    raise fail("tir-specialize", f"{mine.name} would be both {known} and {other}", kind=ValueError)
             elif not structural_equal(mine, other):
-                raise invalid("tir-specialize", f"{own.name} has {mine} where {given.name} has {other}")
+                raise fail("tir-specialize", f"{own.name} has {mine} where {given.name} has {other}", kind=ValueError)
         return values
 
     def with_attr(self, key: str | dict[str, Any], content: object = None) -> PrimFunc:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from baton._src.support.diagnostics import fail, invalid
+from baton._src.support.diagnostics import fail
 from baton._src.values.device import CPU, Device
 from baton._src.values.dtype import DataType
 
@@ -47,8 +47,10 @@ class NDArray:
         if isinstance(target, Device):
             return NDArray(self.data.copy(), _there(target))
         if target.shape != self.shape:
-            raise invalid(
-                "tensor-shape", f"cannot copy a tensor of shape {self.shape} into one of shape {target.shape}"
+            raise fail(
+                "tensor-shape",
+                f"cannot copy a tensor of shape {self.shape} into one of shape {target.shape}",
+                kind=ValueError,
             )
         target.data[...] = self.data
         return target
@@ -57,9 +59,10 @@ class NDArray:
         """Overwrite the contents with `source` (anything NumPy can read); the shapes must agree."""
         array = np.asarray(source.data if isinstance(source, NDArray) else source, dtype=self.data.dtype)
         if array.shape != self.shape:
-            raise invalid(
+            raise fail(
                 "tensor-shape",
                 f"cannot copy an array of shape {array.shape} into a tensor of shape {self.shape}",
+                kind=ValueError,
             )
         self.data[...] = array
         return self
@@ -98,7 +101,11 @@ class NDArray:
         found = np.ascontiguousarray(self.data).reshape(-1).view(kind)
         count = math.prod(shape)
         if count > found.size:
-            raise invalid("tensor-shape", f"a view of shape {tuple(shape)} is larger than one of shape {self.shape}")
+            raise fail(
+                "tensor-shape",
+                f"a view of shape {tuple(shape)} is larger than one of shape {self.shape}",
+                kind=ValueError,
+            )
         return NDArray(found[:count].reshape(tuple(shape)), self.device)
 
     def __str__(self) -> str:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from baton._src.ir.module import IRModule
-from baton._src.support.diagnostics import invalid
+from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 
@@ -25,7 +25,7 @@ class ApplyPassToFunction(Pass):
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         chosen = {v.name_hint for v in module.functions if re.fullmatch(self.func_name_regex, v.name_hint)}
         if not chosen and self.error_if_no_function_matches_regex:
-            raise invalid("api", f"no function of the module matches {self.func_name_regex!r}")
+            raise fail("api", f"no function of the module matches {self.func_name_regex!r}", kind=ValueError)
         if not chosen:
             return module
         changed = self.transform(module)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from baton._src.support.diagnostics import fail, invalid
+from baton._src.support.diagnostics import fail
 from baton._src.values import ffi
 from baton._src.values.convert import from_host
 from baton._src.values.packed_func import PROCESS_FUNCTIONS, PackedFunc
@@ -44,7 +44,7 @@ def get_global_func(name: str, allow_missing: bool = False) -> PackedFunc | None
     """The function registered as `name`; None if missing is allowed, else an error."""
     found = PROCESS_FUNCTIONS.get(name)
     if found is None and not allow_missing:
-        raise invalid("function-missing", f"no packed function is registered as {name!r}")
+        raise fail("function-missing", f"no packed function is registered as {name!r}", kind=ValueError)
     return found
 
 
