@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from baton._src.frontends.nn.tensor import Tensor, default_dtype
+from baton._src.frontends.nn.tensor import Tensor, builder_for, default_dtype
 from baton._src.ops.builders import RELAX
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import ExternFunc, PrimValue, ShapeExpr, Var
@@ -94,13 +94,13 @@ class KVCache(Effect):
         shape = ShapeExpr([seq_len, *self.unit_shape])
         info = TensorStructInfo(shape, self.dtype)
         call = call_pure_packed("vm.builtin.attention_kv_cache_view", self.cache, shape, sinfo_args=[info])
-        return Tensor(_expr=_builder("KVCache.view").emit(call))
+        return Tensor(_expr=builder_for("KVCache.view").emit(call))
 
     def append(self, new_element: Tensor) -> None:
         """Add rows. Errors: a `TypeError` for another dtype."""
         if new_element.dtype != self.dtype:
             raise fail("nn-tensor", f"the cache holds {self.dtype}, got {new_element.dtype}", kind=TypeError)
-        self.cache = _builder("KVCache.append").emit(
+        self.cache = builder_for("KVCache.append").emit(
             call_inplace_packed(
                 "vm.builtin.attention_kv_cache_append",
                 self.cache,
@@ -114,7 +114,7 @@ class KVCache(Effect):
 
 def debugged(effect: IOEffect, name: str, place: str, args: Sequence[Any]) -> None:
     """Call a packed function for what it does, in the order of the effect."""
-    effect.effect = _builder(name).emit(
+    effect.effect = builder_for(name).emit(
         call_pure_packed(
             ExternFunc("vm.builtin.invoke_debug_func"),
             effect.effect,
@@ -125,10 +125,3 @@ def debugged(effect: IOEffect, name: str, place: str, args: Sequence[Any]) -> No
         ),
         effect.effect.name_hint,
     )
-
-
-def _builder(what: str) -> BlockBuilder:
-    found = BlockBuilder.current()
-    if found is None:
-        raise fail("nn-outside", f"{what} is computed outside of export_tvm", help="call it from forward")
-    return found

@@ -3,6 +3,7 @@ parameters."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -79,8 +80,11 @@ class _Method:
     ) -> None:
         self.builder, self.spec, self.parameters, self.effects = builder, spec, parameters, effects
         self.dims: dict[str, tir.Var] = {}
+        self.unpacking: list[Callable[[], None]] = []
+        """What takes packed effects and parameters apart, once the inputs are known."""
 
     def emit(self, name: str) -> None:
+        """Add the function under this name."""
         spec, builder = self.spec, self.builder
         states = {"plain": len(self.effects), "packed": 1, "none": 0}[spec.effect_mode]
         inputs = [Var(n, self._info(n, s)) for n, s in zip(spec.arg_names, spec.arg_specs)]
@@ -88,8 +92,8 @@ class _Method:
             with builder.dataflow():
                 hidden = [*self._take_effects(), *self._take_parameters()]
                 builder.normalizer.define_params((*inputs, *hidden))
-                for binding in self.unpacking:
-                    binding()
+                for unpack in self.unpacking:
+                    unpack()
                 given = [self._argument(v, n, s) for v, n, s in zip(inputs, spec.arg_names, spec.arg_specs)]
                 result = _unwrapped(spec.method(**dict(zip(spec.arg_names, given))))
                 after = [state for _, effect in self.effects for state in effect.finalize()]
@@ -97,12 +101,6 @@ class _Method:
                     result = Tuple([result, Tuple(after)])
                 output = builder.emit_output(result)
             builder.emit_func_output(output, [*inputs, *hidden])
-
-    @property
-    def unpacking(self) -> list[Any]:
-        """What takes packed effects and parameters apart, once the inputs are known."""
-        found: list[Any] = self.__dict__.setdefault("_unpacking", [])
-        return found
 
     def _take_effects(self) -> list[Var]:
         states = [(effect, effect.create(name)) for name, effect in self.effects]
@@ -167,6 +165,7 @@ class _Method:
         return self._dim(name) if isinstance(spec, specs.Int) else spec.object_type(_expr=var, _name=name)
 
     def _item(self, var: Any, index: int, name: str) -> Any:
+        """A field of a tuple, bound."""
         return self.builder.emit(TupleGetItem(var, index), name)
 
 

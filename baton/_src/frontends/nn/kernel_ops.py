@@ -8,9 +8,8 @@ from typing import Any
 
 from baton._src.frontends.nn.effects import debugged
 from baton._src.frontends.nn.export import Exporter
-from baton._src.frontends.nn.tensor import Object, Tensor, unwrap, wrap_nested
+from baton._src.frontends.nn.tensor import Object, Tensor, builder_for, unwrap, wrap_nested
 from baton._src.ir.expr import GraphExpr, PrimExpr
-from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import PrimValue, ShapeExpr, StringImm, Tuple
 from baton._src.relax.special_builders import call_dps_packed, call_tir, call_tir_inplace
 from baton._src.support.diagnostics import fail
@@ -22,7 +21,7 @@ def tensor_expr_op(
 ) -> Any:
     """A kernel written with `te` on the tensors given."""
     hints: dict[str, Any] = {"primfunc_name_hint": name_hint, **({"primfunc_attrs": attrs} if attrs else {})}
-    call = _builder(name_hint).call_te(tensor_expr_func, *unwrap(list(args)), **hints)
+    call = builder_for(name_hint).call_te(tensor_expr_func, *unwrap(list(args)), **hints)
     return wrap_nested(call, name_hint)
 
 
@@ -73,7 +72,7 @@ def _kernel(func: PrimFunc, name_hint: str, args: Any) -> tuple[Any, list[Any], 
             scalars.append(arg)
         else:
             raise fail("nn-tensor", f"a kernel takes tensors and dims, got {type(arg).__name__}", kind=TypeError)
-    return _builder(name_hint).add_func(func, name_hint), tensors, scalars or None
+    return builder_for(name_hint).add_func(func, name_hint), tensors, scalars or None
 
 
 def _infos(out: Any) -> Any:
@@ -93,10 +92,3 @@ def _as_expr(value: Any) -> Any:
     if isinstance(value, (int, float, PrimExpr)):
         return PrimValue(value)
     raise fail("nn-tensor", f"a packed function takes no {type(value).__name__}", kind=TypeError)
-
-
-def _builder(name: str) -> BlockBuilder:
-    found = BlockBuilder.current()
-    if found is None:
-        raise fail("nn-outside", f"{name} is computed outside of export_tvm", help="call it from forward")
-    return found

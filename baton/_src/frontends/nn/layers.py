@@ -193,20 +193,28 @@ class ConvTranspose1D(_Convolution):
 
 
 class ReLU(Module):
+    """Elements, negative ones as 0."""
+
     def forward(self, x: Tensor) -> Any:
         return op.relu(x)
 
 
 class SiLU(Module):
+    """x * sigmoid(x)."""
+
     def forward(self, x: Tensor) -> Any:
         return op.silu(x)
 
 
 class GELU(Module):
+    """x times the normal distribution's share below x."""
+
     def forward(self, x: Tensor) -> Any:
         return op.gelu(x)
 
 
 class Identity(Module):
+    """What it is given."""
+
     def forward(self, x: Tensor) -> Tensor:
         return x

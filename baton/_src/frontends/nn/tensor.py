@@ -31,7 +31,7 @@ class Object:
     """A value that is no tensor, in the function being built."""
 
     def __init__(self, *, _expr: Any, _name: str) -> None:
-        self._expr = _expr if isinstance(_expr, Var) else _builder(_name).emit(_expr, _name)
+        self._expr = _expr if isinstance(_expr, Var) else builder_for(_name).emit(_expr, _name)
 
 
 class Tensor:
@@ -193,10 +193,11 @@ _RELAX: Any = RELAX
 
 def emit(expr: Any, name: str) -> Any:
     """Bind an expression in the function being exported: a tensor, or a tuple of them."""
-    return wrap(_builder(name).emit(expr, name), name)
+    return wrap(builder_for(name).emit(expr, name), name)
 
 
-def _builder(name: str) -> BlockBuilder:
+def builder_for(name: str) -> BlockBuilder:
+    """The builder of the function being exported. Error `nn-outside` where there is none, which names `name`."""
     found = BlockBuilder.current()
     if found is None:
         raise fail("nn-outside", f"{name} is computed outside of export_tvm", help="call it from forward")
