@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from typing import Any
+from typing import Any, ClassVar
 
 from baton._src.driver.tvm_names.schedule_testing import assert_structural_equal_ignore_global_symbol
 from baton._src.ir.module import IRModule
@@ -22,7 +22,7 @@ from baton._src.ir.node import Node
 from baton._src.relax.nodes import Function
 from baton._src.script.decorators import IR_MODULE, PRIM_FUNC
 from baton._src.script.entrance import read_object
-from baton._src.script.options import Options
+from baton._src.script.options import Decorator, Options
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.passes import Pass
 
@@ -32,14 +32,16 @@ class CompareBeforeAfter:
     `transform` is a pass or a method that gives one. `expected` may be the kind of error that is raised instead.
     """
 
-    check_well_formed = True
+    check_well_formed: ClassVar[bool] = True
+    """Whether the programs that are read are checked."""
+    transform: ClassVar[Any]
 
     def __init_subclass__(cls) -> None:
         for name in ("before", "expected"):
             if name in vars(cls):
                 setattr(cls, name, _program_fixture(vars(cls)[name]))
         if "transform" in vars(cls):
-            cls.transform = _pass_fixture(vars(cls)["transform"])  # type: ignore[attr-defined]
+            cls.transform = _pass_fixture(vars(cls)["transform"])
 
     def test_compare(self, before: Any, expected: Any, transform: Any) -> None:
         """Run the pass and compare."""
@@ -54,29 +56,38 @@ def _fixture(give: Any) -> Any:
     return importlib.import_module("pytest").fixture(give)
 
 
+def _is_fixture(given: Any) -> bool:
+    """Whether pytest has made it a fixture: functions carry a mark up to its version 8.3, then there is a class."""
+    return hasattr(given, "_pytestfixturefunction") or type(given).__name__ == "FixtureFunctionDefinition"
+
+
 def _takes_self(function: Any) -> bool:
     return inspect.isfunction(function) and "self" in inspect.signature(function).parameters
 
 
 def _program_fixture(given: Any) -> Any:
-    if hasattr(given, "_pytestfixturefunction") or type(given).__name__ == "FixtureFunctionDefinition":
+    if _is_fixture(given):
         return given
     if _takes_self(given):
         return _fixture(given)
     if inspect.isfunction(given):
-        return _fixture(lambda self: read_object(given, Options(PRIM_FUNC), given.__globals__))
+        return _fixture(lambda self: read_object(given, _options(PRIM_FUNC, self), given.__globals__))
     if inspect.isclass(given) and not issubclass(given, (Exception, Node)):
-        return _fixture(lambda self: IR_MODULE(given))
+        return _fixture(lambda self: _options(IR_MODULE, self)(given))
     return _fixture(lambda self: given)
 
 
+def _options(decorator: Decorator, test: Any) -> Options:
+    return Options(decorator, check_well_formed=test.check_well_formed)
+
+
 def _pass_fixture(given: Any) -> Any:
+    if _is_fixture(given):
+        return given
     if isinstance(given, Pass):
         return _fixture(lambda self: given)
     if _takes_self(given):
         return _fixture(given)
-    if hasattr(given, "_pytestfixturefunction") or type(given).__name__ == "FixtureFunctionDefinition":
-        return given
     raise TypeError(f"transform is a pass, or a method that gives one, not a {type(given).__name__}")
 
 

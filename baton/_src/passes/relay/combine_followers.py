@@ -9,6 +9,7 @@ each as long as its sibling along the axis of the outputs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,17 +109,24 @@ def joining_axis(level: Level, index: int, axis: int) -> int | None:
 
 def joined(build: Build, value: Any, level: Level, axis: int) -> Call:
     """The level's operator on all siblings at once."""
+
+    def together(index: int, operands: list[Any]) -> Any:
+        at = joining_axis(level, index, axis)
+        assert at is not None
+        return build.op("concatenate", tuple(operands), axis=at)
+
+    return _at_once(build, value, level, together)
+
+
+def _at_once(build: Build, value: Any, level: Level, together: Callable[[int, list[Any]], Any]) -> Call:
+    """The level's operator on `value`, and on the siblings' other operands: the one they share, or all `together`."""
     args = []
     for index in range(len(level.calls[0].args)):
         operands = [c.args[index] for c in level.calls]
         if index == level.position:
             args.append(value)
-        elif is_shared(operands):
-            args.append(operands[0])
         else:
-            at = joining_axis(level, index, axis)
-            assert at is not None
-            args.append(build.op("concatenate", tuple(operands), axis=at))
+            args.append(operands[0] if is_shared(operands) else together(index, operands))
     return build.call(Call(level.calls[0].op, args, level.calls[0].attrs))
 
 
@@ -133,14 +141,9 @@ def can_stack(level: Level) -> bool:
 
 def stacked(build: Build, value: Any, level: Level) -> Call:
     """The level's operator on siblings that are stacked along a new first axis."""
-    args = []
-    for index in range(len(level.calls[0].args)):
-        operands = [c.args[index] for c in level.calls]
-        if index == level.position:
-            args.append(value)
-        elif is_shared(operands):
-            args.append(operands[0])
-        else:
-            rows = (build.op("expand_dims", o, axis=(0,)) if len(shape_of(o) or ()) == 1 else o for o in operands)
-            args.append(build.op("stack", tuple(rows), axis=0))
-    return build.call(Call(level.calls[0].op, args, level.calls[0].attrs))
+
+    def together(index: int, operands: list[Any]) -> Any:
+        rows = (build.op("expand_dims", o, axis=(0,)) if len(shape_of(o) or ()) == 1 else o for o in operands)
+        return build.op("stack", tuple(rows), axis=0)
+
+    return _at_once(build, value, level, together)
