@@ -81,3 +81,22 @@ def test_mistakes_point_into_this_file() -> None:
     line = found.span.source.line(found.span.line)
     assert line is not None
     assert line[found.span.column - 1 :].startswith("unknown_name")
+
+
+def test_a_module_written_in_a_function_may_say_its_own_name() -> None:
+    """Guards `cls = Module` where the class stands in a function: its closure's cell is empty while it is read."""
+
+    @IR.ir_module
+    class Module:
+        @R.function(private=True)
+        def inner(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            return R.exp(x)
+
+        @R.function
+        def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            cls = Module
+            y = cls.inner(x)
+            return Module.inner(y)
+
+    (block,) = Module["main"].body.blocks
+    assert [binding.value.op.name_hint for binding in block.bindings] == ["inner", "inner"]

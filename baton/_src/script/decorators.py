@@ -9,8 +9,9 @@ import inspect
 import linecache
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any
 
 from baton._src.script.entrance import read_object
@@ -62,7 +63,16 @@ def _captured(subject: Any) -> dict[str, Any]:
     functions = vars(subject).values() if inspect.isclass(subject) else [subject]
     for function in functions:
         if inspect.isfunction(function):
-            found.update(inspect.getclosurevars(function).nonlocals)
+            found.update(_closed_over(function))
+    return found
+
+
+def _closed_over(function: FunctionType) -> dict[str, Any]:
+    """The variables of a function's closure that have a value: a class in a function has none while it is written."""
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        with suppress(ValueError):  # the cell is empty
+            found[name] = cell.cell_contents
     return found
 
 
