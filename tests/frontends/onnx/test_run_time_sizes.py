@@ -140,3 +140,35 @@ def test_maps_halved_and_doubled_are_joined() -> None:
     np.testing.assert_allclose(np.ravel(model.run({"x": x})[0]), [best, x.mean()], rtol=1e-5)
     with pytest.raises(baton.DiagnosticError, match="dimension 2"):
         model.run({"x": x[:, :, :3]})
+
+
+def _pooled(first: int, second: int) -> Any:
+    pools = [
+        helper.make_node("MaxPool", ["x"], [out], kernel_shape=[k], strides=[k])
+        for out, k in (("p", first), ("q", second))
+    ]
+    add = helper.make_node("Add", ["p", "q"], ["y"], name="/neck/Add")
+    return _compiled([*pools, add], [], (1, 1, "n"))
+
+
+def test_sizes_computed_from_the_same_ones_that_never_agree_are_1_in_some_run() -> None:
+    """`n // 2` elements and `n // 5`: where the second is 1 it is repeated, as for any sizes."""
+    model = _pooled(2, 5)
+    for n in (5, 7, 9):
+        x = np.arange(n, dtype="float32")
+        pairs = x[: n // 2 * 2].reshape(-1, 2).max(1)
+        np.testing.assert_array_equal(np.ravel(model.run({"x": x.reshape(1, 1, n)})[0]), pairs + 4)
+    with pytest.raises(baton.DiagnosticError, match="6 against 2"):
+        model.run({"x": np.zeros((1, 1, 12), "float32")})
+
+
+def test_the_node_whose_sizes_do_not_agree_is_named() -> None:
+    nodes = [
+        helper.make_node("MaxPool", ["x"], ["p"], kernel_shape=[2], strides=[2]),
+        helper.make_node("ConvTranspose", ["p", "k"], ["q"], strides=[2]),
+        helper.make_node("Add", ["q", "x"], ["y"], name="/neck/Add"),
+    ]
+    model = _compiled(nodes, [], (1, 1, "n"), weights=[weight("k", np.ones((1, 1, 2), "float32"))])
+    assert model.run({"x": np.ones((1, 1, 4), "float32")})[0].tolist() == [[[2, 2, 2, 2]]]
+    with pytest.raises(baton.DiagnosticError, match="operand_of_neck_Add"):
+        model.run({"x": np.ones((1, 1, 5), "float32")})

@@ -20,9 +20,13 @@ from baton._src.ir.traverse import post_order
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.support.diagnostics import fail
 from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.evaluate import evaluate
 from baton._src.tir.expr import Max, Var
 from baton._src.values.dtype import BOOL, INT64, DataType
 from baton._src.values.tensor import AnyArray
+
+PROBES = (5040, 240, 32, 8)
+"""Sizes to try where two computed ones may agree: of halves and patches, and below the usual limits of lengths."""
 
 FOLD_LIMIT = 1 << 22
 """Calls on constants are computed while importing if the operands have at most this many elements together."""
@@ -77,8 +81,8 @@ class Language(Protocol):
         """`while state[0]: state = step(state)`, the final state; `infos` fit the state of every iteration."""
         ...
 
-    def match(self, expr: Any, info: TensorInfo) -> Any:
-        """`expr`, which is to have the shape of `info`: checked at run time."""
+    def match(self, expr: Any, info: TensorInfo, hint: str) -> Any:
+        """`expr`, an operand of the node `hint`, which is to have the shape of `info`: checked at run time."""
         ...
 
     def named(self, expr: Any, info: TensorInfo) -> tuple[Any, TensorInfo]:
@@ -306,19 +310,23 @@ class GraphBuilder:
     def _plainest(self, dims: tuple[Dim, ...]) -> Dim | None:
         """What dims that ought to be equal are called: a number, else the one variable among computed dims, else what
         all are but for `max(0, length)` (the length of a range, which may be empty; of a tensor never), else the first
-        of several that are computed from the same sizes, else None."""
+        of several that are computed from the same sizes, else None. Sizes computed from the same ones that are never
+        equal (`n // 2` and `n // 5`) are no such dims: one of them is 1 in some run, and is repeated there."""
         others = [d for d in dims if not (isinstance(d, int) and d == 1)]
         numbers = [d for d in others if isinstance(d, int)]
         if numbers:
             return numbers[0]
         names = list({id(d): d for d in others if isinstance(d, Var)}.values())
+        symbols = [frozenset(v for v in post_order(d) if isinstance(v, Var)) for d in others]
+        alike = len(set(symbols)) == 1
+        if alike and not _meet(others, sorted(symbols[0], key=lambda v: v.name)):
+            return None
         if len(names) == 1:
             return names[0]
         lengths = [_length(d) for d in others]
         if lengths and all(self.prover.equal(lengths[0], d) for d in lengths[1:]):
             return lengths[0]
-        computed = {frozenset(v for v in post_order(d) if isinstance(v, Var)) for d in others}
-        return others[0] if len(computed) == 1 and not names else None
+        return others[0] if alike and not names else None
 
     def _checked(self, value: Value, padded: tuple[Dim, ...], common: list[Dim | None]) -> Value:
         wanted = [
@@ -329,7 +337,7 @@ class GraphBuilder:
         if dims == value.shape:
             return value
         info = TensorInfo(dims, value.dtype)
-        return Value(info, expr=self.language.match(self.expr(value), info), sources=value.sources)
+        return Value(info, expr=self.language.match(self.expr(value), info, self.hint), sources=value.sources)
 
     def _info(self, operand: Operand) -> Info:
         if isinstance(operand, (Value, Scalars)):
@@ -421,6 +429,15 @@ def _dims_of(info: Info) -> Sequence[Dim]:
             return (dim,)
         case _:
             return ()
+
+
+def _meet(dims: Sequence[Dim], symbols: Sequence[Var]) -> bool:
+    """Whether these sizes are all equal in some run: one with sizes that divide well, small ones or large ones."""
+    for size in PROBES:
+        values = {v: size * (k + 1) for k, v in enumerate(symbols)}
+        if len({evaluate(d, values) if isinstance(d, PrimExpr) else d for d in dims}) == 1:
+            return True
+    return False
 
 
 def _length(dim: Dim) -> Dim:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, Self
@@ -130,14 +131,15 @@ class RelaxGraph:
     def _sequence(self, arm: Callable[[], list[Any]]) -> SeqExpr:
         return self._function_body([], lambda: self.builder.emit(Tuple(arm())))
 
-    def match(self, expr: Any, info: TensorInfo) -> Any:
-        return self.builder.match_cast(expr, from_info(info))
+    def match(self, expr: Any, info: TensorInfo, hint: str) -> Any:
+        name = re.sub(r"\W+", "_", hint).strip("_")
+        return self.builder.match_cast(expr, from_info(info), name and f"operand_of_{name}")
 
     def named(self, expr: Any, info: TensorInfo) -> tuple[Any, TensorInfo]:
         if info.shape is not None or info.ndim < 0:
             return expr, info
         named = TensorInfo(self._new_sizes(info.ndim), info.dtype)
-        return self.match(expr, named), named
+        return self.builder.match_cast(expr, from_info(named)), named
 
     def numbers(self, expr: Any, count: int) -> list[ShapeVar] | None:
         sizes = self._new_sizes(count)

@@ -76,7 +76,7 @@ class RelayGraph:
     def rehearse(self, infos: Sequence[TensorInfo], run: Callable[[list[Any]], None]) -> None:
         run([Var(f"state_{k}", TensorType(_dims(i), i.dtype)) for k, i in enumerate(infos)])
 
-    def match(self, expr: Any, info: TensorInfo) -> Any:
+    def match(self, expr: Any, info: TensorInfo, hint: str) -> Any:
         return expr
 
     def named(self, expr: Any, info: TensorInfo) -> tuple[Any, TensorInfo]:
