@@ -100,3 +100,24 @@ def test_a_module_written_in_a_function_may_say_its_own_name() -> None:
 
     (block,) = Module["main"].body.blocks
     assert [binding.value.op.name_hint for binding in block.bindings] == ["inner", "inner"]
+
+
+def test_two_classes_of_one_name_in_one_scope() -> None:
+    """Guards that each is read from its own text: Python looks classes up by name and finds the first."""
+
+    @IR.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            return R.exp(x)
+
+    first = Module
+
+    @IR.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            return R.tanh(x)
+
+    ops = [module["main"].body.blocks[0].bindings[0].value.op.name for module in (first, Module)]
+    assert ops == ["relax.exp", "relax.tanh"]

@@ -23,7 +23,8 @@ _THIS = (__file__, Decorator.__call__.__code__.co_filename)
 def _apply(subject: Any, options: Options) -> Any:
     if not inspect.isclass(subject) and _is_in_class(subject):
         return subject
-    found = read_object(subject, options, _captured(subject))
+    frame = _user_frame()
+    found = read_object(subject, options, _captured(subject), frame.f_lineno if frame is not None else None)
     return found
 
 

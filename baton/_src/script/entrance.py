@@ -74,9 +74,10 @@ def read_definition(
     raise _misplaced(node, options, source)
 
 
-def read_object(subject: Any, options: Options, captured: Mapping[str, Any]) -> Any:
-    """What a decorated Python class or function means; `captured` are the Python variables it can see."""
-    source = source_of(subject)
+def read_object(subject: Any, options: Options, captured: Mapping[str, Any], line: int | None = None) -> Any:
+    """What a decorated Python class or function means; `captured` are the Python variables it can see, `line` is where
+    it was being defined."""
+    source = source_of(subject, line)
     node = source.tree.body[0]
     if not isinstance(node, (ast.ClassDef, ast.FunctionDef)):
         raise fail("script-source", f"the source text of {subject!r} is no class or function")

@@ -50,11 +50,14 @@ def parse_text(text: str, name: str = "<string>") -> ScriptSource:
     return _parse(textwrap.dedent(text), Source(name, text), _indent_of(text))
 
 
-def source_of(subject: Any) -> ScriptSource:
-    """The text a class or function was defined by."""
+def source_of(subject: Any, line: int | None = None) -> ScriptSource:
+    """The text a class or function was defined by. `line`: one of its lines, where it is known: Python finds a class
+    by its name alone, and a scope may define several of one name, one after the other."""
     try:
         lines, first = inspect.getsourcelines(subject)
         name = inspect.getsourcefile(subject) or "<unknown>"
+        if line is not None and inspect.isclass(subject) and not first <= line < first + len(lines):
+            lines, first = _class_at(subject, line) or (lines, first)
     except (OSError, TypeError):
         raise fail(
             "script-source",
@@ -63,6 +66,17 @@ def source_of(subject: Any) -> ScriptSource:
         ) from None
     text = "".join(lines)
     return _parse(textwrap.dedent(text), Source(name, text, max(first, 1)), _indent_of(text))
+
+
+def _class_at(subject: type, line: int) -> tuple[list[str], int] | None:
+    """The lines of the class of `subject`'s name that stands around a line of its file, and the first one's number."""
+    lines, _ = inspect.findsource(subject)
+    for node in ast.walk(ast.parse("".join(lines))):
+        if isinstance(node, ast.ClassDef) and node.name == subject.__name__ and node.end_lineno is not None:
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            if first <= line <= node.end_lineno:
+                return lines[first - 1 : node.end_lineno], first
+    return None
 
 
 def _indent_of(text: str) -> int:
