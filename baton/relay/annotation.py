@@ -9,6 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("driver.tvm_names.relay_words", "on_device function_on_device stop_fusion checkpoint"),
+        **names("driver.tvm_names.relay_words", "compiler_begin compiler_end"),
     },
     before=wire,
 )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from baton._src.driver.external_code import hand_over
 from baton._src.driver.relax_build import relax_build
 from baton._src.driver.stages import Stages
 from baton._src.ir.module import IRModule
@@ -54,6 +55,7 @@ def build_executable(
     noted = stages or Stages()
     with rarely_collecting():
         bound, known = bind_known(module, params or {})
+        bound, external = hand_over(bound)
         bound = restrict(bound) if restrict is not None else bound
         noted.note("Relay", bound)
         relay_module = optimized(bound, entry)
@@ -61,7 +63,7 @@ def build_executable(
         relax_module = lower_relay(relay_module)
     executable = relax_build(relax_module, target, stages=noted)
     facts = {**executable.facts, "bound": sorted(known)}
-    return replace(executable, facts=facts), known
+    return replace(executable, facts=facts, attached={**executable.attached, **external}), known
 
 
 def optimized(module: IRModule, entry: str = "main") -> IRModule:

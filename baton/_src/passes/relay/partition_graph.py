@@ -4,8 +4,9 @@
 becomes
     @tvmgen_default_mine_main_0(%x, %y)      def @tvmgen_default_mine_main_0(%a, %b, Compiler="mine") { add(%a, %b) }
 
-There is no external code generator here: a program with such functions is interpreted, exported as text, or taken back
-by InlineCompilerFunctionsBoundTo; building it is an error (`CheckCompilers`).
+Building hands such functions to the code generators that scripts registered (`driver/external_code.py`). Without one a
+program with such functions is interpreted, exported as text, or taken back by InlineCompilerFunctionsBoundTo; building
+it is an error (`CheckCompilers`).
 """
 
 from __future__ import annotations
@@ -168,7 +169,7 @@ class InlineCompilerFunctionsBoundTo(Pass):
 
 @dataclass(frozen=True)
 class CheckCompilers(Pass):
-    """Error `api` if a function is for an external compiler: there is none to hand it to."""
+    """Error `api` if a function is for an external compiler that nobody registered."""
 
     opt_level: ClassVar[int] = 0
 
@@ -176,7 +177,8 @@ class CheckCompilers(Pass):
         for var, function in module.functions.items():
             name = compiler_of(function)
             if name:
-                help = "InlineCompilerFunctionsBoundTo() takes such functions back, to be compiled natively"
+                help = f"register_func('relay.ext.{name}', function -> module) registers it; "
+                help += "InlineCompilerFunctionsBoundTo() takes such functions back, to be compiled natively"
                 raise fail("api", f"@{var.name_hint} is for the compiler {name!r}, which is not registered", help=help)
         return module
 
