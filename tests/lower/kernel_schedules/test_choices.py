@@ -67,7 +67,10 @@ def sums() -> PrimFunc:
 
 KERNELS: dict[str, tuple[Callable[[], PrimFunc], set[str]]] = {
     "product": (lambda: product(70, 80, 24), {"tile_rows", "tile_vectors", "unroll_k", "thread_work"}),
-    "product of few rows": (lambda: product(40, 80, 70), {"tile_rows", "tile_vectors", "k_block", "thread_work"}),
+    "product of few rows": (
+        lambda: product(40, 80, 70),
+        {"tile_rows", "tile_vectors", "k_block", "unroll_k", "thread_work"},
+    ),
     "packed": (lambda: packed(40, 200, 24), {"tile_rows", "unroll_k"}),
     "packed, one row": (lambda: packed(1, 200, 24), {"panels_beside", "unroll_k"}),
     "convolution": (blocked_convolution, {"conv_blocks", "conv_points"}),

@@ -24,9 +24,10 @@ from baton._src.lower.kernel_schedules.products.row_tiles import (
     even_tiles,
     rows_in_place,
     shared_panels,
+    steps_of_k,
     write_out,
 )
-from baton._src.lower.kernel_schedules.products.tiles import Accumulators, tile_rows, tile_shape
+from baton._src.lower.kernel_schedules.products.tiles import Accumulators, tile_rows, tile_shape, unrolled_by
 from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
 from baton._src.lower.kernel_schedules.shared.loops import (
     VECTORIZED,
@@ -233,7 +234,7 @@ class _Blocked:
     def _tile(self, strip: _Strip, rows: int, first: PrimExpr) -> st.Stmt:
         """`rows` rows from `first` on of a strip."""
         acc = Accumulators.of(rows, self.strip, self.matrix.stage.buffer.dtype)
-        step, init = index_var("k"), self.matrix.stage.init
+        init = self.matrix.stage.init
         assert init is not None
         begin = ops.subtract(strip.start, self.start)
 
@@ -244,7 +245,7 @@ class _Blocked:
             v = index_var("v")
             return loop(v, acc.width, st.BufferStore(self.sums, acc.load(row, v), (place(row, v),)), VECTORIZED)
 
-        terms = loop(step, strip.steps, self._terms(strip, acc, first, step))
+        terms = unrolled_by(steps_of_k(), strip.steps, "k", lambda step: self._terms(strip, acc, first, step))
         if self.blocks == 1:
             zeros = acc.each(lambda row, lane: init)
             return allocated(
@@ -254,7 +255,7 @@ class _Blocked:
         loaded = acc.each(lambda row, lane: tir.BufferLoad(self.sums, (place(row, lane),)))
         return allocated(acc.buffer, sequence(loaded, terms, *(stored(row) for row in range(rows))))
 
-    def _terms(self, strip: _Strip, acc: Accumulators, first: PrimExpr, step: tir.Var) -> st.Stmt:
+    def _terms(self, strip: _Strip, acc: Accumulators, first: PrimExpr, step: PrimExpr) -> st.Stmt:
         """A row of B, after the same row of the next strip has been asked for."""
         matrix, end, k = self.matrix, i64(self.columns), ops.add(strip.k, step)
         source, begin = matrix.right, self._row(first)
