@@ -62,7 +62,8 @@ __getattr__, __dir__, __all__ = attach(
         **names("tir.schedule.tensorize", "TensorIntrin"),
         **names("tir.index_map", "IndexMap"),
         **submodules(
-            "baton.tir", "analysis buffer data_layout expr function generic op schedule stmt stmt_functor transform"
+            "baton.tir",
+            "analysis buffer data_layout expr function generic ir_builder op schedule stmt stmt_functor transform",
         ),
     },
     before=wire,

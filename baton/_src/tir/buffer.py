@@ -79,7 +79,7 @@ class Buffer(Node):
         if slices and all(i.step is None for i in slices):
             return BufferRegion(self, tuple(_range(i, d) for i, d in zip(found, self.shape, strict=True)))
         return BufferLoad(
-            self, tuple(_vector(i, d) for i, d in zip(found, self.shape, strict=True)) if slices else found
+            self, tuple(vector_index(i, d) for i, d in zip(found, self.shape, strict=True)) if slices else found
         )
 
     def vload(self, begin: Any, dtype: object = None) -> BufferLoad:
@@ -159,7 +159,8 @@ def _range(index: Any, dim: PrimExpr) -> Range:
     return Range(first, Analyzer().simplify(stop - first))
 
 
-def _vector(index: Any, dim: PrimExpr) -> PrimExpr:
+def vector_index(index: Any, dim: PrimExpr) -> PrimExpr:
+    """An index as an expression: a slice is the vector of the indices in it."""
     if not isinstance(index, slice):
         return literal(index)
     first = literal(0 if index.start is None else index.start)

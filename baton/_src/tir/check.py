@@ -74,6 +74,8 @@ class _Checker:
         """Loop variables outside the innermost block with axes."""
         self.writable: set[Buffer] | None = None
         """Buffers the innermost block may write; None outside of blocks."""
+        self.own_memory: set[Any] = set()
+        """What the innermost block allocates for itself: no other statement sees it written."""
 
     def report(self, code: str, node: Any, message: str, help: str | None = None) -> None:
         crumbs = tuple(reversed(self.crumbs))
@@ -95,6 +97,7 @@ class _Checker:
     def scope(self, crumb: str = "") -> Iterator[None]:
         """Definitions inside end with it."""
         mark, loops, hidden, writable = len(self.log), self.loop_vars, self.hidden_loop_vars, self.writable
+        own = self.own_memory
         self.loop_vars = set(loops)
         if crumb:
             self.crumbs.append(crumb)
@@ -103,7 +106,7 @@ class _Checker:
             self.crumbs.pop()
         self.defined.difference_update(self.log[mark:])
         del self.log[mark:]
-        self.loop_vars, self.hidden_loop_vars, self.writable = loops, hidden, writable
+        self.loop_vars, self.hidden_loop_vars, self.writable, self.own_memory = loops, hidden, writable, own
 
     def function(self, func: PrimFunc) -> None:
         for param in func.params:
@@ -247,6 +250,7 @@ class _Checker:
             case Allocate():
                 self.expr(*node.extents, node.condition)
                 self.define(node.buffer_var, node)
+                self.own_memory.add(node.buffer_var)
             case DeclBuffer():
                 self.buffer_shape(node.buffer)
                 if node.buffer.data not in self.defined:
@@ -265,7 +269,8 @@ class _Checker:
         dtype = node.buffer.dtype.with_lanes(node.buffer.dtype.lanes * lanes)
         if node.value.dtype != dtype:
             self.report("tir-dtype", node, f"{node.buffer.name} holds {dtype}, the value is {node.value.dtype}")
-        if self.writable is not None and node.buffer not in self.writable:
+        known = self.writable is None or node.buffer in self.writable or node.buffer.data in self.own_memory
+        if not known:
             message = f"the block writes {node.buffer.name}, which is not among its writes"
             self.report("tir-block-writes", node, message, "add the region to the writes of the block")
 
@@ -343,7 +348,7 @@ class _Checker:
         listed = {w.buffer for w in block.writes} | set(block.alloc_buffers)
         matched = {m.buffer for m in block.match_buffers if m.source.buffer in listed}
         inherited = set() if self.writable is None else {b for b in self.writable if b.data in allocated}
-        self.writable = listed | matched | inherited
+        self.writable, self.own_memory = listed | matched | inherited, set()
 
 
 def _parts(node: Any) -> list[Any]:

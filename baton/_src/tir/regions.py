@@ -15,7 +15,7 @@ from baton._src.tir import operators
 from baton._src.tir.arith.int_set import IntSet, eval_set
 from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.expr import BufferLoad, IntImm, Let, Var, literal
-from baton._src.tir.stmt import Block, BufferStore, For, LetStmt, MatchBufferRegion, Stmt
+from baton._src.tir.stmt import Allocate, Block, BufferStore, For, LetStmt, MatchBufferRegion, Stmt
 
 Points = dict[Buffer, list[tuple[PrimExpr, ...]]]
 
@@ -26,6 +26,7 @@ def point_regions(body: Stmt) -> tuple[list[BufferRegion], list[BufferRegion]]:
     writes: Points = {}
     inner: dict[Var, Range] = {}
     hidden: set[Buffer] = set()
+    memory: set[Var] = set()
     for item in post_order(body):
         match item:
             case BufferLoad():
@@ -39,8 +40,11 @@ def point_regions(body: Stmt) -> tuple[list[BufferRegion], list[BufferRegion]]:
             case Block():
                 inner.update({iv.var: iv.dom for iv in item.iter_vars if iv.dom is not None})
                 hidden.update(item.alloc_buffers)
+            case Allocate():
+                memory.add(item.buffer_var)
             case _:
                 pass
+    hidden.update(b for b in (*reads, *writes) if b.data in memory)
     return _cover_all(reads, inner, hidden), _cover_all(writes, inner, hidden)
 
 

@@ -193,7 +193,6 @@ REASONS: dict[str, str] = {
     "te.scan": "recurrences are loops of Relax (recursive functions) or of a T.prim_func",
     "te.operation.scan": "recurrences are loops of Relax (recursive functions) or of a T.prim_func",
     "te.decl_tensor_intrin": "tile kernels are intrinsics of tir: tir.TensorIntrin.register and Schedule.tensorize",
-    "tir.ir_builder": "write the kernel as te.compute or as a T.prim_func",
     "te.hybrid": "write the kernel as te.compute or as a T.prim_func",
     "target.cuda": _GPU,
     "target.datatype": "baton's dtypes are those of NumPy and bfloat16",
@@ -202,7 +201,9 @@ REASONS: dict[str, str] = {
 }
 
 _BUILDER = "functions are written in Python's syntax under @R.function or @T.prim_func, or with relax.BlockBuilder"
-REASONS |= {f"script.{name}": _BUILDER for name in ("ir_builder", "relax.arg", "relax.If", "relax.Then", "relax.Else")}
+REASONS |= {
+    f"script.{name}": _BUILDER for name in ("ir_builder.relax", "relax.arg", "relax.If", "relax.Then", "relax.Else")
+}
 
 _UNUSED = "not implemented: nothing in baton stands behind it"
 _OTHER = {

@@ -1,0 +1,1 @@
+"""Programs built by `with` statements: `tvm.script.ir_builder`."""

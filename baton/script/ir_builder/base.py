@@ -1,0 +1,12 @@
+"""The builder (`tvm.script.ir_builder.base`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    names("script.ir_builder.base", "IRBuilder IRBuilderFrame"),
+    before=wire,
+)

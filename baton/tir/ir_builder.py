@@ -1,0 +1,12 @@
+"""Statements built by calls (`tvm.tir.ir_builder`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {**names("tir.ir_builder", "IRBuilder BufferVar create")},
+    before=wire,
+)
