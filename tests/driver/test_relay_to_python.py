@@ -105,7 +105,7 @@ def test_long_programs() -> None:
         to_python(deep)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(whole_modules())
 def test_random_programs(module: IRModule) -> None:
     with np.errstate(all="ignore"), warnings.catch_warnings():

@@ -257,7 +257,7 @@ DAMAGES: dict[str, Callable[[str, random.Random], str]] = {
 
 
 def examples(count: int) -> settings:
-    return settings(max_examples=count, deadline=None, suppress_health_check=list(HealthCheck))
+    return settings(max_examples=count, suppress_health_check=list(HealthCheck))
 
 
 def check_damaged(text: str, how: str, seed: int) -> None:

@@ -98,7 +98,7 @@ def test_a_wrong_argument_is_refused(mode: str, name: str) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 @given(n=st.integers(0, 6), m=st.integers(0, 6), data=st.data())
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 def test_any_one_wrong_argument_is_refused(mode: str, n: int, m: int, data: st.DataObject) -> None:
     """The same for any sizes, and for every number of arguments."""
     machines()[mode](*right(n, m))

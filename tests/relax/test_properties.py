@@ -25,7 +25,7 @@ from baton._src.tir.arith.analyzer import Analyzer
 from tests.relax.build import Fn, Ob, Pr, Sh, Ts, Tu, load, m, n
 from tests.relax.strategies import Program, programs
 
-FEW = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=40, suppress_health_check=list(HealthCheck))
 
 dims = st.sampled_from([1, 2, 3, n, m, n + 1, n * 2, n + m])
 dtypes = st.sampled_from(["void", "float32", "int64"])
@@ -51,7 +51,7 @@ infos = st.recursive(
 @pytest.mark.rule("RELAX-SUB-01")
 @pytest.mark.rule("RELAX-LUB-08")
 @given(infos, infos, infos)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_laws_of_struct_info(a: StructInfo, b: StructInfo, c: StructInfo) -> None:
     """Reflexive, transitive; the join is an upper bound; compatibility and base check agree with subtyping."""
     prover = Analyzer()
@@ -78,7 +78,7 @@ def test_laws_of_struct_info(a: StructInfo, b: StructInfo, c: StructInfo) -> Non
 
 @pytest.mark.rule("RELAX-LUB-08")
 @given(infos, infos)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_compatibility_agrees_with_subtyping(a: StructInfo, b: StructInfo) -> None:
     """What certainly is no subtype is never certainly compatible, and the other way round; joins do not change that."""
     prover = Analyzer()

@@ -29,7 +29,7 @@ def same(left: object, right: object) -> bool:
 
 
 @pytest.mark.rule("RELAY-EXEC-1")
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(modules(), st.sampled_from([0, 2, 3]))
 def test_random_programs(module: IRModule, level: int) -> None:
     arguments = (True, np.float32([1, -2]), np.float32([0.5, 3]))

@@ -190,7 +190,7 @@ class _Random:
 
 
 @given(st.data())
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 def test_random_schedules_compute_the_same(data: st.DataObject) -> None:
     """Guards combinations: conditions of uneven splits inside placed stages, orders of reductions, copies."""
     applied(lambda s, t: _Random(data.draw, s, t).whole())

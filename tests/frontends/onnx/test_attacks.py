@@ -46,7 +46,7 @@ def saved(model: onnx.ModelProto, folder: Path) -> Path:
     return path
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(some.integers(0, 10_000), some.binary(max_size=8))
 def test_truncated_or_overwritten_bytes_never_crash(cut: int, junk: bytes) -> None:
     """A model cut anywhere, or with bytes overwritten, imports or is refused; nothing else happens."""

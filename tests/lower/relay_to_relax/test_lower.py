@@ -41,7 +41,7 @@ def shape_of(info: Any) -> list[int]:
 
 
 @given(modules())
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 def test_random_programs_are_well_formed(module: IRModule) -> None:
     assert [d.render() for d in well_formed(lower(module))] == []
 
@@ -55,7 +55,7 @@ def builtins() -> FunctionTable:
 
 
 @given(modules())
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 def test_random_programs_compute_the_same(module: IRModule) -> None:
     """Relay's interpreter before, Relax's after; neither knows of the other."""
     relax = lower(module)

@@ -29,7 +29,7 @@ rows = st.lists(st.sampled_from([-2, -1, 0, 0, 1, 3]), min_size=1, max_size=9)
 
 
 @given(row=rows, descending=st.booleans())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_the_order_is_stable_in_both_directions(row: list[int], descending: bool) -> None:
     """Guards the merge sort: equal elements keep their order, ascending and descending."""
     x = np.array(row, "int32")
@@ -45,7 +45,7 @@ def test_nan_is_greatest() -> None:
 
 
 @given(row=rows, k=st.integers(1, 12))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_topk_gives_as_many_as_there_are(row: list[int], k: int) -> None:
     """Guards k beyond the axis, and that indices name the values."""
     x = np.array(row, "float32")
@@ -56,7 +56,7 @@ def test_topk_gives_as_many_as_there_are(row: list[int], k: int) -> None:
 
 
 @given(row=rows, values=rows, right=st.booleans())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_searches_agree_with_numpy(row: list[int], values: list[int], right: bool) -> None:
     """Guards the binary search with repeated elements."""
     ordered, wanted = np.sort(np.array(row, "int32")), np.array(values, "int32")

@@ -49,14 +49,14 @@ STEPS = {
 
 @pytest.mark.rule("RELAX-PASS-30")
 @pytest.mark.parametrize("name", STEPS)
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, suppress_health_check=list(HealthCheck))
 @given(module=modules())
 def test_rewrites_preserve_meaning(name: str, module: IRModule) -> None:
     with np.errstate(all="ignore"):
         check(STEPS[name], module, *(a * 0.3 for a in arrays((2, 4), (2, 4))), rtol=1e-3)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, suppress_health_check=list(HealthCheck))
 @given(module=modules())
 def test_calls_in_place_preserve_meaning(module: IRModule) -> None:
     args: list[Any] = [a * 0.3 for a in arrays((2, 4), (2, 4))]
@@ -66,7 +66,7 @@ def test_calls_in_place_preserve_meaning(module: IRModule) -> None:
         same_values(found.numpy(), evaluate(module, "main", *args), 1e-3)
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, suppress_health_check=list(HealthCheck))
 @given(module=modules())
 def test_the_machines_lowering_preserves_meaning(module: IRModule) -> None:
     args: list[Any] = [a * 0.3 for a in arrays((2, 4), (2, 4))]

@@ -80,7 +80,7 @@ def modules(draw: st.DrawFn) -> IRModule:
 
 @pytest.mark.rule("RELAX-PASS-30")
 @pytest.mark.parametrize("name", STEPS)
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(module=modules())
 def test_passes_preserve_meaning(name: str, module: IRModule) -> None:
     """Overflow is fine as long as it is the same overflow."""

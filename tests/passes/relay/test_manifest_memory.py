@@ -250,7 +250,7 @@ def test_the_interpreter_checks_memory(lets: str, message: str) -> None:
         relay.create_executor("debug", module).evaluate()(np.array([2]))
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, suppress_health_check=list(HealthCheck))
 @given(modules())
 def test_random_programs(module: IRModule) -> None:
     """Closures, lists, references, polymorphism; every memory cell is written before and killed after its uses."""
@@ -268,7 +268,7 @@ def test_random_programs(module: IRModule) -> None:
         assert same(value(back), expected)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, suppress_health_check=list(HealthCheck))
 @given(whole_modules())
 def test_random_modules(module: IRModule) -> None:
     expected = interpreted(module)

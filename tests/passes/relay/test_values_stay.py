@@ -59,7 +59,7 @@ PASSES = (
 )
 WHOLE_PROGRAM = (ToCPS(), Defunctionalize(), PartialEvaluate(), LazyGradientInit())
 """They make other programs of programs; each is tried alone, and behind a few others."""
-COMMON = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+COMMON = settings(max_examples=40, suppress_health_check=list(HealthCheck))
 
 
 def value(module: IRModule, flag: bool = True) -> Any:

@@ -54,7 +54,7 @@ AT_LENGTH = int(os.environ.get("PROGRAMS", "3000"))
 
 def examples(count: int) -> settings:
     """So many programs, however long each takes."""
-    return settings(max_examples=count, deadline=None, suppress_health_check=list(HealthCheck))
+    return settings(max_examples=count, suppress_health_check=list(HealthCheck))
 
 
 def check(program: Program, names: list[str], size: int, seed: int, checked: bool = False) -> None:

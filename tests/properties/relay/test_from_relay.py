@@ -23,7 +23,7 @@ from tests.relay.random_programs import whole_modules
 
 @pytest.mark.rule("RELAY-BUILD-4")
 @given(whole_modules())
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
 def test_programs_move_to_relax(module: IRModule) -> None:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

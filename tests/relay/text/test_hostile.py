@@ -42,7 +42,7 @@ def survive(text: str) -> None:
 
 
 def examples(count: int) -> settings:
-    return settings(max_examples=count, deadline=None, suppress_health_check=list(HealthCheck))
+    return settings(max_examples=count, suppress_health_check=list(HealthCheck))
 
 
 @given(mutated())

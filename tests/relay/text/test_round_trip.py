@@ -23,7 +23,7 @@ from tests.relay.strategies import modules
 
 @pytest.mark.rule("RELAY-TEXT-10")
 @given(modules())
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 def test_generated_programs(module: IRModule) -> None:
     """Untyped as made, and typed."""
     assert_structural_equal(module, parse(astext(module), CATALOGUE))

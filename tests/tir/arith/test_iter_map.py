@@ -72,7 +72,7 @@ def test_pieces_say_scale_and_extent() -> None:
     assert node_text(found[1].extent) == "T.int64(4)"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.sampled_from([1, 2, 3, 4]), min_size=2, max_size=4), st.randoms())
 def test_inverses_undo_random_reshapes(shape: list[int], random: Any) -> None:
     """Guards reshape after permutation: flat index split along another factorisation."""

@@ -44,7 +44,7 @@ def outcome(func: PrimFunc) -> tuple[bytes, bytes] | None:
     return a.tobytes(), b.tobytes()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(programs())
 def test_simplified_programs_compute_the_same(func: PrimFunc) -> None:
     """Guards what the analyzer does to expressions it does not take apart."""

@@ -82,7 +82,7 @@ def _analyzer() -> Analyzer:
     return analyzer
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(integers, st.lists(values, min_size=1, max_size=4))
 def test_simplified_integers_have_the_same_value(expr: PrimExpr, points: list[dict[Var, int]]) -> None:
     """Guards every rule of the canonical form, the constant bounds and the modular sets."""
@@ -96,7 +96,7 @@ def test_simplified_integers_have_the_same_value(expr: PrimExpr, points: list[di
         assert (value - modular.base) % modular.coeff == 0 if modular.coeff else value == modular.base
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(conditions, st.lists(values, min_size=1, max_size=4))
 def test_simplified_conditions_have_the_same_value(condition: PrimExpr, points: list[dict[Var, int]]) -> None:
     """Guards comparisons, logic, and the proofs behind them."""
@@ -105,7 +105,7 @@ def test_simplified_conditions_have_the_same_value(condition: PrimExpr, points: 
         assert bool(evaluate(simple, point)) == bool(evaluate(condition, point))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(conditions, integers, integers, st.lists(values, min_size=1, max_size=6))
 def test_answers_under_constraints_hold_wherever_the_constraint_does(
     condition: PrimExpr, a: PrimExpr, b: PrimExpr, points: list[dict[Var, int]]
@@ -126,7 +126,7 @@ def test_answers_under_constraints_hold_wherever_the_constraint_does(
         assert not below or value <= evaluate(b, point)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(integers)
 @example(tir.Min(M + J, tir.Min(N, J)))
 def test_simplifying_twice_changes_nothing(expr: PrimExpr) -> None:

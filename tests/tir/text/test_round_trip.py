@@ -17,7 +17,7 @@ from baton._src.tir.text.printer import node_text, script
 from tests.tir.programs import matmul_add, programs
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(programs())
 def test_what_is_printed_reads_back_structurally_equal(func: PrimFunc) -> None:
     """Guards printer and parser over every kind of statement and expression."""
