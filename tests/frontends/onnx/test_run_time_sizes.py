@@ -108,6 +108,24 @@ def test_a_range_as_long_as_a_sum_of_the_data() -> None:
         np.testing.assert_array_equal(found, np.repeat(DATA, lengths, axis=0))
 
 
+@pytest.mark.parametrize("step", [-1, -3])
+def test_a_range_that_counts_down(step: int) -> None:
+    numbers = {"zero": np.array(-1), "step": np.array(step)}
+    weights = [weight(k, v) for k, v in numbers.items()]
+    model = _compiled([helper.make_node("Range", ["n", "zero", "step"], ["y"])], [("n", [])], weights=weights)
+    for start in (-2, 0, 5, 9):
+        found = model.run({"x": DATA, "n": np.array(start)})[0]
+        np.testing.assert_array_equal(found, np.arange(start, -1, step))
+
+
+def test_a_step_only_a_run_tells_is_asked_for() -> None:
+    """Its sign decides how to count. The help names the input to bind."""
+    weights = [weight(k, np.array(v)) for k, v in (("from", 0), ("to", 9))]
+    node = helper.make_node("Range", ["from", "to", "step"], ["y"])
+    with pytest.raises(baton.DiagnosticError, match="params={'step': array}"):
+        _compiled([node], [("step", [])], weights=weights)
+
+
 def test_sizes_given_as_inputs() -> None:
     """Expand, ConstantOfShape and Split."""
     nodes = [

@@ -264,6 +264,14 @@ def range_(node: OnnxNode) -> Value:
     start, limit, delta = (None if b is None else b.reshape(-1)[0] for b in bounds)
     if any(b is None for b in bounds):
         node.fail("the range depends on values known only at run time, which are no integers", code="onnx-dynamic")
+    if not isinstance(delta, int):
+        node.fail_dynamic(
+            "the step, whose sign decides how to count, depends on values known only at run time", node[2]
+        )
+    if delta < 0:  # as many as lie the other way, counted down
+        g = node.graph
+        steps = g.call("arange", start=0, stop=start - limit, step=-delta, dtype=dtype)
+        return g.call("subtract", g.cast(g.reshape(node[0], ()), dtype), steps)
     return node.graph.call("arange", start=start, stop=limit, step=delta, dtype=dtype)
 
 
