@@ -31,6 +31,10 @@ class GraphExecutorFactory:
     executable: Executable
     params: dict[str, NDArray] = field(default_factory=dict)
     mod_name: str = "default"
+    ir_mod: IRModule | None = None
+    """What was built; None if it was loaded from a file."""
+    target: Any = None
+    executor: Any = "graph"
 
     def __getitem__(self, name: str) -> Any:
         if name in ("default", self.mod_name):
@@ -62,7 +66,18 @@ class GraphExecutorFactory:
         """The code itself."""
         return self.executable
 
-    lib = property(get_lib)
+    lib = module = property(get_lib)
+    graph_json_str = property(get_graph_json)
+
+    @property
+    def libmod_name(self) -> str:
+        """The name that instances are asked for by."""
+        return self.mod_name
+
+    @property
+    def function_metadata(self) -> dict[str, Any]:
+        """TVM's sizes of workspaces by function; memory is planned for the whole program here, so there are none."""
+        return {}
 
     def export_library(self, file_name: str | Path, *args: Any, **kwargs: Any) -> None:
         """Write everything to one file; `runtime.load_module` reads it."""
@@ -97,7 +112,7 @@ def build(
         raise fail("api", f"unknown executor {kind!r}", help=f"one of {', '.join(EXECUTORS)}")
     module = as_relay_module(ir_mod)
     executable, bound = build_executable(module, target, params, restrict=None if kind == "vm" else as_graph)
-    return GraphExecutorFactory(executable, bound, mod_name)
+    return GraphExecutorFactory(executable, bound, mod_name, module, target, executor)
 
 
 def optimize(

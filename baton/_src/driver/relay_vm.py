@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from baton._src.driver.load import attach_operators
-from baton._src.driver.relay_executable import as_relay_module, build_executable
+from baton._src.driver.relay_executable import as_relay_module, bind_known, build_executable, optimized
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
@@ -18,16 +18,41 @@ from baton._src.runtime.executable import load_executable
 from baton._src.runtime.timing import BenchmarkResult
 from baton._src.runtime.vm import VirtualMachine as RelaxMachine
 from baton._src.support.diagnostics import fail
+from baton._src.values.convert import from_host
 from baton._src.values.device import CPU, Device
 from baton._src.values.tensor import NDArray
 
 
 @dataclass(frozen=True)
 class Executable:
-    """A Relay module compiled for the virtual machine."""
+    """A Relay module compiled for the virtual machine; made from what `runtime.load_module` gives, too."""
 
     inner: runtime_executable.Executable
-    params: dict[str, NDArray]
+    params: dict[str, NDArray] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        inner = getattr(self.inner, "inner", getattr(self.inner, "executable", self.inner))
+        if not isinstance(inner, runtime_executable.Executable):
+            raise fail("api", f"there is no executable in a {type(inner).__name__}", kind=TypeError)
+        object.__setattr__(self, "inner", inner)
+
+    @property
+    def lib(self) -> Executable:
+        """What can be saved with `export_library` and run: this object (TVM's `mod` and `module`, too)."""
+        return self
+
+    mod = module = lib
+
+    @property
+    def constants(self) -> str:
+        """The constants by number, for people."""
+        held = [c for c in self.inner.constants if isinstance(c, NDArray)]
+        return "".join(f"VM Constant[{i}]: has shape {list(c.shape)}, {c.dtype}\n" for i, c in enumerate(held))
+
+    @property
+    def virtual_devices(self) -> str:
+        """Where the program runs, for people."""
+        return "VM VirtualDevice[0]: device type 1, id 0\n"
 
     @property
     def stats(self) -> str:
@@ -87,12 +112,28 @@ class VMCompiler:
     """TVM's class for compiling in steps: `set_params`, `lower`, `codegen`, `get_exec`."""
 
     def __init__(self) -> None:
-        self._params: dict[str, Any] = {}
+        self._params: dict[str, NDArray] = {}
         self._compiled: Executable | None = None
 
     def set_params(self, params: Mapping[str, Any]) -> None:
         """Parameters of `main` to bind, by name."""
-        self._params = dict(params)
+        self._params = {str(name): from_host(value) for name, value in params.items()}
+
+    def get_params(self) -> dict[str, NDArray]:
+        """The parameters given; they are constants of the code after `lower`."""
+        return dict(self._params)
+
+    def optimize(
+        self,
+        mod: IRModule | Function,
+        target: Any = None,
+        target_host: Any = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> tuple[IRModule, dict[str, NDArray]]:
+        """The Relay module as it is lowered, its parameters bound, and those parameters."""
+        wire()
+        module, known = bind_known(as_relay_module(mod), {**self._params, **(params or {})})
+        return optimized(module), known
 
     def lower(self, mod: IRModule, target: Any = None, target_host: Any = None) -> None:
         """Compile the module."""
@@ -154,6 +195,32 @@ class VirtualMachine:
         """What the last `invoke_stateful` gave."""
         found = self.machine.get_outputs(func_name)
         return list(found) if isinstance(found, tuple) else [found]
+
+    def invoke_with_outputs(self, func_name: str, input_args: Mapping[str, Any], output_args: Any) -> None:
+        """Call a function on inputs by name, and write its results into the tensors given."""
+        self.set_input(func_name, **input_args)
+        self.machine.invoke_stateful(func_name)
+        results = self.get_outputs(func_name)
+        if len(results) != len(output_args):
+            raise fail("argument-count", f"{func_name} has {len(results)} results; {len(output_args)} tensors given")
+        for target, result in zip(output_args, results):
+            target.copyfrom(result)
+
+    def get_input_index(self, input_name: str, func_name: str = "main") -> int:
+        """The number of a parameter; -1 if there is none of that name."""
+        params = self.machine.executable.entry(func_name).params
+        return params.index(input_name) if input_name in params else -1
+
+    @property
+    def module(self) -> VirtualMachine:
+        """This machine, as a runtime module: functions by name."""
+        return self
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        found = getattr(self, name, None)
+        if found is None or name.startswith("_"):
+            raise fail("function-missing", f"the virtual machine has no function {name!r}")
+        return found  # type: ignore[no-any-return]
 
     def benchmark(
         self,

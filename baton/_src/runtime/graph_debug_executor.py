@@ -12,7 +12,7 @@ from baton._src.runtime.engine import Engine
 from baton._src.runtime.graph_executor import GraphModule, GraphRuntime
 from baton._src.runtime.graph_executor import create as create_instance
 from baton._src.runtime.native_plan import Step
-from baton._src.runtime.timing import Profile, measure
+from baton._src.runtime.timing import BenchmarkResult, Profile, measure
 from baton._src.support.diagnostics import fail
 from baton._src.values.device import CPU, Device
 from baton._src.values.tensor import AnyArray, NDArray
@@ -79,6 +79,36 @@ class GraphModuleDebug(GraphModule):
 
         self._engine(hook).invoke(self.module.executable.function_index["main"], tuple(self.module.inputs))
         return times
+
+    def run_individual_node(
+        self,
+        index: int,
+        number: int = 10,
+        repeat: int = 1,
+        min_repeat_ms: int = 0,
+        limit_zero_time_iterations: int = 100,
+        cooldown_interval_ms: int = 0,
+        repeats_to_cooldown: int = 1,
+    ) -> BenchmarkResult:
+        """Seconds of one node, by its number in `get_node_names()`; the last three options have no effect."""
+        count = len(self._steps())
+        if not 0 <= index < count:
+            raise fail("output-unknown", f"the graph has {count} nodes, there is no number {index}")
+        found: list[BenchmarkResult] = []
+        seen = iter(range(count))
+
+        def hook(kernel: str, name: str, run: Callable[[], None], tensors: Sequence[AnyArray]) -> None:
+            if next(seen, None) == index:
+                found.append(measure(run, number, repeat, min_repeat_ms))
+            else:
+                run()
+
+        self._engine(hook).invoke(self.module.executable.function_index["main"], tuple(self.module.inputs))
+        return found[0]
+
+    def exit(self) -> None:
+        """Forget what the nodes computed."""
+        self._node_outputs = []
 
     def profile(self, **input_dict: Any) -> Profile:
         """Time by node of one run."""

@@ -188,6 +188,10 @@ class GraphModule:
         """The number of an input; -1 if there is none of that name."""
         return self.module.names.index(name) if name in self.module.names else -1
 
+    def get_input_name(self, index: int) -> str:
+        """The name of an input, by its number."""
+        return self.module.names[self.module.index(int(index))]
+
     def get_input_info(self) -> tuple[dict[str, tuple[Any, ...]], dict[str, str]]:
         """Shapes and dtypes of the inputs by name."""
         shapes = {str(n): tuple(d or ()) for n, _, d in self.module.input_specs}
