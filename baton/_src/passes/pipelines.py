@@ -64,7 +64,7 @@ def simplify() -> Pipeline:
         PhasesOfTransposed(),  # transposed convolutions as ordinary ones, scales being in their weights
         BlockChannels(),  # chains of convolutions in the layout of vectors; weights are final here
         BatchSliceProducts(),  # what unrolled loops compute of each slice of an input, at once
-        EliminateCommonSubexpr(),  # before kernels exist: operators compare cheaply
+        EliminateCommonSubexpr(keep_copies=False),  # before kernels exist: operators compare cheaply
         FuseAttention(),  # two products and a softmax as one kernel; values are shared already, so uses count right
         DeadCodeElimination(),  # what folding and merging left without users
     )
@@ -77,7 +77,8 @@ def kernels() -> Pipeline:
         AnnotateTIROpPattern(),  # users' own PrimFuncs join in fusion, too
         ConvertToDataflow(),  # fusion looks at dataflow blocks; programs written without them get them here
         RewriteDataflowReshape(),  # a reshape is a view, not a kernel; before fusion, which would bury it
-        FuseOps(max_depth=64),  # which kernels run together; very long chains cost more to compile than they save
+        # which kernels run together; very long chains cost more to compile than they save
+        FuseOps(max_depth=64, lift_scalars=False),
         FuseTIR(),  # ... as one
         DeadCodeElimination(),  # kernels that live on only inside fused ones
     )
@@ -94,7 +95,7 @@ def zero() -> Pipeline:
         LegalizeOps(),
         AnnotateTIROpPattern(),
         FoldConstant(),
-        FuseOps(),
+        FuseOps(lift_scalars=False),
         FuseTIR(),
     )
 

@@ -120,6 +120,8 @@ def test_branches_are_swept_and_dead_ones_dropped() -> None:
 
 # --------------------------------------------------------------------------------------- EliminateCommonSubexpr
 
+SHARE = EliminateCommonSubexpr(keep_copies=False)
+
 
 @pytest.mark.rule("RELAX-PASS-06")
 def test_equal_bindings_become_one() -> None:
@@ -131,8 +133,15 @@ def test_equal_bindings_become_one() -> None:
         a = b.emit(R.add(x, y))
         return R.multiply(a, a)
 
+    def copied(b: Any, x: Any, y: Any) -> Any:
+        a = b.emit(R.add(x, y))
+        b.emit(a)
+        return R.multiply(a, a)
+
     params = [tensor("x", 2), tensor("y", 2)]
-    check(EliminateCommonSubexpr(), program(params, build), *arrays((2,), (2,)), expected=program(params, merged))
+    check(SHARE, program(params, build), *arrays((2,), (2,)), expected=program(params, merged))
+    kept = EliminateCommonSubexpr()
+    check(kept, program(params, build), *arrays((2,), (2,)), expected=program(params, copied))
 
 
 @pytest.mark.rule("RELAX-PASS-06", rejects=True)
@@ -156,7 +165,7 @@ def test_equal_scalars_and_projections_merge_and_call_only_restricts() -> None:
         return R.add(R.add(left, const(1.0)), R.add(again, const(1.0)))
 
     before = program([tensor("x", 4)], build)
-    assert len(called(check(EliminateCommonSubexpr(), before, *arrays((4,))))) == 4
+    assert len(called(check(SHARE, before, *arrays((4,))))) == 4
     assert len(called(EliminateCommonSubexpr(call_only=True)(before))) == 6
 
 
@@ -169,7 +178,7 @@ def test_scopes_are_respected() -> None:
         return R.add(R.add(chosen, R.sin(x)), e)
 
     before = program([tensor("x", 2), tensor("c", dtype="bool")], build, dataflow=False)
-    after = check(EliminateCommonSubexpr(), before, *arrays((2,)), False)
+    after = check(SHARE, before, *arrays((2,)), False)
     branch = next(b.value for b in bindings(after) if isinstance(b.value, If))
     names = [
         [b.value.op.name for block in s.blocks for b in block.bindings]

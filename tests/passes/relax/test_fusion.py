@@ -34,7 +34,7 @@ from tests.passes.relax.programs import (
     weights,
 )
 
-FUSE = Sequential([LegalizeOps(), AnnotateTIROpPattern(), FuseOps(), FuseTIR()])
+FUSE = Sequential([LegalizeOps(), AnnotateTIROpPattern(), FuseOps(lift_scalars=False), FuseTIR()])
 E, B, INJ, C, OUT, X = (
     Fusion.ELEMWISE,
     Fusion.BROADCAST,
@@ -141,6 +141,8 @@ def test_a_matmul_takes_its_epilogue_and_equal_groups_are_shared() -> None:
     assert called(after) == ["fused_matmul_add_multiply_relu"] * 2
     assert kernels(after) == ["fused_matmul_add_multiply_relu"]
     assert len(bindings(after)[0].value.args[1].fields) == 3
+    lifted = Sequential([LegalizeOps(), AnnotateTIROpPattern(), FuseOps(), FuseTIR()])
+    assert len(bindings(check(lifted, before, *arrays((3, 4))))[0].value.args[1].fields) == 4
     assert len(kernel_stages(after["fused_matmul_add_multiply_relu"])) == 2
 
 

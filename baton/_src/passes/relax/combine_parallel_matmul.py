@@ -107,8 +107,7 @@ class _Combiner(BindingRewriter):
         weights = [self._use(c.args[1]) for c in calls]
         rank = weights[0].struct_info.ndim
         joined = self.emit(R.concat(Tuple(weights), axis=rank - 1), "w")
-        attrs = calls[0].attrs
-        product = self.emit(R.matmul(self._use(calls[0].args[0]), joined, out_dtype=attrs.out_dtype), "lv")
+        product = self.emit(R.matmul(self._use(calls[0].args[0]), joined, out_dtype=calls[0].struct_info.dtype), "lv")
         widths = [w.struct_info.shape.values[-1].value for w in weights]
         places = list(itertools.accumulate(widths))[:-1]
         axis = product.struct_info.ndim - 1

@@ -1,12 +1,13 @@
 """EliminateCommonSubexpr: of equal pure bindings, one is kept.
 
-    lv = R.add(x, y)
-    lv1 = R.add(x, y)        ->      lv = R.add(x, y)
+    lv = R.add(x, y)                 lv = R.add(x, y)
+    lv1 = R.add(x, y)        ->      lv1 = lv
     gv = R.multiply(lv, lv1)         gv = R.multiply(lv, lv)
 
 Equal means: the same operator or function, equal attributes, the same operands in order. A binding serves the rest of
 its scope and the scopes inside. Calls with effects and allocations are left alone, and results that are known to
-differing extent. With `call_only` tuples and projections are left alone, too.
+differing extent. With `call_only` tuples and projections are left alone, too. The copy that remains (`lv1`) is unused
+but for outputs of dataflow blocks; without `keep_copies` it goes where it is.
 
 Operators give fresh tensors, so where one may be written or seen to be a tensor of its own (`analysis.exposure`), it
 stays; and after a call with effects or in place nothing computed before it can be relied on.
@@ -54,15 +55,17 @@ class EliminateCommonSubexpr(FunctionPass):
     opt_level = 1
     function_class = Function
     call_only: bool = False
+    keep_copies: bool = True
 
     def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
-        return _Merger(self.call_only, Exposure(function)).function(function)
+        return _Merger(self.call_only, self.keep_copies, Exposure(function)).function(function)
 
 
 class _Merger(BindingRewriter):
-    def __init__(self, call_only: bool, exposure: Exposure) -> None:
+    def __init__(self, call_only: bool, keep_copies: bool, exposure: Exposure) -> None:
         super().__init__()
         self.call_only = call_only
+        self.keep_copies = keep_copies
         self.exposure = exposure
         self.scopes: list[dict[Any, list[tuple[VarBinding, Var]]]] = []
         """What is bound by key, outer scopes first: one for each sequence, and one for the block at work in it."""
@@ -107,9 +110,10 @@ class _Merger(BindingRewriter):
             if not self.exposure.may_share(kept, binding):
                 continue
             if _same_value(kept.value, binding.value) and same_info(earlier.struct_info_, var.struct_info_):
-                if isinstance(earlier, DataflowVar) and not isinstance(var, DataflowVar):
-                    self.keep(VarBinding(var, earlier, binding.span))  # an output of the block needs its own variable
-                else:
+                output = isinstance(earlier, DataflowVar) and not isinstance(var, DataflowVar)
+                if output or self.keep_copies:
+                    self.keep(VarBinding(var, earlier, binding.span))
+                if not output:  # an output of the block is seen where its source is not
                     self.replace(var, earlier)
                 return
         self.scopes[-1].setdefault(key, []).append((binding, var))

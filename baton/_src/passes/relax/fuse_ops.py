@@ -7,9 +7,10 @@
                                                          def fused_add_exp(x, y):  R.func_attr({"Primitive": 1}) ...
 
 Groups come from `passes.shared.fusion_groups`; an edge is elementwise where a broadcasting operator reads an operand of
-its result's shape. Equal functions are made once: constants become arguments, except scalars, which move into the
-group. A shape variable that no tensor of the group shows is passed as a shape. Calls of opaque kernels, and anything
-that is no call_tir, are left alone; what reads a tensor that is changed in place later stays before the change.
+its result's shape. Equal functions are made once: constants become arguments; without `lift_scalars` scalars move into
+the group, which makes better kernels. A shape variable that no tensor of the group shows is passed as a shape. Calls of
+opaque kernels, and anything that is no call_tir, are left alone; what reads a tensor that is changed in place later
+stays before the change.
 """
 
 from __future__ import annotations
@@ -59,13 +60,15 @@ class FuseOps(Pass):
 
     fuse_opt_level: int = -1
     max_depth: int | None = None
+    lift_scalars: bool = True
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         level = ctx.opt_level if self.fuse_opt_level == -1 else self.fuse_opt_level
         if level < 1:
             return module
         allowed = ctx.setting("relax.FuseOps.max_depth")
-        rewriter = _Fuser(module, allowed if self.max_depth is None else min(allowed, self.max_depth))
+        depth = allowed if self.max_depth is None else min(allowed, self.max_depth)
+        rewriter = _Fuser(module, depth, self.lift_scalars)
         changed = {
             var: rewriter.function(function)
             for var, function in module.functions.items()
@@ -77,10 +80,11 @@ class FuseOps(Pass):
 
 
 class _Fuser(BindingRewriter):
-    def __init__(self, module: IRModule, max_depth: int) -> None:
+    def __init__(self, module: IRModule, max_depth: int, lift_scalars: bool) -> None:
         super().__init__(module)
         self.builder = BlockBuilder(module)
         self.max_depth = max_depth
+        self.lift_scalars = lift_scalars
         self.call_tir = special_op("call_tir")
         self.made: dict[int, list[GlobalVar]] = {}
 
@@ -140,7 +144,7 @@ class _Fuser(BindingRewriter):
     def _call_of_group(self, group: list[Binding]) -> VarBinding:
         """The binding of the group's result to a call of its function."""
         result = group[-1].var
-        outside = _inputs(group)
+        outside = _inputs(group, self.lift_scalars)
         shape_vars = _unshown_shape_vars(group, outside)
         arguments: list[Any] = [*outside, *((ShapeExpr(shape_vars),) if shape_vars else ())]
         var = self._named(_group_function(group, outside, shape_vars), _group_name(group))
@@ -177,11 +181,11 @@ def _same_dim(a: Any, b: Any) -> bool:
     return a is b or (hasattr(a, "value") and hasattr(b, "value") and a.value == b.value)
 
 
-def _inputs(group: list[Binding]) -> list[Any]:
-    """What the group reads from outside: variables and constants of rank > 0, in order of first use."""
+def _inputs(group: list[Binding], scalars: bool) -> list[Any]:
+    """What the group reads from outside: variables and constants (scalars if asked for), in order of first use."""
     own = {b.var for b in group}
     leaves = [n for b in group for n in post_order(b) if isinstance(n, (Var, Constant)) and n not in own]
-    return list(dict.fromkeys(n for n in leaves if isinstance(n, Var) or n.data.ndim > 0))
+    return list(dict.fromkeys(n for n in leaves if scalars or isinstance(n, Var) or n.data.ndim > 0))
 
 
 def _unshown_shape_vars(group: list[Binding], outside: list[Any]) -> list[TirVar]:

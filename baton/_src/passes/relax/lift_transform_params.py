@@ -14,7 +14,7 @@ takes: they must take the same weights. What several compute alike is computed o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,9 +68,14 @@ class LiftTransformParams(Pass):
                 continue
             transform, rest = _split(builder, function, lifted)
             name = f"{var.name_hint}_transform_params"
-            changed[GlobalVar(builder.get_unique_name(name))] = transform.with_attr("global_symbol", name)
+            changed[GlobalVar(builder.get_unique_name(name))] = _published(transform, name)
             changed[var] = rest
         return module.with_functions({**module.functions, **changed}) if changed else module
+
+
+def _published(transform: Function, name: str) -> Function:
+    """The function of the weights as one that callers see; all it takes are weights."""
+    return transform.with_attr("num_input", 0).with_attr("global_symbol", name)
 
 
 def share_transform(builder: BlockBuilder, targets: Mapping[GlobalVar, Function]) -> dict[GlobalVar, Function]:
@@ -95,7 +100,7 @@ def share_transform(builder: BlockBuilder, targets: Mapping[GlobalVar, Function]
     made.append(VarBinding(output, Tuple(results)))
     transform: Function = builder.normalize(Function([packed], SeqExpr([DataflowBlock(made)], output)))
     name = builder.get_unique_name("transform_params")
-    found = {GlobalVar(name): transform.with_attr("global_symbol", name)}
+    found = {GlobalVar(name): _published(transform, name)}
     for var, function in targets.items():
         params = {r: Var(r.name_hint, r.struct_info) for r in results}
         renamed = {mine: params[shared] for mine, shared in given[var].items() if shared in params}
@@ -164,13 +169,21 @@ def _transform_function(
     packed = Var("params", TupleStructInfo([w.struct_info for w in weights]))
     made: list[Binding] = []
     replaced: dict[Any, Any] = {}
-    for number, weight in enumerate(weights):
-        replaced[weight] = own = DataflowVar(weight.name_hint, weight.struct_info)
-        made.append(VarBinding(own, TupleGetItem(packed, number)))
+    number_of = {weight: number for number, weight in enumerate(weights)}
+
+    def unpack(used: Iterable[Var]) -> None:
+        """Weights are taken out of the tuple where they are first used."""
+        for weight in used:
+            if weight in number_of and weight not in replaced:
+                replaced[weight] = own = DataflowVar(weight.name_hint, weight.struct_info)
+                made.append(VarBinding(own, TupleGetItem(packed, number_of[weight])))
+
     for binding in body_bindings(function):
         if isinstance(binding, VarBinding) and binding.var in moved:
+            unpack(used_vars(binding))
             replaced[binding.var] = own = DataflowVar(binding.var.name_hint, binding.var.struct_info)
             made.append(VarBinding(own, substitute(binding.value, replaced, notes=False), binding.span))
+    unpack(results)
     output = Var("gv", TupleStructInfo([r.struct_info for r in results]))
     made.append(VarBinding(output, Tuple([replaced[r] for r in results])))
     body = SeqExpr([DataflowBlock(made)], output)
