@@ -44,6 +44,8 @@ class Instruction:
     options: dict[str, Any]
     outputs: tuple[Any, ...]
     decision: Any = None
+    declaration: inspect.Signature | None = field(default=None, repr=False)
+    """The parameters of the primitive, by which the text names what it was given; None: as it was given."""
 
 
 @dataclass(repr=False)
@@ -60,7 +62,7 @@ class Trace:
     def with_decision(self, inst: Instruction, decision: Any, remove_postproc: bool = True) -> Trace:
         """The same steps with another choice."""
         del remove_postproc
-        changed = Instruction(inst.kind, inst.inputs, inst.options, inst.outputs, decision)
+        changed = dataclasses.replace(inst, decision=decision)
         return Trace([changed if one is inst else one for one in self.insts])
 
     def apply_to_schedule(self, sch: Any, remove_postproc: bool = False) -> None:
@@ -83,8 +85,7 @@ class Trace:
         lines = []
         for inst in self.insts:
             given = _arguments(inst, names)
-            for output in inst.outputs:
-                names[id(output)] = f"v{len(names)}" if isinstance(output, ExprRV) else f"{_letter(output)}{len(names)}"
+            _name_outputs(inst, names)
             left = ", ".join(names[id(o)] for o in inst.outputs)
             lines.append(f"{left + ' = ' if left else ''}sch.{inst.kind}({', '.join(given)})")
         return lines
@@ -101,8 +102,7 @@ class Trace:
         for number, inst in enumerate(self.insts):
             given = [_to_json(v, names) for v in inst.inputs]
             options = {key: _to_json(v, names) for key, v in inst.options.items()}
-            for output in inst.outputs:
-                names[id(output)] = f"v{len(names)}" if isinstance(output, ExprRV) else f"{_letter(output)}{len(names)}"
+            _name_outputs(inst, names)
             steps.append([inst.kind, given, options, [names[id(o)] for o in inst.outputs]])
             if inst.decision is not None:
                 decisions.append([number, inst.decision])
@@ -137,10 +137,10 @@ class Trace:
             looks = inst.kind.startswith("get_") or inst.decision is not None
             if looks and not any(id(o) in used for o in inst.outputs):
                 continue
-            kept.insert(0, inst)
+            kept.append(inst)
             for value in (*inst.inputs, *inst.options.values()):
                 used.update(id(v) for v in _leaves(value))
-        return Trace(kept)
+        return Trace(kept[::-1])
 
     def show(self, style: str | None = None, black_format: bool = False) -> None:
         """Print the steps."""
@@ -174,6 +174,7 @@ R = TypeVar("R")
 
 def recorded(primitive: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
     """A primitive of `Schedule` that writes itself down; primitives used inside others do not."""
+    kind, declaration = InstructionKind(primitive.__name__), inspect.signature(primitive)
 
     def run(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
         self.depth += 1
@@ -185,14 +186,11 @@ def recorded(primitive: Callable[Concatenate[Any, P], R]) -> Callable[Concatenat
             decision = self.decision
             self.decision = None
             options = {k: v for k, v in kwargs.items() if k != "decision"}
-            self.trace.insts.append(
-                Instruction(InstructionKind(primitive.__name__), args, options, _as_tuple(result), decision)
-            )
+            self.trace.insts.append(Instruction(kind, args, options, _as_tuple(result), decision, declaration))
         return result
 
     functools.update_wrapper(run, primitive)
     run.is_primitive = True  # type: ignore[attr-defined]
-    _SIGNATURES[primitive.__name__] = inspect.signature(primitive)
     return run
 
 
@@ -219,9 +217,8 @@ def _to_json(value: Any, names: dict[int, str]) -> Any:
         return [_to_json(item, names) for item in value]
     if isinstance(value, str):
         return json.dumps(value)
-    if isinstance(value, IndexMap) or (callable(value) and not isinstance(value, type)):
-        found = value if isinstance(value, IndexMap) else IndexMap.from_func(value, index_dtype="int32")
-        return {"index_map": index_map_text(found, node_text)}
+    if _is_map(value):
+        return {"index_map": _map_text(value)}
     if value is None or isinstance(value, (bool, int, float)):
         return value
     number = getattr(value, "value", None)
@@ -246,8 +243,21 @@ def _from_json(value: Any, known: dict[str, Any]) -> Any:
     return value
 
 
-def _letter(output: Any) -> str:
-    return "b" if type(output).__name__ == "BlockRV" else "l"
+def _name_outputs(inst: Instruction, names: dict[int, str]) -> None:
+    """Name what a step gives: `b0` a block, `l1` a loop, `v2` a number."""
+    for output in inst.outputs:
+        letter = "v" if isinstance(output, ExprRV) else "b" if type(output).__name__ == "BlockRV" else "l"
+        names[id(output)] = f"{letter}{len(names)}"
+
+
+def _is_map(value: Any) -> bool:
+    return isinstance(value, IndexMap) or (callable(value) and not isinstance(value, type))
+
+
+def _map_text(value: Any) -> str:
+    return index_map_text(
+        value if isinstance(value, IndexMap) else IndexMap.from_func(value, index_dtype="int32"), node_text
+    )
 
 
 def _shown(value: Any, names: dict[int, str]) -> str:
@@ -257,21 +267,21 @@ def _shown(value: Any, names: dict[int, str]) -> str:
         return f"[{', '.join(_shown(item, names) for item in value)}]"
     if isinstance(value, str):
         return json.dumps(value)
-    if isinstance(value, IndexMap) or (callable(value) and not isinstance(value, type)):
-        found = value if isinstance(value, IndexMap) else IndexMap.from_func(value, index_dtype="int32")
-        return index_map_text(found, node_text)
+    if _is_map(value):
+        return _map_text(value)
     return names.get(id(value)) or repr(value)
 
 
-_SIGNATURES: dict[str, inspect.Signature] = {}
-"""The parameters of primitives, noted where they are declared."""
 _OPTIONAL = frozenset({"consumer_blocks", "index_hint"})
 """Parameters that are written only where they are given."""
 
 
 def _arguments(inst: Instruction, names: dict[int, str]) -> list[str]:
     """All arguments with their names, in the order of the declaration; those that repeat have none."""
-    signature = _SIGNATURES[inst.kind]
+    signature = inst.declaration
+    if signature is None:
+        named = {**inst.options, **({} if inst.decision is None else {"decision": inst.decision})}
+        return [*(_shown(v, names) for v in inst.inputs), *(f"{k}={_shown(v, names)}" for k, v in named.items())]
     bound = signature.bind(None, *inst.inputs, **inst.options)
     bound.apply_defaults()
     if inst.decision is not None:
