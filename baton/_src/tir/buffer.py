@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import PrimExpr, Range
@@ -113,11 +113,8 @@ class Buffer(Node):
         if isinstance(access_mask, str):
             access_mask = sum({"r": 1, "w": 2}.get(letter, 0) for letter in set(access_mask))
         moved = offset if self.elem_offset is None else self.elem_offset + offset
-        count = literal(1)
-        for dim in self.shape:
-            count = count * dim
         if extent is None:
-            extent = count - offset
+            extent = _product(self.shape) - offset
         kind = Call(self.dtype.with_lanes(content_lanes), intrinsic("type_annotation"), ())
         parts = [kind, self.data, literal(moved), literal(extent), literal(access_mask)]
         return Call(ptr_type, intrinsic("tvm_access_ptr"), parts)
@@ -139,15 +136,18 @@ class Buffer(Node):
 
     def get_flattened_buffer(self) -> Buffer:
         """The same memory with one axis."""
-        count: Any = literal(1)
-        if self.strides:
-            count = self.strides[0] * self.shape[0]
-        else:
-            for dim in self.shape:
-                count = count * dim
         if len(self.shape) == 1 and not self.strides:
             return self
+        count = self.strides[0] * self.shape[0] if self.strides else _product(self.shape)
         return self.with_fields(shape=(count,), strides=(), axis_separators=())
+
+
+def _product(dims: Iterable[PrimExpr]) -> PrimExpr:
+    count: Any = literal(1)
+    for dim in dims:
+        count = count * dim
+    found: PrimExpr = count
+    return found
 
 
 def _range(index: Any, dim: PrimExpr) -> Range:
