@@ -122,7 +122,7 @@ def test_a_step_only_a_run_tells_is_asked_for() -> None:
     """Its sign decides how to count. The help names the input to bind."""
     weights = [weight(k, np.array(v)) for k, v in (("from", 0), ("to", 9))]
     node = helper.make_node("Range", ["from", "to", "step"], ["y"])
-    with pytest.raises(baton.DiagnosticError, match="params={'step': array}"):
+    with pytest.raises(baton.DiagnosticError, match=r"params=\{'step': array\}"):
         _compiled([node], [("step", [])], weights=weights)
 
 

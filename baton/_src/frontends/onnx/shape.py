@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from baton._src.frontends.onnx.node import Converter, OnnxNode
@@ -260,10 +262,11 @@ def range_(node: OnnxNode) -> Value:
     if all(a is not None for a in arrays):
         numbers = [a.reshape(-1)[0].item() for a in arrays if a is not None]
         return node.graph.constant(np.arange(*numbers).astype(dtype.numpy))
-    bounds = [node.graph.numbers(node[i]) for i in range(3)]
-    start, limit, delta = (None if b is None else b.reshape(-1)[0] for b in bounds)
-    if any(b is None for b in bounds):
+    found = [node.graph.numbers(node[i]) for i in range(3)]
+    bounds: list[Any] = [b.reshape(-1)[0] for b in found if b is not None]
+    if len(bounds) < 3:
         node.fail("the range depends on values known only at run time, which are no integers", code="onnx-dynamic")
+    start, limit, delta = bounds
     if not isinstance(delta, int):
         node.fail_dynamic(
             "the step, whose sign decides how to count, depends on values known only at run time", node[2]
