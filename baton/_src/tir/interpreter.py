@@ -35,6 +35,7 @@ from baton._src.tir.stmt import (
     SeqStmt,
     Stmt,
     While,
+    thread_loop,
 )
 from baton._src.values.dtype import DataType
 
@@ -171,7 +172,8 @@ class StmtCompiler(ExprCompiler):
             case LetStmt():
                 return self._bind(node.var, self.expr(node.value)), node.body
             case AttrStmt():
-                return None, node.body
+                threads = thread_loop(node)
+                return (None, node.body) if threads is None else (self._for(threads), None)
             case AssertStmt():
                 return self._assert(node), node.body
             case DeclBuffer():

@@ -51,6 +51,8 @@ class _Lowering:
             case st.IfThenElse():
                 other = None if stmt.else_case is None else self.lower(stmt.else_case)
                 return stmt.with_fields(then_case=self.lower(stmt.then_case), else_case=other)
+            case st.AttrStmt() if (threads := st.thread_loop(stmt)) is not None:
+                return self._loop(threads)
             case st.While() | st.LetStmt() | st.AttrStmt() | st.AssertStmt() | st.Allocate() | st.DeclBuffer():
                 return self._chain(stmt)
             case _:
@@ -60,6 +62,8 @@ class _Lowering:
         """Statements with one body, nested as deep as they like."""
         outer = []
         while isinstance(stmt, (st.While, st.LetStmt, st.AttrStmt, st.AssertStmt, st.Allocate, st.DeclBuffer)):
+            if isinstance(stmt, st.AttrStmt) and st.launched_axis(stmt) is not None:
+                break
             outer.append(stmt)
             stmt = stmt.body
         found = self.lower(stmt)

@@ -35,6 +35,7 @@ from baton._src.tir.stmt import (
     ForKind,
     LetStmt,
     While,
+    launch,
 )
 from baton._src.tir.text.read_expressions import extent_between
 from baton._src.values.dtype import BOOL, HANDLE, DataType
@@ -194,8 +195,7 @@ def launch_thread(thread: IterVar | str, extent: Any) -> WrapFrame:
     axis = env_thread(thread) if isinstance(thread, str) else thread
     count = literal(extent, axis.var.dtype)
     launched = axis.with_fields(dom=Range(literal(0, count.dtype), count))
-    key = "virtual_thread" if axis.thread_tag == "vthread" else "thread_extent"
-    return WrapFrame(lambda body: AttrStmt(launched, key, count, body), launched.var)
+    return WrapFrame(lambda body: launch(launched, body), launched.var)
 
 
 # --------------------------------------------------------------------------------------------------- branches

@@ -38,6 +38,7 @@ from baton._src.tir.stmt import (
     SeqStmt,
     Stmt,
     While,
+    launched_axis,
 )
 from baton._src.tir.text.blocks import axis_lines, region_text
 from baton._src.tir.text.buffers import buffer_args, declared_in, is_default_param
@@ -259,7 +260,9 @@ class _Printer:
                 self.line(f"{self.names.of(node.var)}: T.{kind or node.var.dtype} = {self.expr(node.value)}")
                 self._declare_waiting(node.var)
             case AttrStmt():
-                self.line(self._attr(node))
+                launched = launched_axis(node)
+                place = f"{self.names.of(launched.var)} = " if launched is not None else ""
+                self.line(f"{place}{self._attr(node)}")
             case AssertStmt():
                 self.line(f"assert {self.expr(node.condition)}, {self.expr(node.message)}")
             case Allocate():
@@ -278,7 +281,9 @@ class _Printer:
                 kind = f', dtype="{node.var.dtype}"' if node.var.dtype != node.value.dtype else ""
                 return f"with T.LetStmt({self.expr(node.value)}{kind}) as {self.names.of(node.var)}:"
             case AttrStmt():
-                return f"with {self._attr(node)}:"
+                launched = launched_axis(node)
+                given = f" as {self.names.of(launched.var)}" if launched is not None else ""
+                return f"with {self._attr(node)}{given}:"
             case AssertStmt():
                 return f"with T.Assert({self.expr(node.condition)}, {self.expr(node.message)}):"
             case Allocate():
@@ -331,6 +336,8 @@ class _Printer:
 
     def _attr(self, node: AttrStmt) -> str:
         owner = node.node
+        if launched_axis(node) is not None:
+            return f'T.launch_thread("{owner.thread_tag}", {self.expr(node.value)})'
         if isinstance(owner, Buffer):
             shown = self.names.of(owner)
         elif isinstance(owner, IterVar):
@@ -344,7 +351,7 @@ class _Printer:
     def _allocate(self, node: Allocate) -> str:
         extents = ", ".join(self.expr(e) for e in node.extents)
         shown = [f"[{extents}]", f'"{node.dtype}"', f'"{node.buffer_var.scope or "global"}"']
-        if node.condition is not None:
+        if not (node.condition is None or (isinstance(node.condition, IntImm) and node.condition.value)):
             shown.append(f"condition={self.expr(node.condition)}")
         if node.annotations:
             shown.append(f"annotations={self.value(node.annotations)}")

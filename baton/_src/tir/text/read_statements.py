@@ -34,6 +34,7 @@ from baton._src.tir.stmt import (
     SeqStmt,
     Stmt,
     While,
+    launch,
 )
 from baton._src.tir.text.read_blocks import (
     arguments,
@@ -46,6 +47,7 @@ from baton._src.tir.text.read_blocks import (
 )
 from baton._src.tir.text.read_expressions import as_scalar, extent_between, index_list, scalar, value
 from baton._src.tir.text.scope import BlockFrame, Scope, Word
+from baton._src.tir.text.threads import env_thread, launched
 from baton._src.tir.text.words import as_dtype
 from baton._src.values.dtype import BOOL, HANDLE, DataType
 
@@ -60,7 +62,7 @@ _LOOPS = {
     "thread_binding": ForKind.THREAD_BINDING,
     "grid": ForKind.SERIAL,
 }
-_SCOPED = ("LetStmt", "attr", "Assert", "allocate", "decl_buffer")
+_SCOPED = ("LetStmt", "attr", "Assert", "allocate", "decl_buffer", "launch_thread")
 
 
 class _Sequence:
@@ -194,9 +196,12 @@ def _declare(scope: Scope, name: str, node: ast.Call, word: str, out: _Sequence)
     if buffer is not None:
         scope.define(name, buffer)
         return True
-    if word in ("allocate", "decl_buffer"):
+    if word in ("allocate", "decl_buffer", "launch_thread"):
         _, wrap = yield _scoped_word(scope, node, word, name)
         out.open(wrap)
+        return True
+    if word == "env_thread":
+        scope.define(name, env_thread(scope, node, name, *(yield arguments(scope, node))))
         return True
     is_dtype = as_dtype(word) is not None
     if word in ("var", "size_var") or (is_dtype and not node.args):
@@ -457,6 +462,11 @@ def _scoped_word(scope: Scope, node: ast.Call, word: str, name: str | None) -> T
         if name is not None:
             scope.define(name, buffer)
         return buffer, lambda inner: scope.at(node, DeclBuffer(buffer, body=inner))
+    if word == "launch_thread":
+        axis = launched(scope, node, name or "v", args, kwargs)
+        if name is not None:
+            scope.define(name, axis.var)
+        return axis.var, lambda inner: scope.at(node, launch(axis, inner))
     return _allocate(scope, node, name, args, kwargs)
 
 
