@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.tir.arith import polynomial as p
@@ -131,26 +130,9 @@ def values_of(analyzer: Analyzer, expr: PrimExpr, domains: Mapping[Var, IntSet |
     """The values of `expr` while variables take those of their sets, under what the analyzer knows, which stays."""
     ctx = analyzer.context
     outer, ctx.facts = ctx.facts, ctx.facts.copy()
-    ranges: dict[Var, Range] = {}
     try:
-        canonical(ctx, expr)
-        for var, domain in domains.items():
-            if isinstance(domain, Range):
-                ranges[var] = domain
-            elif domain.min is not None and domain.max is not None:
-                ranges[var] = Range(domain.min, analyzer.simplify(domain.max - domain.min + 1))
-            else:
-                ranges[var] = Range(var, literal(1, var.dtype))  # only one end, or none: its bounds are noted below
-                known: Any = ctx.facts
-                for end, notes, low in ((domain.min, known.lower, True), (domain.max, known.upper, False)):
-                    if end is not None:
-                        notes[analyzer.atom(var)] = (canonical(ctx, end),)
-                        number = end.value if isinstance(end, IntImm) else None
-                        if number is not None:
-                            edge = (number, math.inf) if low else (-math.inf, number)
-                            ctx.facts.narrow(analyzer.atom(var), *edge)
-                continue
-            analyzer.bind(var, ranges[var])
+        canonical(ctx, expr)  # names the atoms in reading order
+        ranges = {var: _noted(analyzer, var, domain) for var, domain in domains.items()}
         ctx.forget()
         form = canonical(ctx, expr)
         low_end, high_end = (_extreme(ctx, form, ranges, side, expr.dtype) for side in (-1, 1))
@@ -158,6 +140,30 @@ def values_of(analyzer: Analyzer, expr: PrimExpr, domains: Mapping[Var, IntSet |
         ctx.facts = outer
         ctx.forget()
     return IntervalSet(low_end, high_end)
+
+
+def _noted(analyzer: Analyzer, var: Var, domain: IntSet | Range) -> Range:
+    """The range of a variable, of which the analyzer knows from here on; itself alone where an end is missing."""
+    if isinstance(domain, IntSet):
+        if domain.min is None or domain.max is None:
+            _note_ends(analyzer, var, domain)
+            return Range(var, literal(1, var.dtype))
+        domain = Range(domain.min, analyzer.simplify(domain.max - domain.min + 1))
+    analyzer.bind(var, domain)
+    return domain
+
+
+def _note_ends(analyzer: Analyzer, var: Var, domain: IntSet) -> None:
+    """What is known of a variable with one end, or none."""
+    ctx, atom = analyzer.context, analyzer.atom(var)
+    if domain.min is not None:
+        ctx.facts.lower[atom] = (canonical(ctx, domain.min),)
+    if domain.max is not None:
+        ctx.facts.upper[atom] = (canonical(ctx, domain.max),)
+    low = domain.min.value if isinstance(domain.min, IntImm) else -math.inf
+    high = domain.max.value if isinstance(domain.max, IntImm) else math.inf
+    if (low, high) != (-math.inf, math.inf):
+        ctx.facts.narrow(atom, low, high)
 
 
 def _extreme(

@@ -8,6 +8,7 @@ is B'[i, j, ..] = A[i, j, ..] over axes of its own, B' being the memory of B: wh
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.kernel_schedules.shared.affine import coefficient
@@ -20,36 +21,35 @@ from baton._src.tir.buffer import Buffer
 def over_source_axes(stage: Stage) -> Stage:
     """A stage that stores plain loads with its axes as the source's digits of the flat index; else the same."""
     load = stage.value
-    sizes = [a.size for a in stage.spatial]
     if stage.reduce or stage.buffer.strides or not isinstance(load, tir.BufferLoad):
         return stage
-    moving = [n for n, index in enumerate(load.indices) if not isinstance(index, tir.IntImm)]
-    digits = {n: _digit(load.indices[n]) for n in moving}
-    known = [s for s in sizes if s is not None]
-    if len(known) < len(sizes) or not digits or not any(d > 1 or m for _, d, m in digits.values()):
+    axes = _source_axes(stage, load)
+    if axes is None:
         return stage
-    total = 1
-    for size in known:
-        total *= size
-    if not all(_is_flat(base, stage, known) for base, _, _ in digits.values()):
-        return stage
-    order = sorted(moving, key=lambda n: -digits[n][1])
-    above = total
-    axes: dict[int, Axis] = {}
-    for n in order:
-        _, divisor, modulus = digits[n]
-        extent = above // divisor
-        if above % divisor or (modulus is None and above != total) or (modulus or extent) != extent:
-            return stage
-        axes[n] = Axis(tir.Var(f"d{n}", "int64"), tir.IntImm("int64", extent))
-        above = divisor
-    if above != 1:
-        return stage
-    spatial = tuple(axes[n] for n in order)
-    old = stage.buffer
+    old, spatial = stage.buffer, tuple(axes.values())
     buffer = Buffer(old.data, old.dtype, tuple(a.extent for a in spatial), (), old.elem_offset, old.name)
     indices = tuple(axes[n].var if n in axes else index for n, index in enumerate(load.indices))
     return replace(stage, buffer=buffer, spatial=spatial, value=tir.BufferLoad(load.buffer, indices))
+
+
+def _source_axes(stage: Stage, load: tir.BufferLoad) -> dict[int, Axis] | None:
+    """An axis for each index of the load, by its place, outermost first; None unless they are all the digits."""
+    sizes = [a.size for a in stage.spatial if a.size is not None]
+    digits = {n: _digit(index) for n, index in enumerate(load.indices) if not isinstance(index, tir.IntImm)}
+    if len(sizes) < len(stage.spatial) or not any(d > 1 or m for _, d, m in digits.values()):
+        return None
+    if not all(_is_flat(base, stage, sizes) for base, _, _ in digits.values()):
+        return None
+    above = total = prod(sizes)
+    axes: dict[int, Axis] = {}
+    for n in sorted(digits, key=lambda n: -digits[n][1]):
+        _, divisor, modulus = digits[n]
+        extent = above // divisor
+        if above % divisor or (modulus is None and above != total) or (modulus or extent) != extent:
+            return None
+        axes[n] = Axis(tir.Var(f"d{n}", "int64"), tir.IntImm("int64", extent))
+        above = divisor
+    return axes if above == 1 else None
 
 
 def _digit(index: PrimExpr) -> tuple[PrimExpr, int, int | None]:
