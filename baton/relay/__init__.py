@@ -45,6 +45,15 @@ __getattr__, __dir__, __all__ = attach(
         **renamed("driver.tvm_names.user_passes", function_pass="relay_function_pass"),
         **submodules("baton.relay", "annotation base data_dep_optimization loops param_dict parser"),
         **submodules("baton.relay", "prelude qnn quantize scope_builder testing transform ty type_functor vision vm"),
+        **names(
+            "driver.tvm_names.relay_with_fields",
+            "ConstantWithFields TupleWithFields VarWithFields CallWithFields LetWithFields IfWithFields",
+        ),
+        **names(
+            "driver.tvm_names.relay_with_fields",
+            "TupleGetItemWithFields RefCreateWithFields RefReadWithFields RefWriteWithFields",
+        ),
+        **names("driver.tvm_names.relay_with_fields", "FunctionWithFields"),
     },
     before=wire,
     more=relay_builders,

@@ -18,6 +18,17 @@ __getattr__, __dir__, __all__ = attach(
         **names("ops.tuple_wrapper", "TupleWrapper"),
         **renamed("ir.expr", RelayExpr="GraphExpr"),
         **names("driver.tvm_names.relay_words", "bind"),
+        **names(
+            "driver.tvm_names.relay_with_fields",
+            "ConstantWithFields TupleWithFields VarWithFields CallWithFields LetWithFields IfWithFields",
+        ),
+        **names(
+            "driver.tvm_names.relay_with_fields",
+            "TupleGetItemWithFields RefCreateWithFields RefReadWithFields RefWriteWithFields",
+        ),
+        **renamed("relay.nodes", ExprWithOp="Expr"),
+        **names("driver.tvm_names.relay_words", "pretty_print"),
+        **names("driver.tvm_names.texts", "astext"),
     },
     before=wire,
 )

@@ -112,6 +112,13 @@ class GraphExecutor(Executor):
         super().__init__("graph", mod, device or CPU, target, None)
 
 
+class VMExecutor(Executor):
+    """TVM's class behind `create_executor("vm", ...)`."""
+
+    def __init__(self, mod: IRModule, device: Device | None = None, target: Any = "llvm") -> None:
+        super().__init__("vm", mod, device or CPU, target, None)
+
+
 class AotExecutor(Executor):
     """TVM's class behind `create_executor("aot", ...)`."""
 

@@ -9,6 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("driver.relay_vm", "compile VMCompiler"),
+        **names("driver.executors", "VMExecutor"),
     },
     before=wire,
 )

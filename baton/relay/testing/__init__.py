@@ -19,6 +19,8 @@ __getattr__, __dir__, __all__ = attach(
         **submodules("baton.relay.testing", "dcgan densenet dqn inception_v3 init layers lstm mlp mobilenet nat"),
         **submodules("baton.relay.testing", "py_converter resnet resnet_3d squeezenet synthetic"),
         **submodules("baton.relay.testing", "python_words temp_op_attr vgg"),
+        **names("driver.tvm_names.relay_counts", "count_ops"),
+        **names("driver.tvm_names.relay_testing", "TempOpAttr"),
     },
     before=wire,
 )

@@ -127,6 +127,8 @@ REASONS: dict[str, str] = {
     "relay.transform.CollagePartition": _BYOC,
     "relay.transform.MarkCompilerFunctionsAsExtern": _BYOC,
     "relay.transform.RelayToTIRTargetHook": _BYOC,
+    "relay.transform.MetaScheduleLayoutRewrite": _TUNING,
+    "relay.transform.AutoSchedulerLayoutRewrite": _TUNING,
     "relay.transform.DenseToSparse": _SPARSE,
     "relay.transform.Conv2dToSparse": _SPARSE,
     "relay.transform.Conv2dToSparse2": _SPARSE,
@@ -139,6 +141,11 @@ REASONS: dict[str, str] = {
     "relay.transform.FlexibleShapeDispatch": "programs with `?` or named dims compile once for all sizes",
     "relay.backend.te_compiler": "Relay is lowered through Relax: relax.from_relay gives the program",
     "relay.op.OpStrategy": _TUNING,
+    "relax.Id": "variables are known by identity: Var.same_as",
+    "relax.expr.Id": "variables are known by identity: Var.same_as",
+    "relax.testing.transform": "it looks into TVM's own passes",
+    "relax.testing.lib_comparator": "kernels are parts of native functions here; relax.VirtualMachine.set_instrument "
+    "sees every call of the machine",
     "relax.backend.contrib": _BYOC,
     "relax.backend.cuda": _BYOC,
     "relax.transform.SplitCallTIRByPattern": _BYOC,
@@ -207,9 +214,6 @@ REASONS |= {
 
 _UNUSED = "not implemented: nothing in baton stands behind it"
 _OTHER = {
-    "relay.backend.vm.VMExecutor": "relay.create_executor('vm') gives an executor",
-    "relay.function.FunctionWithFields": "nodes have with_fields, and Python's keyword arguments",
-    "relay.FunctionWithFields": "nodes have with_fields, and Python's keyword arguments",
     "relay.expr.RelayExprWithFields": "nodes have with_fields, and Python's keyword arguments",
     "error.RPCError": "programs run in the process that compiled or loaded them",
     "error.RPCSessionTimeoutError": "programs run in the process that compiled or loaded them",

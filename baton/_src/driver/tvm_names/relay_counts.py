@@ -21,6 +21,12 @@ def list_op_freqs(mod: IRModule) -> dict[str, int]:
     return dict(Counter(call.op.name for call in calls if isinstance(call.op, Op)))
 
 
+def count_ops(expr: Any) -> Counter[str]:
+    """The number of calls of each operator in an expression, by the operator's name."""
+    calls = (node.op for node in post_order(expr) if isinstance(node, Call))
+    return Counter(op.name for op in calls if isinstance(op, Op))
+
+
 def all_dtypes(expr: Any) -> set[str]:
     """The dtypes of all tensors in a typed expression."""
     found: set[str] = set()

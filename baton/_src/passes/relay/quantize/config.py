@@ -11,6 +11,24 @@ from typing import Any
 from baton._src.support.diagnostics import fail
 from baton._src.values.dtype import DataType
 
+
+class QAnnotateKind:
+    """What the mark of a value says it is."""
+
+    IDENTITY = 0
+    INPUT = 1
+    WEIGHT = 2
+    ACTIVATION = 3
+
+
+def kind2str(kind: int) -> str:
+    """The word for a `QAnnotateKind`, as fields of the configuration are named (`nbit_input`)."""
+    words = {1: "input", 2: "weight", 3: "activation", 0: "identity"}
+    if kind not in words:
+        raise fail("relay-quantize", f"there is no kind {kind} of marks", kind=ValueError)
+    return words[kind]
+
+
 CALIBRATIONS = ("global_scale", "kl_divergence", "percentile")
 WEIGHT_SCALES = ("power2", "max")
 
