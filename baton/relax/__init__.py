@@ -23,7 +23,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("relax.special_builders", "call_pure_packed"),
         **names("relax.types", "ObjectType DynTensorType ShapeType PackedFuncType"),
         **names("relax.block_builder", "BlockBuilder"),
-        **names("relax.functors", "ExprVisitor ExprMutator"),
+        **names("relax.functors", "ExprFunctor ExprVisitor ExprMutator"),
         **renamed("relax.functors", PyExprVisitor="ExprVisitor", PyExprMutator="ExprMutator"),
         **names("runtime.exec_builder", "ExecBuilder"),
         **names("runtime.vm", "VirtualMachine VMInstrumentReturnKind"),

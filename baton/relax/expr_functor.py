@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names, renamed
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("relax.functors", "ExprVisitor ExprMutator visitor mutator"),
+        **names("relax.functors", "ExprFunctor ExprVisitor ExprMutator visitor mutator"),
         **renamed("relax.functors", PyExprVisitor="ExprVisitor", PyExprMutator="ExprMutator"),
     },
     before=wire,

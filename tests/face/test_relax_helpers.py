@@ -176,3 +176,65 @@ def test_analyses_as_tvm_calls_them() -> None:
     function = relax.Var("f", relax.FuncStructInfo([loose], loose))
     call = relax.Call(function, [relax.Var("x", exact)])
     assert analysis.derive_call_ret_struct_info(function.struct_info, call, relax.BlockBuilder()) == loose
+
+
+def test_checkpoints_of_segments() -> None:
+    """Each segment stands between a start and an end of its own; several results end one by one."""
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((4,), "float32"))
+    with builder.function("main", [x]):
+        out = nn.emit_checkpoint_sequential([relax.op.exp, relax.op.sin, relax.op.cos], 2, x)
+        left, right = nn.emit_checkpoint(lambda v: (relax.op.tanh(v), relax.op.abs(v)), out)
+        builder.emit_func_output(builder.emit(relax.op.add(left, right)))
+    found = [b.value.op.name.rpartition(".")[2] for b in builder.get()["main"].body.blocks[0].bindings]
+    segments = [["start_checkpoint", f, "end_checkpoint"] for f in ("exp", "sin", "cos")]
+    last = ["start_checkpoint", "tanh", "end_checkpoint", "abs", "end_checkpoint", "add"]
+    assert found == [*segments[0], *segments[1], *segments[2], *last]
+
+
+def test_arguments_of_call_tir_for_a_te_function() -> None:
+    """What `call_tir` needs: kernel, tensors, results; shape variables that no tensor has as a dim come apart."""
+    m = tvm.tir.Var("m", "int64")
+    x = relax.Var("x", relax.TensorStructInfo((m, 2), "float32"))
+    kernel, args, infos, symbols = relax.utils.gen_call_tir_inputs(tvm.topi.add, x, x, primfunc_attrs={"mine": 1})
+    assert isinstance(kernel, tvm.tir.PrimFunc)
+    assert int(kernel.attrs["mine"]) == 1
+    assert args == [x, x]
+    assert symbols is None
+    assert_structural_equal(infos[0], x.struct_info)
+
+
+def test_metadata_stands_apart() -> None:
+    builder = relax.BlockBuilder()
+    with builder.function("main", []):
+        builder.emit_func_output(builder.emit(relax.const(np.arange(3, dtype="float32"))))
+    program, metadata = relax.utils.metadata_partitioner(builder.get().script(show_meta=True))
+    assert metadata.startswith('{"relax.expr.Constant"')
+    assert "load_json" not in program
+    assert "def main" in program
+    with pytest.raises(ValueError, match="not found"):
+        relax.utils.metadata_partitioner(program)
+
+
+def test_a_functor_has_a_case_for_each_class() -> None:
+    """What a functor does not define is an error that names it."""
+
+    class Depth(relax.ExprFunctor):
+        def visit_var_(self, expr: Any) -> int:
+            return 0
+
+        def visit_call_(self, expr: Any) -> int:
+            return 1 + max(self.visit_expr(a) for a in expr.args)
+
+    x = relax.Var("x", relax.TensorStructInfo((4,), "float32"))
+    assert Depth().visit_expr(relax.op.add(relax.op.exp(x), x)) == 2
+    with pytest.raises(NotImplementedError, match="Depth defines no visit_tuple_"):
+        Depth().visit_expr(relax.Tuple([x]))
+
+
+def test_classes_of_attributes() -> None:
+    x = relax.Var("x", relax.TensorStructInfo((4, 4), "float32"))
+    attrs = relax.op.op_attrs
+    assert isinstance(relax.op.sum(x).attrs, attrs.StatisticalAttrs)
+    assert isinstance(relax.op.matmul(x, x).attrs, attrs.MatmulAttrs)
+    assert not isinstance(relax.op.matmul(x, x).attrs, attrs.AstypeAttrs)

@@ -65,6 +65,21 @@ def mutator(cls: C) -> C:
     return cls
 
 
+class ExprFunctor:
+    """A function of expressions with a case for each class of nodes: what a class of yours does not define says so."""
+
+    def visit_expr(self, expr: Any) -> Any:
+        """The value of the case for the expression's class."""
+        return getattr(self, _method(expr))(expr)
+
+    def _undefined(self, expr: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} defines no {_method(expr)}")
+
+    visit_constant_ = visit_var_ = visit_dataflow_var_ = visit_shape_expr_ = visit_extern_func_ = _undefined
+    visit_global_var_ = visit_op_ = visit_prim_value_ = visit_string_imm_ = visit_data_type_imm_ = _undefined
+    visit_tuple_ = visit_tuple_getitem_ = visit_call_ = visit_if_ = visit_function_ = visit_seq_expr_ = _undefined
+
+
 class ExprVisitor:
     """Visits every part of an expression; override what is of interest and call `super()` to go on inside."""
 

@@ -9,7 +9,7 @@ from baton._src.support.lazy import attach, names, submodules
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **submodules("baton.relax.op", "image nn memory vm builtin grad inspect"),
+        **submodules("baton.relax.op", "image nn memory vm builtin grad inspect op_attrs"),
         **names("passes.relax.te_gradients", "register_gradient"),
     },
     before=wire,

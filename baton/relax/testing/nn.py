@@ -10,7 +10,8 @@ __getattr__, __dir__, __all__ = attach(
     {
         **names(
             "driver.tvm_names.relax_layers",
-            "Placeholder Parameter Module Sequential ReLU LogSoftmax Linear init_params emit emit_te checkpoint",
+            "Placeholder Parameter Module Sequential ReLU LogSoftmax Linear init_params emit emit_te checkpoint "
+            "emit_checkpoint emit_checkpoint_sequential",
         ),
     },
     before=wire,

@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ops.catalogue import CATALOGUE
+from baton._src.relax.special.calls import CallTIRInplaceAttrs, CallTIRWithGradAttrs
+from baton._src.relax.special.devices import HintOnDeviceAttrs, ToVDeviceAttrs
 
 _BY_OPERATOR: dict[str, str] = {
     "nn.": "BiasAdd:bias_add BatchMatmul:batch_matmul BatchNorm:batch_norm BitPack:bitpack Conv1D:conv1d Conv2D:conv2d "
@@ -44,6 +46,36 @@ _BY_OPERATOR: dict[str, str] = {
     "random.": "Multinomial:multinomial Normal:normal ThreefryGenerate:threefry_generate Uniform:uniform",
     "annotation.": "Compiler:compiler_begin",
 }
+
+
+_RELAX: dict[str, str] = {
+    "nn.": "Conv1D:conv1d Conv2D:conv2d Conv3D:conv3d Conv1DTranspose:conv1d_transpose "
+    "Conv2DTranspose:conv2d_transpose Pool1D:max_pool1d Pool2D:max_pool2d Pool3D:max_pool3d "
+    "AdaptivePool1D:adaptive_avg_pool1d AdaptivePool2D:adaptive_avg_pool2d AdaptivePool3D:adaptive_avg_pool3d "
+    "Softmax:softmax LeakyRelu:leakyrelu BatchNorm:batch_norm LayerNorm:layer_norm GroupNorm:group_norm "
+    "InstanceNorm:instance_norm RMSNorm:rms_norm Dropout:dropout NLLLoss:nll_loss Pad:pad Attention:attention",
+    "": "Init:zeros Trilu:tril Astype:astype Take:take StridedSlice:strided_slice Matmul:matmul Statistical:sum "
+    "Concat:concat ExpandDims:expand_dims PermuteDims:permute_dims Sort:sort Argsort:argsort Split:split "
+    "Squeeze:squeeze LayoutTransform:layout_transform ArgmaxArgmin:argmax Repeat:repeat Tile:tile Scanop:cumsum "
+    "TopK:topk Einsum:einsum Flip:flip MultinomialFromUniform:multinomial_from_uniform Quantize:quantize "
+    "ScatterElements:scatter_elements ScatterND:scatter_nd OneHot:one_hot GatherElements:gather_elements "
+    "GatherND:gather_nd Meshgrid:meshgrid SliceScatter:slice_scatter",
+    "image.": "Resize2D:resize2d",
+}
+"""Relax's names for what its operators have."""
+
+
+_SPECIAL = (CallTIRWithGradAttrs, CallTIRInplaceAttrs, HintOnDeviceAttrs, ToVDeviceAttrs)
+
+
+def relax_attribute_classes() -> dict[str, Any]:
+    """TVM's name of every class of attributes of Relax's operators, with the class."""
+    found: dict[str, Any] = {c.__name__: c for c in _SPECIAL}
+    for prefix, listed in _RELAX.items():
+        for entry in listed.split():
+            name, _, operator = entry.partition(":")
+            found[f"{name}Attrs"] = CATALOGUE.relax(prefix + operator).definition.attrs
+    return found
 
 
 def attribute_classes() -> dict[str, Any]:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Callable
 from typing import Any
 
 from baton._src.ir.traverse import bound_variables, substitute
 from baton._src.passes.pipelines import get_pipeline
 from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.call_te import call_te_arguments
 from baton._src.relax.nodes import Call, ExternFunc, Function, ShapeExpr
 from baton._src.relax.special_ops import special_op
-from baton._src.relax.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo
+from baton._src.relax.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.runtime.vm import VirtualMachine
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
 from baton._src.te.computation import placeholder
 from baton._src.te.tensor import Tensor
+from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.passes import Pass
 
 
@@ -61,6 +65,29 @@ def copy_with_new_vars(func: Function) -> Function:
     """The function with variables of its own, shape variables included."""
     found: Function = substitute(func, {v: v.copy() for v in bound_variables(func)})
     return found
+
+
+def gen_call_tir_inputs(
+    func: Callable[..., Any], *args: Any, **kwargs: Any
+) -> tuple[PrimFunc, list[Any], list[Any], ShapeExpr | None]:
+    """What `call_tir` takes to compute a te function: the kernel, its tensors, what the results are, and the shape
+    variables that no tensor shows (`primfunc_attrs`: attributes of the kernel)."""
+    made = call_te_arguments(BlockBuilder().normalize, func, args, kwargs)
+    infos = made.outputs.fields if isinstance(made.outputs, TupleStructInfo) else (made.outputs,)
+    return made.function, list(made.tensors), list(infos), ShapeExpr(made.integers) if made.integers else None
+
+
+_METADATA = "metadata = tvm.ir.load_json("
+
+
+def metadata_partitioner(rx_txt: str) -> list[str]:
+    """A printed program and the JSON of its metadata section, apart. ValueError: there is no such section."""
+    lines = rx_txt.splitlines(keepends=True)
+    found = next((line for line in lines if line.strip().startswith(_METADATA)), None)
+    if found is None:
+        raise ValueError("The metadata section was not found.")
+    literal = found.strip().removeprefix(_METADATA).removesuffix(")")
+    return ["".join(line for line in lines if line is not found), str(ast.literal_eval(literal))]
 
 
 def check_saved_func(vm: VirtualMachine, func_name: str, *inputs: Any) -> Any:

@@ -11,7 +11,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,7 @@ import numpy as np
 from baton._src.ir.module import IRModule
 from baton._src.ops.builders import RELAX
 from baton._src.relax.block_builder import BlockBuilder
-from baton._src.relax.nodes import ShapeExpr, Var
+from baton._src.relax.nodes import Expr, ShapeExpr, Var
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import IntImm
@@ -88,6 +90,32 @@ def checkpoint(func: Any, *args: Any, **kwargs: Any) -> Any:
     start = [emit(R.grad.start_checkpoint(a)) if isinstance(a, Var) else a for a in args]
     result = func(*start, **kwargs)
     return emit(R.grad.end_checkpoint(result))
+
+
+def emit_checkpoint(func: Any, *args: Any, **kwargs: Any) -> Any:
+    """`checkpoint` for operands of any kind and for functions of several results: every border is a binding."""
+    start = [emit(R.grad.start_checkpoint(a)) if isinstance(a, Expr) else a for a in args]
+    named = {k: emit(R.grad.start_checkpoint(v)) if isinstance(v, Expr) else v for k, v in kwargs.items()}
+    result = func(*start, **named)
+    if isinstance(result, (list, tuple)):
+        return [emit(R.grad.end_checkpoint(r)) if isinstance(r, Expr) else r for r in result]
+    return emit(R.grad.end_checkpoint(result))
+
+
+def emit_checkpoint_sequential(functions: Sequence[Any], segments: int | list[int], input: Any) -> Any:
+    """`functions` one after the other, in checkpointed segments: how many, or where each begins."""
+    count = len(functions)
+    starts = segments if isinstance(segments, list) else list(range(0, count, count // segments))
+    borders = starts if starts[-1] == count else [*starts, count]
+    for first, last in itertools.pairwise(borders):
+        input = emit_checkpoint(partial(_run_all, functions[first:last]), input)
+    return input
+
+
+def _run_all(functions: Sequence[Any], value: Any) -> Any:
+    for function in functions:
+        value = function(value)
+    return value
 
 
 def _builder() -> BlockBuilder:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from baton._src.driver.wiring import wire
-from baton._src.support.lazy import attach, names, renamed
+from baton._src.support.lazy import attach, names, renamed, submodules
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
@@ -38,6 +38,7 @@ __getattr__, __dir__, __all__ = attach(
             OrRewriter="or_rewriter",
             TupleRewriter="tuple_rewriter",
         ),
+        **submodules("baton.relax.dpl", "context pattern rewrite"),
     },
     before=wire,
 )

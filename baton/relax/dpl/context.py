@@ -1,0 +1,12 @@
+"""Patterns of graphs (`tvm.relax.dpl.context`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {**names("relax.patterns.context", "PatternContext")},
+    before=wire,
+)
