@@ -117,6 +117,7 @@ def test_a_network_runs_and_is_the_same_each_time() -> None:
 
 
 def test_mistakes_are_pythons_own_kinds_of_errors_where_tvm_says_so() -> None:
+    """Guards scripts that catch ValueError or TypeError, as TVM raises them."""
     with pytest.raises(ValueError, match="opt_level"):
         relay.transform.function_pass(lambda function, mod, ctx: function)
     with pytest.raises(TypeError, match="required"):
@@ -131,6 +132,7 @@ def test_mistakes_are_pythons_own_kinds_of_errors_where_tvm_says_so() -> None:
 
 
 def test_parameters_have_tvms_names_and_defaults() -> None:
+    """Guards calls by keyword, and calls that leave out what TVM lets them."""
     x = relay.var("x", shape=(2, 3))
     assert (len(relay.Tuple([x])), relay.Tuple([x])[0]) == (1, x)
     with pytest.raises(IndexError):
@@ -163,6 +165,7 @@ def test_parameters_have_tvms_names_and_defaults() -> None:
 
 
 def test_initializers_fill_parameters() -> None:
+    """Guards testing.init: what an initializer is given, and that it fills in place."""
     net = testing.mobilenet.get_net(1, 10, (64, 64, 3), layout="NHWC")
     _, params = testing.init.create_workload(net, testing.init.Constant(0.5))
     assert all((p.numpy() == 0.5).all() for p in params.values())

@@ -99,6 +99,7 @@ def test_malformed_parameters() -> None:
 
 
 def test_annotations_stand_in_place_of_types() -> None:
+    """Guards astext(annotate=...): what the callback gives stands behind calls instead of the type."""
     x = relay.var("x", shape=(2,))
     function = relay.Function([x], relay.exp(x) + x)
     typed = relay.transform.InferType()(IRModule.from_expr(function))
