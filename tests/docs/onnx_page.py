@@ -12,7 +12,7 @@ from pathlib import Path
 import onnx
 
 from baton._src.frontends.onnx.functions import EXPANDED
-from baton._src.frontends.onnx.table import CONVERTERS
+from baton._src.frontends.onnx.table import CONVERTERS, MICROSOFT
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "onnx.md"
@@ -90,6 +90,8 @@ def render() -> str:
         lines.append(f"| {name} | {schemas[name].since_version} | {how} | {cases} |")
     extra = sorted(f"`{domain}.{name}`" for domain, name in EXPANDED if domain)
     lines.append(f"\nOf other domains: {', '.join(extra)}, and a model's own functions.")
+    fused = ", ".join(f"`{name}`" for name in sorted(MICROSOFT))
+    lines.append(f"\nOf `com.microsoft`, as onnxruntime's optimizer and quantiser write them into files: {fused}.")
     return "\n".join(lines) + "\n"
 
 

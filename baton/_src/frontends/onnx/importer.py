@@ -15,7 +15,7 @@ from baton._src.frontends.onnx.graph import GraphBuilder, Language
 from baton._src.frontends.onnx.node import DynamicValueError, OnnxNode
 from baton._src.frontends.onnx.reader import dtype_of, read_tensor, read_tensors
 from baton._src.frontends.onnx.symbolic import fold_dims
-from baton._src.frontends.onnx.table import CONVERTERS
+from baton._src.frontends.onnx.table import CONVERTERS, DOMAINS
 from baton._src.frontends.onnx.value import Value
 from baton._src.ir.tensor_info import Dim, TensorInfo
 from baton._src.ops.dims import show_shape
@@ -24,8 +24,8 @@ from baton._src.tir.expr import Var
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import AnyArray
 
-DOMAINS = ("", "ai.onnx")
-"""The domains whose operators the table is about."""
+MAIN = ("", "ai.onnx")
+"""The names of ONNX's own domain."""
 
 
 class Importer:
@@ -185,7 +185,7 @@ class Importer:
         try:
             if (proto.domain, proto.op_type) in EXPANDED:
                 return self._expand(node, proto)
-            found = CONVERTERS[proto.op_type](node)
+            found = DOMAINS[proto.domain][proto.op_type](node)
         except DynamicValueError as error:
             raise DynamicValueError(_located(error, node, proto), error.inputs) from error
         except DiagnosticError as error:
@@ -233,8 +233,8 @@ class Importer:
         for proto in _all_nodes(graph):
             if (proto.domain, proto.op_type) in self.functions or (proto.domain, proto.op_type) in EXPANDED:
                 continue
-            if proto.domain not in DOMAINS or proto.op_type not in CONVERTERS:
-                name = f"{proto.domain}.{proto.op_type}" if proto.domain not in DOMAINS else proto.op_type
+            if proto.op_type not in DOMAINS.get(proto.domain, ()):
+                name = proto.op_type if proto.domain in MAIN else f"{proto.domain}.{proto.op_type}"
                 missing.setdefault(name, []).append(proto.name or (proto.output[0] if proto.output else "?"))
         if missing:
             raise DiagnosticError([_unsupported(name, nodes) for name, nodes in sorted(missing.items())])
@@ -284,6 +284,6 @@ def _read_only(given: Any) -> AnyArray:
 
 def _opset_of(model: Any, default: int = 1) -> int:
     for entry in model.opset_import:
-        if entry.domain in DOMAINS:
+        if entry.domain in MAIN:
             return int(entry.version)
     return default

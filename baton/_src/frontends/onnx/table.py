@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from baton._src.frontends.onnx.casts import CASTS
+from baton._src.frontends.onnx.contrib import CONTRIB, simplified_layer_normalization
+from baton._src.frontends.onnx.contrib_quantized import CONTRIB_QUANTIZED
 from baton._src.frontends.onnx.control import CONTROL
 from baton._src.frontends.onnx.detection import DETECTION
 from baton._src.frontends.onnx.elementwise import ELEMENTWISE
@@ -37,4 +39,12 @@ CONVERTERS: dict[str, Converter] = {
     **RANDOMNESS,
     **SEQUENCES,
     **QUANTIZATION,
+    "SimplifiedLayerNormalization": simplified_layer_normalization,
 }
+"""Of ONNX's own domain."""
+
+MICROSOFT: dict[str, Converter] = {**CONTRIB, **CONTRIB_QUANTIZED}
+"""Of the domain `com.microsoft`."""
+
+DOMAINS: dict[str, dict[str, Converter]] = {"": CONVERTERS, "ai.onnx": CONVERTERS, "com.microsoft": MICROSOFT}
+"""Domain -> operator -> converter."""

@@ -1,0 +1,102 @@
+"""Operators on quantised tensors of the domain `com.microsoft`: taken to real numbers, computed, and taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from baton._src.frontends.onnx.contrib import derived
+from baton._src.frontends.onnx.elementwise import leaky_relu
+from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.frontends.onnx.quantization import dequantize_linear, matmul_integer, quantize_linear
+from baton._src.frontends.onnx.value import Value
+from baton._src.values.dtype import INT32
+
+
+def _real(node: OnnxNode, index: int) -> Value:
+    """The numbers that the operands `index` (tensor), `index` + 1 (scale) and `index` + 2 (zero point) mean."""
+    return dequantize_linear(derived(node, node[index], node[index + 1], node.optional(index + 2)))
+
+
+def _taken_back(node: OnnxNode, real: Value, index: int, like: Value) -> Value:
+    """`real` in the scale and zero point that are operands `index` and `index` + 1; without one, of the type `like`."""
+    zero = node.optional(index + 1)
+    return quantize_linear(
+        derived(node, real, node[index], zero if zero is not None else node.graph.constant(0, like.dtype))
+    )
+
+
+def qlinear_binary(op: str) -> Converter:
+    """a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero"""
+
+    def convert(node: OnnxNode) -> Value:
+        return _taken_back(node, node.graph.call(op, _real(node, 0), _real(node, 3)), 6, node[0])
+
+    return convert
+
+
+def qlinear_unary(compute: Callable[[OnnxNode, Value], Value]) -> Converter:
+    """x, x_scale, x_zero, y_scale, y_zero"""
+
+    def convert(node: OnnxNode) -> Value:
+        return _taken_back(node, compute(node, _real(node, 0)), 3, node[0])
+
+    return convert
+
+
+def _spatial_mean(node: OnnxNode, x: Value) -> Value:
+    axes = range(1, x.rank - 1) if node.attr("channels_last", 0) else range(2, x.rank)
+    return node.graph.call("mean", x, axis=tuple(axes), keepdims=True)
+
+
+def _leaky(node: OnnxNode, x: Value) -> Value:
+    return leaky_relu(derived(node, x, alpha=float(node.attr("alpha", 0.01))))
+
+
+def _softmax(node: OnnxNode, x: Value) -> Value:
+    if int(node.attr("opset", 13)) < 13 and node.axis(1) != x.rank - 1:
+        node.fail("a softmax over several axes is not supported here")
+    return node.graph.call("nn.softmax", x, axis=node.axis(-1))
+
+
+def qlinear_concat(node: OnnxNode) -> Value:
+    """y_scale, y_zero, then tensor, scale and zero point of each part"""
+    parts = tuple(_real(node, k) for k in range(2, len(node.inputs), 3))
+    return _taken_back(node, node.graph.call("concat", parts, axis=node.axis(0, 2)), 0, node[2])
+
+
+def matmul_integer_to_float(node: OnnxNode) -> Value:
+    """a, b, a_scale, b_scale, a_zero, b_zero, bias"""
+    g = node.graph
+    total = matmul_integer(derived(node, node[0], node[1], node.optional(4), node.optional(5)))
+    real = g.call("multiply", g.cast(total, node[2].dtype), g.call("multiply", node[2], node[3]))
+    bias = node.optional(6)
+    return real if bias is None else g.call("add", real, bias)
+
+
+def qgemm(node: OnnxNode) -> Value:
+    """a, a_scale, a_zero, b, b_scale, b_zero, c (int32, in the scale of the product), y_scale, y_zero: without the last
+    two the result is real."""
+    g = node.graph
+    a = g.transpose(node[0], (1, 0)) if node.attr("transA", 0) else node[0]
+    b = g.transpose(node[3], (1, 0)) if node.attr("transB", 0) else node[3]
+    total = matmul_integer(derived(node, a, b, node.optional(2), node.optional(5)))
+    c = node.optional(6)
+    if c is not None:
+        total = g.call("add", total, g.cast(c, INT32))
+    scale = g.call("multiply", node[1], node[4])
+    real = g.call("multiply", g.cast(total, "float32"), g.call("multiply", scale, g.scalar(_alpha(node), scale)))
+    return real if node.optional(7) is None else _taken_back(node, real, 7, node[0])
+
+
+def _alpha(node: OnnxNode) -> float:
+    return float(node.attr("alpha", 1.0))
+
+
+CONTRIB_QUANTIZED: dict[str, Converter] = {
+    "QuantizeLinear": quantize_linear, "DequantizeLinear": dequantize_linear,
+    "QLinearAdd": qlinear_binary("add"), "QLinearMul": qlinear_binary("multiply"),
+    "QLinearSigmoid": qlinear_unary(lambda node, x: node.graph.call("sigmoid", x)),
+    "QLinearLeakyRelu": qlinear_unary(_leaky), "QLinearSoftmax": qlinear_unary(_softmax),
+    "QLinearGlobalAveragePool": qlinear_unary(_spatial_mean), "QLinearConcat": qlinear_concat,
+    "MatMulIntegerToFloat": matmul_integer_to_float, "QGemm": qgemm,
+}  # fmt: skip
