@@ -14,7 +14,6 @@ from baton._src.ir.cpu import has_byte_dots
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.ops.builders import RELAX
-from baton._src.passes.pipelines import kernels
 from baton._src.passes.relax.block_channels import BlockChannels
 from baton._src.passes.relax.channel_blocks import in_whole_words, pack_weight
 from baton._src.passes.relax.dead_code_elimination import DeadCodeElimination
@@ -23,6 +22,7 @@ from baton._src.relax.nodes import Constant, Var
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.tir.prim_func import PrimFunc
 from tests.codegen.native_run import HOST, build, call
+from tests.lower.kernel_schedules.only_kernel import only_kernel
 from tests.passes.relax.evaluate import evaluate
 from tests.passes.relax.programs import called, check, const, program, tensor
 
@@ -46,11 +46,7 @@ def convolution(data: Any, kernel: Any, **attrs: Any) -> tuple[Any, PrimFunc]:
             result = bb.emit_output(R.quantize(y, const(700.0), const(9, dtype="uint8"), out_dtype="uint8"))
         bb.emit_func_output(result)
     module = bb.get()
-    done = module
-    for step in kernels():
-        done = step(done)
-    (func,) = [f for f in done.functions.values() if isinstance(f, PrimFunc)]
-    return module, func
+    return module, only_kernel(module)
 
 
 def blocks(inner: int, outer: int, **attrs: Any) -> dict[str, Any]:

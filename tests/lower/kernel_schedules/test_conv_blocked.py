@@ -12,13 +12,13 @@ from baton._src.codegen.llvm.module import module_texts
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.ops.builders import RELAX as R
-from baton._src.passes.pipelines import kernels
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import Var
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.te.prim_func import PrimFunc
 from baton._src.tir.expr import Var as TirVar
 from tests.codegen.native_run import HOST, build, call
+from tests.lower.kernel_schedules.only_kernel import only_kernel
 from tests.lower.kernel_schedules.test_no_spills import SPILL, WIDE
 from tests.passes.relax.evaluate import evaluate
 
@@ -40,11 +40,7 @@ def convolution(data: Any, kernel: Any, **attrs: Any) -> tuple[Any, PrimFunc]:
             result = bb.emit_output(R.nn.relu(bb.emit(R.add(y, r))))
         bb.emit_func_output(result)
     module = bb.get()
-    done = module
-    for step in kernels():
-        done = step(done)
-    (func,) = [f for f in done.functions.values() if isinstance(f, PrimFunc)]
-    return module, func
+    return module, only_kernel(module)
 
 
 def check(data: Any, kernel: Any, target: Target = HOST, batch: int = 2, **attrs: Any) -> None:

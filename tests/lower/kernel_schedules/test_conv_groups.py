@@ -10,10 +10,10 @@ import pytest
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.convolution import conv2d
 from baton._src.ops.builders import RELAX as R
-from baton._src.passes.pipelines import kernels
 from baton._src.te.prim_func import PrimFunc
 from baton._src.tir.expr import Var as TirVar
 from tests.codegen.native_run import HOST, build, call
+from tests.lower.kernel_schedules.only_kernel import only_kernel
 from tests.passes.relax.evaluate import evaluate
 from tests.passes.relax.programs import program, tensor
 
@@ -39,10 +39,7 @@ def test_groups(case: tuple[Any, tuple[int, ...], tuple[int, ...], dict[str, Any
         return R.nn.relu(bb.emit(R.add(bb.emit(op(x, w, **attrs)), b)))
 
     module = program([tensor("x", *data), tensor("w", *kernel), bias], convolved)
-    done = module
-    for step in kernels():
-        done = step(done)
-    (func,) = [f for f in done.functions.values() if isinstance(f, PrimFunc)]
+    func = only_kernel(module)
     scheduled = conv2d.apply(func, target)
     assert isinstance(scheduled, PrimFunc), scheduled
     rng = np.random.default_rng(0)
@@ -68,10 +65,7 @@ def test_long_lines_have_no_padded_copy(size: int, window: int, attrs: dict[str,
     """What taps see of long lines is worked out while packing: every border, in dense convolutions too."""
     params = [tensor("x", batch, 3, 5, size), tensor("w", 9, 3, window, window)]
     module = program(params, lambda bb, x, w: R.nn.relu(bb.emit(R.nn.conv2d(x, w, **attrs))))
-    done = module
-    for step in kernels():
-        done = step(done)
-    (func,) = [f for f in done.functions.values() if isinstance(f, PrimFunc)]
+    func = only_kernel(module)
     scheduled = conv2d.apply(func, HOST)
     assert isinstance(scheduled, PrimFunc), scheduled
     rng = np.random.default_rng(0)

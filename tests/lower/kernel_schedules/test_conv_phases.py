@@ -10,10 +10,10 @@ import pytest
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.ops.builders import RELAX as R
-from baton._src.passes.pipelines import kernels
 from baton._src.te.prim_func import PrimFunc
 from baton._src.tir.expr import Var as TirVar
 from tests.codegen.native_run import HOST, build, call
+from tests.lower.kernel_schedules.only_kernel import only_kernel
 from tests.passes.relax.evaluate import evaluate
 from tests.passes.relax.programs import program, tensor
 
@@ -31,11 +31,7 @@ def _kernel(case: Case, *, batch: Any = None, dtype: str = "float32") -> tuple[A
 
     x = tensor("x", data[0] if batch is None else batch, *data[1:], dtype=dtype)
     module = program([x, tensor("w", *kernel, dtype=dtype), bias], convolved)
-    done = module
-    for step in kernels():
-        done = step(done)
-    (func,) = [f for f in done.functions.values() if isinstance(f, PrimFunc)]
-    return module, func
+    return module, only_kernel(module)
 
 
 def _check(case: Case, target: Target, **options: Any) -> None:

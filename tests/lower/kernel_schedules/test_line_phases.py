@@ -13,10 +13,10 @@ from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.convolution import line_phases
 from baton._src.lower.kernel_schedules.shared.stages import Declined
 from baton._src.ops.builders import RELAX as R
-from baton._src.passes.pipelines import kernels
 from baton._src.te.prim_func import PrimFunc
 from baton._src.tir.expr import Var
 from tests.codegen.native_run import HOST, build, call
+from tests.lower.kernel_schedules.only_kernel import only_kernel
 from tests.lower.kernel_schedules.test_no_spills import SPILL, WIDE
 from tests.passes.relax.evaluate import evaluate
 from tests.passes.relax.programs import program, tensor
@@ -57,11 +57,7 @@ def kernel_of(case: Case, batch: Any = None) -> tuple[Any, PrimFunc]:
 
     shape = data if batch is None else (batch, *data[1:])
     module = program([tensor("x", *shape), tensor("w", *kernel), tensor("b", *wide)], convolved)
-    done = module
-    for step in kernels():
-        done = step(done)
-    (func,) = [f for f in done.functions.values() if isinstance(f, PrimFunc)]
-    return module, func
+    return module, only_kernel(module)
 
 
 def check(case: Case, target: Target, batch: Any = None) -> None:
