@@ -222,3 +222,19 @@ def test_traces_as_json() -> None:
 def test_what_is_not_there_says_so() -> None:
     with pytest.raises(AttributeError, match="not implemented"):
         Schedule(chain()).rolling_buffer()
+
+
+def test_axes_in_another_order_and_regions_left_out() -> None:
+    sch = same(matmul(), lambda s: s.reorder_block_iter_var("C", (2, 0, 1)), *MATMUL)
+    realize = sch.realize("C")
+    assert [axis.iter_type for axis in realize.block.iter_vars] == ["reduce", "spatial", "spatial"]
+    assert sch.get(sch.get_loops("C")[2]).loop_var is realize.iter_values[0]
+    assert [b.name for b in sch.get_output_blocks("root")] == ["D"]
+    with pytest.raises(DiagnosticError, match="no order"):
+        sch.reorder_block_iter_var("C", (0, 0, 1))
+    count = len(sch.get("C").reads)
+    sch.unsafe_hide_buffer_access("C", "read", [0])
+    assert len(sch.get("C").reads) == count - 1
+    with pytest.raises(DiagnosticError, match="regions of kind read"):
+        sch.unsafe_hide_buffer_access("C", "read", [7])
+    assert "sch.reorder_block_iter_var(" in str(sch.trace)

@@ -52,6 +52,29 @@ def _nest(axes: Sequence[IterVar], block: st.Block) -> st.Stmt:
     return made
 
 
+def reorder_axes(root: st.Stmt, name: str, order: Sequence[int]) -> st.Stmt:
+    """The block with its axes in another order: the first is the one that was at `order[0]`."""
+    realize = find_block(root, name)
+    axes = realize.block.iter_vars
+    if sorted(order) != list(range(len(axes))):
+        raise refuse(f"the {len(axes)} axes of block {name} have no order {list(order)}")
+    block = realize.block.with_fields(iter_vars=tuple(axes[n] for n in order))
+    values = tuple(realize.iter_values[n] for n in order)
+    return replace(root, {realize: realize.with_fields(iter_values=values, block=block)})
+
+
+def without_regions(root: st.Stmt, name: str, kind: str, numbers: Sequence[int]) -> st.Stmt:
+    """The block without some of the regions that it says it reads or writes."""
+    if kind not in ("read", "write"):
+        raise refuse(f'a block has regions it reads ("read") and writes ("write"), none of kind {kind!r}')
+    block = find_block(root, name).block
+    regions = getattr(block, f"{kind}s")
+    if not set(numbers) <= set(range(len(regions))):
+        raise refuse(f"block {name} has {len(regions)} regions of kind {kind}, no {list(numbers)}")
+    kept = tuple(region for n, region in enumerate(regions) if n not in numbers)
+    return replace(root, {block: block.with_fields(**{f"{kind}s": kept})})
+
+
 def transform_block_layout(root: st.Stmt, name: str, index_map: IndexMap) -> st.Stmt:
     """The block over the axes that the map makes of its own; the map must be one to one."""
     realize = find_block(root, name)

@@ -12,7 +12,7 @@ from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule import block_axes, blockize, padding, parts, tensorize
 from baton._src.tir.schedule.handles import BlockRV, LoopRV
 from baton._src.tir.schedule.trace import recorded
-from baton._src.tir.schedule.tree import find_block, refuse, replace_buffer
+from baton._src.tir.schedule.tree import find_block, realizes, refuse, replace_buffer
 
 
 class TilePrimitives:
@@ -60,6 +60,24 @@ class TilePrimitives:
         count = len(find_block(self.func.body, block_name(block)).block.iter_vars)
         chosen = index_map if isinstance(index_map, IndexMap) else IndexMap.from_func(index_map, count)
         self._set(block_axes.transform_block_layout(self.func.body, block_name(block), chosen))
+
+    @recorded
+    def reorder_block_iter_var(self, block: BlockRV | str, new_order: Sequence[int]) -> None:
+        """The block's axes in another order; loops stay."""
+        self._set(block_axes.reorder_axes(self.func.body, block_name(block), [int(n) for n in new_order]))
+
+    @recorded
+    def unsafe_hide_buffer_access(self, block: BlockRV | str, buf_type: str, buf_index_array: Sequence[int]) -> None:
+        """Leave regions out of what the block says it reads ("read") or writes ("write")."""
+        numbers = [int(n) for n in buf_index_array]
+        self._set(block_axes.without_regions(self.func.body, block_name(block), buf_type, numbers))
+
+    @recorded
+    def get_output_blocks(self, scope_block: BlockRV | str) -> list[BlockRV]:
+        """The blocks inside that write memory from outside of the function."""
+        own = {b for r in realizes(self.func.body) for b in r.block.alloc_buffers}
+        inside = realizes(find_block(self.func.body, block_name(scope_block)).block.body)
+        return [BlockRV(r.block.name_hint) for r in inside if any(w.buffer not in own for w in r.block.writes)]
 
     @recorded
     def decompose_padding(self, block: BlockRV | str, loop: LoopRV) -> BlockRV:
