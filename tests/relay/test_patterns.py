@@ -149,6 +149,15 @@ def test_partitions_hold_paths_and_the_constants_asked_for() -> None:
     assert partition(is_op("exp")(None), whole) is whole
 
 
+def test_what_an_alternative_stands_for_is_an_input_if_a_wildcard_matched_it() -> None:
+    """`is_constant() | wildcard()` says that weights may be given: then they are a parameter of the partition."""
+    expr = read("fn (%x: Tensor[(2, 3), float32], %w: Tensor[(4, 3), float32]) { nn.relu(nn.dense(%x, %w)) }")
+    pattern = is_op("nn.relu")(is_op("nn.dense")(wildcard(), is_constant() | wildcard()))
+    call = partition(pattern, expr.body)
+    assert [v.name_hint for v in call.args] == ["x", "w"]
+    assert len(call.op.params) == 2
+
+
 def test_an_endless_rewrite_is_an_error() -> None:
     once = body("exp(%x)")
     assert structural_equal(rewrite(_Anew(), once), once)

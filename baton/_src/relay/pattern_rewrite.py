@@ -26,20 +26,15 @@ from baton._src.relay.expressions import binders, parts, walk, with_parts
 from baton._src.relay.nodes import Call, Constant, Function, TupleGetItem, Var
 from baton._src.relay.pattern_match import Matcher
 from baton._src.relay.patterns import (
-    AltPattern,
-    AttrPattern,
     CallPattern,
     ConstantPattern,
-    DataTypePattern,
     DFPattern,
     DominatorPattern,
     FunctionPattern,
     IfPattern,
     LetPattern,
-    ShapePattern,
     TupleGetItemPattern,
     TuplePattern,
-    TypePattern,
     VarPattern,
     WildcardPattern,
 )
@@ -49,7 +44,6 @@ MAX_ROUNDS = 100
 _STRUCTURAL = (CallPattern, TuplePattern, TupleGetItemPattern, IfPattern, LetPattern, FunctionPattern, ConstantPattern)
 _GLOBAL = (Op, Constant, Function, GlobalVar, Constructor)
 """What exists outside of any group: many may use it."""
-_WRAPPERS = (AltPattern, AttrPattern, TypePattern, DataTypePattern, ShapePattern, DominatorPattern)
 
 
 class DFPatternCallback:
@@ -160,7 +154,8 @@ def _groups(pattern: DFPattern, expr: Any) -> dict[Any, _Group]:
 
 def _members(found: Mapping[Any, Any]) -> set[Any]:
     """What belongs to a match: what structural patterns stand for, whole functions, and dominated paths."""
-    inside = {m for p, m in found.items() if _is_inner(p)}
+    # Of alternatives and conditions what they hold is found, too: a value that a wildcard stood for is an input.
+    inside = {m for p, m in found.items() if isinstance(p, _STRUCTURAL)}
     for p, m in found.items():
         if isinstance(p, FunctionPattern):
             inside.update(walk(m))
@@ -176,17 +171,6 @@ def _between(parent: Any, child: Any) -> set[Any]:
         if any(part in leading for part in parts(node)):
             leading.add(node)
     return leading
-
-
-def _is_inner(pattern: Any) -> bool:
-    """Whether what a pattern matched belongs to the match (not what a wildcard or variable stood for)."""
-    while isinstance(pattern, _WRAPPERS):
-        pattern = (
-            pattern.left
-            if isinstance(pattern, AltPattern)
-            else (pattern.child if isinstance(pattern, DominatorPattern) else pattern.pattern)
-        )
-    return isinstance(pattern, _STRUCTURAL)
 
 
 def _users(root: Any) -> dict[Any, list[Any]]:
