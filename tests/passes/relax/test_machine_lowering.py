@@ -30,7 +30,7 @@ from baton._src.passes.relax.static_plan_block_memory import StaticPlanBlockMemo
 from baton._src.passes.relax.vm_shape_lower import VMShapeLower
 from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.interpreter import Interpreter
-from baton._src.relax.nodes import Call, Function, PrimValue, ShapeExpr
+from baton._src.relax.nodes import Call, Function, If, PrimValue, SeqExpr, ShapeExpr
 from baton._src.relax.special_ops import special_op
 from baton._src.runtime.vm import VirtualMachine
 from baton._src.support.diagnostics import DiagnosticError
@@ -293,6 +293,21 @@ def test_computed_scalars_are_computed_by_kernels() -> None:
     same_values(values(lowered, [x]), np.exp(x))
     with pytest.raises(AssertionError):
         values(lowered, arrays((4,)))
+
+
+@pytest.mark.parametrize("pure", [True, False])
+def test_computed_scalars_leave_programs_well_formed(pure: bool) -> None:
+    """Guards that a pure function gets calls without effects, and that kernels may be given scalars."""
+    n = dim()
+
+    def build(b: Any, x: Any) -> Any:
+        return If(PrimValue(n < 4), SeqExpr([], R.exp(x)), SeqExpr([], R.sin(x)))
+
+    lowered = ComputePrimValue()(program([tensor("x", n)], build, dataflow=False, pure=pure))
+    assert well_formed(lowered) == []
+    for size, function in ((3, np.exp), (4, np.sin)):
+        (data,) = arrays((size,))
+        same_values(values(lowered, [data]), function(data))
 
 
 @pytest.mark.rule("RELAX-PASS-29")

@@ -9,7 +9,11 @@
     _ = R.assert_op(lv)
 
 Literals and plain variables stay. Equal expressions of one function have one kernel. Kernels give their result through
-memory, as all kernels here do; so this runs where dataflow blocks are gone and allocations are the machine's.
+memory, as all kernels here do. Above it is where pure functions and dataflow blocks are gone (or purity is not checked)
+and allocations are the machine's; in a pure function the same is said without effects:
+
+    out = R.call_tir(cls.compute_symbolic_expr, (R.prim_value(n),), out_sinfo=R.Tensor((), dtype="bool"))
+    lv = R.call_pure_packed("vm.builtin.read_scalar", out, sinfo_args=(R.Prim("bool"),))
 """
 
 from __future__ import annotations
@@ -35,11 +39,12 @@ from baton._src.relax.nodes import (
     PrimValue,
     ShapeExpr,
     StringImm,
+    Tuple,
     Var,
     VarBinding,
 )
 from baton._src.relax.special_ops import special_op
-from baton._src.relax.struct_info import PrimStructInfo
+from baton._src.relax.struct_info import PrimStructInfo, TensorStructInfo
 from baton._src.tir.buffer import decl_buffer
 from baton._src.tir.expr import FloatImm, IntImm
 from baton._src.tir.expr import Var as TirVar
@@ -71,6 +76,15 @@ class _Computer(BindingRewriter):
         super().__init__(module)
         self.builder = BlockBuilder(module)
         self.kernels: dict[int, list[tuple[PrimExpr, GlobalVar]]] = {}
+        self.pure: list[bool] = []
+        """For each function at work, outermost first: whether it may have no effects."""
+
+    def enter_function(self, function: Function) -> None:
+        self.pure.append(function.is_pure and not function.attrs.get("relax.force_pure"))
+
+    def leave_function(self, function: Function) -> Function:
+        self.pure.pop()
+        return function
 
     def visit_binding(self, binding: Binding) -> None:
         value = binding.value if isinstance(binding, VarBinding) else None
@@ -96,6 +110,12 @@ class _Computer(BindingRewriter):
         expr = value.value
         variables = _variables(expr)
         kernel = self._kernel(expr, variables)
+        info = PrimStructInfo(expr.dtype, expr)
+        if self.pure[-1]:
+            given = Tuple([PrimValue(v) for v in variables])
+            out = self.emit(Call(special_op("call_tir"), [kernel, given], None, (TensorStructInfo([], expr.dtype),)))
+            read = [ExternFunc("vm.builtin.read_scalar"), out]
+            return self.emit(Call(special_op("call_pure_packed"), read, None, (info,)), "lv")
         size = ShapeExpr([expr.dtype.itemsize])
         kind = DataTypeImm(expr.dtype)
         place = [size, PrimValue(0), kind, StringImm("global")]
@@ -104,7 +124,6 @@ class _Computer(BindingRewriter):
         out = self.emit(Call(special_op("vm.alloc_tensor"), operands), "out")
         call: Any = Call(kernel, [*(PrimValue(v) for v in variables), out])
         self.keep(VarBinding(Var("_", UNIT_INFO), call.with_fields(struct_info_=UNIT_INFO)))
-        info = PrimStructInfo(expr.dtype, expr)
         return self.emit(Call(ExternFunc("vm.builtin.read_scalar"), [out], None, (info,)), "lv")
 
     def _kernel(self, expr: PrimExpr, variables: list[TirVar]) -> GlobalVar:

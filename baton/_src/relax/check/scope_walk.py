@@ -42,9 +42,17 @@ FORCE_PURE = "relax.force_pure"
 class ScopeWalk:
     """Walks the functions of one module; what must be unique in the module is remembered across functions."""
 
-    def __init__(self, findings: Findings, module_names: frozenset[str], recursive: dict[str, frozenset[str]]) -> None:
+    def __init__(
+        self,
+        findings: Findings,
+        module_names: frozenset[str],
+        recursive: dict[str, frozenset[str]],
+        kernels: frozenset[str] = frozenset(),
+    ) -> None:
         self.findings = findings
         self.module_names = module_names
+        self.kernels = kernels
+        """The names of the module's PrimFuncs: called directly, they take scalars as packed functions do."""
         self.recursive = recursive
         """For each function, the names of those it is mutually recursive with (itself included)."""
         self.defined: dict[Var, str] = {}
@@ -191,7 +199,7 @@ class ScopeWalk:
         self._scalar_vars(expr.value, span)
 
     def _operand(self, expr: Any, span: Span | None) -> Task[None]:
-        """An argument of an operator or packed function, where scalars may be computed as the dims of a shape are.
+        """An argument of an operator, packed function or kernel: scalars may be computed, as the dims of a shape.
 
         Rule 18 is about values of the program; what PrimValues are for are these arguments (seed 001, Survey 6).
         """
@@ -228,7 +236,8 @@ class ScopeWalk:
                 self.findings.add("RELAX-WF-7-1", f"{callee.name_hint} calls itself inside a DataflowBlock", span=span)
         elif not isinstance(callee, Op):
             yield self._expr(callee, span)
-        visit = self._operand if isinstance(callee, (Op, ExternFunc)) else self._expr
+        kernel = isinstance(callee, GlobalVar) and callee.name_hint in self.kernels
+        visit = self._operand if kernel or isinstance(callee, (Op, ExternFunc)) else self._expr
         for arg in expr.args:
             yield visit(arg, span)
         for info in expr.sinfo_args:
