@@ -226,3 +226,39 @@ class TestErrors(tvm.testing.CompareBeforeAfter):
 
     def before(self) -> tvm.IRModule:
         return tvm.IRModule({"main": chain})
+
+
+@T.prim_func
+def on_threads(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")) -> None:
+    tx = T.env_thread("threadIdx.x")
+    bx = T.launch_thread("blockIdx.x", 8)
+    with T.launch_thread(tx, 8):
+        B[bx * 8 + tx] = A[bx * 8 + tx] + T.float32(1)
+    T.evaluate(bx)
+
+
+def test_launched_threads_are_written_as_such_and_run_one_after_the_other() -> None:
+    text = str(on_threads)
+    assert 'bx = T.launch_thread("blockIdx.x", 8)' in text
+    assert 'with T.launch_thread("threadIdx.x", 8) as tx:' in text
+    tvm.ir.assert_structural_equal(tvm.script.from_source(text), on_threads)
+    assert on_threads.body.attr_key == "thread_extent"
+    assert on_threads.body.node.thread_tag == "blockIdx.x"
+    out = tvm.nd.empty((64,))
+    tvm.build(on_threads, target="llvm")(tvm.nd.array(np.ones(64, "float32")), out)
+    assert out.numpy().tolist() == [2.0] * 64
+    with pytest.raises(tvm.TVMError, match="how many"):
+        tvm.script.from_source("@T.prim_func\ndef f():\n    x = T.launch_thread(3, 4)\n    T.evaluate(x)")
+
+
+def test_operators_and_modules_are_found_where_tvm_has_them() -> None:
+    listed = tvm.ir.Op.list_op_names()
+    assert {"nn.conv2d", "relax.nn.conv2d", "tir.exp"} <= set(listed)
+    counts = {name: tvm.ir.Op.get(name).num_inputs for name in ("nn.conv2d", "reshape", "relax.reshape", "tir.exp")}
+    assert counts == {"nn.conv2d": 2, "reshape": 1, "relax.reshape": 2, "tir.exp": 1}
+    assert "onvolution" in tvm.ir.Op.get("nn.conv2d").description
+    assert tvm.ir.CallingConv.DEVICE_KERNEL_LAUNCH == 2
+    assert arith.analyzer.Analyzer is arith.Analyzer
+    assert arith.int_set.IntSet is arith.IntSet
+    assert arith.pattern.detect_linear_equation is arith.detect_linear_equation
+    assert arith.bound.deduce_bound is arith.deduce_bound

@@ -34,7 +34,7 @@ from baton._src.relay.patterns import DFPattern
 from baton._src.relay.text.printer import astext
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.arith.int_set import values_of
-from baton._src.tir.intrinsics import intrinsic
+from baton._src.tir.intrinsics import INTRINSICS, intrinsic
 from baton._src.tir.text.printer import node_text as tir_text
 from baton._src.transform.passes import Pass
 
@@ -49,6 +49,7 @@ def wire() -> None:
     GlobalVar.call = staticmethod(call_global)
     Constructor.call = staticmethod(relay.Call)
     Op.lookup = staticmethod(operator_named)
+    Op.listing = staticmethod(lambda: sorted({*CATALOGUE.relay_names(), *CATALOGUE.relax_names(), *INTRINSICS}))
     Node.text = staticmethod(node_text)
     StructInfo.covers = staticmethod(is_base_of)
     relax.Function.binding_params = staticmethod(lambda f, values: alone(f, lambda name: BindParams(name, values)))

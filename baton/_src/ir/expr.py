@@ -201,6 +201,28 @@ class Op(GraphExpr):
         """The operator of this name, always the same object; `DiagnosticError` (`op-unknown`) if there is none."""
         return Op.lookup(op_name)
 
+    listing: ClassVar[Callable[[], list[str]]]
+    """The names of all operators; bound by `driver.wiring`."""
+
+    @staticmethod
+    def list_op_names() -> list[str]:
+        """The names of all operators of all languages, in order."""
+        return Op.listing()
+
+    @property
+    def num_inputs(self) -> int:
+        """How many operands it takes; -1 where any number is fine, or nothing is known of it."""
+        inputs = getattr(self.definition, "inputs", None)
+        if inputs is None:
+            return int(getattr(self.definition, "arity", -1))
+        language = "relax" if self.name.startswith("relax.") else "relay"
+        return sum(language in operand.languages for operand in inputs)
+
+    @property
+    def description(self) -> str:
+        """What it does."""
+        return str(getattr(self.definition, "summary", ""))
+
     def get_attr(self, attr_name: str) -> Any:
         """The value of a column of the registry; None if this operator has none there."""
         if self.columns is not None and attr_name in self.columns:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Mapping
+from enum import IntEnum
 from typing import Any
 
 from baton._src.driver.tvm_names.op_attrs import attribute_classes
@@ -60,6 +61,14 @@ class Map(metaclass=Like):
     """A mapping in a node: Python's dicts."""
 
     kinds = (Mapping,)
+
+
+class CallingConv(IntEnum):
+    """How a kernel is called; the attribute `calling_conv` of TVM's lowered kernels has these numbers."""
+
+    DEFAULT = 0
+    C_PACKED_FUNC = 1
+    DEVICE_KERNEL_LAUNCH = 2
 
 
 class BaseFunc(metaclass=Like):
