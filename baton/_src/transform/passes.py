@@ -105,11 +105,16 @@ class FunctionPass(Pass):
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
         raise NotImplementedError
 
+    def rewriter(self, module: IRModule, ctx: PassContext) -> Callable[[Any], Any]:
+        """What treats one function of `module`: to be overridden where all of it is to be looked at first, once."""
+        return lambda function: self.run_function(function, module, ctx)
+
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         changed: dict[Any, Any] = {}
+        rewrite = self.rewriter(module, ctx)
         for var, function in module.functions.items():
             if isinstance(function, self.function_class) and not _is_skipped(function, self.skipped):
-                result = self.run_function(function, module, ctx)
+                result = rewrite(function)
                 if not isinstance(result, self.function_class):
                     wanted = self.function_class.__name__
                     raise fail(

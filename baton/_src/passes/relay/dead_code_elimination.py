@@ -7,6 +7,7 @@ let %u = %x + 1; %u * 2    (inline_once)  becomes   (%x + 1) * 2
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -29,8 +30,11 @@ class DeadCodeElimination(RelayFunctionPass):
     inline_once: bool = False
     ignore_impurity: bool = False
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
-        effects = set() if self.ignore_impurity else Effects(module).of_nodes(function)
+    def rewriter(self, module: IRModule, ctx: PassContext) -> Callable[[Any], Any]:
+        found = None if self.ignore_impurity else Effects(module)
+        return lambda function: self._rewritten(function, found.of_nodes(function) if found is not None else set())
+
+    def _rewritten(self, function: Any, effects: set[Any]) -> Any:
         function = _drop_unused(function, effects)
         if not self.inline_once or effects:
             return function

@@ -7,6 +7,7 @@ A let of a recursive function stays, and so does one with effects (references), 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -24,21 +25,25 @@ class ToGraphNormalForm(RelayFunctionPass):
 
     opt_level: ClassVar[int] = 1
 
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
-        effects = Effects(module).of_nodes(function)
-        order = walk(function)
-        inlined = {n.var: n.value for n in order if isinstance(n, Let) and not _stays(n, effects)}
-        done: dict[Any, Any] = {}
-        for node in order:  # a let's value comes before its body, so before every use of the variable
-            if node in inlined:
-                done[node] = done.get(inlined[node], inlined[node])
-            elif isinstance(node, Let) and node.var in inlined:
-                done[node] = done.get(node.body, node.body)
-            else:
-                made = with_parts(node, done)
-                if made is not node:
-                    done[node] = made
-        return done.get(function, function)
+    def rewriter(self, module: IRModule, ctx: PassContext) -> Callable[[Any], Any]:
+        found = Effects(module)
+        return lambda function: _rewritten(function, found.of_nodes(function))
+
+
+def _rewritten(function: Any, effects: set[Any]) -> Any:
+    order = walk(function)
+    inlined = {n.var: n.value for n in order if isinstance(n, Let) and not _stays(n, effects)}
+    done: dict[Any, Any] = {}
+    for node in order:  # a let's value comes before its body, so before every use of the variable
+        if node in inlined:
+            done[node] = done.get(inlined[node], inlined[node])
+        elif isinstance(node, Let) and node.var in inlined:
+            done[node] = done.get(node.body, node.body)
+        else:
+            made = with_parts(node, done)
+            if made is not node:
+                done[node] = made
+    return done.get(function, function)
 
 
 def _stays(let: Let, effects: set[Any]) -> bool:
