@@ -6,9 +6,13 @@ from typing import Any
 
 import pytest
 
+from baton._src.ir.target import Target
+from baton._src.ir.traverse import post_order
 from baton._src.lower.kernel_schedules.convolution.conv_choice import WAYS, choose
 from baton._src.lower.kernel_schedules.schedule import decide
+from baton._src.lower.kernel_schedules.shared.loops import constant
 from baton._src.ops.builders import RELAX as R
+from baton._src.tir.stmt import For, ForKind
 from tests.lower.kernel_schedules.test_conv_unpacked import convolution_kernel
 from tests.lower.kernel_schedules.test_no_spills import WIDE
 
@@ -29,6 +33,8 @@ MEASURED = [
     ((64, 56, 21, 1, 1, 1), {"conv_unpacked"}),  # -, 77, 91
     ((128, 56, 128, 3, 1, 4), {"conv_unpacked"}),  # 2223, panels 2644
     ((256, 56, 256, 3, 2, 32), {"conv_unpacked"}),  # 405, panels 670
+    ((1024, 7, 1024, 3, 1, 32), {"conv_unpacked"}),  # 339, panels 484
+    ((512, 14, 512, 3, 1, 8), {"conv_unpacked"}),  # 1147, panels 1240
     ((240, 28, 240, 5, 1, 240), {"depthwise_lines"}),  # 105, unpacked 184, general 582
     ((96, 112, 96, 5, 2, 96), {"depthwise_lines"}),  # 306, unpacked 677
     ((768, 7, 768, 7, 1, 768), {"depthwise_lines"}),  # 52, unpacked 129
@@ -53,6 +59,13 @@ def test_the_fastest_way(shape: tuple[int, ...], fastest: set[str]) -> None:
     again, _ = choose(func, WIDE, WAYS[::-1])
     assert again is not None
     assert again[0] == best[0]
+
+
+def test_a_thread_packs_once() -> None:
+    """Guards the few panels of small maps: threads share their rows, each packs for itself, so it gets one block."""
+    func = decide(_kernel((512, 7, 512, 3, 1, 1)), Target("llvm -mcpu=znver4 -num-cores=2")).func
+    shared = [n for n in post_order(func.body) if isinstance(n, For) and n.kind is ForKind.PARALLEL]
+    assert constant(shared[-1].extent) == 2
 
 
 def test_reasons_are_told() -> None:

@@ -18,7 +18,7 @@ from tests.codegen.native_run import HOST, build, call
 from tests.passes.relax.evaluate import evaluate
 from tests.passes.relax.programs import program, tensor
 
-THREADS = Target("llvm -num-cores=4")
+THREADS, OLD = Target("llvm -num-cores=4"), Target("llvm -mcpu=x86-64")
 Case = tuple[Any, tuple[int, ...], tuple[int, ...], dict[str, Any]]
 
 
@@ -73,6 +73,13 @@ CASES: list[Case] = [
     (R.nn.conv1d, (1, 5, 150), (5, 1, 31), {"groups": 5, "padding": (30, 0), "strides": 4}),
     (R.nn.conv2d, (1, 4, 12, 50), (3, 4, 2, 2), {"strides": 2}),
 ]
+LONG: list[Case] = [
+    (R.nn.conv1d, (2, 3, 90), (3, 1, 17), {"groups": 3, "padding": 8}),
+    (R.nn.conv1d, (1, 2, 140), (2, 1, 32), {"groups": 2}),
+    (R.nn.conv1d, (1, 2, 151), (2, 1, 70), {"groups": 2, "padding": 20}),
+    (R.nn.conv1d, (1, 3, 100), (1, 3, 33), {"padding": 16}),
+    (R.nn.conv2d, (1, 2, 5, 60), (2, 1, 2, 20), {"groups": 2, "padding": 3}),
+]
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -81,6 +88,15 @@ def test_means_the_same(case: Case) -> None:
     divide into no tile, blocks of lines of different heights, 1 to 3 axes, with bias and ReLU.
     """
     _check(case, HOST)
+
+
+@pytest.mark.parametrize("target", [HOST, OLD])
+@pytest.mark.parametrize("case", LONG)
+def test_long_windows(case: Case, target: Target) -> None:
+    """Windows along the line longer than a vector, where taps a vector apart share loads: one tap more than a vector,
+    whole vectors, more than share at a time, one output channel, several lines; vectors of every width.
+    """
+    _check(case, target)
 
 
 @pytest.mark.parametrize("case", [CASES[0], CASES[4], CASES[9]])

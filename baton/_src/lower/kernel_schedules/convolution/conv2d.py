@@ -72,7 +72,9 @@ def plan(func: PrimFunc, target: Target) -> Plan | Declined:
 
     shape = tile_shape(target, matrix.stage.buffer.dtype)
     terms, channels, points = (count((a,)) for a in (matrix.k, matrix.rows, matrix.columns))
-    return Plan(by_panels(count(matrix.batch), terms, channels, points, _is_stepping(matrix.origin.stage), shape), make)
+    stage = matrix.origin.stage
+    line = stage.spatial[-1].size or points
+    return Plan(by_panels(count(matrix.batch), terms, channels, points, line, _is_stepping(stage), shape), make)
 
 
 def _is_stepping(stage: Stage) -> bool:

@@ -17,8 +17,8 @@ from baton._src.tir.prim_func import PrimFunc
 
 EVERY_STEP = 1.04
 """Starting and finishing tiles of many terms."""
-PANEL_OF_RUNS, PANEL_OF_STEPS = 7.5, 9.0
-"""Packing a vector of a panel, as runs of neighbours or by a stride."""
+PANEL_OF_RUNS, RUN_OF_PANEL, PANEL_OF_STEPS = 3.0, 6.0, 9.0
+"""Packing a vector of a panel as runs of neighbours, for the vector and each run; by a stride."""
 PHASES = 1.5
 """Taking a line apart, for each tap and vector."""
 BORDER, BORDER_BY_STEPS = 2.0, 6.0
@@ -49,10 +49,13 @@ def count(axes: tuple[Axis, ...]) -> int:
     return total
 
 
-def by_panels(batches: int, terms: int, channels: int, points: int, stepping: bool, shape: TileShape) -> float:
-    """`conv2d`: panels of points, full but for the last one, packed for each tap."""
+def by_panels(
+    batches: int, terms: int, channels: int, points: int, line: int, stepping: bool, shape: TileShape
+) -> float:
+    """`conv2d`: panels of points, full but for the last one, packed for each tap from all lines that they touch."""
     vectors = -(-points // shape.grain) * shape.grain / shape.lanes
-    packing = PANEL_OF_STEPS if stepping else PANEL_OF_RUNS
+    runs = (1 + (shape.width - 1) / line) / shape.vectors
+    packing = PANEL_OF_STEPS if stepping else PANEL_OF_RUNS + RUN_OF_PANEL * runs
     return batches * terms * vectors * (EVERY_STEP * channels + packing)
 
 

@@ -4,6 +4,9 @@ A task is a block of lines for a tile of output channels: its points, those betw
 runs of a few vectors whose sums stay in registers while channels and taps run. The sums go to a scratch that stays in
 the first-level cache, from where lines leave through the epilogue. A convolution may have phases: sums of their own
 for each, side by side in the scratch.
+
+Where one channel sees a line through more taps than a vector has lanes, taps a vector apart share their loads: what
+one vector of points sees through a tap is what the vector before it sees through the tap a vector further.
 """
 
 from __future__ import annotations
@@ -37,6 +40,10 @@ from baton._src.tir.buffer import Buffer
 
 MOST_VECTORS = 8
 """Vectors of a run of points: enough independent sums for one channel alone."""
+MOST_SHARING = 4
+"""Taps that share a load: their weights stay in registers."""
+LONG_WINDOW = 32
+"""Vectors of taps beyond which they would be too much code."""
 SCRATCH, SCRATCH_OF_PHASES = 1 << 12, 1 << 13
 """Elements of the scratch of a task: half a first-level cache, or all of it."""
 CROSSING = 1.5
@@ -157,9 +164,21 @@ def _parts(size: int, part: int) -> list[tuple[int, int]]:
 def _cost(conv: UnpackedConv, task: Task, lines: int, shape: TileShape) -> float:
     """Steps of a task of so many lines: each run's multiply-adds or loads, and what starting it costs."""
     runs = -(-conv.extent(lines) // (task.vectors * shape.lanes))
-    work = max(task.rows * task.vectors, CROSSING * task.vectors + 0.5 * task.rows, 4.0)
+    sharing = _sharing(conv, task.rows, shape.lanes)
+    loads = (task.vectors + sharing - 1) / sharing
+    work = max(task.rows * task.vectors, CROSSING * loads + 0.5 * task.rows, 4.0)
     each = conv.terms * (work + 0.75) + 2.5 * task.rows * task.vectors + 12
     return runs * each + 10 + 2.0 * task.rows * lines
+
+
+def _sharing(conv: UnpackedConv, rows: int, lanes: int) -> int:
+    """How many taps share a load: those a vector apart, of one channel along its line."""
+    taps = conv.reduce[-1]
+    if rows > 1 or conv.phases or taps.size is None or not lanes < taps.size <= LONG_WINDOW * lanes:
+        return 1
+    if step(conv.data, taps) != 1 or step(conv.weight, taps) is None:
+        return 1
+    return min(MOST_SHARING, -(-taps.size // lanes))
 
 
 def waste(conv: UnpackedConv, task: Task, shape: TileShape) -> float:
@@ -239,6 +258,20 @@ class _Place:
     phases: dict[tir.Var, PrimExpr]
 
 
+@dataclass(frozen=True, eq=False)
+class _At:
+    """An element of a buffer over one dim."""
+
+    buffer: Buffer
+    place: PrimExpr
+
+    def moved(self, by: PrimExpr) -> PrimExpr:
+        return ops.add(self.place, by)
+
+    def load(self, by: PrimExpr) -> tir.BufferLoad:
+        return tir.BufferLoad(self.buffer, (self.moved(by),))
+
+
 def _run(conv: UnpackedConv, width: int, place: _Place, sums: Sums) -> st.Stmt:
     """The sums of `width` points for the scratch's rows."""
     acc = Accumulators.of(sums.rows, width, sums.buffer.dtype)
@@ -257,10 +290,56 @@ def _run(conv: UnpackedConv, width: int, place: _Place, sums: Sums) -> st.Stmt:
 
     seen = ops.add(substitute_and_fold(flat_index(conv.data.buffer, conv.data.indices), where), place.start)
     through = substitute_and_fold(flat_index(conv.weight.buffer, conv.weight.indices), where)
-    update = st.LetStmt(first, seen, st.LetStmt(taps, through, acc.each(term)))
-    terms = nest([Axis(own[a.var], substitute_and_fold(a.extent, place.phases)) for a in conv.reduce], update)
+    axes = [Axis(own[a.var], substitute_and_fold(a.extent, place.phases)) for a in conv.reduce]
+    if width % sums.lanes == 0 and _sharing(conv, sums.rows, sums.lanes) > 1:
+        line = {axes[-1].var: ops.const(0, axes[-1].var.dtype)}
+        seen, through = substitute_and_fold(seen, line), substitute_and_fold(through, line)
+        update = _along_line(conv, acc, sums.lanes, _At(data, first), _At(weight, taps))
+        terms = nest(axes[:-1], st.LetStmt(first, seen, st.LetStmt(taps, through, update)))
+    else:
+        update = st.LetStmt(first, seen, st.LetStmt(taps, through, acc.each(term)))
+        terms = nest(axes, update)
     kept = [_kept(acc, n, sums, ops.add(sums.row(place.plane, i64(n)), place.start)) for n in range(sums.rows)]
     return allocated(acc.buffer, sequence(acc.each(lambda number, lane: conv.init), terms, *kept))
+
+
+def _along_line(conv: UnpackedConv, acc: Accumulators, lanes: int, data: _At, weight: _At) -> st.Stmt:
+    """The terms of all taps along a line, whose first one sees `data` and has its weight at `weight`; loads are shared
+    by taps a vector apart.
+    """
+    move = step(conv.weight, conv.reduce[-1]) or 0
+    size, most = conv.reduce[-1].size or 0, MOST_SHARING * lanes
+    parts = []
+    for first in range(0, size, most):
+        whole, rest = divmod(min(most, size - first), lanes)
+        for begin, number, count in ((first, rest, whole + 1), (first + rest, lanes - rest, whole)):
+            if number and count:
+                tap = index_var("tap")
+                at = ops.add(tap, i64(begin))
+                factors = [weight.load(ops.multiply(ops.add(at, i64(n * lanes)), i64(move))) for n in range(count)]
+                parts.append(loop(tap, number, _sharing_loads(acc, lanes, _At(data.buffer, data.moved(at)), factors)))
+    return sequence(*parts)
+
+
+def _sharing_loads(acc: Accumulators, lanes: int, data: _At, factors: list[tir.BufferLoad]) -> st.Stmt:
+    """Terms of taps a vector apart, by their weights, the first of which sees `data`."""
+    names = [tir.Var(f"w{n}", acc.buffer.dtype) for n in range(len(factors))]
+    vectors = acc.width // lanes
+    parts = []
+    for place in range(vectors + len(names) - 1):
+        seen = tir.Var("x", acc.buffer.dtype.with_lanes(lanes))
+        terms = []
+        for further, name in enumerate(names):
+            if 0 <= place - further < vectors:
+                there = tir.Ramp(i64((place - further) * lanes), i64(1), lanes)
+                value = tir.Mul(tir.Broadcast(name, lanes), seen)
+                terms.append(st.BufferStore(acc.buffer, tir.Add(tir.BufferLoad(acc.buffer, (there,)), value), (there,)))
+        from_line = tir.Ramp(data.moved(i64(place * lanes)), i64(1), lanes)
+        parts.append(st.LetStmt(seen, tir.BufferLoad(data.buffer, (from_line,)), sequence(*terms)))
+    body = sequence(*parts)
+    for name, factor in zip(reversed(names), reversed(factors)):
+        body = st.LetStmt(name, factor, body)
+    return body
 
 
 def _kept(acc: Accumulators, row: int, sums: Sums, at: PrimExpr) -> st.Stmt:

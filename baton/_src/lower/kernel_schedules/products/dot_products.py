@@ -219,7 +219,7 @@ def _emit(plan: _Plan, target: Target) -> st.Stmt:
     threads = target.num_cores
     few = count is not None and count < 2 * threads and not (batches or 0) > 2
     if threads > 1 and few and (size is None or size > 64 * plan.dot.group * WORTH_A_THREAD):
-        return row_blocks(matrix, plan.shape, panels, number, with_panel, tiles)
+        return row_blocks(matrix, plan.shape, panels, number, with_panel, tiles, target.num_cores)
     body = with_panel(nest(matrix.outer, tiles(i64(0), as_int64(matrix.rows.extent))))
     each = product([a.extent for a in (*matrix.outer, matrix.rows)])
     return shared_panels(

@@ -193,7 +193,7 @@ def _packed_product(matrix: Product, target: Target) -> st.Stmt:
     batches = constant(product([a.extent for a in matrix.batch])) or 0
     few_panels = enough is not None and enough < 2 * threads and not batches > 2
     if threads > 1 and few_panels and (size is None or size > 64 * WORTH_A_THREAD):
-        return row_blocks(matrix, shape, groups, group, with_panel, tiles)
+        return row_blocks(matrix, shape, groups, group, with_panel, tiles, target.num_cores)
     body = with_panel(nest(matrix.outer, tiles(i64(0), every, max(1, threads))))
     return shared_panels(matrix, group, groups, body, ops.multiply(work, i64(together)), threads)
 

@@ -205,7 +205,7 @@ def _tiles(panels: _Panels, target: Target) -> st.Stmt:
     threads = target.num_cores
     flops = constant(product([a.extent for a in (*matrix.outer, matrix.rows, matrix.columns, matrix.k)]))
     if threads > 1 and panels.count < 2 * threads and (flops is None or flops > 64 * WORTH_A_THREAD):
-        return row_blocks(matrix, shape, i64(panels.count // together), group, with_panel, tiles)
+        return row_blocks(matrix, shape, i64(panels.count // together), group, with_panel, tiles, target.num_cores)
     body = with_panel(nest(matrix.outer, tiles(i64(0), as_int64(matrix.rows.extent))))
     work = ops.multiply(
         product([a.extent for a in (*matrix.outer, matrix.rows, matrix.k)]), i64(max(1, panels.width // 16))

@@ -375,10 +375,16 @@ def row_blocks(
     panel: tir.Var,
     with_panel: Callable[[st.Stmt], st.Stmt],
     tiles: Callable[[PrimExpr, PrimExpr], st.Stmt],
+    threads: int,
 ) -> st.Stmt:
-    """Blocks of rows shared between threads, each packing the panels for itself."""
+    """Blocks of rows shared between threads, each packing the panels for itself. What a convolution packs takes as
+    long as several rows do: there a thread gets one block.
+    """
     block = index_var("block")
-    step_rows = shape.rows * tuned("block_tiles", BLOCK_TILES, (2, 4, 8, 16, 32))
+    usual = BLOCK_TILES
+    if matrix.pack is not None and matrix.rows.size is not None:
+        usual = max(usual, -(-matrix.rows.size // (shape.rows * threads)))
+    step_rows = shape.rows * tuned("block_tiles", usual, (2, 4, 8, 16, 32))
     every = as_int64(matrix.rows.extent)
     blocks = ops.floordiv(ops.add(every, i64(step_rows - 1)), i64(step_rows))
     first = ops.multiply(block, i64(step_rows))
