@@ -144,6 +144,29 @@ def test_sizes_given_as_inputs() -> None:
         np.testing.assert_array_equal(q, DATA[first:])
 
 
+@pytest.mark.parametrize("shape", [("n", 4), (5, 4)])
+def test_parts_make_up_the_whole(shape: tuple[Any, ...]) -> None:
+    """Guards lengths that are inputs, or meet an open size: what they leave over, or lack, is an error."""
+    model = _compiled([helper.make_node("Split", ["x", "parts"], ["p", "q"])], [("parts", [2])], shape, ("p", "q"))
+    p, q = model.run({"x": DATA, "parts": np.array([2, 3])})
+    np.testing.assert_array_equal(np.concatenate([p, q]), DATA)
+    for wrong in ([2, 2], [4, 2]):
+        with pytest.raises(baton.DiagnosticError, match="dimension 0"):
+            model.run({"x": DATA, "parts": np.array(wrong)})
+
+
+def test_numbers_of_parts_meet_the_whole() -> None:
+    """Guards lengths that are written down: against an open size when it runs, against a number at once."""
+    node = helper.make_node("Split", ["x", "parts"], ["p", "q"])
+    weights = [weight("parts", np.array([2, 3]))]
+    model = _compiled([node], [], outputs=("p", "q"), weights=weights)
+    np.testing.assert_array_equal(model.run({"x": DATA})[1], DATA[2:])
+    with pytest.raises(baton.DiagnosticError, match="dimension 0"):
+        model.run({"x": DATA[:4]})
+    with pytest.raises(baton.DiagnosticError, match="do not make up 4"):
+        _compiled([node], [], (4, 4), ("p", "q"), weights)
+
+
 def test_maps_halved_and_doubled_are_joined() -> None:
     """As U-Nets do: that the sizes agree is checked when it runs, and said when they do not."""
     nodes = [
@@ -158,6 +181,19 @@ def test_maps_halved_and_doubled_are_joined() -> None:
     np.testing.assert_allclose(np.ravel(model.run({"x": x})[0]), [best, x.mean()], rtol=1e-5)
     with pytest.raises(baton.DiagnosticError, match="dimension 2"):
         model.run({"x": x[:, :, :3]})
+
+
+def test_an_image_of_bytes_of_open_size_is_doubled() -> None:
+    """As quantised networks do."""
+    scales = weight("by", np.array([1, 1, 2, 2], "float32"))
+    node = helper.make_node(
+        "Resize", ["x", "", "by"], ["y"], coordinate_transformation_mode="asymmetric", nearest_mode="floor"
+    )
+    model = baton.compile(model_of([node], [("x", ((1, 1, "h", "w"), TensorProto.UINT8))], weights=[scales]))
+    x = np.random.default_rng(2).integers(0, 256, (1, 1, 3, 5)).astype("uint8")
+    found = np.asarray(model.run({"x": x})[0])
+    assert found.dtype == np.uint8
+    np.testing.assert_array_equal(found, x.repeat(2, 2).repeat(2, 3))
 
 
 def _pooled(first: int, second: int) -> Any:

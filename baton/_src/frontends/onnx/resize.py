@@ -162,18 +162,23 @@ def _is_plain(node: OnnxNode, style: Style, changed: list[Axis]) -> bool:
     )
     spatial = node.rank() in (3, 4, 5) and all(a.place >= 2 for a in changed)
     rounding = style.method != "nearest" or style.nearest == "floor"
-    return spatial and exact and rounding and style.mode in PLAIN and not style.antialias and node[0].dtype.is_float
+    dtype, known = node[0].dtype, all(isinstance(a.before, int) and isinstance(a.after, int) for a in changed)
+    numbers = dtype.is_float or (not known and dtype.bits <= 16)  # a float32 holds what has 16 bits
+    return spatial and exact and rounding and style.mode in PLAIN and not style.antialias and numbers
 
 
 def _by_operator(node: OnnxNode, style: Style, changed: list[Axis]) -> Value:
     shape, rank = _extents(node), node.rank()
     sizes = {a.place: a.after for a in changed}
     target = tuple(sizes.get(p, shape[p]) for p in range(2, rank))
-    return node.graph.call(
-        f"image.resize{rank - 2}d", node[0], target, method=METHODS[style.method],
+    x = node[0]
+    real = x if x.dtype.is_float else node.graph.cast(x, "float32")
+    resized = node.graph.call(
+        f"image.resize{rank - 2}d", real, target, method=METHODS[style.method],
         coordinate_transformation_mode=style.mode, cubic_alpha=style.cubic, cubic_exclude=int(style.exclude),
         rounding_method="floor" if style.method == "nearest" else "",
     )  # fmt: skip
+    return node.graph.cast(resized, x.dtype)
 
 
 def _along(node: OnnxNode, style: Style, x: Value, axis: Axis, before: int, after: int) -> Value:
