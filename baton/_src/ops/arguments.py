@@ -115,6 +115,7 @@ def _unusable(value: Any, operand: Input, language: str) -> Exception:
         "op-argument",
         f"{operand.name}: a {language} operator cannot take a {type(value).__name__}: {value!r}",
         help="pass an expression, an array or a number",
+        kind=TypeError,
     )
 
 

@@ -39,6 +39,11 @@ class Span:
     end_line: int
     end_column: int
 
+    @property
+    def source_name(self) -> Source:
+        """The source, under TVM's name of the field."""
+        return self.source
+
     def to(self, other: Span) -> Span:
         """The span from the start of this one to the end of `other`."""
         return Span(self.source, self.line, self.column, other.end_line, other.end_column)
