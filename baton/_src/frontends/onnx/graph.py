@@ -333,8 +333,12 @@ class GraphBuilder:
             d if c is None or (isinstance(d, int) and d == 1) or self.prover.equal(d, c) else c
             for d, c in zip(padded, common, strict=True)
         ]
-        dims = tuple(wanted[len(padded) - len(value.shape or ()) :])
-        if dims == value.shape:
+        return self.of_shape(value, tuple(wanted[len(padded) - len(value.shape or ()) :]))
+
+    def of_shape(self, value: Value, dims: tuple[Dim, ...]) -> Value:
+        """`value` with dims that ought to be its own; those that cannot be shown to be are checked at run time."""
+        own = value.shape or ()
+        if len(own) == len(dims) and all(self.prover.equal(a, b) for a, b in zip(own, dims)):
             return value
         info = TensorInfo(dims, value.dtype)
         return Value(info, expr=self.language.match(self.expr(value), info, self.hint), sources=value.sources)

@@ -140,6 +140,8 @@ def split(node: OnnxNode) -> tuple[Value, ...]:
     lengths: list[Dim]
     if "split" in node.attributes or node.optional(1) is not None:
         lengths = list(node.ints("split") or ()) or node.sizes(1, "split")
+        if total is not None:
+            x = _in_parts(node, x, axis, lengths)
     else:
         parts = int(node.attr("num_outputs", len(node.outputs)))
         if total is None:
@@ -153,6 +155,15 @@ def split(node: OnnxNode) -> tuple[Value, ...]:
         return _pieces(node, x, axis, lengths)
     places = [int(p) for p in np.cumsum(known)[:-1]]
     return g.call_many("split", x, indices_or_sections=tuple(places), axis=axis)
+
+
+def _in_parts(node: OnnxNode, x: Value, axis: int, lengths: list[Dim]) -> Value:
+    """`x`, whose axis is to be as long as these lengths together: known here, or checked at run time."""
+    assert x.shape is not None
+    total, whole = x.shape[axis], sum(lengths[1:], start=lengths[0])
+    if isinstance(total, int) and isinstance(whole, int) and total != whole:
+        node.fail(f"parts of {lengths} do not make up {total}")
+    return node.graph.of_shape(x, (*x.shape[:axis], whole, *x.shape[axis + 1 :]))
 
 
 def _pieces(node: OnnxNode, x: Value, axis: int, lengths: list[Dim]) -> tuple[Value, ...]:
