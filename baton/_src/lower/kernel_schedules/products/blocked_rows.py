@@ -51,8 +51,8 @@ SUMS_BYTES = 1 << 18
 """Sums of a block of columns: they share the second-level cache with what B brings."""
 TALLEST = 5
 """Rows of a tile, if their number is not known: each height takes time to compile."""
-TALLEST_NARROW = 10
-"""The same where columns are one vector: a few sums would wait for each other."""
+TALLEST_NARROW = 8
+"""The same where columns are one vector: fewer sums would wait for each other, more gain nothing."""
 TALLEST_MASKED = 3
 """The same of the last columns, which are few beside the others."""
 USUAL_VECTORS, MOST_VECTORS = 3, 4
@@ -109,11 +109,10 @@ class _Blocked:
         least = _parts(i64(self.columns), ops.floordiv(i64(room), ops.max(self._group_rows(), i64(1))))
         blocks = ops.multiply(_parts(least, cores), cores)
         self.wide = ops.multiply(_parts(strips, blocks), i64(self.strip))
-        self.width = index_var("width")
+        self.width: PrimExpr = self.wide if isinstance(self.wide, tir.IntImm) else index_var("width")
         self.sums = local_buffer("sums", (room + MOST_UNKNOWN * self.strip,), dtype)
         self.block = index_var("block")
-        self.start = ops.multiply(self.block, self.width)
-        self.end = ops.min(ops.add(self.start, self.width), i64(self.columns))
+        self.start, self.end = index_var("start"), index_var("end")
 
     def _tallest(self, rows: int | None) -> int:
         most = min(self.shape.rows, rows_in_place(self.matrix))
@@ -145,20 +144,25 @@ class _Blocked:
 
     def emit(self) -> st.Stmt:
         matrix = self.matrix
-        blocks = _parts(i64(self.columns), self.width)
+        width, blocks = self.width, _parts(i64(self.columns), self.width)
+        end = ops.min(ops.add(self.start, width), i64(self.columns))
         work = ops.multiply(ops.multiply(self.height, self.width), i64(max(1, self.depth // 16)))
         if matrix.rows.size is not None:
             part, parts, body = self.block, blocks, even_tiles(self.rows, self.tallest, self._block)
+            body = st.LetStmt(self.start, ops.multiply(self.block, width), st.LetStmt(self.end, end, body))
         else:
             part = index_var("group")
             parts = ops.multiply(_parts(self.every, self.height), blocks)
             count = ops.min(self.height, ops.subtract(self.every, self.below))
             assert isinstance(self.rows, tir.Var)
             body = st.LetStmt(self.rows, count, even_tiles(self.rows, self.tallest, self._block))
+            body = st.LetStmt(self.start, ops.multiply(self.block, width), st.LetStmt(self.end, end, body))
             body = st.LetStmt(self.below, ops.multiply(ops.floordiv(part, blocks), self.height), body)
             body = st.LetStmt(self.block, ops.floormod(part, blocks), body)
         every = shared_panels(matrix, part, parts, nest(matrix.outer, body), work, self.target.num_cores)
-        return st.LetStmt(self.height, ops.max(self._group_rows(), i64(1)), st.LetStmt(self.width, self.wide, every))
+        if isinstance(width, tir.Var):
+            every = st.LetStmt(width, self.wide, every)
+        return st.LetStmt(self.height, ops.max(self._group_rows(), i64(1)), every)
 
     def _block(self, tiles: EvenTiles) -> st.Stmt:
         """A block of columns of a group of rows."""
@@ -236,10 +240,10 @@ class _Blocked:
         acc = Accumulators.of(rows, self.strip, self.matrix.stage.buffer.dtype)
         init = self.matrix.stage.init
         assert init is not None
-        begin = ops.subtract(strip.start, self.start)
+        corner = index_var("corner")
 
         def place(row: int, lane: PrimExpr) -> PrimExpr:
-            return self._sum(ops.add(first, i64(row)), ops.add(begin, lane))
+            return ops.add(ops.add(corner, ops.multiply(i64(row), self.width)), lane)
 
         def stored(row: int) -> st.Stmt:
             v = index_var("v")
@@ -253,7 +257,8 @@ class _Blocked:
                 sequence(zeros, terms, write_out(self.matrix, acc, self._row(first), strip.start, strip.masked)),
             )
         loaded = acc.each(lambda row, lane: tir.BufferLoad(self.sums, (place(row, lane),)))
-        return allocated(acc.buffer, sequence(loaded, terms, *(stored(row) for row in range(rows))))
+        body = allocated(acc.buffer, sequence(loaded, terms, *(stored(row) for row in range(rows))))
+        return st.LetStmt(corner, self._sum(first, ops.subtract(strip.start, self.start)), body)
 
     def _terms(self, strip: _Strip, acc: Accumulators, first: PrimExpr, step: PrimExpr) -> st.Stmt:
         """A row of B, after the same row of the next strip has been asked for."""
@@ -270,13 +275,14 @@ class _Blocked:
             return where(tir.LT(column, end), value, ops.const(0, acc.buffer.dtype)) if strip.masked else value
 
         asked = []
-        deep = ops.min(ops.add(strip.later, step), i64(self.depth - 1))
+        deep = index_var("deep")
         for lane in range(0, self.strip, self.shape.lanes):
             column = ops.add(strip.ahead, i64(lane))
             if self.columns % self.strip:
                 column = ops.min(column, i64(self.columns - 1))
             asked.append(prefetched(load_of(bound(source, {matrix.k: deep, matrix.columns: column}))))
-        return sequence(*asked, acc.add_products(left, right))
+        row = ops.min(ops.add(strip.later, step), i64(self.depth - 1))
+        return sequence(st.LetStmt(deep, row, sequence(*asked)), acc.add_products(left, right))
 
 
 def _parts(whole: PrimExpr, part: PrimExpr) -> PrimExpr:

@@ -115,8 +115,11 @@ class Accumulators:
 
 def unrolled_by(count: int, extent: PrimExpr, name: str, body: Callable[[PrimExpr], st.Stmt]) -> st.Stmt:
     """`body(k)` for k in [0, extent), written out `count` times in a loop, with a serial rest."""
-    outer, inner = index_var(f"{name}_o"), index_var(f"{name}_i")
     wide = as_int64(extent)
+    if count == 1:
+        only = index_var(name)
+        return loop(only, wide, body(only), SERIAL)
+    outer, inner = index_var(f"{name}_o"), index_var(f"{name}_i")
     full = ops.floordiv(wide, i64(count))
     place = ops.add(ops.multiply(outer, i64(count)), inner)
     main = loop(outer, full, loop(inner, count, body(place), UNROLLED), SERIAL)
