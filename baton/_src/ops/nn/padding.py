@@ -62,14 +62,20 @@ def infer(call: OpCall[PadAttrs]) -> Info:
     return TensorInfo(shape, x.dtype, vdevice=x.vdevice)
 
 
-def mirrored(index: Any, extent: Any, mode: str) -> Any:
-    """Where a position outside [0, extent) is read."""
+def mirrored(index: Any, dim: Any, width: int, mode: str) -> Any:
+    """Where a position outside [0, dim), at most `width` away, is read. A border as wide as what it mirrors, as one
+    of a size that only a run tells may be, is mirrored again."""
+    extent = k.index(dim)
     zero, last = k.index(0), extent - 1
     if mode == "edge":
         return k.minimum(k.maximum(index, zero), last)
     if mode == "circular":
         return k.tir.FloorMod(index, extent)
     once = 0 if mode == "reflect" else 1
+    if not isinstance(dim, int) or width > dim - 1 + once:
+        period = k.maximum(last + last, k.index(1)) if mode == "reflect" else extent + extent
+        place = k.tir.FloorMod(index, period)
+        return k.minimum(place, period - place - once)
     below = k.select(index < zero, zero - index - once, index)
     return k.select(below > last, last + last + once - below, below)
 
@@ -82,7 +88,7 @@ def compute(inputs: Any, a: PadAttrs, out: Any) -> Any:
         places = [i - before if before else i for i, (before, _) in zip(indices, a.pad_width)]
         if a.pad_mode != "constant":
             pairs = zip(places, x.shape, a.pad_width)
-            return x(*(mirrored(p, k.index(d), a.pad_mode) if b > 0 or e > 0 else p for p, d, (b, e) in pairs))
+            return x(*(mirrored(p, d, max(b, e), a.pad_mode) if b > 0 or e > 0 else p for p, d, (b, e) in pairs))
         inside: list[Any] = []
         for i, d, (before, after) in zip(indices, x.shape, a.pad_width):
             inside += [i >= k.index(before)] if before > 0 else []
@@ -169,6 +175,7 @@ PAD = OpDef(
         Sample((Arr(("n", 4)),), PadAttrs((0, 0, 1, 2), 1.5)),
         Sample((Arr(("n", 4)), Arr(())), PadAttrs(((1, 0), (0, 1)))),
         Sample((Arr((4, "m")),), PadAttrs((1, 2, 2, 1), pad_mode="reflect")),
+        Sample((Arr((2, "m")),), PadAttrs((3, 1, 4, 9), pad_mode="reflect")),
         Sample((Arr((2, 3)),), PadAttrs((1, 1, 0, 2), pad_mode="edge")),
         Sample((Arr((2, 3)),), PadAttrs((1, 1, 0, 2), pad_mode="circular")),
         Sample((Arr((4, 5), "int32", -9, 9),), PadAttrs((-1, 0, 1, -2), 7)),
@@ -222,6 +229,7 @@ MIRROR_PAD = OpDef(
     in_relax=False,
     samples=lambda: (
         Sample((Arr(("n", 4)),), MirrorPadAttrs(((0, 0), (2, 1)))),
+        Sample((Arr(("n", 2)),), MirrorPadAttrs(((7, 3), (2, 5)))),
         Sample((Arr((3, 4)),), MirrorPadAttrs(((1, 0), (2, 1)), "REFLECT")),
     ),
     summary="A border that mirrors the data.",
