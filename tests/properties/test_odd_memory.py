@@ -146,6 +146,36 @@ def test_checked_builds_catch_accesses_outside(mode: str, index: int) -> None:
     assert main(x, good).numpy().tolist() == [3, 2, 1, 0]
 
 
+WRITES_HALF = """
+@T.prim_func(private=True)
+def half(x: T.Buffer((T.int64(8),), "float32"), y: T.Buffer((T.int64(8),), "float32")):
+    T.func_attr({"tir.is_scheduled": True})
+    held = T.alloc_buffer((T.int64(8),), "float32")
+    for k in range(4):
+        y[k] = x[k]
+        held[k] = x[k]
+    for k in range(4):
+        y[k] = y[k] + held[k + T.read]
+
+@R.function
+def main(x: R.Tensor((8,), "float32")):
+    cls = Module
+    y = R.call_tir(cls.half, (x,), R.Tensor((8,), "float32"))
+    z = R.call_tir(cls.half, (y,), R.Tensor((8,), "float32"))
+    return (y, z)
+"""
+
+
+@pytest.mark.parametrize(("read", "wanted"), [("0", [2, 2, 2, 2]), ("2", [2, 2, None, None])])
+def test_checked_builds_show_what_nobody_wrote(read: str, wanted: list[float | None]) -> None:
+    """Guards the NaN in results and workspaces: halves that no kernel writes, and reads of them."""
+    source = WRITES_HALF.replace("T.read", read)
+    main = VirtualMachine(relax_build(module(source), options=CompileOptions(checked=True)))["main"]
+    y, z = (t.numpy() for t in main(np.ones(8, "float32")))
+    assert [None if np.isnan(v) else v for v in y] == [*wanted, None, None, None, None]
+    assert np.isnan(z[4:]).all()
+
+
 HUGE = """
 @R.function
 def main(x: R.Tensor(("n", 4), "int8")):

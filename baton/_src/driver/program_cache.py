@@ -25,7 +25,7 @@ from typing import Any
 import llvmlite
 import numpy as np
 
-from baton._src.codegen.llvm.cache import CacheOptions, trim
+from baton._src.codegen.llvm.cache import CacheOptions, checked_by_environment, trim
 from baton._src.codegen.llvm.jit import Machine, target_text
 from baton._src.driver.load import attach_operators
 from baton._src.ir.target import Target
@@ -90,6 +90,7 @@ def program_key(
     if not onnx:
         return None
     versions = (FORMAT, source_fingerprint(), llvmlite.__version__, np.__version__, onnx)
+    settings = f"{settings} checked" if checked_by_environment() else settings
     parts = (*versions, repr(Machine.of(target)), target_text(target), settings, given, content)
     return ProgramKey(hashlib.sha256("\0".join(parts).encode()).hexdigest(), path.resolve(), state, chosen)
 

@@ -60,10 +60,11 @@ def relax_build(
             module = bind_params(module, "main", params)
         module = optimize(module, found, pipeline, noted.note)
         lowered = native_control_flow(module, Analyzer()) if exec_mode == "compiled" else module
-        program = lower_module(lowered, exec_mode == "compiled")
+        chosen = options or CompileOptions()
+        program = lower_module(lowered, exec_mode == "compiled", spoils=chosen.checked)
         facts = {"target": str(found), "exec_mode": exec_mode, "signatures": signature_facts(module)}
         text = module_text(module)
-        return attach_operators(emit_program(program, found, options, noted, ir_text=text, facts=facts), found)
+        return attach_operators(emit_program(program, found, chosen, noted, ir_text=text, facts=facts), found)
 
 
 def module_text(module: IRModule) -> str:

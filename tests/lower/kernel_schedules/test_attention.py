@@ -79,6 +79,15 @@ def test_attention(sizes: tuple[int, ...], mask: str | None, target: Target, sym
     np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=2e-6)
 
 
+@pytest.mark.parametrize("sizes", [(1, 0, 5, 2, 2, 16, 16), (0, 3, 5, 2, 2, 16, 16)])
+def test_no_elements(sizes: tuple[int, ...]) -> None:
+    """Guards sizes that are 0, as numbers and when it runs: no tile has that many rows."""
+    assert decide(kernel(sizes, None, False), HOST).rule == "rows"
+    out = np.zeros((*sizes[:2], sizes[3], sizes[6]), "float32")
+    scheduled = decide(kernel(sizes, None, True), HOST).func
+    assert call(build(scheduled, HOST, checked=True), scheduled, *operands(sizes), out) is None
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float64"])
 def test_other_dtypes(dtype: str) -> None:
     """Guards conversion while packing: sixteen bits are computed in float32."""

@@ -43,6 +43,11 @@ class CacheOptions:
         return CacheOptions(cache_folder(env), programs=programs)
 
 
+def checked_by_environment() -> bool:
+    """Whether BATON_CHECKED asks for checked builds wherever nothing else is said."""
+    return os.environ.get("BATON_CHECKED", "") not in ("", "0")
+
+
 class ObjectCache:
     """Objects by key. Problems with the disk are never errors: the cache then holds nothing."""
 

@@ -14,13 +14,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 import llvmlite
 
-from baton._src.codegen.llvm.cache import CacheOptions, ObjectCache
+from baton._src.codegen.llvm.cache import CacheOptions, ObjectCache, checked_by_environment
 from baton._src.codegen.llvm.jit import Machine, compile_text, target_machine, target_text
 from baton._src.codegen.llvm.kernel import KERNEL, kernel_text
 from baton._src.codegen.llvm.workers import shared
@@ -41,12 +40,15 @@ SOURCES = ("support", "values", "ir", "transform", "tir", "passes/tir", "codegen
 
 @dataclass(frozen=True)
 class CompileOptions:
-    """How to compile. `checked` tests every access against its buffer; `workers` 0 means as many as there are cores.
+    """How to compile. `workers` 0 means as many as there are cores.
+
+    `checked` tests every access against its buffer, and fills what kernels are given to write, and work in, with NaN
+    (-1 where it holds integers), so that whoever reads what nobody wrote is seen.
 
     The environment's BATON_CHECKED=1 makes checked builds the default, so that any program or test runs in that mode.
     """
 
-    checked: bool = field(default_factory=lambda: os.environ.get("BATON_CHECKED", "") not in ("", "0"))
+    checked: bool = field(default_factory=checked_by_environment)
     level: int = 3
     workers: int = 0
     cache: CacheOptions = field(default_factory=CacheOptions.from_environment)

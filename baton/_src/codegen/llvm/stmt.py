@@ -165,16 +165,25 @@ class StmtWriter:
         if len(sizes) == len(stmt.extents) and count * unit <= STACK_LIMIT:
             self.e.env[stmt.buffer_var] = self.f.alloca(kind, max(count, 1), 64)
             self.e.stack[stmt.buffer_var] = count
+            self._spoil(self.e.env[stmt.buffer_var], str(count * unit))
             self.emit(stmt.body)
             return
-        block = self._heap_block(self.f.value(f"mul i64 {self.e.fresh(total)}, {unit}"))
+        bytes_ = self.f.value(f"mul i64 {self.e.fresh(total)}, {unit}")
+        block = self._heap_block(bytes_)
         whole = self.f.value(f"ptrtoint ptr {block} to i64")
         above = self.f.value(f"and i64 {self.f.value(f'sub i64 0, {whole}')}, 63")
         self.e.env[stmt.buffer_var] = self.f.value(f"getelementptr i8, ptr {block}, i64 {above}")
+        self._spoil(self.e.env[stmt.buffer_var], bytes_)
         self.heap.append(block)
         self.emit(stmt.body)
         self.heap.pop()
         self._free(block)
+
+    def _spoil(self, address: str, size: str) -> None:
+        """Checked builds: fresh memory is NaN, or -1, so that whoever reads what nobody wrote is seen."""
+        if self.context.checked:
+            name = self.f.module.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
+            self.f.line(f"call void {name}(ptr {address}, i8 -1, i64 {size}, i1 false)")
 
     def _heap_block(self, size: str) -> str:
         padded = self.f.value(f"add i64 {size}, 64")

@@ -16,6 +16,8 @@ from baton._src.lower.kernel_schedules.convolution import conv_blocked, conv_cho
 from baton._src.lower.kernel_schedules.convolution.conv_costs import Plan
 from baton._src.lower.kernel_schedules.products import dot_products, matmul, prepacked
 from baton._src.lower.kernel_schedules.shared.stages import Declined
+from baton._src.tir import stmt as st
+from baton._src.tir.expr import IntImm
 from baton._src.tir.prim_func import PrimFunc
 
 Apply = Callable[[PrimFunc, Target], PrimFunc | Declined]
@@ -64,7 +66,7 @@ def decide(func: PrimFunc, target: Target) -> Decision:
     if func.attrs.get("tir.is_scheduled"):
         return Decision(func, "none: already scheduled", ())
     declined: list[tuple[str, str]] = []
-    for rule in RULES:
+    for rule in RULES[-1:] if _is_empty(func) else RULES:
         if isinstance(rule, Choice):
             best, others = rule.choose(func, target)
             declined += others
@@ -76,6 +78,13 @@ def decide(func: PrimFunc, target: Target) -> Decision:
             return Decision(found, rule.name, tuple(declined))
         declined.append((rule.name, found.reason))
     return Decision(func, "none: as it stands", tuple(declined))
+
+
+def _is_empty(func: PrimFunc) -> bool:
+    """Whether some tensor has no element: there is nothing to speed up then, and no tile fits."""
+    inner = func.body.block.alloc_buffers if isinstance(func.body, st.BlockRealize) else ()
+    buffers = (*func.buffer_map.values(), *inner)
+    return any(isinstance(dim, IntImm) and dim.value == 0 for buffer in buffers for dim in buffer.shape)
 
 
 def schedule(func: PrimFunc, target: Target) -> PrimFunc:

@@ -372,7 +372,7 @@ class FunctionLowering:
     def _emit_native(self, calls: Sequence[KernelCall], outputs: Sequence[Pending]) -> None:
         self.entries += 1
         name = self.program.unique_name(f"{self.name}.native{self.entries}")
-        builder = EntryBuilder(name, calls, outputs)
+        builder = EntryBuilder(name, calls, outputs, spoils=self.program.spoils)
         entry = builder.build()
         self.program.add_entry(entry)
         for call in builder.calls:

@@ -40,9 +40,9 @@ from baton._src.tir.expr import BufferLoad, Call, Cast, IntImm, Var, literal
 from baton._src.tir.kernel_abi import KernelABI
 from baton._src.tir.operators import add
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.scalar_functions import ptr_add
+from baton._src.tir.scalar_functions import call_extern, ptr_add
 from baton._src.tir.stmt import Evaluate, SeqStmt, Stmt
-from baton._src.values.dtype import HANDLE, INT64
+from baton._src.values.dtype import HANDLE, INT32, INT64
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,11 @@ def written_into(output: Pending) -> Value:
 
 
 class EntryBuilder:
-    """Collects what one entry needs. `inputs` may be given beforehand, in an order of the caller's."""
+    """Collects what one entry needs. `inputs` may be given beforehand, in an order of the caller's.
+
+    `spoils` (for checked builds): what a kernel is to write is filled with NaN, or -1, before it runs, so that reading
+    what nobody wrote is seen.
+    """
 
     def __init__(
         self,
@@ -94,8 +98,10 @@ class EntryBuilder:
         calls: Sequence[KernelCall],
         outputs: Sequence[Pending],
         inputs: Sequence[tuple[str, InRegister]] = (),
+        spoils: bool = False,
     ) -> None:
         self.name = name
+        self.spoils = spoils
         self.outputs = list(outputs)
         self.calls, self.aliases = without_moves(calls, self.outputs)
         self.inputs: dict[int, tuple[str, InRegister]] = {v.register: (n, v) for n, v in inputs}
@@ -131,6 +137,8 @@ class EntryBuilder:
             operands = [
                 words.address(*tensors[k]) if k >= 0 else words.integer(c_args.scalars[-k - 1]) for k in c_args.order
             ]
+            if self.spoils:
+                body += self._spoiled(call, [words.address(*t) for t in tensors], words)
             body.append(Evaluate(Call("void", call.kernel, operands)))
             steps.append(self._step(call, tensors, c_args.scalars, c_args.order, slots))
         plan = NativePlan(
@@ -181,6 +189,18 @@ class EntryBuilder:
         """What is passed: the arguments, then the outputs with fresh memory."""
         fresh = [r for r, place in zip(call.results, call.inplace) if place < 0]
         return [resolve(a) for a in call.args] + list(fresh)
+
+    def _spoiled(self, call: KernelCall, addresses: Sequence[PrimExpr], words: _Words) -> list[Stmt]:
+        """Fill the memory of results: of those that lie in no memory the kernel also reads."""
+        read = {self._root(a) for a in map(memory_of, call.args)}
+        values = self._tensors(call)[len(call.args) :]
+        found: list[Stmt] = []
+        for value, place in zip(values, addresses[len(call.args) :]):
+            if isinstance(value, Pending) and self._root(value) not in read:
+                size = byte_count(value.info)
+                count = literal(size, INT64) if isinstance(size, int) else words.integer(size)
+                found.append(Evaluate(call_extern("handle", "memset", place, literal(255, INT32), count)))
+        return found
 
     def _plan(self) -> tuple[MemoryPlan, dict[Value, int]]:
         """Lifetimes of what lives in the arena, and which number each has in the plan."""

@@ -24,12 +24,14 @@ from baton._src.tir.prim_func import PrimFunc
 class Program:
     """`compiled`: runs of kernel calls become native entries; otherwise every call is an instruction of its own.
 
-    `checks_everything`: emit also the checks that are proved statically.
+    `checks_everything`: emit also the checks that are proved statically. `spoils`: entries fill what kernels are to
+    write with NaN, or -1, before.
     """
 
     module: IRModule
     compiled: bool = True
     checks_everything: bool = False
+    spoils: bool = False
     builder: ExecBuilder = field(default_factory=ExecBuilder)
     prover: DimProver = field(default_factory=Analyzer)
     natives: dict[str, NativePlan] = field(default_factory=dict)

@@ -54,7 +54,7 @@ def as_whole_native(program: Program, name: str, function: Function, public: boo
     live = live_calls(calls, outputs)
     if not live or any(written_into(o) is not o for o in outputs):
         return False
-    builder = EntryBuilder(name, live, outputs, params)
+    builder = EntryBuilder(name, live, outputs, params, program.spoils)
     constants = [c for c in _constants(result) if id(c.data) not in builder.constants]
     builder.constants.update({id(c.data): c for c in constants})
     builder.conditions = conditions
