@@ -135,6 +135,14 @@ def test_doctor() -> None:
     assert "cli-cache" in facts["cache"]
 
 
+def test_the_package_runs_as_the_command() -> None:
+    """Guards environments whose scripts are not on the path."""
+    done = subprocess.run(
+        [sys.executable, "-m", "baton", "doctor", "--json"], capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout)["LLVM"]
+
+
 def test_help_and_doctor_load_no_compiler() -> None:
     """Help comes at once: neither it nor `doctor` imports the IRs, the operators or the passes."""
     for arguments in (["--help"], ["doctor"]):
