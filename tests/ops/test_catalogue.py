@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -47,6 +48,17 @@ def test_declared_type_reference_and_kernel_agree(definition: OpDef[Any], sample
     expected = list(wanted) if isinstance(wanted, (tuple, list)) else [wanted]
     for actual, reference in zip(results, expected, strict=True):
         assert_close(actual, reference, sample)
+
+
+@pytest.mark.parametrize("name", ["tile", "nn.space_to_batch_nd"])
+def test_axes_without_elements(name: str) -> None:
+    """Guards indices that are divided by an extent of 0."""
+    definition = next(d for d in CATALOGUE if d.name == name)
+    sample = next(iter(definition.samples()))
+    call = SampledCall(definition, replace(sample, dims={**sample.dims, "n": 0}), symbolic=False)
+    (found,) = call.run_compute(call.infer())
+    assert found.shape == call.reference().shape
+    assert found.size == 0
 
 
 @pytest.mark.parametrize("definition", [pytest.param(d, id=d.name) for d in CATALOGUE])

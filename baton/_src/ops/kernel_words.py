@@ -93,6 +93,12 @@ def const(value: object, dtype: object) -> Scalar:
     return tir.literal(value, DataType(dtype))
 
 
+def divisor(dim: Any) -> Any:
+    """An extent to divide an index by: 1 for an axis without elements, of which nothing is computed."""
+    number = dim.value if isinstance(dim, tir.IntImm) else dim
+    return index(1 if isinstance(number, int) and number == 0 else dim)
+
+
 def index(value: Any) -> Scalar:
     """A dim or an index as an int64 expression."""
     if isinstance(value, PrimExpr):

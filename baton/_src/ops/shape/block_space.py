@@ -83,8 +83,8 @@ def compute_to_batch(inputs: Any, a: SpaceToBatchAttrs, out: Any) -> Any:
     spatial = len(a.block_shape)
 
     def body(*i: Any) -> Any:
-        places = split_index(i[0] // k.index(x.shape[0]), a.block_shape)
-        where, tests = [i[0] % k.index(x.shape[0])], []
+        places = split_index(i[0] // k.divisor(x.shape[0]), a.block_shape)
+        where, tests = [i[0] % k.divisor(x.shape[0])], []
         for axis in range(spatial):
             before, after = a.paddings[axis]
             at = i[1 + axis] * k.index(a.block_shape[axis]) + places[axis]

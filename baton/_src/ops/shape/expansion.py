@@ -263,7 +263,7 @@ def compute_tile(inputs: Any, a: Any, out: Any) -> Any:
     """Indices modulo the operand's extents."""
     x = inputs[0]
     offset = len(out.shape) - x.ndim
-    return k.compute(out.shape, lambda *i: x(*(i[offset + n] % k.index(d) for n, d in enumerate(x.shape))), "tile")
+    return k.compute(out.shape, lambda *i: x(*(i[offset + n] % k.divisor(d) for n, d in enumerate(x.shape))), "tile")
 
 
 def relay_tile(make: Any, data: Any, reps: Any) -> Any:
@@ -350,8 +350,8 @@ def compute_repeat(inputs: Any, a: RepeatAttrs, out: Any) -> Any:
             position: Any = i // a.repeats
             where: list[Any] = []
             for d in reversed(x.shape):
-                where.insert(0, position % k.index(d))
-                position = position // k.index(d)
+                where.insert(0, position % k.divisor(d))
+                position = position // k.divisor(d)
             return x(*where)
 
         return k.compute(out.shape, flat, "repeat")
