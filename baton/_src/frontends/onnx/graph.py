@@ -6,100 +6,39 @@ A call names a neutral operator of the catalogue and its attributes; its result 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
-from baton._src.frontends.onnx.value import SMALL, Value
+from baton._src.frontends.onnx.agreeing_sizes import plainest
+from baton._src.frontends.onnx.language import Language
+from baton._src.frontends.onnx.operands import (
+    Operand,
+    Scalars,
+    as_int,
+    constant_of,
+    dims_of,
+    known_of,
+    size_of,
+    sources_of,
+    tensor_of,
+    tensors_in,
+)
+from baton._src.frontends.onnx.value import Value
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.op_def import Fusion, NotApplicable, OpCall, OpDef
-from baton._src.ir.tensor_info import Dim, Info, PrimInfo, ShapeInfo, TensorInfo, TupleInfo
+from baton._src.ir.tensor_info import Dim, Info, ShapeInfo, TensorInfo, TupleInfo
 from baton._src.ir.traverse import post_order
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.support.diagnostics import fail
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.evaluate import evaluate
-from baton._src.tir.expr import Max, Var
-from baton._src.values.dtype import BOOL, INT64, DataType
+from baton._src.tir.expr import Var
+from baton._src.values.dtype import INT64, DataType
 from baton._src.values.tensor import AnyArray
-
-PROBES = (5040, 240, 32, 8)
-"""Sizes to try where two computed ones may agree: of halves and patches, and below the usual limits of lengths."""
 
 FOLD_LIMIT = 1 << 22
 """Calls on constants are computed while importing if the operands have at most this many elements together."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scalars:
-    """A host scalar, or a tuple of them, for an operand named `name`."""
-
-    name: str
-    values: Any
-
-    @property
-    def info(self) -> Info:
-        if isinstance(self.values, (tuple, list)):
-            return TupleInfo(tuple(_prim(v) for v in self.values))
-        return _prim(self.values)
-
-
-Operand = Value | Scalars | Sequence[Any] | None
-"""A tensor; host scalars; a tuple of tensors; a shape (a sequence of dims); None for an absent optional operand."""
-
-
-class Language(Protocol):
-    """What the two languages do differently."""
-
-    name: str
-
-    def input(self, name: str, info: TensorInfo) -> Any: ...
-
-    def start(self) -> None:
-        """All inputs are known; the first call follows."""
-        ...
-
-    def constant(self, array: AnyArray) -> Any: ...
-
-    def call(self, definition: OpDef[Any], args: list[Any], attrs: Any, count: int, hint: str) -> Sequence[Any]:
-        """Emit a call; one expression a result. `args` hold expressions, tuples of them, `ShapeInfo`s and `Scalars`."""
-        ...
-
-    def shape_tensor(self, dims: Sequence[Dim]) -> Any:
-        """A rank-1 int64 tensor with these elements."""
-        ...
-
-    def branch(self, condition: Any, arms: Sequence[Callable[[], list[Any]]]) -> Sequence[tuple[Any, TensorInfo]]:
-        """If `condition` (a rank-0 bool tensor) the first arm, else the second; each writes its own bindings."""
-        ...
-
-    def loop(
-        self, start: Sequence[Any], infos: Sequence[TensorInfo], step: Callable[[list[Any]], list[Any]]
-    ) -> Sequence[Any]:
-        """`while state[0]: state = step(state)`, the final state; `infos` fit the state of every iteration."""
-        ...
-
-    def match(self, expr: Any, info: TensorInfo, hint: str) -> Any:
-        """`expr`, an operand of the node `hint`, which is to have the shape of `info`: checked at run time."""
-        ...
-
-    def named(self, expr: Any, info: TensorInfo) -> tuple[Any, TensorInfo]:
-        """A result of unknown shape with new names for its sizes, where the language has such names."""
-        ...
-
-    def numbers(self, expr: Any, count: int) -> list[Var] | None:
-        """The elements of a rank-1 int64 tensor, computed at run time, as symbolic sizes; None where there are none."""
-        ...
-
-    def rewrite(self, name: str) -> Callable[..., Value] | None:
-        """How to say the neutral operator `name` in terms of others, where the language lacks it."""
-        ...
-
-    def rehearse(self, infos: Sequence[TensorInfo], run: Callable[[list[Any]], None]) -> None:
-        """Call `run` with variables of these infos and forget whatever it emits."""
-        ...
 
 
 class GraphBuilder:
@@ -133,7 +72,7 @@ class GraphBuilder:
         """A small integer tensor of known, possibly symbolic elements."""
         found = np.asarray(contents, dtype=object)
         simple = [self.prover.simplify(d) if isinstance(d, PrimExpr) else d for d in found.reshape(-1)]
-        numbers = [_as_int(d) for d in simple]
+        numbers = [as_int(d) for d in simple]
         if all(isinstance(n, int) for n in numbers):
             return self.constant(np.array(numbers, DataType(dtype).numpy).reshape(found.shape))
         contents = np.empty(len(numbers), dtype=object)
@@ -259,7 +198,7 @@ class GraphBuilder:
                 given.append(Scalars(operand.name, attributes.pop(operand.name)))
         attrs = definition.attrs(**attributes)
         infos = tuple(self._info(o) for o in given)
-        values = tuple(_known(o) for o in given)
+        values = tuple(known_of(o) for o in given)
         out = definition.infer(OpCall(definition, infos, attrs, self.prover, values))
         if definition.fusion is Fusion.BROADCAST and isinstance(out, TensorInfo) and out.shape is None:
             given = self._agree(given)
@@ -275,8 +214,8 @@ class GraphBuilder:
             return folded
         args = [self._argument(o) for o in given]
         exprs = self.language.call(definition, args, attrs, len(fields) if isinstance(out, TupleInfo) else 0, self.hint)
-        sources = sources_of(_values_in(given)) | self._origins(d for i in (*infos, *fields) for d in _dims_of(i))
-        found = [self.language.named(e, _tensor(info)) for e, info in zip(exprs, fields, strict=True)]
+        sources = sources_of(tensors_in(given)) | self._origins(d for i in (*infos, *fields) for d in dims_of(i))
+        found = [self.language.named(e, tensor_of(info)) for e, info in zip(exprs, fields, strict=True)]
         for (_, info), plain in zip(found, fields, strict=True):
             if sources and info is not plain:
                 self.origins.update((d, sources) for d in info.shape or () if isinstance(d, Var))
@@ -290,7 +229,7 @@ class GraphBuilder:
             return operands
         rank = max(len(v.shape or ()) for v in values)
         padded = [(1,) * (rank - len(v.shape or ())) + (v.shape or ()) for v in values]
-        common = [self._plainest(column) for column in zip(*padded, strict=True)]
+        common = [plainest(column, self.prover) for column in zip(*padded, strict=True)]
         return [self._checked(v, p, common) for v, p in zip(values, padded, strict=True)]
 
     def _aligned(self, parts: Operand, axis: int) -> Operand:
@@ -301,32 +240,9 @@ class GraphBuilder:
             return parts
         columns = list(zip(*shapes, strict=True))
         place = axis % len(columns)
-        plainest = [self._plainest(c) for c in columns]
-        common = [
-            None if k == place else p if p is not None else c[0] for k, (p, c) in enumerate(zip(plainest, columns))
-        ]
+        sizes = [plainest(c, self.prover) for c in columns]
+        common = [None if k == place else p if p is not None else c[0] for k, (p, c) in enumerate(zip(sizes, columns))]
         return tuple(self._checked(v, s, common) for v, s in zip(values, shapes, strict=True))
-
-    def _plainest(self, dims: tuple[Dim, ...]) -> Dim | None:
-        """What dims that ought to be equal are called: a number, else the one variable among computed dims, else what
-        all are but for `max(0, length)` (the length of a range, which may be empty; of a tensor never), else the first
-        of several that are computed from the same sizes, else None. Sizes computed from the same ones that are never
-        equal (`n // 2` and `n // 5`) are no such dims: one of them is 1 in some run, and is repeated there."""
-        others = [d for d in dims if not (isinstance(d, int) and d == 1)]
-        numbers = [d for d in others if isinstance(d, int)]
-        if numbers:
-            return numbers[0]
-        names = list({id(d): d for d in others if isinstance(d, Var)}.values())
-        symbols = [frozenset(v for v in post_order(d) if isinstance(v, Var)) for d in others]
-        alike = len(set(symbols)) == 1
-        if alike and not _meet(others, sorted(symbols[0], key=lambda v: v.name)):
-            return None
-        if len(names) == 1:
-            return names[0]
-        lengths = [_length(d) for d in others]
-        if lengths and all(self.prover.equal(lengths[0], d) for d in lengths[1:]):
-            return lengths[0]
-        return others[0] if alike and not names else None
 
     def _checked(self, value: Value, padded: tuple[Dim, ...], common: list[Dim | None]) -> Value:
         wanted = [
@@ -350,7 +266,7 @@ class GraphBuilder:
             raise fail("onnx-operand", f"{self.hint}: an operand in the middle is missing")
         if operand and isinstance(operand[0], Value):
             return TupleInfo(tuple(o.info for o in operand))
-        return ShapeInfo(tuple(_as_int(d) for d in operand))
+        return ShapeInfo(tuple(as_int(d) for d in operand))
 
     def _argument(self, operand: Operand) -> Any:
         if isinstance(operand, Value):
@@ -360,15 +276,15 @@ class GraphBuilder:
         assert operand is not None
         if operand and isinstance(operand[0], Value):
             return tuple(self.expr(o) for o in operand)
-        return ShapeInfo(tuple(_as_int(d) for d in operand))
+        return ShapeInfo(tuple(as_int(d) for d in operand))
 
     def _fold(
         self, definition: OpDef[Any], operands: list[Operand], attrs: Any, count: int
     ) -> tuple[Value, ...] | None:
-        known = [_constant(o) for o in operands]
+        known = [constant_of(o) for o in operands]
         if any(k is None for k in known) or isinstance(definition.reference, NotApplicable) or not definition.pure:
             return None
-        if sum(_size(k) for k in known) > FOLD_LIMIT or _is_quantised_weight(definition, operands):
+        if sum(size_of(k) for k in known) > FOLD_LIMIT or _is_quantised_weight(definition, operands):
             return None
         with np.errstate(all="ignore"):
             found = definition.reference(known, attrs)
@@ -387,7 +303,7 @@ class GraphBuilder:
 
     def reshape(self, value: Value, dims: Sequence[Dim]) -> Value:
         """`value` in the shape `dims`, which may be symbolic and hold one -1."""
-        wanted = tuple(_as_int(d) for d in dims)
+        wanted = tuple(as_int(d) for d in dims)
         if value.shape is not None and wanted == value.shape:
             return value
         if value.dims is not None and all(isinstance(d, int) for d in wanted) and len(wanted) <= 1:
@@ -400,107 +316,9 @@ class GraphBuilder:
         return self.call("permute_dims", value, axes=tuple(axes))
 
     def broadcast_to(self, value: Value, dims: Sequence[Dim]) -> Value:
-        return self.call("broadcast_to", value, tuple(_as_int(d) for d in dims))
+        return self.call("broadcast_to", value, tuple(as_int(d) for d in dims))
 
 
 def _is_quantised_weight(definition: OpDef[Any], operands: list[Operand]) -> bool:
     """Whether a call makes floats of a matrix of integers: products may want the integers, and files are smaller."""
     return definition.name == "dequantize" and isinstance(operands[0], Value) and operands[0].rank > 1
-
-
-def sources_of(values: Iterable[Value]) -> frozenset[str]:
-    """The model's inputs that these values are computed from."""
-    found: frozenset[str] = frozenset()
-    for value in values:
-        if value.sources is not found and value.sources:
-            found = found | value.sources if found else value.sources
-    return found
-
-
-def _values_in(operands: Iterable[Operand]) -> Iterator[Value]:
-    for operand in operands:
-        if isinstance(operand, Value):
-            yield operand
-        elif isinstance(operand, (tuple, list)):
-            yield from (o for o in operand if isinstance(o, Value))
-
-
-def _dims_of(info: Info) -> Sequence[Dim]:
-    match info:
-        case TensorInfo(shape=dims) | ShapeInfo(values=dims):
-            return dims or ()
-        case PrimInfo(value=PrimExpr() as dim):
-            return (dim,)
-        case _:
-            return ()
-
-
-def _meet(dims: Sequence[Dim], symbols: Sequence[Var]) -> bool:
-    """Whether these sizes are all equal in some run: one with sizes that divide well, small ones or large ones."""
-    for size in PROBES:
-        values = {v: size * (k + 1) for k, v in enumerate(symbols)}
-        if len({evaluate(d, values) if isinstance(d, PrimExpr) else d for d in dims}) == 1:
-            return True
-    return False
-
-
-def _length(dim: Dim) -> Dim:
-    """`n` for `max(0, n)`."""
-    if not isinstance(dim, Max):
-        return dim
-    first, second = _as_int(dim.a), _as_int(dim.b)
-    return (
-        second if first == 0 and isinstance(first, int) else first if second == 0 and isinstance(second, int) else dim
-    )
-
-
-def _as_int(dim: Any) -> Any:
-    """A literal as a number; symbolic dims stay."""
-    if isinstance(dim, PrimExpr):
-        number = getattr(dim, "value", None)
-        return number if isinstance(number, int) else dim
-    return int(dim)
-
-
-def _tensor(info: Info) -> TensorInfo:
-    return info if isinstance(info, TensorInfo) else TensorInfo()
-
-
-def _prim(value: Any) -> PrimInfo:
-    """A number or expression as an operator sees it: int64, float64 or bool."""
-    number = _as_int(value) if isinstance(value, PrimExpr) else value
-    if isinstance(number, PrimExpr):
-        return PrimInfo(number.dtype, number)
-    if isinstance(number, (bool, np.bool_)):
-        return PrimInfo(BOOL, int(number))
-    if isinstance(number, (int, np.integer)):
-        return PrimInfo(INT64, int(number))
-    return PrimInfo(DataType("float64"), float(number))
-
-
-def _constant(operand: Operand) -> Any:
-    if isinstance(operand, Value):
-        return operand.array
-    if isinstance(operand, Scalars):
-        values = operand.values
-        parts = values if isinstance(values, (tuple, list)) else [values]
-        return None if any(isinstance(_prim(v).value, PrimExpr) for v in parts) else values
-    if operand is None:
-        return None
-    if operand and isinstance(operand[0], Value):
-        arrays = [o.array for o in operand]
-        return None if any(a is None for a in arrays) else arrays
-    dims = tuple(_as_int(d) for d in operand)
-    return dims if all(isinstance(d, int) for d in dims) else None
-
-
-def _known(operand: Operand) -> Any:
-    """What `infer` may look at: small constants and shapes."""
-    found = _constant(operand)
-    return found if (isinstance(found, np.ndarray) and found.size <= SMALL) or isinstance(found, tuple) else None
-
-
-def _size(known: Any) -> int:
-    if isinstance(known, np.ndarray):
-        return known.size
-    return sum(_size(k) for k in known) if isinstance(known, list) else 1

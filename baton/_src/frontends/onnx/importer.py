@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from baton._src.frontends.onnx.functions import EXPANDED, Expanded, body_of
-from baton._src.frontends.onnx.graph import GraphBuilder, Language
+from baton._src.frontends.onnx.graph import GraphBuilder
+from baton._src.frontends.onnx.language import Language
 from baton._src.frontends.onnx.node import DynamicValueError, OnnxNode
 from baton._src.frontends.onnx.reader import dtype_of, read_tensor, read_tensors
 from baton._src.frontends.onnx.symbolic import fold_dims

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, Self
 
-from baton._src.frontends.onnx.graph import Scalars
 from baton._src.frontends.onnx.importer import Importer
+from baton._src.frontends.onnx.operands import Scalars
 from baton._src.frontends.onnx.reader import read_model
 from baton._src.frontends.onnx.value import Value
 from baton._src.ir.module import IRModule

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from baton._src.frontends.onnx.graph import Scalars
 from baton._src.frontends.onnx.importer import Importer
+from baton._src.frontends.onnx.operands import Scalars
 from baton._src.frontends.onnx.reader import read_model
 from baton._src.frontends.onnx.relay_dims import OpenSizes
 from baton._src.frontends.onnx.relay_rewrites import REWRITES

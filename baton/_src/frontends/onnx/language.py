@@ -1,0 +1,64 @@
+"""`Language`: what an importer asks of Relax and of Relay, each in its own way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from baton._src.frontends.onnx.value import Value
+from baton._src.ir.op_def import OpDef
+from baton._src.ir.tensor_info import Dim, TensorInfo
+from baton._src.tir.expr import Var
+from baton._src.values.tensor import AnyArray
+
+
+class Language(Protocol):
+    """What the two languages do differently."""
+
+    name: str
+
+    def input(self, name: str, info: TensorInfo) -> Any: ...
+
+    def start(self) -> None:
+        """All inputs are known; the first call follows."""
+        ...
+
+    def constant(self, array: AnyArray) -> Any: ...
+
+    def call(self, definition: OpDef[Any], args: list[Any], attrs: Any, count: int, hint: str) -> Sequence[Any]:
+        """Emit a call; one expression a result. `args` hold expressions, tuples of them, `ShapeInfo`s and `Scalars`."""
+        ...
+
+    def shape_tensor(self, dims: Sequence[Dim]) -> Any:
+        """A rank-1 int64 tensor with these elements."""
+        ...
+
+    def branch(self, condition: Any, arms: Sequence[Callable[[], list[Any]]]) -> Sequence[tuple[Any, TensorInfo]]:
+        """If `condition` (a rank-0 bool tensor) the first arm, else the second; each writes its own bindings."""
+        ...
+
+    def loop(
+        self, start: Sequence[Any], infos: Sequence[TensorInfo], step: Callable[[list[Any]], list[Any]]
+    ) -> Sequence[Any]:
+        """`while state[0]: state = step(state)`, the final state; `infos` fit the state of every iteration."""
+        ...
+
+    def match(self, expr: Any, info: TensorInfo, hint: str) -> Any:
+        """`expr`, an operand of the node `hint`, which is to have the shape of `info`: checked at run time."""
+        ...
+
+    def named(self, expr: Any, info: TensorInfo) -> tuple[Any, TensorInfo]:
+        """A result of unknown shape with new names for its sizes, where the language has such names."""
+        ...
+
+    def numbers(self, expr: Any, count: int) -> list[Var] | None:
+        """The elements of a rank-1 int64 tensor, computed at run time, as symbolic sizes; None where there are none."""
+        ...
+
+    def rewrite(self, name: str) -> Callable[..., Value] | None:
+        """How to say the neutral operator `name` in terms of others, where the language lacks it."""
+        ...
+
+    def rehearse(self, infos: Sequence[TensorInfo], run: Callable[[list[Any]], None]) -> None:
+        """Call `run` with variables of these infos and forget whatever it emits."""
+        ...
