@@ -7,6 +7,6 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.torch_tensors", "to_pytorch_func convert_func"),
+        **names("driver.tvm_names.contrib.torch_tensors", "to_pytorch_func convert_func"),
     },
 )

@@ -7,6 +7,6 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.downloads", "download download_testdata"),
+        **names("driver.tvm_names.contrib.downloads", "download download_testdata"),
     },
 )

@@ -7,6 +7,6 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.popen_pool", "PopenWorker PopenPoolExecutor MapResult StatusKind"),
+        **names("driver.tvm_names.contrib.popen_pool", "PopenWorker PopenPoolExecutor MapResult StatusKind"),
     },
 )

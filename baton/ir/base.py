@@ -13,7 +13,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("driver.tvm_names.objects", "make_node"),
         **names("ir.node", "Node"),
         **names("support.spans", "Span"),
-        **names("driver.tvm_names.relay_spans", "SequentialSpan"),
+        **names("driver.tvm_names.relay.spans", "SequentialSpan"),
         **renamed("support.spans", SourceName="Source"),
     },
     before=wire,

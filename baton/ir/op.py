@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("ir.expr", "Op"),
-        **names("driver.tvm_names.user_operators", "register_op_attr"),
+        **names("driver.tvm_names.relay.user_operators", "register_op_attr"),
     },
     before=wire,
 )

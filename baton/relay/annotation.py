@@ -8,8 +8,8 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.relay_words", "on_device function_on_device stop_fusion checkpoint"),
-        **names("driver.tvm_names.relay_words", "compiler_begin compiler_end"),
+        **names("driver.tvm_names.relay.words", "on_device function_on_device stop_fusion checkpoint"),
+        **names("driver.tvm_names.relay.words", "compiler_begin compiler_end"),
     },
     before=wire,
 )

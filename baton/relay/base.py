@@ -9,10 +9,10 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("driver.tvm_names.texts", "astext"),
-        **names("driver.tvm_names.relay_words", "pretty_print"),
+        **names("driver.tvm_names.relay.words", "pretty_print"),
         **names("support.spans", "Span"),
         **renamed("support.spans", SourceName="Source"),
-        **names("driver.tvm_names.relay_spans", "SequentialSpan"),
+        **names("driver.tvm_names.relay.spans", "SequentialSpan"),
         **renamed("relay.nodes", RelayNode="Expr"),
     },
     before=wire,

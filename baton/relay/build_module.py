@@ -10,7 +10,7 @@ __getattr__, __dir__, __all__ = attach(
     {
         **names("driver.relay_build", "build build_config optimize"),
         **names("driver.relay_build_module", "BuildModule"),
-        **names("driver.tvm_names.relay_backend", "get_executor_from_target"),
+        **names("driver.tvm_names.relay.backend", "get_executor_from_target"),
         **names("passes.relay.bind_params", "bind_params_by_name"),
         **names("driver.executors", "create_executor GraphExecutor AotExecutor"),
     },

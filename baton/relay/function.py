@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("relay.nodes", "Function"),
-        **names("driver.tvm_names.relay_with_fields", "FunctionWithFields"),
+        **names("driver.tvm_names.relay.with_fields", "FunctionWithFields"),
     },
     before=wire,
 )

@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("driver.tvm_names.texts", "parse parse_expr fromtext"),
-        **names("driver.tvm_names.relay_spans", "SpanCheck"),
+        **names("driver.tvm_names.relay.spans", "SpanCheck"),
     },
     before=wire,
 )

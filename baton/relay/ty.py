@@ -14,8 +14,8 @@ __getattr__, __dir__, __all__ = attach(
         **names("ir.types", "TypeConstraint TypeRelation FuncType RelayRefType TypeCall TypeData Constructor"),
         **renamed("ir.types", RefType="RelayRefType"),
         **renamed("tir.expr", Any="AnyDim"),
-        **names("driver.tvm_names.relay_words", "scalar_type ShapeVar"),
-        **names("driver.tvm_names.relay_spans", "type_has_any"),
+        **names("driver.tvm_names.relay.words", "scalar_type ShapeVar"),
+        **names("driver.tvm_names.relay.spans", "type_has_any"),
     },
     before=wire,
 )

@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.layouts", "Layout BijectiveLayout layout bijective_layout"),
+        **names("driver.tvm_names.tir.layouts", "Layout BijectiveLayout layout bijective_layout"),
     },
     before=wire,
 )

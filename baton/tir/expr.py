@@ -19,7 +19,7 @@ __getattr__, __dir__, __all__ = attach(
         **renamed("tir.expr", Any="AnyDim", BinaryOpExpr="BinaryOp", CmpExpr="CompareOp", LogicalExpr="LogicalOp"),
         **renamed("ir.expr", ExprOp="Operators", PrimExprWithOp="PrimExpr"),
         **names("tir.operators", "convert"),
-        **names("driver.tvm_names.scalar_kinds", "ConstExpr CallEffectKind"),
+        **names("driver.tvm_names.tir.scalar_kinds", "ConstExpr CallEffectKind"),
         **names("ir.expr", "PrimExpr"),
     },
     before=wire,

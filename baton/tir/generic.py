@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("tir.operators", "add subtract multiply divide floordiv"),
-        **names("driver.tvm_names.generic", "cast"),
+        **names("driver.tvm_names.tir.generic", "cast"),
     },
     before=wire,
 )

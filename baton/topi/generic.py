@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from baton._src.driver.tvm_names.topi_schedules import schedule_functions
+from baton._src.driver.tvm_names.topi.schedules import schedule_functions
 from baton._src.driver.wiring import wire
 from baton._src.support.lazy import attach
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from baton._src.driver.tvm_names.topi import topi_functions
+from baton._src.driver.tvm_names.topi.names import topi_functions
 from baton._src.driver.wiring import wire
 from baton._src.support.lazy import attach
 

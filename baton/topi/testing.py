@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from baton._src.driver.tvm_names.topi_testing import numpy_functions
+from baton._src.driver.tvm_names.topi.testing import numpy_functions
 from baton._src.driver.wiring import wire
 from baton._src.support.lazy import attach
 

@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names(
-            "driver.tvm_names.shapes",
+            "driver.tvm_names.topi.shapes",
             "get_const_int get_const_float get_const_tuple prod equal_const_int simplify ravel_index unravel_index "
             "const_matrix is_empty_shape traverse_inline",
         ),

@@ -11,7 +11,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from baton._src.driver.tvm_names.user_operators import Registration
+from baton._src.driver.tvm_names.relay.user_operators import Registration
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import Node

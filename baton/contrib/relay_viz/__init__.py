@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names, submodules
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.relay_viz", "RelayVisualizer DotPlotter DotVizParser TermPlotter TermVizParser"),
+        **names("driver.tvm_names.relay.viz", "RelayVisualizer DotPlotter DotVizParser TermPlotter TermVizParser"),
         **submodules("baton.contrib.relay_viz", "dot interface plotter terminal"),
     },
     before=wire,

@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.relay_viz", "TermPlotter TermVizParser TermGraph"),
+        **names("driver.tvm_names.relay.viz", "TermPlotter TermVizParser TermGraph"),
     },
     before=wire,
 )

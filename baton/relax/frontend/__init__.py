@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **submodules("baton.relax.frontend", "nn onnx"),
-        **names("driver.tvm_names.params", "detach_params"),
+        **names("driver.tvm_names.relay.params", "detach_params"),
     },
     before=wire,
 )

@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names(
-            "driver.tvm_names.relax_layers",
+            "driver.tvm_names.relax.layers",
             "Placeholder Parameter Module Sequential ReLU LogSoftmax Linear init_params emit emit_te checkpoint "
             "emit_checkpoint emit_checkpoint_sequential",
         ),

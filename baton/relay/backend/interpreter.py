@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("driver.executors", "Executor"),
-        **names("driver.tvm_names.relay_backend", "Interpreter"),
+        **names("driver.tvm_names.relay.backend", "Interpreter"),
     },
     before=wire,
 )

@@ -9,9 +9,9 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names(
-            "driver.tvm_names.relay_backend", "to_c_function_style to_c_variable_style to_c_constant_style prefix_name"
+            "driver.tvm_names.relay.backend", "to_c_function_style to_c_variable_style to_c_constant_style prefix_name"
         ),
-        **names("driver.tvm_names.relay_backend", "prefix_generated_name sanitize_name"),
+        **names("driver.tvm_names.relay.backend", "prefix_generated_name sanitize_name"),
     },
     before=wire,
 )

@@ -9,9 +9,9 @@ from baton._src.support.lazy import attach, names, renamed, submodules
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.operators", "get"),
+        **names("driver.tvm_names.relay.operators", "get"),
         **names(
-            "driver.tvm_names.user_operators",
+            "driver.tvm_names.relay.user_operators",
             "register register_compute register_pattern register_stateful register_gradient register_legalize "
             "register_alter_op_layout register_convert_op_layout register_infer_correct_layout register_schedule "
             "register_external_compiler register_fake_quantization_to_integer register_mixed_precision_conversion "

@@ -8,7 +8,10 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.networks.layers", "conv2d conv3d conv2d_transpose batch_norm_infer dense_add_bias conv_kernel_layout"),
+        **names(
+            "driver.tvm_names.relay.networks.layers",
+            "conv2d conv3d conv2d_transpose batch_norm_infer dense_add_bias conv_kernel_layout",
+        ),
     },
     before=wire,
 )

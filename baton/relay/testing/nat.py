@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.relay_testing", "add_nat_definitions make_nat_expr make_nat_value count"),
+        **names("driver.tvm_names.relay.testing", "add_nat_definitions make_nat_expr make_nat_value count"),
     },
     before=wire,
 )

@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.relay_to_python", "to_python run_as_python"),
+        **names("driver.tvm_names.relay.to_python", "to_python run_as_python"),
     },
     before=wire,
 )

@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names(
-            "driver.tvm_names.python_words",
+            "driver.tvm_names.relay.python_words",
             "constructor is_true matched new_reference no_match operator tensor write",
         ),
     },

@@ -9,7 +9,8 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names(
-            "driver.tvm_names.schedule_testing", "assert_structural_equal_ignore_global_symbol verify_trace_roundtrip"
+            "driver.tvm_names.tir.schedule_testing",
+            "assert_structural_equal_ignore_global_symbol verify_trace_roundtrip",
         ),
     },
     before=wire,

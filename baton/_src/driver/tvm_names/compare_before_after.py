@@ -16,7 +16,7 @@ import importlib
 import inspect
 from typing import Any, ClassVar
 
-from baton._src.driver.tvm_names.schedule_testing import assert_structural_equal_ignore_global_symbol
+from baton._src.driver.tvm_names.tir.schedule_testing import assert_structural_equal_ignore_global_symbol
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import Node
 from baton._src.relax.nodes import Function

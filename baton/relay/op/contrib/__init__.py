@@ -7,7 +7,7 @@ from baton._src.support.lazy import attach, names, submodules
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.pattern_tables", "register_pattern_table get_pattern_table"),
+        **names("driver.tvm_names.relay.pattern_tables", "register_pattern_table get_pattern_table"),
         **submodules("baton.relay.op.contrib", "register"),
     },
 )

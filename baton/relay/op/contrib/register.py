@@ -7,6 +7,6 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.pattern_tables", "register_pattern_table get_pattern_table"),
+        **names("driver.tvm_names.relay.pattern_tables", "register_pattern_table get_pattern_table"),
     },
 )

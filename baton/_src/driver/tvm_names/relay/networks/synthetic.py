@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.driver.tvm_names.networks.layers import batch_norm_infer
-from baton._src.driver.tvm_names.networks.workload import create_workload
+from baton._src.driver.tvm_names.relay.networks.layers import batch_norm_infer
+from baton._src.driver.tvm_names.relay.networks.workload import create_workload
 from baton._src.ir.module import IRModule
 from baton._src.ops.builders import RELAY
 from baton._src.relay.analysis import free_vars

@@ -10,7 +10,7 @@ from baton._src.driver.executors import Executor
 from baton._src.driver.relay_build import build
 from baton._src.driver.relay_executable import as_relay_module, build_executable
 from baton._src.driver.stages import Stages
-from baton._src.driver.tvm_names.build_options import Executor as ExecutorOptions
+from baton._src.driver.tvm_names.relay.build_options import Executor as ExecutorOptions
 from baton._src.driver.wiring import wire
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from baton._src.driver.tvm_names.topi_apply import call, shape_of
+from baton._src.driver.tvm_names.topi.apply import call, shape_of
 from baton._src.ops.layout_names import layout_over
 from baton._src.ops.windows import SPATIAL, both_sides, per_axis
 from baton._src.te.tensor import Tensor

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.driver.tvm_names.python_words import WORDS
+from baton._src.driver.tvm_names.relay.python_words import WORDS
 from baton._src.driver.wiring import wire
 from baton._src.ir.expr import GlobalVar, Op, PrimExpr
 from baton._src.ir.module import IRModule

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.driver.tvm_names.networks.layers import batch_norm_infer, classifier, conv2d, conv_kernel_layout
-from baton._src.driver.tvm_names.networks.workload import create_workload
+from baton._src.driver.tvm_names.relay.networks.layers import batch_norm_infer, classifier, conv2d, conv_kernel_layout
+from baton._src.driver.tvm_names.relay.networks.workload import create_workload
 from baton._src.ir.module import IRModule
 from baton._src.ops.builders import RELAY
 from baton._src.relay.analysis import free_vars

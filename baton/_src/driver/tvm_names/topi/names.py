@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from baton._src.driver.tvm_names.topi_apply import apply
-from baton._src.driver.tvm_names.topi_images import IMAGES
-from baton._src.driver.tvm_names.topi_layers import LAYERS
-from baton._src.driver.tvm_names.topi_nn import CONVOLUTIONS
-from baton._src.driver.tvm_names.topi_tensors import TENSORS
+from baton._src.driver.tvm_names.topi.apply import apply
+from baton._src.driver.tvm_names.topi.images import IMAGES
+from baton._src.driver.tvm_names.topi.layers import LAYERS
+from baton._src.driver.tvm_names.topi.nn import CONVOLUTIONS
+from baton._src.driver.tvm_names.topi.tensors import TENSORS
 from baton._src.ir.op_def import NotApplicable
 from baton._src.ops.builders import Namespace
 from baton._src.ops.catalogue import CATALOGUE

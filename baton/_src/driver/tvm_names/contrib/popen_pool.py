@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from baton._src.driver.tvm_names.popen_worker import read_message, write_message
+from baton._src.driver.tvm_names.contrib.popen_worker import read_message, write_message
 from baton._src.support.diagnostics import fail
 
-_WORKER = "baton._src.driver.tvm_names.popen_worker"
+_WORKER = "baton._src.driver.tvm_names.contrib.popen_worker"
 
 
 class StatusKind(IntEnum):

@@ -1,6 +1,6 @@
 """The process behind a `PopenWorker`: it reads calls from its standard input and writes what they gave.
 
-    python -m baton._src.driver.tvm_names.popen_worker
+    python -m baton._src.driver.tvm_names.contrib.popen_worker
 
 First it is told which program is run, so that functions of that program (`__main__`) can be found: the program is
 executed once under another name, as the processes of `multiprocessing` do it.

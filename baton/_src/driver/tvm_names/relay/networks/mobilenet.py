@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from baton._src.driver.tvm_names.networks.layers import classifier, conv_bn_relu
-from baton._src.driver.tvm_names.networks.workload import create_workload
+from baton._src.driver.tvm_names.relay.networks.layers import classifier, conv_bn_relu
+from baton._src.driver.tvm_names.relay.networks.workload import create_workload
 from baton._src.ir.module import IRModule
 from baton._src.relay.analysis import free_vars
 from baton._src.relay.nodes import Function, var

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from baton._src.driver.tvm_names.topi_apply import call, shape_of
+from baton._src.driver.tvm_names.topi.apply import call, shape_of
 from baton._src.support.diagnostics import fail
 from baton._src.te.computation import compute, reduce_axis
 from baton._src.te.reduction import sum as te_sum

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.driver.tvm_names.topi_schedules import default_schedule
+from baton._src.driver.tvm_names.topi.schedules import default_schedule
 from baton._src.ops.builders import make_attrs
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.windows import per_axis

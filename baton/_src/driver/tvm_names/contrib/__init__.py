@@ -1,0 +1,1 @@
+"""The parts of `tvm.contrib` that are small tools of Python."""

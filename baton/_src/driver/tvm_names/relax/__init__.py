@@ -1,0 +1,1 @@
+"""What `tvm.relax` has beyond a re-export."""

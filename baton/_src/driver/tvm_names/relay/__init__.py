@@ -1,0 +1,1 @@
+"""What `tvm.relay` has beyond a re-export."""

@@ -1,0 +1,1 @@
+"""What `tvm.tir` has beyond a re-export."""

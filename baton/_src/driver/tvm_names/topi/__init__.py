@@ -1,0 +1,1 @@
+"""`tvm.topi`: operators' computations as functions of `te` tensors."""
