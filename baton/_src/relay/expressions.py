@@ -97,6 +97,21 @@ def global_vars(root: Any) -> list[GlobalVar]:
     return [e for e in walk(root) if isinstance(e, GlobalVar)]
 
 
+def with_values(root: Any, order: Iterable[Any], values: Mapping[Var, Any]) -> Any:
+    """`root` without the lets of these variables: their values stand wherever they stood. `order` is `walk(root)`."""
+    done: dict[Any, Any] = {}
+    for node in order if values else ():  # a let's value comes before its body, so before every use of the variable
+        if node in values:
+            done[node] = done.get(values[node], values[node])
+        elif isinstance(node, Let) and node.var in values:
+            done[node] = done.get(node.body, node.body)
+        else:
+            made = with_parts(node, done)
+            if made is not node:
+                done[node] = made
+    return done.get(root, root)
+
+
 def with_parts(expr: Any, done: Mapping[Any, Any]) -> Any:
     """`expr` with the expressions below it replaced as `done` says; itself if none is. Notes are kept."""
     match expr:

@@ -15,7 +15,7 @@ from baton._src.ir.module import IRModule
 from baton._src.passes.relay.effects import Effects
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
-from baton._src.relay.expressions import parts, walk, with_parts
+from baton._src.relay.expressions import parts, walk, with_parts, with_values
 from baton._src.relay.nodes import Function, If, Let, Match, Var
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
@@ -87,17 +87,7 @@ def _inline_once(function: Any) -> Any:
     order = walk(function)
     once = {n.var: n.value for n in order if isinstance(n, Let) and uses.get(n.var) == 1 and n.var not in nested}
     values = {var: value for var, value in once.items() if not isinstance(value, Function)}
-    done: dict[Any, Any] = {}
-    for node in order if values else ():  # a let's value comes before its body, so before the use of the variable
-        if node in values:
-            done[node] = done.get(values[node], values[node])
-        elif isinstance(node, Let) and node.var in values:
-            done[node] = done.get(node.body, node.body)
-        else:
-            made = with_parts(node, done)
-            if made is not node:
-                done[node] = made
-    return done.get(function, function)
+    return with_values(function, order, values)
 
 
 def _used_in_nested_scope(function: Any) -> set[Any]:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.effects import Effects
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
-from baton._src.relay.expressions import walk, with_parts
+from baton._src.relay.expressions import walk, with_values
 from baton._src.relay.nodes import Function, Let
 from baton._src.transform.context import PassContext
 
@@ -33,17 +33,7 @@ class ToGraphNormalForm(RelayFunctionPass):
 def _rewritten(function: Any, effects: set[Any]) -> Any:
     order = walk(function)
     inlined = {n.var: n.value for n in order if isinstance(n, Let) and not _stays(n, effects)}
-    done: dict[Any, Any] = {}
-    for node in order:  # a let's value comes before its body, so before every use of the variable
-        if node in inlined:
-            done[node] = done.get(inlined[node], inlined[node])
-        elif isinstance(node, Let) and node.var in inlined:
-            done[node] = done.get(node.body, node.body)
-        else:
-            made = with_parts(node, done)
-            if made is not node:
-                done[node] = made
-    return done.get(function, function)
+    return with_values(function, order, inlined)
 
 
 def _stays(let: Let, effects: set[Any]) -> bool:
