@@ -62,7 +62,7 @@ def test_laws_of_struct_info(a: StructInfo, b: StructInfo, c: StructInfo) -> Non
         assert is_subtype(a, c, prover) is Answer.YES
     if below_b is Answer.YES:
         assert check_compatibility(a, b, prover) is Answer.YES
-        assert struct_info_base_check(b, a, prover) is BaseCheckResult.Pass
+        assert struct_info_base_check(b, a, prover) is BaseCheckResult.PASS
     joined = struct_info_lca(a, b, prover)
     assert is_subtype(a, joined, prover) is Answer.YES
     assert is_subtype(b, joined, prover) is Answer.YES

@@ -46,7 +46,7 @@ def _constant(param: Var, content: Any) -> Constant:
     info = constant_info(constant)
     wanted = param.struct_info_
     if isinstance(wanted, TensorStructInfo):
-        if struct_info_base_check(wanted, info, Analyzer()) < BaseCheckResult.FailL2:
+        if struct_info_base_check(wanted, info, Analyzer()) < BaseCheckResult.FAIL_L2:
             raise fail(
                 "params-mismatch",
                 f"parameter {param.name_hint} needs {wanted!r}, got a tensor of shape {value.shape} and {value.dtype}",

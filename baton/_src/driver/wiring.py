@@ -82,7 +82,7 @@ def alone(function: relax.Function, step: Callable[[str], Pass]) -> relax.Functi
 
 def is_base_of(base: StructInfo, derived: StructInfo) -> bool:
     """Whether `base` is known to cover `derived`."""
-    return struct_info_base_check(base, derived, Analyzer()) is BaseCheckResult.Pass
+    return struct_info_base_check(base, derived, Analyzer()) is BaseCheckResult.PASS
 
 
 def operator_named(name: str) -> Op:

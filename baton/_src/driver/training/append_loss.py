@@ -92,5 +92,5 @@ def _inlined(builder: BlockBuilder, function: Function, known: dict[Any, Any] | 
 
 def _fits(param: Var, result: Any) -> None:
     info = result.struct_info_
-    if info is not None and struct_info_base_check(param.struct_info, info, Analyzer()) < BaseCheckResult.FailL2:
+    if info is not None and struct_info_base_check(param.struct_info, info, Analyzer()) < BaseCheckResult.FAIL_L2:
         raise wrong(f"the loss takes {param.name_hint} as {param.struct_info!r}, the network gives {info!r}")

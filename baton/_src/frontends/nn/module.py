@@ -16,9 +16,6 @@ from baton._src.support.diagnostics import fail
 class Module:
     """The base of models: define `__init__` and `forward`; then `export_tvm`."""
 
-    def __init__(self) -> None:
-        pass
-
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         forward = getattr(self, "forward", None)
         if forward is None:

@@ -210,7 +210,7 @@ class _Reader:
             raise NotNative
         match binding:
             case MatchCast(struct_info=info):
-                if struct_info_base_check(info, value.struct_info_, self.prover) is not BaseCheckResult.Pass:
+                if struct_info_base_check(info, value.struct_info_, self.prover) is not BaseCheckResult.PASS:
                     raise NotNative
                 self.env[binding.var] = self.value(value)
             case VarBinding(var=var, value=If() as branch):
@@ -315,7 +315,7 @@ class _Reader:
         return all(self._covers(p.info, info_of(v)) for p, v in zip(self.params, again.values))
 
     def _covers(self, base: Any, derived: Any) -> bool:
-        return struct_info_base_check(base, derived, self.prover) is BaseCheckResult.Pass
+        return struct_info_base_check(base, derived, self.prover) is BaseCheckResult.PASS
 
     def results(self) -> list[TensorStructInfo] | None:
         """The struct infos of the leaves of the result; None if they are unknown, or differ from leaf to leaf."""

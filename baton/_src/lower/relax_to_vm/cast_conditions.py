@@ -48,7 +48,7 @@ def is_narrowed(binding: Any, prover: DimProver) -> bool:
     said, known = binding.var.struct_info_, getattr(binding.value, "struct_info_", None)
     if said is None or known is None or said is known:
         return False
-    return struct_info_base_check(said, known, prover) is not BaseCheckResult.Pass
+    return struct_info_base_check(said, known, prover) is not BaseCheckResult.PASS
 
 
 def _same(a: PrimExpr, b: PrimExpr) -> bool:

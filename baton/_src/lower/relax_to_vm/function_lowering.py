@@ -110,7 +110,7 @@ class FunctionLowering:
             return register
         known = self.function.body.struct_info_
         if known is not None and not self.program.checks_everything:
-            if struct_info_base_check(wanted, known, self.program.prover) is BaseCheckResult.Pass:
+            if struct_info_base_check(wanted, known, self.program.prover) is BaseCheckResult.PASS:
                 return register
         return self._cast(register, wanted, f"{self.name}: result")
 
@@ -231,7 +231,7 @@ class FunctionLowering:
             return False
         if isinstance(known, FuncStructInfo) and tir_vars_in_struct_info(known):
             return False  # a captured variable reads like one of the function's own: the closure itself knows its value
-        return struct_info_base_check(info, known, self.program.prover) is BaseCheckResult.Pass
+        return struct_info_base_check(info, known, self.program.prover) is BaseCheckResult.PASS
 
     def _compare_dims(self, binding: MatchCast, value: Value) -> bool:
         """Emit a cast as comparisons of dims, where that is enough: it need not wait for the value."""

@@ -185,7 +185,7 @@ def result_fits(function: Function, prover: DimProver) -> bool:
     wanted, known = function.ret_struct_info, function.body.struct_info_
     if wanted is None or isinstance(wanted, ObjectStructInfo):
         return True
-    return known is not None and struct_info_base_check(wanted, known, prover) is BaseCheckResult.Pass
+    return known is not None and struct_info_base_check(wanted, known, prover) is BaseCheckResult.PASS
 
 
 def _only_tensors(result: Value) -> bool:

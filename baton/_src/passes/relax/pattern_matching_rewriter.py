@@ -240,7 +240,7 @@ class _FunctionRule:
         for wanted, have in pairs:
             if (
                 struct_info_base_check(substitute_info(wanted, symbols, analyzer), have, analyzer)
-                is not BaseCheckResult.Pass
+                is not BaseCheckResult.PASS
             ):
                 return None
         return symbols

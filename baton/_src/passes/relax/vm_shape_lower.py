@@ -155,7 +155,7 @@ class _Lowerer(BindingRewriter):
 
     def _check_result(self, function: Function, body: Any) -> None:
         wanted, value = function.ret_struct_info, body.body
-        if wanted is None or struct_info_base_check(wanted, value.struct_info, Analyzer()) is BaseCheckResult.Pass:
+        if wanted is None or struct_info_base_check(wanted, value.struct_info, Analyzer()) is BaseCheckResult.PASS:
             return
         self._check_all([(value, wanted, "result")])
 

@@ -37,9 +37,6 @@ class BaseCheckResult(IntEnum):
     PASS = 3
     """Proved."""
 
-    FailL0, FailL1, FailL2, Pass = 0, 1, 2, 3
-    """The same, in baton's spelling."""
-
 
 FAIL_L0, FAIL_L1, FAIL_L2, PASS = BaseCheckResult
 _OF_DIMS = {Answer.NO: FAIL_L0, Answer.MAYBE: FAIL_L2, Answer.YES: PASS}

@@ -162,7 +162,7 @@ def _compare_stored(function: Function, context: Context, findings: Findings) ->
 def _compare_call(call: Call, context: Context, findings: Findings) -> None:
     stored = call.struct_info_
     found = deduce(call, context)
-    if struct_info_base_check(stored, found, context.prover) is BaseCheckResult.FailL0:
+    if struct_info_base_check(stored, found, context.prover) is BaseCheckResult.FAIL_L0:
         findings.add(
             STRUCT_INFO, f"a call is declared to give {described(stored)} but gives {described(found)}", span=call.span
         )

@@ -197,7 +197,7 @@ class Matcher:
                 return _has_attrs(self.value(expr), pattern.attrs)
             case p.StructInfoPattern():
                 wanted = pattern.struct_info
-                return info is not None and struct_info_base_check(wanted, info, self.analyzer) is BaseCheckResult.Pass
+                return info is not None and struct_info_base_check(wanted, info, self.analyzer) is BaseCheckResult.PASS
             case p.TypePattern():
                 return info is not None and structural_equal(erase_struct_info(info), pattern.type)
             case p.DataTypePattern():
