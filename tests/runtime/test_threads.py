@@ -12,7 +12,7 @@ import llvmlite.binding as llvm
 import pytest
 
 from baton._src.runtime.linker import link
-from baton._src.runtime.thread_pool_ir import pool_ir
+from baton._src.runtime.thread_pool_ir import JOBS_A_LOOK, pool_ir
 from baton._src.runtime.thread_pool_system import System
 from baton._src.runtime.threads import ThreadPool, thread_pool
 
@@ -188,3 +188,18 @@ def test_pool_that_polls() -> None:
         assert program(100) == 100
     pool.stop()
     assert program(7) == 7
+
+
+@pytest.mark.skipif(System.here().name != "linux", reason="other systems place threads themselves")
+def test_workers_leave_the_callers_cpu_to_it(program: Program, pool: ThreadPool) -> None:
+    """Guards that a worker is not placed where its caller runs, and gets nothing but what its starter may use."""
+    allowed = os.sched_getaffinity(0)
+    pool.stop()
+    pool.start(2)
+    for _ in range(2 * JOBS_A_LOOK):
+        assert program(8) == 8
+    (worker,) = (t for t in threading.enumerate() if t.name == "baton-1")
+    assert worker.native_id is not None
+    left = os.sched_getaffinity(worker.native_id)
+    assert left <= allowed
+    assert len(left) == max(1, len(allowed) - 1)

@@ -14,7 +14,7 @@ thread-specific storage; without one, the pool's limit holds. So calls with diff
 
 Waiting. A worker spins for `spin` rounds and then sleeps until `wake` changes, as the operating system lets it
 (`thread_pool_system`). The caller waits for claimed chunks with a bounded spin and then yields its time slice again and
-again.
+again. Before it wakes workers it keeps them off its own CPU (`thread_pool_placement`).
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from baton._src.runtime.thread_pool_system import System
 CLOSED = 0xFFFFFFFF
 CHUNKS_PER_THREAD = 4
 """Spare chunks let a thread that is not interrupted take over from one that is."""
+JOBS_A_LOOK = 256
+"""Awake workers are kept off the caller's CPU so often (a power of two); sleeping ones whenever they are woken."""
 
 _STATE = """
 @claim = internal global i64 {closed}, align 128
@@ -84,6 +86,12 @@ publish:
   store atomic i64 %open, ptr @claim seq_cst, align 8
   %asleep = load atomic i32, ptr @sleepers seq_cst, align 4
   %any = icmp ne i32 %asleep, 0
+  %turn = and i64 %epoch, {jobs_a_look}
+  %due = icmp eq i64 %turn, 0
+  %place = or i1 %any, %due
+  br i1 %place, label %places, label %join
+places:
+  call void @keep_off()
   br i1 %any, label %rouse, label %join
 rouse:
   %w = atomicrmw add ptr @wake, i32 1 seq_cst
@@ -161,8 +169,9 @@ leave:
 """
 
 _WORKER = """
-define void @baton_worker(i64 %number) {{
+define void @baton_worker(i64 %number, i64 %thread) {{
 entry:
+  call void @settle(i64 %number, i64 %thread)
   br label %loop
 loop:
   %round = phi i64 [ 0, %entry ], [ %more, %rest ], [ 0, %work ], [ 0, %awake ]
@@ -253,6 +262,7 @@ define void @baton_pool_reset() {{
   store atomic i32 0, ptr @sleepers seq_cst, align 4
   store atomic i32 0, ptr @stop seq_cst, align 4
   store atomic i64 1, ptr @limit seq_cst, align 8
+  call void @unsettle()
   ret void
 }}
 
@@ -265,5 +275,5 @@ declare i64 @llvm.umin.i64(i64, i64)
 def pool_ir(system: System) -> str:
     """The module's text for an operating system."""
     parts = (_STATE, _CALLER, _CHUNKS, _WORKER, _CONTROL)
-    text = "".join(p.format(closed=CLOSED, per_thread=CHUNKS_PER_THREAD) for p in parts)
-    return text + system.ir
+    numbers = {"closed": CLOSED, "per_thread": CHUNKS_PER_THREAD, "jobs_a_look": JOBS_A_LOOK - 1}
+    return "".join(p.format(**numbers) for p in parts) + system.ir

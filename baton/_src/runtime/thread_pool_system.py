@@ -5,13 +5,17 @@
 
 Each defines `wait_for_wake(ticket)`, which returns soon after `wake` differs from `ticket`; `wake_all()`; `give_way()`;
 `own_limit()` and `set_own_limit(number)`, a number of the present thread's own, 0 at first; `baton_pool_key()`, called
-once, which is 0 if it could set that up; and `relax()`, what a spinning thread does between two looks.
+once, which is 0 if it could set that up; and `relax()`, what a spinning thread does between two looks. Where workers
+run is `thread_pool_placement`.
 """
 
 from __future__ import annotations
 
 import platform
 from dataclasses import dataclass
+
+from baton._src.runtime import thread_pool_placement
+from baton._src.runtime.thread_pool_placement import placement_ir
 
 FUTEX_NUMBERS = {"x86_64": 202, "aarch64": 98, "riscv64": 98, "ppc64le": 221, "s390x": 238}
 """The system call's number by processor."""
@@ -157,7 +161,7 @@ class System:
         """The functions of the system's libraries that the IR calls."""
         match self.name:
             case "linux":
-                return ("syscall", *_PTHREADS)
+                return ("syscall", *_PTHREADS, *thread_pool_placement.IMPORTS)
             case "windows":
                 names = "WaitOnAddress WakeByAddressAll SwitchToThread TlsAlloc TlsGetValue TlsSetValue"
                 return tuple(names.split())
@@ -168,7 +172,7 @@ class System:
     def ir(self) -> str:
         """The functions that the module names; they use its globals `wake` and `key`."""
         parts = {"linux": _FUTEX + _POSIX, "windows": _WINDOWS}.get(self.name, _POLLING + _POSIX)
-        return parts.format(futex=FUTEX_NUMBERS.get(self.machine)) + self._relax
+        return parts.format(futex=FUTEX_NUMBERS.get(self.machine)) + self._relax + placement_ir(self.name == "linux")
 
     @property
     def _relax(self) -> str:
