@@ -14,7 +14,7 @@ from __future__ import annotations
 import platform
 from dataclasses import dataclass
 
-from baton._src.runtime import thread_pool_placement
+from baton._src.runtime.thread_pool_placement import IMPORTS as PLACEMENT_IMPORTS
 from baton._src.runtime.thread_pool_placement import placement_ir
 
 FUTEX_NUMBERS = {"x86_64": 202, "aarch64": 98, "riscv64": 98, "ppc64le": 221, "s390x": 238}
@@ -161,7 +161,7 @@ class System:
         """The functions of the system's libraries that the IR calls."""
         match self.name:
             case "linux":
-                return ("syscall", *_PTHREADS, *thread_pool_placement.IMPORTS)
+                return ("syscall", *_PTHREADS, *PLACEMENT_IMPORTS)
             case "windows":
                 names = "WaitOnAddress WakeByAddressAll SwitchToThread TlsAlloc TlsGetValue TlsSetValue"
                 return tuple(names.split())
