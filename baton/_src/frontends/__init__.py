@@ -1,1 +1,4 @@
-"""Importers of ONNX files and PyTorch programs, and models written as modules (`nn`). None knows another."""
+"""Importers of ONNX files and PyTorch programs, over one builder (`graph_builder`), and models written as modules (`nn`).
+
+None of them knows another.
+"""

@@ -5,7 +5,7 @@
     k = reduce_axis((0, 128), name="k")
     C = compute((n,), lambda i: sum(A[i, k], axis=k), name="C")
 
-Sizes given as Python ints make int64 axes, unless the other sizes are int32 expressions.
+Sizes given as Python ints make int32 axes, unless the other sizes are int64 expressions.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def dims(shape: Any) -> tuple[PrimExpr, ...]:
     """Sizes as expressions of one integer dtype."""
     items = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     given = {d.dtype for d in items if isinstance(d, PrimExpr)}
-    dtype = INT32 if given == {INT32} else INT64
+    dtype = INT64 if INT64 in given else INT32
     return tuple(operators.cast(dtype, d) if isinstance(d, PrimExpr) else literal(_size(d), dtype) for d in items)
 
 

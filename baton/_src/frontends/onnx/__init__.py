@@ -1,6 +1,6 @@
-"""ONNX to Relax or Relay: one table of converters serves both languages through one graph builder.
+"""ONNX to Relax or Relay: one table of converters serves both languages through `frontends/graph_builder`.
 
-`reader` opens a model safely; `importer` walks it; `value` is what flows between nodes; `graph` is the builder with its
-two languages `relax_graph` and `relay_graph`; `symbolic` computes with shapes while importing; `table` lists the
-converters, which live by subject in `elementwise`, `nn`, `reduction`, `shape`, `index`, `matrix`, `recurrent`.
+`reader` opens a model safely; `importer` walks it; `relax_graph` and `relay_graph` are the two entrances; `symbolic`
+computes with shapes while importing; `table` lists the converters, which live by subject in `elementwise`, `nn`,
+`reduction`, `shape`, `index`, `matrix`, `recurrent`.
 """

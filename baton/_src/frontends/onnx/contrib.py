@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.elementwise import gelu, hard_sigmoid, leaky_relu, swish
 from baton._src.frontends.onnx.matrix import gemm, matmul
 from baton._src.frontends.onnx.nn import conv, layer_normalization, rms_normalization
 from baton._src.frontends.onnx.node import Converter, OnnxNode
-from baton._src.frontends.onnx.value import Value
 
 
 def derived(node: OnnxNode, *inputs: Value | None, **attributes: Any) -> OnnxNode:

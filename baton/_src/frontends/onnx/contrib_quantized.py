@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.contrib import derived
 from baton._src.frontends.onnx.elementwise import leaky_relu
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.frontends.onnx.quantization import dequantize_linear, matmul_integer, quantize_linear
-from baton._src.frontends.onnx.value import Value
 from baton._src.values.dtype import INT32
 
 

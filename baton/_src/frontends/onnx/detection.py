@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import Converter, OnnxNode
-from baton._src.frontends.onnx.value import Value
 from baton._src.ir.tensor_info import TensorInfo
 from baton._src.values.dtype import BOOL
 

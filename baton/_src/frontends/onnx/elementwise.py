@@ -6,8 +6,8 @@ from functools import reduce
 
 import numpy as np
 
+from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import Converter, OnnxNode
-from baton._src.frontends.onnx.value import Value
 
 
 def unary(op: str) -> Converter:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.reader import onnx_library, onnx_type_of
-from baton._src.frontends.onnx.value import Value
 from baton._src.support.diagnostics import fail
 
 EXPANDED: frozenset[tuple[str, str]] = frozenset(

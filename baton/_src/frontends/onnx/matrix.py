@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import Converter, OnnxNode
-from baton._src.frontends.onnx.value import Value
 from baton._src.ops.dims import show_shape
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import Converter, OnnxNode
-from baton._src.frontends.onnx.value import Value
 from baton._src.frontends.onnx.windows import LAYOUTS, Window, window_of
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from baton._src.frontends.onnx.graph import GraphBuilder
-from baton._src.frontends.onnx.operands import sources_of
-from baton._src.frontends.onnx.value import Value
+from baton._src.frontends.graph_builder.graph import GraphBuilder
+from baton._src.frontends.graph_builder.operands import sources_of
+from baton._src.frontends.graph_builder.value import Value
 from baton._src.ir.tensor_info import Dim
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError
 from baton._src.values.tensor import AnyArray

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import OnnxNode
-from baton._src.frontends.onnx.value import Value
 from baton._src.ir.tensor_info import Dim
 from baton._src.values.dtype import INT64
 

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.nn import pool
 from baton._src.frontends.onnx.node import Converter, OnnxNode
-from baton._src.frontends.onnx.value import Value
 from baton._src.frontends.onnx.windows import Window, window_of
 from baton._src.values.tensor import AnyArray
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import Converter, OnnxNode
-from baton._src.frontends.onnx.value import Value
 from baton._src.ops.nn.recurrence import ACTIVATIONS, GATES
 
 _ALPHA = {"affine": 1.0, "elu": 1.0, "hardsigmoid": 0.2, "leakyrelu": 0.01, "scaledtanh": 1.0, "thresholdedrelu": 1.0}

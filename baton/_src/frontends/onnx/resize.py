@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import Converter, OnnxNode
-from baton._src.frontends.onnx.value import Value
 from baton._src.ir.tensor_info import Dim
 from baton._src.values.tensor import AnyArray
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.frontends.onnx.padding import pad
 from baton._src.frontends.onnx.reader import dtype_of
-from baton._src.frontends.onnx.value import Value
 from baton._src.ir.tensor_info import Dim
 from baton._src.values.dtype import INT64
 

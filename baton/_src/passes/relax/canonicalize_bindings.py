@@ -6,44 +6,51 @@
     R.exp(t[0])
     w = R.match_cast(v, S)     w is v, where v is known to be exactly S already
 
-Copies, literals bound to variables, projections of known tuples, tuples of all projections of a tuple, and match_casts
-that cannot fail and define nothing are replaced by what they stand for. An output of a dataflow block that merely
-copies a variable of the block takes its place. A variable annotated with less than is known of its value keeps its
-binding, and so does a match_cast that may fail or defines a shape variable.
+Uses of a copy, of a projection of a known tuple, of a tuple of all projections of a tuple and of a match_cast that
+cannot fail become uses of what is behind them; uses of a constant's variable become the constant, whose binding stays
+for DeadCodeElimination. A shape variable that a match_cast defines of a value of known size is that size everywhere:
+
+    w = R.match_cast(x, R.Tensor((m,)))        (x: R.Tensor((n,)))       ->   x, and n for every m
+
+An output of a dataflow block that merely copies a variable of the block takes its place; one that nobody needs outside
+of it is an output no more. A match_cast that may fail keeps its binding, and so do literals that are not tensors.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from baton._src.analysis.exposure import Exposure
+from baton._src.ir.expr import PrimExpr
 from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import children, post_order, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.same_info import same_info
+from baton._src.relax.check.shape_map import get_shape_var_mapping
+from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, prim_vars
 from baton._src.relax.nodes import (
     Binding,
     BindingBlock,
     Constant,
     DataflowBlock,
     DataflowVar,
-    DataTypeImm,
     Function,
+    If,
     MatchCast,
-    PrimValue,
-    ShapeExpr,
-    StringImm,
+    SeqExpr,
     Tuple,
     TupleGetItem,
     Var,
     VarBinding,
 )
 from baton._src.relax.struct_info import TupleStructInfo
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
-
-_LEAVES = (Var, Constant, ShapeExpr, PrimValue, StringImm, DataTypeImm)
 
 
 @dataclass(frozen=True)
@@ -54,80 +61,130 @@ class CanonicalizeBindings(FunctionPass):
     function_class = Function
 
     def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
-        return _Canonicalizer(module, function).function(function)
+        known = with_known_sizes(function)
+        return _Canonicalizer(module, known).function(known)
+
+
+# ------------------------------------------------------------------------------------------------- shape variables
+
+
+def with_known_sizes(function: Function) -> Function:
+    """`function` with the shape variables that casts define replaced by the sizes the values are known to have."""
+    known: dict[TirVar, PrimExpr] = {}
+    simplify = Analyzer().simplify
+    for symbol, cast in _single_definitions(function):
+        size = get_shape_var_mapping(cast.struct_info, cast.value.struct_info).get(symbol)
+        if size is not None:
+            size = substitute(size, known)
+            if symbol not in prim_vars(size):
+                known[symbol] = size
+    if not known:
+        return function
+    dims = {c for n in post_order(function, notes=True) if not isinstance(n, PrimExpr) for c in _dims(n)}
+    changed = {d: simplify(substitute(d, known)) for d in dims if any(v in known for v in prim_vars(d))}
+    found: Function = substitute(function, changed)
+    return found
+
+
+def _dims(node: Any) -> list[PrimExpr]:
+    return [c for c in children(node, notes=True) if isinstance(c, PrimExpr)]
+
+
+def _single_definitions(function: Function) -> Iterator[tuple[TirVar, MatchCast]]:
+    """The shape variables that casts define, with the (first) cast; not those that several branches define."""
+    first: dict[TirVar, tuple[SeqExpr | None, MatchCast | None]] = {}
+    several: set[TirVar] = set()
+    for node in reversed(post_order(function)):  # outer sequences before inner ones
+        if isinstance(node, Function):
+            for param in node.params:
+                first.update((s, (None, None)) for s in definable_tir_vars_in_struct_info(param.struct_info))
+        for block in node.blocks if isinstance(node, SeqExpr) else ():
+            for cast in block.bindings:
+                if isinstance(cast, MatchCast):
+                    for symbol in definable_tir_vars_in_struct_info(cast.struct_info):
+                        if first.setdefault(symbol, (node, cast))[0] is not node:
+                            several.add(symbol)
+    casts = [(s, c) for s, (_, c) in first.items() if c is not None and s not in several]
+    yield from ((s, c) for s, c in casts if c.value.struct_info_ is not None)
+
+
+# -------------------------------------------------------------------------------------------------------- bindings
 
 
 class _Canonicalizer(BindingRewriter):
     def __init__(self, module: IRModule, function: Function) -> None:
         super().__init__(module)
         self.root = function
+        self.used_outside = _used_outside(function)
         self.promoted: dict[Var, Var] = {}
         """Variables of the block at work, and the outputs that take their place."""
 
     def enter_block(self, block: BindingBlock) -> None:
         if not isinstance(block, DataflowBlock):
             return
-        own = {b.var for b in block.bindings if isinstance(b, VarBinding)}
+        own = {b.var for b in block.bindings}
         for binding in block.bindings:
             source = binding.value if isinstance(binding, VarBinding) else None
-            output = not isinstance(binding.var, DataflowVar)
+            output = not isinstance(binding.var, DataflowVar) and binding.var in self.used_outside
             if output and isinstance(source, DataflowVar) and source in own and source not in self.promoted:
                 if same_info(source.struct_info_, binding.var.struct_info_):
                     self.promoted[source] = binding.var
 
     def visit_binding(self, binding: Binding) -> None:
-        if isinstance(binding, MatchCast):
-            self._visit_cast(binding)
-            return
-        assert isinstance(binding, VarBinding)
-        var, value = binding.var, self._simplified(binding.value)
-        if value is var:
-            return  # the output has taken its source's place
-        promoted = self.promoted.get(var)
-        if isinstance(value, _LEAVES) and same_info(var.struct_info_, value.struct_info_):
-            if promoted is None and self._may_stand_for(var, value):
-                self.replace(var, value)
-                return
-        if promoted is not None:
-            self.replace(var, promoted)
-            var = promoted
-        self.keep(binding if value is binding.value and var is binding.var else VarBinding(var, value, binding.span))
-
-    def _visit_cast(self, binding: MatchCast) -> None:
-        value = binding.value
         if binding.var is None:
             self.keep(binding)
             return
-        exact = isinstance(value, _LEAVES) and same_info(value.struct_info_, binding.struct_info)
-        if exact and same_info(value.struct_info_, binding.var.struct_info_):
-            if self._may_stand_for(binding.var, value):
-                self.replace(binding.var, value)
-            else:
-                self.keep(VarBinding(binding.var, value, binding.span))
-        else:
-            self.keep(binding)
+        var, value = binding.var, self._meant(binding)
+        if value is var:
+            return  # the output has taken its source's place
+        if isinstance(value, Var) and self._may_stand_for(var, value):
+            self.replace(var, value)
+            return
+        own = self.promoted.get(var, var)
+        if self.in_dataflow and not isinstance(own, DataflowVar) and own not in self.used_outside:
+            own = DataflowVar(var.name_hint, var.struct_info)
+        if own is not var:
+            self.replace(var, own)
+            binding = binding.with_fields(var=own)
+        elif isinstance(value, Constant) and var not in self.written:
+            self.replace(var, value)
+        self.keep(binding)
 
-    def _may_stand_for(self, var: Var, value: Any) -> bool:
+    def _meant(self, binding: Any) -> Any:
+        """The leaf that the variable of `binding` is another name of, or None."""
+        if isinstance(binding, MatchCast):
+            value = binding.value
+            exact = isinstance(value, (Var, Constant)) and same_info(value.struct_info_, binding.struct_info)
+            return value if exact and same_info(value.struct_info_, binding.var.struct_info_) else None
+        value = binding.value
+        if isinstance(value, TupleGetItem):
+            value = self._field(value)
+        elif isinstance(value, Tuple) and value.fields:
+            value = self._whole_tuple(value)
+        return value if isinstance(value, (Var, Constant)) else None
+
+    def _may_stand_for(self, var: Var, value: Var) -> bool:
         """Whether uses of `var` may use `value`: what is visible outside a block is not replaced by what is not."""
-        if isinstance(value, Constant) and var in self.written:
-            return False  # each evaluation of a constant is a tensor of its own
-        return isinstance(var, DataflowVar) or not isinstance(value, DataflowVar)
+        hidden = isinstance(value, DataflowVar) and var in self.used_outside
+        return isinstance(var, DataflowVar) or not hidden
 
     @cached_property
     def written(self) -> Exposure | tuple[()]:
-        """The variables whose tensors a call with effects may write."""
+        """The variables whose tensors a call with effects may write (each evaluation of a constant is its own)."""
         exposure = Exposure(self.root)
         return exposure if exposure.has_effects else ()
 
-    def _simplified(self, value: Any) -> Any:
-        if isinstance(value, TupleGetItem):
-            whole = self.resolved(value.tuple_value)
-            if isinstance(whole, Tuple) and value.index < len(whole.fields):
-                field = whole.fields[value.index]
-                return field if self._names_the_same(field) else value
-        elif isinstance(value, Tuple) and value.fields:
-            return self._whole_tuple(value)
-        return value
+    def _field(self, value: TupleGetItem) -> Any:
+        """What a projection gives where the tuple is known, through tuples in tuples; else the projection."""
+        path, at = [value.index], self.resolved(value.tuple_value)
+        while isinstance(at, TupleGetItem):
+            path.append(at.index)
+            at = self.resolved(at.tuple_value)
+        field = None
+        while path and isinstance(at, Tuple) and path[-1] < len(at.fields):
+            field = at.fields[path.pop()]
+            at = self.resolved(field)
+        return value if path or not self._names_the_same(field) else field
 
     def _names_the_same(self, field: Any) -> bool:
         """Whether a field of a tuple in sight means here what it meant there (constants are made anew each time)."""
@@ -144,3 +201,28 @@ class _Canonicalizer(BindingRewriter):
         info = whole.struct_info_
         complete = isinstance(info, TupleStructInfo) and len(info.fields) == len(parts)
         return whole if complete and all(p.tuple_value is whole for p in parts) else value
+
+
+def _used_outside(function: Function) -> set[Var]:
+    """The variables that anything but a dataflow block's own bindings uses."""
+    home: dict[Var, BindingBlock] = {}
+    uses: list[tuple[BindingBlock | None, Any]] = []
+    for node in post_order(function):
+        if isinstance(node, SeqExpr):
+            uses.append((None, node.body))
+            for block in node.blocks:
+                inside = block if isinstance(block, DataflowBlock) else None
+                home.update((b.var, block) for b in block.bindings)
+                uses.extend((inside, b) for b in block.bindings)
+        elif isinstance(node, Function) and not isinstance(node.body, SeqExpr):
+            uses.append((None, node.body))
+    return {v for block, user in uses for v in _direct_uses(user) if block is None or home.get(v, block) is not block}
+
+
+def _direct_uses(user: Any) -> list[Var]:
+    """The variables that an expression or a binding mentions itself, not in sequences inside of it."""
+    value = user.value if isinstance(user, Binding) else user
+    if isinstance(value, Function):
+        return []
+    value = value.cond if isinstance(value, If) else value
+    return [n for n in post_order(value) if isinstance(n, Var)]

@@ -21,6 +21,7 @@ from baton._src.te.prim_func import create_prim_func
 from baton._src.te.tensor import Tensor
 from baton._src.tir.expr import AnyDim, Var, literal
 from baton._src.tir.prim_func import PrimFunc
+from baton._src.values.dtype import INT64
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def _operand(info: Info, name: str) -> Any:
     """What `compute` gets for an operand."""
     match info:
         case TensorInfo(shape=shape, dtype=dtype):
-            return placeholder(shape, dtype, name)
+            return placeholder([literal(d, INT64) for d in shape or ()], dtype, name)
         case ShapeInfo(values=values):
             return tuple(literal(d) for d in values or ())
         case PrimInfo(value=value, dtype=dtype):

@@ -1,10 +1,12 @@
 """A Relay module or expression as text, version 0.0.5: what `parser` reads back to a structurally equal program.
 
     %0 = add(%a, %b) /* ty=float32 */;
-    %1 = add(%0, %0) /* ty=float32 */;
-    multiply(%1, %1) /* ty=float32 */
+    %1 = (%0, %0) /* ty=(float32, float32) */;
+    concatenate(%1) /* ty=Tensor[(2), float32] */
 
-Graphs print one call per line as `%0`, `%1`, ...; a shared node prints once, where it is first needed. Lets stay lets.
+The form is TVM's (v0.19). Graphs print one expression per line as `%0`, `%1`, ..., numbered as they are first read;
+variables, constants and what a block ends in stay in place, lets stay lets. Comments give types once they are known, and
+the places of expressions that were read from a text. Inferred types are written out where they can be read again.
 What 0.0.5 has no words for (kinds of type parameters, `where`, type arguments) prints in seed 004's notation. Nested
 blocks are tasks and graphs are walked with a stack, so programs may be as deep and long as memory allows.
 """
@@ -47,17 +49,25 @@ from baton._src.support.trampoline import Task, run
 
 HEADER = '#[version = "0.0.5"]'
 INDENT = "  "
+OMITTED = "/* The metadata section is left out; astext(show_meta_data=True) writes it. */"
 
 _ATOMS = (Var, Constant, Op, GlobalVar, Constructor)
+_COMMENTED = (Constant, Call, Var, Function, Tuple, TupleGetItem)
+"""What has its type behind it."""
+
+Annotate = Callable[[Any], str]
 
 
-def astext(node: Any, show_meta_data: bool = True, annotate: Callable[[Any], str] | None = None) -> str:
-    """The text of a module (with header), a function, an expression or a type. `annotate` gives what is written behind
-    calls, branches, matches and parameters in place of their types."""
+def astext(node: Any, show_meta_data: bool = True, annotate: Annotate | None = None, header: bool = True) -> str:
+    """The text of a module, an expression (both with a header unless told otherwise), a pattern, a clause or a type.
+
+    `annotate` gives what is written behind expressions in place of their types.
+    """
     printer = Printer(annotate)
+    head = [HEADER] if header else []
     match node:
         case IRModule():
-            text = "\n".join([HEADER, *printer.module(node)])
+            text = "\n".join([*head, *printer.module(node)])
         case TypeData():
             text = printer.data(node)
         case Type():
@@ -67,20 +77,31 @@ def astext(node: Any, show_meta_data: bool = True, annotate: Callable[[Any], str
         case Clause():
             return f"{printer.pattern(node.lhs)} => {run(printer.block(node.rhs))}"
         case _:
-            text = "\n".join(printer.expression(node))
-    return text + "\n" + printer.metadata.section() if printer.metadata.entries and show_meta_data else text
+            text = "\n".join([*head, *printer.expression(node)])
+    if not printer.metadata.entries:
+        return text
+    return f"{text}\n{printer.metadata.section() if show_meta_data else OMITTED}"
 
 
 class Printer:
     """One text: names and numbers are unique within it."""
 
-    def __init__(self, annotate: Callable[[Any], str] | None = None) -> None:
+    def __init__(self, annotate: Annotate | None = None) -> None:
         self._annotate = annotate
-        self.names = UniqueNames()
+        self._names = UniqueNames()
         self.metadata = Metadata()
-        self._texts: dict[Any, str] = {}
-        self._uses: dict[Any, int] = {}
         self._temporaries = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        """A new definition: what it can refer to begins anew."""
+        self._type_names = UniqueNames()
+        self._type_scope: set[Any] = set()
+        self._type_texts: dict[Any, str] = {}
+        self._texts: dict[Any, str] = {}
+        self._pending: dict[Any, str] = {}
+        self._free: set[Any] = set()
+        self._uses: dict[Any, int] = {}
 
     # ---- modules
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from baton._src.driver.compile import compile as compile_model
-from baton._src.support.diagnostics import fail
+from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.values.tensor import AnyArray
 
 Feed = Mapping[str, AnyArray]
@@ -81,8 +81,16 @@ def torch_eager(path: Path, feed: Feed, threads: int) -> Prepared:
 
 
 def torch_compile(path: Path, feed: Feed, threads: int) -> Prepared:
+    """Some graphs that inductor's patterns (fused attention) break compile without them."""
     torch = _library("torch")
-    return _torch("torch.compile", path, feed, threads, lambda module: torch.compile(module, dynamic=False))
+
+    def compiled(**options: bool) -> Prepared:
+        return _torch("torch.compile", path, feed, threads, lambda m: torch.compile(m, dynamic=False, options=options))
+
+    try:
+        return compiled()
+    except DiagnosticError:
+        return compiled(pattern_matcher=False)
 
 
 def _torch(name: str, path: Path, feed: Feed, threads: int, finish: Callable[[Any], Any]) -> Prepared:

@@ -50,6 +50,13 @@ class _Translation:
         found: list[Any] = self.constants[name].flatten().tolist()
         return found
 
+    def factor(self, name: str) -> Any:
+        """The number that a floating-point scalar constant holds, or the value."""
+        constant = self.constants.get(name)
+        if constant is None or constant.ndim or not constant.is_floating_point():
+            return self.value(name)
+        return constant.item()
+
     def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return self.graph.call_function(function, args, kwargs)
 
@@ -72,6 +79,11 @@ def torch_module(model: onnx.ModelProto) -> Any:
 
 def _plain(function: Callable[..., Any]) -> Rule:
     return lambda t, inputs, attrs: t.call(function, *[t.value(i) for i in inputs])
+
+
+def _arithmetic(function: Callable[..., Any]) -> Rule:
+    """Scalar constants as numbers, as people write them: inductor's patterns (attention) expect that."""
+    return lambda t, inputs, attrs: t.call(function, *[t.factor(i) for i in inputs])
 
 
 def _padding(t: _Translation, x: Any, attrs: Mapping[str, Any], rank: int, fill: float) -> tuple[Any, tuple[int, ...]]:
@@ -166,7 +178,8 @@ def _unsqueeze(t: _Translation, inputs: list[str], attrs: Mapping[str, Any]) -> 
 
 _RULES: dict[str, Rule] = {
     **{name: _plain(getattr(torch, name.lower())) for name in ("Abs", "Exp", "Erf", "Sqrt", "Tanh", "Sigmoid", "Relu")},
-    "Add": _plain(torch.add), "Sub": _plain(torch.sub), "Mul": _plain(torch.mul), "Div": _plain(torch.div),
+    "Add": _arithmetic(operator.add), "Sub": _arithmetic(operator.sub),
+    "Mul": _arithmetic(operator.mul), "Div": _arithmetic(operator.truediv),
     "Max": _plain(torch.maximum), "Min": _plain(torch.minimum), "MatMul": _plain(torch.matmul),
     "Conv": _conv, "MaxPool": _max_pool, "BatchNormalization": _batch_norm, "Gemm": _gemm, "Clip": _clip,
     "Flatten": _flatten, "Softmax": _softmax, "LayerNormalization": _layer_norm, "GlobalAveragePool": _global_pool,

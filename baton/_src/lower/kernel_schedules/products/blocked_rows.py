@@ -215,7 +215,7 @@ class _Blocked:
                 one = _Strip(k, steps, at, masked, row, column)
 
                 def every(heights: EvenTiles) -> st.Stmt:
-                    return heights.each(lambda rows, first: self._tile(one, rows, first))
+                    return heights.each(lambda rows, first, _: self._tile(one, rows, first))
 
                 low = masked and self.matrix.rows.size is None and self.columns > self.strip
                 return even_tiles(self.rows, min(TALLEST_MASKED, self.tallest), every) if low else every(tiles)

@@ -76,7 +76,7 @@ def _even_tiles(matrix: Product, target: Target) -> st.Stmt:
 
     def with_heights(usual: EvenTiles, low: EvenTiles) -> st.Stmt:
         def tiles(wide: int, start: PrimExpr, masked: bool) -> st.Stmt:
-            def of(rows: int, first: PrimExpr) -> st.Stmt:
+            def of(rows: int, first: PrimExpr, _: PrimExpr) -> st.Stmt:
                 # Few rows need the whole strip to hide the latency of their sums; more may need more registers.
                 full = (rows + 1) * 2 * shape.vectors >= shape.registers
                 half, whole = index_var("half"), wide == 2 * shape.width and full

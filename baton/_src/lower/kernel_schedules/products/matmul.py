@@ -65,8 +65,6 @@ from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.prim_func import PrimFunc
 
-UNKNOWN_ROWS = 8
-"""Rows of a tile where their number is unknown: most of what it may be is a multiple of so many, or nearly."""
 FEW_ROWS = 4
 """Up to this many rows B is not packed."""
 FEW_ROWS_IN_CACHE = 12
@@ -175,13 +173,13 @@ def _packed_product(matrix: Product, target: Target) -> st.Stmt:
         return each if together == 1 else loop(turn, together, each)
 
     def tiles(first: PrimExpr, count: PrimExpr, further: int = 1) -> st.Stmt:
-        ahead, alone = None, None
+        ahead = None
         if factor is not None and beside:
-            ahead, alone = packing_beside(factor, packed, start, width), packing()
+            ahead = packing_beside(factor, packed, start, width)
         elif factor is not None:
             ahead = fetching(factor, ops.add(start, i64(width * together * further)), width, shape.lanes)
         kind = in_turn(together, turn, multiply_add_tile)
-        return panel_tiles(matrix, shape, width, panel, first, count, packed, ahead, kind, alone)
+        return panel_tiles(matrix, shape, width, panel, first, count, packed, ahead, kind)
 
     flops = product([a.extent for a in (*matrix.batch, *matrix.outer, matrix.rows, matrix.columns, matrix.k)])
     enough = constant(panels)
@@ -201,8 +199,7 @@ def _packed_product(matrix: Product, target: Target) -> st.Stmt:
 def shape_for(matrix: Product, target: Target) -> TileShape:
     """Tiles as tall as registers allow, and rows of A find place in the first-level cache."""
     shape = tile_shape(target, matrix.stage.buffer.dtype)
-    most = min(shape.rows, rows_in_place(matrix))
-    return replace(shape, rows=most if matrix.rows.size is not None else min(most, UNKNOWN_ROWS))
+    return replace(shape, rows=min(shape.rows, rows_in_place(matrix)))
 
 
 def _width(matrix: Product, shape: TileShape) -> int:

@@ -55,10 +55,10 @@ WORTH_A_TAIL = 16
 
 TALLEST = 16
 """Rows of a tile one vector wide: more have their lines of the first-level cache in too few places."""
-REST = 8
-"""Vectors of sums of the tiles that what tall ones leave of an unknown number of rows goes into: enough for the
-latency of multiply-adds. More heights would be faster by a few percent, and take longer to compile.
-"""
+TALLEST_UNKNOWN = 6
+"""Rows of a tile, if their number is not known: as fast as taller ones, and each height takes time to compile."""
+TALLEST_UNKNOWN_NARROW = 8
+"""The same of tiles one vector wide: fewer sums would wait for each other."""
 
 Tile = Callable[
     ["Product", int, int, PrimExpr, PrimExpr, Buffer, Callable[[PrimExpr], st.Stmt] | None],
@@ -67,6 +67,8 @@ Tile = Callable[
 """Makes a tile: the product, rows, width, first row, first column, packed panel, and what each step along k does
 beside.
 """
+EachTile = Callable[[int, PrimExpr, PrimExpr], st.Stmt]
+"""Makes one of several tiles: its rows, the first of them, and its number."""
 
 
 @dataclass(frozen=True)
@@ -106,17 +108,14 @@ def panel_tiles(
     packed: Buffer,
     ahead: Ahead | None = None,
     kind: Callable[..., st.Stmt] | None = None,
-    alone: st.Stmt | None = None,
 ) -> st.Stmt:
-    """Tiles of rows for one panel, of multiply-adds or another `kind`; the last panel's no wider than they must be.
-    `alone` as in `row_tiles`.
-    """
+    """Tiles of rows for one panel, of multiply-adds or another `kind`; the last panel's no wider than they must be."""
     columns = columns_of(matrix.columns.size, pitch, shape)
     start = ops.multiply(panel, i64(pitch))
 
     def tiles(width: int, masked: bool | None) -> st.Stmt:
         make = partial(kind or multiply_add_tile, pitch=pitch, masked=masked)
-        return row_tiles(matrix, shape, width, first, count, start, packed, ahead, make, alone)
+        return row_tiles(matrix, shape, width, first, count, start, packed, ahead, make)
 
     if columns.whole is None:  # where masks cost nothing, a second set of tiles without any would
         return tiles(pitch, True if shape.wide else None)
@@ -138,43 +137,37 @@ def row_tiles(
     packed: Buffer,
     ahead: Ahead | None,
     make: Tile,
-    alone: st.Stmt | None = None,
 ) -> st.Stmt:
-    """Tiles of `shape.rows` rows, then smaller ones for what is left. `ahead` says what they do beside, `make` makes a
-    tile; `alone` stands for what the first tile would have done beside, if there are only smaller ones.
+    """Tiles of as many rows as registers hold, then a smaller one for what is left; an unknown number of rows in even
+    tiles. `ahead` says what they do beside, `make` makes a tile.
     """
-    size = constant(count)
     pieces = -(-width // shape.lanes)
-    most = min(TALLEST, shape.rows * shape.vectors // pieces)
-    tall = tuned("tile_rows", tile_rows(matrix.rows.size, most), shape.heights(pieces))
 
-    def tile_of(rows: int, place: PrimExpr, beside: Callable[[PrimExpr], st.Stmt] | None = None) -> st.Stmt:
+    def tile(rows: int, below: PrimExpr, beside: Callable[[PrimExpr], st.Stmt] | None) -> st.Stmt:
+        place = ops.add(first, below)
         return named("row", place, lambda row: make(matrix, rows, width, row, start, packed, beside))
 
-    def full_tiles(full: PrimExpr) -> st.Stmt:
-        tile = index_var("tile")
-        beside = None if ahead is None else ahead(tile, full)
-        return loop(tile, full, tile_of(tall, ops.add(first, ops.multiply(tile, i64(tall))), beside))
+    def beside(number: PrimExpr, tiles: PrimExpr) -> Callable[[PrimExpr], st.Stmt] | None:
+        return None if ahead is None else ahead(number, tiles)
 
-    if size is not None:
-        full, rest = divmod(size, tall)
-        parts = [full_tiles(i64(full))] if full else [] if alone is None else [alone]
-        if rest:
-            parts.append(tile_of(rest, ops.add(first, i64(full * tall))))
-        return sequence(*parts)
+    size = constant(count)
+    if size is None:
+        usual = min(shape.rows, TALLEST_UNKNOWN) if pieces > 1 else TALLEST_UNKNOWN_NARROW
+        tallest = tuned("tile_rows", usual, shape.heights(pieces))
 
-    def some(full: PrimExpr) -> st.Stmt:
-        done = ops.multiply(full, i64(tall))
-        below = ops.add(first, done)
-        rest = even_tiles(
-            ops.subtract(count, done),
-            max(1, min(REST // pieces, tall - 1)),
-            lambda some: some.each(lambda rows, at: tile_of(rows, ops.add(below, at))),
-        )
-        before = [] if alone is None else [st.IfThenElse(tir.EQ(full, i64(0)), alone)]
-        return sequence(*before, full_tiles(full), rest)
+        def every(even: EvenTiles) -> st.Stmt:
+            return even.each(lambda rows, below, number: tile(rows, below, beside(number, even.tiles)))
 
-    return named("full", ops.floordiv(count, i64(tall)), some)
+        return even_tiles(count, tallest, every)
+    most = min(TALLEST, shape.rows * shape.vectors // pieces)
+    tall = tuned("tile_rows", tile_rows(matrix.rows.size, most), shape.heights(pieces))
+    full, rest = divmod(size, tall)
+    number, parts = index_var("tile"), []
+    if full:
+        parts.append(loop(number, full, tile(tall, ops.multiply(number, i64(tall)), beside(number, i64(full)))))
+    if rest:
+        parts.append(tile(rest, i64(full * tall), None if full else beside(i64(0), i64(1))))
+    return sequence(*parts)
 
 
 @dataclass(frozen=True)
@@ -188,19 +181,19 @@ class EvenTiles:
     low: PrimExpr
     taller: PrimExpr
 
-    def each(self, make: Callable[[int, PrimExpr], st.Stmt]) -> st.Stmt:
-        """`make` of heights and first rows."""
+    def each(self, make: EachTile) -> st.Stmt:
+        """All of them, from the first to the last."""
         known = [constant(e) for e in (self.tiles, self.low, self.taller)]
         if None not in known:
             tiles, low, taller = (n or 0 for n in known)
-            runs = [(low + 1, i64(taller), i64(0)), (low, i64(tiles - taller), i64(taller * (low + 1)))]
-            return sequence(*(_run(make, *run) for run in runs if run[1].value and run[0]))
+            runs = [(low + 1, taller, 0, 0), (low, tiles - taller, taller * (low + 1), taller)]
+            return sequence(*(_run(make, rows, *map(i64, run)) for rows, *run in runs if run[0] and rows))
         parts = []
-        for height in range(1, self.tallest + 1):
+        for height in range(self.tallest, 0, -1):
             is_low, is_tall = tir.EQ(self.low, i64(height)), tir.EQ(self.low, i64(height - 1))
             number = where(is_low, ops.subtract(self.tiles, self.taller), where(is_tall, self.taller, i64(0)))
-            above = where(is_low, ops.multiply(self.taller, i64(height + 1)), i64(0))
-            parts.append(_run(make, height, number, above))
+            before = where(is_low, self.taller, i64(0))
+            parts.append(_run(make, height, number, ops.multiply(before, i64(height + 1)), before))
         return sequence(*parts)
 
 
@@ -218,10 +211,11 @@ def even_tiles(rows: PrimExpr, tallest: int, body: Callable[[EvenTiles], st.Stmt
     return named("tiles", least, of)
 
 
-def _run(make: Callable[[int, PrimExpr], st.Stmt], rows: int, number: PrimExpr, above: PrimExpr) -> st.Stmt:
-    """`number` tiles of `rows` rows below `above`."""
+def _run(make: EachTile, rows: int, count: PrimExpr, above: PrimExpr, before: PrimExpr) -> st.Stmt:
+    """`count` tiles of `rows` rows below `above`, after `before` others."""
     tile = index_var("tile")
-    return loop(tile, number, named("row", ops.add(above, ops.multiply(tile, i64(rows))), lambda row: make(rows, row)))
+    place = ops.add(above, ops.multiply(tile, i64(rows)))
+    return loop(tile, count, named("row", place, lambda row: make(rows, row, ops.add(before, tile))))
 
 
 def rows_in_place(matrix: Product) -> int:

@@ -112,7 +112,7 @@ class _Streamed:
 
     def _all_rows(self, k: PrimExpr, steps: int) -> st.Stmt:
         def every(tiles: EvenTiles) -> st.Stmt:
-            return tiles.each(lambda rows, first: self._update(k, steps, rows, first))
+            return tiles.each(lambda rows, first, _: self._update(k, steps, rows, first))
 
         return even_tiles(as_int64(self.matrix.rows.extent), TALLEST, every)
 

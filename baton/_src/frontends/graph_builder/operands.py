@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.frontends.onnx.value import SMALL, Value
+from baton._src.frontends.graph_builder.value import SMALL, Value
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.tensor_info import Dim, Info, PrimInfo, ShapeInfo, TensorInfo, TupleInfo
 from baton._src.values.dtype import BOOL, INT64, DataType

@@ -63,8 +63,8 @@ class OpenSizes:
             return R.strided_slice(R.shape_of(param, dtype="int64"), begin=[axis], end=[axis + 1])
         operation = _ARITHMETIC.get(type(dim))
         if operation is None:
-            help = "give the model's sizes: from_onnx(model, shape={...}), or use relax.frontend.onnx.from_onnx"
-            raise fail("onnx-relay", f"Relay cannot compute the size {dim}", help=help)
+            help = "give the sizes of the inputs (shape={...}), or import it to Relax (relax.frontend)"
+            raise fail("import-relay", f"Relay cannot compute the size {dim}", help=help)
         return getattr(R, operation)(self._number(dim.a), self._number(dim.b))
 
     def settled(self, call: Call, hint: str) -> Call:
@@ -80,8 +80,8 @@ class OpenSizes:
                 plain = tuple(-1 if i in unknown else d for i, d in enumerate(target))
                 return Call(call.op, call.args, call.attrs.with_attrs(**{name: plain}))
             if call.op.name not in _DYNAMIC:
-                help = "give the model's sizes: from_onnx(model, shape={...}), or use relax.frontend.onnx.from_onnx"
-                raise fail("onnx-relay", f"{hint}: {call.op.name} to a symbolic shape needs Relax", help=help)
+                help = "give the sizes of the inputs (shape={...}), or import it to Relax (relax.frontend)"
+                raise fail("import-relay", f"{hint}: {call.op.name} to a symbolic shape needs Relax", help=help)
             made: Call = getattr(R.dyn, call.op.name)(call.args[0], self.tensor(target))
             return made
         return call

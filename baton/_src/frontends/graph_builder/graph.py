@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.frontends.onnx.agreeing_sizes import plainest
-from baton._src.frontends.onnx.language import Language
-from baton._src.frontends.onnx.operands import (
+from baton._src.frontends.graph_builder.agreeing_sizes import plainest
+from baton._src.frontends.graph_builder.language import Language
+from baton._src.frontends.graph_builder.operands import (
     Operand,
     Scalars,
     as_int,
@@ -25,7 +25,7 @@ from baton._src.frontends.onnx.operands import (
     tensor_of,
     tensors_in,
 )
-from baton._src.frontends.onnx.value import Value
+from baton._src.frontends.graph_builder.value import Value
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.op_def import Fusion, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, ShapeInfo, TensorInfo, TupleInfo
@@ -54,7 +54,7 @@ class GraphBuilder:
         self.counted: list[Value] = []
         """Values whose elements were named in the innermost open arm; the names mean nothing outside."""
         self.hint = ""
-        """The ONNX node being converted, for names of bindings and messages."""
+        """The node being converted, for names of bindings and messages."""
 
     def input(self, name: str, info: TensorInfo) -> Value:
         return Value(info, expr=self.language.input(name, info), sources=frozenset({name}))
@@ -169,7 +169,7 @@ class GraphBuilder:
         if value.array is not None:
             return self.language.constant(value.array)
         if value.dims is None:
-            raise fail("onnx-sequence", f"{self.hint}: a sequence is used where a tensor is needed")
+            raise fail("import-sequence", f"{self.hint}: a sequence is used where a tensor is needed")
         flat = Value(
             TensorInfo((value.dims.size,), INT64), expr=self.language.shape_tensor(list(value.dims.reshape(-1)))
         )
@@ -263,7 +263,7 @@ class GraphBuilder:
         if isinstance(operand, (Value, Scalars)):
             return operand.info
         if operand is None:
-            raise fail("onnx-operand", f"{self.hint}: an operand in the middle is missing")
+            raise fail("import-operand", f"{self.hint}: an operand in the middle is missing")
         if operand and isinstance(operand[0], Value):
             return TupleInfo(tuple(o.info for o in operand))
         return ShapeInfo(tuple(as_int(d) for d in operand))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from baton._src.frontends.onnx.operands import as_int
+from baton._src.frontends.graph_builder.operands import as_int
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.tensor_info import Dim
 from baton._src.ir.traverse import post_order

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.frontends.onnx.graph import GraphBuilder
-from baton._src.frontends.onnx.value import Value
+from baton._src.frontends.graph_builder.graph import GraphBuilder
+from baton._src.frontends.graph_builder.value import Value
 from baton._src.ir.tensor_info import Dim
 from baton._src.support.diagnostics import fail
 
@@ -17,7 +17,7 @@ from baton._src.support.diagnostics import fail
 def _matmul(g: GraphBuilder, a: Value, b: Value) -> Value:
     """Relay has a product of matrices and one of equal batches of them; everything else is reshaped to these."""
     if a.shape is None or b.shape is None:
-        raise fail("onnx-relay", f"{g.hint}: a matrix product needs operands of known rank")
+        raise fail("import-relay", f"{g.hint}: a matrix product needs operands of known rank")
     if len(a.shape) == 1:
         return g.call("squeeze", _matmul(g, g.reshape(a, (1, *a.shape)), b), axis=(-2,))
     if len(b.shape) == 1:
@@ -69,7 +69,7 @@ def _half_of(g: GraphBuilder, x: Value, inner: Value) -> Value:
 def _coordinates_first(g: GraphBuilder, indices: Value) -> Value:
     """Relay keeps the coordinates of a point in the first axis, ONNX and Relax in the last."""
     if indices.rank < 0:
-        raise fail("onnx-relay", f"{g.hint}: the rank of the indices must be known")
+        raise fail("import-relay", f"{g.hint}: the rank of the indices must be known")
     return g.transpose(indices, (indices.rank - 1, *range(indices.rank - 1)))
 
 

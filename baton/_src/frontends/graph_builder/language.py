@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from baton._src.frontends.onnx.value import Value
+from baton._src.frontends.graph_builder.value import Value
 from baton._src.ir.op_def import OpDef
 from baton._src.ir.tensor_info import Dim, TensorInfo
 from baton._src.tir.expr import Var
