@@ -1,4 +1,4 @@
-"""Importers of ONNX files and PyTorch programs, over one builder (`graph_builder`), and models written as modules (`nn`).
+"""Importers of ONNX files and PyTorch programs, and models written as modules (`nn`). None knows another.
 
-None of them knows another.
+`graph_builder` is what both importers write programs with.
 """

@@ -1,0 +1,179 @@
+"""`RelaxGraph`: a model's graph becomes one Relax function `main`, built through a BlockBuilder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any, Self
+
+from baton._src.frontends.graph_builder.operands import Scalars
+from baton._src.frontends.graph_builder.value import Value
+from baton._src.ir.module import IRModule
+from baton._src.ir.op_def import OpDef
+from baton._src.ir.tensor_info import Dim, ShapeInfo, TensorInfo
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.info import from_info, to_info
+from baton._src.relax.nodes import (
+    Call,
+    Constant,
+    Function,
+    If,
+    PrimValue,
+    SeqExpr,
+    ShapeExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
+from baton._src.relax.special_ops import special_op
+from baton._src.relax.struct_info import FuncStructInfo, ShapeStructInfo, TupleStructInfo
+from baton._src.tir.expr import Var as ShapeVar
+from baton._src.values.tensor import AnyArray, NDArray, array
+
+
+class RelaxGraph:
+    """Emits bindings. Arguments and results are Relax variables and constants."""
+
+    name = "relax"
+
+    def __init__(self, dataflow: bool) -> None:
+        self.builder = BlockBuilder()
+        self.params: list[Var] = []
+        self.function = ExitStack()
+        self.block = ExitStack()
+        self.dataflow = dataflow
+        self.sizes = 0
+        """How many sizes that only a run tells have been named."""
+
+    def input(self, name: str, info: TensorInfo) -> Var:
+        var = Var(name, from_info(info))
+        self.params.append(var)
+        return var
+
+    def start(self) -> None:
+        """Open the function once all inputs are known."""
+        self.function.enter_context(self.builder.function("main", self.params))
+        if self.dataflow:
+            self.block.enter_context(self.builder.dataflow())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        """End what a wrong model left open: nothing that is built later stands inside this function."""
+        self.block.__exit__(*error)
+        self.function.__exit__(*error)
+
+    def constant(self, content: AnyArray) -> Constant:
+        own = (
+            content.flags.writeable and content.flags.c_contiguous
+        )  # read-only: somebody else's, a parser's or a user's
+        return Constant(NDArray(content) if own else array(content))
+
+    def call(self, definition: OpDef[Any], args: list[Any], attrs: Any, count: int, hint: str) -> Sequence[Any]:
+        made = [_argument(a) for a in args]
+        result = self.builder.emit(Call(definition.relax_op, made, attrs))
+        if not count:
+            return [result]
+        return [self.builder.emit(TupleGetItem(result, i)) for i in range(count)]
+
+    def shape_tensor(self, dims: Sequence[Dim]) -> Any:
+        return self.builder.emit(Call(special_op("shape_to_tensor"), [ShapeExpr(dims)]))
+
+    def branch(self, condition: Any, arms: Sequence[Callable[[], list[Any]]]) -> Sequence[tuple[Any, TensorInfo]]:
+        result = self.builder.emit(If(condition, self._sequence(arms[0]), self._sequence(arms[1])))
+        fields = [self.builder.emit(TupleGetItem(result, i)) for i in range(len(result.struct_info.fields))]
+        return [(f, _tensor_info(f)) for f in fields]
+
+    def loop(
+        self, start: Sequence[Any], infos: Sequence[TensorInfo], step: Callable[[list[Any]], list[Any]]
+    ) -> Sequence[Any]:
+        annotations = [from_info(i) for i in infos]
+        params = [Var(f"state_{k}", a) for k, a in enumerate(annotations)]
+        result = TupleStructInfo(annotations)
+        function = Var("loop", FuncStructInfo(annotations, result))
+        body = self._function_body(params, lambda: self._iterate(function, params, step))
+        self.builder.emit_normalized(VarBinding(function, Function(params, body, result)))
+        found = self.builder.emit(Call(function, start))
+        return [self.builder.emit(TupleGetItem(found, k)) for k in range(len(params))]
+
+    def _iterate(self, function: Var, params: list[Var], step: Callable[[list[Any]], list[Any]]) -> Any:
+        again = self._body(lambda: self.builder.emit(Call(function, step(list(params)))))
+        done = self._body(lambda: self.builder.emit(Tuple(params)))
+        return self.builder.emit(If(params[0], again, done))
+
+    def _function_body(self, params: list[Var], write: Callable[[], Any]) -> SeqExpr:
+        self.builder.begin_scope(params)
+        body = self._body(write)
+        self.builder.end_scope()
+        return body
+
+    def rehearse(self, infos: Sequence[TensorInfo], run: Callable[[list[Any]], None]) -> None:
+        params = [Var(f"state_{k}", from_info(i)) for k, i in enumerate(infos)]
+        self.builder.begin_scope(params)
+        self.builder.begin_binding_block()
+        run(list(params))
+        self.builder.end_block()
+        self.builder.end_scope()
+
+    def _body(self, write: Callable[[], Any]) -> SeqExpr:
+        self.builder.begin_binding_block()
+        result = write()
+        return SeqExpr([self.builder.end_block()], result)
+
+    def _sequence(self, arm: Callable[[], list[Any]]) -> SeqExpr:
+        return self._function_body([], lambda: self.builder.emit(Tuple(arm())))
+
+    def match(self, expr: Any, info: TensorInfo, hint: str) -> Any:
+        name = re.sub(r"\W+", "_", hint).strip("_")
+        return self.builder.match_cast(expr, from_info(info), name and f"operand_of_{name}")
+
+    def named(self, expr: Any, info: TensorInfo) -> tuple[Any, TensorInfo]:
+        if info.shape is not None or info.ndim < 0:
+            return expr, info
+        named = TensorInfo(self._new_sizes(info.ndim), info.dtype)
+        return self.builder.match_cast(expr, from_info(named)), named
+
+    def numbers(self, expr: Any, count: int) -> list[ShapeVar] | None:
+        sizes = self._new_sizes(count)
+        shape = self.builder.emit(Call(special_op("tensor_to_shape"), [expr]))
+        self.builder.match_cast(shape, ShapeStructInfo(sizes))
+        return list(sizes)
+
+    def _new_sizes(self, count: int) -> tuple[ShapeVar, ...]:
+        self.sizes += count
+        return tuple(ShapeVar(f"size_{k}", "int64") for k in range(self.sizes - count, self.sizes))
+
+    def rewrite(self, name: str) -> Callable[..., Value] | None:
+        return None
+
+    def finish(self, outputs: Sequence[Any], num_input: int) -> IRModule:
+        """The module, with the outputs as a tuple unless there is one."""
+        result = outputs[0] if len(outputs) == 1 else Tuple(outputs)
+        if self.dataflow:
+            result = self.builder.emit_output(result)
+        self.block.close()
+        self.builder.emit_func_output(result)
+        self.function.close()
+        module: IRModule = self.builder.get()
+        var = module.get_global_var("main")
+        return module.with_function(var, module[var].with_attr("num_input", num_input))
+
+
+def _tensor_info(expr: Any) -> TensorInfo:
+    info = to_info(expr.struct_info)
+    return info if isinstance(info, TensorInfo) else TensorInfo()
+
+
+def _argument(arg: Any) -> Any:
+    if isinstance(arg, ShapeInfo):
+        return ShapeExpr(arg.values or ())
+    if isinstance(arg, Scalars):
+        return (
+            Tuple([PrimValue(v) for v in arg.values])
+            if isinstance(arg.values, (tuple, list))
+            else PrimValue(arg.values)
+        )
+    return Tuple(arg) if isinstance(arg, tuple) else arg

@@ -1,0 +1,102 @@
+"""`RelayGraph`: a model's graph becomes one Relay function `main`, a DAG of calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
+from typing import Any
+
+from baton._src.frontends.graph_builder.operands import Scalars
+from baton._src.frontends.graph_builder.relay_dims import OpenSizes
+from baton._src.frontends.graph_builder.relay_rewrites import REWRITES
+from baton._src.frontends.graph_builder.value import Value
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.op_def import OpDef
+from baton._src.ir.tensor_info import Dim, ShapeInfo, TensorInfo
+from baton._src.ir.types import TensorType
+from baton._src.relay.info import type_dim
+from baton._src.relay.nodes import Call, Constant, Function, If, Let, Tuple, TupleGetItem, Var
+from baton._src.support.diagnostics import fail
+from baton._src.tir.expr import AnyDim
+from baton._src.tir.expr import Var as ShapeVar
+from baton._src.values.tensor import AnyArray, array
+
+
+class RelayGraph:
+    """Builds calls. Symbolic dims become `?`."""
+
+    name = "relay"
+
+    def __init__(self) -> None:
+        self.params: list[Var] = []
+        self._sizes = OpenSizes()
+
+    def input(self, name: str, info: TensorInfo) -> Var:
+        if info.shape is None:
+            raise fail("import-input", f"the rank of input {name!r} is not known", help="give it in shape={...}")
+        dims = tuple(AnyDim() if isinstance(d, PrimExpr) else type_dim(d) for d in info.shape)
+        var = Var(name, TensorType(dims, info.dtype))
+        self.params.append(var)
+        self._sizes.note(var, info.shape)
+        return var
+
+    def start(self) -> None:
+        """Nothing to open: a function is made of its result."""
+
+    def constant(self, content: AnyArray) -> Constant:
+        return Constant(array(content))
+
+    def call(self, definition: OpDef[Any], args: list[Any], attrs: Any, count: int, hint: str) -> Sequence[Any]:
+        if definition.relay_op is None:
+            raise fail("import-relay", f"{hint}: Relay has no operator for {definition.name}")
+        kept, attrs = _relay_arguments(definition, args, attrs)
+        kept = [self._sizes.scalar(a.values) if isinstance(a, Scalars) else a for a in kept]
+        call = self._sizes.settled(Call(definition.relay_op, kept, attrs), hint)
+        return [TupleGetItem(call, i) for i in range(count)] if count else [call]
+
+    def shape_tensor(self, dims: Sequence[Dim]) -> Any:
+        return self._sizes.tensor(dims)
+
+    def branch(self, condition: Any, arms: Sequence[Callable[[], list[Any]]]) -> Sequence[tuple[Any, TensorInfo]]:
+        raise fail("import-relay", "a conditional needs Relax", help="import it with relax.frontend")
+
+    def loop(
+        self, start: Sequence[Any], infos: Sequence[TensorInfo], step: Callable[[list[Any]], list[Any]]
+    ) -> Sequence[Any]:
+        """let loop = fn(state) { if (state.0) { loop(step(state)) } else { state } }; loop(start)"""
+        params = [Var(f"state_{k}", TensorType(_dims(i), i.dtype)) for k, i in enumerate(infos)]
+        function = Var("loop")
+        body = If(params[0], Call(function, step(list(params))), Tuple(params))
+        result = Let(function, Function(params, body), Call(function, start))
+        return [TupleGetItem(result, k) for k in range(len(params))]
+
+    def rehearse(self, infos: Sequence[TensorInfo], run: Callable[[list[Any]], None]) -> None:
+        run([Var(f"state_{k}", TensorType(_dims(i), i.dtype)) for k, i in enumerate(infos)])
+
+    def match(self, expr: Any, info: TensorInfo, hint: str) -> Any:
+        return expr
+
+    def named(self, expr: Any, info: TensorInfo) -> tuple[Any, TensorInfo]:
+        return expr, info
+
+    def numbers(self, expr: Any, count: int) -> list[ShapeVar] | None:
+        return None
+
+    def rewrite(self, name: str) -> Callable[..., Value] | None:
+        return REWRITES.get(name)
+
+
+def _dims(info: TensorInfo) -> tuple[PrimExpr, ...]:
+    dims = info.shape if info.shape is not None else tuple(AnyDim() for _ in range(max(info.ndim, 0)))
+    return tuple(AnyDim() if isinstance(d, PrimExpr) else type_dim(d) for d in dims)
+
+
+def _relay_arguments(definition: OpDef[Any], args: list[Any], attrs: Any) -> tuple[list[Any], Any]:
+    """Arguments and attributes as Relay has them: operands that only Relax passes become attributes."""
+    kept = []
+    for operand, arg in zip_longest(definition.inputs, args):
+        if isinstance(arg, (ShapeInfo, Scalars)) and operand is not None and "relay" not in operand.languages:
+            attrs = attrs.with_attrs(**{operand.named("relay"): arg.values})
+        elif arg is not None:
+            kept.append(Tuple(arg) if isinstance(arg, tuple) else arg)
+    return kept, attrs if attrs.names else None
