@@ -149,17 +149,27 @@ class RelaxGraph:
     def rewrite(self, name: str) -> Callable[..., Value] | None:
         return None
 
-    def finish(self, outputs: Sequence[Any], num_input: int) -> IRModule:
-        """The module, with the outputs as a tuple unless there is one."""
-        result = outputs[0] if len(outputs) == 1 else Tuple(outputs)
-        if self.dataflow:
-            result = self.builder.emit_output(result)
+    def finish(
+        self, outputs: Sequence[Any], num_input: int | None, wrap: bool | None = None, bind: bool = True
+    ) -> IRModule:
+        """The module, with the outputs as a tuple if `wrap` (None: unless there is one), with a name if `bind`."""
+        if not (len(outputs) > 1 if wrap is None else wrap):
+            result = self._visible(outputs[0])
+        elif bind:
+            result = self._visible(Tuple(outputs))
+        else:
+            result = Tuple([self._visible(o) for o in outputs])
         self.block.close()
         self.builder.emit_func_output(result)
         self.function.close()
         module: IRModule = self.builder.get()
+        if num_input is None:
+            return module
         var = module.get_global_var("main")
         return module.with_function(var, module[var].with_attr("num_input", num_input))
+
+    def _visible(self, result: Any) -> Any:
+        return self.builder.emit_output(result) if self.dataflow else result
 
 
 def _tensor_info(expr: Any) -> TensorInfo:

@@ -1,0 +1,100 @@
+"""Tensors made of nothing but sizes and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.torch.node import AtenNode, Converter, Scalar
+from baton._src.ir.tensor_info import Dim
+
+
+def filled(node: AtenNode, size: Sequence[Dim], number: Scalar) -> Value:
+    """A tensor of one number, in the dtype of the result."""
+    return node.graph.broadcast_to(node.tensor(number, node.dtype), size) if size else node.tensor(number, node.dtype)
+
+
+def constantly(number: int) -> Converter:
+    """zeros and ones"""
+
+    def convert(node: AtenNode, size: Sequence[Dim], **_: Any) -> Value:
+        return filled(node, size, number)
+
+    return convert
+
+
+def constantly_like(number: int) -> Converter:
+    def convert(node: AtenNode, x: Value, size: Sequence[Dim] | None = None, **_: Any) -> Value:
+        return filled(node, node.sizes(x) if size is None else size, number)
+
+    return convert
+
+
+def full(node: AtenNode, size: Sequence[Dim], number: Scalar, **_: Any) -> Value:
+    return filled(node, size, number)
+
+
+def full_like(node: AtenNode, x: Value, number: Scalar, **_: Any) -> Value:
+    return filled(node, node.sizes(x), number)
+
+
+def new_full(node: AtenNode, x: Value, size: Sequence[Dim], number: Scalar, **_: Any) -> Value:
+    return filled(node, size, number)
+
+
+def fill(node: AtenNode, x: Value, number: Value | Scalar) -> Value:
+    if isinstance(number, Value):
+        return node.graph.broadcast_to(node.graph.cast(number, node.dtype), node.sizes(x))
+    return filled(node, node.sizes(x), number)
+
+
+def arange(node: AtenNode, *bounds: Scalar, **_: Any) -> Value:
+    """arange(end), arange(start, end), arange(start, end, step)"""
+    start, end, step = {1: (0, *bounds, 1), 2: (*bounds, 1)}.get(len(bounds), bounds)
+    dtype = node.dtype
+    if all(isinstance(b, (int, float)) for b in (start, end, step)):
+        count = max(int(np.ceil((end - start) / step)), 0)
+        return node.graph.constant((start + np.arange(count) * np.asarray(step)).astype(dtype.numpy))
+    if not isinstance(step, int) or step < 1:
+        node.fail("counting down to a size known only at run time is not supported", code="torch-dynamic")
+    return node.graph.call("arange", start=start, stop=end, step=step, dtype=dtype)
+
+
+def linspace(node: AtenNode, start: float, end: float, steps: Dim, **_: Any) -> Value:
+    count = node.known(steps, "the number of steps")
+    return node.graph.constant(np.linspace(start, end, count).astype(node.dtype.numpy))
+
+
+def eye(node: AtenNode, rows: Dim, columns: Dim | None = None, **_: Any) -> Value:
+    n = node.known(rows, "the number of rows")
+    m = n if columns is None else node.known(columns, "the number of columns")
+    return node.graph.constant(np.eye(n, m, dtype=node.dtype.numpy))
+
+
+def triangle(op: str) -> Converter:
+    def convert(node: AtenNode, x: Value, diagonal: int) -> Value:
+        g = node.graph
+        if x.dtype.is_bool:
+            return g.cast(g.call(op, g.cast(x, "int8"), k=int(diagonal)), "bool")
+        return g.call(op, x, k=int(diagonal))
+
+    return convert
+
+
+def scalar_tensor(node: AtenNode, number: Scalar, **_: Any) -> Value:
+    return node.tensor(number, node.dtype)
+
+
+CREATION: dict[str, Converter] = {
+    "aten.zeros.default": constantly(0), "aten.ones.default": constantly(1),
+    "aten.zeros_like.default": constantly_like(0), "aten.ones_like.default": constantly_like(1),
+    "aten.new_zeros.default": constantly_like(0), "aten.new_ones.default": constantly_like(1),
+    "aten.full.default": full, "aten.full_like.default": full_like, "aten.new_full.default": new_full,
+    "aten.fill.Scalar": fill, "aten.fill.Tensor": fill, "aten.arange.default": arange, "aten.arange.start": arange,
+    "aten.arange.start_step": arange, "aten.linspace.default": linspace, "aten.eye.default": eye,
+    "aten.eye.m": eye, "aten.tril.default": triangle("tril"), "aten.triu.default": triangle("triu"),
+    "aten.scalar_tensor.default": scalar_tensor,
+}  # fmt: skip

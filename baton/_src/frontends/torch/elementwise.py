@@ -1,0 +1,321 @@
+"""Elementwise operators: arithmetic, comparisons, logic, rounding, selection. Operands are promoted as PyTorch does."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.torch.node import AtenNode, Converter, Scalar
+from baton._src.values.dtype import BOOL, FLOAT32
+
+Operand = Value | Scalar
+
+
+def unary(op: str) -> Converter:
+    """The operator `op` of the catalogue; integers become floats first where PyTorch's result is one."""
+
+    def convert(node: AtenNode, x: Value) -> Value:
+        return node.graph.call(op, node.graph.cast(x, node.dtype))
+
+    return convert
+
+
+def predicate(op: str) -> Converter:
+    """`op` asks something of floats; integers are never it (or always, for `isfinite`)."""
+
+    def convert(node: AtenNode, x: Value) -> Value:
+        return node.graph.call(op, x if x.dtype.is_float else node.graph.cast(x, FLOAT32))
+
+    return convert
+
+
+def rounding(op: str) -> Converter:
+    """Integers are round as they are."""
+
+    def convert(node: AtenNode, x: Value) -> Value:
+        return node.graph.call(op, x) if x.dtype.is_float else x
+
+    return convert
+
+
+def binary(op: str, logical: str | None = None) -> Converter:
+    """`op` in the dtype of the result; `logical` is its meaning for bools."""
+
+    def convert(node: AtenNode, x: Operand, y: Operand) -> Value:
+        a, b = (node.tensor(o, node.dtype) for o in (x, y))
+        return node.graph.call(logical if logical and node.dtype.is_bool else op, a, b)
+
+    return convert
+
+
+def comparison(op: str) -> Converter:
+    """`op` in the common dtype of the operands; bools compare as numbers."""
+
+    def convert(node: AtenNode, x: Operand, y: Operand) -> Value:
+        a, b = node.promoted(x, y)
+        if a.dtype.is_bool:
+            a, b = (node.graph.cast(v, "int8") for v in (a, b))
+        return node.graph.call(op, a, b)
+
+    return convert
+
+
+def logical(op: str) -> Converter:
+    """`op` on what is not zero."""
+
+    def convert(node: AtenNode, *operands: Operand) -> Value:
+        return node.graph.call(op, *(truth(node, o) for o in operands))
+
+    return convert
+
+
+def truth(node: AtenNode, x: Operand) -> Value:
+    """Whether elements are not zero."""
+    if not isinstance(x, Value):
+        return node.tensor(x, BOOL)
+    return x if x.dtype.is_bool else node.graph.call("not_equal", x, node.graph.scalar(0, x))
+
+
+def scaled(op: str) -> Converter:
+    """x op alpha * y"""
+
+    def convert(node: AtenNode, x: Operand, y: Operand, alpha: Scalar = 1, **given: Any) -> Value:
+        alpha = given.get("alpha", alpha)
+        g, dtype = node.graph, node.dtype
+        a, b = (node.tensor(o, dtype) for o in (x, y))
+        if not isinstance(alpha, int) or alpha != 1:
+            b = g.call("multiply", b, node.tensor(alpha, dtype))
+        return g.call("logical_or" if dtype.is_bool else op, a, b)
+
+    return convert
+
+
+def reverse_subtract(node: AtenNode, x: Operand, y: Operand, alpha: Scalar = 1) -> Value:
+    """y - alpha * x"""
+    return scaled("subtract")(node, y, x, alpha)  # type: ignore[no-any-return]
+
+
+def divide(node: AtenNode, x: Operand, y: Operand, *, rounding_mode: str | None = None) -> Value:
+    """True division gives floats; `trunc` and `floor` keep integers."""
+    g, dtype = node.graph, node.dtype
+    a, b = (node.tensor(o, dtype) for o in (x, y))
+    if rounding_mode is None:
+        return g.call("divide", a, b)
+    if dtype.is_float:
+        return _rounded_quotient(node, a, b, rounding_mode)
+    return g.call("trunc_divide" if rounding_mode == "trunc" else "floor_divide", a, b)
+
+
+def _rounded_quotient(node: AtenNode, a: Value, b: Value, rounding_mode: str) -> Value:
+    """Of floats. The floor is that of the exact quotient, as Python's: it comes from the remainder."""
+    g = node.graph
+    if rounding_mode == "trunc":
+        return g.call("trunc", g.call("divide", a, b))
+    rest = remainder(node, a, b)
+    exact = g.call("round", g.call("divide", g.call("subtract", a, rest), b))
+    by_zero = g.call("equal", b, g.scalar(0, b))
+    return g.call("where", by_zero, g.call("divide", a, b), exact)
+
+
+def floor_divide(node: AtenNode, x: Operand, y: Operand) -> Value:
+    return divide(node, x, y, rounding_mode="floor")
+
+
+def remainder(node: AtenNode, x: Operand, y: Operand) -> Value:
+    """With the sign of the divisor."""
+    a, b = (node.tensor(o, node.dtype) for o in (x, y))
+    return node.graph.call("floor_mod", a, b)
+
+
+def fmod(node: AtenNode, x: Operand, y: Operand) -> Value:
+    """With the sign of the dividend."""
+    a, b = (node.tensor(o, node.dtype) for o in (x, y))
+    return node.graph.call("trunc_mod", a, b)
+
+
+def power(node: AtenNode, x: Operand, y: Operand) -> Value:
+    g, dtype = node.graph, node.dtype
+    if isinstance(x, Value) and isinstance(y, (int, float)) and dtype.is_float:
+        base = g.cast(x, dtype)
+        if y == 2:
+            return g.call("multiply", base, base)
+        if y == 1:
+            return base
+        if y in (0.5, -0.5):
+            return g.call("sqrt" if y > 0 else "rsqrt", base)
+    return g.call("power", node.tensor(x, dtype), node.tensor(y, dtype))
+
+
+def reciprocal(node: AtenNode, x: Value) -> Value:
+    wide = node.graph.cast(x, node.dtype)
+    return node.graph.call("divide", node.graph.scalar(1, wide), wide)
+
+
+def square(node: AtenNode, x: Value) -> Value:
+    return node.graph.call("multiply", x, x)
+
+
+def expm1(node: AtenNode, x: Value) -> Value:
+    """2 * exp(x / 2) * sinh(x / 2), which loses nothing near zero."""
+    g = node.graph
+    half = g.call("multiply", g.cast(x, node.dtype), g.scalar(0.5, g.constant(0, node.dtype)))
+    product = g.call("multiply", g.call("exp", half), g.call("sinh", half))
+    return g.call("add", product, product)
+
+
+def log1p(node: AtenNode, x: Value) -> Value:
+    """2 * atanh(x / (2 + x)), which loses nothing near zero; log(1 + x) elsewhere."""
+    g, wide = node.graph, node.graph.cast(x, node.dtype)
+    near = g.call("less", g.call("abs", wide), g.scalar(0.5, wide))
+    small = g.call("where", near, wide, g.scalar(0, wide))
+    inner = g.call("atanh", g.call("divide", small, g.call("add", small, g.scalar(2, wide))))
+    far = g.call("log", g.call("add", wide, g.scalar(1, wide)))
+    return g.call("where", near, g.call("add", inner, inner), far)
+
+
+def erfc(node: AtenNode, x: Value) -> Value:
+    g, found = node.graph, node.graph.call("erf", node.graph.cast(x, node.dtype))
+    return g.call("subtract", g.scalar(1, found), found)
+
+
+def clamp(node: AtenNode, x: Value, low: Operand | None = None, high: Operand | None = None) -> Value:
+    """NaN stays NaN; where the bounds cross, the upper one holds."""
+    g, dtype = node.graph, node.dtype
+    found = g.cast(x, dtype)
+    if isinstance(low, (int, float)) and isinstance(high, (int, float)) and dtype.is_float and low <= high:
+        return g.call("clip", found, min=float(low), max=float(high))
+    if low is not None:
+        found = g.call("maximum", found, node.tensor(low, dtype))
+    return found if high is None else g.call("minimum", found, node.tensor(high, dtype))
+
+
+def clamp_high(node: AtenNode, x: Value, high: Operand) -> Value:
+    return clamp(node, x, None, high)
+
+
+def where(node: AtenNode, condition: Value, x: Operand, y: Operand) -> Value:
+    a, b = (node.tensor(o, node.dtype) for o in (x, y))
+    return node.graph.call("where", truth(node, condition), a, b)
+
+
+def masked_fill(node: AtenNode, x: Value, mask: Value, value: Operand) -> Value:
+    return node.graph.call("where", mask, node.tensor(value, node.dtype), x)
+
+
+def to_dtype(node: AtenNode, x: Value, *_: Any, **__: Any) -> Value:
+    """A conversion: of dtypes, where devices and layouts mean nothing. What is not zero becomes True."""
+    return truth(node, x) if node.dtype.is_bool else node.graph.cast(x, node.dtype)
+
+
+def identity(node: AtenNode, x: Value, *_: Any, **__: Any) -> Value:
+    return x
+
+
+def bitwise_not(node: AtenNode, x: Value) -> Value:
+    return node.graph.call("logical_not" if x.dtype.is_bool else "bitwise_not", x)
+
+
+def absolute(node: AtenNode, x: Value) -> Value:
+    return x if x.dtype.is_bool or x.dtype.is_uint else node.graph.call("abs", x)
+
+
+def addcmul(node: AtenNode, x: Value, a: Value, b: Value, *, value: Scalar = 1) -> Value:
+    """x + value * a * b"""
+    g, dtype = node.graph, node.dtype
+    product = g.call("multiply", g.cast(a, dtype), g.cast(b, dtype))
+    return g.call("add", g.cast(x, dtype), g.call("multiply", product, node.tensor(value, dtype)))
+
+
+def addcdiv(node: AtenNode, x: Value, a: Value, b: Value, *, value: Scalar = 1) -> Value:
+    """x + value * a / b"""
+    g, dtype = node.graph, node.dtype
+    quotient = g.call("divide", g.cast(a, dtype), g.cast(b, dtype))
+    return g.call("add", g.cast(x, dtype), g.call("multiply", quotient, node.tensor(value, dtype)))
+
+
+def lerp(node: AtenNode, start: Value, end: Value, weight: Operand) -> Value:
+    """start + weight * (end - start)"""
+    g = node.graph
+    step = g.call("multiply", g.call("subtract", end, start), node.tensor(weight, node.dtype))
+    return g.call("add", start, step)
+
+
+def atan2(node: AtenNode, y: Operand, x: Operand) -> Value:
+    """The angle of (x, y): atan(y / x), turned by half a circle where x is negative."""
+    g, dtype = node.graph, node.dtype
+    a, b = (node.tensor(o, dtype) for o in (y, x))
+    zero, pi = g.constant(0, dtype), g.constant(math.pi, dtype)
+    turned = g.call("where", g.call("less", a, zero), g.call("negative", pi), pi)
+    angle = g.call("atan", g.call("divide", a, b))
+    angle = g.call("where", g.call("less", b, zero), g.call("add", angle, turned), angle)
+    both = g.call("logical_and", g.call("equal", a, zero), g.call("equal", b, zero))
+    return g.call("where", both, zero, angle)
+
+
+def nan_to_num(node: AtenNode, x: Value, nan: float | None, high: float | None, low: float | None) -> Value:
+    g = node.graph
+    if not x.dtype.is_float:
+        return x
+    largest = x.dtype.largest_float
+    found = g.call("where", g.call("isnan", x), g.scalar(nan or 0.0, x), x)
+    infinite = g.call("isinf", x)
+    positive, negative = (g.call(op, x, g.scalar(0, x)) for op in ("greater", "less"))
+    top = g.scalar(largest if high is None else high, x)
+    bottom = g.scalar(-largest if low is None else low, x)
+    found = g.call("where", g.call("logical_and", infinite, positive), top, found)
+    return g.call("where", g.call("logical_and", infinite, negative), bottom, found)
+
+
+_UNARY = {
+    "acos": "acos", "acosh": "acosh", "asin": "asin", "asinh": "asinh", "atan": "atan", "atanh": "atanh", "cos": "cos",
+    "cosh": "cosh", "erf": "erf", "exp": "exp", "log": "log", "log10": "log10", "log2": "log2", "neg": "negative",
+    "rsqrt": "rsqrt", "sigmoid": "sigmoid", "sign": "sign", "sin": "sin", "sinh": "sinh", "sqrt": "sqrt", "tan": "tan",
+    "tanh": "tanh",
+}  # fmt: skip
+_COMPARISONS = {
+    "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal",
+}  # fmt: skip
+_BITWISE = {
+    "bitwise_and": ("bitwise_and", "logical_and"), "bitwise_or": ("bitwise_or", "logical_or"),
+    "bitwise_xor": ("bitwise_xor", "logical_xor"),
+}  # fmt: skip
+
+ELEMENTWISE: dict[str, Converter] = {
+    **{f"aten.{aten}.default": unary(op) for aten, op in _UNARY.items()},
+    **{f"aten.{aten}.{kind}": comparison(op) for aten, op in _COMPARISONS.items() for kind in ("Tensor", "Scalar")},
+    **{
+        f"aten.{aten}.{kind}": binary(op, for_bools)
+        for aten, (op, for_bools) in _BITWISE.items()
+        for kind in ("Tensor", "Scalar", "Scalar_Tensor")
+    },
+    **{f"aten.add.{kind}": scaled("add") for kind in ("Tensor", "Scalar")},
+    **{f"aten.sub.{kind}": scaled("subtract") for kind in ("Tensor", "Scalar")},
+    **{f"aten.rsub.{kind}": reverse_subtract for kind in ("Tensor", "Scalar")},
+    **{f"aten.mul.{kind}": binary("multiply", "logical_and") for kind in ("Tensor", "Scalar")},
+    **{f"aten.div.{kind}": divide for kind in ("Tensor", "Scalar", "Tensor_mode", "Scalar_mode")},
+    **{f"aten.floor_divide.{kind}": floor_divide for kind in ("default", "Scalar")},
+    **{f"aten.remainder.{kind}": remainder for kind in ("Tensor", "Scalar", "Scalar_Tensor")},
+    **{f"aten.fmod.{kind}": fmod for kind in ("Tensor", "Scalar")},
+    **{f"aten.pow.{kind}": power for kind in ("Tensor_Tensor", "Tensor_Scalar", "Scalar")},
+    **{f"aten.clamp.{kind}": clamp for kind in ("default", "Tensor")},
+    **{f"aten.clamp_min.{kind}": clamp for kind in ("default", "Tensor")},
+    **{f"aten.clamp_max.{kind}": clamp_high for kind in ("default", "Tensor")},
+    **{f"aten.where.{kind}": where for kind in ("self", "ScalarSelf", "ScalarOther", "Scalar")},
+    **{f"aten.masked_fill.{kind}": masked_fill for kind in ("Scalar", "Tensor")},
+    **{f"aten.lerp.{kind}": lerp for kind in ("Scalar", "Tensor")},
+    **{f"aten.to.{kind}": to_dtype for kind in ("dtype", "device", "dtype_layout", "other")},
+    "aten._to_copy.default": to_dtype, "aten.type_as.default": to_dtype,
+    **{f"aten.{name}.default": identity for name in ("alias", "clone", "contiguous", "detach", "lift_fresh_copy")},
+    **{f"aten.bitwise_left_shift.{kind}": binary("left_shift") for kind in ("Tensor", "Tensor_Scalar")},
+    **{f"aten.bitwise_right_shift.{kind}": binary("right_shift") for kind in ("Tensor", "Tensor_Scalar")},
+    **{f"aten.{name}.default": rounding(name) for name in ("ceil", "floor", "round", "trunc")},
+    **{f"aten.{name}.default": predicate(name) for name in ("isnan", "isinf", "isfinite")},
+    **{f"aten.{name}.default": logical(name) for name in ("logical_and", "logical_or", "logical_xor", "logical_not")},
+    "aten.maximum.default": binary("maximum", "logical_or"), "aten.minimum.default": binary("minimum", "logical_and"),
+    "aten.max.other": binary("maximum", "logical_or"), "aten.min.other": binary("minimum", "logical_and"),
+    "aten.abs.default": absolute, "aten.bitwise_not.default": bitwise_not, "aten.square.default": square,
+    "aten.reciprocal.default": reciprocal, "aten.expm1.default": expm1, "aten.log1p.default": log1p,
+    "aten.erfc.default": erfc, "aten.addcmul.default": addcmul, "aten.addcdiv.default": addcdiv,
+    "aten.atan2.default": atan2, "aten.nan_to_num.default": nan_to_num,
+}  # fmt: skip

@@ -1,0 +1,170 @@
+"""Walk a plain exported program: bind nodes to values, convert calls, report all unsupported operators at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from baton._src.frontends.graph_builder.graph import GraphBuilder
+from baton._src.frontends.graph_builder.language import Language
+from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.torch.library import torch_library
+from baton._src.frontends.torch.node import AtenNode, Converter
+from baton._src.frontends.torch.program import Program, source_of
+from baton._src.frontends.torch.sizes import SIZES
+from baton._src.frontends.torch.symbols import Symbols
+from baton._src.frontends.torch.table import CONVERTERS, IGNORED
+from baton._src.frontends.torch.tensors import array_of, dtype_of
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.tensor_info import TensorInfo
+from baton._src.support.diagnostics import Diagnostic, DiagnosticError, InternalError, fail
+from baton._src.values.tensor import AnyArray
+
+_DROPPED = {"layout", "device", "pin_memory", "memory_format"}
+"""Keywords that say where and how elements lie, which is the compiler's business."""
+
+
+class Importer:
+    """Imports one program through `language`; `converters` are the table's, and the user's own."""
+
+    def __init__(self, program: Program, language: Language, converters: Mapping[str, Converter] = CONVERTERS) -> None:
+        self.program = program
+        self.builder = GraphBuilder(language)
+        self.converters = converters
+        self.symbols = Symbols()
+        self.values: dict[str, Any] = {}
+        """What every node of the program so far is: values, tuples of them, sizes, numbers."""
+
+    def run(self, parameters: Sequence[tuple[str, str]]) -> list[Value]:
+        """The outputs. `parameters`: the placeholders that become parameters of the function, with names for them.
+
+        All other placeholders of weights become constants.
+        """
+        self._check_supported()
+        weights = {w.placeholder: array_of(w.tensor) for w in self.program.weights}
+        infos = {n.name: self._input_info(n) for n in self.program.inputs}
+        for placeholder, name in parameters:
+            info = infos[placeholder] if placeholder in infos else self.builder.constant(weights[placeholder]).info
+            self.values[placeholder] = self.builder.input(name, info)
+        self._bind_constants(weights)
+        self.builder.language.start()
+        for node in self.program.graph.nodes:
+            if node.op == "get_attr":
+                self.values[node.name] = self._attribute(node)
+            elif node.op == "call_function":
+                self.values[node.name] = self._call(node)
+        return [self._output(self._operand(o)) for o in self.program.outputs]
+
+    def _bind_constants(self, weights: Mapping[str, AnyArray]) -> None:
+        for placeholder, array in weights.items():
+            if placeholder not in self.values:
+                self.values[placeholder] = self.builder.constant(array)
+
+    def _input_info(self, node: Any) -> TensorInfo:
+        found = node.meta["val"]
+        return TensorInfo(tuple(self.symbols.dim(d) for d in found.shape), dtype_of(found.dtype))
+
+    def _attribute(self, node: Any) -> Any:
+        found = self.program.module
+        for part in node.target.split("."):
+            found = getattr(found, part)
+        return self.builder.constant(array_of(found)) if isinstance(found, torch_library().Tensor) else found
+
+    def _output(self, found: Any) -> Value:
+        if isinstance(found, Value):
+            return found
+        if isinstance(found, (int, PrimExpr)):
+            return self.builder.dims(found)
+        raise fail("torch-output", f"the program returns {found!r}: only tensors and sizes can be results")
+
+    def _call(self, node: Any) -> Any:
+        name = _name_of(node.target)
+        if name in SIZES:
+            return SIZES[name](*(self._operand(a) for a in node.args))
+        if name in IGNORED:
+            return None
+        results = _results_of(node)
+        call = AtenNode(name, self.builder, results, source_of(node))
+        self.builder.hint = node.name
+        positional, keywords = self._arguments(node)
+        try:
+            found = self.converters[name](call, *positional, **keywords)
+            return self._checked(call, found)
+        except DiagnosticError as error:
+            shown = f"while importing {node.name} = {call.title}"
+            raise DiagnosticError([d.within(shown) for d in error.diagnostics]) from error
+
+    def _arguments(self, node: Any) -> tuple[list[Any], dict[str, Any]]:
+        """All arguments of the schema, defaults filled in; keyword-only ones by name."""
+        positional: list[Any] = []
+        keywords: dict[str, Any] = {}
+        for place, declared in enumerate(node.target._schema.arguments):
+            if declared.name in _DROPPED:
+                continue
+            if declared.name in node.kwargs:
+                given = node.kwargs[declared.name]
+            else:
+                given = node.args[place] if place < len(node.args) else declared.default_value
+            if declared.kwarg_only:
+                keywords[declared.name] = self._operand(given)
+            else:
+                positional.append(self._operand(given))
+        return positional, keywords
+
+    def _operand(self, given: Any) -> Any:
+        if isinstance(given, (list, tuple)):
+            return tuple(self._operand(g) for g in given)
+        torch = torch_library()
+        if isinstance(given, torch.fx.Node):
+            return self.values[given.name]
+        return dtype_of(given) if isinstance(given, torch.dtype) else given
+
+    def _checked(self, call: AtenNode, found: Any) -> Any:
+        """The results, which must have the dtypes and the shapes that PyTorch says."""
+        values = found if isinstance(found, (tuple, list)) else (found,)
+        for value, expected in zip(values, call.results):
+            if isinstance(value, Value) and hasattr(expected, "shape"):
+                self._check(call, value, expected)
+        return found
+
+    @staticmethod
+    def _check(call: AtenNode, value: Value, expected: Any) -> None:
+        sizes = [(a, b) for a, b in zip(value.shape or (), expected.shape) if isinstance(a, int) and type(b) is int]
+        fits = value.rank in (-1, len(expected.shape)) and all(a == b for a, b in sizes)
+        if not fits or value.dtype != dtype_of(expected.dtype):
+            shape = tuple(expected.shape)
+            raise InternalError(f"{call.title} gives {value.info}, where PyTorch has {expected.dtype} {shape}")
+
+    def _check_supported(self) -> None:
+        missing: dict[str, list[str]] = {}
+        for node in self.program.graph.nodes:
+            if node.op == "call_function":
+                name = _name_of(node.target)
+                if name not in self.converters and name not in SIZES and name not in IGNORED:
+                    missing.setdefault(name, []).append(source_of(node) or node.name)
+        if missing:
+            raise DiagnosticError([_unsupported(n, s, self.converters) for n, s in sorted(missing.items())])
+
+
+def _name_of(target: Any) -> str:
+    """`aten.add.Tensor` for operators; `_operator.add` for Python's functions."""
+    if hasattr(target, "_schema") or not hasattr(target, "__module__"):
+        return str(target)
+    return f"{target.__module__}.{getattr(target, '__name__', target)}"
+
+
+def _results_of(node: Any) -> tuple[Any, ...]:
+    found = node.meta.get("val")
+    return tuple(found) if isinstance(found, (tuple, list)) else (found,)
+
+
+def _unsupported(name: str, sources: list[str], known: Iterable[str]) -> Diagnostic:
+    places = list(dict.fromkeys(sources))
+    listed = "; ".join(places[:5]) + (f"; and {len(places) - 5} more" if len(places) > 5 else "")
+    near = get_close_matches(name, known, n=1)
+    return Diagnostic(
+        "torch-unsupported-op",
+        f"operator {name} is not supported (used {len(sources)}x: {listed})",
+        help=f"{f'did you mean {near[0]}? ' if near else ''}The table of supported operators is in docs/torch.md",
+    )

@@ -1,0 +1,68 @@
+"""Products of matrices."""
+
+from __future__ import annotations
+
+from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.torch.node import AtenNode, Converter, Scalar
+
+
+def matmul(node: AtenNode, a: Value, b: Value) -> Value:
+    return node.graph.call("matmul", a, b)
+
+
+def linear(node: AtenNode, x: Value, weight: Value, bias: Value | None) -> Value:
+    """x weightᵀ + bias"""
+    g = node.graph
+    product = _by_rows(node, x, weight) if weight.rank == 2 else g.call("matmul", x, weight)
+    return product if bias is None else g.call("add", product, bias)
+
+
+def _by_rows(node: AtenNode, x: Value, weight: Value) -> Value:
+    """x weightᵀ; Relay has an operator that takes the weight as it is."""
+    g = node.graph
+    if g.language.name != "relay":
+        return g.call("matmul", x, g.transpose(weight, (1, 0)))
+    flat = g.reshape(x, (-1, node.sizes(x)[-1])) if x.rank != 2 else x
+    product = g.call("nn.dense", flat, weight)
+    return product if x.rank == 2 else g.reshape(product, (*node.sizes(x)[:-1], node.sizes(weight)[0]))
+
+
+def _blend(node: AtenNode, c: Value, product: Value, beta: Scalar, alpha: Scalar) -> Value:
+    """beta * c + alpha * product"""
+    g = node.graph
+    if not isinstance(alpha, (int, float)) or alpha != 1:
+        product = g.call("multiply", product, node.tensor(alpha, product.dtype))
+    if isinstance(beta, (int, float)) and beta == 0:
+        return product
+    if not isinstance(beta, (int, float)) or beta != 1:
+        c = g.call("multiply", c, node.tensor(beta, c.dtype))
+    return g.call("add", product, c)
+
+
+def addmm(node: AtenNode, c: Value, a: Value, b: Value, *, beta: Scalar = 1, alpha: Scalar = 1) -> Value:
+    return _blend(node, c, node.graph.call("matmul", a, b), beta, alpha)
+
+
+def baddbmm(node: AtenNode, c: Value, a: Value, b: Value, *, beta: Scalar = 1, alpha: Scalar = 1) -> Value:
+    return _blend(node, c, node.graph.call("matmul", a, b), beta, alpha)
+
+
+def dot(node: AtenNode, a: Value, b: Value) -> Value:
+    return node.graph.call("sum", node.graph.call("multiply", a, b), axis=(0,), keepdims=False)
+
+
+def outer(node: AtenNode, a: Value, b: Value) -> Value:
+    g = node.graph
+    return g.call("multiply", g.cast(g.reshape(a, (-1, 1)), node.dtype), g.cast(b, node.dtype))
+
+
+def einsum(node: AtenNode, equation: str, operands: tuple[Value, ...], path: object = None) -> Value:
+    return node.graph.call("einsum", operands, equation=equation.replace(" ", ""))
+
+
+MATRIX: dict[str, Converter] = {
+    "aten.matmul.default": matmul, "aten.mm.default": matmul, "aten.bmm.default": matmul, "aten.mv.default": matmul,
+    "aten.linear.default": linear, "aten.addmm.default": addmm, "aten.addmv.default": addmm,
+    "aten.baddbmm.default": baddbmm, "aten.dot.default": dot, "aten.vdot.default": dot, "aten.outer.default": outer,
+    "aten.einsum.default": einsum,
+}  # fmt: skip

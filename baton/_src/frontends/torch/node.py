@@ -1,0 +1,116 @@
+"""One call of an aten operator as a converter sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, NoReturn
+
+from baton._src.frontends.graph_builder.graph import GraphBuilder
+from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.torch.library import torch_library
+from baton._src.frontends.torch.tensors import dtype_of
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.tensor_info import Dim
+from baton._src.support.diagnostics import Diagnostic, DiagnosticError
+from baton._src.values.dtype import DataType
+
+Scalar = int | float | bool | PrimExpr
+"""A number of the program, or a size that is computed with."""
+
+
+@dataclass(slots=True)
+class AtenNode:
+    """The operator's name (`aten.add.Tensor`), the builder, and what PyTorch says of the results.
+
+    `results`: PyTorch's own (fake) tensor for every result, in order: the dtype is right by definition.
+    `source`: the line of the user's program.
+    """
+
+    name: str
+    graph: GraphBuilder
+    results: tuple[Any, ...]
+    source: str = ""
+
+    @property
+    def dtype(self) -> DataType:
+        """The dtype of the (first) result, by PyTorch's rules of promotion."""
+        return dtype_of(self.results[0].dtype)
+
+    @property
+    def rank(self) -> int:
+        """The rank of the (first) result."""
+        return len(self.results[0].shape)
+
+    def fail(self, message: str, *, code: str = "torch-node", help: str | None = None) -> NoReturn:
+        """Refuse the call."""
+        raise DiagnosticError(Diagnostic(code, f"{self.title}: {message}", help=help))
+
+    @property
+    def title(self) -> str:
+        return f"{self.name} ({self.source})" if self.source else self.name
+
+    def tensor(self, operand: Value | Scalar, dtype: object) -> Value:
+        """A tensor, number or size as a tensor of `dtype`."""
+        if isinstance(operand, Value):
+            return self.graph.cast(operand, dtype)
+        if isinstance(operand, PrimExpr):
+            return self.graph.cast(self.graph.dims(operand), dtype)
+        return self.graph.constant(operand, dtype)
+
+    def promoted(self, *operands: Value | Scalar) -> list[Value]:
+        """The operands as tensors of one dtype, chosen as PyTorch chooses it."""
+        dtype = self.common_dtype(*operands)
+        return [self.tensor(o, dtype) for o in operands]
+
+    def common_dtype(self, *operands: Value | Scalar) -> DataType:
+        """`torch.result_type`: tensors with axes decide over those without, these over numbers, within a category."""
+        joined = reduce(_joined, [_sample(o) for o in operands])
+        return dtype_of(torch_library().result_type(joined, joined))
+
+    def sizes(self, x: Value) -> tuple[Dim, ...]:
+        """The shape of a tensor, which must be known."""
+        if x.shape is None:
+            self.fail("the shape of an operand is known only at run time", code="torch-dynamic")
+        return x.shape
+
+    def known(self, dim: Dim, what: str) -> int:
+        """A size that must be a number."""
+        if not isinstance(dim, int):
+            self.fail(f"{what} must be known when importing; it is {dim}", code="torch-dynamic")
+        return dim
+
+    def axis(self, dim: int, rank: int) -> int:
+        """An axis counted from the front; a tensor of rank 0 has the axis 0 too."""
+        room = max(rank, 1)
+        if not -room <= dim < room:
+            self.fail(f"axis {dim} is out of range for rank {rank}")
+        return dim % room
+
+    def axes(self, dims: Sequence[int] | int | None, rank: int) -> tuple[int, ...]:
+        """Axes counted from the front; None and () mean all."""
+        if dims is None:
+            return tuple(range(rank))
+        found = (dims,) if isinstance(dims, int) else tuple(dims)
+        return tuple(self.axis(d, rank) for d in found) or tuple(range(rank))
+
+
+def _sample(operand: Value | Scalar) -> Any:
+    """What stands for an operand in the question for a common dtype."""
+    if isinstance(operand, Value):
+        torch = torch_library()
+        return torch.empty((1,) * max(operand.rank, 0), dtype=getattr(torch, str(operand.dtype)), device="meta")
+    return 1 if isinstance(operand, PrimExpr) else operand
+
+
+def _joined(a: Any, b: Any) -> Any:
+    """What stands for two operands: their common dtype, and the rank that decides."""
+    torch = torch_library()
+    rank = max(o.dim() if isinstance(o, torch.Tensor) else 0 for o in (a, b))
+    return torch.empty((1,) * rank, dtype=torch.result_type(a, b), device="meta")
+
+
+Converter = Callable[..., Any]
+"""`converter(node, *positional, **keyword_only)`: every argument of the operator's schema is given, defaults included,
+except layouts, devices and memory formats. Tensors are `Value`s, symbolic sizes are `PrimExpr`s, dtypes `DataType`s."""

@@ -1,0 +1,110 @@
+"""An exported program made plain: no operator writes into a tensor, and what has no converter is taken apart.
+
+PyTorch does both (`ExportedProgram.run_decompositions`): in-place operators become their pure forms, views copies,
+changed buffers results. Operators of our table stay whole; the others become operators of PyTorch's core set where
+PyTorch knows how.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from baton._src.frontends.torch.library import torch_library
+from baton._src.support.diagnostics import fail
+
+_FRAME = re.compile(r'File "([^"]+)", line (\d+), in [^\n]*\n\s*([^\n]*)')
+_KINDS = {"PARAMETER", "BUFFER", "CONSTANT_TENSOR"}
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A parameter, buffer or constant: its placeholder, its name in the module, whether it is trained, its elements."""
+
+    placeholder: str
+    target: str
+    is_parameter: bool
+    tensor: Any
+
+
+@dataclass(frozen=True)
+class Program:
+    """A plain exported program, read.
+
+    `inputs`: the placeholders of the user's tensors, in order. `outputs`: names of nodes, or constants.
+    """
+
+    graph: Any
+    module: Any
+    inputs: tuple[Any, ...]
+    weights: tuple[Weight, ...]
+    outputs: tuple[Any, ...]
+
+
+def read_program(exported: Any, supported: Collection[str]) -> Program:
+    """The program with operators named in `supported` left whole.
+
+    Raises `torch-state` for a program that changes its buffers or inputs: a function of the languages has no state.
+    """
+    plain = _plain(exported, supported)
+    signature = plain.graph_signature
+    _check_pure(signature)
+    placeholders = {n.name: n for n in plain.graph.nodes if n.op == "placeholder"}
+    inputs, weights = [], []
+    for spec in signature.input_specs:
+        kind, name = spec.kind.name, getattr(spec.arg, "name", "")
+        if kind in _KINDS:
+            weights.append(Weight(name, spec.target, kind == "PARAMETER", _weight(plain, spec)))
+        elif kind != "USER_INPUT":
+            raise fail("torch-input", f"input {name!r} is a {kind.lower()}, which is not supported")
+        elif type(spec.arg).__name__ == "TensorArgument":
+            inputs.append(placeholders[name])
+        elif type(spec.arg).__name__ != "ConstantArgument":
+            help = "pass sizes as shapes of tensors: numbers as inputs are fixed by torch.export unless made dynamic"
+            raise fail("torch-input", f"input {name!r} is a number that is open, which is not supported", help=help)
+    (results,) = [n.args[0] for n in plain.graph.nodes if n.op == "output"]
+    return Program(plain.graph, plain.graph_module, tuple(inputs), tuple(weights), tuple(results))
+
+
+def _weight(plain: Any, spec: Any) -> Any:
+    """The tensor: buffers that are not saved with the model stand among the constants."""
+    return plain.state_dict[spec.target] if spec.target in plain.state_dict else plain.constants[spec.target]
+
+
+def _check_pure(signature: Any) -> None:
+    changed = [s.target or s.arg.name for s in signature.output_specs if "MUTATION" in s.kind.name]
+    if changed:
+        raise fail(
+            "torch-state",
+            f"the program changes {', '.join(repr(c) for c in changed)} when it runs; a compiled function has no state",
+            help="put the module into evaluation mode (.eval()), or pass the state as an input and return the new one",
+        )
+
+
+def _plain(exported: Any, supported: Collection[str]) -> Any:
+    """The program after decomposition; itself where there is nothing to do."""
+    targets = [n.target for n in exported.graph.nodes if n.op == "call_function"]
+    schemas = [(t, t._schema) for t in targets if hasattr(t, "_schema")]
+    if all(str(t) in supported and not schema.is_mutable for t, schema in schemas):
+        return exported
+    table = torch_library().export.default_decompositions()
+    for operator in list(table):
+        if str(operator) in supported:
+            table.pop(operator)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return exported.run_decompositions(table)
+
+
+def source_of(node: Any) -> str:
+    """The innermost line of the user's own program that made a node, as `file:line: code`."""
+    frames = _FRAME.findall(node.meta.get("stack_trace") or "")
+    own = [f for f in frames if "/torch/" not in f[0].replace("\\", "/")] or frames
+    if not own:
+        return ""
+    path, line, code = own[-1]
+    return f"{Path(path).name}:{line}: {code.strip()}"

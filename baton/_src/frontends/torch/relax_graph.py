@@ -1,0 +1,78 @@
+"""PyTorch to Relax: `from_exported_program` and `from_fx`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from baton._src.frontends.graph_builder.relax_graph import RelaxGraph
+from baton._src.frontends.torch.importer import Importer
+from baton._src.frontends.torch.program import Program, read_program
+from baton._src.frontends.torch.table import CONVERTERS
+from baton._src.frontends.torch.tensors import array_of
+from baton._src.frontends.torch.tracing import exported_module
+from baton._src.ir.module import IRModule
+from baton._src.values.tensor import array
+
+
+def from_exported_program(
+    exported_program: Any,
+    *,
+    keep_params_as_input: bool = False,
+    unwrap_unit_return_tuple: bool = False,
+    no_bind_return_tuple: bool = False,
+) -> IRModule:
+    """Import a `torch.export.ExportedProgram` as a Relax module with the function `main`.
+
+    Weights become constants; with `keep_params_as_input` the parameters stand before the inputs, their values in the
+    function's attribute `params`. The results are a tuple, unless there is one and `unwrap_unit_return_tuple`;
+    `no_bind_return_tuple` leaves the tuple without a name of its own. Symbolic sizes keep PyTorch's names (`s0`, ...).
+    Raises `DiagnosticError`: every unsupported operator at once (`torch-unsupported-op`), programs with state
+    (`torch-state`), and whatever is wrong with an operator, naming its line.
+    """
+    program = read_program(exported_program, CONVERTERS)
+    kept = [(w.placeholder, w.placeholder) for w in program.weights if keep_params_as_input and w.is_parameter]
+    inputs = [(n.name, n.name) for n in program.inputs]
+    count = len(inputs) if keep_params_as_input else None
+    module = _imported(program, [*kept, *inputs], count, unwrap_unit_return_tuple, not no_bind_return_tuple)
+    return _with_params(module, program, kept) if keep_params_as_input else module
+
+
+def from_fx(
+    model: Any,
+    input_info: Sequence[tuple[Sequence[Any], str]],
+    *,
+    keep_params_as_input: bool = False,
+    unwrap_unit_return_tuple: bool = False,
+    no_bind_return_tuple: bool = False,
+) -> IRModule:
+    """Import a `torch.fx.GraphModule` whose inputs have these shapes and dtypes, as a Relax module.
+
+    The inputs are called `inp_0`, `inp_1`, ...; with `keep_params_as_input` the parameters follow them, sorted by name.
+    A single result is no tuple unless the graph returns one. Errors as for `from_exported_program`.
+    """
+    exported, is_tuple = exported_module(model, input_info)
+    program = read_program(exported, CONVERTERS)
+    weights = sorted((w for w in program.weights if w.is_parameter), key=lambda w: w.target)
+    kept = [(w.placeholder, w.target.replace(".", "_")) for w in weights] if keep_params_as_input else []
+    inputs = [(n.name, f"inp_{k}") for k, n in enumerate(program.inputs)]
+    unwrap = not is_tuple or unwrap_unit_return_tuple
+    count = len(inputs) if keep_params_as_input else None
+    module = _imported(program, [*inputs, *kept], count, unwrap, not no_bind_return_tuple)
+    return _with_params(module, program, kept) if keep_params_as_input else module
+
+
+def _imported(
+    program: Program, parameters: list[tuple[str, str]], inputs: int | None, unwrap: bool, bind: bool
+) -> IRModule:
+    with RelaxGraph(dataflow=True) as language:
+        importer = Importer(program, language)
+        outputs = [importer.builder.expr(v) for v in importer.run(parameters)]
+        return language.finish(outputs, inputs, wrap=not (unwrap and len(outputs) == 1), bind=bind)
+
+
+def _with_params(module: IRModule, program: Program, kept: list[tuple[str, str]]) -> IRModule:
+    tensors = {w.placeholder: w.tensor for w in program.weights}
+    main = module.get_global_var("main")
+    values = tuple(array(array_of(tensors[placeholder])) for placeholder, _ in kept)
+    return module.with_function(main, module[main].with_attr("params", values))

@@ -1,0 +1,46 @@
+"""Every aten operator that is supported, and the function that converts it.
+
+To add an operator:
+
+1. Find its schema: `torch.ops.aten.NAME.OVERLOAD._schema`. The key is `aten.NAME.OVERLOAD`. Only overloads without
+   side effects are wanted: PyTorch turns `relu_`, `out=` and writes into views into their pure forms before we look.
+2. Write `def name(node: AtenNode, ...) -> Value` in the file of its subject: the schema's arguments in order, those
+   behind its `*` by keyword, none left out (layout, device, pin_memory and memory_format are dropped). Tensors are
+   `Value`s, numbers plain, symbolic sizes `PrimExpr`s, dtypes `DataType`s, absent tensors None. Several results are a
+   tuple. `node.graph.call(op, ...)` writes operators of the catalogue for both languages; `node.dtype` is the dtype
+   PyTorch gives the result, `node.promoted(...)` brings operands to their common one, `node.axis` counts from the
+   front, `node.fail` refuses with a reason. The result is checked against PyTorch's shape and dtype.
+3. Add it to the file's table, and a case to `tests/frontends/torch/cases.py`; `python -m tests.docs` lists it.
+
+An operator that is missing is taken apart by PyTorch if it is not of PyTorch's core set, so look first at what
+`exported.run_decompositions()` makes of it: often nothing is left to do.
+"""
+
+from __future__ import annotations
+
+from baton._src.frontends.torch.activation import ACTIVATION
+from baton._src.frontends.torch.creation import CREATION
+from baton._src.frontends.torch.elementwise import ELEMENTWISE
+from baton._src.frontends.torch.matrix import MATRIX
+from baton._src.frontends.torch.node import Converter
+from baton._src.frontends.torch.reduction import REDUCTION
+from baton._src.frontends.torch.shape import SHAPE
+
+CONVERTERS: dict[str, Converter] = {
+    **ELEMENTWISE,
+    **ACTIVATION,
+    **MATRIX,
+    **SHAPE,
+    **REDUCTION,
+    **CREATION,
+}
+
+IGNORED = {
+    "aten._assert_scalar.default",
+    "aten._assert_async.msg",
+    "aten._assert_tensor_metadata.default",
+    "aten.sym_constrain_range.default",
+    "aten.sym_constrain_range_for_size.default",
+    "torch._check",
+}
+"""What only asserts: sizes are checked when the compiled function is called."""

@@ -1,0 +1,173 @@
+"""Calls of PyTorch's operators to compare with: by family, a function and the arrays it is applied to.
+
+`python -m tests.docs` says which operators of the table no case reaches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+Case = tuple[Callable[..., Any], tuple[Any, ...]]
+"""A function of tensors, and the tensors."""
+
+
+def floats(*shape: int, low: float = -2.0, high: float = 2.0, seed: int = 0) -> Any:
+    """float32 from a seed, no two runs different."""
+    draws = np.random.default_rng([seed, *shape]).uniform(low, high, shape)
+    return torch.from_numpy(draws.astype(np.float32))
+
+
+def ints(*shape: int, low: int = -5, high: int = 6, dtype: Any = torch.int64, seed: int = 0) -> Any:
+    return torch.from_numpy(np.random.default_rng([seed, *shape]).integers(low, high, shape)).to(dtype)
+
+
+def bools(*shape: int, seed: int = 0) -> Any:
+    return ints(*shape, low=0, high=2, seed=seed).bool()
+
+
+X, Y, POSITIVE, UNIT = floats(2, 3, 4), floats(3, 1, seed=1), floats(2, 3, low=0.1), floats(2, 3, low=-0.9, high=0.9)
+N, M, B = ints(2, 3), ints(3, low=1, high=4), bools(2, 3)
+DIVISOR = torch.tensor([-2.0, 0.7, 3.0, -1.5])
+IMAGE = floats(2, 4, 9, 8)
+
+UNARY: list[Case] = [
+    *((f, (UNIT,)) for f in (torch.acos, torch.asin, torch.atan, torch.atanh, torch.cos, torch.cosh, torch.erf)),
+    *((f, (UNIT,)) for f in (torch.exp, torch.neg, torch.sigmoid, torch.sign, torch.sin, torch.sinh, torch.tan)),
+    *((f, (UNIT,)) for f in (torch.tanh, torch.asinh, torch.expm1, torch.log1p, torch.erfc, torch.square, torch.abs)),
+    *((f, (POSITIVE,)) for f in (torch.log, torch.log2, torch.log10, torch.sqrt, torch.rsqrt, torch.reciprocal)),
+    *((f, (X * 3,)) for f in (torch.floor, torch.ceil, torch.round, torch.trunc)),
+    *((f, (torch.tensor([1.0, float("nan"), float("inf"), -float("inf")]),)) for f in (torch.isnan, torch.isinf)),
+    (lambda x: torch.acosh(x + 1), (POSITIVE,)),
+    (torch.isfinite, (torch.tensor([1.0, float("nan"), float("inf")]),)),
+    (torch.nan_to_num, (torch.tensor([1.0, float("nan"), float("inf"), -float("inf")]),)),
+    (lambda n: (torch.sqrt(n.abs()), torch.abs(n), torch.floor(n), torch.neg(n), ~n), (N,)),
+    (lambda b: (~b, torch.logical_not(b), b.to(torch.float32), b.int()), (B,)),
+    (lambda x: (x.to(torch.int32), x.bool(), x.double(), x.half().float()), (X,)),
+    (lambda x: x.clone().contiguous().detach(), (X,)),
+]
+
+BINARY: list[Case] = [
+    (lambda x, y: (x + y, x - y, x * y, x / y, y - x), (X, Y)),
+    (lambda x: (x + 1, 1 - x, 2 * x, x / 3, 1 / (x + 5), x.add(x, alpha=2), x.sub(x, alpha=0.5)), (X,)),
+    (lambda n, m: (n + m, n * m, n / m, n // m, n % m, torch.fmod(n, m), n - 2, n * 1.5), (N, M)),
+    (lambda n, x: (n + x, n * x, n > x, torch.maximum(n.float(), x)), (N, UNIT)),
+    (
+        lambda n: (n // -2, n % -2, torch.div(n, 2, rounding_mode="trunc"), torch.div(n, 2), -7 // n.abs().clamp(1)),
+        (N,),
+    ),
+    (lambda x, d: (torch.div(x, d, rounding_mode="floor"), torch.div(x, d, rounding_mode="trunc")), (X * 4, DIVISOR)),
+    (lambda x, d: (torch.remainder(x, d), torch.fmod(x, d), x // 0.7, x % -1.5), (X * 4, DIVISOR)),
+    (lambda b, n: (b + n, b * b, b & b, b | ~b, b ^ b, b == n, b < ~b, b + b), (B, N)),
+    (lambda n, m: (n & m, n | m, n ^ m, n << m, n >> m, n & 3), (N, M)),
+    (lambda x, y: (x == y, x != y, x < y, x <= y, x > y, x >= y, x > 0, x == 1), (X, Y)),
+    (lambda n: (n > 0.5, n == 1, n <= 2.5, n != -1), (N,)),
+    (lambda x, y: (torch.maximum(x, y), torch.minimum(x, y), torch.max(x, y), torch.min(x, y)), (X, Y)),
+    (lambda x: (x**2, x**3, x**0.5, x**-0.5, 2.0**x, x**x, x**1), (POSITIVE,)),
+    (lambda n: (n**2, n**0, 2.0**n, n.abs() ** n.abs()), (N,)),
+    (lambda x: (x.clamp(-1, 1), x.clamp(min=0.5), x.clamp(max=0.5), x.clamp_min(0), x.clamp_max(0.1)), (X,)),
+    (lambda x, y: x.clamp(y, y + 1), (X, Y)),
+    (lambda n: (n.clamp(-1, 2), n.clamp(min=0.5)), (N,)),
+    (lambda b, x: (torch.where(b, x, 0.0), torch.where(b, x, x + 1), x.masked_fill(b, -1e9)), (B, UNIT)),
+    (lambda b, n: (torch.where(b, n, 1.5), torch.where(b, 1, 2), n.masked_fill(b, torch.tensor(7))), (B, N)),
+    (lambda x, y: (torch.logical_and(x, y), torch.logical_or(x, y), torch.logical_xor(x, x)), (X, Y)),
+    (lambda x: (torch.addcmul(x, x, x, value=0.5), torch.addcdiv(x, x, x + 9, value=2), x.lerp(x * 2, 0.3)), (X,)),
+    (lambda x, y: (torch.atan2(x, y), torch.atan2(-x, -y)), (X, Y)),
+    (lambda h, x: (h + 1, h * x, (h + 1.5).dtype == torch.float16 and h), (X.half(), torch.tensor(2.0))),
+    (lambda x: (x.type_as(x), x + torch.tensor([1.0, 2, 3, 4])), (X,)),
+]
+
+ACTIVATIONS: list[Case] = [
+    *((f, (X * 3,)) for f in (functional.relu, functional.relu6, functional.silu, functional.hardsigmoid)),
+    *((f, (X * 3,)) for f in (functional.hardswish, functional.softplus, functional.mish, functional.logsigmoid)),
+    *((f, (X * 3,)) for f in (functional.elu, functional.selu, functional.celu, functional.gelu, functional.hardtanh)),
+    *((f, (X,)) for f in (functional.softshrink, functional.hardshrink, functional.tanhshrink, functional.softsign)),
+    (lambda x: (functional.leaky_relu(x, 0.2), functional.elu(x, 0.5), functional.celu(x, 0.5)), (X,)),
+    (lambda x: (functional.gelu(x, approximate="tanh"), functional.hardtanh(x, -0.5, 0.7)), (X,)),
+    (lambda x: (functional.softplus(x * 9, 2, 5), functional.threshold(x, 0.1, 20), functional.glu(x)), (X,)),
+    (lambda x, w: (functional.prelu(x, w), functional.prelu(x[0, 0], w[:1])), (X, torch.tensor([0.1, 0.2, 0.3]))),
+    (lambda x: (x.softmax(1), x.log_softmax(-1), x[0, 0, 0].softmax(0), torch.softmax(x, 0, torch.float64)), (X,)),
+    (lambda x: functional.dropout(x, 0.5, False), (X,)),
+    (lambda n: (functional.relu(n), functional.relu6(n), functional.hardtanh(n, -2, 2)), (N,)),
+]
+
+MATRICES: list[Case] = [
+    (lambda a, b: (a @ b, torch.mm(a[0], b), torch.matmul(a, b[:, 0]), torch.mv(a[0], b[:, 1])), (X, floats(4, 5))),
+    (lambda a, b: (torch.bmm(a, b), a @ b, torch.baddbmm(a @ b, a, b, beta=0.5, alpha=2)), (X, floats(2, 4, 5))),
+    (lambda x, w, b: (functional.linear(x, w, b), functional.linear(x, w)), (X, floats(5, 4), floats(5))),
+    (lambda c, a, b: (torch.addmm(c, a, b), torch.addmm(c, a, b, beta=0, alpha=3)), (floats(5), X[0], floats(4, 5))),
+    (lambda a, b: (torch.dot(a, b), torch.outer(a, b), torch.einsum("i,j->ji", a, b)), (floats(4), floats(4, seed=2))),
+    (lambda a, b: (torch.einsum("bij,jk->bik", a, b), torch.einsum("bij->b", a)), (X, floats(4, 5))),
+]
+
+SHAPES: list[Case] = [
+    (
+        lambda x: (
+            x.view(6, -1),
+            x.reshape(-1),
+            x.flatten(1),
+            x.flatten(),
+            x.unflatten(-1, (2, 2)),
+            x[0, 0, 0].flatten(),
+        ),
+        (X,),
+    ),
+    (lambda x: (x.permute(2, 0, 1), x.transpose(-1, 0), x[0].t(), x.mT, x.unsqueeze(-1), x.unsqueeze(0)), (X,)),
+    (lambda x: (x[:, :1].squeeze(1), x[:1, :1].squeeze(), x.squeeze(0), x[:1].squeeze((0, 1))), (X,)),
+    (lambda y: (y.expand(2, 3, 4), y.expand(-1, 5), y.expand_as(torch.ones(3, 2)), y.repeat(2, 1, 3), y.tile(2)), (Y,)),
+    (
+        lambda x, n: (
+            torch.cat((x, x), 1),
+            torch.cat((n, n), -1),
+            torch.stack((x, x), -1),
+            torch.cat((n, x[0, :2, :3])),
+        ),
+        (X, N),
+    ),
+    (lambda x: (*x.split(2, -1), *x.split((1, 3), 2), *x.chunk(2, 1), *x.unbind(1), *torch.tensor_split(x, 2)), (X,)),
+    (lambda x: (x[:, 1:], x[..., -2:], x[:, ::2], x[1], x[:, -1], x[:, 0:-1], x.narrow(1, 1, 2), x[:, :99]), (X,)),
+    (lambda x: (x.flip(0, -1), x.roll(1, -1), x.movedim(0, -1), x.swapaxes(0, 1), x[:, None]), (X,)),
+    (lambda x: (x.size(0) + x, x * x.numel(), torch.atleast_2d(x[0, 0])), (X,)),
+]
+
+REDUCTIONS: list[Case] = [
+    (lambda x: (x.sum(), x.sum(1), x.sum((0, -1), keepdim=True), x.mean(), x.mean(-1), x.prod(), x.prod(1)), (X,)),
+    (lambda x: (x.amax(1), x.amin((0, 1)), x.max(), x.min(), *x.max(1), *x.min(-1, keepdim=True)), (X,)),
+    (lambda x: (x.argmax(), x.argmax(1), x.argmin(-1, keepdim=True), x.argmin()), (X,)),
+    (lambda b: (b.all(), b.any(), b.all(1), b.any(0, keepdim=True), b.sum(), b.sum(1)), (B,)),
+    (lambda n: (n.sum(), n.prod(1), n.all(), n.any(1), n.amax(0), n.float().mean(), n.sum(dtype=torch.float32)), (N,)),
+    (
+        lambda x: (x.var(), x.var(1), x.std(-1, unbiased=False), x.std(), x.var((0, 1), correction=0, keepdim=True)),
+        (X,),
+    ),
+    (lambda x: (*torch.var_mean(x, 1), *torch.std_mean(x, (0, 2))), (X,)),
+    (lambda x: (x.norm(), x.norm(dim=1), torch.linalg.vector_norm(x, 3, -1), x.norm(1, 0), x.norm(float("inf"))), (X,)),
+    (lambda x: (x.logsumexp(1), x.logsumexp((0, 1), keepdim=True), x.cumsum(1), x.cumsum(-1), x.cumprod(0)), (X,)),
+    (lambda n: (n.cumsum(0), n.int().cumsum(1), torch.tensor(3.0).sum(), (n * 0 + 2.0)[0, 0].sum(0)), (N,)),
+]
+
+CREATION: list[Case] = [
+    (lambda x: (torch.zeros(2, 3) + x, torch.ones_like(x), torch.zeros_like(x, dtype=torch.int32)), (UNIT,)),
+    (
+        lambda x: (torch.full((2, 3), 1.5) * x, torch.full_like(x, 3), x.new_zeros(3), x.new_ones(2, dtype=torch.bool)),
+        (UNIT,),
+    ),
+    (lambda x: (torch.arange(3) + x, torch.arange(1, 7, 2) * x, torch.arange(0, 1, 0.25), torch.arange(3.0)), (UNIT,)),
+    (lambda x: (torch.linspace(0, 1, 3) * x, torch.eye(3) @ x.T, x.new_full((2,), 7), torch.eye(2, 3)), (UNIT,)),
+    (lambda x: (x.tril(), x.triu(1), x.tril(-1), (x > 0).tril(), torch.tensor(2.5) * x), (UNIT,)),
+    (lambda x: (x.fill(3), torch.scalar_tensor(2) * x, torch.tensor([1, 2, 3]) * x), (UNIT,)),
+]
+
+FAMILIES: dict[str, list[Case]] = {
+    "unary": UNARY,
+    "binary": BINARY,
+    "activations": ACTIVATIONS,
+    "matrices": MATRICES,
+    "shapes": SHAPES,
+    "reductions": REDUCTIONS,
+    "creation": CREATION,
+}

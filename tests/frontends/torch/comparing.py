@@ -1,0 +1,78 @@
+"""What tests of the importer compare: outputs of PyTorch with those of a program in one of the languages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+import baton
+from baton._src.frontends.graph_builder.relay_graph import RelayGraph
+from baton._src.frontends.torch.importer import Importer
+from baton._src.frontends.torch.program import read_program
+from baton._src.frontends.torch.relax_graph import from_exported_program
+from baton._src.frontends.torch.table import CONVERTERS
+from baton._src.frontends.torch.tracing import export
+from baton._src.ir.module import IRModule
+from baton._src.relax.interpreter import Interpreter
+from baton._src.relay.nodes import Function, Tuple
+from baton._src.values.convert import to_numpy
+
+
+class Many(torch.nn.Module):
+    """Many functions as one module: exporting takes longer than anything else here."""
+
+    def __init__(self, cases: Sequence[Any]) -> None:
+        super().__init__()
+        self.cases = cases
+
+    def forward(self, groups: Any) -> Any:
+        found = []
+        for (function, _), group in zip(self.cases, groups, strict=True):
+            result = function(*group)
+            found.append(tuple(result) if isinstance(result, (tuple, list)) else (result,))
+        return tuple(found)
+
+
+def exported_cases(cases: Sequence[Any]) -> tuple[Any, list[Any], list[Any]]:
+    """(exported program, inputs, the outputs that PyTorch gives), flat."""
+    groups = [tuple(arguments) for _, arguments in cases]
+    module = Many(cases).eval()
+    expected = [t for group in module(groups) for t in group]
+    return export(module, (groups,)), [a for group in groups for a in group], expected
+
+
+def relay_module(exported: Any) -> IRModule:
+    """An exported program in Relay: `from_pytorch` is the same walk from TorchScript."""
+    language = RelayGraph()
+    program = read_program(exported, CONVERTERS)
+    importer = Importer(program, language)
+    outputs = [importer.builder.expr(v) for v in importer.run([(n.name, n.name) for n in program.inputs])]
+    return IRModule({"main": Function(language.params, Tuple(outputs))})
+
+
+def as_array(tensor: Any) -> Any:
+    return np.asarray(tensor.detach().float() if tensor.dtype == torch.bfloat16 else tensor.detach())
+
+
+def assert_same(got: Sequence[Any], expected: Sequence[Any], what: str) -> None:
+    """Values, shapes and dtypes."""
+    assert len(got) == len(expected), what
+    for place, (a, b) in enumerate(zip(got, expected, strict=True)):
+        wanted = as_array(b)
+        found = np.asarray(a)
+        assert (found.shape, str(found.dtype)) == (wanted.shape, str(wanted.dtype)), f"{what}, output {place}"
+        kind = 1e-2 if wanted.dtype == np.float16 else 2e-5
+        np.testing.assert_allclose(found, wanted, kind, kind, err_msg=f"{what}, output {place}")
+
+
+def check(exported: Any, inputs: Sequence[Any], expected: Sequence[Any], what: str = "") -> None:
+    """Relax, interpreted and compiled, and Relay compiled give what PyTorch gives."""
+    arrays = [as_array(i) for i in inputs]
+    module = from_exported_program(exported)
+    interpreted = [to_numpy(v) for v in Interpreter(module)["main"](*arrays)]
+    assert_same(interpreted, expected, f"{what}: Relax interpreted")
+    assert_same(baton.compile(module)(*arrays), expected, f"{what}: Relax compiled")
+    assert_same(baton.compile(relay_module(exported))(*arrays), expected, f"{what}: Relay compiled")

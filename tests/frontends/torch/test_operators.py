@@ -1,0 +1,14 @@
+"""Every family of operators gives what PyTorch gives: Relax interpreted and compiled, Relay compiled."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.frontends.torch.cases import FAMILIES
+from tests.frontends.torch.comparing import check, exported_cases
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_family(family: str) -> None:
+    exported, inputs, expected = exported_cases(FAMILIES[family])
+    check(exported, inputs, expected, family)
