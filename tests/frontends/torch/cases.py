@@ -159,7 +159,70 @@ CREATION: list[Case] = [
     (lambda x: (torch.arange(3) + x, torch.arange(1, 7, 2) * x, torch.arange(0, 1, 0.25), torch.arange(3.0)), (UNIT,)),
     (lambda x: (torch.linspace(0, 1, 3) * x, torch.eye(3) @ x.T, x.new_full((2,), 7), torch.eye(2, 3)), (UNIT,)),
     (lambda x: (x.tril(), x.triu(1), x.tril(-1), (x > 0).tril(), torch.tensor(2.5) * x), (UNIT,)),
-    (lambda x: (x.fill(3), torch.scalar_tensor(2) * x, torch.tensor([1, 2, 3]) * x), (UNIT,)),
+    (lambda x: (torch.ops.aten.fill.Scalar(x, 3), torch.scalar_tensor(2) * x, torch.tensor([1, 2, 3]) * x), (UNIT,)),
+]
+
+KERNEL, FILTERS = floats(6, 4, 3, 2), floats(6, 2, 3, 3)
+GAMMA, BETA, MEAN, VARIANCE = (floats(4, low=0.2, seed=k) for k in range(4))
+
+LAYERS: list[Case] = [
+    (lambda x, w: (functional.conv2d(x, w, stride=2, padding=1), functional.conv2d(x[0], w)), (IMAGE, KERNEL)),
+    (lambda x, w, b: functional.conv2d(x, w, b, (1, 2), (2, 0), (2, 1), 2), (IMAGE, FILTERS, floats(6))),
+    (lambda x, w: (functional.conv2d(x, w, padding="same"), functional.conv2d(x, w, padding="valid")), (IMAGE, KERNEL)),
+    (lambda x, w: (functional.conv1d(x, w, padding=1), functional.conv1d(x[0], w)), (floats(2, 3, 7), floats(5, 3, 3))),
+    (lambda x, w: functional.conv3d(x, w, padding=1), (floats(1, 2, 4, 4, 4), floats(3, 2, 2, 2, 2))),
+    (lambda x, w: functional.conv_transpose2d(x, w, None, 2, 1, 1), (IMAGE, floats(4, 3, 3, 3))),
+    (lambda x, w, b: functional.conv_transpose1d(x, w, b, 2), (floats(2, 3, 7), floats(3, 2, 3), floats(2))),
+    (lambda x, g, b, m, v: functional.batch_norm(x, m, v, g, b), (IMAGE, GAMMA, BETA, MEAN, VARIANCE)),
+    (lambda x, m, v: functional.batch_norm(x, m, v), (floats(3, 4), MEAN, VARIANCE)),
+    (lambda x, g, b: (functional.layer_norm(x, (4,), g, b), functional.layer_norm(x, (3, 4))), (X, GAMMA, BETA)),
+    (lambda x, g: (functional.rms_norm(x, (4,), g), functional.rms_norm(x, (4,), None, 1e-3)), (X, GAMMA)),
+    (
+        lambda x, g, b: (functional.group_norm(x, 2, g, b), functional.instance_norm(x, None, None, g, b)),
+        (IMAGE, GAMMA, BETA),
+    ),
+    (lambda n, w: functional.embedding(n, w), (ints(2, 3, low=0, high=5), floats(5, 4))),
+]
+
+POOLS: list[Case] = [
+    (lambda x: (functional.max_pool2d(x, 3, 2, 1), functional.max_pool2d(x, 2, ceil_mode=True)), (IMAGE,)),
+    (lambda x: (functional.max_pool2d(x[0], 2, 1, dilation=2), functional.max_pool1d(x[0], 3)), (IMAGE,)),
+    (lambda x: (functional.avg_pool2d(x, 3, 2, 1), functional.avg_pool2d(x, 3, 2, 1, False, False)), (IMAGE,)),
+    (lambda x: (functional.avg_pool2d(x, 2, ceil_mode=True), functional.avg_pool1d(x[0], 3)), (IMAGE,)),
+    (lambda x: (functional.adaptive_avg_pool2d(x, 1), functional.adaptive_avg_pool2d(x, (3, None))), (IMAGE,)),
+    (lambda x: (functional.adaptive_avg_pool1d(x[0], 5), functional.adaptive_avg_pool2d(x[0], (4, 5))), (IMAGE,)),
+    (lambda x: (functional.max_pool3d(x, 2), functional.avg_pool3d(x, 2)), (floats(1, 2, 4, 4, 4),)),
+]
+
+QUERY, KEYS, VALUES = floats(2, 4, 5, 8), floats(2, 4, 6, 8, seed=1), floats(2, 4, 6, 3, seed=2)
+SEEN = torch.tensor([[1, 0, 1, 1, 0, 0], [0] * 6, [1] * 6, [0, 0, 0, 0, 0, 1], [1, 1, 0, 0, 0, 0]]).bool()
+
+ATTENTIONS: list[Case] = [
+    (functional.scaled_dot_product_attention, (QUERY, KEYS, VALUES)),
+    (lambda q, k, v: functional.scaled_dot_product_attention(q, k, v, is_causal=True), (QUERY, KEYS, VALUES)),
+    (lambda q, k, v, m: functional.scaled_dot_product_attention(q, k, v, m), (QUERY, KEYS, VALUES, SEEN)),
+    (
+        lambda q, k, v, m: functional.scaled_dot_product_attention(q, k, v, m, scale=0.3),
+        (QUERY, KEYS, VALUES, floats(5, 6)),
+    ),
+    (
+        lambda q, k, v: functional.scaled_dot_product_attention(q, k[:, :2], v[:, :2], enable_gqa=True),
+        (QUERY, KEYS, VALUES),
+    ),
+    (lambda q, k, v: functional.scaled_dot_product_attention(q[0, 0], k[0, 0], v[0, 0]), (QUERY, KEYS, VALUES)),
+]
+
+ROWS, PLACES = torch.tensor([[0, -1], [1, 0]]), torch.tensor([[0, 1, -1], [2, 1, 0]])
+
+INDICES: list[Case] = [
+    (
+        lambda x, r: (x.index_select(1, r[0]), x.index_select(-1, r[1]), torch.take(x, r)),
+        (X, torch.tensor([[0, 2], [1, 0]])),
+    ),
+    (lambda u, p: (torch.gather(u, 1, p.abs()), torch.gather(u, 0, p[:1, :2].abs() % 2)), (UNIT, PLACES)),
+    (lambda u, p: (u.scatter(1, p.abs(), u * 2), u.scatter(1, p[:, :1].abs(), 7.0)), (UNIT, PLACES)),
+    (lambda u, p: u.scatter_add(1, p.abs(), u), (UNIT, PLACES)),
+    (lambda x, r: (x[r], x[:, r], x[r, r], x[:, r, r + 1], x[r, :, r], x[0, r]), (X, ROWS)),
 ]
 
 FAMILIES: dict[str, list[Case]] = {
@@ -170,4 +233,8 @@ FAMILIES: dict[str, list[Case]] = {
     "shapes": SHAPES,
     "reductions": REDUCTIONS,
     "creation": CREATION,
+    "layers": LAYERS,
+    "pools": POOLS,
+    "attentions": ATTENTIONS,
+    "indices": INDICES,
 }

@@ -217,7 +217,7 @@ def bitwise_not(node: AtenNode, x: Value) -> Value:
 
 
 def absolute(node: AtenNode, x: Value) -> Value:
-    return x if x.dtype.is_bool or x.dtype.is_uint else node.graph.call("abs", x)
+    return x if x.dtype.is_bool else node.graph.call("abs", x)
 
 
 def addcmul(node: AtenNode, x: Value, a: Value, b: Value, *, value: Scalar = 1) -> Value:
@@ -309,6 +309,8 @@ ELEMENTWISE: dict[str, Converter] = {
     **{f"aten.{name}.default": identity for name in ("alias", "clone", "contiguous", "detach", "lift_fresh_copy")},
     **{f"aten.bitwise_left_shift.{kind}": binary("left_shift") for kind in ("Tensor", "Tensor_Scalar")},
     **{f"aten.bitwise_right_shift.{kind}": binary("right_shift") for kind in ("Tensor", "Tensor_Scalar")},
+    **{f"aten.__lshift__.{kind}": binary("left_shift") for kind in ("Tensor", "Scalar")},
+    **{f"aten.__rshift__.{kind}": binary("right_shift") for kind in ("Tensor", "Scalar")},
     **{f"aten.{name}.default": rounding(name) for name in ("ceil", "floor", "round", "trunc")},
     **{f"aten.{name}.default": predicate(name) for name in ("isnan", "isinf", "isfinite")},
     **{f"aten.{name}.default": logical(name) for name in ("logical_and", "logical_or", "logical_xor", "logical_not")},

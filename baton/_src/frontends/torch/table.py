@@ -19,10 +19,14 @@ An operator that is missing is taken apart by PyTorch if it is not of PyTorch's 
 from __future__ import annotations
 
 from baton._src.frontends.torch.activation import ACTIVATION
+from baton._src.frontends.torch.attention import ATTENTION
 from baton._src.frontends.torch.creation import CREATION
 from baton._src.frontends.torch.elementwise import ELEMENTWISE
+from baton._src.frontends.torch.indexing import INDEXING
 from baton._src.frontends.torch.matrix import MATRIX
+from baton._src.frontends.torch.nn import NN
 from baton._src.frontends.torch.node import Converter
+from baton._src.frontends.torch.pooling import POOLING
 from baton._src.frontends.torch.reduction import REDUCTION
 from baton._src.frontends.torch.shape import SHAPE
 
@@ -33,6 +37,10 @@ CONVERTERS: dict[str, Converter] = {
     **SHAPE,
     **REDUCTION,
     **CREATION,
+    **NN,
+    **POOLING,
+    **ATTENTION,
+    **INDEXING,
 }
 
 IGNORED = {
