@@ -9,9 +9,12 @@ from typing import Any
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.elementwise import gelu, hard_sigmoid, leaky_relu, swish
+from baton._src.frontends.onnx.index import gather_nd, unique
 from baton._src.frontends.onnx.matrix import gemm, matmul
 from baton._src.frontends.onnx.nn import conv, layer_normalization, rms_normalization
 from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.frontends.onnx.shape import range_, trilu, unsqueeze
+from baton._src.values.dtype import INT32, INT64
 
 
 def derived(node: OnnxNode, *inputs: Value | None, **attributes: Any) -> OnnxNode:
@@ -104,24 +107,72 @@ def skip_normalization(gain: int, beta: int | None, bias: int) -> Converter:
 
     def convert(node: OnnxNode) -> list[Value]:
         g = node.graph
-        if any(node.outputs[1:3]):
-            node.fail("means and deviations as results are not supported")
         added = node.optional(bias)
         total = g.call("add", node[0], node[1])
         total = total if added is None else g.call("add", total, added)
         epsilon = float(node.attr("epsilon", 1e-12))
+        wanted = node.outputs[:3]
         if beta is None:
-            out = rms_normalization(derived(node, total, node[gain], epsilon=epsilon))
+            if any(wanted[1:]):
+                node.fail("deviations as results are not supported")
+            found = [rms_normalization(derived(node, total, node[gain], epsilon=epsilon))]
         else:
-            out = layer_normalization(derived(node, total, node[gain], node.optional(beta), epsilon=epsilon))[0]
-        return [out, out, out, total]
+            normal = derived(node, total, node[gain], node.optional(beta), epsilon=epsilon)
+            found = layer_normalization(replace(normal, outputs=wanted))
+        return [*found, *[total] * (4 - len(found))]
 
     return convert
+
+
+def embed_layer_normalization(node: OnnxNode) -> list[Value]:
+    """input_ids, segment_ids, words, positions, segments, gamma, beta, mask, position_ids -> normalised sum of what the
+    tables have for them, how many words each row has, the sum."""
+    g, ids = node.graph, node[0]
+    if ids.shape is None:
+        node.fail("the shape of its input must be known", code="onnx-dynamic")
+    batch, length = ids.shape
+    places = node.optional(8)
+    if places is None:
+        places = g.reshape(g.call("arange", start=0, stop=length, step=1, dtype=INT64), (1, length))
+    total = g.call("add", g.call("take", node[2], ids, axis=0), g.call("take", node[3], places, axis=0))
+    segments = node.optional(4)
+    if segments is not None and node.optional(1) is not None:
+        total = g.call("add", total, g.call("take", segments, node[1], axis=0))
+    epsilon = float(node.attr("epsilon", 1e-12))
+    out = layer_normalization(derived(node, total, node[5], node[6], epsilon=epsilon))[0]
+    mask = node.optional(7)
+    count = g.broadcast_to(g.constant(0, INT32), (batch,))
+    if mask is not None:
+        count = g.cast(g.call("sum", g.cast(mask, INT32), axis=(1,), keepdims=False), INT32)
+    return [out, count, total]
+
+
+def cdist(node: OnnxNode) -> Value:
+    """Distances of the rows of a (m, n) and b (k, n): (m, k)."""
+    metric, g = str(node.attr("metric", "sqeuclidean")), node.graph
+    if metric not in ("sqeuclidean", "euclidean"):
+        node.fail(f"the metric {metric!r} is not supported; euclidean and sqeuclidean are")
+    apart = g.call("subtract", g.call("expand_dims", node[0], axis=(1,)), node[1])
+    squares = g.call("sum", g.call("multiply", apart, apart), axis=(2,), keepdims=False)
+    return squares if metric == "sqeuclidean" else g.call("sqrt", squares)
+
+
+def unique_in_order(node: OnnxNode) -> list[Value]:
+    """(values in the order they come, place of each element's value, counts)"""
+    found = unique(derived(node, node[0], sorted=0))
+    return [found[0], *found[2:]]
+
+
+def any_range(node: OnnxNode) -> Value:
+    step = node.optional(2)
+    return range_(derived(node, node[0], node[1], step if step is not None else node.graph.scalar(1, node[0])))
 
 
 CONTRIB: dict[str, Converter] = {
     "Gelu": gelu, "FastGelu": fast_gelu, "BiasGelu": bias_gelu, "QuickGelu": quick_gelu,
     "FusedMatMul": fused_matmul, "FusedGemm": fused_gemm, "FusedConv": fused_conv,
     "SkipLayerNormalization": skip_normalization(2, 3, 4),
-    "SkipSimplifiedLayerNormalization": skip_normalization(2, None, 3),
+    "SkipSimplifiedLayerNormalization": skip_normalization(2, None, 3), "TransposeMatMul": fused_matmul,
+    "EmbedLayerNormalization": embed_layer_normalization, "CDist": cdist, "ExpandDims": unsqueeze, "Trilu": trilu,
+    "Range": any_range, "Unique": unique_in_order, "GatherND": gather_nd,
 }  # fmt: skip

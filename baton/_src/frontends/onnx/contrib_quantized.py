@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.contrib import derived
+from baton._src.frontends.onnx.contrib import derived, embed_layer_normalization
 from baton._src.frontends.onnx.elementwise import leaky_relu
+from baton._src.frontends.onnx.nn import average_pool
 from baton._src.frontends.onnx.node import Converter, OnnxNode
-from baton._src.frontends.onnx.quantization import dequantize_linear, matmul_integer, quantize_linear
+from baton._src.frontends.onnx.pooling import max_pool
+from baton._src.frontends.onnx.quantization import (
+    dequantize_linear,
+    dynamic_quantize_linear,
+    matmul_integer,
+    qlinear_conv,
+    quantize_linear,
+)
+from baton._src.frontends.onnx.recurrent import RECURRENT
 from baton._src.values.dtype import INT32
 
 
@@ -88,6 +98,74 @@ def qgemm(node: OnnxNode) -> Value:
     return real if node.optional(7) is None else _taken_back(node, real, 7, node[0])
 
 
+def dynamic_quantize_matmul(node: OnnxNode) -> Value:
+    """a, b, b_scale, b_zero, bias: `a` becomes bytes by its own smallest and largest number."""
+    bytes_, scale, zero = dynamic_quantize_linear(derived(node, node[0]))
+    operands = (bytes_, node[1], scale, node[2], zero, node.optional(3), node.optional(4))
+    return matmul_integer_to_float(derived(node, *operands))
+
+
+def qlinear_conv_any_layout(node: OnnxNode) -> Value:
+    """As ONNX's QLinearConv; with `channels_last` images are (batch, spatial..., channels)."""
+    if not node.attr("channels_last", 0):
+        return qlinear_conv(node)
+    turned = replace(node, inputs=[_channels_first(node, node[0]), *node.inputs[1:]])
+    return _channels_last(node, qlinear_conv(turned))
+
+
+def _channels_first(node: OnnxNode, x: Value) -> Value:
+    return node.graph.transpose(x, (0, x.rank - 1, *range(1, x.rank - 1)))
+
+
+def _channels_last(node: OnnxNode, x: Value) -> Value:
+    return node.graph.transpose(x, (0, *range(2, x.rank), 1))
+
+
+def nhwc_max_pool(node: OnnxNode) -> Value:
+    turned = replace(node, inputs=[_channels_first(node, node[0])], outputs=node.outputs[:1])
+    return _channels_last(node, max_pool(turned)[0])
+
+
+def _average_pool(node: OnnxNode, x: Value) -> Value:
+    last = bool(node.attr("channels_last", 0))
+    found = average_pool(replace(node, inputs=[_channels_first(node, x) if last else x]))
+    return _channels_last(node, found) if last else found
+
+
+def qlinear_where(node: OnnxNode) -> Value:
+    """condition, x, x_scale, x_zero, y, y_scale, y_zero, z_scale, z_zero"""
+    chosen = node.graph.call("where", node[0], _real(node, 1), _real(node, 4))
+    return _taken_back(node, chosen, 7, node[1])
+
+
+def qembed_layer_normalization(node: OnnxNode) -> list[Value]:
+    """Operands 0, 1 and 7 as of EmbedLayerNormalization; the tables 2 to 6 have scales 8 to 12 and zeros 13 to 17."""
+    tables: list[Value | None] = []
+    for k in range(2, 7):
+        table = node.optional(k)
+        operands = (table, node.optional(k + 6), node.optional(k + 11))
+        tables.append(None if table is None else dequantize_linear(derived(node, *operands)))
+    inputs = [node.optional(0), node.optional(1), *tables, node.optional(7)]
+    return embed_layer_normalization(replace(node, inputs=inputs))
+
+
+def dynamic_quantize_lstm(node: OnnxNode) -> Value | Sequence[Value]:
+    """An LSTM whose weights (directions, inputs or hidden, 4 * hidden) are bytes with the scales and zeros 8 to 11."""
+    w, r = (_lstm_weights(node, node[k + 1], node[8 + 2 * k], node[9 + 2 * k]) for k in range(2))
+    inputs = [node[0], w, r, *(node.optional(k) for k in range(3, 8))]
+    return RECURRENT["LSTM"](replace(node, inputs=inputs, attributes={**node.attributes, "layout": 0}))
+
+
+def _lstm_weights(node: OnnxNode, w: Value, scale: Value, zero: Value) -> Value:
+    """(directions, 4 * hidden, inputs), as ONNX's LSTM has them, of real numbers."""
+    g = node.graph
+    scale, zero = (
+        g.reshape(v, (v.shape[0], 1, -1 if v.rank > 1 else 1)) if v.shape else v for v in (scale, g.cast(zero, INT32))
+    )
+    centred = g.cast(g.call("subtract", g.cast(w, INT32), zero), scale.dtype)
+    return g.transpose(g.call("multiply", centred, scale), (0, 2, 1))
+
+
 def _alpha(node: OnnxNode) -> float:
     return float(node.attr("alpha", 1.0))
 
@@ -98,5 +176,8 @@ CONTRIB_QUANTIZED: dict[str, Converter] = {
     "QLinearSigmoid": qlinear_unary(lambda node, x: node.graph.call("sigmoid", x)),
     "QLinearLeakyRelu": qlinear_unary(_leaky), "QLinearSoftmax": qlinear_unary(_softmax),
     "QLinearGlobalAveragePool": qlinear_unary(_spatial_mean), "QLinearConcat": qlinear_concat,
-    "MatMulIntegerToFloat": matmul_integer_to_float, "QGemm": qgemm,
+    "MatMulIntegerToFloat": matmul_integer_to_float, "QGemm": qgemm, "QLinearConv": qlinear_conv_any_layout,
+    "QLinearAveragePool": qlinear_unary(_average_pool), "QLinearWhere": qlinear_where,
+    "NhwcMaxPool": nhwc_max_pool, "DynamicQuantizeMatMul": dynamic_quantize_matmul,
+    "QEmbedLayerNormalization": qembed_layer_normalization, "DynamicQuantizeLSTM": dynamic_quantize_lstm,
 }  # fmt: skip

@@ -13,7 +13,7 @@ EXPANDED: frozenset[tuple[str, str]] = frozenset(
     [
         *(("", name) for name in (
             "AffineGrid", "Attention", "Bernoulli", "BlackmanWindow", "CausalConvWithState", "CenterCropPad",
-            "DynamicQuantizeLinear", "HammingWindow", "HannWindow", "LinearAttention", "NegativeLogLikelihoodLoss",
+            "HammingWindow", "HannWindow", "LinearAttention", "NegativeLogLikelihoodLoss",
             "RotaryEmbedding", "SequenceMap", "SoftmaxCrossEntropyLoss", "SwiGLU",
         )),
         ("ai.onnx.preview", "FlexAttention"),

@@ -27,6 +27,18 @@ def quantize_linear(node: OnnxNode) -> Value:
     return _quantize(node, node[0], node[1], _zero_of(node, 2, dtype), dtype)
 
 
+def dynamic_quantize_linear(node: OnnxNode) -> list[Value]:
+    """(bytes, scale, zero point) from the smallest and the largest number, 0 among them; all zeros have the scale 1."""
+    g, x, zero = node.graph, node[0], node.graph.constant(0.0, "float32")
+    low = g.call("minimum", g.call("min", x, axis=None, keepdims=False), zero)
+    high = g.call("maximum", g.call("max", x, axis=None, keepdims=False), zero)
+    steps = g.call("divide", g.call("subtract", high, low), g.constant(255.0, "float32"))
+    scale = g.call("where", g.call("equal", steps, zero), g.constant(1.0, "float32"), steps)
+    place = g.call("clip", g.call("round", g.call("divide", g.call("subtract", zero, low), scale)), min=0.0, max=255.0)
+    zero_point = g.cast(place, DataType("uint8"))
+    return [_quantize(node, x, scale, zero_point, DataType("uint8")), scale, zero_point]
+
+
 def _to_small_float(node: OnnxNode, dtype: DataType, zero: Value | None) -> Value:
     """x / scale, rounded by the format itself."""
     g = node.graph
@@ -157,6 +169,7 @@ def qlinear_conv(node: OnnxNode) -> Value:
 
 
 QUANTIZATION: dict[str, Converter] = {
-    "QuantizeLinear": quantize_linear, "DequantizeLinear": dequantize_linear, "MatMulInteger": matmul_integer,
-    "ConvInteger": conv_integer, "QLinearMatMul": qlinear_matmul, "QLinearConv": qlinear_conv,
+    "QuantizeLinear": quantize_linear, "DequantizeLinear": dequantize_linear,
+    "DynamicQuantizeLinear": dynamic_quantize_linear, "MatMulInteger": matmul_integer, "ConvInteger": conv_integer,
+    "QLinearMatMul": qlinear_matmul, "QLinearConv": qlinear_conv,
 }  # fmt: skip

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from baton._src.frontends.onnx.casts import CASTS
 from baton._src.frontends.onnx.contrib import CONTRIB, simplified_layer_normalization
+from baton._src.frontends.onnx.contrib_attention import CONTRIB_ATTENTION
+from baton._src.frontends.onnx.contrib_blocks import CONTRIB_BLOCKS
+from baton._src.frontends.onnx.contrib_cached import CONTRIB_CACHED
 from baton._src.frontends.onnx.contrib_quantized import CONTRIB_QUANTIZED
 from baton._src.frontends.onnx.control import CONTROL
 from baton._src.frontends.onnx.detection import DETECTION
@@ -43,7 +46,13 @@ CONVERTERS: dict[str, Converter] = {
 }
 """Of ONNX's own domain."""
 
-MICROSOFT: dict[str, Converter] = {**CONTRIB, **CONTRIB_QUANTIZED}
+MICROSOFT: dict[str, Converter] = {
+    **CONTRIB,
+    **CONTRIB_ATTENTION,
+    **CONTRIB_CACHED,
+    **CONTRIB_BLOCKS,
+    **CONTRIB_QUANTIZED,
+}
 """Of the domain `com.microsoft`."""
 
 DOMAINS: dict[str, dict[str, Converter]] = {"": CONVERTERS, "ai.onnx": CONVERTERS, "com.microsoft": MICROSOFT}

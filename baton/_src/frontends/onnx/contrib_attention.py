@@ -1,0 +1,229 @@
+"""Attention of the domain `com.microsoft`: Attention, QAttention, MultiHeadAttention.
+
+All of them become `softmax(q k' * scale + bias) v` over (batch, heads, length, size): the form that other exporters
+write, and that the passes know. Each operator is what onnxruntime's documentation of contributed operators says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.onnx.contrib import derived
+from baton._src.frontends.onnx.matrix import matmul
+from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.frontends.onnx.quantization import matmul_integer
+from baton._src.ir.tensor_info import Dim
+from baton._src.values.dtype import INT64
+
+
+def dims_of(node: OnnxNode, x: Value, rank: int, what: str) -> tuple[Dim, ...]:
+    """The sizes of `x`, which must be known and of `rank`."""
+    if x.shape is None:
+        node.fail(f"the shape of its {what} must be known", code="onnx-dynamic")
+    if len(x.shape) != rank:
+        node.fail(f"its {what} must have {rank} axes, got {len(x.shape)}", code="op-shape")
+    return tuple(x.shape)
+
+
+def split_heads(node: OnnxNode, x: Value, heads: int, what: str) -> Value:
+    """(batch, length, heads * size) -> (batch, heads, length, size)"""
+    batch, length, width = dims_of(node, x, 3, what)
+    if not isinstance(width, int) or width % heads:
+        node.fail(f"{heads} heads do not divide the last axis of its {what}, {width}", code="op-shape")
+    apart = node.graph.reshape(x, (batch, length, heads, width // heads))
+    return node.graph.transpose(apart, (0, 2, 1, 3))
+
+
+def join_heads(node: OnnxNode, x: Value) -> Value:
+    """(batch, heads, length, size) -> (batch, length, heads * size)"""
+    batch, heads, length, size = dims_of(node, x, 4, "heads")
+    return node.graph.reshape(node.graph.transpose(x, (0, 2, 1, 3)), (batch, length, heads * size))
+
+
+def parts_of(node: OnnxNode, x: Value, sizes: Sequence[int]) -> tuple[Value, ...]:
+    """Pieces of the last axis."""
+    places, total = [], 0
+    for size in sizes[:-1]:
+        total += size
+        places.append(total)
+    return node.graph.call_many("split", x, indices_or_sections=tuple(places), axis=x.rank - 1)
+
+
+def attend(
+    node: OnnxNode, q: Value, k: Value, v: Value, biases: Iterable[Value | None], sink: Value | None = None
+) -> tuple[Value, Value]:
+    """(softmax(q k' * scale + biases) v, the softmax); `sink` (heads): a score of each head for nothing at all."""
+    g = node.graph
+    size = dims_of(node, q, 4, "query")[-1]
+    if not isinstance(size, int):
+        node.fail("the size of a head must be known", code="onnx-dynamic")
+    scale = float(node.attr("scale", 0.0)) or 1 / math.sqrt(size)
+    scores = g.call("matmul", q, g.transpose(k, (0, 1, 3, 2)))
+    scores = g.call("multiply", scores, g.scalar(scale, scores))
+    cap = float(node.attr("softcap", 0.0))
+    if cap:
+        inner = g.call("tanh", g.call("multiply", scores, g.scalar(1 / cap, scores)))
+        scores = g.call("multiply", inner, g.scalar(cap, scores))
+    for bias in biases:
+        scores = scores if bias is None else g.call("add", scores, g.cast(bias, scores.dtype))
+    weights = g.call("nn.softmax", scores, axis=-1) if sink is None else _softmax_with(node, scores, sink)
+    return g.call("matmul", weights, v), weights
+
+
+def _softmax_with(node: OnnxNode, scores: Value, sink: Value) -> Value:
+    """The softmax of scores and one more, which is left out again."""
+    g = node.graph
+    batch, heads, m, n = dims_of(node, scores, 4, "scores")
+    column = g.broadcast_to(g.reshape(g.cast(sink, scores.dtype), (1, -1, 1, 1)), (batch, heads, m, 1))
+    whole = g.call("nn.softmax", g.call("concat", (scores, column), axis=3), axis=-1)
+    return g.call("strided_slice", whole, axes=(3,), begin=(0,), end=(n,), strides=(1,))
+
+
+def counted(node: OnnxNode, count: Dim, *shape: Dim) -> Value:
+    """0, 1, ..., count - 1 in a shape."""
+    return node.graph.reshape(node.graph.call("arange", start=0, stop=count, step=1, dtype=INT64), shape)
+
+
+def kept_or(node: OnnxNode, kept: Value, low: float, like: Value) -> Value:
+    """0 where `kept`, else `low`: what is added to scores."""
+    g = node.graph
+    return g.call("where", kept, g.scalar(0, like), g.scalar(low, like))
+
+
+def causal_bias(node: OnnxNode, m: Dim, n: Dim, like: Value) -> Value:
+    """Of n keys the last of m queries sees all, the one before it all but the last, ..."""
+    g = node.graph
+    last = g.call("add", counted(node, m, m, 1), g.dims(n - m))
+    kept = g.call("less_equal", counted(node, n, 1, n), last)
+    return kept_or(node, kept, -like.dtype.largest_float, like)
+
+
+def padding_bias(node: OnnxNode, mask: Value | None, q: Value, n: Dim) -> Value | None:
+    """What a mask adds to the scores of the queries `q` (batch, heads, m, size) with n keys.
+
+    mask: (batch,) how many keys there are; (2 * batch,) ends, then starts; (batch, n) or (batch, m, n),
+    where 0 hides a key.
+    """
+    if mask is None:
+        return None
+    g, batch = node.graph, dims_of(node, q, 4, "query")[0]
+    low = float(node.attr("mask_filter_value", -10000.0))
+    if mask.shape is None:
+        node.fail("the shape of the mask must be known", code="onnx-dynamic")
+    match mask.rank:
+        case 1:
+            kept = _between(node, mask, batch, n)
+        case 2:
+            kept = g.call("greater", g.reshape(mask, (mask.shape[0], 1, 1, mask.shape[1])), g.scalar(0, mask))
+        case 3:
+            kept = g.call("greater", g.call("expand_dims", mask, axis=(1,)), g.scalar(0, mask))
+        case _:
+            node.fail(f"a mask of {mask.rank} axes is not supported")
+    return kept_or(node, kept, low, q)
+
+
+def _between(node: OnnxNode, mask: Value, batch: Dim, n: Dim) -> Value:
+    """Which keys lie before each row's end and, where they are given, not before its start."""
+    g = node.graph
+    assert mask.shape is not None
+    places, count = g.cast(counted(node, n, 1, 1, 1, n), mask.dtype), mask.shape[0]
+    if not g.prover.equal(count, batch * 2):
+        return g.call("less", places, g.reshape(g.of_shape(mask, (batch,)), (batch, 1, 1, 1)))
+    rows = g.reshape(mask, (2, batch, 1, 1, 1))
+    end, start = (g.call("take", rows, g.constant(k, "int64"), axis=0) for k in range(2))
+    return g.call("logical_and", g.call("less", places, end), g.call("greater_equal", places, start))
+
+
+def attention(node: OnnxNode) -> list[Value]:
+    """input, weights, bias, mask, past, attention_bias"""
+    product = matmul(derived(node, node[0], node[1]))
+    return _self_attention(node, product, node.optional(2), node.optional(3), node.optional(4), node.optional(5))
+
+
+def qattention(node: OnnxNode) -> list[Value]:
+    """input, weights, bias, input_scale, weight_scale, mask, input_zero, weight_zero, past"""
+    g = node.graph
+    total = matmul_integer(derived(node, node[0], node[1], node.optional(6), node.optional(7)))
+    product = g.call("multiply", g.cast(total, node[3].dtype), g.call("multiply", node[3], node[4]))
+    return _self_attention(node, product, node.optional(2), node.optional(5), node.optional(8), None)
+
+
+def _self_attention(
+    node: OnnxNode, product: Value, bias: Value | None, mask: Value | None, past: Value | None, added: Value | None
+) -> list[Value]:
+    g, heads = node.graph, int(node.attr("num_heads", 0))
+    for name in ("do_rotary", "past_present_share_buffer"):
+        if node.attr(name, 0):
+            node.fail(f"{name} is not supported")
+    product = product if bias is None else g.call("add", product, bias)
+    width = dims_of(node, product, 3, "input")[-1]
+    if not isinstance(width, int):
+        node.fail("the size of its weights must be known", code="onnx-dynamic")
+    sizes = node.ints("qkv_hidden_sizes") or (width // 3,) * 3
+    q, k, v = (split_heads(node, x, heads, "input") for x in parts_of(node, product, sizes))
+    if past is not None:
+        k, v = (_appended(node, g.call("take", past, g.constant(i, "int64"), axis=0), x) for i, x in enumerate((k, v)))
+    m, n = (dims_of(node, x, 4, "heads")[2] for x in (q, k))
+    causal = causal_bias(node, m, n, q) if node.attr("unidirectional", 0) else None
+    out, _ = attend(node, q, k, v, (causal, padding_bias(node, mask, q, n), added))
+    present = [g.call("stack", (k, v), axis=0)] if any(node.outputs[1:2]) else []
+    return [join_heads(node, out), *present]
+
+
+def _appended(node: OnnxNode, past: Value | None, x: Value) -> Value:
+    """(batch, heads, length, size): those of the past before those of `x`."""
+    return x if past is None else node.graph.call("concat", (past, x), axis=2)
+
+
+def multi_head_attention(node: OnnxNode) -> list[Value]:
+    """query, key, value, bias, key_padding_mask, attention_bias, past_key, past_value"""
+    if any(v is not None for v in node.inputs[8:]):
+        node.fail("past and present in one buffer, and the beams of a search, are not supported")
+    q, k, v = _biased_heads(node, *_three(node), int(node.attr("num_heads")))
+    k, v = _appended(node, node.optional(6), k), _appended(node, node.optional(7), v)
+    m, n = (dims_of(node, x, 4, "heads")[2] for x in (q, k))
+    causal = causal_bias(node, m, n, q) if node.attr("unidirectional", 0) else None
+    out, weights = attend(node, q, k, v, (causal, padding_bias(node, node.optional(4), q, n), node.optional(5)))
+    return [join_heads(node, out), k, v, weights]
+
+
+def _three(node: OnnxNode) -> tuple[Value, Value, Value]:
+    """Query, key and value, each (batch, length, width), or (batch, heads, length, size); they may come packed as
+    (batch, length, heads, 3, size), or the last two as (batch, length, heads, 2, size)."""
+    if node[0].rank == 5:
+        q, k, v = (_unpacked(node, node[0], i) for i in range(3))
+        return q, k, v
+    if node[1].rank == 5:
+        return node[0], _unpacked(node, node[1], 0), _unpacked(node, node[1], 1)
+    return node[0], node[1], node[2]
+
+
+def _unpacked(node: OnnxNode, x: Value, index: int) -> Value:
+    batch, length, heads, _, size = dims_of(node, x, 5, "packed operand")
+    one = node.graph.call("take", x, node.graph.constant(index, "int64"), axis=3)
+    return node.graph.reshape(one, (batch, length, heads * size))
+
+
+def _biased_heads(node: OnnxNode, q: Value, k: Value, v: Value, heads: int) -> list[Value]:
+    """The three by heads, each with its part of the bias (operand 3)."""
+    g, bias = node.graph, node.optional(3)
+    biases: list[Value | None] = [None] * 3
+    if bias is not None:
+        width, total = dims_of(node, q, 3, "query")[-1], dims_of(node, bias, 1, "bias")[0]
+        if not isinstance(width, int) or not isinstance(total, int):
+            node.fail("the size of its bias must be known", code="onnx-dynamic")
+        biases = list(parts_of(node, bias, (width, width, total - 2 * width)))
+    found = []
+    for x, b in zip((q, k, v), biases, strict=True):
+        if x.rank == 4:  # by heads already, projected and biased when it was cached
+            found.append(x)
+        else:
+            found.append(split_heads(node, x if b is None else g.call("add", x, b), heads, "operands"))
+    return found
+
+
+CONTRIB_ATTENTION: dict[str, Converter] = {
+    "Attention": attention, "QAttention": qattention, "MultiHeadAttention": multi_head_attention,
+}  # fmt: skip

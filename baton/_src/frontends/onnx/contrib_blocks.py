@@ -1,0 +1,103 @@
+"""Weights of few bits of the domain `com.microsoft`: blocks of numbers that share a scale and a zero point, several
+numbers to a byte, the first in its lowest bits."""
+
+from __future__ import annotations
+
+from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.onnx.contrib import derived
+from baton._src.frontends.onnx.matrix import matmul
+from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.ir.tensor_info import Dim
+from baton._src.values.dtype import DataType
+
+UINT8 = DataType("uint8")
+
+
+def unpacked(node: OnnxNode, packed: Value, bits: int) -> Value:
+    """Bytes (..., n) as the numbers of `bits` bits that are in them, (..., n * 8 / bits)."""
+    if bits not in (2, 4, 8):
+        node.fail(f"weights of {bits} bits are not supported; 2, 4 and 8 are")
+    if bits == 8:
+        return packed
+    g, dims = node.graph, packed.shape
+    if dims is None:
+        node.fail("the shape of its weights must be known", code="onnx-dynamic")
+    shifts = g.constant(range(0, 8, bits), UINT8)
+    apart = g.call("right_shift", g.call("expand_dims", packed, axis=(len(dims),)), shifts)
+    numbers = g.call("bitwise_and", apart, g.constant((1 << bits) - 1, UINT8))
+    return g.reshape(numbers, (*dims[:-1], dims[-1] * (8 // bits)))
+
+
+def _front(node: OnnxNode, x: Value, count: Dim) -> Value:
+    """The first `count` of the last axis."""
+    axis = x.rank - 1
+    if x.shape is not None and node.graph.prover.equal(x.shape[axis], count):
+        return x
+    return node.graph.call("strided_slice", x, axes=(axis,), begin=(0,), end=(count,), strides=(1,))
+
+
+def _in_blocks(node: OnnxNode, whole: Value, scales: Value, zeros: Value, block: int) -> Value:
+    """(whole - zeros) * scales; scales and zeros (..., blocks) stand for `block` numbers of the last axis each."""
+    g = node.graph
+    if whole.shape is None or scales.shape is None:
+        node.fail("the shapes of its weights must be known", code="onnx-dynamic")
+    (*front, length), blocks = whole.shape, scales.shape[-1]
+    if isinstance(length, int) and isinstance(blocks, int) and length < blocks * block:  # the last block is not full
+        widths = (0, 0) * (whole.rank - 1) + (0, blocks * block - length)
+        whole = g.call("nn.pad", whole, pad_width=widths, pad_value=0.0)
+    numbers = g.reshape(g.cast(whole, scales.dtype), (*front, blocks, block))
+    real = g.call("subtract", numbers, g.cast(zeros if zeros.rank == 0 else _column(node, zeros), scales.dtype))
+    real = g.call("multiply", real, _column(node, scales))
+    return _front(node, g.reshape(real, (*front, blocks * block)), length)
+
+
+def _column(node: OnnxNode, x: Value) -> Value:
+    return node.graph.call("expand_dims", x, axis=(x.rank,))
+
+
+def matmul_nbits(node: OnnxNode) -> Value:
+    """a (..., K), b (N, blocks, bytes), scales (N, blocks), zero_points, g_idx, bias (N,)"""
+    g = node.graph
+    bits, block = int(node.attr("bits", 4)), int(node.attr("block_size"))
+    inner, outer = int(node.attr("K")), int(node.attr("N"))
+    if node.attr("weight_prepacked", 0) or node.optional(4) is not None:
+        node.fail("weights packed for one device, and in an order of their own (g_idx), are not supported")
+    blocks = -(-inner // block)
+    numbers = unpacked(node, node[1], bits)
+    scales = g.reshape(node[2], (outer, blocks))
+    zeros = _zeros(node, node.optional(3), (outer, blocks), bits)
+    weights = _in_blocks(node, g.reshape(numbers, (outer, blocks * block)), scales, zeros, block)
+    out = matmul(derived(node, node[0], g.transpose(_front(node, weights, inner), (1, 0))))
+    bias = node.optional(5)
+    return out if bias is None else g.call("add", out, bias)
+
+
+def _zeros(node: OnnxNode, given: Value | None, dims: tuple[Dim, ...], bits: int) -> Value:
+    """Zero points: in the middle unless given, packed as the weights are if they are bytes."""
+    g = node.graph
+    if given is None:
+        return g.constant(1 << (bits - 1), UINT8)
+    if given.dtype != UINT8:
+        return g.reshape(given, dims)
+    return _front(node, unpacked(node, g.reshape(given, (*dims[:-1], -1)), bits), dims[-1])
+
+
+def gather_block_quantized(node: OnnxNode) -> Value:
+    """data, indices, scales, zero_points: rows of a table of few bits, as real numbers."""
+    g, data, indices, scales = node.graph, node[0], node[1], node[2]
+    bits, block, axis = int(node.attr("bits", 4)), int(node.attr("block_size", 128)), node.axis(0, 0, "gather_axis")
+    if axis != 0 or node.axis(1, 0, "quantize_axis") != data.rank - 1 or data.dtype.is_float:
+        node.fail("only rows (gather_axis 0) of integers in blocks along the last axis are supported")
+    rows, row_scales = (g.call("take", x, indices, axis=0) for x in (data, scales))
+    zeros = node.optional(3)
+    row_zeros = None if zeros is None else g.call("take", zeros, indices, axis=0)
+    if data.dtype != UINT8:
+        plain = g.constant(0, UINT8) if row_zeros is None else row_zeros
+        return _in_blocks(node, g.cast(rows, scales.dtype), row_scales, plain, block)
+    dims = tuple(row_scales.shape or ())
+    return _in_blocks(node, unpacked(node, rows, bits), row_scales, _zeros(node, row_zeros, dims, bits), block)
+
+
+CONTRIB_BLOCKS: dict[str, Converter] = {
+    "MatMulNBits": matmul_nbits, "GatherBlockQuantized": gather_block_quantized,
+}  # fmt: skip
