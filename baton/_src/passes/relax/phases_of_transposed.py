@@ -8,9 +8,9 @@
 
 Result y[s * q + r] sees x[q - t] through tap s * t + r: for each phase r a convolution of its own, and all of them one
 with s times as many output channels. Nothing is multiplied by the zeros that spreading the data would put in; a kernel
-that the stride does not divide gets zero taps. Left alone: kernels that are no constants, dilation, other layouts,
-symbolic maps, and small strides over larger maps in one group, which the schedule `conv_phases` takes as they are. The
-batch may be symbolic.
+that the stride does not divide gets zero taps. Left alone: kernels that are no constants, dilation, other layouts, and
+small strides over larger maps of known extents in one group, which the schedule `conv_phases` takes as they are. Batch
+and map may be symbolic.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.ir.expr import Op
+from baton._src.ir.expr import Op, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ops.builders import Maker
 from baton._src.ops.catalogue import CATALOGUE
@@ -30,6 +30,9 @@ from baton._src.ops.windows import SPATIAL
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.nodes import Call, Constant, Function, ShapeExpr, VarBinding
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import IntImm
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
@@ -60,19 +63,33 @@ class Phases:
     taps: int
     begin: int
     end: int
-    points: int
+    points: PrimExpr
     cut: int
-    extent: int
+    extent: PrimExpr
 
     @staticmethod
-    def of(inputs: int, outputs: int, kernel: int, stride: int, padding: int) -> Phases:
-        """From the extents of data, result and kernel and the geometry of the transposed convolution."""
+    def of(inputs: PrimExpr, outputs: PrimExpr, kernel: int, stride: int, padding: tuple[int, int]) -> Phases:
+        """From the extents of data, result and kernel and the geometry of the transposed convolution, whose `padding`
+        is what is cut off at both ends (less than nothing where the result is longer).
+        """
+        before, after = padding
         taps = -(-kernel // stride)
-        first = min(padding // stride, taps - 1)
+        first = min(before // stride, taps - 1)
         begin = taps - 1 - first
-        wanted = -(-(padding + outputs) // stride) - first
-        end = max(0, wanted - inputs - begin + taps - 1)
-        return Phases(stride, taps, begin, end, inputs + begin + end - taps + 1, padding - stride * first, outputs)
+        beyond = -(-(kernel - after) // stride) - 1 - first  # points wanted that no input has
+        end = max(0, beyond - begin + taps - 1)
+        points = ops.add(inputs, tir.IntImm(inputs.dtype, begin + end - taps + 1))
+        return Phases(stride, taps, begin, end, points, before - stride * first, outputs)
+
+    @property
+    def whole(self) -> PrimExpr:
+        """All elements of all phases."""
+        return ops.multiply(self.points, tir.IntImm(self.points.dtype, self.stride))
+
+    @property
+    def ends_with_phases(self) -> bool:
+        """Whether nothing is too much."""
+        return not self.cut and Analyzer().equal(self.whole, self.extent) is True
 
 
 class _Rewriter(BindingRewriter):
@@ -95,19 +112,23 @@ def _axes(call: Call) -> list[Phases] | None:
     if before is None or after is None or data.struct_info.dtype != call.struct_info.dtype:
         return None
     kernel = weight.data.shape[2:]
-    if a.groups == 1 and 1 < max(a.strides) <= SMALL_STRIDE and prod(before) >= LARGE_MAP:
+    if a.groups == 1 and 1 < max(a.strides) <= SMALL_STRIDE and (_count(before) or 0) >= LARGE_MAP:
         return None  # the schedule `conv_phases` computes each phase by the taps it has, and writes them in place
-    return [Phases.of(*each) for each in zip(before, after, kernel, a.strides, a.padding[: a.spatial])]
+    begins, ends = a.padding[: a.spatial], (p - more for p, more in zip(a.padding[a.spatial :], a.output_padding))
+    return [Phases.of(*each) for each in zip(before, after, kernel, a.strides, zip(begins, ends))]
 
 
-def _map(info: Any, spatial: int) -> list[int] | None:
+def _count(dims: list[PrimExpr]) -> int | None:
+    """The points of a map, if all its extents are known."""
+    return prod(d.value for d in dims if isinstance(d, IntImm)) if all(isinstance(d, IntImm) for d in dims) else None
+
+
+def _map(info: Any, spatial: int) -> list[PrimExpr] | None:
     """The spatial extents of a tensor of known channels, floats."""
     if not isinstance(info, TensorStructInfo) or not isinstance(info.shape, ShapeExpr) or not info.dtype.is_float:
         return None
     dims = info.shape.values[1:]
-    if len(dims) != spatial + 1 or not all(isinstance(d, IntImm) for d in dims):
-        return None
-    return [d.value for d in dims[1:] if isinstance(d, IntImm)]
+    return list(dims[1:]) if len(dims) == spatial + 1 and isinstance(dims[0], IntImm) else None
 
 
 def _as_convolution(call: Call, axes: list[Phases]) -> Any:
@@ -123,11 +144,12 @@ def _as_convolution(call: Call, axes: list[Phases]) -> Any:
         apart = make(found, make.shape((batch, channels, *strides, *points)))
         order = [n for i in range(count) for n in (2 + count + i, 2 + i)]
         beside = make.op("permute_dims", apart, axes=(0, 1, *order))
-        found = make(beside, make.shape((batch, channels, *(p * s for p, s in zip(points, strides)))))
-    cut = [(i + 2, p) for i, p in enumerate(axes) if p.cut or p.points * p.stride != p.extent]
+        found = make(beside, make.shape((batch, channels, *(p.whole for p in axes))))
+    cut = [(i + 2, p) for i, p in enumerate(axes) if not p.ends_with_phases]
     if not cut:
         return found
-    begins, ends = tuple(p.cut for _, p in cut), tuple(p.cut + p.extent for _, p in cut)
+    begins = tuple(p.cut for _, p in cut)
+    ends = tuple(ops.add(p.extent, tir.IntImm(p.extent.dtype, p.cut)) for _, p in cut)
     return make.op("strided_slice", found, tuple(i for i, _ in cut), begins, ends)
 
 
