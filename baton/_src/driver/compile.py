@@ -30,10 +30,11 @@ def compile(
 ) -> Model:
     """Compile a model for this machine.
 
-    `model`: the path of an `.onnx`, a Relay text (`.relay`, `.rly`) or a TVMScript (`.py`) file; an ONNX `ModelProto`;
-    an `IRModule` (Relay or Relax), a `relay.Function` or a `relax.Function`. `params` binds parameters by name;
-    `shapes` gives an ONNX model's inputs the shapes (ints, or names of symbolic dims) that it leaves open.
-    An ONNX file that was compiled before, and all that decides the outcome is as it was, comes from the cache.
+    `model`: the path of an `.onnx`, a `.pt2` (PyTorch), a Relay text (`.relay`, `.rly`) or a TVMScript (`.py`) file; an
+    ONNX `ModelProto`, a `torch.export.ExportedProgram`, an `IRModule`, a `relay.Function` or a `relax.Function`.
+    `params` binds parameters by name; `shapes` gives an ONNX model's inputs the shapes (ints, or names of symbolic
+    dims) that it leaves open. An ONNX file that was compiled before, and all that decides the outcome is as it was,
+    comes from the cache.
     `num_threads`: threads of each call (None: all cores). `keep_stages`: keep the program after every pass, for
     `Model.stage`.
 

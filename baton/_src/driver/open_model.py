@@ -10,6 +10,8 @@ from baton._src.driver.model import Model
 from baton._src.support.diagnostics import fail
 
 _ZIP = b"PK\x03\x04"
+_MODELS = (".pt2", ".pt", ".pth")
+"""Zips that are models of PyTorch, or are refused as such."""
 
 
 def open_model(path: str | Path, num_threads: int | None = None, keep_stages: bool = False) -> Model:
@@ -20,6 +22,6 @@ def open_model(path: str | Path, num_threads: int | None = None, keep_stages: bo
             start = stream.read(len(_ZIP))
     except OSError as error:
         raise fail("file-missing", f"cannot read {source}: {error.strerror or error}") from error
-    if start == _ZIP:
+    if start == _ZIP and source.suffix.lower() not in _MODELS:
         return load(source, num_threads)
     return compile_model(source, num_threads, keep_stages=keep_stages)

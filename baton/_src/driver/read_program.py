@@ -22,7 +22,11 @@ Program = tuple[IRModule, dict[str, Any]]
 
 _TEXTS = "baton._src.driver.read_text"
 _RELAY = "baton._src.lower.relay_to_relax.module"
+_TORCH = "baton._src.frontends.torch.relax_graph"
+_ARCHIVE = "baton._src.frontends.torch.archive"
 """What most models have no need of is imported by those that do."""
+_PICKLES = (".pt", ".pth", ".ckpt", ".bin", ".pkl")
+"""How files end that PyTorch's `torch.save` and `torch.jit.save` write."""
 
 
 def read_program(
@@ -43,15 +47,27 @@ def read_program(
         return as_relax(IRModule({"main": model})), given
     if hasattr(model, "SerializeToString") and hasattr(model, "graph"):
         return _from_onnx(model, shapes, given)
+    if hasattr(model, "graph_signature") and hasattr(model, "run_decompositions"):
+        return _from_torch(model, shapes, given)
     raise fail(
         "model-kind",
         f"cannot compile a {type(model).__name__}",
-        help="give a path, an IRModule, a relay.Function, a relax.Function or an ONNX ModelProto",
+        help="give a path, an IRModule, a relay.Function, a relax.Function, an ONNX ModelProto, or the ExportedProgram "
+        "that torch.export.export makes of a PyTorch module",
     )
 
 
 def _from_onnx(model: Any, shapes: Mapping[str, Any] | None, params: dict[str, Any]) -> Program:
-    return from_onnx(model, shapes, values={str(n): _array(v) for n, v in params.items()}), {}
+    return from_onnx(
+        model, shapes, sanitize_input_names=False, values={str(n): _array(v) for n, v in params.items()}
+    ), {}
+
+
+def _from_torch(exported: Any, shapes: Mapping[str, Any] | None, params: dict[str, Any]) -> Program:
+    if shapes:
+        help = "torch.export.export(..., dynamic_shapes=...) leaves sizes open"
+        raise fail("torch-input", "the shapes of an exported program's inputs are fixed when exporting", help=help)
+    return import_module(_TORCH).from_exported_program(exported), params
 
 
 def _array(value: Any) -> AnyArray:
@@ -67,6 +83,14 @@ def _read_file(path: Path, shapes: Mapping[str, Any] | None, params: dict[str, A
         raise fail("file-missing", f"there is no file {path}", help=f"paths are relative to {Path.cwd()}")
     if suffix == ".onnx":
         return _from_onnx(path, shapes, params)
+    if suffix == ".pt2":
+        return _from_torch(import_module(_ARCHIVE).read_archive(path), shapes, params)
+    if suffix in _PICKLES:
+        raise fail(
+            "model-kind",
+            f"{path} is a pickle, and reading one runs what its author wrote",
+            help="export the model: torch.export.save(torch.export.export(module, inputs), 'model.pt2')",
+        )
     if suffix in (".relay", ".rly"):
         return as_relax(import_module(_TEXTS).read_relay(path)), params
     if suffix == ".py":
@@ -74,7 +98,7 @@ def _read_file(path: Path, shapes: Mapping[str, Any] | None, params: dict[str, A
     raise fail(
         "model-kind",
         f"cannot tell what {path} is",
-        help="model files end in .onnx, .relay or .rly (Relay text), or .py (TVMScript)",
+        help="model files end in .onnx, .pt2 (PyTorch), .relay or .rly (Relay text), or .py (TVMScript)",
     )
 
 

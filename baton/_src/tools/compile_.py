@@ -12,7 +12,7 @@ from baton._src.driver.compile import compile as compile_model
 from baton._src.tools.arrays import read_arrays
 from baton._src.tools.console import OUT, guarded, progress
 
-Model = Annotated[Path, typer.Argument(help="an .onnx, a Relay text (.relay, .rly) or a TVMScript (.py) file")]
+Model = Annotated[Path, typer.Argument(help="an .onnx, a .pt2, a Relay text (.relay, .rly) or a TVMScript (.py) file")]
 
 
 @guarded

@@ -9,7 +9,8 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("frontends.onnx.relay_graph", "from_onnx"),
-        **submodules("baton.relay.frontend", "onnx"),
+        **names("frontends.torch.relay_graph", "from_pytorch"),
+        **submodules("baton.relay.frontend", "onnx pytorch"),
     },
     before=wire,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 _TUNING = "baton's schedules need no tuning: build for a target, and a rule for it is chosen"
 _GPU = "baton compiles for CPUs"
-_IMPORTER = "baton imports ONNX models: export the model to ONNX and use from_onnx"
+_IMPORTER = "baton imports ONNX models (from_onnx) and PyTorch programs (from_exported_program, from_pytorch)"
 _BYOC = "baton generates all code itself; it hands no part of a program to other libraries"
 _ONE_PROCESS = "baton runs programs in one process, on one CPU; there are no meshes of devices"
 _MEMORY = "storages have no scopes on CPUs"
@@ -108,7 +108,6 @@ REASONS: dict[str, str] = {
     "relay.frontend.darknet": _IMPORTER,
     "relay.frontend.paddlepaddle": _IMPORTER,
     "relay.frontend.oneflow": _IMPORTER,
-    "relay.frontend.pytorch": _IMPORTER,
     "relay.frontend.from_tensorflow": _IMPORTER,
     "relay.frontend.from_keras": _IMPORTER,
     "relay.frontend.from_tflite": _IMPORTER,
@@ -119,7 +118,6 @@ REASONS: dict[str, str] = {
     "relay.frontend.from_darknet": _IMPORTER,
     "relay.frontend.from_paddle": _IMPORTER,
     "relay.frontend.from_oneflow": _IMPORTER,
-    "relay.frontend.from_pytorch": _IMPORTER,
     "relay.op.strategy": _TUNING,
     "relay.backend.contrib": _BYOC,
     "relay.transform.AnnotateMemoryScope": _MEMORY,
@@ -168,7 +166,6 @@ REASONS: dict[str, str] = {
     "relax.transform.MetaScheduleApplyDatabase": _TUNING,
     "relax.transform.MetaScheduleTuneIRMod": _TUNING,
     "relax.transform.MetaScheduleTuneTIR": _TUNING,
-    "relax.frontend.torch": _IMPORTER,
     "relax.frontend.stablehlo": _IMPORTER,
     "tir.transform": "not implemented: tvm.build lowers kernels in one step; a script's own passes are "
     "tir.transform.prim_func_pass",

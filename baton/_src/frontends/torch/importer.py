@@ -47,6 +47,8 @@ class Importer:
         for placeholder, name in parameters:
             info = infos[placeholder] if placeholder in infos else self.builder.constant(weights[placeholder]).info
             self.values[placeholder] = self.builder.input(name, info)
+        for node in self.program.numbers:
+            self.values[node.name] = self.symbols.dim(node.meta["val"])
         self._bind_constants(weights)
         self.builder.language.start()
         for node in self.program.graph.nodes:

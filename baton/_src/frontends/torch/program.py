@@ -35,7 +35,8 @@ class Weight:
 class Program:
     """A plain exported program, read.
 
-    `inputs`: the placeholders of the user's tensors, in order. `outputs`: names of nodes, or constants.
+    `inputs`: the placeholders of the user's tensors, in order. `outputs`: nodes, or constants. `numbers`: placeholders
+    of sizes, which are read from the shapes of the inputs.
     """
 
     graph: Any
@@ -43,6 +44,7 @@ class Program:
     inputs: tuple[Any, ...]
     weights: tuple[Weight, ...]
     outputs: tuple[Any, ...]
+    numbers: tuple[Any, ...] = ()
 
 
 def read_program(exported: Any, supported: Collection[str]) -> Program:
@@ -70,6 +72,25 @@ def read_program(exported: Any, supported: Collection[str]) -> Program:
     return Program(plain.graph, plain.graph_module, tuple(inputs), tuple(weights), tuple(results))
 
 
+def read_graph(module: Any) -> Program:
+    """A graph module of aten operators, plain already; its own tensors are weights."""
+    placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
+    tensor = torch_library().Tensor
+    inputs = tuple(n for n in placeholders if isinstance(n.meta["val"], tensor))
+    numbers = tuple(n for n in placeholders if not isinstance(n.meta["val"], tensor))
+    (results,) = [n.args[0] for n in module.graph.nodes if n.op == "output"]
+    return Program(module.graph, module, inputs, (), tuple(results), numbers)
+
+
+def decompositions(supported: Collection[str]) -> Any:
+    """PyTorch's ways to take operators apart, less those that have a converter."""
+    table = torch_library().export.default_decompositions()
+    for operator in list(table):
+        if str(operator) in supported:
+            table.pop(operator)
+    return table
+
+
 def _weight(plain: Any, spec: Any) -> Any:
     """The tensor: buffers that are not saved with the model stand among the constants."""
     return plain.state_dict[spec.target] if spec.target in plain.state_dict else plain.constants[spec.target]
@@ -91,13 +112,9 @@ def _plain(exported: Any, supported: Collection[str]) -> Any:
     schemas = [(t, t._schema) for t in targets if hasattr(t, "_schema")]
     if all(str(t) in supported and not schema.is_mutable for t, schema in schemas):
         return exported
-    table = torch_library().export.default_decompositions()
-    for operator in list(table):
-        if str(operator) in supported:
-            table.pop(operator)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return exported.run_decompositions(table)
+        return exported.run_decompositions(decompositions(supported))
 
 
 def source_of(node: Any) -> str:

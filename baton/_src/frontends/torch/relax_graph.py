@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from baton._src.frontends.graph_builder.relax_graph import RelaxGraph
@@ -60,6 +61,12 @@ def from_fx(
     count = len(inputs) if keep_params_as_input else None
     module = _imported(program, [*inputs, *kept], count, unwrap, not no_bind_return_tuple)
     return _with_params(module, program, kept) if keep_params_as_input else module
+
+
+def imported(program: Program, outputs: Sequence[Any]) -> IRModule:
+    """A program that is read already, with these of its nodes as results: a tuple, whatever their number."""
+    inputs = [(n.name, n.name) for n in program.inputs]
+    return _imported(replace(program, outputs=tuple(outputs)), inputs, None, False, True)
 
 
 def _imported(

@@ -41,3 +41,12 @@ def array_of(tensor: Any) -> AnyArray:
     view: AnyArray = np.asarray(found).view()
     view.flags.writeable = False
     return view
+
+
+def tensor_of(array: AnyArray) -> Any:
+    """A tensor over the memory of an array."""
+    torch = torch_library()
+    if array.dtype.isbuiltin == 1:
+        return torch.from_numpy(array)
+    same_size = {1: np.uint8, 2: np.uint16}[array.dtype.itemsize]
+    return torch.from_numpy(array.view(same_size)).view(getattr(torch, str(array.dtype)))

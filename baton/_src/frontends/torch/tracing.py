@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -59,3 +60,23 @@ def export(module: Any, inputs: Sequence[Any]) -> Any:
         except Exception as error:  # PyTorch raises errors of many kinds, RuntimeError and its own
             reason = str(error).strip().split("\n\n")[0]
             raise fail("torch-export", f"PyTorch cannot export the model: {reason}") from error
+
+
+def with_own_weights(module: Any, inputs: Sequence[Any]) -> tuple[Any, list[Any]]:
+    """A graph of `torch.compile` with the weights that it takes as inputs as its own, and the other inputs."""
+    torch = torch_library()
+    own, rest = copy.copy(module), []
+    own.graph = copy.deepcopy(module.graph)
+    placeholders = [n for n in own.graph.nodes if n.op == "placeholder"]
+    for node, given in zip(placeholders, inputs, strict=True):
+        kept = isinstance(given, torch.nn.Parameter)
+        if not kept and "_dynamo_static_input_type" not in node.meta.get("tensor_dict", {}):
+            rest.append(given)
+            continue
+        name = f"weight_{node.name}"
+        (own.register_parameter if kept else own.register_buffer)(name, given)
+        with own.graph.inserting_before(node):
+            node.replace_all_uses_with(own.graph.get_attr(name))
+        own.graph.erase_node(node)
+    own.recompile()
+    return own, rest

@@ -1,0 +1,99 @@
+"""baton as a back end of `torch.compile`, and what TVM calls so in `relax.frontend.torch`.
+
+torch.compile(model, backend="baton")(x)
+
+PyTorch traces the model into graphs of aten operators without side effects (AOTAutograd); each is imported, compiled,
+and called with the memory of its tensors. Weights are inputs of these graphs, so training and changed weights are seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+from baton._src.driver.compile import compile as compile_model
+from baton._src.driver.wiring import wire
+from baton._src.frontends.torch.library import torch_library
+from baton._src.frontends.torch.program import decompositions, read_graph
+from baton._src.frontends.torch.relax_graph import from_fx, imported
+from baton._src.frontends.torch.table import CONVERTERS
+from baton._src.frontends.torch.tensors import array_of, tensor_of
+from baton._src.frontends.torch.tracing import with_own_weights
+from baton._src.ir.module import IRModule
+from baton._src.passes.pipelines import get_pipeline
+
+Backend = Callable[[Any, Sequence[Any]], Any]
+
+
+def baton_backend(graph_module: Any, example_inputs: Sequence[Any], **options: Any) -> Any:
+    """The entry point `torch_dynamo_backends` of the package. `options`: those of `baton.compile`."""
+    return _backend(graph_module, example_inputs, lambda module: module, options)
+
+
+def relax_dynamo(pipeline: Any = None) -> Backend:
+    """A back end for `torch.compile` that applies `pipeline` (a pass, or a pipeline's name) before it compiles."""
+    found = get_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
+
+    def backend(graph_module: Any, example_inputs: Sequence[Any]) -> Any:
+        return _backend(graph_module, example_inputs, found or (lambda module: module), {})
+
+    return backend
+
+
+def _backend(
+    graph_module: Any, example_inputs: Sequence[Any], change: Callable[[IRModule], IRModule], options: dict[str, Any]
+) -> Any:
+    wire()
+    common = import_module("torch._dynamo.backends.common")
+
+    def compile_graph(graph: Any, inputs: Sequence[Any]) -> Any:
+        return _compiled(graph, change, options)
+
+    table = dict(decompositions(CONVERTERS))
+    return common.aot_autograd(fw_compiler=compile_graph, decompositions=table)(graph_module, example_inputs)
+
+
+def _compiled(graph: Any, change: Callable[[IRModule], IRModule], options: dict[str, Any]) -> Any:
+    """A function of the tensors (and sizes) that the graph takes, which gives what the graph returns."""
+    torch = torch_library()
+    program = read_graph(graph)
+    places = [k for k, n in enumerate(n for n in graph.graph.nodes if n.op == "placeholder") if n in program.inputs]
+    wanted = [k for k, o in enumerate(program.outputs) if isinstance(o, torch.fx.Node)]
+    sizes = {k for k in wanted if not isinstance(program.outputs[k].meta["val"], torch.Tensor)}
+    results: list[Any] = list(program.outputs)
+    if not wanted:
+        return lambda *given: results
+    outputs = tuple(program.outputs[k] for k in wanted)
+    model = compile_model(change(imported(program, outputs)), **options)
+
+    def run(*given: Any) -> list[Any]:
+        arrays = model.run_arrays([array_of(given[k]) for k in places])
+        found = list(results)
+        for place, array in zip(wanted, arrays, strict=True):
+            found[place] = int(array) if place in sizes else tensor_of(array)
+        return found
+
+    return run
+
+
+def dynamo_capture_subgraphs(model: Any, *params: Any, **kwargs: Any) -> IRModule:
+    """The graphs that `torch.compile` makes of a model called with `params`, as functions `subgraph_0`, ...
+
+    `keep_params_as_input`: weights are parameters of the functions, their values in the attribute `params`.
+    """
+    torch = torch_library()
+    keep = bool(kwargs.pop("keep_params_as_input", False))
+    functions: dict[str, Any] = {}
+
+    def capture(graph_module: Any, example_inputs: Sequence[Any]) -> Any:
+        own, inputs = with_own_weights(graph_module, example_inputs)
+        info = [(tuple(t.shape), str(t.dtype)) for t in inputs]
+        found = from_fx(own, info, keep_params_as_input=keep, unwrap_unit_return_tuple=True)["main"]
+        name = f"subgraph_{len(functions)}"
+        functions[name] = found.with_attr("global_symbol", name)
+        return graph_module.forward
+
+    torch._dynamo.reset()
+    torch.compile(model, backend=capture)(*params, **kwargs)
+    return IRModule(functions)

@@ -1,0 +1,14 @@
+"""PyTorch to Relay (`tvm.relay.frontend.pytorch`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("frontends.torch.relay_graph", "from_pytorch"),
+    },
+    before=wire,
+)
