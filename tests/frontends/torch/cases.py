@@ -225,6 +225,73 @@ INDICES: list[Case] = [
     (lambda x, r: (x[r], x[:, r], x[r, r], x[:, r, r + 1], x[r, :, r], x[0, r]), (X, ROWS)),
 ]
 
+
+def written(x: Any, places: Any, part: Any) -> Any:
+    """Writes in place, into views and by indices: what PyTorch makes pure before we look."""
+    x = x.clone()
+    x[:, 1] = 7.0
+    x[0, :, ::2] = part[:, :2]
+    x[places] += 1
+    x.index_add_(1, places, x[:, :2].clone(), alpha=2)
+    x[x > 6] = -1.0
+    x.relu_().mul_(2)
+    x.view(-1)[3:5].zero_()
+    return x
+
+
+def masked(x: Any) -> Any:
+    x = x.clone()
+    x[0].masked_fill_(x[0] > 0, 5.0)
+    x.index_fill_(2, torch.tensor([0, -1]), 3.0)
+    return x, x.index_copy(1, torch.tensor([2, 0]), x[:, :2] * 2)
+
+
+WRITES: list[Case] = [
+    (written, (X, torch.tensor([1, 0]), floats(3, 4, seed=5))),
+    (masked, (X,)),
+    (
+        lambda u, p: (u.index_put((p,), u[0]), u.index_put((p, p), torch.tensor(1.0), True)),
+        (UNIT, torch.tensor([1, 0])),
+    ),
+    (lambda u, p: (u.scatter_reduce(1, p.abs(), u, "amax"), u.scatter_reduce(1, p.abs(), u, "sum")), (UNIT, PLACES)),
+]
+
+DISTINCT = torch.from_numpy(np.random.default_rng(3).permutation(24).astype(np.float32)).reshape(2, 3, 4)
+
+ORDERS: list[Case] = [
+    (lambda x: (*x.sort(1), *x.sort(-1, descending=True), x.argsort(0), x.argsort(-1, descending=True)), (DISTINCT,)),
+    (lambda x: (*x.topk(2), *x.topk(2, 1, largest=False), *torch.sort(x, stable=True)), (DISTINCT,)),
+    (lambda x: (*x.median(-1), *x.kthvalue(2, 1), torch.bucketize(x, torch.tensor([3.0, 9.0, 20.0]))), (DISTINCT,)),
+]
+
+BORDERS: list[Case] = [
+    (
+        lambda x: (functional.pad(x, (1, 2)), functional.pad(x, (0, 1, 2, 0), value=3.0), functional.pad(x, (-1, 1))),
+        (X,),
+    ),
+    (lambda x: (functional.pad(x, (1, 2), mode="reflect"), functional.pad(x, (2, 1), mode="replicate")), (X,)),
+    (
+        lambda x: (functional.pad(x, (1, 2, 2, 1), mode="reflect"), functional.pad(x, (2, 1, 0, 1), mode="replicate")),
+        (IMAGE,),
+    ),
+    (lambda x: functional.pad(x, (1, 2), mode="circular"), (X,)),
+    (lambda b: functional.pad(b, (1, 1), value=True), (B,)),
+]
+
+RESIZES: list[Case] = [
+    (lambda x: (functional.interpolate(x, scale_factor=2), functional.interpolate(x, (5, 13))), (IMAGE,)),
+    (lambda x: functional.interpolate(x, scale_factor=2, mode="bilinear"), (IMAGE,)),
+    (lambda x: functional.interpolate(x, (7, 4), mode="bilinear", align_corners=True), (IMAGE,)),
+    (lambda x: functional.interpolate(x, scale_factor=(1.3, 0.7), mode="bilinear"), (IMAGE,)),
+    (lambda x: functional.interpolate(x, scale_factor=1.7, mode="nearest"), (IMAGE,)),
+    (lambda x: functional.interpolate(x, (5, 11), mode="nearest-exact"), (IMAGE,)),
+    (lambda x: functional.interpolate(x, scale_factor=1.3, mode="bicubic"), (IMAGE,)),
+    (lambda x: functional.interpolate(x, (11, 5), mode="bicubic"), (IMAGE,)),
+    (lambda x: (functional.interpolate(x[0], 6), functional.interpolate(x[0], 6, mode="linear")), (IMAGE,)),
+    (lambda x: functional.interpolate(x, scale_factor=2, mode="trilinear"), (floats(1, 2, 3, 4, 3),)),
+    (lambda x: (functional.pixel_shuffle(x, 2), functional.pixel_unshuffle(x[:, :, :8], 2)), (IMAGE,)),
+]
+
 FAMILIES: dict[str, list[Case]] = {
     "unary": UNARY,
     "binary": BINARY,
@@ -237,4 +304,8 @@ FAMILIES: dict[str, list[Case]] = {
     "pools": POOLS,
     "attentions": ATTENTIONS,
     "indices": INDICES,
+    "writes": WRITES,
+    "orders": ORDERS,
+    "borders": BORDERS,
+    "resizes": RESIZES,
 }

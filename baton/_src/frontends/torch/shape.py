@@ -146,16 +146,18 @@ def cut(node: AtenNode, x: Value, axis: int, begin: Dim, end: Dim, step: int = 1
 def slice_(node: AtenNode, x: Value, dim: int, start: Dim | None, end: Dim | None, step: int) -> Value:
     axis = node.axis(dim, x.rank)
     size = node.sizes(x)[axis]
-    begin = _corner(node, 0 if start is None else start, size)
-    stop = size if end is None or (isinstance(end, int) and end >= 2**31 - 1) else _corner(node, end, size)
+    begin = corner(0 if start is None else start, size)
+    stop = corner(END if end is None else end, size)
     if isinstance(begin, int) and begin == 0 and stop is size and step == 1:
         return x
     return cut(node, x, axis, begin, stop, step)
 
 
-def _corner(node: AtenNode, place: Dim, size: Dim) -> Dim:
+def corner(place: Dim, size: Dim) -> Dim:
     """A bound of a slice, counted from the front and within the axis, as far as that is known."""
     if isinstance(place, int):
+        if place >= 2**31 - 1:
+            return size
         if isinstance(size, int):
             return max(place + size, 0) if place < 0 else min(place, size)
         return size + place if place < 0 else place
@@ -174,7 +176,7 @@ def select(node: AtenNode, x: Value, dim: int, index: Dim) -> Value:
 
 def narrow(node: AtenNode, x: Value, dim: int, start: Dim, length: Dim) -> Value:
     axis = node.axis(dim, x.rank)
-    begin = _corner(node, start, node.sizes(x)[axis])
+    begin = corner(start, node.sizes(x)[axis])
     return cut(node, x, axis, begin, begin + length)
 
 

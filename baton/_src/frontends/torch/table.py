@@ -26,9 +26,14 @@ from baton._src.frontends.torch.indexing import INDEXING
 from baton._src.frontends.torch.matrix import MATRIX
 from baton._src.frontends.torch.nn import NN
 from baton._src.frontends.torch.node import Converter
+from baton._src.frontends.torch.padding import PADDING
 from baton._src.frontends.torch.pooling import POOLING
+from baton._src.frontends.torch.recurrent import RECURRENT
 from baton._src.frontends.torch.reduction import REDUCTION
+from baton._src.frontends.torch.resize import RESIZE
 from baton._src.frontends.torch.shape import SHAPE
+from baton._src.frontends.torch.sorting import SORTING
+from baton._src.frontends.torch.writing import WRITING
 
 CONVERTERS: dict[str, Converter] = {
     **ELEMENTWISE,
@@ -41,6 +46,11 @@ CONVERTERS: dict[str, Converter] = {
     **POOLING,
     **ATTENTION,
     **INDEXING,
+    **WRITING,
+    **SORTING,
+    **PADDING,
+    **RESIZE,
+    **RECURRENT,
 }
 
 IGNORED = {

@@ -1,0 +1,131 @@
+"""Upsampling. Where the scale is that of the sizes, the catalogue's resizes; else products with matrices of weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.torch.node import AtenNode, Converter
+from baton._src.ir.tensor_info import Dim
+from baton._src.values.tensor import AnyArray
+
+Scales = Sequence[float | None] | None
+
+
+def by_scales(method: str) -> Converter:
+    """The overloads `vec`: the sizes of the result, or the factors, are given."""
+
+    def convert(node: AtenNode, x: Value, size: Sequence[Dim] | None, *rest: object) -> Value:
+        align, scales = rest if len(rest) == 2 else (False, rest[0])
+        assert scales is None or isinstance(scales, tuple)
+        own = node.sizes(x)[2:]
+        if size is None:
+            size = [_scaled(node, d, s) for d, s in zip(own, scales or (), strict=True)]
+        return resized(node, x, method, size, bool(align), scales)
+
+    return convert
+
+
+def by_sizes(method: str) -> Converter:
+    """The plain overloads: sizes, and the factors they came from."""
+
+    def convert(node: AtenNode, x: Value, size: Sequence[Dim], *rest: object) -> Value:
+        align, *scales = rest if len(rest) > len(size) else (False, *rest)
+        return resized(node, x, method, size, bool(align), tuple(scales))  # type: ignore[arg-type]
+
+    return convert
+
+
+def _scaled(node: AtenNode, size: Dim, scale: float) -> Dim:
+    if isinstance(size, int):
+        return math.floor(size * scale)
+    if scale != int(scale):
+        node.fail(f"an axis of unknown size needs a whole factor, not {scale}", code="torch-dynamic")
+    whole: Dim = size * int(scale)
+    return whole
+
+
+def resized(node: AtenNode, x: Value, method: str, size: Sequence[Dim], align: bool, scales: Scales) -> Value:
+    """`method` is nearest, exact (nearest by the centres of pixels), linear or cubic."""
+    own = node.sizes(x)[2:]
+    factors = list(scales or ()) or [None] * len(size)
+    if all(_is_ratio(a, b, s) for a, b, s in zip(own, size, factors, strict=True)):
+        return _plain(node, x, method, size, align)
+    for axis, (before, after, scale) in enumerate(zip(own, size, factors, strict=True)):
+        sizes = node.known(before, "the size of the axis"), node.known(after, "the size of the result")
+        matrix = weights_of(method, *sizes, align, scale)
+        x = _along(node, x, axis + 2, node.graph.constant(matrix, x.dtype))
+    return x
+
+
+def _is_ratio(before: Dim, after: Dim, scale: float | None) -> bool:
+    """Whether a factor says no more than the sizes do."""
+    if scale is None or not isinstance(before, int) or not isinstance(after, int):
+        return True
+    return before * scale == after
+
+
+def _plain(node: AtenNode, x: Value, method: str, size: Sequence[Dim], align: bool) -> Value:
+    names = {"nearest": "nearest_neighbor", "exact": "nearest_neighbor"}
+    mode = "asymmetric" if method == "nearest" else "align_corners" if align else "half_pixel"
+    rounding = {"nearest": "floor", "exact": "round_prefer_ceil"}.get(method, "")
+    return node.graph.call(
+        f"image.resize{len(size)}d", x, tuple(size), method=names.get(method, method),
+        coordinate_transformation_mode=mode, rounding_method=rounding, cubic_alpha=-0.75,
+    )  # fmt: skip
+
+
+def _along(node: AtenNode, x: Value, axis: int, matrix: Value) -> Value:
+    """Every line along an axis times a matrix [after, before]."""
+    g, last = node.graph, x.rank - 1
+    order = [a for a in range(x.rank) if a != axis] + [axis]
+    found = g.call("matmul", g.transpose(x, order), g.transpose(matrix, (1, 0)))
+    back = [order.index(a) for a in range(last + 1)]
+    return g.transpose(found, back)
+
+
+def weights_of(method: str, before: int, after: int, align: bool, scale: float | None) -> AnyArray:
+    """[after, before]: what every element of the result takes from each of the source."""
+    places = np.arange(after, dtype=np.float64)
+    step = 1 / scale if scale else before / after
+    if align:
+        source = places * ((before - 1) / (after - 1) if after > 1 else 0.0)
+    elif method == "nearest":
+        source = places * step
+    else:
+        source = (places + 0.5) * step - (0 if method == "exact" else 0.5)
+    found = np.zeros((after, before))
+    rows = np.arange(after)
+    if method in ("nearest", "exact"):
+        found[rows, np.clip(np.floor(source).astype(int), 0, before - 1)] = 1
+        return found
+    source = np.maximum(source, 0) if method == "linear" else source
+    low = np.floor(source).astype(int)
+    rest = source - low
+    taps = {0: 1 - rest, 1: rest} if method == "linear" else {k: _cubic(np.abs(rest - k)) for k in (-1, 0, 1, 2)}
+    for offset, weight in taps.items():
+        np.add.at(found, (rows, np.clip(low + offset, 0, before - 1)), weight)
+    return found
+
+
+def _cubic(distance: AnyArray, a: float = -0.75) -> AnyArray:
+    """Keys' kernel, of which PyTorch takes a = -0.75."""
+    near = ((a + 2) * distance - (a + 3)) * distance**2 + 1
+    far = ((distance - 5) * distance + 8) * distance * a - 4 * a
+    return np.where(distance <= 1, near, np.where(distance < 2, far, 0.0))
+
+
+_METHODS = {
+    "upsample_nearest1d": "nearest", "upsample_nearest2d": "nearest", "upsample_nearest3d": "nearest",
+    "_upsample_nearest_exact1d": "exact", "_upsample_nearest_exact2d": "exact", "_upsample_nearest_exact3d": "exact",
+    "upsample_linear1d": "linear", "upsample_bilinear2d": "linear", "upsample_trilinear3d": "linear",
+    "upsample_bicubic2d": "cubic",
+}  # fmt: skip
+
+RESIZE: dict[str, Converter] = {
+    **{f"aten.{name}.vec": by_scales(method) for name, method in _METHODS.items()},
+    **{f"aten.{name}.default": by_sizes(method) for name, method in _METHODS.items()},
+}

@@ -1,0 +1,122 @@
+"""Tensors with a part replaced: what writes into views and by indices become when nothing is changed in place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.torch.indexing import from_front
+from baton._src.frontends.torch.node import AtenNode, Converter, Scalar
+from baton._src.frontends.torch.shape import END, corner, cut, unsqueeze
+from baton._src.ir.tensor_info import Dim
+
+
+def copy(node: AtenNode, x: Value, source: Value, *_: bool) -> Value:
+    """The source in the shape and dtype of what it replaces."""
+    return node.graph.broadcast_to(node.graph.cast(source, x.dtype), node.sizes(x))
+
+
+def slice_scatter(
+    node: AtenNode, x: Value, source: Value, dim: int, start: Dim | None, end: Dim | None, step: Dim
+) -> Value:
+    g, axis = node.graph, node.axis(dim, x.rank)
+    size = node.sizes(x)[axis]
+    begin = corner(0 if start is None else start, size)
+    stop = corner(END if end is None else end, size)
+    stride = node.known(step, "the step")
+    part = g.cast(source, x.dtype)
+    if stride == 1:
+        pieces = [cut(node, x, axis, 0, begin), part, cut(node, x, axis, stop, size)]
+        kept = [p for p in pieces if node.sizes(p)[axis] != 0]
+        return kept[0] if len(kept) == 1 else g.call("concat", tuple(kept), axis=axis)
+    rows = np.arange(node.known(begin, "the start"), node.known(stop, "the end"), stride)
+    shape = [1] * x.rank
+    shape[axis] = len(rows)
+    places = g.broadcast_to(g.constant(rows.reshape(shape), "int64"), node.sizes(part))
+    return g.call("scatter_elements", x, places, part, axis=axis, reduction="update")
+
+
+def select_scatter(node: AtenNode, x: Value, source: Value, dim: int, index: Dim) -> Value:
+    axis = node.axis(dim, x.rank)
+    start = corner(index, node.sizes(x)[axis])
+    return slice_scatter(node, x, unsqueeze(node, source, axis), axis, start, start + 1, 1)
+
+
+def index_put(
+    node: AtenNode, x: Value, indices: Sequence[Value | None], values: Value, accumulate: bool, *_: bool
+) -> Value:
+    """x[indices] = values. A mask alone chooses between them; other indices are joined to one, as in `index`."""
+    g = node.graph
+    first = indices[0]
+    if len(indices) == 1 and first is not None and first.dtype.is_bool and not values.rank and not accumulate:
+        mask = g.reshape(first, (*node.sizes(first), *[1] * (x.rank - first.rank)))
+        return g.call("where", mask, g.cast(values, x.dtype), x)
+    if any(i is not None and i.dtype.is_bool for i in indices):
+        node.fail("a mask picks as many elements as a run finds", help="use torch.where")
+    axes = [a for a, i in enumerate(indices) if i is not None]
+    rest = [a for a in range(x.rank) if a not in axes]
+    if axes != list(range(len(axes))):
+        node.fail("indices behind a slice are not supported where elements are written", help="index the first axes")
+    sizes = node.sizes(x)
+    places = [from_front(node, g.cast(i, "int64"), x, a) for a, i in enumerate(indices) if i is not None]
+    place = places[0]
+    for axis, more in zip(axes[1:], places[1:], strict=True):
+        place = g.call("add", g.call("multiply", place, g.dims(sizes[axis])), more)
+    flat = g.reshape(x, (-1, *(sizes[a] for a in rest)))
+    updates = g.broadcast_to(g.cast(values, x.dtype), (*node.sizes(place), *(sizes[a] for a in rest)))
+    column = unsqueeze(node, place, place.rank)
+    found = g.call("scatter_nd", flat, column, updates, reduction="add" if accumulate else "update")
+    return g.reshape(found, sizes)
+
+
+def _rows(node: AtenNode, x: Value, axis: int, index: Value, like: Value) -> Value:
+    """Indices along an axis in the shape of what is written there."""
+    g, shape = node.graph, [1] * x.rank
+    shape[axis] = -1
+    places = from_front(node, g.cast(index, "int64"), x, axis)
+    return g.broadcast_to(g.reshape(places, shape), node.sizes(like))
+
+
+def index_copy(node: AtenNode, x: Value, dim: int, index: Value, source: Value) -> Value:
+    axis = node.axis(dim, x.rank)
+    places = _rows(node, x, axis, index, source)
+    return node.graph.call("scatter_elements", x, places, source, axis=axis, reduction="update")
+
+
+def index_add(node: AtenNode, x: Value, dim: int, index: Value, source: Value, *, alpha: Scalar = 1) -> Value:
+    g, axis = node.graph, node.axis(dim, x.rank)
+    scaled = g.cast(source, x.dtype)
+    if not isinstance(alpha, int) or alpha != 1:
+        scaled = g.call("multiply", scaled, node.tensor(alpha, x.dtype))
+    return g.call("scatter_elements", x, _rows(node, x, axis, index, source), scaled, axis=axis, reduction="add")
+
+
+def index_fill(node: AtenNode, x: Value, dim: int, index: Value, value: Value | Scalar) -> Value:
+    g, axis = node.graph, node.axis(dim, x.rank)
+    shape = list(node.sizes(x))
+    shape[axis] = node.sizes(index)[0] if index.rank else 1
+    updates = g.broadcast_to(node.tensor(value, x.dtype), shape)
+    places = _rows(node, x, axis, g.reshape(index, (-1,)), updates)
+    return g.call("scatter_elements", x, places, updates, axis=axis, reduction="update")
+
+
+def scatter_reduce(
+    node: AtenNode, x: Value, dim: int, index: Value, source: Value, reduce: str, *, include_self: bool
+) -> Value:
+    names = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min"}
+    if reduce not in names or not include_self:
+        node.fail(f"reduce={reduce!r} with include_self={include_self} is not supported")
+    axis = node.axis(dim, x.rank)
+    places = from_front(node, index, x, axis)
+    return node.graph.call("scatter_elements", x, places, source, axis=axis, reduction=names[reduce])
+
+
+WRITING: dict[str, Converter] = {
+    "aten.copy.default": copy, "aten.slice_scatter.default": slice_scatter,
+    "aten.select_scatter.default": select_scatter, "aten.index_put.default": index_put,
+    "aten._unsafe_index_put.default": index_put, "aten.index_copy.default": index_copy,
+    "aten.index_add.default": index_add, "aten.index_fill.int_Scalar": index_fill,
+    "aten.index_fill.int_Tensor": index_fill, "aten.scatter_reduce.two": scatter_reduce,
+}  # fmt: skip
