@@ -11,6 +11,7 @@ from onnx import TensorProto, helper
 
 import baton
 from baton import relay
+from tests.frontends.onnx.contrib_cases import assert_as_onnxruntime, in_both_languages, onnxruntime_outputs
 from tests.frontends.onnx.models import model_of, weight
 from tests.frontends.onnx.node_cases import as_array, assert_outputs, cases_of
 
@@ -173,3 +174,43 @@ def test_a_range_up_to_an_open_size() -> None:
     for program in (baton.compile(model), baton.compile(relay.frontend.from_onnx(model)[0])):
         for n in (1, 4):
             np.testing.assert_array_equal(program(np.zeros(n, "float32"))[0], np.arange(n))
+
+
+def _arm(op: str, operands: list[str], **attributes: Any) -> Any:
+    node = helper.make_node(op, operands, ["out"], **attributes)
+    return helper.make_graph([node], op, [], [helper.make_empty_tensor_value_info("out")])
+
+
+@pytest.mark.parametrize("other", [_arm("Neg", ["x"]), _arm("Concat", ["x", "x"], axis=0)])
+def test_a_conditional(other: Any) -> None:
+    """The two ways may give different sizes where sizes are open."""
+    nodes = [
+        helper.make_node("ReduceSum", ["x"], ["total"], keepdims=0),
+        helper.make_node("Greater", ["total", "zero"], ["positive"]),
+        helper.make_node("If", ["positive"], ["y"], then_branch=_arm("Add", ["x", "x"]), else_branch=other),
+    ]
+    model = model_of(nodes, [("x", ["n", 4])], weights=[weight("zero", np.array(0, "float32"))], opset=17)
+    for sign in (1, -1):
+        feed = {"x": sign * np.arange(12, dtype="float32").reshape(3, 4)}
+        expected = onnxruntime_outputs(model, feed)
+        for _, found in in_both_languages(model, feed):
+            assert_as_onnxruntime(found, expected)
+
+
+def test_a_table_cut_to_the_length_of_the_text() -> None:
+    """PyTorch's positions: Relay computes the corner from the size of the input."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["shape"]),
+        helper.make_node("Gather", ["shape", "zero"], ["length"]),
+        helper.make_node("Slice", ["table", "zero", "length", "zero"], ["front"]),
+        helper.make_node("Add", ["x", "front"], ["sum"]),
+        helper.make_node("Pad", ["sum", "widths"], ["y"]),
+    ]
+    table = weight("table", np.arange(36, dtype="float32").reshape(9, 4))
+    weights = [weight("zero", np.array([0])), weight("widths", np.array([1, 0, 0, 2])), table]
+    model = model_of(nodes, [("x", ["n", 4])], weights=weights, opset=17)
+    module, _ = relay.frontend.from_onnx(model)
+    program = baton.compile(module, num_threads=1)
+    for length in (3, 5):
+        feed = {"x": np.ones((length, 4), "float32")}
+        assert_as_onnxruntime([np.asarray(o) for o in program.run(feed)], onnxruntime_outputs(model, feed))

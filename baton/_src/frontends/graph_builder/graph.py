@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.frontends.graph_builder.agreeing_sizes import plainest
-from baton._src.frontends.graph_builder.language import Language
+from baton._src.frontends.graph_builder.language import Arm, Language
 from baton._src.frontends.graph_builder.operands import (
     Operand,
     Scalars,
@@ -56,8 +56,9 @@ class GraphBuilder:
         self.hint = ""
         """The node being converted, for names of bindings and messages."""
 
-    def input(self, name: str, info: TensorInfo) -> Value:
-        return Value(info, expr=self.language.input(name, info), sources=frozenset({name}))
+    def input(self, name: str, info: TensorInfo, shown: str | None = None) -> Value:
+        """A parameter of the program; `shown` is what the program calls it, if that is not `name`."""
+        return Value(info, expr=self.language.input(shown or name, info), sources=frozenset({name}))
 
     def constant(self, array: Any, dtype: object = None) -> Value:
         """A constant; nothing is emitted until it is used."""
@@ -120,7 +121,7 @@ class GraphBuilder:
         self, condition: Value, then: Callable[[], list[Value]], otherwise: Callable[[], list[Value]]
     ) -> list[Value]:
         """The outputs of one of two subgraphs, chosen at run time."""
-        found = self.language.branch(self.expr(condition), [self._arm(then), self._arm(otherwise)])
+        found = self.language.branch(self.expr(condition), [self._typed_arm(then), self._typed_arm(otherwise)])
         return [Value(info, expr=e, sources=condition.sources) for e, info in found]
 
     def loop(
@@ -151,6 +152,17 @@ class GraphBuilder:
     def _keep(outputs: list[Value], found: list[Value]) -> list[Value]:
         outputs.extend(found)
         return []
+
+    def _typed_arm(self, run: Callable[[], list[Value]]) -> Arm:
+        infos: list[TensorInfo] = []
+
+        def noting() -> list[Value]:
+            found = run()
+            infos.extend(v.info for v in found)
+            return found
+
+        write = self._arm(noting)
+        return lambda: list(zip(write(), infos, strict=True))
 
     def _arm(self, run: Callable[[], list[Value]]) -> Callable[[], list[Any]]:
         def write() -> list[Any]:

@@ -11,6 +11,9 @@ from baton._src.ir.tensor_info import Dim, TensorInfo
 from baton._src.tir.expr import Var
 from baton._src.values.tensor import AnyArray
 
+Arm = Callable[[], list[tuple[Any, TensorInfo]]]
+"""Writes one way to go on; its results."""
+
 
 class Language(Protocol):
     """What the two languages do differently."""
@@ -33,7 +36,7 @@ class Language(Protocol):
         """A rank-1 int64 tensor with these elements."""
         ...
 
-    def branch(self, condition: Any, arms: Sequence[Callable[[], list[Any]]]) -> Sequence[tuple[Any, TensorInfo]]:
+    def branch(self, condition: Any, arms: Sequence[Arm]) -> Sequence[tuple[Any, TensorInfo]]:
         """If `condition` (a rank-0 bool tensor) the first arm, else the second; each writes its own bindings."""
         ...
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any, Self
 
+from baton._src.frontends.graph_builder.language import Arm
 from baton._src.frontends.graph_builder.operands import Scalars
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.ir.module import IRModule
@@ -82,7 +83,7 @@ class RelaxGraph:
     def shape_tensor(self, dims: Sequence[Dim]) -> Any:
         return self.builder.emit(Call(special_op("shape_to_tensor"), [ShapeExpr(dims)]))
 
-    def branch(self, condition: Any, arms: Sequence[Callable[[], list[Any]]]) -> Sequence[tuple[Any, TensorInfo]]:
+    def branch(self, condition: Any, arms: Sequence[Arm]) -> Sequence[tuple[Any, TensorInfo]]:
         result = self.builder.emit(If(condition, self._sequence(arms[0]), self._sequence(arms[1])))
         fields = [self.builder.emit(TupleGetItem(result, i)) for i in range(len(result.struct_info.fields))]
         return [(f, _tensor_info(f)) for f in fields]
@@ -123,8 +124,8 @@ class RelaxGraph:
         result = write()
         return SeqExpr([self.builder.end_block()], result)
 
-    def _sequence(self, arm: Callable[[], list[Any]]) -> SeqExpr:
-        return self._function_body([], lambda: self.builder.emit(Tuple(arm())))
+    def _sequence(self, arm: Arm) -> SeqExpr:
+        return self._function_body([], lambda: self.builder.emit(Tuple([expr for expr, _ in arm()])))
 
     def match(self, expr: Any, info: TensorInfo, hint: str) -> Any:
         name = re.sub(r"\W+", "_", hint).strip("_")

@@ -79,9 +79,19 @@ class OpenSizes:
             if call.op.name == "reshape" and len(unknown) == 1 and -1 not in target:
                 plain = tuple(-1 if i in unknown else d for i, d in enumerate(target))
                 return Call(call.op, call.args, call.attrs.with_attrs(**{name: plain}))
+            if call.op.name == "strided_slice":
+                return self._slice(call)
             if call.op.name not in _DYNAMIC:
                 help = "give the sizes of the inputs (shape={...}), or import it to Relax (relax.frontend)"
                 raise fail("import-relay", f"{hint}: {call.op.name} to a symbolic shape needs Relax", help=help)
             made: Call = getattr(R.dyn, call.op.name)(call.args[0], self.tensor(target))
             return made
         return call
+
+    def _slice(self, call: Call) -> Call:
+        """A slice between corners that are computed from sizes."""
+        a = call.attrs
+        begin, end = self.tensor(a.begin), self.tensor(a.end)
+        strides = relay_constant(np.array(a.strides or [1] * len(a.begin), "int64"))
+        made: Call = R.strided_slice(call.args[0], begin, end, strides, axes=a.axes, slice_mode=a.slice_mode)
+        return made

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import Any
 
+from baton._src.frontends.graph_builder.language import Arm
 from baton._src.frontends.graph_builder.operands import Scalars
 from baton._src.frontends.graph_builder.relay_dims import OpenSizes
 from baton._src.frontends.graph_builder.relay_rewrites import REWRITES
@@ -57,8 +58,11 @@ class RelayGraph:
     def shape_tensor(self, dims: Sequence[Dim]) -> Any:
         return self._sizes.tensor(dims)
 
-    def branch(self, condition: Any, arms: Sequence[Callable[[], list[Any]]]) -> Sequence[tuple[Any, TensorInfo]]:
-        raise fail("import-relay", "a conditional needs Relax", help="import it with relax.frontend")
+    def branch(self, condition: Any, arms: Sequence[Arm]) -> Sequence[tuple[Any, TensorInfo]]:
+        then, otherwise = (arm() for arm in arms)
+        result = If(condition, *(Tuple([expr for expr, _ in results]) for results in (then, otherwise)))
+        infos = [_either(a, b) for (_, a), (_, b) in zip(then, otherwise, strict=True)]
+        return [(TupleGetItem(result, k), info) for k, info in enumerate(infos)]
 
     def loop(
         self, start: Sequence[Any], infos: Sequence[TensorInfo], step: Callable[[list[Any]], list[Any]]
@@ -84,6 +88,14 @@ class RelayGraph:
 
     def rewrite(self, name: str) -> Callable[..., Value] | None:
         return REWRITES.get(name)
+
+
+def _either(a: TensorInfo, b: TensorInfo) -> TensorInfo:
+    """What is known of a tensor that is one of two."""
+    if a.dtype != b.dtype or (a.ndim != b.ndim and min(a.ndim, b.ndim) >= 0):
+        message = f"the two ways of a conditional give {a} and {b}; Relay needs one dtype and rank"
+        raise fail("import-relay", message, help="import it with relax.frontend")
+    return a if a.shape is not None and a.shape == b.shape else TensorInfo(None, a.dtype, min(a.ndim, b.ndim))
 
 
 def _dims(info: TensorInfo) -> tuple[PrimExpr, ...]:

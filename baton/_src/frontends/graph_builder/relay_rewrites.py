@@ -94,8 +94,14 @@ def _nonzero(g: GraphBuilder, x: Value) -> Value:
     return g.transpose(g.cast(g.call("argwhere", x), "int64"), (1, 0))
 
 
+def _pad(g: GraphBuilder, x: Value, pad_value: float = 0.0, **attributes: Any) -> Value:
+    """Relay's number for the border is an operand."""
+    return g.call_many("nn.pad", x, g.scalar(pad_value, x), **attributes)[0]
+
+
 REWRITES: dict[str, Callable[..., Value]] = {
     "matmul": _matmul, "argmax": _arg_extremum("argmax_int32"), "argmin": _arg_extremum("argmin_int32"),
     "nn.gelu": _gelu, "nn.gelu_tanh": _gelu_tanh, "gather_nd": _gather_nd, "scatter_nd": _scatter_nd,
     "triu": _triangle(True), "tril": _triangle(False), "nonzero": _nonzero,
+    "nn.pad": _pad,
 }  # fmt: skip

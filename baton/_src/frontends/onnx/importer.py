@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -32,8 +33,9 @@ MAIN = ("", "ai.onnx")
 class Importer:
     """Imports one model through `language`.
 
-    `shape` and `dtype` override what the model says of its inputs; unnamed or unknown dims become fresh symbols. Inputs
-    in `values` become constants.
+    `shape` and `dtype` override what the model says of its inputs, by name; unnamed or unknown dims become fresh
+    symbols. (One dtype for all, which scripts written for TVM pass by default, overrides nothing there either.) Inputs
+    in `values` become constants. `shown` is what the program is to call inputs and weights.
     """
 
     def __init__(
@@ -42,16 +44,23 @@ class Importer:
         folder: Path | None,
         language: Language,
         shape: Mapping[str, Sequence[Any]] | None = None,
-        dtype: Mapping[str, object] | object = None,
+        dtype: object = None,
         opset: int | None = None,
         values: Mapping[str, Any] | None = None,
+        shown: Mapping[str, str] | None = None,
     ) -> None:
         self.values: dict[str, AnyArray] = {n: _read_only(v) for n, v in (values or {}).items()}
         self.model, self.folder = model, folder
         self.builder = GraphBuilder(language)
         self.shape = dict(shape or {})
-        self.dtype = dtype
+        self.dtype = dict(dtype) if isinstance(dtype, Mapping) else {}
+        self.shown = dict(shown or {})
         self.opset = opset or _opset_of(model)
+        if self.opset < _opset_of(model):
+            given = _opset_of(model)
+            warnings.warn(
+                f"the model is of opset {given}; read as of opset {opset} it may mean something else", stacklevel=3
+            )
         self.symbols: dict[str, Dim] = {}
         self.functions = {(f.domain, f.name): f for f in model.functions}
 
@@ -71,11 +80,11 @@ class Importer:
         self._check_overrides(graph, weights)
         for declared in graph.input:
             if declared.name not in scope:
-                value = self.builder.input(declared.name, self._input_info(declared))
+                value = self._input(declared.name, self._input_info(declared))
                 scope[declared.name] = value
                 inputs.append((declared.name, value))
         if keep_weights:
-            scope.update({name: self.builder.input(name, scope[name].info) for name in weights})
+            scope.update({name: self._input(name, scope[name].info) for name in weights})
         self.builder.language.start()
         self._nodes(graph, scope)
         outputs = []
@@ -86,6 +95,9 @@ class Importer:
                 raise fail("onnx-graph", f"the graph's output {output.name!r} is computed by no node", help=help)
             outputs.append((output.name, scope[output.name]))
         return inputs, outputs, weights
+
+    def _input(self, name: str, info: TensorInfo) -> Value:
+        return self.builder.input(name, info, self.shown.get(name))
 
     def _check_overrides(self, graph: Any, weights: Mapping[str, AnyArray]) -> None:
         known = [i.name for i in graph.input if i.name not in weights]
@@ -113,10 +125,7 @@ class Importer:
         if not kind.HasField("tensor_type"):
             raise fail("onnx-input", f"input {declared.name!r} is no tensor; sequences as inputs are not supported")
         dtype = dtype_of(tensor.elem_type, f"input {declared.name!r}")
-        if isinstance(self.dtype, Mapping):
-            dtype = DataType(self.dtype.get(declared.name, dtype))
-        elif self.dtype is not None:
-            dtype = DataType(self.dtype)
+        dtype = DataType(self.dtype.get(declared.name, dtype))
         if declared.name in self.shape:
             dims = tuple(self._override(d) for d in self.shape[declared.name])
             return TensorInfo(dims, dtype)

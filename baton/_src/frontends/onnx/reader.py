@@ -52,6 +52,15 @@ def read_model(source: object) -> tuple[Any, Path | None]:
     return _parse(onnx, content, path.name), path.resolve().parent
 
 
+def save_named(model: Any, path: str) -> None:
+    """Write a copy of `model` in which every node has a name: its operator's and its place, where it had none."""
+    copy = type(model)()
+    copy.CopyFrom(model)
+    for place, node in enumerate(copy.graph.node):
+        node.name = node.name or f"{node.op_type}_{place}"
+    onnx_library().save(copy, path)
+
+
 def _messages(path: Path) -> bytes:
     """What is to be parsed of a file: all of a small one, the model without its weights of a large one."""
     if path.stat().st_size < LARGE:
@@ -175,4 +184,4 @@ def _elements(content: AnyArray, dtype: DataType, count: int) -> AnyArray:
     return codes.astype("uint8").reshape(-1)[:count].view(dtype.numpy)
 
 
-__all__ = ["dtype_of", "onnx_library", "onnx_type_of", "read_model", "read_tensor", "read_tensors"]
+__all__ = ["dtype_of", "onnx_library", "onnx_type_of", "read_model", "read_tensor", "read_tensors", "save_named"]

@@ -1,0 +1,99 @@
+"""`from_onnx` of both languages as scripts written for TVM call it: options, names of parameters and their order."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from baton import relax, relay
+from tests.frontends.onnx.models import model_of, weight
+
+
+def _model() -> Any:
+    """A table of words, an offset, a weight nobody uses; inputs whose names are no identifiers."""
+    nodes = [helper.make_node("Gather", ["onnx::table", "ids.1"], ["t"]), helper.make_node("Add", ["t", "0"], ["y"])]
+    weights = [weight("onnx::table", np.ones((5, 4), "float32")), weight("unused", np.ones(2, "float32"))]
+    return model_of(nodes, [("ids.1", (["n", 3], TensorProto.INT64)), ("0", [4])], weights=weights, opset=17)
+
+
+def _names(function: Any) -> list[str]:
+    return [p.name_hint for p in function.params]
+
+
+def test_signatures() -> None:
+    of_relax = inspect.signature(relax.frontend.onnx.from_onnx).parameters
+    assert list(of_relax)[:6] == [
+        "model", "shape_dict", "dtype_dict", "opset", "keep_params_in_input", "sanitize_input_names",
+    ]  # fmt: skip
+    assert (of_relax["dtype_dict"].default, of_relax["sanitize_input_names"].default) == ("float32", True)
+    of_relay = inspect.signature(relay.frontend.from_onnx).parameters
+    assert list(of_relay)[:7] == [
+        "model", "shape", "dtype", "opset", "freeze_params", "convert_config", "export_node_renamed_model_path",
+    ]  # fmt: skip
+    assert (of_relay["dtype"].default, of_relay["freeze_params"].default) == ("float32", True)
+
+
+def test_one_dtype_for_all_inputs_leaves_those_that_the_model_says() -> None:
+    """Scripts pass "float32" for models whose inputs are integers."""
+    module, _ = relay.frontend.from_onnx(_model(), {"ids.1": (2, 3)}, "float32")
+    assert [p.type_annotation.dtype for p in module["main"].params] == ["int64", "float32"]
+    with pytest.warns(UserWarning, match="is called"):
+        relaxed = relax.frontend.onnx.from_onnx(_model(), {"ids.1": (2, 3)}, "float32")
+    assert [p.struct_info.dtype for p in relaxed["main"].params] == ["int64", "float32"]
+
+
+def test_dtypes_by_name() -> None:
+    module, _ = relay.frontend.from_onnx(_model(), {"ids.1": (2, 3)}, {"ids.1": "int32"})
+    assert module["main"].params[0].type_annotation.dtype == "int32"
+
+
+def test_relax_makes_identifiers_of_names_unless_told_not_to() -> None:
+    with pytest.warns(UserWarning, match=r"'ids\.1' is called 'ids_1'"):
+        module = relax.frontend.onnx.from_onnx(_model())
+    assert _names(module["main"]) == ["ids_1", "input_0"]
+    plain = relax.frontend.onnx.from_onnx(_model(), sanitize_input_names=False)
+    assert _names(plain["main"]) == ["ids.1", "0"]
+
+
+def test_relax_parameters_stand_behind_the_inputs() -> None:
+    module = relax.frontend.onnx.from_onnx(_model(), keep_params_in_input=True, sanitize_input_names=False)
+    assert _names(module["main"]) == ["ids.1", "0", "table", "unused"]
+    assert module["main"].attrs["num_input"] == 2
+    detached, params = relax.frontend.detach_params(module)
+    assert "params" not in detached["main"].attrs
+    assert [p.shape for p in params["main"]] == [(5, 4), (2,)]
+
+
+def test_relay_parameters_that_nothing_uses_are_none() -> None:
+    """They stay in the dictionary, by their names in the model."""
+    module, params = relay.frontend.from_onnx(_model(), freeze_params=False)
+    assert _names(module["main"]) == ["ids.1", "0", "onnx::table"]
+    assert set(params) == {"onnx::table", "unused"}
+    assert relay.frontend.from_onnx(_model())[1] == {}
+
+
+def test_sizes_by_name_are_symbols() -> None:
+    module = relax.frontend.onnx.from_onnx(_model(), {"ids.1": ("batch", 7)}, sanitize_input_names=False)
+    batch, seven = module["main"].params[0].struct_info.shape.values
+    assert (batch.name, int(seven)) == ("batch", 7)
+
+
+def test_another_opset_than_the_models() -> None:
+    """Before opset 13 Softmax without an axis takes all axes from 1 on for one."""
+    model = model_of([helper.make_node("Softmax", ["x"], ["y"])], [("x", [2, 2, 2])], opset=13)
+    with pytest.warns(UserWarning, match="of opset 13"):
+        module = relax.frontend.onnx.from_onnx(model, opset=11)
+    assert "reshape" in module.script()
+    assert "reshape" not in relax.frontend.onnx.from_onnx(model).script()
+
+
+def test_the_model_with_a_name_for_every_node(tmp_path: Path) -> None:
+    path = tmp_path / "named.onnx"
+    relay.frontend.from_onnx(_model(), export_node_renamed_model_path=str(path))
+    assert [n.name for n in onnx.load(path).graph.node] == ["Gather_0", "Add_1"]
