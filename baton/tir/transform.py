@@ -19,7 +19,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.tir.loop_steps", "VectorizeLoop"),
         **names("passes.tir.loop_partition", "LoopPartition"),
         **names("passes.tir.storage_rewrite", "StorageRewrite"),
-        **names("passes.tir.narrow_data_type", "NarrowDataType"),
+        **names("passes.tir.narrow_data_type", "ForceNarrowIndexToInt32 NarrowDataType"),
         **names("passes.tir.compute_legalize", "BF16ComputeLegalize FP8ComputeLegalize"),
         **names("passes.tir.ssa", "ConvertSSA"),
     },

@@ -90,7 +90,7 @@ def test_spans() -> None:
     bare = relay.Call(relay.op.get("negative"), [x])
     with pytest.raises(DiagnosticError, match="1 expressions have no span"):
         check(baton.IRModule({"main": relay.Function([x], bare)}))
-    span = relay.Span(relay.SourceName("file"), 1, 2, 1, 5)
+    span = relay.Span(relay.SourceName("file"), 1, 1, 2, 5)
     both = relay.SequentialSpan([span, relay.SequentialSpan([span])])
     assert both.spans == (span, span)
     assert relay.type_has_any(relay.TupleType([relay.TensorType((2, relay.Any()))]))

@@ -262,3 +262,28 @@ def test_operators_and_modules_are_found_where_tvm_has_them() -> None:
     assert arith.int_set.IntSet is arith.IntSet
     assert arith.pattern.detect_linear_equation is arith.detect_linear_equation
     assert arith.bound.deduce_bound is arith.deduce_bound
+
+
+def test_what_passes_and_places_are_made_with() -> None:
+    """TVM's order of arguments: levels before names, lines before columns."""
+    info = tvm.transform.PassInfo(2, "Mine", None)
+    assert (info.opt_level, info.name, info.required) == (2, "Mine", ())
+    span = tvm.ir.Span(tvm.ir.SourceName("file"), 1, 2, 3, 4)
+    assert (span.line, span.end_line, span.column, span.end_column) == (1, 2, 3, 4)
+    with tvm.transform.PassContext(opt_level=3, trace=None):
+        pass
+    with pytest.raises(tvm.TVMError, match="not traced"):
+        tvm.transform.PassContext(num_evals=3)
+    assert tvm.ir.get_first_structural_mismatch(chain, chain) is None
+    left, right = tvm.ir.get_first_structural_mismatch(chain, chain_under_i) or ("", "")
+    assert left == right
+    assert left.startswith("<root>.body")
+
+
+def test_sizes_of_te_have_32_bits() -> None:
+    """What te makes is what a script writes down with plain numbers."""
+    a = te.placeholder((128, 128), name="A")
+    b = te.compute((128, 128), lambda i, j: a[i, j] * 2.0, name="B")
+    c = te.compute((128, 128), lambda i, j: b[i, j] + 1.0, name="C")
+    testing.assert_structural_equal_ignore_global_symbol(te.create_prim_func([a, c]).without_attr("tir.noalias"), chain)
+    assert "T.int64(128)" in te.create_prim_func([a, c], index_dtype_override="int64").script()

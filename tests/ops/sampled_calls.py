@@ -15,7 +15,7 @@ from baton._src.ops.samples import Arr, Sample, Shape, concrete
 from baton._src.te.computation import placeholder
 from baton._src.te.prim_func import create_prim_func
 from baton._src.tir.evaluate import evaluate
-from baton._src.tir.expr import IntImm, Var
+from baton._src.tir.expr import IntImm, Var, literal
 from baton._src.tir.interpreter import run_prim_func
 from baton._src.values.dtype import DataType
 from tests.ops.prover import PROVER
@@ -103,12 +103,12 @@ class SampledCall:
         outputs = list(found) if isinstance(found, (tuple, list)) else [found]
         used = {v for t in placed for v in t.shape if not isinstance(v, IntImm)}
         self.scalars = [v for v in self.variables.values() if v not in used]
-        return create_prim_func([*placed, *outputs, *self.scalars], self.definition.name.replace(".", "_")), outputs
+        return create_prim_func([*placed, *outputs, *self.scalars], name=self.definition.name.replace(".", "_")), outputs
 
     def _te_input(self, info: Info, placed: list[Any]) -> Any:
         if isinstance(info, TensorInfo):
             assert info.shape is not None
-            tensor = placeholder(info.shape, info.dtype, f"p{len(placed)}")
+            tensor = placeholder([literal(d, DataType("int64")) for d in info.shape], info.dtype, f"p{len(placed)}")
             placed.append(tensor)
             return tensor
         if isinstance(info, TupleInfo):

@@ -75,7 +75,7 @@ def test_settings_have_defaults() -> None:
 
 @pytest.mark.rule("RELAY-PASS-02")
 def test_info_has_name_level_and_requirements() -> None:
-    assert Level3().info == PassInfo("Level3", 3, ("Level1",))
+    assert Level3().info == PassInfo(3, "Level3", ("Level1",))
 
 
 @pytest.mark.rule("RELAY-PASS-03")

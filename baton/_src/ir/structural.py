@@ -23,7 +23,7 @@ import numpy as np
 from baton._src.ir.attrs import Attrs
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import Node, Role
-from baton._src.ir.structural_report import Entry, report
+from baton._src.ir.structural_report import Entry, access_path, report
 from baton._src.ir.types import Constructor, TypeData
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError
 from baton._src.values.tensor import NDArray
@@ -49,6 +49,12 @@ def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> 
     if failed is not None:
         message = report(failed, comparison.reason)
         raise StructuralMismatchError(Diagnostic("structural-mismatch", message))
+
+
+def get_first_structural_mismatch(lhs: Any, rhs: Any, map_free_vars: bool = False) -> tuple[str, str] | None:
+    """The paths to the first difference, one in each side; None if the sides are equal."""
+    failed = _Comparison(map_free_vars).run(lhs, rhs)
+    return None if failed is None else (path := f"<root>{access_path(failed)}", path)
 
 
 def structural_hash(root: Any, map_free_vars: bool = False) -> int:

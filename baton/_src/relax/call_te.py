@@ -27,8 +27,10 @@ from baton._src.support.diagnostics import fail
 from baton._src.te.computation import placeholder
 from baton._src.te.prim_func import create_prim_func
 from baton._src.te.tensor import Tensor
+from baton._src.tir import operators
 from baton._src.tir.expr import Var as TirVar
 from baton._src.tir.prim_func import PrimFunc
+from baton._src.values.dtype import INT64
 
 
 @dataclass
@@ -124,9 +126,9 @@ def call_te_arguments(
             raise fail(API, f"the te function {name} gave {type(output).__name__}, not a tensor")
     tensors = [*conversion.placeholders, *outputs]
     integers = _undetermined(tensors, conversion.own)
-    function = create_prim_func([*tensors, *(conversion.own[v] for v in integers)], name, attrs)
+    function = create_prim_func([*tensors, *(conversion.own[v] for v in integers)], name=name, attrs=attrs)
     back = {mine: theirs for theirs, mine in conversion.own.items()}
-    infos = [TensorStructInfo([substitute(d, back) for d in o.shape], o.dtype) for o in outputs]
+    infos = [TensorStructInfo([operators.cast(INT64, substitute(d, back)) for d in o.shape], o.dtype) for o in outputs]
     info: StructInfo = infos[0] if not isinstance(made, (list, tuple)) else TupleStructInfo(infos)
     return CallTE(name, function.without_attr("global_symbol"), conversion.exprs, info, integers)
 

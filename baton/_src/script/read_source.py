@@ -32,8 +32,8 @@ class ScriptSource:
         return Span(
             self.source,
             node.lineno + first,
-            self._column(node.lineno, node.col_offset),
             end_line + first,
+            self._column(node.lineno, node.col_offset),
             self._column(end_line, end_column),
         )
 
@@ -95,7 +95,7 @@ def _parse(text: str, source: Source, indent: int) -> ScriptSource:
         column = (error.offset or 1) + indent
         end = (error.end_offset + indent) if error.end_offset and error.end_lineno == error.lineno else column + 1
         number = line + source.first_line - 1
-        span = Span(source, number, column, number, max(end, column + 1))
+        span = Span(source, number, number, column, max(end, column + 1))
         raise DiagnosticError(Diagnostic("script-syntax", error.msg or "invalid syntax", span=span)) from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise fail("script-syntax", f"the text cannot be parsed: {error}") from None

@@ -35,8 +35,8 @@ class Span:
 
     source: Source
     line: int
-    column: int
     end_line: int
+    column: int
     end_column: int
 
     @property
@@ -46,7 +46,7 @@ class Span:
 
     def to(self, other: Span) -> Span:
         """The span from the start of this one to the end of `other`."""
-        return Span(self.source, self.line, self.column, other.end_line, other.end_column)
+        return Span(self.source, self.line, other.end_line, self.column, other.end_column)
 
     def __str__(self) -> str:
         place = f"{self.source.name}:{self.line}"
@@ -73,4 +73,4 @@ def python_line(depth: int, through: str = "") -> Span | None:
     if name.startswith("baton."):
         return None
     line = frame.f_lineno
-    return Span(_script(frame.f_code.co_filename), line, 0, line, 0)
+    return Span(_script(frame.f_code.co_filename), line, line, 0, 0)

@@ -19,6 +19,7 @@ from baton._src.te.tensor import ComputeOp, ExternOp, PlaceholderOp, Tensor
 from baton._src.tir import operators
 from baton._src.tir.buffer import Buffer, BufferRegion, decl_buffer
 from baton._src.tir.expr import BufferLoad, Cast, IntImm, IterVar, ProducerLoad, Reduce, Var
+from baton._src.tir.index_dtype import with_index_dtype
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.regions import point_regions
 from baton._src.tir.scalar_functions import if_then_else
@@ -34,18 +35,25 @@ from baton._src.tir.stmt import (
     Stmt,
     full_region,
 )
-from baton._src.values.dtype import BOOL, HANDLE
+from baton._src.values.dtype import BOOL, HANDLE, DataType
 
 _TRUE = IntImm(BOOL, 1)
 
 
-def create_prim_func(args: Sequence[Any], name: str = "main", attrs: dict[str, Any] | None = None) -> PrimFunc:
+def create_prim_func(
+    args: Sequence[Any],
+    index_dtype_override: str | None = None,
+    *,
+    name: str = "main",
+    attrs: dict[str, Any] | None = None,
+) -> PrimFunc:
     """A PrimFunc with these tensors (inputs and outputs, in any order) and scalar variables as params.
 
     Tensors that are computed but not listed are allocated inside. Attributes: `global_symbol` (`name`) and
-    `tir.noalias`, and those given.
+    `tir.noalias`, and those given. Loops and sizes have `index_dtype_override` instead of the dtype of the sizes.
     """
-    return prim_func_with_blocks(args, name, attrs)[0]
+    function = prim_func_with_blocks(args, name, attrs)[0]
+    return function if index_dtype_override is None else with_index_dtype(function, DataType(index_dtype_override))
 
 
 def prim_func_with_blocks(

@@ -17,10 +17,16 @@ from baton._src.transform.settings import CONFIG
 class PassInfo:
     """What is known of a pass. Inside a Sequential it runs from `opt_level` up, each pass in `required` before it."""
 
+    opt_level: int
     name: str
-    opt_level: int = 0
     required: tuple[str, ...] = ()
     traceable: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "required", tuple(self.required or ()))
+
+
+_FOR_TUNING = frozenset({"trace", "trace_stack", "make_traceable", "num_evals", "tuning_api_database"})
 
 
 class _Stack(threading.local):
@@ -48,7 +54,14 @@ class PassContext:
         disabled_pass: Iterable[str] | None = None,
         instruments: Sequence[Any] | None = None,
         config: Mapping[str, Any] | None = None,
+        **tuning: Any,
     ) -> None:
+        """`tuning` is what TVM's contexts are given for its tuner (`trace=None`, ...): nothing here uses any."""
+        for name, given in tuning.items():
+            if name not in _FOR_TUNING:
+                raise TypeError(f"PassContext has no option {name!r}")
+            if given:
+                raise fail("api", f"{name}={given!r}: passes are not traced for tuning", help=f"leave {name} out")
         if isinstance(required_pass, str) or isinstance(disabled_pass, str):
             raise fail("api", "required_pass and disabled_pass take lists of pass names, not a string")
         if config is not None and not isinstance(config, Mapping):

@@ -59,7 +59,7 @@ def make_decorator(
             raise fail(
                 "api", f"a pass is made of a function or class, not of a {type(target).__name__}", kind=TypeError
             )
-        info = PassInfo(name or target.__name__, opt_level, tuple(required or ()), traceable)
+        info = PassInfo(opt_level, name or target.__name__, tuple(required or ()), traceable)
         if not inspect.isclass(target):
             return kind(info, target)
         if not callable(getattr(target, method, None)):

@@ -50,7 +50,7 @@ class Pass:
     def info(self) -> PassInfo:
         """Name, opt level and requirements (TVM's `PassInfo`)."""
         names = tuple(r if isinstance(r, str) else r.name for r in self.required)
-        return PassInfo(self.name, self.opt_level, names, self.traceable)
+        return PassInfo(self.opt_level, self.name, names, self.traceable)
 
     def __call__(self, module: IRModule) -> IRModule:
         """Run on `module` under the current PassContext, whatever its opt level; its instruments watch and may veto."""
@@ -166,7 +166,7 @@ class Sequential(Pass):
 
     @property
     def info(self) -> PassInfo:
-        return PassInfo(self.title, self.level, self.needs)
+        return PassInfo(self.level, self.title, self.needs)
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         for number, step in enumerate(self.passes):

@@ -39,11 +39,11 @@ def test_the_style_is_that_of_tvm() -> None:
     text = script(matmul_add(Var("n", "int64")))
     for line in (
         "@T.prim_func",
-        'def main(var_A: T.handle, B: T.Buffer((T.int64(8), T.int64(5)), "float32"), var_D: T.handle):',
+        'def main(var_A: T.handle, B: T.Buffer((8, 5), "float32"), var_D: T.handle):',
         'T.func_attr({"tir.noalias": T.bool(True)})',
         "n = T.int64()",
         "A = T.match_buffer(var_A, (n, T.int64(8)))",
-        "for i, j, k in T.grid(n, T.int64(5), T.int64(8)):",
+        "for i, j, k in T.grid(n, T.int64(5), 8):",
         'with T.block("C"):',
         'v_i, v_j, v_k = T.axis.remap("SSR", [i, j, k])',
         "T.reads(A[v_i, v_k], B[v_k, v_j])",
@@ -87,7 +87,7 @@ def test_parts_of_a_program_print_alone() -> None:
     blocks = [n for n in post_order(func.body) if isinstance(n, Block) and n.name_hint == "C"]
     assert node_text(blocks[0]).startswith('with T.block("C"):')
     assert node_text(blocks[0].reads[0]) == "A[v_i, v_k]"
-    assert node_text(blocks[0].iter_vars[2]) == "T.iter_var(v_k, I.Range(T.int64(0), T.int64(8)), 'reduce')"
+    assert node_text(blocks[0].iter_vars[2]) == "T.iter_var(v_k, I.Range(0, 8), 'reduce')"
     assert node_text(blocks[0].reads[0].buffer) == "A"
     assert node_text(func).endswith("D[v_i, v_j] = C[v_i, v_j] + T.float32(1)")
 

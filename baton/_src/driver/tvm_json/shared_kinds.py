@@ -30,7 +30,7 @@ def _arithmetic(make: Any) -> Kind:
 
 
 def _span(fields: Fields) -> Span:
-    numbers = [max(fields.int(n), 1) for n in ("line", "column", "end_line", "end_column")]
+    numbers = [max(fields.int(n), 1) for n in ("line", "end_line", "column", "end_column")]
     return Span(Source(str(fields.ref("source_name") or "<saved>")), *numbers)
 
 

@@ -25,15 +25,9 @@ _GPU_CALLS = (
     "ptx_arrive_barrier_expect_tx ptx_wait_barrier create_barriers"
 )
 
-_ITER_MAPS = "not implemented: tir.IndexMap.from_func(...).inverse inverts maps of indices"
-_ITER_NAMES = (
-    "IterMapExpr IterMark IterSplitExpr IterSumExpr IterMapLevel detect_iter_map iter_map_simplify iter_affine_map "
-    "normalize_iter_map_to_expr normalize_to_iter_sum subspace_divide inverse_affine_iter_map"
-)
 _NO_SOLVER = "not implemented: arith.deduce_bound, detect_linear_equation and Analyzer treat single conditions"
 _SOLVER_NAMES = (
-    "solve_linear_equations solve_linear_inequalities IntConstraints IntGroupBounds IntConstraintsTransform "
-    "PresburgerSet int_solver estimate_region_lower_bound estimate_region_strict_bound estimate_region_upper_bound"
+    "solve_linear_equations solve_linear_inequalities IntConstraints IntGroupBounds IntConstraintsTransform int_solver"
 )
 
 REASONS: dict[str, str] = {
@@ -178,8 +172,9 @@ REASONS: dict[str, str] = {
     **{f"tir.stmt.{name}": _OLD_LOWERING for name in ("BufferRealize", "ProducerStore", "ProducerRealize", "Prefetch")},
     "tir.DataProducer": _OLD_LOWERING,
     "tir.buffer.DataProducer": _OLD_LOWERING,
-    **{f"arith.{name}": _ITER_MAPS for name in _ITER_NAMES.split()},
     **{f"arith.{name}": _NO_SOLVER for name in _SOLVER_NAMES.split()},
+    "arith.PresburgerSet": "it is MLIR's; arith.IntSet has intervals",
+    "arith.int_set.PresburgerSet": "it is MLIR's; arith.IntSet has intervals",
     "tir.AllocateConst": "constants are operands of kernels",
     "tir.stmt.AllocateConst": "constants are operands of kernels",
     "tir.ScheduleState": _NO_TREE,

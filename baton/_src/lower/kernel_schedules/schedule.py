@@ -18,7 +18,9 @@ from baton._src.lower.kernel_schedules.products import dot_products, matmul, pre
 from baton._src.lower.kernel_schedules.shared.stages import Declined
 from baton._src.tir import stmt as st
 from baton._src.tir.expr import IntImm
+from baton._src.tir.index_dtype import with_index_dtype
 from baton._src.tir.prim_func import PrimFunc
+from baton._src.values.dtype import INT64
 
 Apply = Callable[[PrimFunc, Target], PrimFunc | Declined]
 
@@ -65,6 +67,7 @@ def decide(func: PrimFunc, target: Target) -> Decision:
     """Schedule `func` and say how."""
     if func.attrs.get("tir.is_scheduled"):
         return Decision(func, "none: already scheduled", ())
+    func = with_index_dtype(func, INT64)  # the rules mix loops of their own with those they find
     declined: list[tuple[str, str]] = []
     for rule in RULES[-1:] if _is_empty(func) else RULES:
         if isinstance(rule, Choice):

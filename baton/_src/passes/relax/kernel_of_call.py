@@ -87,7 +87,7 @@ def make_kernel(definition: OpDef[Any], args: Sequence[Info], attrs: Any, out: I
     shown = {d for t in (*tensors, *outputs) for d in t.shape if isinstance(d, Var)}
     hidden = {old: new for old, new in own.items() if new not in shown}
     name = definition.name.rsplit(".", 1)[-1]
-    function = create_prim_func([*tensors, *outputs, *hidden.values()], name).without_attr("global_symbol")
+    function = create_prim_func([*tensors, *outputs, *hidden.values()], name=name).without_attr("global_symbol")
     return Kernel(function.with_attr("op_pattern", int(definition.fusion)), tuple(hidden))
 
 

@@ -67,5 +67,5 @@ class CapturePostDfsIndexInSpans(RelayFunctionPass):
         order = [n for n in walk(function) if not isinstance(n, (Op, GlobalVar, Constructor))]  # those are shared
         source = Source("index", "\n" * len(order))
         for number, node in enumerate(order):
-            set_note(node, "span", Span(source, number + 1, 1, number + 1, 1))
+            set_note(node, "span", Span(source, number + 1, number + 1, 1, 1))
         return function

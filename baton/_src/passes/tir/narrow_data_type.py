@@ -1,4 +1,4 @@
-"""NarrowDataType: indices are computed in fewer bits where their bounds fit.
+"""NarrowDataType and ForceNarrowIndexToInt32: indices are computed in fewer bits, where their bounds fit or always.
 
 for i: int64 in range(64): B[i * 2] = A[i]          ->      for i: int32 in range(64): B[i * 2] = A[i]
 """
@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
-from baton._src.ir.traverse import children, post_order, rewrite, substitute
+from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.index_dtype import in_dtype, parts, with_index_dtype
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
-from baton._src.values.dtype import DataType
-
-_ARITHMETIC = (tir.Add, tir.Sub, tir.Mul, tir.FloorDiv, tir.FloorMod, tir.Div, tir.Mod, tir.Min, tir.Max)
+from baton._src.values.dtype import INT32, DataType
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class _Narrowing:
     def _index(self, node: Any) -> Any:
         if not isinstance(node, tir.BufferLoad | st.BufferStore):
             return None
-        indices = tuple(self.number(i) if self._can(i) else i for i in node.indices)
+        indices = tuple(in_dtype(i, self.dtype) if self._can(i) else i for i in node.indices)
         return node.with_fields(indices=indices) if any(a is not b for a, b in zip(indices, node.indices)) else None
 
     def _is_wide(self, dtype: DataType) -> bool:
@@ -78,26 +78,18 @@ class _Narrowing:
         """Whether an index, and everything it is computed from, fits."""
         if not self._is_wide(index.dtype):
             return False
-        parts = post_order(index, below=lambda n: children(n) if isinstance(n, _ARITHMETIC) else ())
-        return all(self._fits(part) for part in parts)
+        return all(self._fits(part) for part in parts(index))
 
     def _number(self, expr: PrimExpr) -> PrimExpr:
-        return self.number(expr) if self._can(expr) else tir.Cast(self.dtype, expr)
-
-    def number(self, expr: PrimExpr) -> PrimExpr:
-        """The same in `dtype`."""
-        made: dict[Any, PrimExpr] = {}
-        for node in post_order(expr, below=lambda n: children(n) if isinstance(n, _ARITHMETIC) else ()):
-            match node:
-                case tir.IntImm(value=value):
-                    made[node] = tir.IntImm(self.dtype, value)
-                case tir.Cast(value=value) if value.dtype == self.dtype:
-                    made[node] = value
-                case tir.BinaryOp() if isinstance(node, _ARITHMETIC):
-                    made[node] = type(node)(made[node.a], made[node.b])
-                case _:
-                    made[node] = tir.Cast(self.dtype, node)
-        return made[expr]
+        return in_dtype(expr, self.dtype) if self._can(expr) else tir.Cast(self.dtype, expr)
 
 
-__all__ = ["NarrowDataType"]
+@dataclass(frozen=True)
+class ForceNarrowIndexToInt32(PrimFuncPass):
+    """Loops, axes of blocks, sizes of buffers and indices have 32 bits. Error `tir-index`: a number is too large."""
+
+    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+        return with_index_dtype(function, INT32)
+
+
+__all__ = ["ForceNarrowIndexToInt32", "NarrowDataType"]

@@ -85,7 +85,7 @@ class Text:
     def span(self, start: int, stop: int) -> Span:
         line, column = self.place(start)
         end_line, end_column = (line, column + stop - start) if stop <= self._end(line) else self.place(stop)
-        return Span(self.source, line, column, end_line, end_column)
+        return Span(self.source, line, end_line, column, end_column)
 
     def _end(self, line: int) -> int:
         return self._lines[line] - 1 if line < len(self._lines) else len(self.text)

@@ -22,25 +22,16 @@ from baton._src.tir.arith.canonical import canonical
 from baton._src.tir.arith.facts import Context
 from baton._src.tir.arith.polynomial import Poly
 from baton._src.tir.expr import Var
-from baton._src.values.dtype import DataType
 
 
 @dataclass(frozen=True, slots=True)
-class IterSplit:
+class IterPiece:
     """The piece `(source // lower) % extent` of a loop, of which an index holds `scale` times the value."""
 
     source: Var
     lower: PrimExpr
     extent: PrimExpr
     scale: PrimExpr
-
-
-@dataclass(frozen=True, slots=True)
-class IterSum:
-    """An index as a sum of pieces, the slowest first; it takes every value in [0, extent) once per combination."""
-
-    pieces: tuple[IterSplit, ...]
-    extent: PrimExpr
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +58,8 @@ class _Map:
         for var, domain in domains.items():
             analyzer.bind(var, domain)
 
-    def pieces(self, index: PrimExpr) -> list[_Piece] | None:
-        """The pieces of an index, fastest first, if they are compact."""
+    def pieces(self, index: PrimExpr, compact: bool = True) -> list[_Piece] | None:
+        """The pieces of an index: fastest first if they are to be compact, else as they come."""
         if not self.starts_at_zero:
             return None
         form = canonical(self.ctx, index)
@@ -84,7 +75,7 @@ class _Map:
             found.append(_Piece(piece.source, piece.lower, piece.extent, scale))
         if form or any(self._names_loops(piece.scale) for piece in found):
             return None
-        return _compact(found)
+        return _compact(found, p.ONE) if compact else found
 
     def _names_loops(self, poly: Poly) -> bool:
         return any(self._piece(i) is not None for i in p.atoms_of(poly))
@@ -117,10 +108,9 @@ def _single_atom(poly: Poly) -> int | None:
     return None
 
 
-def _compact(pieces: list[_Piece]) -> list[_Piece] | None:
-    """The pieces ordered so that each scale is the product of the extents before it."""
+def _compact(pieces: list[_Piece], product: Poly) -> list[_Piece] | None:
+    """The pieces ordered so that each scale is the product of the extents before it, and `product`."""
     ordered: list[_Piece] = []
-    product = p.ONE
     rest = [piece for piece in pieces if piece.extent != p.ONE]
     while rest:
         following = next((piece for piece in rest if piece.scale == product), None)
@@ -132,31 +122,30 @@ def _compact(pieces: list[_Piece]) -> list[_Piece] | None:
     return ordered
 
 
-def detect_iter_map(
-    indices: Sequence[PrimExpr], domains: Mapping[Var, Range], analyzer: Analyzer | None = None
-) -> list[IterSum] | None:
-    """The indices as sums of pieces of the loops (which start at 0), or None if one is of another form."""
+def pieces_of(
+    index: PrimExpr, domains: Mapping[Var, Range], analyzer: Analyzer | None = None
+) -> list[IterPiece] | None:
+    """The pieces of loops (which start at 0) that an index is the sum of, the slowest first, or None if it has others.
+
+    Scales are those of a compact index, all times one number.
+    """
     question = _Map(domains, analyzer or Analyzer())
-    found: list[IterSum] = []
-    for index in indices:
-        pieces = question.pieces(index)
-        if pieces is None:
-            return None
-        found.append(_as_sum(question, pieces, index.dtype))
-    return found
+    found = question.pieces(index, compact=False)
+    ordered = None if found is None else _compact(found, _least(found))
+    if ordered is None:
+        return None
 
-
-def _as_sum(question: _Map, pieces: list[_Piece], dtype: DataType) -> IterSum:
     def emit(poly: Poly) -> PrimExpr:
-        return question.ctx.atoms.emit(poly, dtype)
+        return question.ctx.atoms.emit(poly, index.dtype)
 
-    total = p.ONE
-    splits = []
-    for piece in pieces:
-        total = p.multiply(total, piece.extent)
-        source = question.vars[piece.source]
-        splits.append(IterSplit(source, emit(piece.lower), emit(piece.extent), emit(piece.scale)))
-    return IterSum(tuple(reversed(splits)), emit(total))
+    return [IterPiece(question.vars[o.source], emit(o.lower), emit(o.extent), emit(o.scale)) for o in reversed(ordered)]
+
+
+def _least(pieces: list[_Piece]) -> Poly:
+    """The scale that all others are products of, if any is: the least number, else one that has no loop above it."""
+    scales = [piece.scale for piece in pieces if piece.extent != p.ONE]
+    numbers = [s for s in scales if list(s) in ([()], [])]
+    return min(numbers, key=lambda s: s.get((), 0), default=scales[0] if scales else p.ONE)
 
 
 def invert(

@@ -14,7 +14,7 @@ from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
-from baton._src.tir.buffer import Buffer, decl_buffer
+from baton._src.tir.buffer import Buffer, BufferRegion, decl_buffer
 from baton._src.tir.expr import IterVar
 from baton._src.tir.index_map import IndexMap
 from baton._src.tir.scalar_functions import if_then_else
@@ -73,6 +73,26 @@ def without_regions(root: st.Stmt, name: str, kind: str, numbers: Sequence[int])
         raise refuse(f"block {name} has {len(regions)} regions of kind {kind}, no {list(numbers)}")
     kept = tuple(region for n, region in enumerate(regions) if n not in numbers)
     return replace(root, {block: block.with_fields(**{f"{kind}s": kept})})
+
+
+def with_region(root: st.Stmt, name: str, number: int, kind: str, bounds: IndexMap) -> st.Stmt:
+    """The block saying it accesses another box of a buffer: the map of its axes gives begin and end of each dim."""
+    if kind not in ("read", "write"):
+        raise refuse(f'a block has regions it reads ("read") and writes ("write"), none of kind {kind!r}')
+    block = find_block(root, name).block
+    regions = list(getattr(block, f"{kind}s"))
+    if not 0 <= number < len(regions):
+        raise refuse(f"block {name} has {len(regions)} regions of kind {kind}, no number {number}")
+    buffer = regions[number].buffer
+    ends = bounds.map_indices([axis.var for axis in block.iter_vars])
+    if len(ends) != 2 * buffer.ndim:
+        raise refuse(f"{buffer.name} has {buffer.ndim} axes: {2 * buffer.ndim} bounds are needed, not {len(ends)}")
+    box = [Range(first, simplify(ops.subtract(last, first))) for first, last in zip(ends[::2], ends[1::2])]
+    regions[number] = BufferRegion(buffer, tuple(box))
+    key = f"explicit_{kind}_region"
+    known = [*block.annotations.get(key, ()), *([] if number in block.annotations.get(key, ()) else [number])]
+    changed = {f"{kind}s": tuple(regions), "annotations": {**block.annotations, key: known}}
+    return replace(root, {block: block.with_fields(**changed)})
 
 
 def transform_block_layout(root: st.Stmt, name: str, index_map: IndexMap) -> st.Stmt:

@@ -32,14 +32,25 @@ def in_order(root: st.Stmt) -> list[st.BlockRealize]:
     return [r for r in realizes(root) if r.block.iter_vars]
 
 
-def cache_write(root: st.Stmt, name: str, index: int, scope: str) -> tuple[st.Stmt, str]:
-    """Let the block write a buffer of its own, copied to the `index`-th buffer it wrote afterwards."""
+def cache_write(root: st.Stmt, name: str, index: int, scope: str, readers: Sequence[str] = ()) -> tuple[st.Stmt, str]:
+    """Let the block write a buffer of its own, copied to the `index`-th buffer it wrote afterwards.
+
+    `readers`, which run after the block, read the copy.
+    """
     realize = find_block(root, name)
     target = _pick(realize.block.writes, index, name, "writes").buffer
     copy = _like(target, scope)
     moved = replace_buffer(realize, target, copy)
+    order = in_order(root)
+    changed: dict[st.Stmt, st.Stmt] = {
+        r: replace_buffer(r, target, copy) for r in order if r.block.name_hint in readers
+    }
+    early = [r.block.name_hint for r in order[: order.index(realize) + 1] if r in changed]
+    if len(changed) != len(set(readers)) or early:
+        raise refuse(f"block {', '.join(early) or list(readers)} does not read {target.name} after block {name}")
     nest, block_name = _copy_nest(copy, target, name=copy.name)
-    return insert_nest(root, realize, moved, nest, copy, before=False), block_name
+    root = insert_nest(root, realize, moved, nest, copy, before=False)
+    return replace(root, changed), block_name
 
 
 def set_scope(root: st.Stmt, name: str, index: int, scope: str) -> st.Stmt:

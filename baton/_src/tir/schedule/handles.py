@@ -14,6 +14,11 @@ class BlockRV:
     name: str
 
 
+def block_name(block: BlockRV | str) -> str:
+    """The name of a block that is given by a handle or by name."""
+    return block if isinstance(block, str) else block.name
+
+
 @dataclass(frozen=True, eq=False)
 class LoopRV:
     """A loop, by its variable."""

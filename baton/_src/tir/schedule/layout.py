@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
-from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
@@ -14,7 +13,6 @@ from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.expr import IterVar
 from baton._src.tir.index_map import IndexMap
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.schedule.cache import insert_nest
 from baton._src.tir.schedule.tree import (
     find_block,
     path_to,
@@ -123,63 +121,3 @@ def storage_align(root: st.Stmt, name: str, index: int, axis: int, factor: int, 
     aligned = buffer.with_fields(strides=tuple(strides))
     found: st.Stmt = replace_buffer(root, buffer, aligned)
     return found
-
-
-def reindex(root: st.Stmt, name: str, index: int, which: str) -> tuple[st.Stmt, str]:
-    """A copy of a buffer in the order of the block's axes, which the block then reads or writes instead."""
-    realize = find_block(root, name)
-    block = realize.block
-    buffer = buffer_of(root, name, index, which)
-    indices = _only_indices(block, buffer)
-    axes = [iv for iv in block.iter_vars if any(n is iv.var for i in indices for n in post_order(i))]
-    for axis in axes:
-        assert axis.dom is not None
-        if not (isinstance(axis.dom.min, tir.IntImm) and axis.dom.min.value == 0):
-            raise refuse(f"the axis {axis.var.name} of block {name} does not start at 0")
-    shape = [axis.extent for axis in axes]
-    copy = decl_buffer(shape, buffer.dtype, f"{buffer.name}_reindex")
-    changed = rewrite(block, _redirected(buffer, copy, tuple(axis.var for axis in axes)))
-    moved = realize.with_fields(block=refreshed(changed))
-    nest, label = _copy_of_axes(axes, indices, buffer, copy, which == "write")
-    return insert_nest(root, realize, moved, nest, copy, before=which == "read"), label
-
-
-def _only_indices(block: st.Block, buffer: Buffer) -> tuple[PrimExpr, ...]:
-    kinds = (tir.BufferLoad, st.BufferStore)
-    found = [n.indices for n in post_order(block) if isinstance(n, kinds) and n.buffer is buffer]
-    for other in found[1:]:
-        if not all(structural_equal(a, b) for a, b in zip(found[0], other)):
-            raise refuse(f"block {block.name_hint} accesses {buffer.name} at several places")
-    return found[0]
-
-
-def _redirected(buffer: Buffer, copy: Buffer, at: tuple[tir.Var, ...]) -> Any:
-    def rule(node: Any) -> Any:
-        if isinstance(node, tir.BufferLoad) and node.buffer is buffer:
-            return tir.BufferLoad(copy, at)
-        if isinstance(node, st.BufferStore) and node.buffer is buffer:
-            return st.BufferStore(copy, node.value, at)
-        return None
-
-    return rule
-
-
-def _copy_of_axes(
-    axes: list[IterVar], indices: tuple[PrimExpr, ...], buffer: Buffer, copy: Buffer, writes: bool
-) -> tuple[st.Stmt, str]:
-    """The nest that copies between a buffer and its copy in the order of the axes."""
-    fresh: dict[Any, Any] = {axis.var: tir.Var(axis.var.name, axis.var.dtype) for axis in axes}
-    own = tuple(fresh.values())
-    place = tuple(rewrite(i, lambda n: fresh.get(n) if isinstance(n, tir.Var) else None) for i in indices)
-    store = (
-        st.BufferStore(buffer, tir.BufferLoad(copy, own), place)
-        if writes
-        else st.BufferStore(copy, tir.BufferLoad(buffer, place), own)
-    )
-    label = f"{buffer.name}_reindex"
-    iters = [IterVar(Range(tir.IntImm(a.var.dtype, 0), a.extent), fresh[a.var]) for a in axes]
-    loops = [tir.Var(f"ax{i}", a.var.dtype) for i, a in enumerate(axes)]
-    body: st.Stmt = st.BlockRealize(tuple(loops), _TRUE, refreshed(st.Block(iters, (), (), label, store)))
-    for var, axis in zip(reversed(loops), reversed(axes)):
-        body = st.For(var, 0, axis.extent, st.ForKind.SERIAL, body)
-    return body, label

@@ -26,28 +26,29 @@ from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import IntImm, Var
-from baton._src.tir.index_map import IndexMap, index_map_of
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.schedule import cache, compute_at, inline, layout, reduction, rfactor, sampling
+from baton._src.tir.schedule import compute_at, inline, reduction, rfactor, sampling
 from baton._src.tir.schedule import loops as nests
+from baton._src.tir.schedule.buffer_primitives import BufferPrimitives
 from baton._src.tir.schedule.handles import BlockRV, LoopRV
+from baton._src.tir.schedule.handles import block_name as _name
+from baton._src.tir.schedule.state import ScheduleState, StmtSRef
 from baton._src.tir.schedule.tile_primitives import TilePrimitives
-from baton._src.tir.schedule.tile_primitives import block_name as _name
 from baton._src.tir.schedule.trace import ExprRV, Trace, recorded
 from baton._src.tir.schedule.tree import find_block, find_loop, path_to, realizes, refuse, replace
-from baton._src.tir.text.printer import node_text
 
 _OPTIONS = {"seed", "debug_mask", "error_render_level", "enable_check"}
 """Options of TVM's schedules. Only `seed` has an effect: every primitive is checked."""
 
 _THREADS = frozenset(f"{kind}.{axis}" for kind in ("blockIdx", "threadIdx", "vthread") for axis in "xyz") | {"vthread"}
 _ABSENT = {
-    **dict.fromkeys(("state", "get_sref"), "there is no tree of references beside the program"),
     "rolling_buffer": "the primitive is not implemented: compute_at computes what each iteration needs",
+    "cache_inplace": "the primitive is not implemented: cache_read and cache_write make the copies one by one",
+    "cache_index": "the primitive is not implemented: CommonSubexprElimTIR computes indices once",
 }
 
 
-class Schedule(TilePrimitives):
+class Schedule(BufferPrimitives, TilePrimitives):
     """See the module. `func` is the function as it stands now."""
 
     def __init__(self, mod: PrimFunc | IRModule, func_name: str | None = None, **options: Any) -> None:
@@ -155,11 +156,26 @@ class Schedule(TilePrimitives):
     def _blocks(self) -> list[st.Block]:
         return [r.block for r in realizes(self.func.body) if r.block.iter_vars]
 
-    def get(self, handle: BlockRV | LoopRV | str) -> Any:
-        """The `Block` or `For` behind a handle."""
+    def get(self, handle: BlockRV | LoopRV | ExprRV | str) -> Any:
+        """The `Block`, `For` or number behind a handle."""
+        if isinstance(handle, ExprRV):
+            return IntImm("int32", int(handle))
         if isinstance(handle, (BlockRV, str)):
             return find_block(self.func.body, _name(handle)).block
         return find_loop(self.func.body, handle.var)
+
+    @property
+    def state(self) -> ScheduleState:
+        """The program as it stands, as a tree of references."""
+        return ScheduleState(self.mod, self.func.body)
+
+    def get_sref(self, rand_var_or_stmt: BlockRV | LoopRV | st.Block | st.For) -> StmtSRef:
+        """The reference of a block or loop in the program as it stands."""
+        given = rand_var_or_stmt
+        return self.state.get_sref(self.get(given) if isinstance(given, BlockRV | LoopRV) else given)
+
+    def remove_rv(self, rand_var: BlockRV | LoopRV | ExprRV) -> None:
+        """Forget a handle. (Handles are names: nothing is kept for them.)"""
 
     def realize(self, block: BlockRV | str) -> st.BlockRealize:
         """A block with what its axes are bound to, and its condition."""
@@ -257,40 +273,6 @@ class Schedule(TilePrimitives):
         self._set(compute_at.reverse_compute_at(self.func.body, _name(block), loop.var, preserve_unit_loops))
 
     @recorded
-    def cache_read(
-        self,
-        block: BlockRV | str,
-        read_buffer_index: int,
-        storage_scope: str,
-        consumer_blocks: Sequence[BlockRV | str] | None = None,
-    ) -> BlockRV:
-        """Read a buffer through a copy, in the block or in several; returns the copying block."""
-        readers = [_name(c) for c in consumer_blocks or ()]
-        body, name = cache.cache_read(self.func.body, _name(block), read_buffer_index, storage_scope, readers)
-        self._set(body)
-        return BlockRV(name)
-
-    @recorded
-    def cache_write(
-        self,
-        block: BlockRV | str,
-        write_buffer_index: int,
-        storage_scope: str,
-        consumer_blocks: Sequence[BlockRV | str] | None = None,
-    ) -> BlockRV:
-        """Write a buffer through a copy; returns the copying block. (Readers read the buffer itself.)"""
-        if consumer_blocks:
-            raise refuse("cache_write for some readers only is not implemented", help="give cache_read the readers")
-        body, name = cache.cache_write(self.func.body, _name(block), write_buffer_index, storage_scope)
-        self._set(body)
-        return BlockRV(name)
-
-    @recorded
-    def set_scope(self, block: BlockRV | str, buffer_index: int, storage_scope: str) -> None:
-        """Where a buffer that the block writes is stored."""
-        self._set(cache.set_scope(self.func.body, _name(block), buffer_index, storage_scope))
-
-    @recorded
     def decompose_reduction(self, block: BlockRV | str, loop: LoopRV) -> BlockRV:
         """The initialisation of a reduction as a block in front of a loop."""
         body, name = reduction.decompose_reduction(self.func.body, _name(block), loop.var)
@@ -315,68 +297,9 @@ class Schedule(TilePrimitives):
         """A loop of one iteration around a block or loop."""
         loop = isinstance(block_or_loop, LoopRV)
         target: Any = self.get(block_or_loop) if loop else self.realize(_name(block_or_loop))  # type: ignore[arg-type]
-        var = Var("u", target.loop_var.dtype if loop else "int64")
+        var = Var("u", target.loop_var.dtype if loop else "int32")
         self._set(replace(self.func.body, {target: st.For(var, 0, 1, st.ForKind.SERIAL, target)}))
         return LoopRV(var)
-
-    # --------------------------------------------------------------------------------------------- buffers
-
-    @recorded
-    def storage_align(self, block: BlockRV | str, buffer_index: int, axis: int, factor: int, offset: int) -> None:
-        """Distances between neighbours of an axis, in a buffer the block writes, at `offset` modulo `factor`."""
-        self._set(layout.storage_align(self.func.body, _name(block), buffer_index, axis, factor, offset))
-
-    @recorded
-    def transform_layout(
-        self,
-        block: BlockRV | str,
-        buffer: Any,
-        index_map: Any,
-        pad_value: Any = None,
-        *,
-        assume_injective_transform: bool = False,
-    ) -> None:
-        """Lay a buffer out anew: `buffer` is ("read" or "write", number), a name, or the buffer.
-
-        `pad_value` (a number, or a function of the new indices) is stored into padding that the layout adds, if the
-        block writes the buffer; nothing reads it but who is given the buffer.
-        """
-        del assume_injective_transform
-        found = self._buffer(block, buffer)
-        axes = self.get(block).iter_vars
-        kind = str(axes[0].var.dtype) if axes else "int64"
-        chosen = index_map_of(index_map, len(found.shape), kind, node_text)  # (memory of CPUs is flat: no separators)
-        writes = [region.buffer for region in self.get(block).writes]
-        self.func = layout.transform_layout(self.func, found, chosen)
-        if pad_value is not None and found in writes:
-            new = self.get(block).writes[writes.index(found)].buffer
-            given = IndexMap.from_func(pad_value, new.ndim) if callable(pad_value) else pad_value
-            self.func = layout.with_padding(self.func, _name(block), new, chosen, found.shape, given)
-
-    @recorded
-    def reindex(self, block: BlockRV | str, buffer: Any) -> BlockRV:
-        """Read or write a buffer through a copy in the order of the block's axes; returns the copying block."""
-        which, index = self._place_of(block, buffer)
-        body, name = layout.reindex(self.func.body, _name(block), index, which)
-        self._set(body)
-        return BlockRV(name)
-
-    def _buffer(self, block: BlockRV | str, which: Any) -> Buffer:
-        if isinstance(which, Buffer):
-            return which
-        kind, index = self._place_of(block, which)
-        return layout.buffer_of(self.func.body, _name(block), index, kind)
-
-    def _place_of(self, block: BlockRV | str, which: Any) -> tuple[str, int]:
-        """("read" or "write", number) of a buffer that the block uses."""
-        if isinstance(which, tuple) and len(which) == 2:
-            return str(which[0]), int(which[1])
-        found = self.get(block)
-        for kind, regions in (("write", found.writes), ("read", found.reads)):
-            for index, region in enumerate(regions):
-                if region.buffer is which or region.buffer.name == which:
-                    return kind, index
-        raise refuse(f"block {_name(block)} uses no buffer {which!r}")
 
     # -------------------------------------------------------------------------------------------- sampling
 

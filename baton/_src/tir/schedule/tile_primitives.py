@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.index_map import IndexMap
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule import block_axes, blockize, padding, parts, tensorize
-from baton._src.tir.schedule.handles import BlockRV, LoopRV
+from baton._src.tir.schedule.handles import BlockRV, LoopRV, block_name
 from baton._src.tir.schedule.trace import recorded
 from baton._src.tir.schedule.tree import find_block, realizes, refuse, replace_buffer
 
@@ -86,6 +87,14 @@ class TilePrimitives:
         self._set(body)
         return BlockRV(name)
 
+    def can_decompose_padding(self, block: BlockRV | str, loop: LoopRV) -> bool:
+        """Whether `decompose_padding` can treat the block so."""
+        try:
+            padding.decompose_padding(self.func.body, block_name(block), loop.var)
+        except DiagnosticError:
+            return False
+        return True
+
     @recorded
     def loop_partition(self, loop: LoopRV, factors: Sequence[Any], preserve_unit_iters: bool = True) -> list[LoopRV]:
         """The loop as several in a row, of these extents; one may be None."""
@@ -117,8 +126,3 @@ class TilePrimitives:
         new = found.with_fields(axis_separators=tuple(wanted))
         mapping = {v: new if b is found else b for v, b in self.func.buffer_map.items()}
         self.func = self.func.with_fields(body=replace_buffer(self.func.body, found, new), buffer_map=mapping)
-
-
-def block_name(block: BlockRV | str) -> str:
-    """The name of a block that is given by a handle or by name."""
-    return block if isinstance(block, str) else block.name

@@ -143,6 +143,6 @@ def default_span(source: Source) -> SpanOf:
         first = source.first_line - 1
         end = node.end_lineno or node.lineno
         start, stop = column(node.lineno, node.col_offset), column(end, node.end_col_offset or node.col_offset + 1)
-        return Span(source, node.lineno + first, start, end + first, stop)
+        return Span(source, node.lineno + first, end + first, start, stop)
 
     return span

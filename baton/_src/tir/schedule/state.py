@@ -1,0 +1,45 @@
+"""The program of a schedule as a tree of references (`Schedule.state`, `Schedule.get_sref`).
+
+baton's schedules name blocks and loops and look them up; these are views of the program as it stands, for scripts that
+walk it. They do not follow later primitives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from baton._src.ir.module import IRModule
+from baton._src.tir import stmt as st
+from baton._src.tir.schedule.tree import path_to, refuse
+
+
+@dataclass(frozen=True)
+class StmtSRef:
+    """A block or loop of the program. `seq_index` is its place in the sequence it stands in, -1 without one."""
+
+    stmt: st.Block | st.For
+    parent: StmtSRef | None
+    seq_index: int = -1
+
+
+@dataclass(frozen=True)
+class ScheduleState:
+    """A module and the body of the function that the schedule works on."""
+
+    mod: IRModule
+    body: st.Stmt
+
+    def get_sref(self, stmt: st.Block | st.For) -> StmtSRef:
+        """The reference of a block or loop. Error `schedule`: it is not part of the program (any more)."""
+        if not isinstance(stmt, st.Block | st.For):
+            raise refuse(f"references are to blocks and loops, not to a {type(stmt).__name__}")
+        found: StmtSRef | None = None
+        place = -1
+        path = path_to(self.body, stmt)
+        for above, item in zip([None, *path], path):
+            if isinstance(above, st.SeqStmt):
+                place = above.seq.index(item)
+            if isinstance(item, st.Block | st.For):
+                found, place = StmtSRef(item, found, place), -1
+        assert found is not None
+        return found

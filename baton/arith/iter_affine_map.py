@@ -1,0 +1,16 @@
+"""Indices as maps of iterators (`tvm.arith.iter_affine_map`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("tir.arith.iter_affine_map", "IterMapExpr IterMark IterSplitExpr IterSumExpr IterMapLevel"),
+        **names("tir.arith.iter_affine_map", "detect_iter_map normalize_to_iter_sum normalize_iter_map_to_expr"),
+        **names("tir.arith.iter_affine_map", "iter_map_simplify subspace_divide inverse_affine_iter_map"),
+    },
+    before=wire,
+)

@@ -1,0 +1,113 @@
+"""Primitives about copies of buffers keep the meaning, and say which block they cannot treat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from baton._src.support.diagnostics import DiagnosticError
+from baton._src.te import reduction
+from baton._src.te.computation import compute, placeholder, reduce_axis
+from baton._src.te.prim_func import create_prim_func
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.schedule.schedule import Schedule
+from baton._src.tir.text.printer import script
+from tests.tir_schedule.test_primitives import CHAIN, MATMUL, chain, matmul, same
+
+
+def window() -> PrimFunc:
+    """C[i] = sum of A[i + k] for k < 3."""
+    a, k = placeholder((12,), name="A"), reduce_axis((0, 3), "k")
+    return create_prim_func([a, compute((10,), lambda i: reduction.sum(a[i + k], k), "C")])
+
+
+def test_reindex_cache_read() -> None:
+    """Guards that the copy is indexed by the map, whole axes and parts of them."""
+    for index_map in (lambda i, j, k: (k, i), lambda i, j, k: (i // 4, k, i % 4)):
+
+        def change(s: Schedule, index_map: Any = index_map) -> None:
+            assert s.reindex_cache_read(s.get_block("C"), 0, "local", index_map).name == "A_local"
+
+        text = script(same(matmul(12), change, (12, 7), (7, 9), (12, 9)).func)
+    assert 'A_local = T.alloc_buffer((3, 7, 4), scope="local")' in text
+
+
+def test_reindex_cache_read_of_a_window() -> None:
+    """Guards maps that several axes share, where they give the very index of the buffer."""
+    found = same(window(), lambda s: s.reindex_cache_read("C", 0, "local", lambda i, k: (i + k,)), (12,), (10,))
+    assert "A_local = T.alloc_buffer((12,)" in script(found.func)
+    with pytest.raises(DiagnosticError, match="does not tell which element of A"):
+        Schedule(window()).reindex_cache_read("C", 0, "local", lambda i, k: (i + 2 * k,))
+
+
+def test_reindex_cache_write() -> None:
+    """Guards the copy back, of a reduction too."""
+    found = same(matmul(), lambda s: s.reindex_cache_write("C", 0, "global", lambda i, j, k: (j, i)), *MATMUL)
+    assert "C_global = T.alloc_buffer((9, 13))" in script(found.func)
+    with pytest.raises(DiagnosticError, match="different axes of block C: v_i"):
+        Schedule(matmul()).reindex_cache_write("C", 0, "global", lambda i, j, k: (j,))
+
+
+@pytest.mark.parametrize("depth", [0, 1])
+def test_read_at_and_write_at(depth: int) -> None:
+    """Guards copies made anew in each iteration."""
+
+    def change(s: Schedule) -> None:
+        s.read_at(s.get_loops("C")[depth], "C", 0, "shared")
+        s.write_at(s.get_loops("C")[depth], "C", 0, "shared")
+
+    assert "A_shared" in script(same(matmul(), change, *MATMUL).func)
+
+
+def test_cache_write_that_readers_read() -> None:
+    """Guards readers of the copy."""
+    s = same(chain(), lambda s: s.cache_write("C", 0, "local", consumer_blocks=["D"]), *CHAIN)
+    assert [r.buffer.name for r in s.get("D").reads] == ["C_local"]
+    with pytest.raises(DiagnosticError, match="does not read C after block C"):
+        Schedule(chain()).cache_write("C", 0, "local", consumer_blocks=["B"])
+
+
+def test_annotated_regions() -> None:
+    """Guards that regions are said anew, remembered in the trace, and nothing else changes."""
+
+    def change(s: Schedule) -> None:
+        s.annotate_buffer_access("D", 0, "read", lambda i, j: ((i - 1, i + 1), j))
+
+    s = same(chain(), change, *CHAIN)
+    assert "T.reads(C[v_i - 1:v_i - 1 + 2, v_j])" in script(s.func)
+    assert s.get("D").annotations["explicit_read_region"] == [0]
+    again = Schedule(chain())
+    s.trace.apply_to_schedule(again)
+    assert script(again.func) == script(s.func)
+
+
+def test_references() -> None:
+    """Guards the tree of references: what is above, and the place in a sequence."""
+    s = Schedule(chain())
+    sref = s.get_sref(s.get_block("D"))
+    assert sref.stmt is s.get("D")
+    names: list[str] = []
+    at = sref.parent
+    while at is not None:
+        names.append(getattr(at.stmt, "name_hint", "") or at.stmt.loop_var.name)  # type: ignore[union-attr]
+        at = at.parent
+    assert names == ["j", "i", "root"]
+    assert s.get_sref(s.get_loops("D")[0]).seq_index == len(s.get_child_blocks("root")) - 1
+    assert s.state.mod["main"] is s.func
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda s: s.reindex_cache_read("C", 5, "local", lambda i, j, k: (i, k)), "there is no number 5"),
+        (lambda s: s.annotate_buffer_access("C", 0, "both", lambda i, j, k: (i, k)), "none of kind 'both'"),
+        (lambda s: s.annotate_buffer_access("C", 0, "read", lambda i, j, k: (i,)), "A has 2 axes"),
+        (lambda s: s.get_sref(matmul().body), "references are to blocks and loops"),
+    ],
+)
+def test_refusals(change: Callable[[Schedule], Any], message: str) -> None:
+    """Guards errors that name what is wrong."""
+    with pytest.raises(DiagnosticError, match=message):
+        change(Schedule(matmul()))
