@@ -292,6 +292,31 @@ RESIZES: list[Case] = [
     (lambda x: (functional.pixel_shuffle(x, 2), functional.pixel_unshuffle(x[:, :, :8], 2)), (IMAGE,)),
 ]
 
+
+def cells(kind: Any, weights: list[Any], states: list[Any], both: bool) -> Case:
+    """A recurrent layer called as `torch.nn` calls it."""
+    count = len(states)
+
+    def run(x: Any, *tensors: Any) -> Any:
+        start = tensors[:count] if count > 1 else tensors[0]
+        return kind(x, start, list(tensors[count:]), True, 1, 0.0, False, both, False)
+
+    return run, (floats(4, 2, 3), *states, *weights)
+
+
+def gates(count: int, both: bool) -> list[Any]:
+    """Weights for states of 2 numbers and inputs of 3, of one direction or two."""
+    shapes = ((2 * count, 3), (2 * count, 2), (2 * count,), (2 * count,))
+    return [floats(*shape, seed=seed) for seed in range(1 + both) for shape in shapes]
+
+
+RECURRENCES: list[Case] = [
+    cells(torch.lstm, gates(4, True), [floats(2, 2, 2), floats(2, 2, 2, seed=1)], True),
+    cells(torch.gru, gates(3, False), [floats(1, 2, 2)], False),
+    cells(torch.rnn_tanh, gates(1, True), [floats(2, 2, 2)], True),
+    cells(torch.rnn_relu, gates(1, False), [floats(1, 2, 2)], False),
+]
+
 FAMILIES: dict[str, list[Case]] = {
     "unary": UNARY,
     "binary": BINARY,
@@ -308,4 +333,5 @@ FAMILIES: dict[str, list[Case]] = {
     "orders": ORDERS,
     "borders": BORDERS,
     "resizes": RESIZES,
+    "recurrences": RECURRENCES,
 }

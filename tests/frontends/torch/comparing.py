@@ -11,12 +11,14 @@ import torch
 import baton
 from baton._src.frontends.graph_builder.relay_graph import RelayGraph
 from baton._src.frontends.torch.importer import Importer
-from baton._src.frontends.torch.program import read_program
-from baton._src.frontends.torch.relax_graph import from_exported_program
+from baton._src.frontends.torch.program import Program, read_program
+from baton._src.frontends.torch.relax_graph import imported
 from baton._src.frontends.torch.table import CONVERTERS
 from baton._src.frontends.torch.tracing import export
 from baton._src.ir.module import IRModule
 from baton._src.relax.interpreter import Interpreter
+from baton._src.relay.check.infer_type import infer_type
+from baton._src.relay.interpreter import Interpreter as RelayInterpreter
 from baton._src.relay.nodes import Function, Tuple
 from baton._src.values.convert import to_numpy
 
@@ -44,10 +46,14 @@ def exported_cases(cases: Sequence[Any]) -> tuple[Any, list[Any], list[Any]]:
     return export(module, (groups,)), [a for group in groups for a in group], expected
 
 
-def relay_module(exported: Any) -> IRModule:
-    """An exported program in Relay: `from_pytorch` is the same walk from TorchScript."""
+def relax_module(program: Program) -> IRModule:
+    """A program that was read in Relax, its results as a tuple."""
+    return imported(program, program.outputs)
+
+
+def relay_module(program: Program) -> IRModule:
+    """A program that was read in Relay: `from_pytorch` is the same walk from TorchScript."""
     language = RelayGraph()
-    program = read_program(exported, CONVERTERS)
     importer = Importer(program, language)
     outputs = [importer.builder.expr(v) for v in importer.run([(n.name, n.name) for n in program.inputs])]
     return IRModule({"main": Function(language.params, Tuple(outputs))})
@@ -69,10 +75,12 @@ def assert_same(got: Sequence[Any], expected: Sequence[Any], what: str) -> None:
 
 
 def check(exported: Any, inputs: Sequence[Any], expected: Sequence[Any], what: str = "") -> None:
-    """Relax, interpreted and compiled, and Relay compiled give what PyTorch gives."""
+    """Relax, interpreted and compiled, and Relay, interpreted, give what PyTorch gives."""
     arrays = [as_array(i) for i in inputs]
-    module = from_exported_program(exported)
-    interpreted = [to_numpy(v) for v in Interpreter(module)["main"](*arrays)]
-    assert_same(interpreted, expected, f"{what}: Relax interpreted")
+    program = read_program(exported, CONVERTERS)
+    module, relay = relax_module(program), infer_type(relay_module(program))
+    found = [to_numpy(v) for v in Interpreter(module)["main"](*arrays)]
+    assert_same(found, expected, f"{what}: Relax interpreted")
+    found = [to_numpy(v) for v in RelayInterpreter(relay).evaluate(relay["main"])(*arrays)]
+    assert_same(found, expected, f"{what}: Relay interpreted")
     assert_same(baton.compile(module)(*arrays), expected, f"{what}: Relax compiled")
-    assert_same(baton.compile(relay_module(exported))(*arrays), expected, f"{what}: Relay compiled")
