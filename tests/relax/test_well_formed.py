@@ -242,14 +242,18 @@ def test_a_module_that_uses_everything_is_accepted() -> None:
 
 @pytest.mark.rule("RELAX-WF-18")
 def test_operands_may_be_computed_scalars() -> None:
-    """What an operator or packed function is given may be computed from shape variables, also inside a tuple."""
+    """What an operator, packed function or branch is given may be computed from shape variables, also in a tuple."""
     found = module("""
 @R.function(pure=False)
 def main(x: R.Tensor(("n", 4), "float32")) -> R.Tensor(ndim=2, dtype="float32"):
     n = T.int64()
     half = R.strided_slice(x, (R.prim_value(0),), (R.prim_value(0),), (R.prim_value(n // 2),))
     seen = R.call_packed("tests.anything", R.prim_value(n + 1), sinfo_args=R.Object)
-    return half
+    if R.prim_value(n <= 16):
+        result = half
+    else:
+        result = x
+    return result
 """)
     assert codes(found, normalized=True, entry_required=True) == []
 

@@ -22,7 +22,7 @@ from baton._src.passes.relax.channels_first import ChannelsFirst
 from baton._src.passes.relax.compute_prim_value import ComputePrimValue
 from baton._src.passes.relax.dataflow_blocks import ConvertToDataflow, ToNonDataflow
 from baton._src.passes.relax.dead_code_elimination import DeadCodeElimination
-from baton._src.passes.relax.decompose_ops import DecomposeOpsForInference
+from baton._src.passes.relax.decompose_ops import DecomposeOps
 from baton._src.passes.relax.eliminate_common_subexpr import EliminateCommonSubexpr
 from baton._src.passes.relax.fold_constant import FoldConstant
 from baton._src.passes.relax.fold_scale_into_weights import FoldScaleIntoWeights
@@ -54,7 +54,7 @@ def simplify() -> Pipeline:
         LambdaLift(),  # first-order functions from here on: nothing below looks into inner functions
         InlinePrivateFunctions(),  # helpers become part of what is optimised; recursive ones stay
         CanonicalizeBindings(),  # copies and tuple detours hide operands from the passes below
-        DecomposeOpsForInference(),  # batch_norm as scale and shift, so that both can be folded
+        DecomposeOps(),  # batch_norm as scale and shift, so that both can be folded
         CanonicalizeBindings(),  # ... whose tuple of results is taken apart right away
         ChannelsFirst(),  # one layout for what follows; the weights' transposes are folded next
         ByteProducts(),  # sees zero points and scales of weights, which folding takes away

@@ -15,17 +15,14 @@ from baton._src.passes.relax.fold_constant import FoldConstant
 from baton._src.passes.relax.legalize_ops import LegalizeOps
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import (
-    BindingBlock,
     Constant,
-    Function,
     If,
     SeqExpr,
     Tuple,
     TupleGetItem,
     Var,
-    VarBinding,
 )
-from baton._src.relax.struct_info import ObjectStructInfo, TensorStructInfo
+from baton._src.relax.struct_info import TensorStructInfo
 from tests.passes.relax.programs import R, arrays, bindings, called, check, const, dim, printing, program, tensor
 
 # ------------------------------------------------------------------------------------------------- FoldConstant
@@ -241,12 +238,3 @@ def test_casts_that_may_fail_stay_and_certain_ones_go() -> None:
     after = check(CanonicalizeBindings(), program(params, build), *arrays((3,), (2,)))
     kinds = [type(b).__name__ for b in bindings(after)]
     assert kinds.count("MatchCast") == 1
-
-
-def test_weaker_annotations_are_kept() -> None:
-    """A variable annotated as Object is not replaced by the tensor it copies: later passes must not know more."""
-    x = tensor("x", 2)
-    weak = Var("w", ObjectStructInfo())
-    body = SeqExpr([BindingBlock([VarBinding(weak, x)])], weak)
-    module = IRModule({"main": BlockBuilder().normalize(Function([x], body, None, True, {"global_symbol": "main"}))})
-    assert CanonicalizeBindings()(module) is module

@@ -233,16 +233,16 @@ def test_allocations_left_get_their_own_storage() -> None:
 
 @pytest.mark.rule("RELAX-PASS-28")
 def test_storages_end_after_their_last_tensor() -> None:
+    """A tensor keeps its storage alive: the storage's own name ends behind the last tensor made of it."""
     module = KillAfterLastUse()(StaticPlanBlockMemory()(LOWERED(chain(4, 8))))
-    ended: list[Any] = []
-    inside = {b.var: b.value.args[0] for b in bindings(module) if _calls(b, "memory.alloc_tensor")}
-    for binding in bindings(module):
-        if _calls(binding, "memory.kill_storage"):
-            storage = binding.value.args[0]
-            assert all(t in ended for t, home in inside.items() if home is storage)
-        elif _calls(binding, "memory.kill_tensor"):
-            ended.append(binding.value.args[0])
-    assert len(ended) == 3
+    found = bindings(module)
+    homes = [b.value.args[0] for b in found if _calls(b, "memory.alloc_tensor")]
+    ended = [(n, b.value.args[0]) for n, b in enumerate(found) if _calls(b, "memory.kill_storage")]
+    assert {s for _, s in ended} == set(homes)
+    assert len(ended) == len(set(homes))
+    for place, storage in ended:
+        assert not any(_calls(b, "memory.alloc_tensor") and b.value.args[0] is storage for b in found[place:])
+    assert sum(_calls(b, "memory.kill_tensor") for b in found) == 3
 
 
 def _calls(binding: Any, name: str) -> bool:

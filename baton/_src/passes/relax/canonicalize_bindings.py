@@ -13,7 +13,8 @@ for DeadCodeElimination. A shape variable that a match_cast defines of a value o
     w = R.match_cast(x, R.Tensor((m,)))        (x: R.Tensor((n,)))       ->   x, and n for every m
 
 An output of a dataflow block that merely copies a variable of the block takes its place; one that nobody needs outside
-of it is an output no more. A match_cast that may fail keeps its binding, and so do literals that are not tensors.
+of it is an output no more. A match_cast that may fail keeps its binding, so does a copy that is annotated as more than
+is known of its value, and literals that are not tensors.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import children, post_order, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.same_info import same_info
+from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.check.shape_map import get_shape_var_mapping
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, prim_vars
 from baton._src.relax.nodes import (
@@ -137,7 +139,7 @@ class _Canonicalizer(BindingRewriter):
         var, value = binding.var, self._meant(binding)
         if value is var:
             return  # the output has taken its source's place
-        if isinstance(value, Var) and self._may_stand_for(var, value):
+        if isinstance(value, Var) and self._may_stand_for(var, value) and self._says_no_more(var, value):
             self.replace(var, value)
             return
         own = self.promoted.get(var, var)
@@ -167,6 +169,17 @@ class _Canonicalizer(BindingRewriter):
         """Whether uses of `var` may use `value`: what is visible outside a block is not replaced by what is not."""
         hidden = isinstance(value, DataflowVar) and var in self.used_outside
         return isinstance(var, DataflowVar) or not hidden
+
+    def _says_no_more(self, var: Var, value: Var) -> bool:
+        """Whether `value` is known to be all that `var` is annotated as; else the copy is a check."""
+        ours, theirs = var.struct_info_, value.struct_info_
+        if ours is None or same_info(ours, theirs):
+            return True
+        return theirs is not None and struct_info_base_check(ours, theirs, self.prover) is BaseCheckResult.PASS
+
+    @cached_property
+    def prover(self) -> Analyzer:
+        return Analyzer()
 
     @cached_property
     def written(self) -> Exposure | tuple[()]:

@@ -1,11 +1,13 @@
-"""DecomposeOpsForInference and ...ForTraining: composite operators in terms of simpler ones.
+"""DecomposeOps and DecomposeOpsForInference, ...ForTraining: composite operators in terms of simpler ones.
 
-    bn = R.nn.batch_norm(x, gamma, beta, mean, var)      lv = R.multiply(x, scale); lv1 = R.add(lv, shift)
-    gv = bn[0]                                     ->    bn = (lv1, mean, var); gv = bn[0]
+    bn = R.nn.batch_norm(x, g, b, mean, var)     ->     bn = ((x - mean') / sqrt(var' + eps) * g' + b', mean, var)
 
-Every operator that has a decomposition (`OpDef.decompose`) is expanded, and what it expands to, too. For inference an
-operator whose result depends on training (dropout, batch_norm) does what it does then; for training, `training` is set
-where an operator has that attribute. The parts that depend on weights alone are FoldConstant's.
+DecomposeOps is what the pipeline runs: every operator with a decomposition (`OpDef.decompose`) is expanded, and what it
+expands to, too, in forms whose parts that depend on weights alone FoldConstant can take (batch_norm: scale and shift).
+
+The other two are TVM's, operator for operator: for inference batch_norm is computed from the statistics given, and the
+sizes that tensor_to_shape reads become shape variables; for training batch_norm is computed from the batch, whose
+statistics move those given by `momentum`, and layer_norm from means and variances, which have gradients.
 """
 
 from __future__ import annotations
@@ -17,50 +19,33 @@ from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import NotApplicable, OpDef
 from baton._src.ir.tensor_info import TensorInfo
-from baton._src.ops.builders import Maker
+from baton._src.ops.builders import RELAX, Maker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.info import to_info
-from baton._src.relax.nodes import Call, Function, VarBinding
+from baton._src.relax.nodes import Call, ExternFunc, Function, MatchCast, ShapeExpr, Tuple, TupleGetItem, VarBinding
+from baton._src.relax.special_ops import special_op
+from baton._src.relax.struct_info import ShapeStructInfo, TensorStructInfo
+from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.context import PassContext
-from baton._src.transform.passes import Pass
+from baton._src.transform.passes import FunctionPass, Pass
+
+_OPS: Any = RELAX
 
 
 @dataclass(frozen=True)
-class DecomposeOps(Pass):
-    """What both have in common. `func_name`: only in this function."""
-
-    func_name: str | None = None
-    training = False
-
-    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
-        chosen = [module.get_global_var(self.func_name)] if self.func_name else list(module.functions)
-        changed = {}
-        for var in chosen:
-            function = module.functions[var]
-            if isinstance(function, Function):
-                found = _Decomposer(module, self.training).function(function)
-                if found is not function:
-                    changed[var] = found
-        return module.with_functions({**module.functions, **changed}) if changed else module
-
-
-@dataclass(frozen=True)
-class DecomposeOpsForInference(DecomposeOps):
+class DecomposeOps(FunctionPass):
     """See the module."""
 
+    function_class = Function
 
-@dataclass(frozen=True)
-class DecomposeOpsForTraining(DecomposeOps):
-    """See the module."""
-
-    training = True
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
+        return _Expander(module).function(function)
 
 
-class _Decomposer(BindingRewriter):
-    def __init__(self, module: IRModule, training: bool) -> None:
+class _Expander(BindingRewriter):
+    def __init__(self, module: IRModule) -> None:
         super().__init__(module)
-        self.training = training
         self.visits_emitted = True
 
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
@@ -70,9 +55,135 @@ class _Decomposer(BindingRewriter):
         infos = [to_info(a.struct_info) for a in value.args]
         if any(isinstance(i, TensorInfo) and (i.ndim < 0 or i.dtype.is_void) for i in infos):
             return value
-        attrs = value.attrs
-        if self.training and attrs is not None and attrs.get("training") is False:
-            attrs = attrs.with_attrs(training=True)
         maker = Maker("relax", definition, CATALOGUE)
-        replacement = definition.decompose(maker, value.args, attrs, to_info(value.struct_info))
+        replacement = definition.decompose(maker, value.args, value.attrs, to_info(value.struct_info))
         return value if replacement is None else self.rewrite_value(binding, self.normalized(replacement))
+
+
+# ------------------------------------------------------------------------------------------------------ as TVM does
+
+
+@dataclass(frozen=True)
+class DecomposeOpsForInference(Pass):
+    """See the module. `func_name`: only in this function."""
+
+    func_name: str | None = None
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        return _decomposed(module, self.func_name, _ForInference)
+
+
+@dataclass(frozen=True)
+class DecomposeOpsForTraining(Pass):
+    """See the module. `func_name`: only in this function."""
+
+    func_name: str | None = None
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        return _decomposed(module, self.func_name, _ForTraining)
+
+
+def _decomposed(module: IRModule, func_name: str | None, rewriter: type[BindingRewriter]) -> IRModule:
+    chosen = [module.get_global_var(func_name)] if func_name else list(module.functions)
+    changed = {}
+    for var in chosen:
+        function = module.functions[var]
+        if isinstance(function, Function):
+            found = rewriter(module).function(function)
+            if found is not function:
+                changed[var] = found
+    return module.with_functions({**module.functions, **changed}) if changed else module
+
+
+class _ForInference(BindingRewriter):
+    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+        match _operator(value):
+            case "nn.batch_norm" if not value.attrs.training:
+                return self.normalized(_with_statistics(value, value.args[3], value.args[4]))
+            case "tensor_to_shape":
+                return self.sizes_read(value)
+            case _:
+                return value
+
+    def sizes_read(self, call: Call) -> Any:
+        """The sizes as shape variables that a cast of what the machine reads defines."""
+        info = call.struct_info
+        if not isinstance(info, ShapeStructInfo) or info.ndim < 0:
+            return call
+        reader = [ExternFunc("vm.builtin.tensor_to_shape"), call.args[0]]
+        read = self.emit(Call(special_op("call_pure_packed"), reader, None, (info,)))
+        sizes = [TirVar("x", "int64") for _ in range(info.ndim)]
+        known = ShapeStructInfo(sizes)
+        self.keep(MatchCast(type(read)("y", known), read, known))
+        return self.normalized(ShapeExpr(sizes))
+
+
+class _ForTraining(_ForInference):
+    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+        match _operator(value):
+            case "nn.batch_norm":
+                return self.normalized(self._of_the_batch(value))
+            case "nn.layer_norm":
+                return self.normalized(_layer_norm(value))
+            case _:
+                return super().rewrite_value(binding, value)
+
+    def _of_the_batch(self, call: Call) -> Any:
+        data, a = call.args[0], call.attrs
+        info = _tensor(data)
+        others = [i for i in range(info.ndim) if i != a.axis % info.ndim]
+        mean = self.emit(_OPS.mean(data, others, False))
+        variance = self.emit(_OPS.variance(data, others, False))
+        out = self.emit(_with_statistics(call, mean, variance))
+        kept, new = (_scalar(v, info) for v in (1 - a.momentum, a.momentum))
+        first = self.emit(TupleGetItem(out, 0))
+        moved = [
+            self.emit(_OPS.add(_OPS.multiply(kept, old), _OPS.multiply(new, found)))
+            for old, found in zip(call.args[3:], (mean, variance))
+        ]
+        return Tuple([first, *moved])
+
+
+def _operator(value: Any) -> str:
+    """The neutral name of the operator called, of `tensor_to_shape` too, where the rank of its operand is known."""
+    op = value.op if isinstance(value, Call) and isinstance(value.op, Op) else None
+    name = "" if op is None else op.name.removeprefix("relax.")
+    if name in ("nn.batch_norm", "nn.layer_norm"):
+        info = value.args[0].struct_info_
+        return name if isinstance(info, TensorStructInfo) and info.ndim >= 0 and not info.dtype.is_void else ""
+    return name
+
+
+def _tensor(expr: Any) -> TensorStructInfo:
+    info = expr.struct_info
+    assert isinstance(info, TensorStructInfo)
+    return info
+
+
+def _scalar(value: float, info: TensorStructInfo) -> Any:
+    return Maker("relax", CATALOGUE.get("add"), CATALOGUE).const(value, info.dtype)
+
+
+def _with_statistics(call: Call, mean: Any, variance: Any) -> Tuple:
+    """batch_norm's three results, `mean` and `variance` being vectors over its axis."""
+    data, gamma, beta = call.args[:3]
+    info, a = _tensor(data), call.attrs
+    others = [i for i in range(info.ndim) if i != a.axis % info.ndim]
+
+    def spread(vector: Any) -> Any:
+        return _OPS.expand_dims(vector, others)
+
+    centred = _OPS.subtract(data, spread(mean))
+    out = _OPS.divide(centred, _OPS.sqrt(_OPS.add(spread(variance), _scalar(a.epsilon, info))))
+    out = _OPS.multiply(out, spread(gamma)) if a.scale else out
+    out = _OPS.add(out, spread(beta)) if a.center else out
+    return Tuple([out, mean, variance])
+
+
+def _layer_norm(call: Call) -> Any:
+    data, gamma, beta = call.args
+    info, a = _tensor(data), call.attrs
+    deviation = _OPS.sqrt(_OPS.add(_OPS.variance(data, a.axes, True), _scalar(a.epsilon, info)))
+    out = _OPS.divide(_OPS.subtract(data, _OPS.mean(data, a.axes, True)), deviation)
+    out = _OPS.multiply(out, gamma) if a.scale else out
+    return _OPS.add(out, beta) if a.center else out

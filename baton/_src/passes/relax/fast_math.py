@@ -1,8 +1,9 @@
 """FastMathTransform: exponentials and their kin by faster, less exact kernels.
 
-R.exp(x)      ->      R.fast_exp(x)
+    R.exp(x)      ->      R.call_tir(cls.fast_exp, (x,), out_sinfo=R.Tensor((n,), dtype="float32"))
 
-For float32 tensors, where the catalogue has a fast form of the operator. The error is that of the fast operator.
+For float32 tensors of known shape, where the catalogue has a fast form of the operator, whose error is that of the
+result. Equal kernels are made once.
 """
 
 from __future__ import annotations
@@ -12,33 +13,54 @@ from typing import Any
 
 from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
-from baton._src.ir.op_def import OpDef
+from baton._src.ir.op_def import NotApplicable, OpDef
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
-from baton._src.relax.nodes import Call, Function, VarBinding
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.info import to_info
+from baton._src.relax.nodes import Call, Function, ShapeExpr, VarBinding
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.te.tensor import Tensor
 from baton._src.transform.context import PassContext
-from baton._src.transform.passes import FunctionPass
+from baton._src.transform.passes import Pass
 
 FAST = {"exp": "fast_exp", "tanh": "fast_tanh", "erf": "fast_erf", "nn.softmax": "nn.fast_softmax"}
 """By neutral name the fast form of an operator."""
 
 
 @dataclass(frozen=True)
-class FastMathTransform(FunctionPass):
+class FastMathTransform(Pass):
     """See the module."""
 
-    function_class = Function
-
-    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
-        return _Faster(module).function(function)
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        faster = _Faster(module)
+        functions = {v: faster.function(f) for v, f in module.functions.items() if isinstance(f, Function)}
+        if all(f is module.functions[v] for v, f in functions.items()):
+            return module
+        return module.with_functions({**faster.builder.context.functions, **functions})
 
 
 class _Faster(BindingRewriter):
+    def __init__(self, module: IRModule) -> None:
+        super().__init__(module)
+        self.builder = BlockBuilder(module)
+
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
         definition = value.op.definition if isinstance(value, Call) and isinstance(value.op, Op) else None
         fast = FAST.get(definition.name) if isinstance(definition, OpDef) else None
         info = getattr(value, "struct_info_", None)
-        if fast is None or not isinstance(info, TensorStructInfo) or info.dtype != "float32":
-            return value
-        return value.with_fields(op=CATALOGUE.get(fast).relax_op)
+        known = isinstance(info, TensorStructInfo) and isinstance(info.shape, ShapeExpr) and info.dtype == "float32"
+        return self._kernel(CATALOGUE.get(fast), value) if fast is not None and known else value
+
+    def _kernel(self, fast: OpDef[Any], call: Call) -> Any:
+        """The call of the kernel that computes `fast` instead."""
+        compute, out = fast.compute, to_info(call.struct_info)
+        assert not isinstance(compute, NotApplicable)
+
+        def kernel(x: Tensor) -> Any:
+            return compute((x,), call.attrs, out)
+
+        hint = fast.name.rsplit(".", 1)[-1]
+        made = self.builder.call_te(kernel, call.args[0], primfunc_name_hint=hint)
+        self.context.functions.update(self.builder.context.functions)
+        return self.normalized(made)

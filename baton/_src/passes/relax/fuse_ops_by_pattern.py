@@ -7,8 +7,8 @@
 
 Patterns are tried in order; within a dataflow block the match that ends latest goes first, so that the largest wins.
 No value from the middle of a match may be used outside of it. With `bind_constants` constants move into the function.
-With `annotate_codegen` each function is put into one with the attributes `Codegen` (the pattern's name up to the first
-dot) and `global_symbol`; else MergeCompositeFunctions does that for neighbours.
+With `annotate_codegen` each function stands inside of one with the attributes `Codegen` (the pattern's name up to the
+first dot) and `global_symbol`; else MergeCompositeFunctions does that for neighbours.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from baton._src.ir.traverse import post_order, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.topological_sort import in_order
 from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.check.deduce import function_info
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, tir_vars_in_struct_info
 from baton._src.relax.nodes import (
     Binding,
@@ -62,7 +63,8 @@ class PatternCheckContext:
 
 @dataclass(frozen=True, eq=False)
 class FusionPattern:
-    """A pattern by name. `check(context)` may refuse a match; `annotation_patterns` name parts of it for `check`."""
+    """A pattern by name. `check(context)` may refuse a match; `annotation_patterns` name parts of it for `check`, and
+    for `attrs_getter`, which makes attributes of the composite function from these parts."""
 
     name: str
     pattern: DFPattern
@@ -117,7 +119,7 @@ class _Fuser(BindingRewriter):
         super().__init__(module)
         self.builder = BlockBuilder(module)
         self.patterns, self.bind_constants, self.annotate = patterns, bind_constants, annotate
-        self.made: dict[int, list[GlobalVar]] = {}
+        self.made: dict[int, list[tuple[GlobalVar, Function]]] = {}
 
     def leave_block(self, block: BindingBlock, bindings: list[Binding]) -> Any:
         if isinstance(block, DataflowBlock):
@@ -127,9 +129,9 @@ class _Fuser(BindingRewriter):
                     self._try(pattern, binding, groups)
             if groups.members:
                 made = [b for b in bindings if b.var not in groups.taken]
-                for vars_, pattern in groups.members:
+                for vars_, pattern, attrs in groups.members:
                     group = [bindings[n] for n in sorted(groups.order[v] for v in vars_)]
-                    made.append(self._call_of_group(group, pattern))
+                    made.append(self._call_of_group(group, pattern, attrs))
                 return (DataflowBlock(in_order(_sorted(made, bindings)), block.span),)
         return super().leave_block(block, bindings)
 
@@ -140,34 +142,27 @@ class _Fuser(BindingRewriter):
         matcher = Matcher(groups.values)
         for found in matcher.matches(pattern.pattern, binding.var, {}):
             vars_ = groups.covered(found, binding.var)
-            if vars_ and groups.is_closed(vars_, binding.var) and self._agrees(pattern, matcher, found, vars_, groups):
-                groups.take(vars_, pattern)
+            if not vars_ or not groups.is_closed(vars_, binding.var):
+                continue
+            context = _check_context(pattern, matcher, found, vars_, groups)
+            if pattern.check is None or pattern.check(context):
+                getter = pattern.attrs_getter
+                groups.take(vars_, pattern, {} if getter is None else dict(getter(context.annotated_expr)))
                 return
-
-    def _agrees(self, pattern: FusionPattern, matcher: Matcher, found: Any, vars_: set[Var], groups: _Groups) -> bool:
-        if pattern.check is None:
-            return True
-        named = (pattern.annotation_patterns or {}).items()
-        annotated = {name: matcher.shown(p, found[p]) for name, p in named if p in found}
-        context = PatternCheckContext(
-            matched_expr=matcher.value(found[pattern.pattern]),
-            annotated_expr=annotated,
-            matched_bindings={v: groups.values[v] for v in vars_},
-            var_usages={v: groups.users.get(v, []) for v in groups.values},
-            value_to_bound_var={value: v for v, value in groups.values.items()},
-        )
-        return bool(pattern.check(context))
 
     # --------------------------------------------------------------------------------------------- functions
 
-    def _call_of_group(self, group: list[Binding], pattern: FusionPattern) -> VarBinding:
+    def _call_of_group(self, group: list[Binding], pattern: FusionPattern, attrs: Mapping[str, Any]) -> VarBinding:
         outside = self._inputs(group)
         symbols = _unshown(group, outside)
         function = _outlined(group, outside, symbols)
-        attrs: dict[str, Any] = {"Composite": pattern.name, "Primitive": 1}
-        callee = self._named(function.with_fields(attrs=attrs), _name(group))
+        name = _name(group)
         if self.annotate:
-            callee = self._wrapped(callee, pattern.name)
+            codegen = codegen_of(pattern.name)
+            inner = function.with_fields(attrs={"Composite": pattern.name, **attrs})
+            callee = self._named(_around(inner), f"{name}_{codegen}", codegen)
+        else:
+            callee = self._named(function.with_fields(attrs={"Composite": pattern.name, "Primitive": 1, **attrs}), name)
         arguments = [*outside, *((ShapeExpr(symbols),) if symbols else ())]
         result = group[-1].var
         call: Any = Call(callee, arguments).with_fields(struct_info_=result.struct_info)
@@ -179,41 +174,38 @@ class _Fuser(BindingRewriter):
         leaves = (n for b in group for n in post_order(b) if isinstance(n, kinds) and n not in own)
         return list(dict.fromkeys(leaves))
 
-    def _named(self, function: Function, name: str) -> GlobalVar:
-        """The name of a function; equal ones are made once."""
+    def _named(self, function: Function, name: str, codegen: str | None = None) -> GlobalVar:
+        """The name of a function; equal ones are made once. With `codegen` it is public, for that compiler."""
         key = structural_hash(function)
-        for var in self.made.get(key, ()):
-            if structural_equal(self.context.functions[var], function):
+        for var, made in self.made.get(key, ()):
+            if structural_equal(made, function):
                 return var
         var = GlobalVar(self.builder.get_unique_name(name))
+        self.made.setdefault(key, []).append((var, function))
+        if codegen is not None:
+            function = function.with_fields(attrs={"Codegen": codegen, "global_symbol": var.name_hint})
         self.builder.update_func(var, function)
         self.context.functions[var] = function
-        self.made.setdefault(key, []).append(var)
         return var
 
-    def _wrapped(self, inner: GlobalVar, pattern_name: str) -> GlobalVar:
-        """The function with the attributes `Codegen` and `global_symbol` around a composite one."""
-        composite = self.context.functions[inner]
-        own = [Var(p.name_hint, p.struct_info) for p in composite.params]
-        return codegen_function(self.builder, self.context.functions, inner, own, pattern_name.split(".")[0])
+
+def codegen_of(name: str) -> str:
+    """The external compiler that a composite function of this name is for: what stands before the first dot."""
+    return name.split(".")[0]
 
 
-def codegen_function(
-    builder: BlockBuilder, functions: dict[Any, Any], inner: GlobalVar, params: list[Var], codegen: str
-) -> GlobalVar:
-    """A new public function that calls the composite `inner`, for the external compiler `codegen`."""
-    composite = functions[inner]
-    info = composite.ret_struct_info
+def _around(inner: Function) -> Function:
+    """A function that calls `inner`, a function inside of it."""
+    params = [Var(p.name_hint, p.struct_info) for p in inner.params]
+    info = inner.ret_struct_info
+    local = Var("local_func", function_info(inner))
     output = Var("output", info)
-    call: Any = Call(inner, params).with_fields(struct_info_=info)
-    body = SeqExpr([DataflowBlock([VarBinding(output, call)])], output).with_fields(struct_info_=info)
-    name = builder.get_unique_name(f"{inner.name_hint}_{codegen}")
-    function = Function(params, body, info, True, {"Codegen": codegen, "global_symbol": name})
-    function = substitute(function, {v: v.copy() for v in _symbols_of(function)})
-    var = GlobalVar(name)
-    builder.update_func(var, function)
-    functions[var] = function
-    return var
+    call: Any = Call(local, params).with_fields(struct_info_=info)
+    inner = inner.with_fields(struct_info_=local.struct_info_)
+    body = SeqExpr([BindingBlock([VarBinding(local, inner), VarBinding(output, call)])], output)
+    function = Function(params, body.with_fields(struct_info_=info), info, inner.is_pure, {})
+    found: Function = substitute(function, {v: v.copy() for v in _symbols_of(function)})
+    return found
 
 
 class _Groups:
@@ -229,7 +221,7 @@ class _Groups:
         self.overwritten = {bindings[reader].var: writer for reader, writer in reversed(overwritten_later(bindings))}
         """For what reads a tensor that is changed in place later, the number of the (first) binding to do so."""
         self.taken: set[Var] = set()
-        self.members: list[tuple[set[Var], FusionPattern]] = []
+        self.members: list[tuple[set[Var], FusionPattern, Mapping[str, Any]]] = []
 
     def covered(self, found: Mapping[DFPattern, Any], root: Var) -> set[Var]:
         """The variables of the block whose values the patterns describe; empty if one is taken."""
@@ -265,9 +257,22 @@ class _Groups:
                     todo.append(used)
         return False
 
-    def take(self, vars_: set[Var], pattern: FusionPattern) -> None:
+    def take(self, vars_: set[Var], pattern: FusionPattern, attrs: Mapping[str, Any]) -> None:
         self.taken |= vars_
-        self.members.append((vars_, pattern))
+        self.members.append((vars_, pattern, attrs))
+
+
+def _check_context(
+    pattern: FusionPattern, matcher: Matcher, found: Any, vars_: set[Var], groups: _Groups
+) -> PatternCheckContext:
+    named = (pattern.annotation_patterns or {}).items()
+    return PatternCheckContext(
+        matched_expr=matcher.value(found[pattern.pattern]),
+        annotated_expr={name: matcher.shown(p, found[p]) for name, p in named if p in found},
+        matched_bindings={v: groups.values[v] for v in vars_},
+        var_usages={v: groups.users.get(v, []) for v in groups.values},
+        value_to_bound_var={value: v for v, value in groups.values.items()},
+    )
 
 
 def _describes(pattern: DFPattern) -> bool:

@@ -1,4 +1,4 @@
-"""KillAfterLastUse: allocated tensors, storages and other objects are released after their last use.
+"""KillAfterLastUse: the machine forgets tensors, storages and other objects after their last use.
 
     alloc = R.builtin.alloc_tensor(...)          alloc = R.builtin.alloc_tensor(...)
     _ = cls.k(x, alloc)                          _ = cls.k(x, alloc)
@@ -6,9 +6,10 @@
     return gv                                    _ = R.memory.kill_tensor(alloc)
                                                  return gv
 
-A value that shares memory with a later one (a copy, a tuple, a view) lives as long as that one; what is returned, and
-what came in as a parameter, is not killed. Dataflow blocks are left alone. Tensors of `memory.alloc_tensor` end before
-their storage does.
+A kill ends a name, not the memory behind it, which lives as long as any value shares it: copies (canonicalised away
+first), tuples and views need no care. Not killed: parameters, what is returned, what nobody uses, constants, functions,
+shapes and scalars, what is killed already. Dataflow blocks are left alone. Behind one binding tensors end first, then
+storages, then other objects.
 """
 
 from __future__ import annotations
@@ -17,23 +18,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from baton._src.analysis.liveness import last_uses
+from baton._src.analysis.bindings import used_vars
 from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import post_order
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.canonicalize_bindings import CanonicalizeBindings
 from baton._src.relax.info import UNIT_INFO
-from baton._src.relax.nodes import Binding, BindingBlock, Call, DataflowBlock, Function, SeqExpr, Var, VarBinding
+from baton._src.relax.nodes import (
+    Binding,
+    BindingBlock,
+    Call,
+    Constant,
+    DataflowBlock,
+    Function,
+    SeqExpr,
+    Var,
+    VarBinding,
+)
 from baton._src.relax.special_ops import special_op
+from baton._src.relax.struct_info import FuncStructInfo, PrimStructInfo, ShapeStructInfo, TensorStructInfo
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
 
-_KILLERS = {
-    "relax.builtin.alloc_tensor": "memory.kill_tensor",
-    "relax.memory.alloc_tensor": "memory.kill_tensor",
-    "relax.memory.alloc_storage": "memory.kill_storage",
-    "relax.vm.alloc_tensor": "vm.kill_object",
-    "relax.vm.alloc_storage": "vm.kill_object",
-}
-"""By allocating operator the one that ends what it allocates."""
+_STORAGES = ("relax.memory.alloc_storage", "relax.vm.alloc_storage")
+_KILLERS = ("memory.kill_tensor", "memory.kill_storage", "vm.kill_object")
+"""In the order of their work."""
 
 
 @dataclass(frozen=True)
@@ -43,24 +52,28 @@ class KillAfterLastUse(FunctionPass):
     function_class = Function
 
     def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
-        return _Killer(module).function(function)
+        return _Killer(module).function(CanonicalizeBindings().run_function(function, module, ctx))
 
 
 class _Killer(BindingRewriter):
     def __init__(self, module: IRModule) -> None:
         super().__init__(module)
-        self.plans: list[dict[Var, list[Var]]] = []
+        self.plans: list[dict[Var, list[tuple[str, Var]]]] = []
+        """For each sequence at work: behind which binding's variable which others are killed, and how."""
 
     def enter_sequence(self, seq: SeqExpr) -> None:
-        """Plan which variables end after which binding's variable."""
         bindings = [b for block in seq.blocks for b in block.bindings]
-        killers = {b.var: _killer(b) for b in bindings}
-        plan: dict[Var, list[Var]] = {}
-        for var, number in last_uses(seq).items():
-            if killers.get(var) is not None and number < len(bindings):
-                plan.setdefault(bindings[number].var, []).append(var)
+        killed = {a for b in bindings if _is_kill(b) for a in b.value.args}
+        last = {v: b.var for b in bindings if not _is_kill(b) for v in used_vars(b)}
+        last = {v: at for v, at in last.items() if at is not None}
+        kept = killed.union(n for n in post_order(seq.body) if isinstance(n, Var))
+        plan: dict[Var, list[tuple[str, Var]]] = {}
+        for binding in bindings:
+            killer = None if binding.var in kept or binding.var not in last else _killer(binding)
+            if killer is not None:
+                plan.setdefault(last[binding.var], []).append((killer, binding.var))
         for ended in plan.values():
-            ended.reverse()  # a tensor before the storage it lies in
+            ended.sort(key=lambda kill: _KILLERS.index(kill[0]))
         self.plans.append(plan)
 
     def leave_sequence(self, seq: SeqExpr) -> None:
@@ -73,16 +86,25 @@ class _Killer(BindingRewriter):
         made: list[Binding] = []
         for binding in bindings:
             made.append(binding)
-            for var in plan.get(binding.var, ()):
-                made.append(self._kill(var))
+            made.extend(_kill(killer, var) for killer, var in plan.get(binding.var, ()))
         return super().leave_block(block, made)
 
-    def _kill(self, var: Var) -> VarBinding:
-        value = self.values[var]
-        call: Any = Call(special_op(_KILLERS[value.op.name]), [var])
-        return VarBinding(Var("_", UNIT_INFO), call.with_fields(struct_info_=UNIT_INFO))
+
+def _is_kill(binding: Binding) -> bool:
+    value = binding.value if isinstance(binding, VarBinding) else None
+    return isinstance(value, Call) and value.op in [special_op(name) for name in _KILLERS]
 
 
 def _killer(binding: Binding) -> str | None:
-    value = binding.value if isinstance(binding, VarBinding) else None
-    return _KILLERS.get(getattr(value.op, "name", "")) if isinstance(value, Call) else None
+    """What ends the variable of a binding."""
+    value, info = getattr(binding, "value", None), binding.var.struct_info_
+    if isinstance(value, Call) and getattr(value.op, "name", "") in _STORAGES:
+        return "memory.kill_storage"
+    if isinstance(value, Constant) or isinstance(info, (FuncStructInfo, ShapeStructInfo, PrimStructInfo)):
+        return None
+    return "memory.kill_tensor" if isinstance(info, TensorStructInfo) else "vm.kill_object"
+
+
+def _kill(killer: str, var: Var) -> VarBinding:
+    call: Any = Call(special_op(killer), [var])
+    return VarBinding(Var("_", UNIT_INFO), call.with_fields(struct_info_=UNIT_INFO))

@@ -3,10 +3,11 @@
     lv = cls.fused_matmul(x, w)      # Composite "tensorrt.matmul"
     gv = cls.fused_relu(lv)          # Composite "tensorrt.relu"
     ->
-    gv = cls.fused_matmul_tensorrt(x, w)     # Codegen "tensorrt", with both calls inside
+    gv = cls.fused_matmul_tensorrt(x, w)     # Codegen "tensorrt", with both functions and their calls inside
 
 Calls of composite functions whose names agree up to the first dot are merged along uses in a dataflow block, as long as
-no other binding stands between them; a value that others use too is an output (the function then returns a tuple).
+no other binding stands between them; a value that others use too is an output (the function then returns a tuple). What
+nobody calls any more goes.
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ from typing import Any
 from baton._src.analysis.bindings import used_vars
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
-from baton._src.ir.traverse import post_order, substitute
+from baton._src.ir.traverse import post_order, substitute, with_fresh_binders
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.dead_code_elimination import remove_unreachable
+from baton._src.passes.relax.fuse_ops_by_pattern import codegen_of
 from baton._src.passes.relax.topological_sort import in_order
 from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.check.deduce import function_info
 from baton._src.relax.nodes import (
     Binding,
     BindingBlock,
@@ -54,13 +58,13 @@ class MergeCompositeFunctions(Pass):
                     changed[var] = found
         if not changed:
             return module
-        return module.with_functions({**merger.builder.context.functions, **changed})
+        return remove_unreachable(module.with_functions({**merger.builder.context.functions, **changed}), ("main",))
 
 
 def _codegen_of(function: Any) -> str | None:
     """The external compiler a composite function is for."""
     name = function.attrs.get("Composite") if isinstance(function, Function) else None
-    return None if not name else str(name).split(".")[0]
+    return None if not name else codegen_of(str(name))
 
 
 class _Merger(BindingRewriter):
@@ -133,14 +137,23 @@ class _Merger(BindingRewriter):
         items = [TupleGetItem(whole, n).with_fields(struct_info_=o.struct_info) for n, o in enumerate(outputs)]
         return [VarBinding(whole, call), *(VarBinding(o, item) for o, item in zip(outputs, items))]
 
+    def _inside(self, binding: Any) -> VarBinding:
+        """The composite function that a binding calls, as a local one."""
+        inner = with_fresh_binders(self.context.functions[binding.value.op])
+        info = function_info(inner)
+        return VarBinding(DataflowVar("local_func", info), inner.with_fields(struct_info_=info))
+
     def _outlined(self, group: list[Binding], inputs: list[Var], outputs: list[Var]) -> tuple[Function, str]:
         params = [Var(v.name_hint, v.struct_info) for v in inputs]
         renamed: dict[Any, Any] = dict(zip(inputs, params))
         made: list[Binding] = []
         single = outputs[0] if len(outputs) == 1 else None
         for binding in group:
+            local = self._inside(binding)
+            made.append(local)
             own = (Var if binding.var is single else DataflowVar)(binding.var.name_hint, binding.var.struct_info)
-            made.append(VarBinding(own, substitute(binding.value, renamed, notes=False)))
+            call: Any = substitute(binding.value, renamed, notes=False)
+            made.append(VarBinding(own, call.with_fields(op=local.var)))
             renamed[binding.var] = own
         result = renamed[single] if single is not None else None
         if result is None:

@@ -193,13 +193,13 @@ class ScopeWalk:
         if not isinstance(expr.value, (IntImm, FloatImm)) or expr.value.dtype.lanes != 1:
             self.findings.add(
                 "RELAX-WF-18", f"a PrimValue holds {expr.value!r} instead of one number", span=span,
-                help="computed scalars stand as arguments of operators and packed functions, in shapes, "
+                help="computed scalars stand as arguments of operators and packed functions, in conditions and shapes, "
                 "or are tensors of rank 0",
             )  # fmt: skip
         self._scalar_vars(expr.value, span)
 
     def _operand(self, expr: Any, span: Span | None) -> Task[None]:
-        """An argument of an operator, packed function or kernel: scalars may be computed, as the dims of a shape.
+        """An argument of an operator, packed function or kernel, or a condition: scalars may be computed.
 
         Rule 18 is about values of the program; what PrimValues are for are these arguments (seed 001, Survey 6).
         """
@@ -259,7 +259,7 @@ class ScopeWalk:
             self.findings.add(
                 "RELAX-WF-7-3", "an If stands inside a DataflowBlock", span=span, help="end the block before it"
             )
-        yield self._expr(expr.cond, span)
+        yield self._operand(expr.cond, span)
         for branch in (expr.true_branch, expr.false_branch):
             yield self._scoped(branch)
 

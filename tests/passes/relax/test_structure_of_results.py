@@ -1,0 +1,253 @@
+"""What passes make, as TVMScript: the structure that users of TVM v0.19 compare with, not only the values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from baton._src.ir.structural import assert_structural_equal
+from baton._src.passes.relax.decompose_ops import DecomposeOpsForInference, DecomposeOpsForTraining
+from baton._src.passes.relax.fuse_ops_by_pattern import FuseOpsByPattern, FusionPattern
+from baton._src.passes.relax.kill_after_last_use import KillAfterLastUse
+from baton._src.passes.relax.merge_composite_functions import MergeCompositeFunctions
+from baton._src.relax.check.well_formed import well_formed
+from baton._src.relax.patterns.builders import is_op, wildcard
+from tests.relax.build import load, module
+
+
+def same(step: Any, before: str, after: str) -> None:
+    found = step(module(before))
+    assert [d.render() for d in well_formed(found)] == []
+    assert_structural_equal(found, module(after), map_free_vars=True)
+
+
+VECTORS = 'gamma: R.Tensor((4,), "float32"), beta: R.Tensor((4,), "float32")'
+STATISTICS = 'mean: R.Tensor((4,), "float32"), var: R.Tensor((4,), "float32")'
+BATCH_NORM = f"""
+@R.function
+def main(x: R.Tensor((2, 4, 3), "float32"), {VECTORS}, {STATISTICS}):
+    bn = R.nn.batch_norm(x, gamma, beta, mean, var, axis=1, epsilon=1e-5, momentum=0.1)
+    return bn
+"""
+
+
+@pytest.mark.rule("RELAX-PASS-24")
+def test_batch_norm_by_the_statistics_given() -> None:
+    after = f"""
+@R.function
+def main(x: R.Tensor((2, 4, 3), "float32"), {VECTORS}, {STATISTICS}):
+    lv = R.expand_dims(mean, axis=[0, 2])
+    lv1 = R.subtract(x, lv)
+    lv2 = R.expand_dims(var, axis=[0, 2])
+    lv3 = R.add(lv2, R.const(1e-5, "float32"))
+    lv4 = R.sqrt(lv3)
+    lv5 = R.divide(lv1, lv4)
+    lv6 = R.expand_dims(gamma, axis=[0, 2])
+    lv7 = R.multiply(lv5, lv6)
+    lv8 = R.expand_dims(beta, axis=[0, 2])
+    lv9 = R.add(lv7, lv8)
+    bn = (lv9, mean, var)
+    return bn
+"""
+    same(DecomposeOpsForInference(), BATCH_NORM, after)
+
+
+@pytest.mark.rule("RELAX-PASS-24")
+def test_batch_norm_by_the_statistics_of_the_batch() -> None:
+    after = f"""
+@R.function
+def main(x: R.Tensor((2, 4, 3), "float32"), {VECTORS}, {STATISTICS}):
+    lv = R.mean(x, axis=[0, 2], keepdims=False)
+    lv1 = R.variance(x, axis=[0, 2], keepdims=False)
+    a = R.expand_dims(lv, axis=[0, 2])
+    b = R.subtract(x, a)
+    c = R.expand_dims(lv1, axis=[0, 2])
+    d = R.add(c, R.const(1e-5, "float32"))
+    e = R.sqrt(d)
+    f = R.divide(b, e)
+    g = R.expand_dims(gamma, axis=[0, 2])
+    h = R.multiply(f, g)
+    i = R.expand_dims(beta, axis=[0, 2])
+    j = R.add(h, i)
+    lv2 = (j, lv, lv1)
+    lv3 = lv2[0]
+    lv4 = R.multiply(R.const(0.9, "float32"), mean)
+    lv5 = R.multiply(R.const(0.1, "float32"), lv)
+    lv6 = R.add(lv4, lv5)
+    lv7 = R.multiply(R.const(0.9, "float32"), var)
+    lv8 = R.multiply(R.const(0.1, "float32"), lv1)
+    lv9 = R.add(lv7, lv8)
+    bn = (lv3, lv6, lv9)
+    return bn
+"""
+    same(DecomposeOpsForTraining("main"), BATCH_NORM, after)
+
+
+@pytest.mark.rule("RELAX-PASS-24")
+def test_layer_norm_is_taken_apart_for_training_only() -> None:
+    before = f"""
+@R.function
+def main(x: R.Tensor((2, 4), "float32"), {VECTORS}):
+    y = R.nn.layer_norm(x, gamma, beta, axes=[-1], epsilon=1e-5)
+    return y
+"""
+    after = f"""
+@R.function
+def main(x: R.Tensor((2, 4), "float32"), {VECTORS}):
+    a = R.mean(x, axis=[-1], keepdims=True)
+    b = R.subtract(x, a)
+    c = R.variance(x, axis=[-1], keepdims=True)
+    d = R.add(c, R.const(1e-5, "float32"))
+    e = R.sqrt(d)
+    f = R.divide(b, e)
+    g = R.multiply(f, gamma)
+    y = R.add(g, beta)
+    return y
+"""
+    same(DecomposeOpsForTraining(), before, after)
+    same(DecomposeOpsForInference(), before, before)
+
+
+@pytest.mark.rule("RELAX-PASS-24")
+def test_sizes_that_are_read_get_names() -> None:
+    before = """
+@R.function
+def main(t: R.Tensor((2,), "int64")) -> R.Shape(ndim=2):
+    s = R.tensor_to_shape(t)
+    return s
+"""
+    after = """
+@R.function
+def main(t: R.Tensor((2,), "int64")) -> R.Shape(ndim=2):
+    a, b = T.int64(), T.int64()
+    lv = R.call_pure_packed("vm.builtin.tensor_to_shape", t, sinfo_args=(R.Shape(ndim=2),))
+    y = R.match_cast(lv, R.Shape([a, b]))
+    s: R.Shape(ndim=2) = R.shape([a, b])
+    return s
+"""
+    same(DecomposeOpsForInference(), before, after)
+
+
+@pytest.mark.rule("RELAX-PASS-28")
+def test_names_end_after_their_last_use() -> None:
+    """Tensors of any origin, then storages, then objects; not shapes, what is returned, and what nobody uses."""
+    before = """
+@R.function(pure=False)
+def main(x: R.Tensor((2,), "float32")):
+    s = R.memory.alloc_storage(R.shape([8]), R.prim_value(0), R.str("global"), R.dtype("float32"))
+    t = R.memory.alloc_tensor(s, R.prim_value(0), R.shape([2]), R.dtype("float32"))
+    unused = R.call_packed("f", x, t, sinfo_args=(R.Tuple,))
+    p = (t, x)
+    size = R.shape([2])
+    copied = t
+    y = R.call_packed("g", p, copied, size, sinfo_args=(R.Tensor((2,), "float32"),))
+    return y
+"""
+    after = """
+@R.function(pure=False)
+def main(x: R.Tensor((2,), "float32")):
+    s = R.memory.alloc_storage(R.shape([8]), R.prim_value(0), R.str("global"), R.dtype("float32"))
+    t = R.memory.alloc_tensor(s, R.prim_value(0), R.shape([2]), R.dtype("float32"))
+    _ = R.memory.kill_storage(s)
+    unused = R.call_packed("f", x, t, sinfo_args=(R.Tuple,))
+    p = (t, x)
+    size = R.shape([2])
+    y = R.call_packed("g", p, t, size, sinfo_args=(R.Tensor((2,), "float32"),))
+    _1 = R.memory.kill_tensor(t)
+    _2 = R.vm.kill_object(p)
+    return y
+"""
+    same(KillAfterLastUse(), before, after)
+
+
+TWO = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2, 2), "float32"), w: R.Tensor((2, 2), "float32")):
+        with R.dataflow():
+            lv = R.matmul(x, w)
+            lv1 = R.nn.relu(lv)
+            R.output(lv1)
+        return lv1
+"""
+ARGS = 'x: R.Tensor((2, 2), "float32"), w: R.Tensor((2, 2), "float32")'
+MM_RELU = is_op("relax.nn.relu")(is_op("relax.matmul")(wildcard(), wildcard()))
+
+
+@pytest.mark.rule("RELAX-PASS-18")
+def test_composite_functions_stand_inside_those_for_a_compiler() -> None:
+    after = f"""
+@I.ir_module
+class Module:
+    @R.function
+    def fused_relax_matmul_relax_nn_relu_dnnl({ARGS}):
+        R.func_attr({{"Codegen": "dnnl"}})
+        @R.function
+        def local({ARGS}) -> R.Tensor((2, 2), "float32"):
+            R.func_attr({{"Composite": "dnnl.mm_relu", "level": "3"}})
+            with R.dataflow():
+                lv = R.matmul(x, w)
+                gv = R.nn.relu(lv)
+                R.output(gv)
+            return gv
+        output = local(x, w)
+        return output
+
+    @R.function
+    def main({ARGS}):
+        cls = Module
+        with R.dataflow():
+            gv = cls.fused_relax_matmul_relax_nn_relu_dnnl(x, w)
+            R.output(gv)
+        return gv
+"""
+    pattern = FusionPattern("dnnl.mm_relu", MM_RELU, attrs_getter=lambda parts: {"level": "3"})
+    assert_structural_equal(FuseOpsByPattern([pattern], annotate_codegen=True)(load(TWO)), load(after))
+
+
+@pytest.mark.rule("RELAX-PASS-18")
+def test_merged_composite_functions_stand_inside() -> None:
+    one = 'x: R.Tensor((2, 2), "float32")'
+    after = f"""
+@I.ir_module
+class Module:
+    @R.function
+    def fused_relax_matmul_dnnl({ARGS}):
+        R.func_attr({{"Codegen": "dnnl"}})
+        with R.dataflow():
+            @R.function
+            def first({ARGS}) -> R.Tensor((2, 2), "float32"):
+                R.func_attr({{"Composite": "dnnl.mm", "Primitive": 1}})
+                with R.dataflow():
+                    gv = R.matmul(x, w)
+                    R.output(gv)
+                return gv
+            lv = first(x, w)
+            @R.function
+            def second({one}) -> R.Tensor((2, 2), "float32"):
+                R.func_attr({{"Composite": "dnnl.relu", "Primitive": 1}})
+                with R.dataflow():
+                    gv = R.nn.relu(x)
+                    R.output(gv)
+                return gv
+            lv1 = second(lv)
+            R.output(lv1)
+        return lv1
+
+    @R.function
+    def main({ARGS}):
+        cls = Module
+        with R.dataflow():
+            gv = cls.fused_relax_matmul_dnnl(x, w)
+            R.output(gv)
+        return gv
+"""
+    patterns = [
+        ("dnnl.mm", is_op("relax.matmul")(wildcard(), wildcard())),
+        ("dnnl.relu", is_op("relax.nn.relu")(wildcard())),
+    ]
+    merged = MergeCompositeFunctions()(FuseOpsByPattern(patterns)(load(TWO)))
+    assert_structural_equal(merged, load(after))
+    assert [d.render() for d in well_formed(merged)] == []
