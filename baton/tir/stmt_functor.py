@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.tir.functors", "post_order_visit pre_order_visit ir_transform substitute"),
+        **names("driver.tvm_names.tir.functors", "post_order_visit pre_order_visit ir_transform renew_defs substitute"),
     },
     before=wire,
 )

@@ -287,3 +287,15 @@ def test_sizes_of_te_have_32_bits() -> None:
     c = te.compute((128, 128), lambda i, j: b[i, j] + 1.0, name="C")
     testing.assert_structural_equal_ignore_global_symbol(te.create_prim_func([a, c]).without_attr("tir.noalias"), chain)
     assert "T.int64(128)" in te.create_prim_func([a, c], index_dtype_override="int64").script()
+
+
+def test_definitions_of_its_own() -> None:
+    """Guards that renewed functions share no variable with the old one, and mean the same."""
+    func = chain
+    renewed = tir.stmt_functor.renew_defs(func)
+    seen: list[set[Any]] = [set(), set()]
+    for found, each in zip(seen, (func, renewed)):
+        tir.stmt_functor.post_order_visit(each, lambda n, found=found: found.add(n) if isinstance(n, tir.Var) else None)
+    assert seen[0]
+    assert not seen[0] & seen[1]
+    tvm.ir.assert_structural_equal(renewed, func)

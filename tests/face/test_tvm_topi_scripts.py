@@ -167,6 +167,26 @@ CASES: dict[str, tuple[Any, Any, list[Any]]] = {
     "elemwise_sum": (lambda a, b: topi.elemwise_sum([a, b, a]), lambda a, b: a + b + a, [numbers(4), numbers(4)]),
     "sort": (lambda a: topi.sort(a, axis=0, is_ascend=0), lambda a: -np.sort(-a, axis=0), [numbers(5, 2)]),
     "arange": (lambda a: topi.add(a, topi.arange(0, 6, 2)), lambda a: a + np.arange(0, 6, 2), [numbers(3)]),
+    "expand_like": (
+        lambda a, b: topi.expand_like(a, b, [1]),
+        lambda a, b: np.broadcast_to(a[:, None], b.shape),
+        [numbers(3), numbers(3, 4)],
+    ),
+    "matrix_set_diag": (
+        lambda a, d: topi.matrix_set_diag(a, d, 0, "LEFT_LEFT"),
+        lambda a, d: np.where(np.eye(3, dtype=bool), d, a),
+        [numbers(3, 3), numbers(3)],
+    ),
+    "adv_index": (
+        lambda a, i, j: topi.adv_index(a, [i, j]),
+        lambda a, i, j: a[i, j],
+        [numbers(3, 4), numbers(2, dtype="int32"), numbers(2, dtype="int32")],
+    ),
+    "rcnn.roi_pool_nchw": (
+        lambda a, r: topi.vision.rcnn.roi_pool_nchw(a, r, (2, 2), 1.0),
+        lambda a, r: N.roi_pool_nchw_python(a, r, (2, 2), 1.0),
+        [Image, np.float32([[0, 1, 1, 4, 4], [1, 0, 0, 3, 5]])],
+    ),
     "sum": (lambda a: topi.sum(a, (0, 2), True), lambda a: a.sum((0, 2), keepdims=True), [numbers(2, 3, 4)]),
 }
 

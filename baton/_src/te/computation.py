@@ -50,9 +50,9 @@ def _size(dim: Any) -> int:
         raise fail("te-shape", f"a size must be an integer or a scalar expression, got {dim!r}") from None
 
 
-def placeholder(shape: Any, dtype: object = "float32", name: str = "placeholder") -> Tensor:
-    """A tensor that comes from outside."""
-    return Tensor(dims(shape), DataType(dtype), PlaceholderOp(name))
+def placeholder(shape: Any, dtype: object = None, name: str = "placeholder") -> Tensor:
+    """A tensor that comes from outside (of float32 unless told otherwise)."""
+    return Tensor(dims(shape), DataType("float32" if dtype is None else dtype), PlaceholderOp(name))
 
 
 def reduce_axis(dom: Any, name: str = "rv") -> IterVar:

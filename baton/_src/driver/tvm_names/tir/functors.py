@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from baton._src.ir import traverse
+from baton._src.tir.expr import Var
+from baton._src.tir.prim_func import PrimFunc
 
 
 def post_order_visit(stmt: Any, fvisit: Callable[[Any], None]) -> None:
@@ -50,6 +52,13 @@ def ir_transform(
         return postorder(node)
 
     return traverse.rewrite(stmt, rule)
+
+
+def renew_defs(func: PrimFunc) -> PrimFunc:
+    """The same function over parameters, loops, axes and buffers of its own: it shares no variable with `func`."""
+    renewed = {node: node.copy() for node in traverse.post_order(func) if isinstance(node, Var)}
+    found: PrimFunc = traverse.substitute(func, renewed)
+    return found
 
 
 def substitute(node: Any, vmap: Mapping[Any, Any]) -> Any:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from baton._src.driver.tvm_names.topi.apply import call
+from baton._src.driver.tvm_names.topi.apply import apply, call
+from baton._src.ops.catalogue import CATALOGUE
 from baton._src.te.tensor import Tensor
 
 
@@ -121,6 +122,15 @@ def get_valid_counts(data: Tensor, score_threshold: Any = 0.0, id_index: int = 0
     return list(call("vision.get_valid_counts", data, limit, id_index=id_index, score_index=score_index))
 
 
+def _operator(name: str) -> Callable[..., Any]:
+    """An operator under another name, with its own order of arguments."""
+
+    def function(*args: Any, **options: Any) -> Any:
+        return apply(CATALOGUE.get(name), *args, **options)
+
+    return function
+
+
 IMAGES: Mapping[str, Callable[..., Any]] = {
     "image.resize1d": _resize(1, "NCW"),
     "image.resize2d": _resize(2, "NCHW"),
@@ -132,6 +142,12 @@ IMAGES: Mapping[str, Callable[..., Any]] = {
     "vision.roi_align_nchw": _roi_align("NCHW"),
     "vision.roi_align_nhwc": _roi_align("NHWC"),
     "vision.roi_pool_nchw": roi_pool_nchw,
+    "vision.rcnn.roi_align_nchw": _roi_align("NCHW"),
+    "vision.rcnn.roi_align_nhwc": _roi_align("NHWC"),
+    "vision.rcnn.roi_pool_nchw": roi_pool_nchw,
+    "vision.rcnn.proposal": _operator("vision.proposal"),
+    "vision.ssd.multibox_prior": _operator("vision.multibox_prior"),
+    "vision.ssd.multibox_transform_loc": _operator("vision.multibox_transform_loc"),
     "vision.reorg": reorg,
     "vision.non_max_suppression": non_max_suppression,
     "vision.get_valid_counts": get_valid_counts,

@@ -67,6 +67,31 @@ def expand_dims(a: Tensor, axis: int, num_newaxis: int = 1) -> Any:
     return call("expand_dims", a, axis=tuple(range(first, first + num_newaxis)))
 
 
+def expand_like(a: Tensor, shape_like: Tensor, axis: Any) -> Any:
+    """Repeated along new axes, which get the extents of another tensor's."""
+    given = axis if isinstance(axis, (tuple, list)) else (axis,)
+    rank = shape_like.ndim
+    added = {int(n) % rank for n in given}
+    if len(added) + a.ndim != rank:
+        raise fail("topi", f"a tensor of {a.ndim} axes and {len(added)} new ones has no shape of {rank} axes")
+    return compute(shape_like.shape, lambda *i: a(*(v for n, v in enumerate(i) if n not in added)), "expand_like")
+
+
+def matrix_set_diag(data: Tensor, diagonal: Tensor, k: Any = 0, align: str = "RIGHT_LEFT") -> Any:
+    """Diagonals k (or k[0] to k[1]) replaced; `align` says where shorter ones start, upper and lower."""
+    first, last = (int(k), int(k)) if not isinstance(k, (tuple, list)) else (int(k[0]), int(k[-1]))
+    upper, _, lower = align.partition("_")
+    if {upper, lower} - {"LEFT", "RIGHT"}:
+        raise fail("topi", f"align is RIGHT_LEFT, LEFT_RIGHT, LEFT_LEFT or RIGHT_RIGHT, not {align!r}")
+    sides = {"super_diag_right_align": upper == "RIGHT", "sub_diag_right_align": lower == "RIGHT"}
+    return call("matrix_set_diag", data, diagonal, k1=first, k2=last, **sides)
+
+
+def adv_index(data: Tensor, indices: Any) -> Any:
+    """Elements at several tensors of indices, one an axis, broadcast to one shape."""
+    return call("adv_index", (data, *indices))
+
+
 def transpose(a: Tensor, axes: Any = None) -> Any:
     """Axes in another order; reversed if none is given."""
     return call("permute_dims", a, axes=None if axes is None else tuple(int(n) for n in axes))
@@ -269,7 +294,8 @@ def stft(
 
 
 _WRITTEN: tuple[Callable[..., Any], ...] = (
-    *(identity, clip, ceil_log2, elemwise_sum, full, full_like, arange, expand_dims, transpose, reshape, squeeze),
+    *(identity, clip, ceil_log2, elemwise_sum, full, full_like, arange, expand_dims, expand_like, transpose),
+    *(matrix_set_diag, adv_index, reshape, squeeze),
     *(concatenate, stack, split, strided_slice, take, gather, gather_nd, scatter_nd, matmul, tensordot, einsum),
     *(meshgrid, layout_transform, shape, where, one_hot, sparse_to_dense, argmax, argmin, collapse_sum, sort),
     *(argsort, topk, searchsorted, dft, stft),
