@@ -9,5 +9,9 @@ __getattr__, __dir__, __all__ = attach(
     {
         **names("ir.target", "Target TargetKind"),
         **names("driver.tvm_names.targets", "create list_kinds list_tags VirtualDevice"),
+        **names(
+            "driver.tvm_names.generic_functions",
+            "GenericFunc generic_func get_native_generic_func override_native_generic_func",
+        ),
     },
 )

@@ -23,7 +23,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("driver.tvm_names.ranges", "Range"),
         **renamed("tir.expr", Any="AnyDim"),
         **renamed("ir.types", RefType="RelayRefType"),
-        **renamed("ops.arguments", const="relay_constant"),
+        **names("driver.tvm_names.relay.words", "const"),
         **names("ops.tuple_wrapper", "TupleWrapper"),
         **names("driver.relay_build", "build optimize build_config"),
         **names("relay.expr_functor", "ExprFunctor ExprVisitor ExprMutator"),

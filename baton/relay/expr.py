@@ -14,7 +14,7 @@ __getattr__, __dir__, __all__ = attach(
         ),
         **names("relay.nodes", "PatternWildcard PatternVar PatternConstructor PatternTuple Clause Match TempExpr var"),
         **names("ir.expr", "GlobalVar"),
-        **renamed("ops.arguments", const="relay_constant"),
+        **names("driver.tvm_names.relay.words", "const"),
         **names("ops.tuple_wrapper", "TupleWrapper"),
         **renamed("ir.expr", RelayExpr="GraphExpr"),
         **names("driver.tvm_names.relay.words", "bind"),

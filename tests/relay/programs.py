@@ -56,7 +56,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, NDArray):
         return value.data.tolist()
     if isinstance(value, ADT):
-        return (value.constructor, *(plain(f) for f in value.fields))
+        return (value.name, *(plain(f) for f in value.fields))
     if isinstance(value, tuple):
         return tuple(plain(v) for v in value)
     return value

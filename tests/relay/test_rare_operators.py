@@ -88,14 +88,14 @@ def test_transforms_of_signals() -> None:
 
 def test_sparse_coordinates() -> None:
     """Guards results whose size depends on the elements, and the example of TVM's documentation."""
-    indices = relay.const(np.int64([[0, 1], [0, 3], [2, 0], [3, 1]]))
-    values, shape = relay.const(np.int64([1, 2, 3, 4])), relay.const(np.int64([5, 6]))
+    indices = relay.const([[0, 1], [0, 3], [2, 0], [3, 1]], "int64")
+    values, shape = relay.const([1, 2, 3, 4], "int64"), relay.const([5, 6], "int64")
     filled = relay.sparse_fill_empty_rows(indices, values, shape, relay.const(10, "int64"))
     rows, found, flags = run([], filled.astuple())
     assert rows.tolist() == [[0, 1], [0, 3], [1, 0], [2, 0], [3, 1], [4, 0]]
     assert found.tolist() == [1, 2, 10, 3, 4, 10]
     assert flags.tolist() == [False, True, False, False, True]
-    places, resolved = run([], relay.sparse_reshape(indices, shape, relay.const(np.int64([3, -1]))).astuple())
+    places, resolved = run([], relay.sparse_reshape(indices, shape, relay.const([3, -1], "int64")).astuple())
     assert resolved.tolist() == [3, 10]
     assert places.tolist() == [[0, 1], [0, 3], [1, 2], [1, 9]]
 

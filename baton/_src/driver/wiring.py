@@ -97,13 +97,14 @@ _RELAX = (relax.Expr, relax.Binding, relax.BindingBlock, StructInfo)
 
 
 def node_text(node: Any, show_meta: bool = False, header: bool = False, annotate: Any = None) -> str:
-    """The text of a node in its own language; with `show_meta` large constants too, with `header` its import lines."""
+    """The text of a node in its own language; with `show_meta` large constants too, with `header` its version or
+    import lines."""
     if isinstance(node, GlobalVar):
         return f"@{node.name_hint}"
     if isinstance(node, Op):
         return node.name
     if isinstance(node, _RELAY) or (isinstance(node, IRModule) and is_relay(node)):
-        return astext(node, show_meta, annotate)
+        return astext(node, show_meta, annotate, header)
     if isinstance(node, (*_RELAX, IRModule)):
         return relax_script(node, show_meta=show_meta) if header or show_meta else relax_text(node)
     return tir_text(node)

@@ -41,16 +41,20 @@ def eye_like(op: Any, x: Any, k: Any = 0, dtype: Any = None) -> Any:
     return op.eye(values[0], values[1], k, dtype=kind)
 
 
-def mean_variance(op: Any, data: Any, axis: Any = None, keepdims: bool = False, exclude: bool = False) -> Any:
+def mean_variance(
+    op: Any, data: Any, axis: Any = None, keepdims: bool = False, exclude: bool = False, unbiased: bool = False
+) -> Any:
     """(mean, variance) over axes."""
     options = {"axis": axis, "keepdims": keepdims, "exclude": exclude}
-    return op.mean(data, **options), op.variance(data, **options)
+    return op.mean(data, **options), op.variance(data, **options, unbiased=unbiased)
 
 
-def mean_std(op: Any, data: Any, axis: Any = None, keepdims: bool = False, exclude: bool = False) -> Any:
+def mean_std(
+    op: Any, data: Any, axis: Any = None, keepdims: bool = False, exclude: bool = False, unbiased: bool = False
+) -> Any:
     """(mean, standard deviation) over axes."""
     options = {"axis": axis, "keepdims": keepdims, "exclude": exclude}
-    return op.mean(data, **options), op.std(data, **options)
+    return op.mean(data, **options), op.std(data, **options, unbiased=unbiased)
 
 
 def logsumexp(op: Any, data: Any, axis: Any = None, keepdims: bool = False) -> Any:

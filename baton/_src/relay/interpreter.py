@@ -323,7 +323,7 @@ class Interpreter:
 
     def _primitive(self, op: Any, args: list[Any], node: Call | None) -> None:
         if isinstance(op, Constructor):
-            self._values.append(ADT(op.tag, tuple(args), op.name_hint))
+            self._values.append(ADT(op.tag, tuple(args), op))
         else:
             self._values.append(call_reference(op, args, node))
 
@@ -382,7 +382,7 @@ def to_value(given: Any) -> Any:
 
 
 def _brief(value: Any) -> str:
-    text = f"{value.constructor}(...)" if isinstance(value, ADT) else repr(value)
+    text = f"{value.name}(...)" if isinstance(value, ADT) else repr(value)
     return text if len(text) < 80 else text[:77] + "..."
 
 

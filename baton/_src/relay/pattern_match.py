@@ -11,8 +11,10 @@ from typing import Any
 
 from baton._src.ir.expr import Op
 from baton._src.ir.structural import structural_equal
+from baton._src.ir.types import TensorType
+from baton._src.relay.check.infer_type import infer_expr
 from baton._src.relay.expressions import parts, walk
-from baton._src.relay.nodes import Call, Constant, Function, If, Let, Tuple, TupleGetItem, Var
+from baton._src.relay.nodes import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem, Var
 from baton._src.relay.patterns import (
     AltPattern,
     AttrPattern,
@@ -32,7 +34,6 @@ from baton._src.relay.patterns import (
     TypePattern,
     VarPattern,
     WildcardPattern,
-    tensor_type,
 )
 from baton._src.tir.expr import FloatImm, IntImm, StringImm
 
@@ -212,9 +213,14 @@ _MISSING = object()
 
 
 def _has_type(expr: Any, pattern: Any) -> bool:
-    type_ = tensor_type(expr)
+    """Whether the type is what a pattern asks for; it is inferred if nobody did."""
+    if not isinstance(expr, Expr):
+        return False
+    type_ = expr.checked_type_ if expr.checked_type_ is not None else infer_expr(expr).checked_type
     if isinstance(pattern, TypePattern):
         return structural_equal(type_, pattern.ttype)
+    if not isinstance(type_, TensorType):
+        return False
     if isinstance(pattern, DataTypePattern):
         return bool(type_.dtype == pattern.dtype)
     return structural_equal(type_.shape, pattern.shape)

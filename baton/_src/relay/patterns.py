@@ -14,8 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
-from baton._src.ir.types import TensorType, Type
-from baton._src.support.diagnostics import fail
+from baton._src.ir.types import Type
 from baton._src.tir.expr import literal
 from baton._src.values.dtype import DataType
 
@@ -280,12 +279,3 @@ def has_attr(attrs: Mapping[str, Any], pattern: DFPattern | None = None) -> Attr
 
 def dominates(parent: DFPattern, path: DFPattern, child: DFPattern) -> DominatorPattern:
     return DominatorPattern(parent, path, child)
-
-
-def tensor_type(expr: Any) -> TensorType:
-    """The type of an expression that has to be known and a tensor's for a pattern on types."""
-    type_ = expr.checked_type_
-    if type_ is None:
-        raise fail("relay-unchecked", "this pattern asks for types, which are not inferred yet", help="run InferType")
-    found: TensorType = type_
-    return found

@@ -55,7 +55,7 @@ def describe(value: Any) -> str:
     if isinstance(value, Closure):
         return f"the closure {value.name}"
     if isinstance(value, ADT):
-        return f"a value of constructor {value.constructor or value.tag}"
+        return f"a value of constructor {value.name or value.tag}"
     if isinstance(value, RefCell):
         return "a reference"
     if is_packed(value):

@@ -6,14 +6,22 @@ from typing import Any
 
 
 class ADT:
-    """A constructor applied to values: `tag` numbers the constructor within its type. Immutable."""
+    """A constructor applied to values: `tag` numbers the constructor within its type. Immutable.
+
+    `constructor` is its node where a program was interpreted, its name where one was compiled.
+    """
 
     __slots__ = ("constructor", "fields", "tag")
 
-    def __init__(self, tag: int, fields: tuple[Any, ...] = (), constructor: str = "") -> None:
+    def __init__(self, tag: int, fields: tuple[Any, ...] = (), constructor: Any = "") -> None:
         self.tag = tag
         self.fields = tuple(fields)
         self.constructor = constructor
+
+    @property
+    def name(self) -> str:
+        """The constructor's name; empty for tuples."""
+        return str(getattr(self.constructor, "name_hint", self.constructor))
 
     def __getitem__(self, index: int) -> Any:
         return self.fields[index]
@@ -30,7 +38,7 @@ class ADT:
             if isinstance(item, _Text):
                 parts.append(item)
             elif isinstance(item, ADT):
-                parts.append(f"{item.constructor or f'ADT#{item.tag}'}(")
+                parts.append(f"{item.name or f'ADT#{item.tag}'}(")
                 work.append(_Text(")"))
                 for position in range(len(item.fields) - 1, -1, -1):
                     work.append(item.fields[position])

@@ -15,14 +15,15 @@ __getattr__, __dir__, __all__ = attach(
             "register register_compute register_pattern register_stateful register_gradient register_legalize "
             "register_alter_op_layout register_convert_op_layout register_infer_correct_layout register_schedule "
             "register_external_compiler register_fake_quantization_to_integer register_mixed_precision_conversion "
-            "register_optional_fake_quantization_to_integer register_injective_schedule register_broadcast_schedule register_reduce_schedule register_strategy "
+            "register_optional_fake_quantization_to_integer register_injective_schedule register_broadcast_schedule register_reduce_schedule "
             "register_shape_func",
         ),
+        **names("driver.tvm_names.relay.strategies", "OpStrategy OpImplementation register_strategy"),
         **names("ir.expr", "Op"),
         **renamed("ir.op_def", OpPattern="Fusion"),
         **submodules(
             "baton.relay.op",
-            "algorithm annotation contrib image memory nn op op_attrs vm tensor transform reduce vision",
+            "algorithm annotation contrib image memory nn op op_attrs strategy vm tensor transform reduce vision",
         ),
     },
     before=wire,

@@ -38,7 +38,7 @@ def test_recast_of_tuples() -> None:
 
 def test_fold_constant_expr() -> None:
     found = relay.transform.FoldConstantExpr(read("fn (%x: float32) { %x + (1f + 2f) }"), IRModule())
-    assert "add(%x, 3f)" in found.astext()
+    assert "add(%x, 3f " in found.astext()
 
 
 OUTLINED = """

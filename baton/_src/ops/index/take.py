@@ -31,8 +31,8 @@ MODES = ("clip", "wrap", "fast")
 class TakeAttrs(Attrs):
     """Where, and what happens outside."""
 
-    batch_dims: int = attr(0, "leading axes that data and indices share", relay_only=True)
     axis: Any = attr(None, "the axis indices count along; None: all of it, flattened")
+    batch_dims: int = attr(0, "leading axes that data and indices share", relay_only=True)
     mode: str = attr("clip", 'indices outside: "clip", "wrap" or "fast" (there are none)', beyond=True)
 
 

@@ -251,11 +251,13 @@ def relay_suppression(
     indices: Any,
     max_output_size: Any = -1,
     iou_threshold: Any = 0.5,
+    *more: Any,
     **options: Any,
 ) -> Any:
-    """Number and threshold are operands; the other names are attributes."""
+    """Number and threshold are operands; what follows are attributes, in their order or by name."""
     most, bound = as_scalar(make, max_output_size, _INT), as_scalar(make, iou_threshold, "float32")
-    return make(data, valid_count, indices, most, bound, **options)
+    given = dict(zip(SuppressionAttrs().names, more, strict=False))
+    return make(data, valid_count, indices, most, bound, **given, **options)
 
 
 def _suppressed(most: int, a: SuppressionAttrs) -> Sample:

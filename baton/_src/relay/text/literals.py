@@ -78,8 +78,8 @@ def show_value(content: Any) -> str:
 
 def _show_float(number: float) -> str:
     if number != number or number in (float("inf"), float("-inf")):
-        return f"{'-' if number < 0 else ''}{'nan' if number != number else 'inf'}f64"
-    return f"{number!r}f64"
+        return f"{'-' if number < 0 else ''}{'nan' if number != number else 'inf'}f"
+    return f"{repr(number).removesuffix('.0')}f"
 
 
 _defaults: dict[type, Any] = {}

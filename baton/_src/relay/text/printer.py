@@ -5,23 +5,33 @@
     concatenate(%1) /* ty=Tensor[(2), float32] */
 
 The form is TVM's (v0.19). Graphs print one expression per line as `%0`, `%1`, ..., numbered as they are first read;
-variables, constants and what a block ends in stay in place, lets stay lets. Comments give types once they are known, and
-the places of expressions that were read from a text. Inferred types are written out where they can be read again.
+variables, constants and what a block ends in stay in place, lets stay lets. Comments give types once they are known,
+and the places of expressions that were read from a text. Inferred types are written out where they can be read again.
 What 0.0.5 has no words for (kinds of type parameters, `where`, type arguments) prints in seed 004's notation. Nested
 blocks are tasks and graphs are walked with a stack, so programs may be as deep and long as memory allows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
-from baton._src.ir.types import Constructor, Type, TypeData
+from baton._src.ir.types import (
+    Constructor,
+    FuncType,
+    GlobalTypeVar,
+    IncompleteType,
+    TensorType,
+    Type,
+    TypeData,
+    TypeVar,
+)
 from baton._src.relay.check.show import show_type, show_type_params
-from baton._src.relay.expressions import binders, parts, walk
+from baton._src.relay.check.substitute import parts as type_parts
+from baton._src.relay.expressions import parts, walk
 from baton._src.relay.nodes import (
     Call,
     Clause,
@@ -45,7 +55,10 @@ from baton._src.relay.nodes import (
 from baton._src.relay.text.literals import Metadata, call_attributes, scalar, show_value
 from baton._src.relay.text.unique_names import UniqueNames, global_name
 from baton._src.support.diagnostics import fail
+from baton._src.support.spans import Span
 from baton._src.support.trampoline import Task, run
+from baton._src.tir.expr import AnyDim, IntImm
+from baton._src.tir.expr import Var as DimVar
 
 HEADER = '#[version = "0.0.5"]'
 INDENT = "  "
@@ -59,9 +72,10 @@ Annotate = Callable[[Any], str]
 
 
 def astext(node: Any, show_meta_data: bool = True, annotate: Annotate | None = None, header: bool = True) -> str:
-    """The text of a module, an expression (both with a header unless told otherwise), a pattern, a clause or a type.
+    """The text of a module, an expression, a pattern, a clause or a type.
 
-    `annotate` gives what is written behind expressions in place of their types.
+    `annotate` gives what is written behind expressions in place of their types. The header of modules and expressions
+    says the version; without it, nothing is said of metadata left out.
     """
     printer = Printer(annotate)
     head = [HEADER] if header else []
@@ -80,7 +94,9 @@ def astext(node: Any, show_meta_data: bool = True, annotate: Annotate | None = N
             text = "\n".join([*head, *printer.expression(node)])
     if not printer.metadata.entries:
         return text
-    return f"{text}\n{printer.metadata.section() if show_meta_data else OMITTED}"
+    if show_meta_data:
+        return f"{text}\n{printer.metadata.section()}"
+    return f"{text}\n{OMITTED}" if header else text
 
 
 class Printer:
@@ -91,6 +107,7 @@ class Printer:
         self._names = UniqueNames()
         self.metadata = Metadata()
         self._temporaries = 0
+        self._data: Collection[Any] | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -106,10 +123,12 @@ class Printer:
     # ---- modules
 
     def module(self, module: IRModule) -> list[str]:
+        """Types, then functions, each in the order of their names."""
         lines: list[str] = []
-        for data in module.type_definitions.values():
+        self._data = module.type_definitions
+        for data in sorted(module.type_definitions.values(), key=lambda d: d.header.name_hint):
             lines += [self.data(data), ""]
-        for var, function in module.functions.items():
+        for var, function in sorted(module.functions.items(), key=lambda item: item[0].name_hint):
             if isinstance(function, Function):
                 self._begin()
                 self._count(function)
@@ -117,13 +136,6 @@ class Printer:
             else:
                 lines += [f"/* @{global_name(var)} is no Relay function: {type(function).__name__} */", ""]
         return lines
-
-    def _begin(self) -> None:
-        """A new definition: names and numbers begin anew."""
-        self.names = UniqueNames()
-        self._texts = {}
-        self._uses = {}
-        self._temporaries = 0
 
     def data(self, data: TypeData) -> str:
         self._begin()
@@ -139,26 +151,43 @@ class Printer:
 
     def _type_params(self, params: tuple[Any, ...]) -> str:
         for param in params:
-            self.names.of(param)
-        return show_type_params(params, self.names.given)
+            self._type_names.of(param)
+        self._type_scope.update(params)
+        return show_type_params(params, self._type_names.given)
 
     def type(self, type_: Any) -> str:
-        self.names.of_type(type_)
-        return show_type(type_, self.names.given)
+        found = self._type_texts.get(type_)
+        if found is None:
+            self._type_names.of_type(type_)
+            found = self._type_texts[type_] = show_type(type_, self._type_names.given)
+        return found
+
+    def _readable(self, type_: Any) -> bool:
+        """Whether a type that was inferred can be written: nothing in it is generalised, unknown or calculated."""
+        stack = [type_]
+        while stack:
+            top = stack.pop()
+            match top:
+                case IncompleteType():
+                    return False
+                case TypeVar() if top not in self._type_scope:
+                    return False
+                case GlobalTypeVar() if self._data is not None and top not in self._data:
+                    return False
+                case FuncType() if top.type_params:
+                    return False
+                case TensorType() if isinstance(top.shape, tuple):
+                    if not all(isinstance(d, (int, IntImm, AnyDim, DimVar, Type)) for d in top.shape):
+                        return False
+            stack.extend(type_parts(top))
+        return True
 
     # ---- expressions
 
     def expression(self, expr: Any) -> list[str]:
-        """The lines of a whole expression, its free variables declared first."""
+        """The lines of a whole expression; free variables are declared where they are first read."""
         self._count(expr)
-        bound: set[Any] = set()
-        lines: list[str] = []
-        for node in walk(expr):
-            bound.update(binders(node))
-        for node in walk(expr):
-            if isinstance(node, Var) and node not in bound:
-                lines.append(f"free_var {self._typed(node)};")
-        return lines + run(self._scope(expr))
+        return run(self._scope(expr))
 
     def _count(self, root: Any) -> None:
         """How often each node is used: shared ones need a name."""
@@ -166,43 +195,52 @@ class Printer:
             for part in parts(node):
                 self._uses[part] = self._uses.get(part, 0) + 1
 
-    def _scope(self, expr: Any) -> Task[list[str]]:
-        """The statements of a block and its value; a chain of lets is one loop."""
+    def _scope(self, expr: Any, inside: bool = False) -> Task[list[str]]:
+        """The statements of a block and its value; a chain of lets is one loop. With `inside` the first let, though it
+        is shared, is written here."""
         lines: list[str] = []
-        while type(expr) is Let and expr not in self._texts:
+        while type(expr) is Let and expr not in self._texts and (inside or self._uses.get(expr, 0) <= 1):
+            bound = self._binding(expr.var)
             value = yield self._flat(expr.value, lines)
-            _append(lines, f"let {self._typed(expr.var)} = {value};")
-            expr = expr.body
+            _append(lines, f"let {bound} = {value};")
+            expr, inside = expr.body, False
         value = yield self._flat(expr, lines)
         _append(lines, value)
         return lines
 
     def _flat(self, root: Any, lines: list[str]) -> Task[str]:
-        """The text of `root`; what it is computed from goes into `lines` as temporaries."""
-        texts: dict[Any, str] = self._texts
+        """The text of `root`, in place if nothing else uses it; what it is computed from goes into `lines`."""
+        texts, pending = self._texts, self._pending
         if root in texts:
-            return texts[root]
+            return self._operand(root, lines)
         for node in post_order(root, below=self._below):
-            if node in texts:
+            if node in texts or node in pending:
                 continue
-            text: str = yield self._one(node)
-            shared = self._uses.get(node, 0) > 1
+            text: str = yield self._one(node, lines)
             if isinstance(node, _ATOMS):
-                texts[node] = text
-            elif node is root and not shared:
-                return text
-            elif not shared and _is_inline(node, texts):
-                texts[node] = text
+                texts[node] = text if isinstance(node, Var) else text + self._comment(node)
             else:
-                name = f"%{self._temporaries}"
-                self._temporaries += 1
-                _append(lines, f"{name} = {text};")
-                texts[node] = name
-        return texts[root]
+                pending[node] = text
+        if root in pending and self._uses.get(root, 0) <= 1:
+            texts[root] = pending.pop(root) + self._comment(root)
+        return self._operand(root, lines)
+
+    def _operand(self, node: Any, lines: list[str]) -> str:
+        """What `node` is read as; it gets its number where it is first read, a free variable its declaration."""
+        text = self._pending.pop(node, None)
+        if text is not None:
+            name = f"%{self._temporaries}"
+            self._temporaries += 1
+            _append(lines, f"{name} = {text}{self._comment(node)};")
+            self._texts[node] = name
+        elif node in self._free:
+            self._free.discard(node)
+            lines.append(f"free_var {self._binding(node)};")
+        return self._texts[node]
 
     def _below(self, node: Any) -> tuple[Any, ...]:
         """What has to be printed before `node`: not what opens a scope of its own."""
-        if node in self._texts:
+        if node in self._texts or node in self._pending:
             return ()
         match node:
             case If():
@@ -214,11 +252,12 @@ class Printer:
             case _:
                 return parts(node)
 
-    def _one(self, node: Any) -> Task[str]:
-        texts = self._texts
+    def _one(self, node: Any, lines: list[str]) -> Task[str]:
+        """The text of a node, without what is said behind it."""
         match node:
             case Var():
-                return f"%{self.names.of(node)}"
+                self._free.add(node)
+                return f"%{self._names.of(node)}"
             case Constant():
                 return scalar(node.data) or self.metadata.reference(node)
             case Op():
@@ -228,29 +267,30 @@ class Printer:
             case Constructor():
                 return node.name_hint
             case Call():
-                return self._call(node)
+                return self._call(node, lines)
             case Tuple():
-                inner = ", ".join(texts[f] for f in node.fields)
+                inner = ", ".join([self._operand(f, lines) for f in node.fields])
                 return f"({inner},)" if len(node.fields) == 1 else f"({inner})"
             case TupleGetItem():
-                return f"{texts[node.tuple_value]}.{node.index}"
+                return f"{self._operand(node.tuple_value, lines)}.{node.index}"
             case RefCreate():
-                return f"ref({texts[node.value]})"
+                return f"ref({self._operand(node.value, lines)})"
             case RefRead():
-                return f"ref_read({texts[node.ref]})"
+                return f"ref_read({self._operand(node.ref, lines)})"
             case RefWrite():
-                return f"ref_write({texts[node.ref]}, {texts[node.value]})"
+                return f"ref_write({self._operand(node.ref, lines)}, {self._operand(node.value, lines)})"
             case Let():
-                return _parenthesised((yield self._scope(node)))
+                return _parenthesised((yield self._scope(node, inside=True)))
             case Function():
                 header: str = yield self.signature_and_body(node)
                 return f"fn {header}"
             case If():
+                condition = self._operand(node.cond, lines)
                 chosen = yield self.block(node.true_branch)
                 other = yield self.block(node.false_branch)
-                return f"if ({texts[node.cond]}) {chosen} else {other}{self._comment(node)}"
+                return f"if ({condition}) {chosen} else {other}"
             case Match():
-                found: str = yield self._match(node)
+                found: str = yield self._match(node, self._operand(node.data, lines))
                 return found
             case TempExpr():
                 message = f"a {type(node).__name__} has no text: temporary expressions never leave their pass"
@@ -258,30 +298,36 @@ class Printer:
             case _:
                 raise fail("relay-node", f"a {type(node).__name__} is not a Relay expression")
 
-    def _call(self, node: Call) -> str:
-        texts = self._texts
-        callee = texts[node.op]
-        if not isinstance(node.op, (Op, GlobalVar, Constructor, Var)) and not callee.startswith("%"):
-            callee = f"({callee})"
+    def _call(self, node: Call, lines: list[str]) -> str:
+        args = [self._operand(a, lines) for a in node.args]
+        callee = node.op.name_hint if isinstance(node.op, Constructor) else self._operand(node.op, lines)
         if node.type_args:
             callee += f"<{', '.join(self.type(t) for t in node.type_args)}>"
-        args = [texts[a] for a in node.args]
         args += call_attributes(node)
         if isinstance(node.op, Constructor) and not args and not node.type_args:
             return callee
-        return f"{callee}({', '.join(args)}){self._comment(node)}"
+        return f"{callee}({', '.join(args)})"
 
     def _comment(self, node: Any) -> str:
+        """What is said behind an expression: its type and the place in the text it was read from."""
         if self._annotate is not None:
             return str(self._annotate(node) or "")
-        known = node.checked_type_
-        return "" if known is None else f" /* ty={self.type(known)} */"
+        if not isinstance(node, _COMMENTED):
+            return ""
+        type_, span = node.checked_type_, node.span
+        said = "" if type_ is None else f" ty={self.type(type_)}"
+        if span is not None and not span.source.path:  # lines of Python programs serve messages, not texts
+            said += f" span={_place(span)}"
+        return f" /*{said} */" if said else ""
 
-    def _typed(self, var: Var) -> str:
-        name = f"%{self.names.of(var)}"
-        if var.type_annotation is not None:
-            return f"{name}: {self.type(var.type_annotation)}"
-        return name
+    def _binding(self, var: Var) -> str:
+        """A variable where it is bound."""
+        name = f"%{self._names.of(var)}"
+        self._texts[var] = name
+        type_ = var.type_annotation
+        if type_ is None and var.checked_type_ is not None and self._readable(var.checked_type_):
+            type_ = var.checked_type_
+        return f"{name}{'' if type_ is None else ': ' + self.type(type_)}{self._comment(var)}"
 
     # ---- blocks
 
@@ -292,25 +338,28 @@ class Printer:
     def signature_and_body(self, function: Function) -> Task[str]:
         """Everything of a function but `fn` or `def @f`."""
         type_params = self._type_params(function.type_params)
-        params = [self._typed(p) + ("" if p.type_annotation is not None else self._comment(p)) for p in function.params]
+        params = [self._binding(p) for p in function.params]
         params += [f"{key}={show_value(content)}" for key, content in function.attrs.items()]
-        result = f" -> {self.type(function.ret_annotation)}" if function.ret_annotation is not None else ""
+        found = function.ret_type
+        shown = found is not None and (found is function.ret_annotation or self._readable(found))
+        result = f" -> {self.type(found)}" if shown else ""
         where = f" where {', '.join(function.where)}" if function.where else ""
         body = yield self.block(function.body)
         return f"{type_params}({', '.join(params)}){result}{where} {body}"
 
-    def _match(self, node: Match) -> Task[str]:
+    def _match(self, node: Match, data: str) -> Task[str]:
         lines: list[str] = []
         for clause in node.clauses:
+            pattern = self.pattern(clause.lhs)
             body = yield self.block(clause.rhs)
-            lines += f"{self.pattern(clause.lhs)} => {body},".split("\n")
+            lines += f"{pattern} => {body},".split("\n")
         word = "match" if node.complete else "match?"
-        return f"{word} ({self._texts[node.data]}) {{\n" + "\n".join(_indented(lines)) + f"\n}}{self._comment(node)}"
+        return f"{word} ({data}) {{\n" + "\n".join(_indented(lines)) + "\n}"
 
     def pattern(self, pattern: Pattern) -> str:
         match pattern:
             case PatternVar():
-                return self._typed(pattern.var)
+                return self._binding(pattern.var)
             case PatternConstructor():
                 inner = ", ".join(self.pattern(p) for p in pattern.patterns)
                 return f"{pattern.constructor.name_hint}({inner})" if inner else pattern.constructor.name_hint
@@ -318,6 +367,11 @@ class Printer:
                 return f"({', '.join(self.pattern(p) for p in pattern.patterns)})"
             case _:
                 return "_"
+
+
+def _place(span: Span) -> str:
+    """`source:line:column`, as it can stand in a comment."""
+    return f"{span.source.name}:{span.line}:{span.column}".replace("*/", "*_/").replace("/*", "/_*")
 
 
 def _append(lines: list[str], text: str) -> None:
@@ -334,13 +388,3 @@ def _indented(lines: list[str]) -> list[str]:
 
 def _parenthesised(lines: list[str]) -> str:
     return "(\n" + "\n".join(_indented(lines)) + "\n)"
-
-
-def _is_inline(node: Any, texts: dict[Any, str]) -> bool:
-    """Unshared tuples and projections of simple things stay in place."""
-    if isinstance(node, TupleGetItem):
-        return texts[node.tuple_value].startswith("%")
-    simple = all(len(texts[f]) < 80 and "(" not in texts[f] for f in node.fields) if isinstance(node, Tuple) else False
-    return simple or (
-        isinstance(node, Call) and isinstance(node.op, Constructor) and not node.args and not node.type_args
-    )

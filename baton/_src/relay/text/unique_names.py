@@ -45,7 +45,7 @@ class UniqueNames:
             return hint
         while True:
             count += 1
-            candidate = f"{hint}_{count}"
+            candidate = f"{hint}{count}"
             if candidate not in self._taken:
                 self._taken[hint] = count
                 self._taken[candidate] = 0

@@ -75,9 +75,9 @@ def make_nat_expr(prelude: Prelude, n: int) -> Any:
 def make_nat_value(prelude: Prelude, n: int) -> ADT:
     """The number `n` as a value."""
     zero, succ = prelude.get_ctor("nat", "zero"), prelude.get_ctor("nat", "succ")
-    found = ADT(zero.tag, (), zero.name_hint)
+    found = ADT(zero.tag, (), zero)
     for _ in range(n):
-        found = ADT(succ.tag, (found,), succ.name_hint)
+        found = ADT(succ.tag, (found,), succ)
     return found
 
 
@@ -137,12 +137,13 @@ def _differences(forward: Callable[..., Any], given: list[Any], position: int, e
     if value.dtype.kind != "f":
         raise fail("api", f"a gradient by a tensor of {value.dtype} is not defined", help="choose test_inputs")
     slopes = np.zeros(value.shape, value.dtype)
+    step = eps if value.dtype == "float64" else max(eps, 1e-3)  # smaller ones drown in the rounding of float32
     for index in np.ndindex(*value.shape):
         ends = []
-        for step in (eps, -eps):
+        for change in (step, -step):
             moved = value.copy()
-            moved[index] += step
+            moved[index] += change
             result = forward(*given[:position], moved, *given[position + 1 :])
             ends.append(result.numpy().astype("float64").sum())
-        slopes[index] = (ends[0] - ends[1]) / (2 * eps)
+        slopes[index] = (ends[0] - ends[1]) / (2 * step)
     return slopes

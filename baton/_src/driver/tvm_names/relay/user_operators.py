@@ -116,11 +116,6 @@ def register_injective_schedule(op_name: str, level: int = 10) -> Op:
 register_broadcast_schedule = register_reduce_schedule = register_injective_schedule
 
 
-def register_strategy(op_name: str, fstrategy: Any = None, level: int = 10) -> Any:
-    """TVM's strategies choose between schedules; here rules do."""
-    raise fail("api", f"{op_name}: baton has no operator strategies", help="register_compute is all a kernel needs")
-
-
 def register_shape_func(op_name: str, data_dependent: Any, shape_func: Any = None, level: int = 10) -> Any:
     """Note a shape function. Shapes of results follow from the type relation, whose dims may be expressions."""
 

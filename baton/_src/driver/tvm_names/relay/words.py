@@ -5,16 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from baton._src.driver.wiring import wire
 from baton._src.ir.types import TensorType, TypeKind, TypeVar
+from baton._src.ops.arguments import relay_constant
 from baton._src.ops.builders import RELAY
 from baton._src.relay.expressions import replace
-from baton._src.relay.nodes import Function
+from baton._src.relay.nodes import Constant, Function
 from baton._src.relay.text.printer import astext
 from baton._src.support.diagnostics import fail
+from baton._src.support.spans import Span
 from baton._src.values.device import KINDS, Device
 
 _OPS: Any = RELAY
+_NARROWED = {"int64": "int32", "float64": "float32"}
+
+
+def const(value: Any, dtype: Any = None, span: Span | None = None) -> Constant:
+    """A literal: of NumPy's arrays too, those of 64 bits become 32 unless `dtype` says otherwise (as in TVM)."""
+    wire()
+    if dtype is None and isinstance(value, (np.ndarray, np.generic)):
+        dtype = _NARROWED.get(value.dtype.name)
+    return relay_constant(value, dtype, span)
 
 
 def bind(expr: Any, binds: Mapping[Any, Any]) -> Any:
@@ -29,7 +42,7 @@ def bind(expr: Any, binds: Mapping[Any, Any]) -> Any:
 def pretty_print(obj: Any) -> str:
     """An expression, type or module as text without its metadata."""
     wire()
-    return astext(obj, False)
+    return astext(obj, False, header=False)
 
 
 def scalar_type(dtype: str) -> TensorType:

@@ -1,0 +1,80 @@
+"""Functions that mean something else for other targets (`tvm.target.generic_func`).
+
+@tvm.target.generic_func
+def width(x): ...                      # where nothing else is registered
+
+@width.register(["cpu"])
+def _(x): ...                          # where the current target is a CPU
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import update_wrapper
+from typing import Any
+
+from baton._src.ir.target import Target
+from baton._src.support.diagnostics import fail
+
+_named: dict[str, GenericFunc] = {}
+"""Functions by the names scripts gave them: `get_native_generic_func`."""
+
+
+class GenericFunc:
+    """Calls the function registered for a key of the current target (its kind first), or the one for all others."""
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name
+        self._default: Callable[..., Any] | None = None
+        self._by_key: dict[str, Callable[..., Any]] = {}
+
+    def set_default(self, func: Callable[..., Any], allow_override: bool = False) -> None:
+        if self._default is not None and not allow_override:
+            raise fail("api", f"{self.name} has a default", help="allow_override=True replaces it")
+        self._default = func
+        update_wrapper(self, func)
+
+    def register(self, func: Any, key_list: Any = None, allow_override: bool = False) -> Any:
+        """`register(function, keys)`, or the decorator `register(keys)`."""
+        if not callable(func):
+            return lambda found: self.register(found, func, allow_override)
+        for key in [key_list] if isinstance(key_list, str) else key_list:
+            if key in self._by_key and not allow_override:
+                raise fail("api", f"{self.name} has a function for {key}", help="override=True replaces it")
+            self._by_key[key] = func
+        return func
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return self.get_packed_func()(*args, **options)
+
+    def get_packed_func(self) -> Callable[..., Any]:
+        """What a call would call."""
+        target = Target.current()
+        keys: Iterable[str] = () if target is None else (str(target.kind), *target.keys)
+        found = next((self._by_key[k] for k in keys if k in self._by_key), self._default)
+        if found is None:
+            raise fail("api", f"{self.name} is not defined for {target}", help="set_default, or register(keys)")
+        return found
+
+
+def generic_func(fdefault: Callable[..., Any]) -> GenericFunc:
+    """A function that `register` gives other meanings for other targets."""
+    made = GenericFunc(getattr(fdefault, "__name__", ""))
+    made.set_default(fdefault)
+    return made
+
+
+def get_native_generic_func(name: str) -> GenericFunc:
+    """The function of this name; an empty one if there is none yet."""
+    return _named.setdefault(name, GenericFunc(name))
+
+
+def override_native_generic_func(func_name: str) -> Callable[[Callable[..., Any]], GenericFunc]:
+    """The decorator that makes a function the default of the generic function of a name."""
+
+    def put(function: Callable[..., Any]) -> GenericFunc:
+        made = get_native_generic_func(func_name)
+        made.set_default(function, allow_override=True)
+        return made
+
+    return put

@@ -1,0 +1,12 @@
+"""What operators' strategies are written with (`tvm.relay.op.strategy.generic`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    names("driver.tvm_names.relay.strategies", "naive_schedule wrap_topi_compute wrap_topi_schedule"),
+    before=wire,
+)

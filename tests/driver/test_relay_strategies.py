@@ -1,0 +1,62 @@
+"""Operators whose computation a strategy chooses, and functions that mean something else for other targets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import baton as tvm
+from baton import relay, topi
+from baton.relay.op import op as registry
+from baton.relay.op.strategy.generic import naive_schedule, wrap_topi_compute, wrap_topi_schedule
+
+
+def test_the_implementation_of_the_highest_level_computes_an_operator() -> None:
+    registry.register("test.chosen")
+    op = relay.op.get("test.chosen")
+    op.set_num_inputs(1)
+    op.add_type_rel("Identity")
+    seen = set()
+
+    @tvm.target.override_native_generic_func("test_chosen_strategy")
+    def choose(attrs: object, inputs: object, out_type: object, target: tvm.target.Target) -> relay.op.OpStrategy:
+        seen.add(target.kind.name)
+        strategy = relay.op.OpStrategy()
+        strategy.add_implementation(wrap_topi_compute(topi.negative), naive_schedule, plevel=5)
+        strategy.add_implementation(wrap_topi_compute(topi.exp), wrap_topi_schedule(lambda outs: outs), plevel=15)
+        return strategy
+
+    registry.register_strategy("test.chosen", choose)
+    registry.register_pattern("test.chosen", relay.op.OpPattern.ELEMWISE)
+    x = relay.var("x", shape=(2,))
+    module = tvm.IRModule.from_expr(relay.Call(op, [x]) + relay.const(1.0))
+    data = np.array([0, 1], "float32")
+    for kind in ("debug", "vm"):
+        found = relay.create_executor(kind, module).evaluate()(data).numpy()
+        np.testing.assert_allclose(found, np.exp(data) + 1, rtol=1e-5)
+    assert seen == {"llvm"}
+
+
+def test_a_strategy_without_implementations() -> None:
+    with pytest.raises(tvm.DiagnosticError, match="add_implementation"):
+        relay.op.OpStrategy().best()
+
+
+def test_generic_functions() -> None:
+    """Guards the choice by the current target, and the default where there is none."""
+
+    @tvm.target.generic_func
+    def width(count: int) -> int:
+        return count
+
+    @width.register(["cpu"])
+    def _(count: int) -> int:
+        return 2 * count
+
+    assert width(3) == 3
+    with tvm.target.Target("llvm"):
+        assert width(3) == 6
+    with pytest.raises(tvm.DiagnosticError, match="override"):
+        width.register(lambda count: 0, "cpu")
+    with pytest.raises(tvm.DiagnosticError, match="set_default"):
+        tvm.target.get_native_generic_func("test_nothing_yet")()

@@ -1,0 +1,47 @@
+"""Small things scripts for TVM v0.19 rely on: orders of arguments, dtypes of literals, types patterns ask for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import baton
+from baton import relay
+from baton.relay.dataflow_pattern import has_dtype, has_shape, wildcard
+
+
+def result_type(expr: relay.Expr) -> str:
+    return str(relay.transform.InferType()(baton.IRModule.from_expr(expr))["main"].ret_type)
+
+
+def test_arguments_by_position() -> None:
+    x, i = relay.var("x", shape=(2, 3, 4)), relay.var("i", shape=(5,), dtype="int32")
+    assert relay.take(x, i, 1).attrs.axis == 1
+    assert result_type(relay.take(x, i, 1)) == "Tensor[(2, 5, 4), float32]"
+    assert relay.mean_variance(x, 1, True, False, True)[1].attrs.unbiased
+    boxes, count, places = relay.var("b", shape=(1, 4, 6)), relay.const([4]), relay.const([[0, 1, 2, 3]])
+    kept = relay.vision.non_max_suppression(boxes, count, places, -1, 0.5, True, 2, 2, 1, 0, False)
+    assert (kept.attrs.force_suppress, kept.attrs.top_k, kept.attrs.return_indices) == (True, 2, False)
+
+
+def test_arrays_of_64_bits_become_literals_of_32() -> None:
+    """As Python's numbers do; `dtype` says otherwise. TVM's own arrays keep theirs."""
+    assert relay.const(np.arange(3)).data.dtype == "int32"
+    assert relay.const(np.float64(1)).data.dtype == "float32"
+    assert relay.const(np.arange(3), "int64").data.dtype == "int64"
+    assert relay.const(np.uint8(3)).data.dtype == "uint8"
+    assert relay.const(baton.nd.array(np.arange(3))).data.dtype == "int64"
+
+
+def test_patterns_infer_the_types_they_ask_for() -> None:
+    x = relay.var("x", shape=(2, 3))
+    assert has_dtype("float32").match(relay.exp(x))
+    assert not has_shape((3, 2)).match(x)
+    assert wildcard().has_type(relay.TensorType((3, 2))).match(relay.transpose(x))
+    assert not has_dtype("float32").match(relay.Tuple([x]))
+
+
+def test_interpreted_data_know_their_constructors() -> None:
+    module = relay.parse("type Shape { Dot, Box(int32) }\ndef @main() { Box(3) }")
+    found = relay.create_executor("debug", module).evaluate()()
+    assert (found.constructor.name_hint, found.constructor.tag) == ("Box", found.tag)
+    assert repr(found).startswith("Box(")
