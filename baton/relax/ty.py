@@ -9,6 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("relax.types", "ObjectType DynTensorType ShapeType PackedFuncType"),
+        **names("ir.types", "Type TupleType FuncType"),
     },
     before=wire,
 )

@@ -17,6 +17,8 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar, dataclass_transform
 
+from baton._src.ir.print_style import styled
+
 _MISSING = dataclasses.MISSING
 T = TypeVar("T")
 
@@ -105,10 +107,11 @@ class Node:
     def script(self, *, show_meta: bool = False, **style: Any) -> str:
         """The text: TVMScript of Relax and TIR, Relay's own. With `show_meta`, constants too, so that it reads back.
 
-        `style` takes TVM's further printing options; they change nothing.
+        `style` takes TVM's further printing options (`print_style`), such as `name` and `indent_spaces`.
         """
         text = type(self).text
-        return repr(self) if text is None else text(self, show_meta, True)
+        found = repr(self) if text is None else text(self, show_meta, True)
+        return styled(found, style) if style else found
 
     def astext(self, show_meta_data: bool = True, annotate: Callable[[Any], str] | None = None) -> str:
         """The text, with large constants unless told otherwise. Relay: `annotate(expr)` says what stands behind an

@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("script.ir_builder.base", "IRBuilder IRBuilderFrame"),
-        **submodules("baton.script.ir_builder", "base ir tir"),
+        **submodules("baton.script.ir_builder", "base ir relax tir"),
     },
     before=wire,
 )

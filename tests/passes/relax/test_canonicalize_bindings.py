@@ -136,6 +136,7 @@ def main(x: R.Tensor((2,), "float32")) -> R.Object:
 
 
 @pytest.mark.rule("RELAX-PASS-05")
+@pytest.mark.filterwarnings("ignore:.*is declared")
 @pytest.mark.parametrize(
     ("before", "after"),
     [SIZES, CHECKED, BRANCHES, CONSTANTS, OUTPUTS, TUPLES, STRONGER, WEAKER],

@@ -11,6 +11,7 @@ from baton._src.passes.relax.decompose_ops import DecomposeOpsForInference, Deco
 from baton._src.passes.relax.fuse_ops_by_pattern import FuseOpsByPattern, FusionPattern
 from baton._src.passes.relax.kill_after_last_use import KillAfterLastUse
 from baton._src.passes.relax.merge_composite_functions import MergeCompositeFunctions
+from baton._src.passes.relax.pattern_registry import get_pattern, get_patterns_with_prefix, register_patterns
 from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.patterns.builders import is_op, wildcard
 from tests.relax.build import load, module
@@ -251,3 +252,15 @@ class Module:
     merged = MergeCompositeFunctions()(FuseOpsByPattern(patterns)(load(TWO)))
     assert_structural_equal(merged, load(after))
     assert [d.render() for d in well_formed(merged)] == []
+
+
+@pytest.mark.rule("RELAX-PASS-18")
+def test_patterns_by_name() -> None:
+    """Those registered later go first."""
+    register_patterns([("tests.structure.one", MM_RELU), ("tests.structure.two", MM_RELU)])
+    assert [p.name for p in get_patterns_with_prefix("tests.structure")] == [
+        "tests.structure.two",
+        "tests.structure.one",
+    ]
+    assert get_pattern("tests.structure.one") is get_patterns_with_prefix("tests.structure.one")[0]
+    assert get_pattern("tests.structure.three") is None

@@ -144,7 +144,6 @@ REASONS: dict[str, str] = {
     "relax.transform.RewriteCUDAGraph": _GPU,
     "relax.transform.IPCAllReduceRewrite": _GPU,
     "relax.transform.LowerGPUIPCAllocStorage": _GPU,
-    "relax.backend.pattern_registry": _BYOC,
     "relax.backend.patterns": _BYOC,
     "relax.analysis.suggest_layout_transforms": "it serves AlterOpImpl's replacements of kernels by others written for "
     "a layout; baton's layouts are chosen by its own pipeline (ConvertLayout, BlockChannels)",
@@ -199,7 +198,7 @@ REASONS: dict[str, str] = {
 
 _BUILDER = "functions are written in Python's syntax under @R.function or @T.prim_func, or with relax.BlockBuilder"
 REASONS |= {
-    f"script.{name}": _BUILDER for name in ("ir_builder.relax", "relax.arg", "relax.If", "relax.Then", "relax.Else")
+    f"script.{name}": _BUILDER for name in ("relax.arg", "relax.If", "relax.Then", "relax.Else")
 }
 
 _UNUSED = "not implemented: nothing in baton stands behind it"

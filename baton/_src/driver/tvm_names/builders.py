@@ -10,6 +10,7 @@ from baton._src.ops.text_builders import RELAX_TEXT
 from baton._src.passes.relax.pattern_matching_rewriter import PatternMatchingRewriter
 from baton._src.relax.special_builders import SPECIAL_BUILDERS
 from baton._src.script.decorators import PRIM_FUNC, on_module
+from baton._src.script.ir_builder.relax_frames import BUILDER_WORDS as RELAX_BUILDER_WORDS
 from baton._src.script.ir_builder.tir_words import BUILDER_WORDS
 from baton._src.script.namespaces import ir_entries, relax_entries
 from baton._src.tir.script_names import SCRIPT_NAMES
@@ -52,6 +53,11 @@ def script_relax() -> Mapping[str, Any]:
 def script_tir() -> Mapping[str, Any]:
     """What `from tvm.script import tir as T` holds."""
     return _nested({**SCRIPT_NAMES, "prim_func": PRIM_FUNC})
+
+
+def builder_relax() -> Mapping[str, Any]:
+    """What `from tvm.script.ir_builder import relax as R` holds."""
+    return {**script_relax(), **RELAX_BUILDER_WORDS}
 
 
 def builder_tir() -> Mapping[str, Any]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.frontends.nn import op
+from baton._src.frontends.nn.image_ops import get_timestep_embedding
 from baton._src.frontends.nn.layers import GroupNorm, Linear, SiLU
 from baton._src.frontends.nn.module import Module, ModuleList
-from baton._src.frontends.nn.more_ops import get_timestep_embedding
 from baton._src.frontends.nn.tensor import Tensor
 from baton._src.support.diagnostics import fail
 

@@ -36,6 +36,7 @@ class Exporter:
     def __init__(self, debug: bool = False) -> None:
         self.builder = BlockBuilder()
         self.io_effect = IOEffect() if debug else None
+        self.extern_modules: list[Any] = []
 
     @staticmethod
     def current() -> Exporter:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar
 
 from baton._src.frontends.nn.effects import Effect
 from baton._src.frontends.nn.export import Exporter
@@ -15,6 +15,9 @@ from baton._src.support.diagnostics import fail
 
 class Module:
     """The base of models: define `__init__` and `forward`; then `export_tvm`."""
+
+    compiled: ClassVar[Callable[..., Any]]
+    """What `jit` does; the driver's to give."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         forward = getattr(self, "forward", None)
@@ -82,11 +85,25 @@ class Module:
         """The methods that `spec` names as functions of a module, and the parameters in the order functions take them.
 
         `spec` is `{"forward": {"x": nn.spec.Tensor((1, "n"), "float32")}}`. With `debug` functions have a further
-        input and result that keep prints in order; with `allow_extern` the third result is the (empty) list of
-        external modules.
+        input and result that keep prints in order; with `allow_extern` the third result is the list of external
+        modules (`nn.add_extern`). Errors: `ValueError` for external modules without it.
         """
-        module, parameters = Exporter(debug).build(ModuleSpec.from_raw(spec, self))
-        return (module, parameters, []) if allow_extern else (module, parameters)
+        exporter = Exporter(debug)
+        module, parameters = exporter.build(ModuleSpec.from_raw(spec, self))
+        if allow_extern:
+            return module, parameters, exporter.extern_modules
+        if exporter.extern_modules:
+            raise fail("nn-export", "the model has external modules", help="allow_extern=True", kind=ValueError)
+        return module, parameters
+
+    def jit(
+        self, spec: Any, device: Any = "cpu", pipeline: Any = "default_build", out_format: str = "torch",
+        debug: bool = False,
+    ) -> Any:  # fmt: skip
+        """The model compiled: with `out_format="torch"` functions by name that take and give tensors of PyTorch, with
+        `"raw"` the specification, the virtual machine, and the parameters' values.
+        """
+        return self.compiled(self, spec, device, pipeline, out_format, debug)
 
 
 class ModuleList(Module):

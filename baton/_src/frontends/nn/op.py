@@ -9,7 +9,8 @@ import numpy as np
 
 from baton._src.frontends.nn.tensor import Tensor, binary, emit, unwrap
 from baton._src.ops.builders import RELAX
-from baton._src.relax.special_builders import const
+from baton._src.relax.nodes import ShapeExpr
+from baton._src.relax.special_builders import alloc_tensor, const
 
 _RELAX: Any = RELAX
 
@@ -258,3 +259,33 @@ def scaled_dot_product_attention(
     causal = "TopLeft" if is_causal else None
     parts = (query._expr, key._expr, value._expr)
     return emit(_RELAX.nn.attention(*parts, bias=bias, scale=scale, causal_mask=causal), name)
+
+
+def chunk(x: Tensor, chunks: int, dim: int = 0, name: str = "chunk") -> Any:
+    """Parts of one size along an axis."""
+    return emit(_RELAX.split(x._expr, chunks, dim), name)
+
+
+def empty(shape: Sequence[Any], dtype: str = "float32", name: str = "empty") -> Any:
+    """A tensor whose elements are not set."""
+    return emit(alloc_tensor(ShapeExpr(list(shape)), dtype, 0), name)
+
+
+def pad(x: Tensor, pad: Sequence[int], mode: str = "constant", value: float = 0, name: str = "pad") -> Any:
+    """A border around the data."""
+    return emit(_RELAX.nn.pad(x._expr, pad_width=pad, pad_mode=mode, pad_value=float(value)), name)
+
+
+def relu6(x: Tensor, name: str = "relu6") -> Any:
+    """Elements limited to 0 and 6."""
+    return emit(_RELAX.clip(x._expr, 0, 6), name)
+
+
+def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0, name: str = "softplus") -> Any:
+    """log(1 + exp(beta x)) / beta; x itself above the threshold."""
+    return emit(_RELAX.nn.softplus(x._expr, beta=beta, threshold=threshold), name)
+
+
+def prelu(x: Tensor, alpha: Tensor, name: str = "prelu") -> Any:
+    """x where it is positive, else alpha x."""
+    return emit(_RELAX.nn.prelu(x._expr, alpha._expr), name)

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from baton._src.ir.node import set_note
+from baton._src.relax.nodes import Var as RelaxVar
 from baton._src.support.diagnostics import fail
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import IterVar, Var
@@ -70,6 +71,8 @@ class IRBuilder:
                 set_note(v.var, "name", s)
             case Var():
                 set_note(v, "name", s)
+            case RelaxVar():
+                set_note(v, "name_hint", s)
             case tuple() | list():
                 for number, one in enumerate(v):
                     IRBuilder.name(f"{s}_{number}", one)

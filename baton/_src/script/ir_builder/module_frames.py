@@ -19,14 +19,22 @@ class IRModuleFrame(IRBuilderFrame):
         super().__init__()
         self.global_vars: dict[str, GlobalVar] = {}
         self.functions: dict[str, Any] = {}
+        self.signatures: dict[str, Any] = {}
+        """Functions like those that are defined later: what calls of them give."""
         self.attrs: dict[str, Any] = {}
         self.global_infos: dict[str, list[Any]] = {}
 
-    def declare(self, name: str) -> GlobalVar:
+    def declare(self, name: str, signature: Any = None) -> GlobalVar:
         if name in self.global_vars:
             raise fail("ir-builder", f"the module has a function {name} already")
         self.global_vars[name] = GlobalVar(name)
+        if signature is not None:
+            self.signatures[name] = signature
         return self.global_vars[name]
+
+    def known(self, name: str) -> Any:
+        """The function of this name, or its signature; None if neither is given yet."""
+        return self.functions.get(name, self.signatures.get(name))
 
     def define(self, name: str, function: Any) -> None:
         if name in self.functions:
@@ -57,7 +65,7 @@ def _module() -> IRModuleFrame:
 
 def decl_function(func_name: str, func_signature: Any = None) -> GlobalVar:
     """The name of a function that is defined later."""
-    return _module().declare(func_name)
+    return _module().declare(func_name, func_signature)
 
 
 def def_function(func_name: str, func: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from baton._src.driver.wiring import wire
+from baton._src.driver.nn_wiring import wire_nn
 from baton._src.support.lazy import attach, names, submodules
 from baton.relax.frontend.nn.op import OPERATORS
 
@@ -13,6 +13,9 @@ __getattr__, __dir__, __all__ = attach(
         **names("frontends.nn.tensor", "Tensor Parameter Object"),
         **names("frontends.nn.module", "Module ModuleList"),
         **names("frontends.nn.effects", "Effect IOEffect KVCache"),
+        **names("frontends.nn.mutator", "Mutator"),
+        **names("frontends.nn.extern", "ExternModule ObjectModule SourceModule add_extern"),
+        **names("driver.nn_jit", "TorchModule"),
         **names("frontends.nn.export", "Exporter"),
         **names(
             "frontends.nn.layers", "Linear MultiLinear Embedding LayerNorm RMSNorm GroupNorm ReLU SiLU GELU Identity"
@@ -21,5 +24,5 @@ __getattr__, __dir__, __all__ = attach(
         **names("frontends.nn.diffusion", "TimestepEmbedding Timesteps Attention"),
         **submodules("baton.relax.frontend.nn", "core modules op spec"),
     },
-    before=wire,
+    before=wire_nn,
 )

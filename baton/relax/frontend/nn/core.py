@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from baton._src.driver.wiring import wire
+from baton._src.driver.nn_wiring import wire_nn
 from baton._src.support.lazy import attach, names, renamed
 
 __getattr__, __dir__, __all__ = attach(
@@ -13,5 +13,5 @@ __getattr__, __dir__, __all__ = attach(
         **names("frontends.nn.module", "Module ModuleList"),
         **names("frontends.nn.effects", "Effect"),
     },
-    before=wire,
+    before=wire_nn,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from baton._src.driver.wiring import wire
+from baton._src.driver.nn_wiring import wire_nn
 from baton._src.support.lazy import attach, names
 
 __getattr__, __dir__, __all__ = attach(
@@ -15,5 +15,5 @@ __getattr__, __dir__, __all__ = attach(
         **names("frontends.nn.layers", "Conv1D Conv2D Conv3D ConvTranspose1D"),
         **names("frontends.nn.diffusion", "TimestepEmbedding Timesteps Attention"),
     },
-    before=wire,
+    before=wire_nn,
 )

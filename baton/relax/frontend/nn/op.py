@@ -20,8 +20,9 @@ OPERATORS = {
     ),
     **names("frontends.nn.op", "add subtract multiply divide maximum minimum"),
     **names("frontends.nn.op", "less less_equal greater greater_equal equal not_equal"),
-    **names("frontends.nn.more_ops", "chunk empty pad relu6 softplus prelu cumsum sort argsort topk interpolate"),
-    **names("frontends.nn.more_ops", "multinomial_from_uniform get_timestep_embedding"),
+    **names("frontends.nn.op", "chunk empty pad relu6 softplus prelu"),
+    **names("frontends.nn.ordering_ops", "cumsum sort argsort topk multinomial_from_uniform"),
+    **names("frontends.nn.image_ops", "interpolate get_timestep_embedding"),
     **names(
         "frontends.nn.kernel_ops",
         "tensor_expr_op tensor_ir_op tensor_ir_inplace_op extern debug_func print_",

@@ -1,4 +1,4 @@
-"""Passes that choose implementations (`tvm.relax.backend`); on CPUs they leave programs as they are."""
+"""Patterns by name (`tvm.relax.backend.pattern_registry`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("passes.relax.dispatch", "DispatchSampling DispatchSortScan"),
+        **names("passes.relax.pattern_registry", "register_patterns get_patterns_with_prefix get_pattern"),
     },
     before=wire,
 )

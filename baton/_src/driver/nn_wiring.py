@@ -1,0 +1,12 @@
+"""What `nn` models ask of the driver, beside what all nodes do."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import later, wire
+from baton._src.frontends.nn.module import Module
+
+
+def wire_nn() -> None:
+    """`wire`, and `Module.jit`."""
+    wire()
+    Module.compiled = staticmethod(later("baton._src.driver.nn_jit", "jit"))

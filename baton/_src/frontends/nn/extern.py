@@ -1,0 +1,61 @@
+"""Functions from outside in `nn` models: `nn.ExternModule`, and those that TVM compiles or links, which baton refuses.
+
+class Kernels(nn.ExternModule):
+    def load(self):
+        return None                  # the function is registered by `register_func`
+
+kernels = Kernels({"my.double": lambda x: nn.Tensor.placeholder(x.shape, x.dtype)})
+y = kernels["my.double"](x)          # in forward: R.call_dps_packed("my.double", (x,), ...)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from baton._src.frontends.nn.export import Exporter
+from baton._src.frontends.nn.kernel_ops import extern
+from baton._src.support.diagnostics import fail
+
+
+class ExternModule:
+    """Packed functions by name, each with a function that says what it gives from what it gets."""
+
+    def __init__(self, symbols: Mapping[str, Callable[..., Any]]) -> None:
+        self.symbols = dict(symbols)
+
+    def __getitem__(self, func_name: str) -> Callable[..., Any]:
+        """A function to call in `forward`. Errors: `KeyError` for an unknown name."""
+        infer = self.symbols[func_name]
+        return lambda *args: extern(func_name, args, infer(*args))
+
+    def load(self) -> Any:
+        """What the executable is to be linked with; for subclasses to say."""
+        raise NotImplementedError(f"{type(self).__name__} does not say where its functions come from")
+
+
+class ObjectModule(ExternModule):
+    """Functions of a file of machine code: refused."""
+
+    def __init__(self, symbols: Mapping[str, Callable[..., Any]], filepath: Any) -> None:
+        raise _foreign("ObjectModule", f"the machine code of {filepath}")
+
+
+class SourceModule(ExternModule):
+    """Functions in C++ or CUDA: refused."""
+
+    def __init__(self, symbols: Mapping[str, Callable[..., Any]], *args: Any, **options: Any) -> None:
+        raise _foreign("SourceModule", "source code in C++ or CUDA")
+
+
+def _foreign(what: str, which: str) -> Exception:
+    return fail(
+        "nn-extern", f"nn.{what} needs {which}, for which there is no compiler or linker here",
+        help="register a Python function (baton.register_func) and say what it gives: nn.ExternModule({name: infer}), "
+        "or write the kernel in te or TIR (nn.op.tensor_expr_op, tensor_ir_op)",
+    )  # fmt: skip
+
+
+def add_extern(mod: ExternModule) -> None:
+    """Make `mod` one of the external modules that `export_tvm(..., allow_extern=True)` gives."""
+    Exporter.current().extern_modules.append(mod)

@@ -1,0 +1,14 @@
+"""Relax functions under a builder (`tvm.script.ir_builder.relax`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.tvm_names.builders import builder_relax
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {},
+    before=wire,
+    more=builder_relax,
+)

@@ -1,0 +1,94 @@
+"""nn.Module.jit, nn.Mutator and external functions, as programs for TVM v0.19 write them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import baton as tvm
+from baton import relax
+from baton.error import DiagnosticError
+from baton.relax.frontend import nn
+
+SPEC = {"forward": {"x": nn.spec.Tensor((2, 4), "float32")}}
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        self.up = nn.Linear(4, 3, bias=False)
+        self.rest = nn.ModuleList([nn.ReLU(), nn.Linear(3, 2, bias=False)])
+
+    def forward(self, x: nn.Tensor) -> Any:
+        return self.rest(self.up(x))
+
+
+def filled() -> Net:
+    net = Net()
+    for _, parameter in net.named_parameters():
+        parameter.data = tvm.nd.array(np.full([int(d) for d in parameter.shape], 0.5, "float32"))
+    return net
+
+
+def test_jit_gives_a_machine_and_functions_of_torch() -> None:
+    ones = np.ones((2, 4), "float32")
+    spec, machine, values = filled().jit(SPEC, out_format="raw")
+    assert spec.method_names == ["forward"]
+    np.testing.assert_allclose(machine["forward"](ones, *values).numpy(), np.full((2, 2), 3.0))
+    torch = pytest.importorskip("torch")
+    found = filled().jit(SPEC, debug=True)["forward"](torch.ones(2, 4))
+    assert isinstance(found, torch.Tensor)
+    assert found.tolist() == [[3.0, 3.0], [3.0, 3.0]]
+
+
+def test_jit_says_what_it_lacks() -> None:
+    with pytest.raises(ValueError, match="unknown out_format"):
+        filled().jit(SPEC, out_format="other")
+    with pytest.raises(ValueError, match=r"up\.weight has no value"):
+        Net().jit(SPEC, out_format="raw")
+
+
+def test_a_mutator_sees_paths_and_replaces() -> None:
+    seen: list[str] = []
+
+    class Change(nn.Mutator):
+        def visit_module(self, name: str, node: Any) -> Any:
+            node = self.visit(name, node)
+            return nn.SiLU() if isinstance(node, nn.ReLU) else node
+
+        def visit_param(self, name: str, node: Any) -> Any:
+            seen.append(name)
+            return node
+
+    net = Change().visit_module("", filled())
+    assert seen == ["up.weight", "rest.1.weight"]
+    assert isinstance(net.rest[0], nn.SiLU)
+
+
+class Tripled(nn.ExternModule):
+    def load(self) -> None:
+        return None
+
+
+class Outside(nn.Module):
+    def __init__(self) -> None:
+        self.kernels = Tripled({"tests.nn.triple": lambda x: nn.Tensor.placeholder(x.shape, x.dtype)})
+
+    def forward(self, x: nn.Tensor) -> Any:
+        nn.add_extern(self.kernels)
+        return self.kernels["tests.nn.triple"](x)
+
+
+def test_functions_from_outside() -> None:
+    tvm.register_func("tests.nn.triple", lambda x, out: out.copyfrom(x.numpy() * 3), override=True)
+    spec = {"forward": {"x": nn.spec.Tensor(("n",), "float32")}}
+    module, _, outside = Outside().export_tvm(spec, allow_extern=True)
+    assert len(outside) == 1
+    machine = relax.VirtualMachine(relax.build(module), tvm.cpu())
+    assert machine["forward"](np.ones(2, "float32")).numpy().tolist() == [3.0, 3.0]
+    with pytest.raises(ValueError, match="external modules"):
+        Outside().export_tvm(spec)
+    for refused in (lambda: nn.SourceModule({}, "", "cpp"), lambda: nn.ObjectModule({}, "kernels.o")):
+        with pytest.raises(DiagnosticError, match="no compiler or linker"):
+            refused()

@@ -1,0 +1,129 @@
+"""Relax functions under a builder are those the same words mean in a script."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import baton as tvm
+from baton import relax
+from baton.error import DiagnosticError
+from baton.script import from_source
+from baton.script.ir_builder import IRBuilder
+from baton.script.ir_builder import ir as I
+from baton.script.ir_builder import relax as R
+from baton.script.ir_builder import tir as T
+
+WHOLE = """
+@I.ir_module
+class Module:
+    @R.function
+    def twice(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+        n = T.int64()
+        y = R.add(x, x)
+        return y
+
+    @R.function
+    def main(c: R.Tensor((), "bool"), x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+        R.func_attr({"num_input": 2})
+        n = T.int64()
+        cls = Module
+        with R.dataflow():
+            a = R.exp(x)
+            b = R.multiply(a, a)
+            R.output(b)
+        z = cls.twice(b)
+        if c:
+            p = R.sin(z)
+            w = R.cos(p)
+        else:
+            w = R.tan(z)
+        q = R.match_cast(w, R.Tensor((n,), "float32"))
+        return q
+"""
+
+
+def vector(n: Any) -> relax.TensorStructInfo:
+    return relax.TensorStructInfo((n,), "float32")
+
+
+def twice() -> None:
+    n = T.int64()
+    with R.function():
+        R.func_name("twice")
+        x = R.arg("x", vector(n))
+        R.func_ret_struct_info(vector(n))
+        R.func_ret_value(IRBuilder.name("y", R.emit(R.add(x, x))))
+
+
+def main(callee: Any) -> None:
+    n = T.int64()
+    with R.function():
+        R.func_name("main")
+        R.func_attr({"num_input": 2})
+        c, x = R.arg("c", relax.TensorStructInfo((), "bool")), R.arg("x", vector(n))
+        R.func_ret_struct_info(vector(n))
+        with R.dataflow() as block:
+            a = R.emit(R.exp(x))
+            b = R.emit(R.multiply(a, a))
+            assert isinstance(b, relax.DataflowVar)
+            R.output(b)
+        (b,) = block.output_vars
+        z = R.emit(relax.Call(callee, [b]))
+        with R.If(c) as chosen:
+            with R.Then():
+                p = R.emit(R.sin(z))
+                IRBuilder.name("w", R.emit(R.cos(p)))
+            with R.Else():
+                IRBuilder.name("w", R.emit(R.tan(z)))
+        assert chosen.var.name_hint == "w"
+        R.func_ret_value(R.emit_match_cast(chosen.var, vector(n)))
+
+
+def test_a_module_of_functions() -> None:
+    with IRBuilder() as builder, I.ir_module() as module:
+        twice()
+        main(module.global_vars["twice"])
+    tvm.ir.assert_structural_equal(builder.get(), from_source(WHOLE))
+
+
+def test_a_function_alone_with_an_annotated_variable() -> None:
+    with IRBuilder() as builder, R.function(is_private=True):
+        R.func_name("alone")
+        x = R.arg("x", relax.TensorStructInfo((2,), "float32"))
+        y = R.emit(R.call_packed("any", x, sinfo_args=relax.ObjectStructInfo()), relax.ObjectStructInfo())
+        R.func_ret_value(R.tuple(x, y))
+    function = builder.get()
+    assert "global_symbol" not in (function.attrs or {})
+    assert isinstance(function.ret_struct_info.fields[1], relax.ObjectStructInfo)
+
+
+def half_an_if() -> None:
+    c = R.arg("c", relax.TensorStructInfo((), "bool"))
+    with R.If(c), R.Then():
+        R.emit(R.logical_not(c))
+
+
+def behind_the_output() -> None:
+    c = R.arg("c", relax.TensorStructInfo((), "bool"))
+    with R.dataflow():
+        R.output(R.emit(R.logical_not(c)))
+        R.emit(R.logical_not(c))
+
+
+def unfinished() -> None:
+    R.func_name("main")
+
+
+@pytest.mark.parametrize(
+    ("body", "says"), [(half_an_if, "needs both"), (behind_the_output, "follow"), (unfinished, "gives nothing")]
+)
+def test_what_does_not_belong_is_refused(body: Any, says: str) -> None:
+    with IRBuilder(), pytest.raises(DiagnosticError, match=says), R.function():
+        body()
+
+
+def test_words_need_a_builder() -> None:
+    with pytest.raises(DiagnosticError, match="builder"):
+        R.arg("x", relax.ObjectStructInfo())
