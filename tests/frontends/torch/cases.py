@@ -191,6 +191,7 @@ POOLS: list[Case] = [
     (lambda x: (functional.avg_pool2d(x, 2, ceil_mode=True), functional.avg_pool1d(x[0], 3)), (IMAGE,)),
     (lambda x: (functional.adaptive_avg_pool2d(x, 1), functional.adaptive_avg_pool2d(x, (3, None))), (IMAGE,)),
     (lambda x: (functional.adaptive_avg_pool1d(x[0], 5), functional.adaptive_avg_pool2d(x[0], (4, 5))), (IMAGE,)),
+    (lambda x: (functional.adaptive_max_pool2d(x, (2, 3)), functional.adaptive_max_pool1d(x[0], 1)), (IMAGE,)),
     (lambda x: (functional.max_pool3d(x, 2), functional.avg_pool3d(x, 2)), (floats(1, 2, 4, 4, 4),)),
 ]
 

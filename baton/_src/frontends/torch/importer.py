@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -87,7 +88,7 @@ class Importer:
         if name in IGNORED:
             return None
         results = _results_of(node)
-        call = AtenNode(name, self.builder, results, source_of(node))
+        call = AtenNode(name, self.builder, results, source_of(node), _used(node))
         self.builder.hint = node.name
         positional, keywords = self._arguments(node)
         try:
@@ -159,6 +160,11 @@ def _name_of(target: Any) -> str:
 def _results_of(node: Any) -> tuple[Any, ...]:
     found = node.meta.get("val")
     return tuple(found) if isinstance(found, (tuple, list)) else (found,)
+
+
+def _used(node: Any) -> frozenset[int]:
+    """The results that are taken out of a tuple of them."""
+    return frozenset(u.args[1] for u in node.users if u.target is operator.getitem and u.users)
 
 
 def _unsupported(name: str, sources: list[str], known: Iterable[str]) -> Diagnostic:

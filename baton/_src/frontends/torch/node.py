@@ -25,13 +25,14 @@ class AtenNode:
     """The operator's name (`aten.add.Tensor`), the builder, and what PyTorch says of the results.
 
     `results`: PyTorch's own (fake) tensor for every result, in order: the dtype is right by definition.
-    `source`: the line of the user's program.
+    `source`: the line of the user's program. `used`: which of several results the program takes.
     """
 
     name: str
     graph: GraphBuilder
     results: tuple[Any, ...]
     source: str = ""
+    used: frozenset[int] = frozenset()
 
     @property
     def dtype(self) -> DataType:

@@ -20,6 +20,17 @@ def max_pool(rank: int) -> Converter:
     return convert
 
 
+def max_pool_with_places(rank: int) -> Converter:
+    """(maxima, nothing): where they are is for unpooling and for gradients."""
+
+    def convert(node: AtenNode, x: Value, *geometry: object) -> tuple[Value, None]:
+        if 1 in node.used:
+            node.fail("the places of the maxima are not supported")
+        return max_pool(rank)(node, x, *geometry), None
+
+    return convert
+
+
 def average_pool(rank: int) -> Converter:
     def convert(
         node: AtenNode, x: Value, kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int],
@@ -49,6 +60,17 @@ def _pool(
     return unbatched(node, found, x)
 
 
+def adaptive_max(rank: int) -> Converter:
+    """(maxima, nothing)"""
+
+    def convert(node: AtenNode, x: Value, size: Sequence[Dim | None]) -> tuple[Value, None]:
+        if 1 in node.used:
+            node.fail("the places of the maxima are not supported")
+        return adaptive("max", rank)(node, x, size), None
+
+    return convert
+
+
 def adaptive(kind: str, rank: int) -> Converter:
     """A pool into as many equal parts as asked for; a None keeps a size."""
 
@@ -67,7 +89,9 @@ def adaptive(kind: str, rank: int) -> Converter:
 
 POOLING: dict[str, Converter] = {
     **{f"aten.max_pool{n}d.default": max_pool(n) for n in (1, 2, 3)},
+    **{f"aten.max_pool{n}d_with_indices.default": max_pool_with_places(n) for n in (2, 3)},
     **{f"aten.avg_pool{n}d.default": average_pool(n) for n in (1, 2, 3)},
     **{f"aten.adaptive_avg_pool{n}d.default": adaptive("avg", n) for n in (1, 2, 3)},
+    **{f"aten.adaptive_max_pool{n}d.default": adaptive_max(n) for n in (1, 2, 3)},
     **{f"aten._adaptive_avg_pool{n}d.default": adaptive("avg", n) for n in (2, 3)},
 }

@@ -1,0 +1,156 @@
+"""What is not supported is refused with its reason, all of it at once, and files run nothing."""
+
+from __future__ import annotations
+
+import json
+import pickle  # noqa: TID251 - to make files that must be refused
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import baton
+from baton._src.driver.open_model import open_model
+from baton._src.support.diagnostics import DiagnosticError
+from tests.frontends.torch.cases import floats
+from tests.frontends.torch.comparing import as_array, assert_same
+from tests.frontends.torch.modules import seeded
+
+ROWS = floats(3, 4)
+
+
+def refusal(module: Any, *inputs: Any) -> DiagnosticError:
+    with pytest.raises(DiagnosticError) as caught:
+        baton.compile(torch.export.export(module, inputs))
+    return caught.value
+
+
+def test_all_unsupported_operators_at_once() -> None:
+    """With how often they are used, and the lines of the user's program."""
+
+    class Strange(nn.Module):
+        def forward(self, x: Any) -> Any:
+            y = torch.special.bessel_j0(x)
+            return torch.special.i0e(y) + torch.special.bessel_j0(y) + torch.relu(x)
+
+    error = refusal(Strange(), ROWS)
+    assert [d.code for d in error.diagnostics] == ["torch-unsupported-op"] * 2
+    first = error.diagnostics[0].message
+    assert "aten.special_bessel_j0.default is not supported (used 2x: test_refusals.py:" in first
+    assert "y = torch.special.bessel_j0(x)" in first
+
+
+@pytest.mark.parametrize(
+    ("module", "message"),
+    [
+        (nn.BatchNorm1d(4).train(), "changes"),
+        (nn.BatchNorm1d(4, track_running_stats=False).eval(), "batch"),
+        (nn.Dropout().train(), "random"),
+    ],
+    ids=["statistics", "own-statistics", "dropout"],
+)
+def test_training_mode(module: nn.Module, message: str) -> None:
+    assert message in str(refusal(module, ROWS))
+
+
+def test_state_is_refused() -> None:
+    class Counter(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("count", torch.zeros(()))
+
+        def forward(self, x: Any) -> Any:
+            self.count += 1
+            return x + self.count
+
+    error = refusal(Counter(), ROWS)
+    assert error.diagnostics[0].code == "torch-state"
+    assert "'count'" in str(error)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("torch") / "model.pt2"
+    exported = torch.export.export(
+        seeded(Shifted), (ROWS,), dynamic_shapes=({0: torch.export.Dim("rows", max=9)},), strict=False
+    )
+    torch.export.save(exported, path)
+    return path
+
+
+class Shifted(nn.Module):
+    """A weight, a constant, a size that is computed with."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 2)
+
+    def forward(self, x: Any) -> Any:
+        return (self.linear(x) + torch.tensor([1.0, 2.0])).view(x.shape[0] * 2) * (x.shape[0] // 2)
+
+
+def test_files(saved: Path) -> None:
+    assert_same(baton.compile(saved)(as_array(ROWS)), [seeded(Shifted)(ROWS)], "file")
+    assert_same(open_model(saved)(as_array(floats(5, 4))), [seeded(Shifted)(floats(5, 4))], "opened")
+
+
+def changed(saved: Path, path: Path, part: str, change: Any, compress: bool = False) -> Path:
+    """The file with one part rewritten."""
+    kind = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
+    with zipfile.ZipFile(saved) as old, zipfile.ZipFile(path, "w", kind) as new:
+        for name in old.namelist():
+            content = old.read(name)
+            new.writestr(name, change(content) if name.endswith(part) else content)
+    return path
+
+
+class Bomb:
+    """What runs when it is unpickled."""
+
+    def __reduce__(self) -> Any:
+        return (pytest.fail, ("a pickle was run",))
+
+
+def rewritten(pattern: str, replacement: str) -> Any:
+    return lambda content: content.replace(pattern.encode(), replacement.encode())
+
+
+def test_pickled_inputs_are_not_looked_at(saved: Path, tmp_path: Path) -> None:
+    path = changed(saved, tmp_path / "a.pt2", "sample_inputs/model.pt", lambda _: pickle.dumps(Bomb()))
+    assert_same(baton.compile(path)(as_array(ROWS)), [seeded(Shifted)(ROWS)], "file")
+
+
+@pytest.mark.parametrize(
+    ("part", "change", "reason"),
+    [
+        ("weights_config.json", rewritten('"use_pickle": false', '"use_pickle": true'), "pickle"),
+        ("constants_config.json", rewritten('"path_name": "tensor_0"', '"path_name": "opaque_obj_0"'), "pickle"),
+        ("model.json", rewritten("torch.ops.aten.linear.default", "torch.hub.load"), "no operator of aten"),
+        ("model.json", rewritten("Symbol('s77'", "pytest.fail('s77'"), "is no size"),
+        ("model.json", rewritten('{"graph_module"', '{"x'), "cannot be read"),
+        ("model.json", lambda content: content[: len(content) // 2], "cannot be read"),
+    ],
+    ids=["weight", "constant", "operator", "expression", "missing", "truncated"],
+)
+def test_dangerous_and_damaged_files(saved: Path, tmp_path: Path, part: str, change: Any, reason: str) -> None:
+    before = zipfile.ZipFile(saved).read(next(n for n in zipfile.ZipFile(saved).namelist() if n.endswith(part)))
+    assert change(before) != before, "the file is no longer what this test expects"
+    path = changed(saved, tmp_path / "b.pt2", part, change)
+    with pytest.raises(DiagnosticError, match=reason):
+        baton.compile(path)
+
+
+def test_other_files(saved: Path, tmp_path: Path) -> None:
+    packed = changed(saved, tmp_path / "c.pt2", "nothing", None, compress=True)
+    with pytest.raises(DiagnosticError, match="compressed"):
+        baton.compile(packed)
+    (tmp_path / "d.pt2").write_text(json.dumps({}))
+    with pytest.raises(DiagnosticError, match="no archive"):
+        baton.compile(tmp_path / "d.pt2")
+    torch.save(seeded(Shifted).state_dict(), tmp_path / "e.pt")
+    for reading in (baton.compile, open_model):
+        with pytest.raises(DiagnosticError, match="is a pickle"):
+            reading(tmp_path / "e.pt")

@@ -1,0 +1,150 @@
+"""What a program may come from: exported programs, fx graphs, TorchScript, torch.compile; what TVM says of each."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import baton
+from baton import relay
+from baton.relax.frontend import detach_params
+from baton.relax.frontend.torch import dynamo_capture_subgraphs, from_exported_program, from_fx, relax_dynamo
+from baton.relay.frontend import from_pytorch
+from tests.frontends.torch.cases import floats
+from tests.frontends.torch.comparing import as_array, assert_same
+from tests.frontends.torch.modules import seeded
+
+ROWS = floats(3, 4)
+
+
+def perceptron() -> nn.Module:
+    return nn.Sequential(nn.Linear(4, 5), nn.ReLU(inplace=True), nn.Dropout(), nn.Linear(5, 2))
+
+
+def names(module: Any) -> list[str]:
+    return [p.name_hint for p in module["main"].params]
+
+
+def test_results_of_exported_programs() -> None:
+    """One result is a tuple too, unless it is unwrapped; the tuple has a name, unless it shall not."""
+    module = seeded(perceptron)
+    exported = torch.export.export(module, (ROWS,))
+    plain = from_exported_program(exported)
+    assert names(plain) == ["input"]
+    assert type(plain["main"].ret_struct_info).__name__ == "TupleStructInfo"
+    unwrapped = from_exported_program(exported, unwrap_unit_return_tuple=True)
+    assert type(unwrapped["main"].ret_struct_info).__name__ == "TensorStructInfo"
+    unbound = from_exported_program(exported, no_bind_return_tuple=True)
+    assert type(unbound["main"].body.body).__name__ == "Tuple"
+    for found in (plain, unwrapped, unbound, exported):
+        assert_same(baton.compile(found)(as_array(ROWS)), [module(ROWS)], "exported")
+
+
+def test_parameters_as_inputs() -> None:
+    """They stand before the inputs of an exported program, and behind those of an fx graph."""
+    module = seeded(perceptron)
+    kept = from_exported_program(torch.export.export(module, (ROWS,)), keep_params_as_input=True)
+    assert names(kept) == ["p_0_weight", "p_0_bias", "p_3_weight", "p_3_bias", "input"]
+    assert kept["main"].attrs["num_input"] == 1
+    detached, params = detach_params(kept)
+    arrays = [p.numpy() for p in params["main"]]
+    assert_same(baton.compile(detached)(*arrays, as_array(ROWS)), [module(ROWS)], "kept")
+    traced = from_fx(torch.fx.symbolic_trace(module), [((3, 4), "float32")], keep_params_as_input=True)
+    assert names(traced) == ["inp_0", "0_bias", "0_weight", "3_bias", "3_weight"]
+
+
+def test_fx_graphs() -> None:
+    """Calls of modules, functions and methods; a dict or a tuple of results."""
+
+    class Mixed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = perceptron()
+
+        def forward(self, x: Any, y: Any) -> Any:
+            return self.inner(x).relu(), torch.add(x, y).view(-1)
+
+    module = seeded(Mixed)
+    graph = torch.fx.symbolic_trace(module)
+    imported = from_fx(graph, [((3, 4), "float32"), ([4], "torch.float32")])
+    assert names(imported) == ["inp_0", "inp_1"]
+    assert_same(baton.compile(imported)(as_array(ROWS), as_array(ROWS[0])), module(ROWS, ROWS[0]), "fx")
+
+
+@pytest.mark.parametrize("scripted", [False, True], ids=["traced", "scripted"])
+def test_torchscript(scripted: bool) -> None:
+    """Parameters keep their names; what is not used is no parameter; `params` makes the result of them."""
+    module = seeded(perceptron)
+    script = torch.jit.script(module) if scripted else torch.jit.trace(module, ROWS)
+    imported, params = from_pytorch(script, [("data", (3, 4))])
+    assert names(imported) == ["data", "0.weight", "0.bias", "3.weight", "3.bias"]
+    assert list(params) == ["0.weight", "0.bias", "3.weight", "3.bias"]
+    assert_same(baton.compile(imported, params=params)(as_array(ROWS)), [module(ROWS)], "script")
+    built = relay.build(imported, target="llvm", params=params)
+    graph = baton.contrib.graph_executor.GraphModule(built["default"](baton.cpu(0)))
+    graph.set_input("data", as_array(ROWS))
+    graph.run()
+    assert_same([graph.get_output(0).numpy()], [module(ROWS)], "graph executor")
+
+
+def test_options_of_from_pytorch() -> None:
+    """Types of inputs in TVM's ways of writing them, names for parsers, converters of the user."""
+    script = torch.jit.trace(seeded(perceptron), ROWS)
+    _, params = from_pytorch(script, [("data", ((3, 4), "float"))], use_parser_friendly_name=True)
+    assert next(iter(params)) == "0_weight"
+
+    def doubled(inputs: list[Any], types: list[str]) -> Any:
+        assert types == ["float32"]
+        return relay.multiply(inputs[0], relay.const(2.0))
+
+    imported, params = from_pytorch(script, [("data", (3, 4))], custom_convert_map={"aten::relu": doubled})
+    weight, bias, last, end = (params[n].numpy() for n in ("0.weight", "0.bias", "3.weight", "3.bias"))
+    expected = (as_array(ROWS) @ weight.T + bias) * 2 @ last.T + end
+    np.testing.assert_allclose(baton.compile(imported, params=params)(as_array(ROWS))[0], expected, 1e-5, 1e-5)
+
+
+def test_torch_compile() -> None:
+    """The back end by its name: other sizes, changed weights, inputs changed in place, gradients."""
+    torch._dynamo.reset()
+    module = seeded(lambda: nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 2)))
+    compiled = torch.compile(module, backend="baton")
+    with torch.no_grad():
+        for rows in (ROWS, ROWS[:2], floats(7, 4)):
+            torch.testing.assert_close(compiled(rows), module(rows))
+        module[0].weight.mul_(0.5)
+        torch.testing.assert_close(compiled(ROWS), module(ROWS))
+    compiled(ROWS).square().sum().backward()
+    found = [p.grad.clone() for p in module.parameters()]
+    module.zero_grad()
+    module(ROWS).square().sum().backward()
+    torch.testing.assert_close(found, [p.grad for p in module.parameters()])
+
+    def counts(x: Any) -> Any:
+        x[0] += 1
+        return x.sum(1), x.shape[0]
+
+    a, b = ROWS.clone(), ROWS.clone()
+    torch.testing.assert_close(torch.compile(counts, backend=relax_dynamo("zero"))(a)[0], counts(b)[0])
+    torch.testing.assert_close(a, b)
+
+
+def test_captured_subgraphs() -> None:
+    module = seeded(perceptron)
+    with torch.no_grad():
+        captured = dynamo_capture_subgraphs(module, ROWS)
+        kept = dynamo_capture_subgraphs(module, ROWS, keep_params_as_input=True)
+    assert [v.name_hint for v in captured.get_global_vars()] == ["subgraph_0"]
+    assert len(captured["subgraph_0"].params) == 1
+    assert len(kept["subgraph_0"].params) == 5
+
+
+def test_baton_does_not_need_torch() -> None:
+    """Nothing of it is imported before a program of PyTorch is given."""
+    code = "import sys, baton; baton.compile; import baton.relax.frontend.torch; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
