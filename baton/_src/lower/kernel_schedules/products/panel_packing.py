@@ -23,8 +23,13 @@ LINE = 64
 FAR = 48
 """Steps along k after which a row of B that was asked for has come from the third-level cache."""
 
-Ahead = Callable[[PrimExpr, PrimExpr], Callable[[PrimExpr], st.Stmt]]
-"""From the number of a tile and how many there are: what each step along k does beside its multiplications."""
+LOW = 4
+"""Tiles of up to so many rows ask for nothing: they load as much as they multiply, and there are few of them."""
+
+Beside = Callable[[PrimExpr], st.Stmt]
+"""What a step along k does beside its multiplications."""
+Ahead = Callable[[int, PrimExpr, PrimExpr], Beside | None]
+"""From the rows of a tile, its number and how many there are: what its steps do beside, if anything."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +123,7 @@ def packing_beside(factor: Factor, buffer: Buffer, start: PrimExpr, width: int) 
     line = max(1, LINE // load.dtype.itemsize)
     end = () if factor.columns.size is not None and factor.columns.size % line == 0 else (width - 1,)  # one line more
 
-    def of_tile(tile: PrimExpr, tiles: PrimExpr) -> Callable[[PrimExpr], st.Stmt]:
+    def of_tile(rows: int, tile: PrimExpr, tiles: PrimExpr) -> Beside:
         def at(k: PrimExpr) -> st.Stmt:
             later = ops.min(ops.add(k, i64(FAR)), last[1])
             columns = [ops.min(ops.add(start, i64(n)), last[0]) for n in (*range(0, width, line), *end)]
@@ -150,7 +155,9 @@ def fetching(factor: Factor, start: PrimExpr, width: int, lanes: int) -> Ahead:
     load, vectors = load_of(factor.value), max(1, width // lanes)
     last = [ops.subtract(as_int64(axis.extent), i64(1)) for axis in (factor.columns, factor.k)]
 
-    def of_tile(tile: PrimExpr, tiles: PrimExpr) -> Callable[[PrimExpr], st.Stmt]:
+    def of_tile(rows: int, tile: PrimExpr, tiles: PrimExpr) -> Beside | None:
+        if rows <= LOW:
+            return None
         # The last tiles ask; those before them go on naming one place, which costs next to nothing.
         before = ops.max(ops.subtract(tiles, i64(vectors)), i64(0))
         part = ops.max(ops.subtract(tile, before), i64(0))
@@ -177,7 +184,9 @@ def asking_for(panel: Buffer, steps: int, width: int) -> Ahead:
     each of `steps` along k, so that weights arrive from memory evenly instead of all at once when a panel begins.
     """
 
-    def of_tile(tile: PrimExpr, tiles: PrimExpr) -> Callable[[PrimExpr], st.Stmt]:
+    def of_tile(rows: int, tile: PrimExpr, tiles: PrimExpr) -> Beside | None:
+        if rows <= LOW:
+            return None
         share = ops.max(i64(1), ops.floordiv(i64(width), ops.max(tiles, i64(1))))
         most = ops.subtract(i64(steps * width), ops.multiply(share, i64(steps)))
         begin = ops.min(ops.multiply(ops.multiply(tile, share), i64(steps)), most)

@@ -12,6 +12,7 @@ which would be packed for next to nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
@@ -21,6 +22,7 @@ from baton._src.lower.kernel_schedules.products.tiles import tile_shape
 from baton._src.lower.kernel_schedules.shared.affine import step
 from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
 from baton._src.lower.kernel_schedules.shared.loops import (
+    SERIAL,
     VECTORIZED,
     allocated,
     i64,
@@ -50,6 +52,10 @@ SIDE = 8
 """Rows, or columns, of a tile at most."""
 STREAMS = 4
 """Of a single row or column: as many chains as hide the latency of a multiply-add."""
+TURNED = 1 << 15
+"""Elements of a batch of (k, n) factors that are worth turning: they wait in a cache beside what is read of A."""
+WORTH_TURNING = 16
+"""Rows that use each of them."""
 SHORT = 2
 """A sum over fewer vectors than this is not worth adding up lanes."""
 
@@ -59,8 +65,17 @@ def suits(matrix: Product, target: Target) -> bool:
     columns, rows = matrix.columns.size, matrix.row_count
     if columns is not None and columns <= FEW_COLUMNS:
         along = step(load_of(matrix.right), matrix.k) == 1 if matrix.right is not None else False
-        return _adds_up(matrix, target) and (along or (not matrix.batch and matrix.k.size is not None))
+        return _adds_up(matrix, target) and (along or _turns(matrix))
     return rows is not None and 1 < rows <= most_rows(matrix, target)
+
+
+def _turns(matrix: Product) -> bool:
+    """Whether a B that lies (k, n), for few columns, is turned: a batch of them only where that is little work."""
+    sizes = [a.size for a in (*matrix.batch, matrix.columns, matrix.k)]
+    known = [size for size in sizes if size is not None]
+    if not matrix.batch or len(known) < len(sizes):
+        return not matrix.batch and matrix.k.size is not None
+    return prod(known) <= TURNED and (matrix.row_count or 0) >= WORTH_TURNING
 
 
 def most_rows(matrix: Product, target: Target) -> int:
@@ -104,14 +119,13 @@ def dot_tiles(matrix: Product, target: Target) -> st.Stmt:
     assert matrix.right is not None
     if step(load_of(matrix.right), matrix.k) == 1:
         return _tiles(matrix, matrix.right, target)
-    assert matrix.k.size is not None
-    assert matrix.columns.size is not None
-    dtype = matrix.stage.buffer.dtype
-    turned = local_buffer("turned", (matrix.columns.size, matrix.k.size), dtype)
-    column, k = index_var("j"), index_var("k")
-    store = st.BufferStore(turned, bound(matrix.right, {matrix.columns: column, matrix.k: k}), (column, k))
-    turn = loop(column, matrix.columns.size, loop(k, matrix.k.size, store, VECTORIZED))
-    right = tir.BufferLoad(turned, (as_int64(matrix.columns.var), as_int64(matrix.k.var)))
+    axes = [*matrix.batch, matrix.columns, matrix.k]
+    turned = local_buffer("turned", [a.extent for a in axes], matrix.stage.buffer.dtype)
+    fresh = [index_var(a.var.name) for a in axes]
+    turn: st.Stmt = st.BufferStore(turned, bound(matrix.right, dict(zip(axes, fresh, strict=True))), tuple(fresh))
+    for axis, var in reversed(list(zip(axes, fresh, strict=True))):
+        turn = loop(var, axis.extent, turn, VECTORIZED if axis is matrix.k else SERIAL)
+    right = tir.BufferLoad(turned, tuple(as_int64(a.var) for a in axes))
     return allocated(turned, sequence(turn, _tiles(matrix, right, target)))
 
 

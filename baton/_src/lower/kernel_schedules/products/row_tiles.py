@@ -15,7 +15,7 @@ from math import gcd
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import post_order
 from baton._src.lower.kernel_schedules.choices import tuned
-from baton._src.lower.kernel_schedules.products.panel_packing import LINE, Ahead, prefetched, where
+from baton._src.lower.kernel_schedules.products.panel_packing import LINE, Ahead, Beside, prefetched, where
 from baton._src.lower.kernel_schedules.products.products import Product
 from baton._src.lower.kernel_schedules.products.tiles import Accumulators, TileShape, tile_rows, unrolled_by
 from baton._src.lower.kernel_schedules.shared.affine import depends, step
@@ -61,7 +61,7 @@ TALLEST_UNKNOWN_NARROW = 8
 """The same of tiles one vector wide: fewer sums would wait for each other."""
 
 Tile = Callable[
-    ["Product", int, int, PrimExpr, PrimExpr, Buffer, Callable[[PrimExpr], st.Stmt] | None],
+    [Product, int, int, PrimExpr, PrimExpr, Buffer, Beside | None],
     st.Stmt,
 ]
 """Makes a tile: the product, rows, width, first row, first column, packed panel, and what each step along k does
@@ -143,30 +143,24 @@ def row_tiles(
     """
     pieces = -(-width // shape.lanes)
 
-    def tile(rows: int, below: PrimExpr, beside: Callable[[PrimExpr], st.Stmt] | None) -> st.Stmt:
+    def tile(rows: int, below: PrimExpr, number: PrimExpr, tiles: PrimExpr) -> st.Stmt:
+        beside = None if ahead is None else ahead(rows, number, tiles)
         place = ops.add(first, below)
         return named("row", place, lambda row: make(matrix, rows, width, row, start, packed, beside))
-
-    def beside(number: PrimExpr, tiles: PrimExpr) -> Callable[[PrimExpr], st.Stmt] | None:
-        return None if ahead is None else ahead(number, tiles)
 
     size = constant(count)
     if size is None:
         usual = min(shape.rows, TALLEST_UNKNOWN) if pieces > 1 else TALLEST_UNKNOWN_NARROW
         tallest = tuned("tile_rows", usual, shape.heights(pieces))
-
-        def every(even: EvenTiles) -> st.Stmt:
-            return even.each(lambda rows, below, number: tile(rows, below, beside(number, even.tiles)))
-
-        return even_tiles(count, tallest, every)
+        return even_tiles(count, tallest, lambda even: even.each(partial(tile, tiles=even.tiles)))
     most = min(TALLEST, shape.rows * shape.vectors // pieces)
     tall = tuned("tile_rows", tile_rows(matrix.rows.size, most), shape.heights(pieces))
     full, rest = divmod(size, tall)
-    number, parts = index_var("tile"), []
+    number, tiles, parts = index_var("tile"), i64(max(1, full)), []
     if full:
-        parts.append(loop(number, full, tile(tall, ops.multiply(number, i64(tall)), beside(number, i64(full)))))
+        parts.append(loop(number, full, tile(tall, ops.multiply(number, i64(tall)), number, tiles)))
     if rest:
-        parts.append(tile(rest, i64(full * tall), None if full else beside(i64(0), i64(1))))
+        parts.append(tile(rest, i64(full * tall), i64(full), tiles))
     return sequence(*parts)
 
 
@@ -241,7 +235,7 @@ def multiply_add_tile(
     first: PrimExpr,
     start: PrimExpr,
     packed: Buffer,
-    beside: Callable[[PrimExpr], st.Stmt] | None = None,
+    beside: Beside | None = None,
     *,
     pitch: int,
     masked: bool | None,
