@@ -10,7 +10,7 @@ __getattr__, __dir__, __all__ = attach(
     {
         **names("frontends.onnx.relay_graph", "from_onnx"),
         **names("frontends.torch.relay_graph", "from_pytorch"),
-        **submodules("baton.relay.frontend", "onnx pytorch"),
+        **submodules("baton.relay.frontend", "common onnx pytorch"),
     },
     before=wire,
 )
