@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 # Each is a module run by itself, since some load the whole test suite.
-GENERATORS = ("tests.conformance.report", "tests.docs.onnx_page")
+GENERATORS = ("tests.conformance.report", "tests.docs.onnx_page", "tests.docs.torch_page")
 
 
 def main() -> None:

@@ -181,6 +181,7 @@ LAYERS: list[Case] = [
         lambda x, g, b: (functional.group_norm(x, 2, g, b), functional.instance_norm(x, None, None, g, b)),
         (IMAGE, GAMMA, BETA),
     ),
+    (lambda x, g, b: torch.ops.aten.native_group_norm(x, g, b, 2, 4, 72, 2, 1e-5)[0], (IMAGE, GAMMA, BETA)),
     (lambda n, w: functional.embedding(n, w), (ints(2, 3, low=0, high=5), floats(5, 4))),
 ]
 
@@ -223,6 +224,7 @@ INDICES: list[Case] = [
     (lambda u, p: (torch.gather(u, 1, p.abs()), torch.gather(u, 0, p[:1, :2].abs() % 2)), (UNIT, PLACES)),
     (lambda u, p: (u.scatter(1, p.abs(), u * 2), u.scatter(1, p[:, :1].abs(), 7.0)), (UNIT, PLACES)),
     (lambda u, p: u.scatter_add(1, p.abs(), u), (UNIT, PLACES)),
+    (lambda x: (x.diagonal(), x.diagonal(1, 1, 2), x.diagonal(-1, -1, 1), torch.diag(x[0, :, :3])), (X,)),
     (lambda x, r: (x[r], x[:, r], x[r, r], x[:, r, r + 1], x[r, :, r], x[0, r]), (X, ROWS)),
 ]
 
@@ -290,6 +292,8 @@ RESIZES: list[Case] = [
     (lambda x: functional.interpolate(x, (11, 5), mode="bicubic"), (IMAGE,)),
     (lambda x: (functional.interpolate(x[0], 6), functional.interpolate(x[0], 6, mode="linear")), (IMAGE,)),
     (lambda x: functional.interpolate(x, scale_factor=2, mode="trilinear"), (floats(1, 2, 3, 4, 3),)),
+    (lambda x, p: functional.grid_sample(x, p, align_corners=False), (IMAGE, floats(2, 3, 5, 2))),
+    (lambda x, p: functional.grid_sample(x, p, "nearest", "border", True), (IMAGE, floats(2, 3, 5, 2))),
     (lambda x: (functional.pixel_shuffle(x, 2), functional.pixel_unshuffle(x[:, :, :8], 2)), (IMAGE,)),
 ]
 

@@ -92,7 +92,10 @@ CREATION: dict[str, Converter] = {
     "aten.zeros.default": constantly(0), "aten.ones.default": constantly(1),
     "aten.zeros_like.default": constantly_like(0), "aten.ones_like.default": constantly_like(1),
     "aten.new_zeros.default": constantly_like(0), "aten.new_ones.default": constantly_like(1),
-    "aten.full.default": full, "aten.full_like.default": full_like, "aten.new_full.default": new_full,
+    # Memory that nobody has written yet may hold anything.
+    "aten.empty.memory_format": constantly(0), "aten.empty_like.default": constantly_like(0),
+    "aten.new_empty.default": constantly_like(0), "aten.full.default": full,
+    "aten.full_like.default": full_like, "aten.new_full.default": new_full,
     "aten.fill.Scalar": fill, "aten.fill.Tensor": fill, "aten.arange.default": arange, "aten.arange.start": arange,
     "aten.arange.start_step": arange, "aten.linspace.default": linspace, "aten.eye.default": eye,
     "aten.eye.m": eye, "aten.tril.default": triangle("tril"), "aten.triu.default": triangle("triu"),

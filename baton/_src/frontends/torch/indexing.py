@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter, Scalar
 
@@ -90,8 +92,20 @@ def index(node: AtenNode, x: Value, indices: Sequence[Value | None]) -> Value:
     return g.transpose(found, order)
 
 
+def diagonal(node: AtenNode, x: Value, offset: int, first: int, second: int) -> Value:
+    """The elements with index i and i + offset along two axes, as the last axis."""
+    g, a, b = node.graph, node.axis(first, x.rank), node.axis(second, x.rank)
+    rest = [k for k in range(x.rank) if k not in (a, b)]
+    sizes = node.sizes(x)
+    rows, columns = (node.known(sizes[k], "the size of the axis") for k in (a, b))
+    count = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
+    places = (np.arange(count) + max(-offset, 0)) * columns + np.arange(count) + max(offset, 0)
+    flat = g.reshape(g.transpose(x, (*rest, a, b)), (*(sizes[k] for k in rest), rows * columns))
+    return g.call("take", flat, g.constant(places), axis=len(rest))
+
+
 INDEXING: dict[str, Converter] = {
     "aten.index_select.default": index_select, "aten.gather.default": gather, "aten.take.default": take,
     "aten.scatter.src": scatter("update"), "aten.scatter.value": scatter("update"),
-    "aten.scatter_add.default": scatter("add"), "aten.index.Tensor": index,
+    "aten.diagonal.default": diagonal, "aten.scatter_add.default": scatter("add"), "aten.index.Tensor": index,
 }  # fmt: skip

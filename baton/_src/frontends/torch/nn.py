@@ -177,6 +177,16 @@ def group_norm(
     return _per_channel(node, g.reshape(normal, shape), weight, bias)
 
 
+def native_group_norm(
+    node: AtenNode, x: Value, weight: Value | None, bias: Value | None, batch: int, channels: int, area: int,
+    groups: int, eps: float,
+) -> tuple[Value, None, None]:  # fmt: skip
+    """(result, nothing, nothing): the statistics are for gradients."""
+    if node.used - {0}:
+        node.fail("the statistics of the groups are not supported")
+    return group_norm(node, x, groups, weight, bias, eps), None, None
+
+
 def instance_norm(
     node: AtenNode, x: Value, weight: Value | None, bias: Value | None, mean: Value | None, variance: Value | None,
     use_input_stats: bool, momentum: float, eps: float, *_: bool,
@@ -208,5 +218,6 @@ NN: dict[str, Converter] = {
     "aten.native_batch_norm.default": native_batch_norm,
     "aten.layer_norm.default": layer_norm, "aten.native_layer_norm.default": native_layer_norm,
     "aten.rms_norm.default": rms_norm, "aten.group_norm.default": group_norm,
-    "aten.instance_norm.default": instance_norm, "aten.embedding.default": embedding,
+    "aten.native_group_norm.default": native_group_norm, "aten.instance_norm.default": instance_norm,
+    "aten.embedding.default": embedding,
 }  # fmt: skip

@@ -118,6 +118,16 @@ def _cubic(distance: AnyArray, a: float = -0.75) -> AnyArray:
     return np.where(distance <= 1, near, np.where(distance < 2, far, 0.0))
 
 
+def grid_sample(node: AtenNode, x: Value, grid: Value, mode: int, padding: int, align: bool) -> Value:
+    """PyTorch keeps a point's coordinates last, the catalogue's operator behind the batch."""
+    g, rank = node.graph, x.rank
+    return g.call(
+        "image.grid_sample", x, g.transpose(grid, (0, rank - 1, *range(1, rank - 1))),
+        method=("bilinear", "nearest", "bicubic")[mode], layout="NCHW" if rank == 4 else "NCDHW",
+        padding_mode=("zeros", "border", "reflection")[padding], align_corners=bool(align),
+    )  # fmt: skip
+
+
 _METHODS = {
     "upsample_nearest1d": "nearest", "upsample_nearest2d": "nearest", "upsample_nearest3d": "nearest",
     "_upsample_nearest_exact1d": "exact", "_upsample_nearest_exact2d": "exact", "_upsample_nearest_exact3d": "exact",
@@ -128,4 +138,5 @@ _METHODS = {
 RESIZE: dict[str, Converter] = {
     **{f"aten.{name}.vec": by_scales(method) for name, method in _METHODS.items()},
     **{f"aten.{name}.default": by_sizes(method) for name, method in _METHODS.items()},
+    **{f"aten.{name}.default": grid_sample for name in ("grid_sampler", "grid_sampler_2d", "grid_sampler_3d")},
 }
