@@ -12,6 +12,7 @@ from baton._src.passes.relax.fuse_ops_by_pattern import FuseOpsByPattern, Fusion
 from baton._src.passes.relax.kill_after_last_use import KillAfterLastUse
 from baton._src.passes.relax.merge_composite_functions import MergeCompositeFunctions
 from baton._src.passes.relax.pattern_registry import get_pattern, get_patterns_with_prefix, register_patterns
+from baton._src.passes.relax.unused_interface import ExpandTupleArguments, RemoveUnusedOutputs
 from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.patterns.builders import is_op, wildcard
 from tests.relax.build import load, module
@@ -264,3 +265,56 @@ def test_patterns_by_name() -> None:
     ]
     assert get_pattern("tests.structure.one") is get_patterns_with_prefix("tests.structure.one")[0]
     assert get_pattern("tests.structure.three") is None
+
+
+@pytest.mark.rule("RELAX-PASS-11")
+def test_tuples_and_unused_results_leave_nothing_behind() -> None:
+    pair = 'R.Tuple(R.Tensor((2,), "float32"), R.Tensor((2,), "float32"))'
+    before = f"""
+@R.function(private=True)
+def f(t: R.Tuple(R.Tensor((2,), "float32"), {pair})):
+    inner = t[1]
+    a = inner[0]
+    b = R.exp(a)
+    c = R.sin(a)
+    r = (b, c)
+    return r
+
+@R.function
+def main(x: R.Tensor((2,), "float32"), y: R.Tensor((2,), "float32")):
+    cls = Module
+    p = (x, y)
+    q = (y, p)
+    u = cls.f(q)
+    v = u[1]
+    return v
+"""
+    expanded = """
+@R.function(private=True)
+def f(t_0: R.Tensor((2,), "float32"), t_1_0: R.Tensor((2,), "float32"), t_1_1: R.Tensor((2,), "float32")):
+    b = R.exp(t_1_0)
+    c = R.sin(t_1_0)
+    r = (b, c)
+    return r
+
+@R.function
+def main(x: R.Tensor((2,), "float32"), y: R.Tensor((2,), "float32")):
+    cls = Module
+    u = cls.f(y, x, y)
+    v = u[1]
+    return v
+"""
+    narrow = """
+@R.function(private=True)
+def f(t_0: R.Tensor((2,), "float32"), t_1_0: R.Tensor((2,), "float32"), t_1_1: R.Tensor((2,), "float32")):
+    c = R.sin(t_1_0)
+    return c
+
+@R.function
+def main(x: R.Tensor((2,), "float32"), y: R.Tensor((2,), "float32")):
+    cls = Module
+    u = cls.f(y, x, y)
+    return u
+"""
+    same(ExpandTupleArguments(), before, expanded)
+    same(RemoveUnusedOutputs(), expanded, narrow)

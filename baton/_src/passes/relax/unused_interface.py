@@ -5,7 +5,7 @@
     f(...) -> (p, q)       used as f(...)[0]       ->  f(...) -> p         used as f(...)
 
 Only functions without `global_symbol` change, with all their calls; one that is used as a value (passed on, made a
-closure of) stays as it is.
+closure of) stays as it is. Tuples that are taken apart, and what was computed for nobody, go with them everywhere.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import children, post_order, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
-from baton._src.passes.relax.dead_code_elimination import remove_all_unused
+from baton._src.passes.relax.canonicalize_bindings import CanonicalizeBindings
+from baton._src.passes.relax.dead_code_elimination import DeadCodeElimination, remove_all_unused
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info
 from baton._src.relax.nodes import (
@@ -46,12 +47,13 @@ class ExpandTupleArguments(Pass):
     """Tuple parameters become one parameter a field."""
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
-        changed: dict[GlobalVar, tuple[Function, Arguments]] = {}
-        for var in _changeable(module):
-            function = module.functions[var]
-            if any(_is_tuple(p) for p in function.params):
-                changed[var] = _expanded(function)
-        return _with_calls(module, changed)
+        while changed := {
+            var: _expanded(module.functions[var])
+            for var in _changeable(module)
+            if any(_is_tuple(p) for p in module.functions[var].params)
+        }:
+            module = _with_calls(module, changed)  # once for each level of tuples in tuples
+        return _tidied(module, ctx)
 
 
 @dataclass(frozen=True)
@@ -87,15 +89,19 @@ class RemoveUnusedOutputs(Pass):
             if narrowed is not None:
                 functions[var], outputs[var] = narrowed, kept
         if not outputs:
-            return module
+            return _tidied(module, ctx)
         narrowed_module = module.with_functions(functions)
         rewriter = _Projections(narrowed_module, outputs)
-        return narrowed_module.with_functions(
-            {
-                v: _normal(narrowed_module, rewriter.function(f)) if isinstance(f, Function) else f
-                for v, f in functions.items()
-            }
-        )
+        functions = {
+            v: _normal(narrowed_module, rewriter.function(f)) if isinstance(f, Function) else f
+            for v, f in functions.items()
+        }
+        return _tidied(narrowed_module.with_functions(functions), ctx)
+
+
+def _tidied(module: IRModule, ctx: PassContext) -> IRModule:
+    """Without the copies, the tuples and the values that nobody needs any more."""
+    return DeadCodeElimination().run(CanonicalizeBindings().run(module, ctx), ctx)
 
 
 def _changeable(module: IRModule) -> list[GlobalVar]:
