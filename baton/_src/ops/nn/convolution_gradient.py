@@ -2,7 +2,8 @@
 data.
 
 Towards the kernel, batch and channels change places: the gradient is the kernel that slides over the data, strides
-become dilation and dilation strides. Groups have an operator of their own for that, over two spatial axes.
+become dilation and dilation strides. Of groups each takes its own channels to the place of the batch; over two spatial
+axes an operator of its own does that.
 """
 
 from __future__ import annotations
@@ -17,9 +18,8 @@ def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
     x, w = args
     count = a.spatial
     letters = {1: "W", 2: "HW", 3: "DHW"}[count]
-    if a.data_layout != "NC" + letters or a.kernel_layout != "OI" + letters or (a.groups != 1 and count != 2):
-        message = "the gradient of convolution is known for channels-first layouts; of groups for two spatial axes"
-        raise fail("op-gradient", message)
+    if a.data_layout != "NC" + letters or a.kernel_layout != "OI" + letters:
+        raise fail("op-gradient", "the gradient of convolution is known for channels-first layouts")
     extents, kernel, result = (_numbers(t.struct_info.shape.values[2:]) for t in (x, w, out))
     begins, ends = a.padding[:count], a.padding[count:]
     left_over = tuple(
@@ -38,16 +38,17 @@ def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
         data_layout=a.data_layout,
         kernel_layout="IO" + letters,
     )
-    if a.groups != 1:
+    if a.groups != 1 and count == 2:
         geometry = {name: getattr(a, name) for name in ("strides", "padding", "dilation", "groups")}
         return [to_data, b.op("nn.conv2d_backward_weight", grad, x, kernel_size=kernel, **geometry)]
     swap = (1, 0, *range(2, count + 2))
     slid = b.op(
         f"nn.conv{count}d",
-        b.op("permute_dims", x, axes=swap),
+        b.op("permute_dims", x, axes=swap) if a.groups == 1 else _channels_before_groups(b, x, a.groups),
         b.op("permute_dims", grad, axes=swap),
         strides=a.dilation,
         dilation=a.strides,
+        groups=a.groups,
         padding=(*begins, *(e - r for e, r in zip(ends, left_over))) if min(ends) >= max(left_over) else a.padding,
     )
     to_weight = b.op("permute_dims", slid, axes=swap)
@@ -55,6 +56,15 @@ def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
         axes = tuple(range(2, count + 2))
         to_weight = b.op("strided_slice", to_weight, axes, (0,) * count, kernel)
     return [to_data, to_weight]
+
+
+def _channels_before_groups(b: Any, x: Any, groups: int) -> Any:
+    """(batch, groups * channels, ...) as (channels, groups * batch, ...)."""
+    batch, channels, *extents = x.struct_info.shape.values
+    each = int(channels) // groups
+    split = b.op("reshape", x, b.shape((batch, groups, each, *extents)))
+    turned = b.op("permute_dims", split, axes=(2, 1, 0, *range(3, len(extents) + 3)))
+    return b.op("reshape", turned, b.shape((each, groups * batch, *extents)))
 
 
 def _numbers(dims: Any) -> tuple[int, ...]:
