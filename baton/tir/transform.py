@@ -22,6 +22,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.tir.narrow_data_type", "ForceNarrowIndexToInt32 NarrowDataType"),
         **names("passes.tir.compute_legalize", "BF16ComputeLegalize FP8ComputeLegalize"),
         **names("passes.tir.ssa", "ConvertSSA"),
+        **names("passes.tir.common_subexpressions", "CommonSubexprElimTIR"),
     },
     before=wire,
 )

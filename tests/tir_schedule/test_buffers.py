@@ -104,6 +104,7 @@ def test_references() -> None:
         (lambda s: s.reindex_cache_read("C", 5, "local", lambda i, j, k: (i, k)), "there is no number 5"),
         (lambda s: s.annotate_buffer_access("C", 0, "both", lambda i, j, k: (i, k)), "none of kind 'both'"),
         (lambda s: s.annotate_buffer_access("C", 0, "read", lambda i, j, k: (i,)), "A has 2 axes"),
+        (lambda s: s.blockize([s.get_block("C")]), "blockize takes a loop"),
         (lambda s: s.get_sref(matmul().body), "references are to blocks and loops"),
     ],
 )

@@ -31,6 +31,8 @@ class TilePrimitives:
     def blockize(self, target: LoopRV, preserve_unit_iters: bool = True) -> BlockRV:
         """What is below the loop as a block of its own; returns that block."""
         del preserve_unit_iters
+        if not isinstance(target, LoopRV):
+            raise refuse("blockize takes a loop: several blocks as one are not implemented", help="give the loop above")
         body, name = blockize.blockize(self.func.body, target.var)
         self._set(body)
         return BlockRV(name)
