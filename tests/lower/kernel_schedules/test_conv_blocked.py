@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import Var
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.te.prim_func import PrimFunc
+from baton._src.tir.evaluate import evaluate as number
 from baton._src.tir.expr import Var as TirVar
 from tests.codegen.native_run import HOST, build, call
 from tests.lower.kernel_schedules.only_kernel import only_kernel
@@ -151,12 +153,68 @@ def test_symbolic_batch(window: int, target: Target) -> None:
     check((TirVar("n", "int64"), 2, 8, 8, 16), kernel, target, batch=3, **BLOCKED, padding=window // 2)
 
 
-def test_symbolic_maps_go_another_way() -> None:
-    """What the rule cannot read it declines."""
-    layouts = {"data_layout": "NCHW16c", "kernel_layout": "OIHW16i16o", "out_layout": "NCHW16c"}
-    for data in ((1, 2, 8, TirVar("w", "int64"), 16), (1, 2, TirVar("h", "int64"), 8, 16)):
-        _, func = convolution(data, (2, 2, 3, 3, 16, 16), **layouts, padding=1)
-        assert decide(func, HOST).rule != "conv_blocked"
+MAPS = [(1, 1), (2, 3), (4, 1), (5, 6), (9, 17), (1, 40)]
+OPEN = [
+    (3, {"padding": 1}),
+    (3, {"padding": (0, 1, 2, 1), "strides": (1, 2)}),
+    (3, {"padding": 2, "dilation": 2}),
+    (1, {}),
+    (2, {"strides": 2, "padding": (0, 0, 1, 1)}),
+    (5, {"padding": 4, "strides": 2}),
+]
+
+
+def check_open(
+    data: tuple[Any, ...], kernel: Any, target: Target, maps: Sequence[tuple[int, ...]], **attrs: Any
+) -> None:
+    """One kernel for the maps of `data` whose names are in it, each compared with every access checked."""
+    module, func = convolution(data, kernel, **attrs)
+    decision = decide(func, target)
+    assert decision.rule == "conv_blocked", decision.declined
+    library = build(decision.func, target, checked=True)
+    names = [d for d in data if isinstance(d, TirVar)]
+    rng = np.random.default_rng(0)
+    for sizes in maps:
+        known = dict(zip(names, sizes))
+        shapes = [[number(d, known) for d in p.struct_info.shape.values] for p in module["main"].params]
+        arguments = [rng.uniform(-1, 1, shape).astype("float32") for shape in shapes]
+        expected = evaluate(module, "main", *arguments)
+        found = np.full_like(expected, np.nan)
+        assert call(library, decision.func, *arguments, found) is None
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def var(name: str) -> TirVar:
+    return TirVar(name, "int64")
+
+
+@pytest.mark.parametrize(("window", "geometry"), OPEN)
+def test_open_maps(window: int, geometry: dict[str, Any]) -> None:
+    """Heights and widths that only a run tells: shorter and longer than tiles, borders at both ends and none."""
+    target = THREADS if window < 3 else HOST
+    maps = [m for m in MAPS if min(m) + 1 >= window or geometry.get("padding")]
+    check_open((2, 2, var("h"), var("w"), 16), (2, 2, window, window, 16, 16), target, maps, **BLOCKED, **geometry)
+
+
+@pytest.mark.parametrize(("window", "stride"), [(3, 1), (3, 2), (5, 1)])
+def test_open_depthwise_maps(window: int, stride: int) -> None:
+    """Depthwise ones copy bands of lines: maps of less than a band, and of several."""
+    layouts = {**BLOCKED, "kernel_layout": "OIHW16o"}
+    attrs = {"groups": 32, "padding": window // 2, "strides": stride}
+    maps = [*MAPS, (16 * stride, 5), (37 * stride, 3)]
+    check_open((2, 2, var("h"), var("w"), 16), (2, 1, window, window, 16), HOST, maps, **layouts, **attrs)
+
+
+def test_open_plain_input() -> None:
+    """The first layer of a network, its image of any size."""
+    layouts = {"data_layout": "NCHW", "kernel_layout": "OHWI16o", "out_layout": "NCHW16c"}
+    check_open((1, 3, var("h"), var("w")), (2, 7, 7, 3, 16), HOST, MAPS, **layouts, padding=3, strides=2)
+
+
+def test_one_open_extent() -> None:
+    """Only rows, or only columns, are of unknown number."""
+    for data in ((1, 2, 8, var("w"), 16), (1, 2, var("h"), 8, 16)):
+        check_open(data, (2, 2, 3, 3, 16, 16), HOST, [(1,), (2,), (9,)], **BLOCKED, padding=1)
 
 
 @pytest.mark.skipif(HOST.vector_bits < 512, reason="reads AVX-512 assembly")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,12 @@ import pytest
 from baton._src.codegen.llvm.jit import Machine, assembly
 from baton._src.codegen.llvm.module import module_texts
 from baton._src.ir.target import Target
+from baton._src.ir.traverse import post_order
 from baton._src.lower.kernel_schedules.convolution.winograd import Sizes, Winograd
 from baton._src.lower.kernel_schedules.convolution.winograd_choice import Candidate, candidate, chosen, sizes_for
 from baton._src.lower.kernel_schedules.convolution.winograd_numbers import TRANSFORMS, Transform
 from baton._src.lower.kernel_schedules.shared.stages import Declined
+from baton._src.tir.evaluate import evaluate
 from baton._src.tir.expr import Var as TirVar
 from tests.codegen.native_run import HOST, build, call
 from tests.lower.kernel_schedules.test_conv_blocked import BLOCKED, convolution
@@ -100,7 +103,32 @@ def test_two_registers_a_block(transform: Transform) -> None:
 @pytest.mark.parametrize("target", [HOST, THREADS], ids=["one", "threads"])
 def test_symbolic_batch(transform: Transform, target: Target) -> None:
     """The number of tiles is known when the kernel runs."""
-    assert _error((TirVar("n", "int64"), 2, 8, 8, 16), 2, transform, target, batch=3, padding=1) < 1e-5
+    assert _error((TirVar("n", "int64"), 2, 8, 8, 16), 2, transform, target, known={"n": 3}, padding=1) < 1e-5
+
+
+OPEN_MAPS = [(1, 1), (13, 14), (5, 61)]
+
+
+@BOTH
+@pytest.mark.parametrize("shape", OPEN_MAPS)
+def test_open_maps(shape: tuple[int, int], transform: Transform) -> None:
+    """Maps whose extents only a run tells, of fewer tiles than a register tile has and of more than a block."""
+    data = (2, 2, TirVar("h", "int64"), TirVar("w", "int64"), 16)
+    known = dict(zip("hw", shape))
+    assert _error(data, 2, transform, HOST, Sizes(20, 6, 2, 1, ""), known=known, padding=1) < 1e-5
+
+
+@pytest.mark.parametrize("shared", ["tiles", "channels"])
+def test_open_maps_are_shared(shared: str) -> None:
+    """The same by threads; more border than the window reaches."""
+    data = (TirVar("n", "int64"), 2, TirVar("h", "int64"), TirVar("w", "int64"), 16)
+    known, sizes = {"n": 2, "h": 9, "w": 10}, Sizes(7, 3, 2, 1, shared)
+    assert _error(data, 4, TRANSFORMS[0], THREADS, sizes, known=known, padding=(0, 1, 3, 2)) < 1e-5
+
+
+def _number(dim: Any, known: Mapping[str, int]) -> int:
+    variables = [n for n in post_order(dim) if isinstance(n, TirVar)]
+    return int(evaluate(dim, {v: known[v.name] for v in variables}))
 
 
 def _error(
@@ -110,7 +138,7 @@ def _error(
     target: Target,
     sizes: Sizes | None = None,
     layouts: dict[str, Any] = BLOCKED,
-    batch: int = 1,
+    known: Mapping[str, int] | None = None,
     **geometry: Any,
 ) -> float:
     """The largest difference from relu(conv + bias + residual) in float64, relative to the largest result."""
@@ -122,10 +150,7 @@ def _error(
     kernel = found.scheduled(plan, target)
     rng = np.random.default_rng(0)
     infos = [p.struct_info.shape.values for p in module["main"].params]
-    arrays = [
-        rng.uniform(-1, 1, [batch if isinstance(d, TirVar) else d.value for d in dims]).astype("float32")
-        for dims in infos
-    ]
+    arrays = [rng.uniform(-1, 1, [_number(d, known or {}) for d in dims]).astype("float32") for dims in infos]
     expected = _reference(arrays, geometry["padding"])
     out = np.full(expected.shape, np.nan, "float32")
     weights = np.empty(plan.weight_shape(), "float32")

@@ -135,9 +135,23 @@ def test_left_alone(build: Any) -> None:
     assert BlockChannels()(before) is before
 
 
-def test_symbolic_maps_and_unknown_weights_are_left_alone() -> None:
-    before = program([tensor("x", 1, 16, dim("h"), 4)], lambda b, x: conv(b, conv(b, x, 16, 16), 16, 16))
-    assert BlockChannels()(before) is before
+def test_symbolic_maps() -> None:
+    """Maps of any size are in blocks like others, pools and residuals among them; depthwise windows alone, too."""
+
+    def build(b: Any, x: Any) -> Any:
+        y = b.emit(R.nn.relu(conv(b, x, 32, 16, strides=2)))
+        z = b.emit(R.nn.max_pool2d(y, pool_size=3, padding=1))
+        return conv(b, b.emit(R.add(conv(b, z, 32, 32), y)), 16, 32, 1)
+
+    data = tensor("x", dim("n"), 16, dim("h"), dim("w"))
+    for shape in ((1, 16, 1, 1), (2, 16, 7, 4)):
+        after = check(blocked, program([data], build), *arrays(shape), rtol=1e-3)
+        assert layouts(after) == ["NCHW16c", "NCHW16c", "NCHW16c", "NCHW16c"]
+    before = program([data], lambda b, x: conv(b, x, 16, 1, 5, groups=16))
+    assert layouts(check(blocked, before, *arrays((1, 16, 3, 4)), rtol=1e-3)) == ["NCHW16c"]
+
+
+def test_unknown_weights_are_left_alone() -> None:
     before = program(
         [tensor("x", 1, 16, 4, 4), tensor("w", 16, 16, 3, 3)],
         lambda b, x, w: b.emit(R.nn.conv2d(b.emit(R.nn.conv2d(x, w, padding=1)), w, padding=1)),

@@ -18,6 +18,7 @@ import numpy as np
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.expr import GraphExpr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.structural import structural_equal
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, is_any, show_shape
@@ -190,10 +191,27 @@ def _extent(dim: Any) -> Any:
 
 
 def compute(inputs: Any, attributes: Any, out: Any) -> Any:
-    """Every element is read where its row-major position lies in the operand."""
+    """Every element is read where its row-major position lies in the operand; where dims are symbolic, those that stay
+    as they are keep their index, for a division by them is dear.
+    """
     x = inputs[0]
     shape = k.dims(out.shape)
-    return k.compute(shape, lambda *i: x(*split_index(flat_index(i, shape), x.shape)), "reshape")
+    first, last = _kept_dims(x.shape, shape) if any(not isinstance(d, IntImm) for d in shape) else (0, 0)
+
+    def source(*i: Any) -> Any:
+        end = len(shape) - last
+        flat = flat_index(i[first:end], shape[first:end])
+        return x(*i[:first], *split_index(flat, x.shape[first : len(x.shape) - last]), *i[end:])
+
+    return k.compute(shape, source, "reshape")
+
+
+def _kept_dims(old: Sequence[Any], new: Sequence[Any]) -> tuple[int, int]:
+    """How many dims a reshape leaves as they are at the beginning, and how many at the end."""
+    fewer = min(len(old), len(new))
+    first = next((n for n in range(fewer) if not structural_equal(old[n], new[n])), fewer)
+    last = next((n for n in range(fewer - first) if not structural_equal(old[-1 - n], new[-1 - n])), fewer - first)
+    return first, last
 
 
 def reference(inputs: Any, attributes: ReshapeAttrs) -> Any:

@@ -10,7 +10,8 @@ Constant weights are put into their layout here. Elementwise operators, pooling,
 over the map follow; whatever else reads a value gets it back in its own layout (what nobody reads is left to
 DeadCodeElimination). Convolutions of bytes (uint8 by int8) have words of four input channels innermost in their
 weights, borders and scaling follow. Not touched: most convolutions alone, in groups of less than a block, of channels
-that do not divide into blocks, over symbolic maps, with weights that are no constants. The batch may be symbolic.
+that do not divide into blocks, of bytes over symbolic maps, with weights that are no constants. Batch and map may be
+symbolic.
 """
 
 from __future__ import annotations

@@ -33,6 +33,8 @@ BY_WINOGRAD, DIRECTLY = 0.5, 0.08
 """What part of a convolution's multiply-adds blocks save the time of."""
 MOVING = 25
 """Multiply-adds in the time that it takes to move an element into a block or out of it."""
+NOMINAL = 56
+"""The extent that one only known when running is taken for."""
 MAP_AXES = (2, 3)
 WORD = 4
 """Bytes that a dot instruction takes at a time: neighbouring input channels."""
@@ -100,9 +102,11 @@ class _Planner:
         """How many convolutions one counts for: enough, if what blocks save is more than moving the elements takes."""
         shape = call.args[1].data.shape
         sizes = [map_shape(v.struct_info) for v in (call.args[0], call)]
-        points = [_points(size) for size in sizes]
-        if _dtype(call.struct_info) != "float32" or points[0] is None or points[1] is None:
+        if _dtype(call.struct_info) != "float32":
             return 1
+        points = [_points(sizes[0], call.attrs.strides), _points(sizes[1], (1, 1))]
+        if shape[1] == 1 and call.attrs.groups > 1 and not _is_known(sizes[1]):
+            return WORTHWHILE  # on plain lines of unknown length, depthwise ones are not scheduled
         moved = sizes[0][1] * points[0] + sizes[1][1] * points[1]
         steps = (*call.attrs.strides, *call.attrs.dilation)
         could = shape[2:] == (3, 3) and call.attrs.groups == 1 and all(s == 1 for s in steps)
@@ -160,7 +164,7 @@ class _Planner:
         depthwise = inputs == 1 and a.groups == outputs == x[1]
         # Groups of whole blocks; smaller ones would leave lanes empty.
         apart = a.groups > 1 and inputs % self.lanes == 0 and outputs // a.groups % self.lanes == 0
-        whole = all(isinstance(d, IntImm) for d in call.struct_info.shape.values[1:])
+        whole = _is_known(map_shape(call.struct_info)) or dtypes == ("float32",) * 3
         return whole and (a.groups == 1 or depthwise or apart) and block_of_channels(outputs, self.lanes) is not None
 
     def _joins(self, call: Call) -> bool:
@@ -213,9 +217,15 @@ def _dtype(info: Any) -> str:
     return str(info.dtype) if isinstance(info, TensorStructInfo) else ""
 
 
-def _points(size: Any) -> int | None:
-    """Points of a map, if its extents are known."""
-    return size[2].value * size[3].value if all(isinstance(d, IntImm) for d in size[2:]) else None
+def _is_known(size: Any) -> bool:
+    """Whether the extents of a map are."""
+    return all(isinstance(d, IntImm) for d in size[2:])
+
+
+def _points(size: Any, scale: Any) -> int:
+    """Points of a map; unknown extents are `NOMINAL` times `scale`."""
+    down, wide = (d.value if isinstance(d, IntImm) else NOMINAL * by for d, by in zip(size[2:], scale))
+    return int(down * wide)
 
 
 def _channels(value: Any) -> int | None:

@@ -120,13 +120,13 @@ def _read(anchored: Anchored) -> BlockedConv | Declined:
             continue
         while isinstance(data, tir.Cast):  # the steps of a tile convert what they load
             data = data.value
-        found = read_windows(stage, data, places)
+        found = read_windows(stage, data, places, symbolic=True)
         if found is None:
             continue
         load, windows = found
         if depends(load, lane.var) and load.indices[-1] is not lane.var:
             continue
-        if columns.size is None or load.buffer.strides:
+        if load.buffer.strides:
             continue
         taps = {w.tap for w in windows}
         channels = tuple(a for a in stage.reduce if a not in taps)

@@ -12,7 +12,7 @@ from baton._src.lower.kernel_schedules.convolution.conv_window import Window
 from baton._src.lower.kernel_schedules.products.dots import Dot
 from baton._src.lower.kernel_schedules.shared.affine import step
 from baton._src.lower.kernel_schedules.shared.loops import i64, index_var
-from baton._src.passes.tir.flatten_buffers import element_count, flat_index
+from baton._src.passes.tir.flatten_buffers import as_int64, element_count, flat_index
 from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
@@ -26,23 +26,42 @@ class Tile:
     sees.
     """
 
-    start: int
+    start: PrimExpr
     points: int
     seen: tuple[tuple[int, int], ...]
-    repeats: int = 1
+    repeats: PrimExpr
+
+
+def widths_of(most: int) -> list[int]:
+    """The points of tiles that make up a row of any length: `most`, and powers of two for what that leaves."""
+    return [most, *(1 << n for n in reversed(range(most.bit_length() - 1)))]
 
 
 def tiles_of(window: Window, most: int) -> list[Tile]:
     """The output row cut into tiles of at most `most` points, those alike and next to each other as one."""
     size = window.axis.size
-    assert size is not None
+    if size is None:
+        return _of_unknown_row(window, most)
     cuts = [(start, min(most, size - start)) for start in range(0, size, most)]
     every = []
     for start, points in cuts:
         seen = tuple(window.points(r, start, points) for r in range(window.taps))
-        every.append(Tile(start, points, seen))
+        every.append(Tile(i64(start), points, seen, i64(1)))
     alike = [list(run) for _, run in groupby(every, key=lambda t: (t.points, t.seen))]
-    return [replace(run[0], repeats=len(run)) for run in alike]
+    return [replace(run[0], repeats=i64(len(run))) for run in alike]
+
+
+def _of_unknown_row(window: Window, most: int) -> list[Tile]:
+    """The same for a row whose length only a run tells: nothing in it is outside the input."""
+    assert window.whole
+    left, tiles = as_int64(window.axis.extent), []
+    at: PrimExpr = i64(0)
+    for points in widths_of(most):
+        count = ops.floordiv(left, i64(points))
+        tiles.append(Tile(at, points, ((0, points),) * window.taps, count))
+        at = ops.add(at, ops.multiply(count, i64(points)))
+        left = ops.floormod(left, i64(points))
+    return tiles
 
 
 @dataclass(frozen=True, eq=False)

@@ -284,7 +284,7 @@ def _lines_inside(seen: Sequence[Window], where: dict[tir.Var, PrimExpr]) -> Pri
     for window in seen:
         at = ops.multiply(as_int64(where[window.axis.var]), i64(window.stride))
         at = ops.subtract(ops.add(at, _tap(window, where)), i64(window.begin))
-        inside = ops.logical_and(inside, ops.logical_and(tir.GE(at, i64(0)), tir.LT(at, i64(window.extent))))
+        inside = ops.logical_and(inside, ops.logical_and(tir.GE(at, i64(0)), tir.LT(at, i64(window.size))))
     return inside
 
 
@@ -300,7 +300,7 @@ def _limits(
         return ops.min(ops.max(ops.subtract(whole, offset), i64(0)), count)
 
     low = points(before)
-    return low, ops.max(points(ops.add(before, i64(window.extent))), low)
+    return low, ops.max(points(ops.add(before, i64(window.size))), low)
 
 
 def _sees_all(seen: tuple[Window, ...], where: dict[tir.Var, PrimExpr], offset: PrimExpr, count: PrimExpr) -> PrimExpr:
@@ -312,7 +312,7 @@ def _sees_all(seen: tuple[Window, ...], where: dict[tir.Var, PrimExpr], offset: 
     for window, first, end in ranges:
         reach = (window.taps - 1) * window.dilation - window.begin
         lowest = tir.GE(ops.multiply(first, i64(window.stride)), i64(window.begin))
-        highest = tir.LT(ops.add(ops.multiply(end, i64(window.stride)), i64(reach)), i64(window.extent))
+        highest = tir.LT(ops.add(ops.multiply(end, i64(window.stride)), i64(reach)), i64(window.size))
         inside = ops.logical_and(inside, ops.logical_and(lowest, highest))
     return inside
 

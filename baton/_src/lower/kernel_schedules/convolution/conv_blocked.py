@@ -3,7 +3,8 @@
     Y[n, co, h, w, lane] = sum over c.., kh, kw of X(n, c.., h*s + kh, w*s + kw) * W(co, lane, c.., kh, kw)
 
 A tile is a run of neighbouring points of one output row, for a few blocks of output channels: each sum is a vector of
-one block. Weights are vector loads, inputs broadcasts (depthwise: vector loads, too). Nothing is packed or copied:
+one block. Weights are vector loads, inputs broadcasts (depthwise: vector loads, too). Nothing is packed or copied (but
+the border of rows whose length only a run tells, `blocked_borders`):
 padded taps are left out, rows by the limits of the loop over kh, columns by tiles of their own at the edges of the
 row. Channels outside, taps between, the block of input channels innermost and not unrolled: unrolling the taps lets
 LLVM share the overlapping loads of neighbouring taps and run out of registers.
@@ -17,15 +18,23 @@ Windows of one tap over whole rows (1x1) are products of matrices: their points 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import tuned
+from baton._src.lower.kernel_schedules.convolution.blocked_borders import Border, band_copied, border_of, maps_copied
 from baton._src.lower.kernel_schedules.convolution.blocked_conv_parts import WORD, BlockedConv, read_conv
 from baton._src.lower.kernel_schedules.convolution.blocked_depthwise import depthwise_row, taps_at_once
-from baton._src.lower.kernel_schedules.convolution.blocked_tiles import Place, Point, Stream, Tile, tiles_of
+from baton._src.lower.kernel_schedules.convolution.blocked_tiles import (
+    Place,
+    Point,
+    Stream,
+    Tile,
+    tiles_of,
+    widths_of,
+)
 from baton._src.lower.kernel_schedules.convolution.conv_window import Window
 from baton._src.lower.kernel_schedules.products.dots import Dot, dot_instruction, words_at
 from baton._src.lower.kernel_schedules.products.tiles import Accumulators
@@ -45,6 +54,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     sequence,
 )
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined
+from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
@@ -53,6 +63,8 @@ from baton._src.tir.prim_func import PrimFunc
 
 DEPTHWISE_STEP = 4
 """Time of a depthwise multiply-add in those of a dense one: two loads, little reuse."""
+USUAL_ROWS = (7, 10, 14, 20, 28, 40, 56, 80)
+"""Lengths of rows that tiles for any length are chosen for; maps taken as one row are squares of them."""
 MOST_BLOCKS = 4
 """Blocks of output channels in a tile: each is a stream of weights of its own."""
 
@@ -65,7 +77,18 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
     kernel, conv = found
     if not conv.anchored.stage.buffer.dtype.is_float and not conv.is_depthwise and _dot(conv, target) is None:
         return Declined("sums of integers, but not of words that an instruction takes")
-    return kernel.rebuilt(surrounded(kernel, conv.origin, _emit(conv, target), target))
+    border = border_of(conv)
+    if isinstance(border, Declined):
+        return border
+    if border is None:
+        body = _emit(conv, target)
+    elif conv.is_depthwise and not conv.channels:
+        body = _by_bands(conv, border, target)
+    else:
+        inside, copy, copying = maps_copied(conv, border, target)
+        kernel = replace(kernel, local=(*kernel.local, copy))
+        body = sequence(copying, _emit(inside, target))
+    return kernel.rebuilt(surrounded(kernel, conv.origin, body, target))
 
 
 def _dot(conv: BlockedConv, target: Target) -> Dot | None:
@@ -112,7 +135,8 @@ def _most_points(conv: BlockedConv, target: Target, blocks: int) -> int:
 def _shape(conv: BlockedConv, target: Target) -> tuple[int, int, int]:
     """(blocks, points, rows) of a tile: those that take the fewest steps, by arithmetic and by loads."""
     points = conv.columns.axis.size
-    assert points is not None
+    if points is None:
+        return _tuned_shape(conv, target, _shape_for_any(conv, target))
     best: tuple[float, int, int, int] | None = None
     for count in range(1, MOST_BLOCKS + 1):
         if not _may_share(conv, count):
@@ -128,13 +152,31 @@ def _shape(conv: BlockedConv, target: Target) -> tuple[int, int, int]:
     return _tuned_shape(conv, target, best[1:])
 
 
+def _shape_for_any(conv: BlockedConv, target: Target) -> tuple[int, int, int]:
+    """The same for rows of unknown length."""
+    best: tuple[float, int, int] | None = None
+    for count in (n for n in range(1, MOST_BLOCKS + 1) if _may_share(conv, n)):
+        for wide in range(1, _most_points(conv, target, count) + 1):
+            cost = 0.0
+            for length in USUAL_ROWS:
+                left = length * (1 if conv.rows is not None else length)
+                for points in widths_of(wide):
+                    cost += left // points * max(points * count + 0.15 * (points + 2 * count), 6.0) / (length * count)
+                    left %= points
+            if best is None or cost < best[0]:
+                best = (cost, count, wide)
+    assert best is not None
+    return best[1], best[2], 1
+
+
 def _tuned_shape(conv: BlockedConv, target: Target, usual: tuple[int, int, int]) -> tuple[int, int, int]:
     """The shape that tuning chose around the `usual` one: every one it may choose fits the registers."""
     counts = (n for n in range(1, MOST_BLOCKS + 1) if _may_share(conv, n))
     count = tuned("conv_blocks", usual[0], counts)
-    most, points = _most_points(conv, target, count), conv.columns.axis.size or 1
-    wide = tuned("conv_points", min(usual[1], most), range(1, min(most, points) + 1))
-    fit = [n for n in (1, 2) if n == 1 or (wide >= points and 2 * wide <= most and _may_pair(conv))]
+    most, points = _most_points(conv, target, count), conv.columns.axis.size
+    wide = tuned("conv_points", min(usual[1], most), range(1, min(most, points or most) + 1))
+    pairs = points is not None and wide >= points and 2 * wide <= most and _may_pair(conv)
+    fit = [1, 2] if pairs else [1]
     return count, wide, tuned("conv_rows", usual[2] if usual[2] in fit else 1, fit)
 
 
@@ -162,7 +204,7 @@ def _emit(conv: BlockedConv, target: Target) -> st.Stmt:
     group = Axis(index_var("group"), ops.floordiv(conv.blocks.extent, i64(count)))
     outer = [group, stage.spatial[0]] if _weights_wait(conv, count, target) else [stage.spatial[0], group]
     first = ops.multiply(group.var, i64(count))
-    size = (conv.columns.axis.size or 1) * lines
+    size = ops.multiply(as_int64(conv.columns.axis.extent), i64(lines))
     dot = _dot(conv, target)
     if conv.rows is not None and lines == 2:
         pair, body = _pairs(conv, tiles, first, count, dot)
@@ -173,15 +215,32 @@ def _emit(conv: BlockedConv, target: Target) -> st.Stmt:
     else:
         which, body = _each_tile(conv, tiles, Place(first, count, None, taps=_row_taps(conv, target), dot=dot))
         outer.append(which)
-        size = tiles[0].points
+        size = i64(tiles[0].points)
     lanes = max(2, target.lanes(32))
     work = product([a.extent for a in stage.reduce])
     if conv.is_depthwise:
         work = ops.multiply(work, i64(DEPTHWISE_STEP))
     elif dot is not None:
         work = ops.floordiv(work, i64(dot.group))
-    cost = ops.multiply(work, i64(max(1, size * count * conv.width // lanes)))
+    each = ops.max(i64(1), ops.floordiv(ops.multiply(size, i64(count * conv.width)), i64(lanes)))
+    cost = ops.multiply(work, each)
     return parallel_rows(outer, cost, body, target.num_cores)
+
+
+def _by_bands(conv: BlockedConv, border: Border, target: Target) -> st.Stmt:
+    """A depthwise convolution over rows of unknown length: a band of lines of a block is copied with its border."""
+    image = conv.anchored.stage.spatial[0]
+    band = band_copied(conv, border, conv.data.indices[: border.place])
+    _, points, _ = _shape(band.conv, target)
+    row = index_var("row")
+    place = Place(conv.blocks.var, 1, ops.add(band.top, row), taps=_row_taps(conv, target))
+    sums = loop(row, band.rows, _line(band.conv, tiles_of(band.conv.columns, points), place))
+    body = allocated(band.buffer, sequence(band.copied, sums))
+    lanes = max(2, target.lanes(32))
+    each = product([a.extent for a in conv.anchored.stage.reduce])
+    each = ops.multiply(each, i64(max(1, DEPTHWISE_STEP * conv.width // lanes) * band.height))
+    work = ops.multiply(each, as_int64(border.columns.axis.extent))
+    return parallel_rows((image, conv.blocks, band.axis), work, body, target.num_cores)
 
 
 def _weights_wait(conv: BlockedConv, count: int, target: Target) -> bool:
@@ -199,16 +258,17 @@ def _weights_wait(conv: BlockedConv, count: int, target: Target) -> bool:
 
 def _each_tile(conv: BlockedConv, tiles: list[Tile], place: Place) -> tuple[Axis, st.Stmt]:
     """A loop over all tiles of a row, the last of which may be smaller: each is work for a thread of its own."""
-    which = Axis(index_var("tile"), i64(sum(t.repeats for t in tiles)))
-    end = sum(t.repeats for t in tiles)
-    body: st.Stmt | None = None
-    for tile in reversed(tiles):
-        end -= tile.repeats
-        start = ops.add(ops.multiply(ops.subtract(which.var, i64(end)), i64(tile.points)), i64(tile.start))
-        here = _tile(conv, tile, place, start if tile.repeats > 1 else i64(tile.start))
-        body = here if body is None else st.IfThenElse(tir.LT(which.var, i64(end + tile.repeats)), here, body)
-    assert body is not None
-    return which, body
+    which = index_var("tile")
+    end: PrimExpr = i64(0)
+    parts = []
+    for tile in tiles:
+        start = ops.add(ops.multiply(ops.subtract(which, end), i64(tile.points)), tile.start)
+        end = ops.add(end, tile.repeats)
+        parts.append((end, _tile(conv, tile, place, tile.start if constant(tile.repeats) == 1 else start)))
+    body = parts[-1][1]
+    for last, here in reversed(parts[:-1]):
+        body = st.IfThenElse(tir.LT(which, last), here, body)
+    return Axis(which, end), body
 
 
 def _pairs(conv: BlockedConv, tiles: list[Tile], first: PrimExpr, count: int, dot: Dot | None) -> tuple[Axis, st.Stmt]:
@@ -228,11 +288,11 @@ def _line(conv: BlockedConv, tiles: list[Tile], place: Place) -> st.Stmt:
     """All tiles of a row or two."""
     parts = []
     for tile in tiles:
-        if tile.repeats == 1:
-            parts.append(_tile(conv, tile, place, i64(tile.start)))
+        if constant(tile.repeats) == 1:
+            parts.append(_tile(conv, tile, place, tile.start))
             continue
         which = index_var("tile")
-        start = ops.add(ops.multiply(which, i64(tile.points)), i64(tile.start))
+        start = ops.add(ops.multiply(which, i64(tile.points)), tile.start)
         parts.append(loop(which, tile.repeats, _tile(conv, tile, place, start)))
     return sequence(*parts)
 

@@ -66,7 +66,7 @@ def _border(load: tir.BufferLoad, windows: list[Window]) -> tuple[Stage, tir.Buf
             at = ops.add(ops.multiply(at, tir.IntImm(kind, stride)), phase.var)
         indices[place] = ops.add(window.axis.var, ops.floordiv(tap, tir.IntImm(kind, stride)))
         source[place] = ops.subtract(at, tir.IntImm(kind, window.begin))
-        inside = ops.logical_and(inside, ops.logical_and(source[place] >= 0, source[place] < window.extent))
+        inside = ops.logical_and(inside, ops.logical_and(source[place] >= 0, source[place] < window.size))
     lead = min(places)
     axes[lead:lead], indices[lead:lead] = [a for a, _ in phases], [index for _, index in phases]
     buffer = decl_buffer([a.extent for a in axes], load.buffer.dtype, "bordered")

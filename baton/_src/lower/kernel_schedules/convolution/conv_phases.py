@@ -41,6 +41,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     sequence,
 )
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kernel, Stage, read_kernel
+from baton._src.lower.kernel_schedules.transpose import WOVEN, weave
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
@@ -50,7 +51,6 @@ from baton._src.tir.scalar_functions import if_then_else
 
 MOST_WASTE = 2.0
 """Points computed for each one wanted, beyond which a convolution of all phases at once is better."""
-WOVEN_BY_SHUFFLES = (2, 4, 8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,9 +346,9 @@ def _woven(woven: Buffer, sums: Sums, of_phase: Callable[[int], PrimExpr], last:
         ramp = tir.Ramp(ops.add(of_phase(phase), first), i64(1), lanes)
         vectors.append(tir.BufferLoad(sums.buffer, (ramp,)))
     count = -(-last.points // lanes)
-    if last.stride in (1, *WOVEN_BY_SHUFFLES):
+    if last.stride in (1, *WOVEN):
         ramp = tir.Ramp(ops.multiply(first, i64(last.stride)), i64(1), lanes * last.stride)
-        return [loop(v, count, st.BufferStore(woven, _weave(vectors), (ramp,)))]
+        return [loop(v, count, st.BufferStore(woven, weave(vectors), (ramp,)))]
     parts: list[st.Stmt] = []
     for phase in range(last.stride):
         u = index_var("u")
@@ -356,12 +356,3 @@ def _woven(woven: Buffer, sums: Sums, of_phase: Callable[[int], PrimExpr], last:
         at = ops.add(ops.multiply(u, i64(last.stride)), i64(phase))
         parts.append(loop(u, last.points, st.BufferStore(woven, value, (at,)), VECTORIZED))
     return parts
-
-
-def _weave(vectors: list[PrimExpr]) -> PrimExpr:
-    """Elements of as many vectors in turn, a power of 2."""
-    if len(vectors) == 1:
-        return vectors[0]
-    even, odd = _weave(vectors[::2]), _weave(vectors[1::2])
-    size = even.dtype.lanes
-    return tir.Shuffle((even, odd), tuple(i + size * side for i in range(size) for side in range(2)))

@@ -14,32 +14,45 @@ from baton._src.ir.expr import Op, PrimExpr
 from baton._src.lower.kernel_schedules.shared.affine import coefficient, depends
 from baton._src.lower.kernel_schedules.shared.inline import replace_loads
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Kernel, Stage
+from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
+from baton._src.tir.arith.analyzer import Analyzer
 
 Terms = dict[tir.Var, int]
 
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """Output point i sees input point i * stride + r * dilation - begin through tap r, if that is in [0, extent)."""
+    """Output point i sees input point i * stride + r * dilation - begin through tap r, if that is in [0, extent);
+    `whole`: it always is.
+    """
 
     axis: Axis
     tap: Axis | None
     stride: int
     dilation: int
     begin: int
-    extent: int
+    extent: PrimExpr
+    whole: bool = False
 
     @property
     def taps(self) -> int:
         return 1 if self.tap is None else int(self.tap.size or 1)
 
+    @property
+    def size(self) -> int:
+        """The extent as a number: of windows that are read as known ones."""
+        assert isinstance(self.extent, tir.IntImm)
+        return self.extent.value
+
     def points(self, tap: int, start: int, count: int) -> tuple[int, int]:
         """The range of points among start, ..., start + count - 1 that see the input through a tap."""
+        if self.whole:
+            return 0, count
         inside = [
-            p for p in range(count) if 0 <= (start + p) * self.stride + tap * self.dilation - self.begin < self.extent
+            p for p in range(count) if 0 <= (start + p) * self.stride + tap * self.dilation - self.begin < self.size
         ]
         return (inside[0], inside[-1] + 1) if inside else (0, 0)
 
@@ -49,11 +62,14 @@ class Window:
         zero, every = tir.IntImm("int64", 0), tir.IntImm("int64", self.taps)
         first: PrimExpr = zero
         last: PrimExpr = every
+        if self.whole:
+            return first, last
         place = ops.subtract(self.begin, ops.multiply(point, tir.IntImm("int64", self.stride)))
         if self.begin > 0:
             first = ops.max(zero, self._steps(place))
-        if size is None or (size - 1) * self.stride + (self.taps - 1) * self.dilation - self.begin >= self.extent:
-            last = ops.max(first, ops.min(every, self._steps(ops.add(place, self.extent))))
+        furthest = None if size is None else (size - 1) * self.stride + (self.taps - 1) * self.dilation - self.begin
+        if furthest is None or not isinstance(self.extent, tir.IntImm) or furthest >= self.size:
+            last = ops.max(first, ops.min(every, self._steps(ops.add(place, as_int64(self.extent)))))
         elif self.begin > 0:
             last = ops.max(first, every)
         return first, last
@@ -106,11 +122,17 @@ def linear(expr: PrimExpr, axes: tuple[Axis, ...]) -> tuple[Terms, int] | None:
         if factor:
             terms[axis.var] = factor
     rest = substitute_and_fold(expr, {a.var: tir.IntImm(a.var.dtype, 0) for a in axes})
+    if not isinstance(rest, tir.IntImm):
+        rest = Analyzer().simplify(rest)  # symbolic extents cancel out
     return (terms, rest.value) if isinstance(rest, tir.IntImm) else None
 
 
-def read_windows(stage: Stage, data: PrimExpr, spatial: tuple[Axis, ...]) -> tuple[tir.BufferLoad, list[Window]] | None:
-    """The plain load behind `data` and the window of each of the `spatial` axes, in order."""
+def read_windows(
+    stage: Stage, data: PrimExpr, spatial: tuple[Axis, ...], symbolic: bool = False
+) -> tuple[tir.BufferLoad, list[Window]] | None:
+    """The plain load behind `data` and the window of each of the `spatial` axes, in order; `symbolic`: of inputs of
+    unknown extents, too.
+    """
     found = bordered(data)
     if found is None:
         return None
@@ -122,9 +144,9 @@ def read_windows(stage: Stage, data: PrimExpr, spatial: tuple[Axis, ...]) -> tup
     windows = []
     for axis in spatial:
         window = _window(axis, stage, load, places)
-        if window is None:
+        if window is None or not (symbolic or isinstance(window.extent, tir.IntImm)):
             return None
-        windows.append(window)
+        windows.append(replace(window, whole=not conditions))
     return load, windows
 
 
@@ -137,7 +159,7 @@ def _window(axis: Axis, stage: Stage, load: tir.BufferLoad, places: list[tuple[T
     if len(using) != 1:
         return None
     place, extent = places[using[0]], load.buffer.shape[using[0]]
-    if place is None or not isinstance(extent, tir.IntImm):
+    if place is None:
         return None
     terms, offset = place
     taps = [a for a in stage.reduce if a.var in terms]
@@ -146,7 +168,7 @@ def _window(axis: Axis, stage: Stage, load: tir.BufferLoad, places: list[tuple[T
     tap = taps[0] if taps else None
     if tap is not None and tap.size is None:
         return None
-    return Window(axis, tap, terms[axis.var], 1 if tap is None else terms[tap.var], -offset, extent.value)
+    return Window(axis, tap, terms[axis.var], 1 if tap is None else terms[tap.var], -offset, extent)
 
 
 def _is_limit(
@@ -155,14 +177,11 @@ def _is_limit(
     """Whether a condition only says that one index of the load is inside its dim."""
     if not isinstance(condition, (tir.GE, tir.LT)):
         return False
-    difference = linear(ops.subtract(condition.a, condition.b), axes)
-    if difference is None:
-        return False
-    terms, offset = difference
+    difference = ops.subtract(condition.a, condition.b)
     for place, extent in zip(places, load.buffer.shape):
-        if place is None or place[0] != terms:
-            continue
-        if isinstance(condition, tir.GE):
-            return offset == place[1]
-        return isinstance(extent, tir.IntImm) and offset == place[1] - extent.value
+        if place is not None and place == linear(
+            difference if isinstance(condition, tir.GE) else ops.add(difference, ops.cast(difference.dtype, extent)),
+            axes,
+        ):
+            return True
     return False

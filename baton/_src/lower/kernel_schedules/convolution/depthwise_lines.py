@@ -261,7 +261,7 @@ def _seen(window: Window, points: int) -> tuple[int, int]:
     """The lines that exist of what all points see, counted from what the first tap of the first point sees."""
     reach = (points - 1) * window.stride + (window.taps - 1) * window.dilation + 1
     low = min(max(0, window.begin), reach)
-    return low, max(low, min(reach, window.extent + window.begin))
+    return low, max(low, min(reach, window.size + window.begin))
 
 
 def _band(conv: Depthwise, shape: TileShape, lines: int) -> int:

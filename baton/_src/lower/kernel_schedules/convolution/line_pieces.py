@@ -156,7 +156,7 @@ def pieces_of(window: Window, wide: int) -> list[Piece]:
         first = start * window.stride - window.begin
         seen = (points - 1) * window.stride + (window.taps - 1) * window.dilation + 1
         low = min(max(0, -first), seen)
-        every.append(Piece(start, points, low, max(low, min(seen, window.extent - first))))
+        every.append(Piece(start, points, low, max(low, min(seen, window.size - first))))
     alike = [list(run) for _, run in groupby(every, key=lambda p: (p.points, p.low, p.high))]
     return [replace(run[0], repeats=len(run)) for run in alike]
 
@@ -185,13 +185,13 @@ def _inside(conv: Lines, where: dict[tir.Var, PrimExpr]) -> PrimExpr | None:
     for window in conv.others:
         reach = (window.taps - 1) * window.dilation - window.begin
         last = window.axis.size
-        if window.begin <= 0 and last is not None and (last - 1) * window.stride + reach < window.extent:
+        if window.begin <= 0 and last is not None and (last - 1) * window.stride + reach < window.size:
             continue
         at = ops.multiply(as_int64(window.axis.var), i64(window.stride))
         if window.tap is not None:
             at = ops.add(at, ops.multiply(as_int64(where[window.tap.var]), i64(window.dilation)))
         at = ops.subtract(at, i64(window.begin))
-        here = ops.logical_and(tir.GE(at, i64(0)), tir.LT(at, i64(window.extent)))
+        here = ops.logical_and(tir.GE(at, i64(0)), tir.LT(at, i64(window.size)))
         found = here if found is None else ops.logical_and(found, here)
     return found
 

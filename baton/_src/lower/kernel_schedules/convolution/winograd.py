@@ -89,15 +89,22 @@ class Winograd:
         return outer, inner
 
     @property
-    def across(self) -> tuple[int, int]:
+    def across(self) -> tuple[PrimExpr, PrimExpr]:
         """Tiles down and across one map."""
-        down, wide = (-(-(a.size or 0) // self.transform.results) for a in self.map)
+        down, wide = (rounded_up(as_int64(a.extent), self.transform.results) for a in self.map)
         return down, wide
 
     @property
     def total(self) -> PrimExpr:
         """Tiles of all maps."""
-        return product([self.conv.anchored.stage.spatial[0].extent, *map(i64, self.across)])
+        return product([self.conv.anchored.stage.spatial[0].extent, *self.across])
+
+    def groups(self, first: PrimExpr) -> PrimExpr:
+        """Register tiles down a block whose first tile is given: no more than there are tiles for."""
+        whole = i64(-(-self.sizes.tiles // self.sizes.rows))
+        if isinstance(self.total, tir.IntImm):
+            return whole
+        return ops.min(whole, rounded_up(ops.subtract(self.total, first), self.sizes.rows))
 
     @property
     def chunks(self) -> int:
@@ -119,6 +126,11 @@ class Winograd:
         np.matmul(self.transform.both(packed.dtype), taps, out=into.reshape(self.chunks, self.transform.products, -1))
 
 
+def rounded_up(count: PrimExpr, each: int) -> PrimExpr:
+    """How many groups so many make, the last of which may be smaller."""
+    return ops.floordiv(ops.add(count, i64(each - 1)), i64(each))
+
+
 def emit(plan: Winograd, weight: Buffer) -> st.Stmt:
     """The loops, reading the transformed weights `weight`."""
     sizes, dtype = plan.sizes, plan.conv.anchored.stage.buffer.dtype
@@ -126,11 +138,12 @@ def emit(plan: Winograd, weight: Buffer) -> st.Stmt:
     plane = outer * inner * sizes.tiles + PAD
     values = local_buffer("values", (plan.transform.products * plane,), dtype)
     block, tile, chunk = index_var("block"), index_var("tile"), index_var("chunk")
-    blocks = ops.floordiv(ops.add(plan.total, i64(sizes.tiles - 1)), i64(sizes.tiles))
+    blocks = rounded_up(plan.total, sizes.tiles)
     first = ops.multiply(block, i64(sizes.tiles))
     inside = PARALLEL if sizes.shared == "channels" else SERIAL
     number = ops.min(ops.add(first, tile), ops.subtract(plan.total, i64(1)))
-    transformed = loop(tile, sizes.tiles, _load_tile(plan, values, plane, number, tile), inside)
+    slots = ops.min(i64(sizes.tiles), ops.multiply(plan.groups(first), i64(sizes.rows)))
+    transformed = loop(tile, slots, _load_tile(plan, values, plane, number, tile), inside)
     chunks = loop(chunk, plan.chunks, _chunk(plan, values, plane, weight, chunk, first), inside)
     body = sequence(transformed, chunks)
     if sizes.shared == "tiles":
@@ -146,7 +159,7 @@ def _load_tile(plan: Winograd, values: Buffer, plane: int, number: PrimExpr, slo
     conv, wide = plan.conv, plan.transform.points
     windows = (conv.rows, conv.columns)
     at = index_var("at")
-    image, *place = split_index(at, [conv.anchored.stage.spatial[0].extent, *map(i64, plan.across)])
+    image, *place = split_index(at, [conv.anchored.stage.spatial[0].extent, *plan.across])
     origins = [index_var("image"), index_var("top"), index_var("left")]
     starts = [image]
     inside: PrimExpr = tir.IntImm("bool", 1)
@@ -165,8 +178,8 @@ def _load_tile(plan: Winograd, values: Buffer, plane: int, number: PrimExpr, slo
     return st.LetStmt(at, number, body)
 
 
-def _within(start: PrimExpr, count: int, extent: int) -> PrimExpr:
-    return ops.logical_and(tir.GE(start, i64(0)), tir.LE(start, i64(extent - count)))
+def _within(start: PrimExpr, count: int, extent: PrimExpr) -> PrimExpr:
+    return ops.logical_and(tir.GE(start, i64(0)), tir.LE(start, ops.subtract(as_int64(extent), i64(count))))
 
 
 def _transformed_tile(
@@ -283,10 +296,9 @@ def _chunk(plan: Winograd, values: Buffer, plane: int, weight: Buffer, chunk: ti
     sizes, width = plan.sizes, plan.conv.width
     products = local_buffer("products", (sizes.blocks * sizes.tiles * plan.transform.products * width,), values.dtype)
     element, panel, group = index_var("element"), index_var("panel"), index_var("group")
-    groups = -(-sizes.tiles // sizes.rows)
     start = ops.min(ops.multiply(group, i64(sizes.rows)), i64(sizes.tiles - sizes.rows))
     tile = _product(plan, values, plane, weight, products, (chunk, element, panel), start)
-    every = loop(element, plan.transform.products, loop(panel, sizes.panels, loop(group, groups, tile)))
+    every = loop(element, plan.transform.products, loop(panel, sizes.panels, loop(group, plan.groups(first), tile)))
     slot = index_var("slot")
     count = ops.min(i64(sizes.tiles), ops.subtract(plan.total, first))
     results = loop(slot, count, _store_tile(plan, products, chunk, first, slot))
@@ -350,7 +362,7 @@ def _store_tile(plan: Winograd, products: Buffer, chunk: tir.Var, first: PrimExp
     conv, transform, sizes = plan.conv, plan.transform, plan.sizes
     stage = conv.anchored.stage
     at = index_var("at")
-    places = split_index(at, [stage.spatial[0].extent, *map(i64, plan.across)])
+    places = split_index(at, [stage.spatial[0].extent, *plan.across])
     origins = [index_var("image"), index_var("top"), index_var("left")]
     starts = [places[0], *(ops.multiply(p, i64(transform.results)) for p in places[1:])]
     block = index_var("j")
@@ -401,7 +413,7 @@ def _results(
     def kept(row: PrimExpr, k: int) -> PrimExpr | None:
         limits: PrimExpr | None = None
         for axis, at in ((rows, ops.add(top, row)), (columns, ops.add(left, i64(k)))):
-            if (axis.size or 0) % transform.results:
+            if axis.size is None or axis.size % transform.results:
                 limit = tir.LT(at, as_int64(axis.extent))
                 limits = limit if limits is None else ops.logical_and(limits, limit)
         return limits

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.convolution.blocked_conv_parts import BlockedConv, read_conv
-from baton._src.lower.kernel_schedules.convolution.conv_blocked import MOST_BLOCKS, most_points
+from baton._src.lower.kernel_schedules.convolution.conv_blocked import MOST_BLOCKS, USUAL_ROWS, most_points
 from baton._src.lower.kernel_schedules.convolution.winograd import Sizes, Winograd, emit, transformed_weight
 from baton._src.lower.kernel_schedules.convolution.winograd_numbers import TAPS, TRANSFORMS, Transform
 from baton._src.lower.kernel_schedules.shared.anchors import surrounded
@@ -28,6 +28,8 @@ TRANSFORM_VECTOR = 14.0
 """Steps to transform one element of a tile for a vector of channels, memory included."""
 WEIGHT_VECTOR = 10.0
 """Steps that reading a vector of weights from memory takes, as far as multiply-adds do not hide it."""
+USUAL = 56
+"""The extent that one only known when running is taken for."""
 WORTHWHILE = 0.9
 """Share of the direct cost below which the loss of accuracy is worth it."""
 DIRECT = 0
@@ -62,9 +64,8 @@ def candidate(func: PrimFunc) -> Candidate | Declined:
     windows = [w for w in (conv.rows, conv.columns) if w is not None]
     if len(windows) != 2 or conv.is_depthwise or any((w.taps, w.stride, w.dilation) != (TAPS, 1, 1) for w in windows):
         return Declined("the window is not 3 x 3 with step 1")
-    sizes = (*conv.channels, conv.blocks, *(w.axis for w in windows))
-    if len(conv.channels) != 2 or any(a.size is None for a in sizes):
-        return Declined("channels and map are not of known size, in blocks")
+    if len(conv.channels) != 2 or any(a.size is None for a in (*conv.channels, conv.blocks)):
+        return Declined("channels are not of known size, in blocks")
     weight, stage = conv.weight, conv.anchored.stage
     if not isinstance(weight, tir.BufferLoad) or weight.dtype != "float32" or conv.data.dtype != weight.dtype:
         return Declined("not all float32")
@@ -95,7 +96,7 @@ def sizes_for(conv: BlockedConv, transform: Transform, target: Target) -> Sizes:
         shared = "tiles" if total >= threads * ENOUGH_TILES else "channels"
         count = -(-count // threads) * threads if shared == "tiles" else count
     tiles = -(-total // count)
-    rows, beside = _register_tile(blocks, tiles, conv.width, target)
+    rows, beside = _register_tile(blocks, _usual_tiles(conv, transform, tiles), conv.width, target)
     panels = 1
     for more in range(2, blocks // beside + 1):
         fits = plane * tiles * more * beside * conv.width <= target.cpu.l2_bytes // 2
@@ -106,20 +107,31 @@ def sizes_for(conv: BlockedConv, transform: Transform, target: Target) -> Sizes:
 
 
 def _tiles(conv: BlockedConv, transform: Transform) -> int:
-    """Tiles of all maps (of one, if the batch is symbolic)."""
+    """Tiles of all maps (of one, if the batch is symbolic; of a usual one, if the map is)."""
     total = conv.anchored.stage.spatial[0].size or 1
     assert conv.rows is not None
     for axis in (conv.rows.axis, conv.columns.axis):
-        total *= -(-(axis.size or 1) // transform.results)
+        total *= -(-(USUAL if axis.size is None else axis.size) // transform.results)
     return total
 
 
-def _register_tile(blocks: int, tiles: int, width: int, target: Target) -> tuple[int, int]:
-    """(tiles, blocks of channels) of a register tile: those that take the fewest steps, by arithmetic and by loads."""
+def _usual_tiles(conv: BlockedConv, transform: Transform, most: int) -> list[int]:
+    """How many tiles, `most` at a time, there may be; more than one number if the map is symbolic."""
+    assert conv.rows is not None
+    if conv.rows.axis.size is not None and conv.columns.axis.size is not None:
+        return [most]
+    return [min(most, (-(-length // transform.results)) ** 2) for length in USUAL_ROWS]
+
+
+def _register_tile(blocks: int, tiles: list[int], width: int, target: Target) -> tuple[int, int]:
+    """(tiles, blocks of channels) of a register tile: those that take the fewest steps, by arithmetic and by loads, for
+    these numbers of tiles.
+    """
     best: tuple[float, int, int] | None = None
     for beside in (n for n in range(1, MOST_BLOCKS + 1) if blocks % n == 0):
-        for rows in range(1, min(tiles, most_points(target, width, beside)) + 1):
-            cost = -(-tiles // rows) * max(rows * beside + 0.15 * (rows + 2 * beside), 6.0) / beside
+        for rows in range(1, min(max(tiles), most_points(target, width, beside)) + 1):
+            each = max(rows * beside + 0.15 * (rows + 2 * beside), 6.0) / beside
+            cost = each * sum(-(-count // rows) / count for count in tiles)
             if best is None or cost < best[0]:
                 best = (cost, rows, beside)
     assert best is not None
@@ -144,8 +156,10 @@ def direct_cost(conv: BlockedConv) -> float:
     assert conv.rows is not None
     taps = float(conv.anchored.stage.spatial[0].size or 1)
     for window in (conv.rows, conv.columns):
-        size = window.axis.size or 1
-        seen = (window.points(tap, 0, size) for tap in range(TAPS))
+        if window.axis.size is None or not isinstance(window.extent, tir.IntImm):
+            taps *= USUAL * TAPS
+            continue
+        seen = (window.points(tap, 0, window.axis.size) for tap in range(TAPS))
         taps *= sum(last - first for first, last in seen)
     inputs = (conv.channels[0].size or 1) * (conv.channels[1].size or 1)
     weights = TAPS * TAPS * inputs * (conv.blocks.size or 1)

@@ -2,7 +2,10 @@
 
     B[n, c, h, w] = A[f // 784, f // 49 % 16, f % 7, ..]        f = ((n * C + c) * H + h) * W + w
 
-is B'[i, j, ..] = A[i, j, ..] over axes of its own, B' being the memory of B: what a rule can read.
+is B'[i, j, ..] = A[i, j, ..] over axes of its own, B' being the memory of B: what a rule can read. So are those
+that take only single axes apart, whatever the extents of the others:
+
+    B[n, c, h, w] = A[n, c // 16, h, w, c % 16]
 """
 
 from __future__ import annotations
@@ -25,11 +28,31 @@ def over_source_axes(stage: Stage) -> Stage:
         return stage
     axes = _source_axes(stage, load)
     if axes is None:
-        return stage
+        return _with_axes_apart(stage, load)
     old, spatial = stage.buffer, tuple(axes.values())
     buffer = Buffer(old.data, old.dtype, tuple(a.extent for a in spatial), (), old.elem_offset, old.name)
     indices = tuple(axes[n].var if n in axes else index for n, index in enumerate(load.indices))
     return replace(stage, buffer=buffer, spatial=spatial, value=tir.BufferLoad(load.buffer, indices))
+
+
+def _with_axes_apart(stage: Stage, load: tir.BufferLoad) -> Stage:
+    """The stage with an axis for each digit of an axis that the load takes apart."""
+    digits = {n: _digit(index) for n, index in enumerate(load.indices)}
+    indices, spatial = list(load.indices), []
+    for axis in stage.spatial:
+        using = {n: d for n, d in digits.items() if d[0] is axis.var}
+        parts = _digit_axes(using, axis.size) if len(using) > 1 and axis.size is not None else None
+        if parts is None:
+            spatial.append(axis)
+            continue
+        for n, part in parts.items():
+            indices[n] = part.var
+        spatial += parts.values()
+    if len(spatial) == len(stage.spatial):
+        return stage
+    old = stage.buffer
+    buffer = Buffer(old.data, old.dtype, tuple(a.extent for a in spatial), (), old.elem_offset, old.name)
+    return replace(stage, buffer=buffer, spatial=tuple(spatial), value=tir.BufferLoad(load.buffer, tuple(indices)))
 
 
 def _source_axes(stage: Stage, load: tir.BufferLoad) -> dict[int, Axis] | None:
@@ -40,7 +63,14 @@ def _source_axes(stage: Stage, load: tir.BufferLoad) -> dict[int, Axis] | None:
         return None
     if not all(_is_flat(base, stage, sizes) for base, _, _ in digits.values()):
         return None
-    above = total = prod(sizes)
+    return _digit_axes(digits, prod(sizes))
+
+
+def _digit_axes(digits: dict[int, tuple[PrimExpr, int, int | None]], total: int) -> dict[int, Axis] | None:
+    """An axis for each of the digits of a number below `total`, by their keys, outermost first; None unless they are
+    all.
+    """
+    above = total
     axes: dict[int, Axis] = {}
     for n in sorted(digits, key=lambda n: -digits[n][1]):
         _, divisor, modulus = digits[n]
