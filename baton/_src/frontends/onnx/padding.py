@@ -5,6 +5,7 @@ from __future__ import annotations
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import OnnxNode
 from baton._src.ir.tensor_info import Dim
+from baton._src.tir import operators as ops
 from baton._src.values.dtype import INT64
 
 
@@ -25,11 +26,25 @@ def pad(node: OnnxNode) -> Value:
         x = _crop(node, x, begins, ends)
         begins, ends = [max(p, 0) for p in begins], [max(p, 0) for p in ends]
     mode = {"wrap": "circular"}.get(str(node.attr("mode", "constant")), str(node.attr("mode", "constant")))
+    if mode != "constant":
+        x = _with_elements(node, x, [b + e > 0 for b, e in zip(begins, ends, strict=True)])
     widths = tuple(w for pair in zip(begins, ends, strict=True) for w in pair)
     number = float(node.attr("value", 0.0))
     if fill is not None and fill.array is not None:
         number = fill.array.reshape(-1)[0].item() if fill.array.size else 0.0
     return g.call("nn.pad", x, pad_width=widths, pad_value=number, pad_mode=mode)
+
+
+def _with_elements(node: OnnxNode, x: Value, widened: list[bool]) -> Value:
+    """`x`, whose `widened` axes are to have elements for the border to repeat: known here, or checked at run time."""
+    if x.shape is None:
+        return x
+    some: list[Dim] = []
+    for axis, (dim, wider) in enumerate(zip(x.shape, widened, strict=True)):
+        if wider and isinstance(dim, int) and dim == 0:
+            node.fail(f"axis {axis} has no elements that a border could repeat")
+        some.append(ops.max(dim, 1) if wider and not isinstance(dim, int) else dim)
+    return node.graph.of_shape(node.graph.of_shape(x, tuple(some)), x.shape)
 
 
 def _widened(node: OnnxNode, x: Value, axis: int, before: Dim, after: Dim) -> Value:
