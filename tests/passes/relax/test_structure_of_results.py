@@ -9,6 +9,7 @@ import pytest
 from baton._src.ir.structural import assert_structural_equal
 from baton._src.passes.relax.decompose_ops import DecomposeOpsForInference, DecomposeOpsForTraining
 from baton._src.passes.relax.fuse_ops_by_pattern import FuseOpsByPattern, FusionPattern
+from baton._src.passes.relax.gradient import Gradient
 from baton._src.passes.relax.kill_after_last_use import KillAfterLastUse
 from baton._src.passes.relax.merge_composite_functions import MergeCompositeFunctions
 from baton._src.passes.relax.pattern_registry import get_pattern, get_patterns_with_prefix, register_patterns
@@ -318,3 +319,44 @@ def main(x: R.Tensor((2,), "float32"), y: R.Tensor((2,), "float32")):
 """
     same(ExpandTupleArguments(), before, expanded)
     same(RemoveUnusedOutputs(), expanded, narrow)
+
+
+@pytest.mark.rule("RELAX-PASS-23")
+def test_gradients_leave_the_block_one_by_one() -> None:
+    """No sum back where shapes agree, and to a shape where it is known; a cast that is returned is an output, too."""
+    before = """
+@R.function
+def main(x: R.Tensor((3, 3), "float32"), y: R.Tensor((3,), "float32"), z: R.Tensor(dtype="float32")):
+    with R.dataflow():
+        a = R.add(x, y)
+        b = R.sum(a, axis=[0, 1], keepdims=True)
+        c = R.reshape(b, ())
+        d = R.match_cast(z, R.Tensor((2,), "float32"))
+        R.output(c, d)
+    return (c, d)
+"""
+    after = f"""
+{before.strip()}
+
+@R.function
+def main_adjoint(x: R.Tensor((3, 3), "float32"), y: R.Tensor((3,), "float32"), z: R.Tensor(dtype="float32")):
+    with R.dataflow():
+        a = R.add(x, y)
+        b = R.sum(a, axis=[0, 1], keepdims=True)
+        c = R.reshape(b, R.shape([]))
+        d = R.match_cast(z, R.Tensor((2,), "float32"))
+        c_adjoint = R.ones(R.shape([]), dtype="float32")
+        b_adjoint = R.reshape(c_adjoint, R.shape([1, 1]))
+        a_adjoint = R.broadcast_to(b_adjoint, R.shape([3, 3]))
+        y_adjoint = R.collapse_sum_to(a_adjoint, R.shape([3]))
+        x_out = a_adjoint
+        y_out = y_adjoint
+        d_out = d
+        R.output(c, x_out, y_out, d_out)
+    return ((c, d_out), (x_out, y_out))
+"""
+    module_before: Any = module(before)
+    wanted = list(module_before["main"].params[:2])
+    found = Gradient("main", wanted)(module_before)
+    assert [d.render() for d in well_formed(found)] == []
+    assert_structural_equal(found, module(after), map_free_vars=True)

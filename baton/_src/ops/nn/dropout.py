@@ -1,6 +1,6 @@
 """Dropout, as it acts in inference: the data itself, and a mask of ones (Relay keeps both; `nn.dropout_raw`'s pair).
 
-Training draws the mask; that is what DecomposeOpsForTraining makes of it. Source: facts relax-ops-passes-vm §1 (nn).
+Source: facts relax-ops-passes-vm §1 (nn).
 """
 
 from __future__ import annotations

@@ -27,10 +27,23 @@ from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.dead_code_elimination import remove_all_unused
 from baton._src.passes.relax.te_gradients import operator_gradient, te_gradient
 from baton._src.relax.block_builder import BlockBuilder
-from baton._src.relax.nodes import Call, Constant, Function, MatchCast, ShapeExpr, Tuple, TupleGetItem, Var, VarBinding
+from baton._src.relax.check.dims import Answer, same_shape
+from baton._src.relax.nodes import (
+    Call,
+    Constant,
+    DataflowVar,
+    Function,
+    MatchCast,
+    ShapeExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
 from baton._src.support.diagnostics import DiagnosticError, fail
+from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
@@ -60,8 +73,7 @@ class Gradient(Pass):
         with builder.function(name, fresh.params):
             with builder.dataflow():
                 result = _Reverse(builder, fresh, self.target_index).run([fresh.params[i] for i in wanted])
-                output = builder.emit_output(result)
-            builder.emit_func_output(output)
+            builder.emit_func_output(result)
         made = builder.get()
         return made.with_function(made.get_global_var(name), remove_all_unused(made[name]))
 
@@ -91,6 +103,7 @@ class _Reverse:
         self.adjoints: dict[Var, Any] = {}
         """What is known of each variable's gradient: an expression, or a list of such for a tuple (None: nothing)."""
         self.values: dict[Var, Any] = {}
+        self.prover = Analyzer()
         self.make = Maker("relax", CATALOGUE.get("add"), CATALOGUE)
 
     def run(self, wanted: Sequence[Var]) -> Any:
@@ -102,10 +115,13 @@ class _Reverse:
             if adjoint is not None:
                 self._spread(var, self.values[var], adjoint)
         grads = [self._whole(self._settled(p), p.struct_info) for p in wanted]
-        return Tuple([result, Tuple(grads)])
+        outputs = [self.builder.emit_output(g, f"{p.name_hint}_adjoint_out") for g, p in zip(grads, wanted)]
+        hidden = {v: self.builder.emit_output(v) for v in post_order(result) if isinstance(v, DataflowVar)}
+        return Tuple([substitute(result, hidden, notes=False), Tuple(outputs)])
 
     def _forward(self) -> Any:
         renamed: dict[Any, Any] = {}
+        returned = set(post_order(self.function.body.body))
         for binding in body_bindings(self.function):
             value = binding.value if isinstance(binding, VarBinding) else None
             if isinstance(binding, MatchCast):
@@ -113,7 +129,8 @@ class _Reverse:
                 continue
             if not isinstance(value, (*_LEAVES, Call)):
                 raise _wrong(f"{type(value).__name__} is control flow, which has no gradient", value)
-            var = self.builder.emit(substitute(value, renamed, notes=False), binding.var.name_hint)
+            emit = self.builder.emit_output if binding.var in returned else self.builder.emit
+            var = emit(substitute(value, renamed, notes=False), binding.var.name_hint)
             renamed[binding.var] = var
             self.values[var] = self.builder.lookup_binding(var)
         return substitute(self.function.body.body, renamed, notes=False)
@@ -144,7 +161,7 @@ class _Reverse:
         said = target.struct_info
         if not isinstance(said, TensorStructInfo) or said.ndim != 0 or not said.dtype.is_float:
             raise _wrong(f"the target must be a floating scalar, it is {said!r}", help="sum it up first")
-        one = self.make.op("full", ShapeExpr([]), self.make.const(1.0, said.dtype), dtype=said.dtype)
+        one = self.make.op("ones", ShapeExpr([]), dtype=said.dtype)
         self._add(target, self.builder.emit(one, "grad"))
 
     # ----------------------------------------------------------------------------------------------- adjoints
@@ -261,7 +278,20 @@ class _Reverse:
     def _emitted(self, piece: Any) -> Any:
         if isinstance(piece, (list, tuple)):
             return [self._emitted(p) for p in piece]
+        piece = self._fitted(piece)
         return piece if isinstance(piece, (Var, Constant, Tuple)) else self.builder.emit(piece, "grad")
+
+    def _fitted(self, piece: Any) -> Any:
+        """A sum back to an operand's shape: not where the shapes are equal, and by that shape where it is known."""
+        if not isinstance(piece, Call) or piece.op is not CATALOGUE.get("collapse_sum_like").relax_op:
+            return piece
+        grad, wanted = self.builder.normalize(piece.args[0]), piece.args[1].struct_info
+        given = grad.struct_info
+        if not all(isinstance(i, TensorStructInfo) and isinstance(i.shape, ShapeExpr) for i in (given, wanted)):
+            return piece.with_fields(args=(grad, piece.args[1]))
+        if same_shape(given.shape, wanted.shape, self.prover) is Answer.YES:
+            return grad
+        return self.make.op("collapse_sum_to", grad, wanted.shape)
 
 
 def _differentiable(info: Any) -> bool:
