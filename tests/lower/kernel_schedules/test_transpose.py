@@ -74,3 +74,33 @@ def test_digits_that_leave_elements_out_are_no_axes() -> None:
     out, data = np.zeros((4, 8), "float32"), random_array((4, 8), "float32", 1)
     assert call(build(decide(func, HOST).func, HOST, checked=True), func, data, out) is None
     np.testing.assert_array_equal(out, data[[0, 1, 0, 1]])
+
+
+@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize("target", TARGETS, ids=["one", "threads", "sse"])
+def test_short_axes_are_woven(count: int, target: Target) -> None:
+    """Phases of an image next to one another: vectors, and what is left of an open length."""
+    length = Var("n", "int64")
+    a = placeholder((3, count, length), "float32", "a")
+    func = create_prim_func([a, compute((3, length, count), lambda c, i, j: a[c, j, i], "t")])
+    decision = decide(func, target)
+    assert decision.rule == "transpose", decision.declined
+    library = build(decision.func, target, checked=True)
+    for size in (1, 16, 37):
+        data, out = random_array((3, count, size), "float32", 1), np.zeros((3, size, count), "float32")
+        assert call(library, decision.func, data, out) is None
+        np.testing.assert_array_equal(out, data.transpose(0, 2, 1))
+
+
+def test_one_axis_taken_apart() -> None:
+    """Guards channels out of blocks over a map of open size."""
+    n, size = Var("n", "int64"), Var("p", "int64")
+    a = placeholder((n, 2, size, 16), "float32", "a")
+    func = create_prim_func([a, compute((n, 32, size), lambda b, c, p: a[b, c // 16, p, c % 16], "t")])
+    decision = decide(func, HOST)
+    assert decision.rule == "transpose", decision.declined
+    library = build(decision.func, HOST, checked=True)
+    for points in (1, 40):
+        data, out = random_array((3, 2, points, 16), "float32", 1), np.zeros((3, 32, points), "float32")
+        assert call(library, decision.func, data, out) is None
+        np.testing.assert_array_equal(out, data.transpose(0, 1, 3, 2).reshape(out.shape))
