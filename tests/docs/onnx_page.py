@@ -12,7 +12,7 @@ from pathlib import Path
 import onnx
 
 from baton._src.frontends.onnx.functions import EXPANDED
-from baton._src.frontends.onnx.table import CONVERTERS, MICROSOFT
+from baton._src.frontends.onnx.table import CONVERTERS, LEARNING, MICROSOFT
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "onnx.md"
@@ -57,6 +57,8 @@ assert backend.run_model(onnx_model, [np.ones((2, 3), np.float32), np.array([0])
 - Operators that are not supported are reported all at once, with the names of their nodes.
 - Files are not trusted: external data is read only from the model's folder, sizes are checked before memory is
   asked for, and a damaged file is a diagnostic.
+- Weights of 2, 4 and 8 bits (`MatMulNBits`) are made real numbers when compiling: they take the memory of float32.
+- Models of scikit-learn: export them with `options={"zipmap": False}`, and with classes that are integers.
 - Not supported: strings, complex numbers, sequences as inputs or outputs of a model, training. Random
   operators give the same numbers in every run (they follow from the seed, or the node's name).
 """
@@ -90,8 +92,10 @@ def render() -> str:
         lines.append(f"| {name} | {schemas[name].since_version} | {how} | {cases} |")
     extra = sorted(f"`{domain}.{name}`" for domain, name in EXPANDED if domain)
     lines.append(f"\nOf other domains: {', '.join(extra)}, and a model's own functions.")
+    learned = ", ".join(f"`{name}`" for name in sorted(LEARNING.keys() - {"ZipMap"}))
+    lines.append(f"\nOf `ai.onnx.ml`, as scikit-learn's models become (classes are integers): {learned}.")
     fused = ", ".join(f"`{name}`" for name in sorted(MICROSOFT))
-    lines.append(f"\nOf `com.microsoft`, as onnxruntime's optimizer and quantiser write them into files: {fused}.")
+    lines.append(f"\nOf `com.microsoft`, as onnxruntime's tools write them into files: {fused}.")
     return "\n".join(lines) + "\n"
 
 

@@ -12,6 +12,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import baton
+from tests.frontends.onnx.contrib_cases import assert_as_onnxruntime, onnxruntime_outputs
 from tests.frontends.onnx.models import model_of, weight
 
 INT = TensorProto.INT64
@@ -118,12 +119,14 @@ def test_a_range_that_counts_down(step: int) -> None:
         np.testing.assert_array_equal(found, np.arange(start, -1, step))
 
 
-def test_a_step_only_a_run_tells_is_asked_for() -> None:
-    """Its sign decides how to count. The help names the input to bind."""
+def test_a_step_only_a_run_tells() -> None:
+    """Its sign decides how to count."""
     weights = [weight(k, np.array(v)) for k, v in (("from", 0), ("to", 9))]
     node = helper.make_node("Range", ["from", "to", "step"], ["y"])
-    with pytest.raises(baton.DiagnosticError, match=r"params=\{'step': array\}"):
-        _compiled([node], [("step", [])], weights=weights)
+    program = _compiled([node], [("step", [])], weights=weights)
+    for step in (2, 9, -1):
+        (found,) = program.run({"x": np.zeros((1, 4), "float32"), "step": np.array(step)})
+        np.testing.assert_array_equal(found, np.arange(0, 9, step))
 
 
 def test_sizes_given_as_inputs() -> None:
@@ -226,3 +229,24 @@ def test_the_node_whose_sizes_do_not_agree_is_named() -> None:
     assert model.run({"x": np.ones((1, 1, 4), "float32")})[0].tolist() == [[[2, 2, 2, 2]]]
     with pytest.raises(baton.DiagnosticError, match="operand_of_neck_Add"):
         model.run({"x": np.ones((1, 1, 5), "float32")})
+
+
+@pytest.mark.parametrize("axis", [-1, 0])
+def test_as_many_classes_as_an_input_says(axis: int) -> None:
+    node = helper.make_node("OneHot", ["x", "depth", "values"], ["y"], axis=axis)
+    inputs = [("x", (["n"], TensorProto.INT64)), ("depth", ([], TensorProto.INT64))]
+    model = model_of([node], inputs, weights=[weight("values", np.array([0.0, 2.0], "float32"))], opset=17)
+    program = baton.compile(model, num_threads=1)
+    for depth in (3, 5):
+        feed = {"x": np.array([2, -1, 0, 1]), "depth": np.array(depth)}
+        assert_as_onnxruntime([np.asarray(o) for o in program.run(feed)], onnxruntime_outputs(model, feed))
+
+
+def test_a_range_of_floats() -> None:
+    """Counted when it runs; up or down, as the step says."""
+    node = helper.make_node("Range", ["start", "limit", "delta"], ["y"])
+    model = model_of([node], [(n, []) for n in ("start", "limit", "delta")], opset=17)
+    program = baton.compile(model, num_threads=1)
+    for numbers in ((0.5, 3.1, 0.5), (2.0, -1.0, -0.75), (1.0, 0.0, 1.0)):
+        feed = {n: np.array(v, "float32") for n, v in zip(("start", "limit", "delta"), numbers)}
+        assert_as_onnxruntime([np.asarray(o) for o in program.run(feed)], onnxruntime_outputs(model, feed))

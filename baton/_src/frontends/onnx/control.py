@@ -15,6 +15,9 @@ from baton._src.values.dtype import BOOL
 UNROLL_NODES = 1 << 15
 """A loop is unrolled if trip count times body size stays below this."""
 
+STACKED = 32
+"""How many tensors one call stacks."""
+
 
 def if_(node: OnnxNode) -> Sequence[Value]:
     condition = node[0]
@@ -123,7 +126,20 @@ def _unrolled(node: OnnxNode, body: Any, count: int) -> list[Value]:
             collected.append(value)
     if count == 0 and scanned:
         node.fail("a loop of no iterations has scan outputs of unknown shape")
-    return [*carried, *(g.call("stack", tuple(c), axis=0) for c in scanned)]
+    return [*carried, *(_in_one(node, c, 0) for c in scanned)]
+
+
+def _in_one(node: OnnxNode, parts: Sequence[Value], axis: int) -> Value:
+    """Tensors along a new axis: a few are stacked at a time, so that no kernel has to choose among hundreds."""
+    g = node.graph
+    whole = [g.call("stack", tuple(parts[k : k + STACKED]), axis=axis) for k in range(0, len(parts), STACKED)]
+    while len(whole) > 1:
+        whole = [_concatenated(node, whole[k : k + STACKED], axis) for k in range(0, len(whole), STACKED)]
+    return whole[0]
+
+
+def _concatenated(node: OnnxNode, parts: Sequence[Value], axis: int) -> Value:
+    return parts[0] if len(parts) == 1 else node.graph.call("concat", tuple(parts), axis=axis)
 
 
 def scan(node: OnnxNode) -> Sequence[Value]:
@@ -159,7 +175,7 @@ def _stacked(node: OnnxNode, collected: list[list[Value]]) -> list[Value]:
     axes = list(node.attr("scan_output_axes") or [0] * len(collected))
     backward = list(node.attr("scan_output_directions") or [0] * len(collected))
     return [
-        node.graph.call("stack", tuple(reversed(values) if back else values), axis=int(axis))
+        _in_one(node, values[::-1] if back else values, int(axis))
         for values, axis, back in zip(collected, axes, backward, strict=True)
     ]
 

@@ -6,6 +6,8 @@ import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.ir.tensor_info import Dim
+from baton._src.values.dtype import INT64
 
 
 def _positive(node: OnnxNode, indices: Value, data: Value, axis: int) -> Value:
@@ -51,21 +53,21 @@ def where(node: OnnxNode) -> Value:
 
 
 def one_hot(node: OnnxNode) -> Value:
-    g, indices = node.graph, node[0]
-    depth_array = node.constant(1, "depth")
-    assert depth_array is not None
-    depth, values = int(depth_array.reshape(-1)[0]), node[2]
+    g, indices, values = node.graph, node[0], node[2]
+    known = node[1].array
+    depth: Dim = int(known.reshape(-1)[0]) if known is not None else node.sizes(1, "the depth")[0]
     if not indices.dtype.is_int:
         indices = g.cast(indices, "int64")
-    indices = g.call(
-        "where",
-        g.call("less", indices, g.scalar(0, indices)),
-        g.call("add", indices, g.scalar(depth, indices)),
-        indices,
-    )
+    wrapped = g.call("add", indices, g.dims(depth, indices.dtype))
+    indices = g.call("where", g.call("less", indices, g.scalar(0, indices)), wrapped, indices)
     off = g.reshape(g.call("take", values, g.constant(0, "int64"), axis=0), ())
     on = g.reshape(g.call("take", values, g.constant(1, "int64"), axis=0), ())
-    return g.call("one_hot", indices, on, off, depth=depth, axis=int(node.attr("axis", -1)))
+    if isinstance(depth, int):
+        return g.call("one_hot", indices, on, off, depth=depth, axis=int(node.attr("axis", -1)))
+    axis = int(node.attr("axis", -1)) % (indices.rank + 1)
+    places = g.cast(g.call("arange", start=0, stop=depth, step=1, dtype=INT64), indices.dtype)
+    row = g.reshape(places, (depth, *[1] * (indices.rank - axis)))
+    return g.call("where", g.call("equal", g.call("expand_dims", indices, axis=(axis,)), row), on, off)
 
 
 def non_zero(node: OnnxNode) -> Value:

@@ -275,18 +275,27 @@ def range_(node: OnnxNode) -> Value:
         return node.graph.constant(np.arange(*numbers).astype(dtype.numpy))
     found = [node.graph.numbers(node[i]) for i in range(3)]
     bounds: list[Any] = [b.reshape(-1)[0] for b in found if b is not None]
-    if len(bounds) < 3:
-        node.fail("the range depends on values known only at run time, which are no integers", code="onnx-dynamic")
+    if len(bounds) < 3 or not isinstance(bounds[2], int):
+        return _counted_range(node)
     start, limit, delta = bounds
-    if not isinstance(delta, int):
-        node.fail_dynamic(
-            "the step, whose sign decides how to count, depends on values known only at run time", node[2]
-        )
     if delta < 0:  # as many as lie the other way, counted down
         g = node.graph
         steps = g.call("arange", start=0, stop=start - limit, step=-delta, dtype=dtype)
         return g.call("subtract", g.cast(g.reshape(node[0], ()), dtype), steps)
     return node.graph.call("arange", start=start, stop=limit, step=delta, dtype=dtype)
+
+
+def _counted_range(node: OnnxNode) -> Value:
+    """start + delta * (0, 1, ...) as often as a run finds: of floats, and where the step's sign is not known."""
+    g, wide = node.graph, "float64"
+    start, limit, delta = (g.reshape(node[k], ()) for k in range(3))
+    span = g.call("subtract", g.cast(limit, wide), g.cast(start, wide))
+    count = g.call("ceil", g.call("divide", span, g.cast(delta, wide)))
+    lengths = g.numbers(g.cast(g.call("maximum", count, g.constant(0.0, wide)), INT64))
+    if lengths is None:
+        node.fail("the range depends on values known only at run time", code="onnx-dynamic")
+    steps = g.call("arange", start=0, stop=lengths.reshape(-1)[0], step=1, dtype=INT64)
+    return g.call("add", start, g.call("multiply", g.cast(steps, start.dtype), delta))
 
 
 def trilu(node: OnnxNode) -> Value:

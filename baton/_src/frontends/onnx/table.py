@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from baton._src.frontends.onnx.casts import CASTS
+from baton._src.frontends.onnx.classical import CLASSICAL
 from baton._src.frontends.onnx.contrib import CONTRIB, simplified_layer_normalization
 from baton._src.frontends.onnx.contrib_attention import CONTRIB_ATTENTION
 from baton._src.frontends.onnx.contrib_blocks import CONTRIB_BLOCKS
@@ -24,6 +25,7 @@ from baton._src.frontends.onnx.resize import RESIZE
 from baton._src.frontends.onnx.sequences import SEQUENCES
 from baton._src.frontends.onnx.shape import SHAPE
 from baton._src.frontends.onnx.signal import SIGNAL
+from baton._src.frontends.onnx.trees import TREES
 
 CONVERTERS: dict[str, Converter] = {
     **CASTS,
@@ -55,5 +57,13 @@ MICROSOFT: dict[str, Converter] = {
 }
 """Of the domain `com.microsoft`."""
 
-DOMAINS: dict[str, dict[str, Converter]] = {"": CONVERTERS, "ai.onnx": CONVERTERS, "com.microsoft": MICROSOFT}
+LEARNING: dict[str, Converter] = {**CLASSICAL, **TREES}
+"""Of the domain `ai.onnx.ml`."""
+
+DOMAINS: dict[str, dict[str, Converter]] = {
+    "": CONVERTERS,
+    "ai.onnx": CONVERTERS,
+    "ai.onnx.ml": LEARNING,
+    "com.microsoft": MICROSOFT,
+}
 """Domain -> operator -> converter."""

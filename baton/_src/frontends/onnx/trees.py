@@ -1,0 +1,198 @@
+"""Trees of the domain `ai.onnx.ml`: all trees of an ensemble are walked at once, a level at a time.
+
+A row's place in each tree is the number of a node: (rows, trees). A step takes for each place the feature, the
+threshold and both children of its node from tables and compares; leaves lead to themselves. After as many steps as the
+deepest tree has levels, the numbers of the leaves are taken and added up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.onnx.classical import labels_of, real, second_score, transformed
+from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.values.dtype import INT64
+from baton._src.values.tensor import AnyArray
+
+COMPARISONS = {
+    "BRANCH_LEQ": "less_equal", "BRANCH_LT": "less", "BRANCH_GTE": "greater_equal", "BRANCH_GT": "greater",
+    "BRANCH_EQ": "equal", "BRANCH_NEQ": "not_equal",
+}  # fmt: skip
+MODES = tuple(COMPARISONS)
+"""In the order in which TreeEnsemble numbers them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forest:
+    """Nodes by number. A leaf has the mode "LEAF" and itself as both children."""
+
+    roots: AnyArray
+    features: AnyArray
+    thresholds: AnyArray
+    modes: list[str]
+    children: AnyArray
+    """(nodes, 2): where to go if the comparison does not hold, and if it does."""
+    missing: AnyArray
+    """Whether the comparison holds of NaN."""
+    leaves: AnyArray
+    """(nodes, targets): what each leaf adds to each target; 0 elsewhere."""
+
+    @property
+    def depth(self) -> int | None:
+        """Steps from a root to the farthest leaf; None if some way never ends in one."""
+        here, steps = set(self.roots.tolist()), 0
+        while inner := [n for n in here if self.modes[n] != "LEAF"]:
+            here, steps = {int(c) for n in inner for c in self.children[n]}, steps + 1
+            if steps > len(self.modes):
+                return None
+        return steps
+
+
+def forest_of(node: OnnxNode, leaf: str, targets: int) -> Forest:
+    """The trees of TreeEnsembleRegressor (`leaf` "target") and TreeEnsembleClassifier ("class")."""
+    trees, ids = (np.array(node.attr(f"nodes_{n}", ()), np.int64) for n in ("treeids", "nodeids"))
+    number = {key: k for k, key in enumerate(zip(trees.tolist(), ids.tolist(), strict=True))}
+    modes = [str(m) for m in node.attr("nodes_modes")]
+    children = np.tile(np.arange(len(modes))[:, None], (1, 2))
+    for side, name in enumerate(("falsenodeids", "truenodeids")):
+        for k, (tree, child) in enumerate(zip(trees.tolist(), node.attr(f"nodes_{name}"), strict=True)):
+            if modes[k] != "LEAF":
+                children[k, side] = _found(node, number, (tree, child))
+    weights = np.zeros((len(modes), targets), _kind(node, f"{leaf}_weights"))
+    places = zip(*(node.attr(f"{leaf}_{n}") for n in ("treeids", "nodeids", "ids")), strict=True)
+    for (tree, k, target), weight in zip(places, _floats(node, f"{leaf}_weights"), strict=True):
+        weights[_found(node, number, (tree, k)), target] += weight
+    roots = np.setdiff1d(np.arange(len(modes)), [c for k, pair in enumerate(children) for c in pair if c != k])
+    return Forest(
+        roots, np.array(node.attr("nodes_featureids"), np.int64), _floats(node, "nodes_values"), modes, children,
+        np.array(node.attr("nodes_missing_value_tracks_true") or [0] * len(modes), bool), weights,
+    )  # fmt: skip
+
+
+def _found(node: OnnxNode, number: dict[tuple[int, int], int], key: tuple[int, int]) -> int:
+    if key not in number:
+        node.fail(f"tree {key[0]} has no node {key[1]}")
+    return number[key]
+
+
+def _floats(node: OnnxNode, name: str) -> AnyArray:
+    tensor = node.attr(f"{name}_as_tensor")
+    return np.array(node.attr(name, ()), np.float32) if tensor is None else np.asarray(tensor)
+
+
+def _kind(node: OnnxNode, name: str) -> Any:
+    return _floats(node, name).dtype
+
+
+def ensemble_of(node: OnnxNode) -> Forest:
+    """The trees of TreeEnsemble: inner nodes, then leaves, are numbered apart."""
+    modes = [MODES[int(m)] if int(m) < len(MODES) else "BRANCH_MEMBER" for m in node.attr("nodes_modes")]
+    inner, weights = len(modes), np.asarray(node.attr("leaf_weights"))
+    leaves = np.zeros((inner + len(weights), int(node.attr("n_targets", 1))), weights.dtype)
+    leaves[inner + np.arange(len(weights)), np.array(node.attr("leaf_targetids"), np.int64)] = weights
+    children = np.tile(np.arange(len(leaves))[:, None], (1, 2))
+    for side, name in enumerate(("false", "true")):
+        ids = np.array(node.attr(f"nodes_{name}nodeids"), np.int64)
+        children[:inner, side] = ids + inner * np.array(node.attr(f"nodes_{name}leafs"), np.int64)
+    pad = [0] * len(weights)
+    return Forest(
+        np.array(node.attr("tree_roots"), np.int64), np.array([*node.attr("nodes_featureids"), *pad], np.int64),
+        np.concatenate([np.asarray(node.attr("nodes_splits")), np.zeros(len(pad), weights.dtype)]),
+        [*modes, *["LEAF"] * len(pad)], children,
+        np.array([*(node.attr("nodes_missing_value_tracks_true") or [0] * inner), *pad], bool), leaves,
+    )  # fmt: skip
+
+
+def reached(node: OnnxNode, forest: Forest, x: Value) -> Value:
+    """What the leaves say that each row of `x` gets to: (rows, trees, targets)."""
+    g = node.graph
+    unknown = sorted(set(forest.modes) - {*MODES, "LEAF"})
+    if unknown:
+        node.fail(f"the mode {unknown[0]} is not supported; {', '.join(MODES)} are")
+    if x.shape is None or x.rank != 2:
+        node.fail("its input must have two axes, (rows, features)")
+    depth = forest.depth
+    if depth is None:
+        node.fail("its trees have a way that never ends in a leaf")
+    features, pairs = g.constant(forest.features), g.constant(forest.children.astype(np.int64).reshape(-1))
+    thresholds = g.constant(forest.thresholds.astype(x.dtype.numpy))
+    at = g.broadcast_to(g.constant(forest.roots.astype(np.int64).reshape(1, -1)), (x.shape[0], len(forest.roots)))
+    for _ in range(depth):
+        number = g.call("gather_elements", x, g.call("take", features, at, axis=0), axis=1)
+        holds = _compared(node, forest, number, g.call("take", thresholds, at, axis=0), at)
+        place = g.call("add", g.call("multiply", at, g.constant(2, INT64)), g.cast(holds, INT64))
+        at = g.call("take", pairs, place, axis=0)
+    return g.call("take", g.constant(forest.leaves), at, axis=0)
+
+
+def _compared(node: OnnxNode, forest: Forest, number: Value, threshold: Value, at: Value) -> Value:
+    """Whether the comparison of each place's node holds."""
+    g, used = node.graph, sorted({m for m in forest.modes if m != "LEAF"})
+    found = g.call(COMPARISONS[used[0]], number, threshold)
+    for mode in used[1:]:
+        is_it = g.call("take", g.constant(np.array([m == mode for m in forest.modes])), at, axis=0)
+        found = g.call("where", is_it, g.call(COMPARISONS[mode], number, threshold), found)
+    if not forest.missing.any():
+        return found
+    missing = g.call("take", g.constant(forest.missing), at, axis=0)
+    return g.call("logical_or", found, g.call("logical_and", missing, g.call("isnan", number)))
+
+
+def _based(node: OnnxNode, total: Value) -> Value:
+    base = _floats(node, "base_values")
+    return node.graph.call("add", total, node.graph.constant(base, total.dtype)) if base.size else total
+
+
+def _aggregated(node: OnnxNode, leaves: Value, name: str) -> Value:
+    ops = {"SUM": "sum", "AVERAGE": "mean", "MIN": "min", "MAX": "max"}
+    if name not in ops:
+        node.fail(f"the aggregate_function {name!r} is none of {', '.join(ops)}")
+    return node.graph.call(ops[name], leaves, axis=(1,), keepdims=False)
+
+
+def regressor(node: OnnxNode) -> Value:
+    leaves = reached(node, forest_of(node, "target", int(node.attr("n_targets", 1))), real(node, node[0]))
+    total = _based(node, _aggregated(node, leaves, str(node.attr("aggregate_function", "SUM"))))
+    return transformed(node, node.graph.cast(total, "float32"))
+
+
+def ensemble(node: OnnxNode) -> Value:
+    leaves = reached(node, ensemble_of(node), node[0])
+    total = _aggregated(node, leaves, ("AVERAGE", "SUM", "MIN", "MAX")[int(node.attr("aggregate_function", 1))])
+    kinds: Sequence[str] = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
+    node.attributes["post_transform"] = kinds[int(node.attr("post_transform", 0))]
+    return transformed(node, total)
+
+
+def classifier(node: OnnxNode) -> list[Value]:
+    """(class of the largest score, scores); leaves of two classes may speak of one of them only.
+
+    What is said of the first alone means the second: onnxruntime's reading, which exporters rely on.
+    """
+    g, labels = node.graph, labels_of(node, "classlabels_int64s")
+    classes = int(labels.shape[0]) if labels.shape else 0  # type: ignore[arg-type]
+    spoken = sorted(set(node.attr("class_ids")))
+    leaves = reached(node, forest_of(node, "class", classes), real(node, node[0]))
+    total = g.cast(_aggregated(node, leaves, "SUM"), "float32")
+    if classes != 2 or len(spoken) != 1:
+        total = _based(node, total)
+        best = g.call("argmax", total, axis=1, keepdims=False)
+        return [g.call("take", labels, best, axis=0), transformed(node, total)]
+    score = g.call("strided_slice", total, axes=(1,), begin=(spoken[0],), end=(spoken[0] + 1,), strides=(1,))
+    base = _floats(node, "base_values")
+    if base.size and spoken == [0]:
+        score = g.call("add", score, g.constant(base[-1:], score.dtype))
+    positive = bool((_floats(node, "class_weights") >= 0).all())
+    chosen = g.call("greater", g.reshape(score, (-1,)), g.scalar(0.5 if positive else 0.0, score))
+    scores = second_score(node, score, positive) if spoken == [0] else transformed(node, total)
+    return [g.call("take", labels, g.cast(chosen, INT64), axis=0), scores]
+
+
+TREES: dict[str, Converter] = {
+    "TreeEnsembleRegressor": regressor, "TreeEnsembleClassifier": classifier, "TreeEnsemble": ensemble,
+}  # fmt: skip

@@ -1,0 +1,198 @@
+"""Operators of `ai.onnx.ml`, each in both languages against onnxruntime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import helper
+
+import baton
+from tests.frontends.onnx.contrib_cases import (
+    assert_as_onnxruntime,
+    in_both_languages,
+    model_of_node,
+    onnxruntime_outputs,
+)
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.standard_normal((7, 3)).astype("float32")
+HOLES = np.where(np.abs(X) < 0.3, np.float32("nan"), X)
+ROWS_OF_ZEROS = np.vstack([X, np.zeros((1, 3), "float32")])
+WHOLE = RANDOM.integers(0, 4, (6,))
+
+
+def numbers(count: int) -> list[float]:
+    return [float(v) for v in RANDOM.standard_normal(count).astype("float32")]
+
+
+NODES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+    ("Scaler", (X,), {"offset": numbers(3), "scale": numbers(3)}),
+    ("Scaler", (WHOLE.reshape(2, 3),), {"offset": [0.5], "scale": [2.0]}),
+    *(("Normalizer", (ROWS_OF_ZEROS,), {"norm": norm}) for norm in ("L1", "L2")),
+    ("Normalizer", (np.abs(X),), {"norm": "MAX"}),
+    ("Binarizer", (X,), {"threshold": 0.2}),
+    ("Imputer", (HOLES,), {"imputed_value_floats": numbers(3), "replaced_value_float": float("nan")}),
+    ("Imputer", (WHOLE.reshape(2, 3),), {"imputed_value_int64s": [9], "replaced_value_int64": 2}),
+    ("ArrayFeatureExtractor", (X, np.array([2, 0])), {}),
+    ("ArrayFeatureExtractor", (X[0], np.array([1])), {}),
+    ("FeatureVectorizer", (X, X[:, :2] * 2), {"inputdimensions": [3, 2]}),
+    ("OneHotEncoder", (WHOLE,), {"cats_int64s": [3, 1, 0], "zeros": 1}),
+    ("LabelEncoder", (WHOLE,), {"keys_int64s": [2, 0], "values_floats": [0.5, 1.5], "default_float": -2.0}),
+    ("LinearRegressor", (X,), {"coefficients": numbers(6), "intercepts": numbers(2), "targets": 2}),
+    ("SVMRegressor", (X,), {
+        "coefficients": numbers(4), "support_vectors": numbers(12), "n_supports": 4, "rho": [0.3],
+        "kernel_type": "RBF", "kernel_params": [0.4, 0.0, 3.0],
+    }),
+    ("SVMRegressor", (X,), {
+        "coefficients": numbers(4), "support_vectors": numbers(12), "n_supports": 4, "rho": [0.3],
+        "kernel_type": "POLY", "kernel_params": [0.4, 0.5, 3.0],
+    }),
+    ("SVMRegressor", (X,), {"coefficients": numbers(3), "rho": [0.1], "kernel_params": [0.0] * 3, "one_class": 1}),
+]  # fmt: skip
+
+THREE = {"coefficients": numbers(9), "intercepts": numbers(3), "classlabels_ints": [4, 1, 7]}
+TWO = {"coefficients": numbers(3), "intercepts": numbers(1), "classlabels_ints": [3, 5]}
+CLASSIFIERS = [{**THREE, "post_transform": name} for name in ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO")]
+CLASSIFIERS += [{**TWO, "post_transform": name} for name in ("NONE", "LOGISTIC")]
+
+
+def _check(name: str, operands: Any, attributes: Any, outputs: int = 1, version: int = 3) -> None:
+    inputs = [k for k, o in enumerate(operands) if name != "ArrayFeatureExtractor" or k == 0]
+    model = model_of_node(name, operands, attributes, inputs, [f"o{k}" for k in range(outputs)], "ai.onnx.ml")
+    model.opset_import[2].version = version
+    feed = {f"i{k}": operands[k] for k in inputs}
+    expected = onnxruntime_outputs(model, feed)
+    for _, found in in_both_languages(model, feed):
+        assert_as_onnxruntime(found, expected)
+
+
+@pytest.mark.parametrize(("name", "operands", "attributes"), NODES)
+def test_operator(name: str, operands: Any, attributes: Any) -> None:
+    _check(name, operands, attributes)
+
+
+def test_nan_as_a_key() -> None:
+    """From the fourth version of the operator on."""
+    keys = {"keys_floats": [float("nan"), 1.0], "values_int64s": [7, 8]}
+    _check("LabelEncoder", (np.array([1, 2, np.nan], "float32"),), keys, version=4)
+
+
+@pytest.mark.parametrize("attributes", CLASSIFIERS)
+def test_linear_classifier(attributes: Any) -> None:
+    _check("LinearClassifier", (X,), attributes, outputs=2)
+
+
+def trees(leaf: str, count: int, depth: int, ids: list[int], modes: list[str], low: float = -1.0) -> dict[str, Any]:
+    """Complete trees of random thresholds; each leaf speaks of every one of `ids`."""
+    nodes: dict[str, list[Any]] = {
+        k: [] for k in ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids")
+    }
+    said: dict[str, list[Any]] = {k: [] for k in ("treeids", "nodeids", "ids", "weights")}
+    for tree in range(count):
+        for k in range(2 ** (depth + 1) - 1):
+            inner = k < 2**depth - 1
+            row = (
+                tree, k, int(RANDOM.integers(0, 3)), float(np.float32(RANDOM.standard_normal())),
+                modes[k % len(modes)] if inner else "LEAF", 2 * k + 1 if inner else 0, 2 * k + 2 if inner else 0,
+            )  # fmt: skip
+            for column, item in zip(nodes.values(), row, strict=True):
+                column.append(item)
+            for target in () if inner else ids:
+                weight = float(np.float32(RANDOM.uniform(low, 1)))
+                for column, item in zip(said.values(), (tree, k, target, weight), strict=True):
+                    column.append(item)
+    return {**{f"nodes_{k}": v for k, v in nodes.items()}, **{f"{leaf}_{k}": v for k, v in said.items()}}
+
+
+LEQ = ["BRANCH_LEQ"]
+
+
+@pytest.mark.parametrize("function", ["SUM", "AVERAGE", "MIN", "MAX"])
+def test_trees_of_numbers(function: str) -> None:
+    attributes = trees("target", 3, 2, [0, 1], LEQ)
+    _check("TreeEnsembleRegressor", (X,), {**attributes, "n_targets": 2, "aggregate_function": function})
+
+
+def test_trees_of_other_comparisons_and_of_nan() -> None:
+    """Each comparison; where a node says so, NaN goes the way of what holds."""
+    attributes = trees("target", 2, 3, [0], ["BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_LEQ"])
+    attributes["nodes_missing_value_tracks_true"] = [k % 2 for k in range(30)]
+    _check("TreeEnsembleRegressor", (HOLES,), {**attributes, "n_targets": 1, "base_values": [0.5]})
+
+
+@pytest.mark.parametrize(
+    ("labels", "ids", "low", "more"),
+    [
+        ([5, 2, 9], [0, 1, 2], 0.0, {}),
+        ([5, 2, 9], [0, 1, 2], -1.0, {"post_transform": "SOFTMAX", "base_values": [0.1, 0.2, 0.3]}),
+        ([5, 2], [0], -1.0, {"post_transform": "LOGISTIC", "base_values": [0.1]}),
+        ([5, 2], [0], -1.0, {}),
+        ([5, 2], [1], 0.0, {}),
+    ],
+)  # fmt: skip
+def test_trees_of_classes(labels: Any, ids: Any, low: float, more: Any) -> None:
+    """Of two classes leaves may speak of one: its score alone decides, and gives that of the other."""
+    attributes = trees("class", 2, 2, ids, LEQ, low)
+    if low == 0.0:
+        attributes["class_weights"] = [w / 2 for w in attributes["class_weights"]]
+    _check("TreeEnsembleClassifier", (X,), {**attributes, "classlabels_int64s": labels, **more}, outputs=2)
+
+
+def test_trees_of_the_newer_operator() -> None:
+    """TreeEnsemble numbers leaves apart from inner nodes: here one question, two answers."""
+    tensor = helper.make_tensor
+    attributes = {
+        "n_targets": 1, "tree_roots": [0], "nodes_featureids": [1], "nodes_splits": tensor("s", 1, [1], [0.25]),
+        "nodes_modes": tensor("m", 2, [1], [0]), "nodes_truenodeids": [0], "nodes_trueleafs": [1],
+        "nodes_falsenodeids": [1], "nodes_falseleafs": [1], "leaf_targetids": [0, 0],
+        "leaf_weights": tensor("w", 1, [2], [3.0, -4.0]),
+    }  # fmt: skip
+    model = model_of_node("TreeEnsemble", (X,), attributes, (0,), ["y"], "ai.onnx.ml")
+    for _, found in in_both_languages(model, {"i0": X}):
+        np.testing.assert_array_equal(found[0], np.where(X[:, 1:2] <= 0.25, 3.0, -4.0))
+
+
+def test_a_compiled_forest_of_open_size() -> None:
+    attributes = {**trees("target", 3, 4, [0], LEQ), "n_targets": 1}
+    model = model_of_node("TreeEnsembleRegressor", (X,), attributes, (0,), ["y"], "ai.onnx.ml", open_axes=1)
+    program = baton.compile(model, num_threads=1)
+    for rows in (7, 2):
+        (found,) = program.run({"i0": X[:rows]})
+        assert_as_onnxruntime([np.asarray(found)], onnxruntime_outputs(model, {"i0": X[:rows]}))
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes", "said"),
+    [
+        ("ZipMap", {"classlabels_int64s": [0, 1, 2]}, "options=.'zipmap': False"),
+        ("LinearClassifier", {"coefficients": numbers(3), "classlabels_strings": ["a", "b"]}, "classes are texts"),
+        ("LinearRegressor", {"coefficients": numbers(3), "post_transform": "PROBIT"}, "post_transform PROBIT"),
+        ("LabelEncoder", {"keys_strings": ["a"], "values_int64s": [1]}, "only keys that are numbers"),
+    ],
+)
+def test_what_is_not_supported_is_refused(name: str, attributes: Any, said: str) -> None:
+    with pytest.raises(baton.DiagnosticError, match=said):
+        baton.compile(model_of_node(name, (X,), attributes, (0,), ["y"], "ai.onnx.ml"))
+
+
+def test_a_loop_of_hundreds_of_steps_gives_one_tensor() -> None:
+    """The nearest neighbours of scikit-learn: a Scan over every row that was learned."""
+    nodes = [
+        helper.make_node("Sub", ["x", "row"], ["apart"]),
+        helper.make_node("ReduceSumSquare", ["apart"], ["out"], axes=[1], keepdims=0),
+        helper.make_node("Identity", ["x"], ["same"]),
+    ]
+    inputs = [helper.make_empty_tensor_value_info(n) for n in ("x", "row")]
+    outputs = [helper.make_tensor_value_info(n, 1, None) for n in ("same", "out")]
+    body = helper.make_graph(nodes, "distance", inputs, outputs)
+    rows = RANDOM.standard_normal((200, 3)).astype("float32")
+    node = helper.make_node("Scan", ["x", "rows"], ["last", "y"], body=body, num_scan_inputs=1)
+    graph = helper.make_graph(
+        [node], "scan", [helper.make_tensor_value_info("x", 1, [7, 3])],
+        [helper.make_empty_tensor_value_info("y")], [helper.make_tensor("rows", 1, rows.shape, rows.ravel())],
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    for _, found in in_both_languages(model, {"x": X}):
+        np.testing.assert_allclose(found[0], ((X[None] - rows[:, None]) ** 2).sum(2), rtol=1e-4)
