@@ -36,6 +36,7 @@ from baton._src.lower.kernel_schedules.products.row_tiles import (
     row_blocks,
     rows_in_place,
     shared_panels,
+    shares_rows,
     write_out,
 )
 from baton._src.lower.kernel_schedules.products.tiles import Accumulators, TileShape, tile_shape
@@ -45,7 +46,6 @@ from baton._src.lower.kernel_schedules.shared.factors import bound, is_simple, l
 from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.shared.loops import (
     VECTORIZED,
-    WORTH_A_THREAD,
     allocated,
     constant,
     i64,
@@ -214,12 +214,9 @@ def _emit(plan: _Plan, target: Target) -> st.Stmt:
         ahead = asking_for(_ready_panel(plan, later), plan.words, width * plan.dot.group) if plan.packed else None
         return panel_tiles(matrix, plan.shape, width, number, first, count, packed, ahead, partial(_tile, plan))
 
-    work = product([a.extent for a in (*matrix.batch, *matrix.outer, matrix.rows, matrix.columns, matrix.k)])
-    size, count, batches = constant(work), constant(panels), constant(product([a.extent for a in matrix.batch]))
     threads = target.num_cores
-    few = count is not None and count < 2 * threads and not (batches or 0) > 2
-    if threads > 1 and few and (size is None or size > 64 * plan.dot.group * WORTH_A_THREAD):
-        return row_blocks(matrix, plan.shape, panels, number, with_panel, tiles, target.num_cores)
+    if shares_rows(matrix, panels, threads, plan.dot.group):
+        return row_blocks(matrix, plan.shape, panels, number, with_panel, tiles, threads)
     body = with_panel(nest(matrix.outer, tiles(i64(0), as_int64(matrix.rows.extent))))
     each = product([a.extent for a in (*matrix.outer, matrix.rows)])
     return shared_panels(

@@ -36,6 +36,7 @@ from baton._src.lower.kernel_schedules.products.row_tiles import (
     row_blocks,
     rows_in_place,
     shared_panels,
+    shares_rows,
 )
 from baton._src.lower.kernel_schedules.products.streamed_rows import MOST as STREAMED_ROWS
 from baton._src.lower.kernel_schedules.products.streamed_rows import streamed, streams
@@ -46,9 +47,7 @@ from baton._src.lower.kernel_schedules.shared.anchors import surrounded
 from baton._src.lower.kernel_schedules.shared.factors import load_of
 from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.shared.loops import (
-    WORTH_A_THREAD,
     allocated,
-    constant,
     i64,
     index_var,
     local_buffer,
@@ -152,10 +151,8 @@ def _packed_product(matrix: Product, target: Target) -> st.Stmt:
     start = ops.multiply(panel, i64(width))
     one = ops.multiply(as_int64(matrix.k.extent), i64(width))
     buffer = local_buffer("packed", (ops.multiply(one, i64(together)),), matrix.stage.buffer.dtype)
-    packed = (
-        buffer if together == 1 else Buffer(buffer.data, buffer.dtype, (one,), (), ops.multiply(turn, one), "packed")
-    )
-
+    mine = Buffer(buffer.data, buffer.dtype, (one,), (), ops.multiply(turn, one), "packed")
+    packed = buffer if together == 1 else mine
     factor = None if matrix.right is None else Factor(matrix.right, matrix.k, matrix.columns)
 
     def plain(buffer: Buffer, at: PrimExpr, wide: int) -> st.Stmt:
@@ -181,18 +178,11 @@ def _packed_product(matrix: Product, target: Target) -> st.Stmt:
         kind = in_turn(together, turn, multiply_add_tile)
         return panel_tiles(matrix, shape, width, panel, first, count, packed, ahead, kind)
 
-    flops = product([a.extent for a in (*matrix.batch, *matrix.outer, matrix.rows, matrix.columns, matrix.k)])
-    enough = constant(panels)
-    groups = panels if together == 1 else ops.floordiv(panels, i64(together))
-    threads = target.num_cores
+    groups, threads = panels if together == 1 else ops.floordiv(panels, i64(together)), target.num_cores
+    if shares_rows(matrix, panels, threads):
+        return row_blocks(matrix, shape, groups, group, with_panel, tiles, threads)
     work = ops.multiply(product([a.extent for a in (*matrix.outer, matrix.rows, matrix.k)]), i64(max(1, width // 16)))
-    every = as_int64(matrix.rows.extent)
-    size = constant(flops)
-    batches = constant(product([a.extent for a in matrix.batch])) or 0
-    few_panels = enough is not None and enough < 2 * threads and not batches > 2
-    if threads > 1 and few_panels and (size is None or size > 64 * WORTH_A_THREAD):
-        return row_blocks(matrix, shape, groups, group, with_panel, tiles, target.num_cores)
-    body = with_panel(nest(matrix.outer, tiles(i64(0), every, max(1, threads))))
+    body = with_panel(nest(matrix.outer, tiles(i64(0), as_int64(matrix.rows.extent), max(1, threads))))
     return shared_panels(matrix, group, groups, body, ops.multiply(work, i64(together)), threads)
 
 

@@ -27,6 +27,7 @@ from baton._src.lower.kernel_schedules.products.row_tiles import (
     panel_tiles,
     row_blocks,
     shared_panels,
+    shares_rows,
     steps_of_k,
     store_row,
 )
@@ -37,7 +38,6 @@ from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.shared.loops import (
     PARALLEL,
     VECTORIZED,
-    WORTH_A_THREAD,
     allocated,
     constant,
     i64,
@@ -203,9 +203,8 @@ def _tiles(panels: _Panels, target: Target) -> st.Stmt:
         return panel_tiles(matrix, shape, panels.width, number, first, count, packed, ahead, kind)
 
     threads = target.num_cores
-    flops = constant(product([a.extent for a in (*matrix.outer, matrix.rows, matrix.columns, matrix.k)]))
-    if threads > 1 and panels.count < 2 * threads and (flops is None or flops > 64 * WORTH_A_THREAD):
-        return row_blocks(matrix, shape, i64(panels.count // together), group, with_panel, tiles, target.num_cores)
+    if shares_rows(matrix, i64(panels.count), threads):
+        return row_blocks(matrix, shape, i64(panels.count // together), group, with_panel, tiles, threads)
     body = with_panel(nest(matrix.outer, tiles(i64(0), as_int64(matrix.rows.extent))))
     work = ops.multiply(
         product([a.extent for a in (*matrix.outer, matrix.rows, matrix.k)]), i64(max(1, panels.width // 16))

@@ -23,6 +23,7 @@ from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
 from baton._src.lower.kernel_schedules.shared.loops import (
     PARALLEL,
     VECTORIZED,
+    WORTH_A_THREAD,
     allocated,
     constant,
     i64,
@@ -354,6 +355,18 @@ def shared_panels(
         else ops.floordiv(i64(thread_work()), ops.add(work, i64(1)))
     )
     return loop(flat, ops.multiply(batches, panels), inner, PARALLEL, grain=grain)
+
+
+def shares_rows(matrix: Product, panels: PrimExpr, threads: int, group: int = 1) -> bool:
+    """Whether threads share rows instead of panels: these are few, and there is enough to do. An instruction multiplies
+    `group` pairs of each lane.
+    """
+    batches = constant(product([a.extent for a in matrix.batch])) or 0
+    count = constant(panels)
+    if threads <= 1 or batches > 2 or count is None or count >= 2 * threads:
+        return False
+    pairs = constant(product([a.extent for a in (*matrix.batch, *matrix.outer, matrix.rows, matrix.columns, matrix.k)]))
+    return pairs is None or pairs > 64 * group * WORTH_A_THREAD
 
 
 def row_blocks(
