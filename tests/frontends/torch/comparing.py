@@ -74,8 +74,11 @@ def assert_same(got: Sequence[Any], expected: Sequence[Any], what: str) -> None:
         np.testing.assert_allclose(found, wanted, kind, kind, err_msg=f"{what}, output {place}")
 
 
-def check(exported: Any, inputs: Sequence[Any], expected: Sequence[Any], what: str = "") -> None:
-    """Relax, interpreted and compiled, and Relay, interpreted, give what PyTorch gives."""
+def check(exported: Any, inputs: Sequence[Any], expected: Sequence[Any], what: str = "", level: int = 3) -> None:
+    """Relax, interpreted and compiled, and Relay, interpreted, give what PyTorch gives.
+
+    `level`: how much is optimised when compiling.
+    """
     arrays = [as_array(i) for i in inputs]
     program = read_program(exported, CONVERTERS)
     module, relay = relax_module(program), infer_type(relay_module(program))
@@ -83,4 +86,4 @@ def check(exported: Any, inputs: Sequence[Any], expected: Sequence[Any], what: s
     assert_same(found, expected, f"{what}: Relax interpreted")
     found = [to_numpy(v) for v in RelayInterpreter(relay).evaluate(relay["main"])(*arrays)]
     assert_same(found, expected, f"{what}: Relay interpreted")
-    assert_same(baton.compile(module)(*arrays), expected, f"{what}: Relax compiled")
+    assert_same(baton.compile(module, opt_level=level)(*arrays), expected, f"{what}: Relax compiled")

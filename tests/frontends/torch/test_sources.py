@@ -46,6 +46,21 @@ def test_results_of_exported_programs() -> None:
         assert_same(baton.compile(found)(as_array(ROWS)), [module(ROWS)], "exported")
 
 
+def test_regions_without_gradients() -> None:
+    """What PyTorch wraps around `torch.no_grad()` and `torch.autocast` is seen through."""
+
+    class Wrapped(nn.Module):
+        def forward(self, x: Any) -> Any:
+            with torch.no_grad():
+                y = x * 2
+            with torch.autocast("cpu", enabled=False):
+                z = y @ y.T
+            return z + 1
+
+    exported = torch.export.export(Wrapped(), (ROWS,))
+    assert_same(baton.compile(exported)(as_array(ROWS)), [Wrapped()(ROWS)], "wrapped")
+
+
 def test_parameters_as_inputs() -> None:
     """They stand before the inputs of an exported program, and behind those of an fx graph."""
     module = seeded(perceptron)

@@ -12,7 +12,7 @@ from baton._src.frontends.graph_builder.language import Language
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.node import AtenNode, Converter
-from baton._src.frontends.torch.program import Program, source_of
+from baton._src.frontends.torch.program import Program, name_of, source_of
 from baton._src.frontends.torch.sizes import SIZES
 from baton._src.frontends.torch.symbols import Symbols
 from baton._src.frontends.torch.table import CONVERTERS, IGNORED
@@ -82,7 +82,7 @@ class Importer:
         raise fail("torch-output", f"the program returns {found!r}: only tensors and sizes can be results")
 
     def _call(self, node: Any) -> Any:
-        name = _name_of(node.target)
+        name = name_of(node.target)
         if name in SIZES:
             return SIZES[name](*(self._operand(a) for a in node.args))
         if name in IGNORED:
@@ -143,18 +143,11 @@ class Importer:
         missing: dict[str, list[str]] = {}
         for node in self.program.graph.nodes:
             if node.op == "call_function":
-                name = _name_of(node.target)
+                name = name_of(node.target)
                 if name not in self.converters and name not in SIZES and name not in IGNORED:
                     missing.setdefault(name, []).append(source_of(node) or node.name)
         if missing:
             raise DiagnosticError([_unsupported(n, s, self.converters) for n, s in sorted(missing.items())])
-
-
-def _name_of(target: Any) -> str:
-    """`aten.add.Tensor` for operators; `_operator.add` for Python's functions."""
-    if hasattr(target, "_schema") or not hasattr(target, "__module__"):
-        return str(target)
-    return f"{target.__module__}.{getattr(target, '__name__', target)}"
 
 
 def _results_of(node: Any) -> tuple[Any, ...]:

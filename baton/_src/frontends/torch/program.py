@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from baton._src.frontends.torch.library import torch_library
+from baton._src.frontends.torch.sizes import SIZES
 from baton._src.support.diagnostics import fail
 
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in [^\n]*\n\s*([^\n]*)')
@@ -107,14 +108,29 @@ def _check_pure(signature: Any) -> None:
 
 
 def _plain(exported: Any, supported: Collection[str]) -> Any:
-    """The program after decomposition; itself where there is nothing to do."""
-    targets = [n.target for n in exported.graph.nodes if n.op == "call_function"]
-    schemas = [(t, t._schema) for t in targets if hasattr(t, "_schema")]
-    if all(str(t) in supported and not schema.is_mutable for t, schema in schemas):
+    """The program after decomposition; itself where there is nothing to do.
+
+    Decomposing also takes apart what PyTorch wraps around other graphs: `torch.no_grad()`, `torch.autocast`.
+    """
+    targets = {n.target for n in exported.graph.nodes if n.op == "call_function"}
+    if all(_is_plain(t, supported) for t in targets):
         return exported
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return exported.run_decompositions(decompositions(supported))
+
+
+def _is_plain(target: Any, supported: Collection[str]) -> bool:
+    """Whether a function is one of sizes, or an operator with a converter that changes nothing in place."""
+    name = name_of(target)
+    return name in SIZES or (name in supported and not target._schema.is_mutable)
+
+
+def name_of(target: Any) -> str:
+    """`aten.add.Tensor` for operators; `_operator.add` for Python's functions."""
+    if hasattr(target, "_schema") or not hasattr(target, "__module__"):
+        return str(target)
+    return f"{target.__module__}.{getattr(target, '__name__', target)}"
 
 
 def source_of(node: Any) -> str:
