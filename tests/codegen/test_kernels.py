@@ -292,6 +292,23 @@ def test_padding_reads_nothing_outside() -> None:
         np.testing.assert_array_equal(found, np.pad(x, 3, constant_values=0.5))
 
 
+@pytest.mark.parametrize("kind", [st.ForKind.SERIAL, st.ForKind.VECTORIZED])
+def test_choices_among_many_take_no_stack(kind: st.ForKind) -> None:
+    """Guards wide concatenations: a chain of a thousand choices, of scalars and of vectors, is walked in a loop."""
+    a = placeholder((16,), "float32", "A")
+
+    def chain(i: tir.Var) -> Any:
+        found: Any = a[i]
+        for step in range(1000):
+            found = if_then_else(ops.floormod(i, 1001) == step % 8, a[i - step % 8] + float(step), found)
+        return found
+
+    x, found = random_array((16,), "float32"), np.zeros(16, "float32")
+    assert run_native(loops(create_prim_func([a, compute((16,), chain, "C")]), [kind]), x, found, checked=True) is None
+    np.testing.assert_array_equal(found[:8], x[0] + np.arange(992, 1000, dtype="float32"))
+    np.testing.assert_array_equal(found[8:], x[8:])
+
+
 @pytest.mark.parametrize("kind", [st.ForKind.SERIAL, st.ForKind.VECTORIZED, st.ForKind.PARALLEL])
 def test_checked_builds_catch_accesses_outside(kind: st.ForKind) -> None:
     """Guards bounds checks: the kernel stops with a message instead of corrupting memory."""

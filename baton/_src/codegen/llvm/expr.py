@@ -11,7 +11,7 @@ mask, so `if_then_else(i < n, A[i], 0)` over a `Ramp` never touches memory beyon
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Any
+from typing import Any, TypeGuard
 
 from baton._src.codegen.llvm.arithmetic import binary, cast, compare
 from baton._src.codegen.llvm.padded import from_memory
@@ -214,36 +214,65 @@ class ExprWriter:
         return self._choice(node.a, branches[0], branches[1], node.dtype)
 
     def _choice(self, condition: PrimExpr, true: PrimExpr, false: PrimExpr, dtype: DataType) -> str:
-        """Evaluate one of two; with a vector condition both, each on its lanes only."""
+        """Evaluate one of two; with a vector condition both, each on its lanes only.
+
+        A choice among many (a wide concatenation) is a chain of choices in `false`: one after the other, then joined.
+        """
+        joins = [self._way(condition, true, false, dtype)]
+        while false not in self.memo and _is_choice(false):
+            condition, true, false = false.args
+            self.emit(condition)
+            joins.append(self._way(condition, true, false, dtype))
+        operand = self.emit(false)
+        for join in reversed(joins):
+            operand = join(operand)
+        return operand
+
+    def _way(self, condition: PrimExpr, true: PrimExpr, false: PrimExpr, dtype: DataType) -> Callable[[str], str]:
+        """Write `true`, and go where `false` is written; what is returned joins `false` with it and leaves there."""
         if condition.dtype.lanes > 1:
-            held = self.memo[condition]
-            first = self._under(held, condition.dtype.lanes, true)
-            flipped = self.f.value(f"xor {register_type(condition.dtype)} {held}, splat (i1 true)")
-            second = self._under(flipped, condition.dtype.lanes, false)
-            return self._select(condition, dtype, first, second)
+            return self._masked_way(condition, true, dtype)
         if is_harmless(true) and is_harmless(false):
-            return self._select(condition, dtype, self.emit(true), self.emit(false))
+            operand = self.emit(true)
+            return lambda second: self._select(condition, dtype, operand, second)
         then, other, end = (self.f.new_label(hint) for hint in ("if", "else", "endif"))
         self.f.branch_if(self.memo[condition], then, other)
-        incoming = []
-        for label, branch in ((then, true), (other, false)):
-            self.f.place(label)
-            outer, self.memo = self.memo, dict(self.memo)
-            operand = self.emit(branch)
-            self.memo = outer
-            incoming.append((operand, self.f.block))
-            self.f.branch(end)
-        self.f.place(end)
-        return self.f.phi(register_type(dtype), incoming)
+        outer = self.memo
+        self.f.place(then)
+        self.memo = dict(outer)
+        incoming = [(self.emit(true), self.f.block)]
+        self.f.branch(end)
+        self.f.place(other)
+        self.memo = dict(outer)
 
-    def _under(self, condition: str, lanes: int, branch: PrimExpr) -> str:
-        """`branch` with loads restricted to the lanes of `condition`."""
-        outer_memo, outer_mask, outer_lanes = self.memo, self.mask, self.mask_lanes
-        self.memo = dict(outer_memo)
+        def join(second: str) -> str:
+            incoming.append((second, self.f.block))
+            self.f.branch(end)
+            self.f.place(end)
+            self.memo = outer
+            return self.f.phi(register_type(dtype), incoming)
+
+        return join
+
+    def _masked_way(self, condition: PrimExpr, true: PrimExpr, dtype: DataType) -> Callable[[str], str]:
+        """`_way` for a vector condition: loads of each branch are restricted to its lanes."""
+        lanes, held = condition.dtype.lanes, self.memo[condition]
+        outer = self.memo, self.mask, self.mask_lanes
+        self._restrict(held, lanes)
+        first = self.emit(true)
+        self.memo, self.mask, self.mask_lanes = outer
+        self._restrict(self.f.value(f"xor {register_type(condition.dtype)} {held}, splat (i1 true)"), lanes)
+
+        def join(second: str) -> str:
+            self.memo, self.mask, self.mask_lanes = outer
+            return self._select(condition, dtype, first, second)
+
+        return join
+
+    def _restrict(self, condition: str, lanes: int) -> None:
+        """Loads are restricted to the lanes of `condition` from here on; nothing written from here on is reused."""
+        self.memo = dict(self.memo)
         self.set_mask(self.join_masks(condition, lanes), lanes)
-        operand = self.emit(branch)
-        self.memo, self.mask, self.mask_lanes = outer_memo, outer_mask, outer_lanes
-        return operand
 
     def set_mask(self, mask: str | None, lanes: int) -> None:
         """Restrict loads and stores from here on."""
@@ -393,6 +422,10 @@ def memory_align(dtype: DataType) -> int:
 
 def _is_one(stride: PrimExpr) -> bool:
     return isinstance(stride, tir.IntImm) and stride.value == 1
+
+
+def _is_choice(expr: PrimExpr) -> TypeGuard[tir.Call]:
+    return isinstance(expr, tir.Call) and isinstance(expr.op, Op) and expr.op.name == "tir.if_then_else"
 
 
 def _apart(index: PrimExpr) -> tuple[PrimExpr | None, int]:
