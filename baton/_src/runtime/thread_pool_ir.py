@@ -169,9 +169,8 @@ leave:
 """
 
 _WORKER = """
-define void @baton_worker(i64 %number, i64 %thread) {{
+define void @baton_worker(i64 %number) {{
 entry:
-  call void @settle(i64 %number, i64 %thread)
   br label %loop
 loop:
   %round = phi i64 [ 0, %entry ], [ %more, %rest ], [ 0, %work ], [ 0, %awake ]

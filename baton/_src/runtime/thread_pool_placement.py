@@ -4,9 +4,9 @@ A scheduler that packs threads together (virtual machines do, to leave processor
 CPU. A call of some 20 µs is over before the balance is restored: two threads then take twice as long as one, in some
 processes always. So the caller keeps the workers off its CPU, and tells the system anew only when it has moved.
 
-    settle(number, thread)   a worker says who it is (`thread` is the system's number for it) and where it may run
-    keep_off()               the caller's part: one look at its CPU; a system call a worker if that has changed
-    unsettle()               there are no workers any more
+    baton_pool_settle(number, thread)   a worker was started (`thread` is the system's number for it)
+    keep_off()                          the caller's part: one look at its CPU; a system call a worker if that has changed
+    unsettle()                          there are no workers any more
 
 Workers stay where their starter allowed them to run, and all of that is theirs again once the caller is elsewhere. A
 caller whose CPU is the only one allowed leaves them alone. Only Linux has this; elsewhere the system places threads.
@@ -23,7 +23,7 @@ _WORDS = 16
 IMPORTS = ("sched_getcpu", "sched_getaffinity", "sched_setaffinity")
 
 _FREE = """
-define internal void @settle(i64 %number, i64 %thread) {{
+define void @baton_pool_settle(i64 %number, i64 %thread) {{
   ret void
 }}
 
@@ -46,7 +46,7 @@ declare i32 @sched_getcpu()
 declare i32 @sched_getaffinity(i32, i64, ptr)
 declare i32 @sched_setaffinity(i32, i64, ptr)
 
-define internal void @settle(i64 %number, i64 %thread) {{
+define void @baton_pool_settle(i64 %number, i64 %thread) {{
   %known = icmp ult i64 %number, {most}
   br i1 %known, label %note, label %leave
 note:

@@ -34,6 +34,7 @@ _FUNCTIONS = (
     "baton_pool_stop",
     "baton_pool_reset",
     "baton_pool_key",
+    "baton_pool_settle",
     "baton_thread_limit",
 )
 
@@ -56,7 +57,8 @@ class ThreadPool:
         """Address of `baton_parallel_for`."""
         take_number = ctypes.CFUNCTYPE(None, ctypes.c_int64)
         take_nothing = ctypes.CFUNCTYPE(None)
-        self._work = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(self._library["baton_worker"])
+        self._work = take_number(self._library["baton_worker"])
+        self._settle = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(self._library["baton_pool_settle"])
         self._set_limit = take_number(self._library["baton_pool_limit"])
         self._set_spin = take_number(self._library["baton_pool_spin"])
         self._signal_stop = take_nothing(self._library["baton_pool_stop"])
@@ -95,12 +97,10 @@ class ThreadPool:
             return
         with self._lock:
             for number in range(len(self._workers) + 1, num_threads):
-                worker = threading.Thread(target=self._serve, args=(number,), name=f"baton-{number}", daemon=True)
+                worker = threading.Thread(target=self._work, args=(number,), name=f"baton-{number}", daemon=True)
                 worker.start()
+                self._settle(number, worker.native_id)
                 self._workers.append(worker)
-
-    def _serve(self, number: int) -> None:
-        self._work(number, threading.get_native_id())
 
     def start_once(self) -> None:
         """Start with the default number of threads, unless somebody has chosen one (in this process) before."""
