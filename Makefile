@@ -16,10 +16,10 @@ INSTALL := $(PIP) install --constraint requirements.lock --no-build-isolation
 # ARGS reaches the program: `make test ARGS="-k relay -x"`.
 ARGS ?=
 
-.PHONY: help setup run test check format bench docs fuzz embed train lock clean
+.PHONY: help setup run test test-torch check format bench docs fuzz embed train lock clean
 
 help: ## List the targets
-	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(PY):
 	@test -n "$(PYTHON)" || { echo "make: Python 3.11 or newer is needed and was not found" >&2; exit 1; }
@@ -45,6 +45,11 @@ $(VENV)/.bench: $(VENV)/.dev
 	@$(INSTALL) --editable '.[bench]'
 	@touch $@
 
+$(VENV)/.torch: $(VENV)/.dev
+	@echo "Installing PyTorch"
+	@$(INSTALL) --editable '.[dev,torch]'
+	@touch $@
+
 $(VENV)/.train: $(VENV)/.dev
 	@echo "Installing scikit-learn and PyTorch"
 	@$(INSTALL) --editable '.[train]'
@@ -56,9 +61,13 @@ setup: $(VENV)/.dev ## Create .venv and install the locked dependencies
 run: $(VENV)/.dev ## Compile a small CNN and read handwritten digits with it
 	@$(PY) examples/digits/run.py $(ARGS)
 
-# Two processes; a file's tests stay together, since some share what they compiled.
+# Two processes; a file's tests stay together, since some share what they compiled. PyTorch may come with gigabytes of
+# CUDA: the tests of its importer are left out, and said to be, where it is not installed.
 test: $(VENV)/.dev ## Run the whole test suite
 	@$(PY) -m pytest -m "not fuzz" -n 2 --dist loadfile $(ARGS)
+
+test-torch: $(VENV)/.torch ## Install PyTorch and test the importer of its programs
+	@$(PY) -m pytest tests/frontends/torch tests/docs tests/face/test_tvm_nn_outside.py $(ARGS)
 
 check: $(VENV)/.dev ## Lint, formatting, types and import contracts
 	@$(PY) -m ruff check
@@ -73,7 +82,7 @@ format: $(VENV)/.dev ## Let ruff fix and format the sources
 bench: $(VENV)/.bench ## Measure compile time and run time against the peers
 	@$(PY) -m bench $(ARGS)
 
-docs: $(VENV)/.dev ## Generate the pages that are generated, and run every snippet
+docs: $(VENV)/.torch ## Generate the pages that are generated, and run every snippet
 	@$(PY) -m tests.docs
 	@$(PY) -m pytest tests/docs
 

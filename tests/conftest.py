@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import importlib.util
 import os
 import re
 from pathlib import Path
@@ -30,6 +31,16 @@ else:
 
 TESTS = Path(__file__).parent
 GOLDEN = TESTS / "golden"
+
+
+NEED_TORCH = ("frontends/torch", "docs/test_torch_page.py")
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+collect_ignore = [] if HAS_TORCH else list(NEED_TORCH)
+
+
+def pytest_report_header() -> str:
+    left_out = f"not installed, so {', '.join(NEED_TORCH)} are left out (make test-torch)"
+    return f"PyTorch: {'installed' if HAS_TORCH else left_out}"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

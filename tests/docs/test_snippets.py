@@ -14,6 +14,8 @@ from tests.docs.snippets import Snippet, read_snippets
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+NEEDS = {"torch.md": "torch"}
+"""Packages that the tests do without, by the page that shows their use."""
 PAGES_THAT_RUN = [page for page in PAGES if any(s.no_run is None for s in read_snippets(page))]
 
 
@@ -38,6 +40,8 @@ def test_page_runs(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 
     It runs in a folder of its own, in which the repository's folders can be read as from its root.
     """
+    if page.name in NEEDS:
+        pytest.importorskip(NEEDS[page.name])
     for entry in ("examples", "bench", "tests", "docs"):
         if (ROOT / entry).exists():
             (tmp_path / entry).symlink_to(ROOT / entry)

@@ -103,7 +103,8 @@ class SampledCall:
         outputs = list(found) if isinstance(found, (tuple, list)) else [found]
         used = {v for t in placed for v in t.shape if not isinstance(v, IntImm)}
         self.scalars = [v for v in self.variables.values() if v not in used]
-        return create_prim_func([*placed, *outputs, *self.scalars], name=self.definition.name.replace(".", "_")), outputs
+        name = self.definition.name.replace(".", "_")
+        return create_prim_func([*placed, *outputs, *self.scalars], name=name), outputs
 
     def _te_input(self, info: Info, placed: list[Any]) -> Any:
         if isinstance(info, TensorInfo):

@@ -45,17 +45,20 @@ def emit_with_sinfo(op: Any, args: Any, sinfo_args: Any) -> Call:
 # ------------------------------------------------------------------------------------------------------ literals
 
 
+_NARROWED = {"int64": "int32", "float64": "float32"}
+
+
 def const(value: Any, dtype: object = None) -> Constant:
-    """A tensor literal. Python ints are int32, floats float32, bools bool, unless `dtype` says otherwise."""
+    """A tensor literal. Python's ints are int32, its floats float32, unless `dtype` says otherwise.
+
+    So are elements of NumPy's arrays of 64 bits, as in TVM; those of an `NDArray` stay what they are.
+    """
     if isinstance(value, NDArray):
         return Constant(value if dtype is None or value.dtype == dtype else array(value.data, dtype=dtype))
-    wanted = dtype
-    if dtype is None and not hasattr(value, "dtype"):
-        found = np.asarray(value)
-        wanted = {"int64": "int32", "float64": "float32"}.get(found.dtype.name, found.dtype.name)
+    found = np.asarray(value)
+    wanted = _NARROWED.get(found.dtype.name) if dtype is None else dtype
     if wanted is not None and DataType(wanted).kind in ("void", "handle"):
         raise fail(API, f"a constant cannot have dtype {DataType(wanted)}")
-    found = np.asarray(value)
     if found.dtype == object or found.dtype.kind in "US":
         raise fail(API, f"{value!r} is no array of numbers")
     return Constant(array(found, dtype=wanted))

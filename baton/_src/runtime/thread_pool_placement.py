@@ -5,7 +5,7 @@ CPU. A call of some 20 µs is over before the balance is restored: two threads t
 processes always. So the caller keeps the workers off its CPU, and tells the system anew only when it has moved.
 
     baton_pool_settle(number, thread)   a worker was started (`thread` is the system's number for it)
-    keep_off()                          the caller's part: one look at its CPU; a system call a worker if that has changed
+    keep_off()                          the caller looks at its CPU: a system call a worker if that has changed
     unsettle()                          there are no workers any more
 
 Workers stay where their starter allowed them to run, and all of that is theirs again once the caller is elsewhere. A
