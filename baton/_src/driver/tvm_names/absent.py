@@ -197,9 +197,7 @@ REASONS: dict[str, str] = {
 }
 
 _BUILDER = "functions are written in Python's syntax under @R.function or @T.prim_func, or with relax.BlockBuilder"
-REASONS |= {
-    f"script.{name}": _BUILDER for name in ("relax.arg", "relax.If", "relax.Then", "relax.Else")
-}
+REASONS |= {f"script.{name}": _BUILDER for name in ("relax.arg", "relax.If", "relax.Then", "relax.Else")}
 
 _UNUSED = "not implemented: nothing in baton stands behind it"
 _OTHER = {
