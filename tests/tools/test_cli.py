@@ -165,8 +165,9 @@ def test_missing_files(tmp_path: Path) -> None:
 
 
 def test_unknown_kind_of_file(tmp_path: Path) -> None:
-    (tmp_path / "model.pt").write_text("hello")
-    assert ".onnx" in refused("model-kind", "run", tmp_path / "model.pt", "--random")
+    for name, expected in (("model.h5", ".onnx"), ("model.pt", "torch.export.save")):
+        (tmp_path / name).write_text("hello")
+        assert expected in refused("model-kind", "run", tmp_path / name, "--random")
 
 
 @pytest.mark.parametrize("size", [0, 1, 100, 5000])
