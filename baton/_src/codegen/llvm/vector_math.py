@@ -177,7 +177,8 @@ def helper(module: ModuleText, name: str, kind: str) -> str:
         result = FUNCTIONS[name](Lanes(f, kind), *operands)
         f.line(f"ret {kind} {result}")
         params = ", ".join(f"{kind} {operand}" for operand in operands)
-        module.definitions[symbol] = f.finish(f"define internal {kind} @{symbol}({params}) alwaysinline #0")
+        pure = "alwaysinline memory(none) nounwind willreturn"  # moved out of loops, and shared, while it is a call
+        module.definitions[symbol] = f.finish(f"define internal {kind} @{symbol}({params}) {pure} #0")
     return f"@{symbol}"
 
 
