@@ -106,7 +106,8 @@ def node_text(node: Any, show_meta: bool = False, header: bool = False, annotate
     if isinstance(node, _RELAY) or (isinstance(node, IRModule) and is_relay(node)):
         return astext(node, show_meta, annotate, header)
     if isinstance(node, (*_RELAX, IRModule)):
-        return relax_script(node, show_meta=show_meta) if header or show_meta else relax_text(node)
+        whole = header or show_meta or isinstance(node, (IRModule, relax.Function))
+        return relax_script(node, show_meta=show_meta) if whole else relax_text(node)
     return tir_text(node)
 
 

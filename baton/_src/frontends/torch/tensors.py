@@ -44,8 +44,10 @@ def array_of(tensor: Any) -> AnyArray:
 
 
 def tensor_of(array: AnyArray) -> Any:
-    """A tensor over the memory of an array."""
+    """A tensor over the memory of an array; over a copy if nobody may write there, as tensors can always be written."""
     torch = torch_library()
+    if not array.flags.writeable:
+        array = array.copy()
     if array.dtype.isbuiltin == 1:
         return torch.from_numpy(array)
     same_size = {1: np.uint8, 2: np.uint16}[array.dtype.itemsize]
