@@ -12,7 +12,6 @@ activation and residual are applied when a tile is written out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from baton._src.ir.expr import PrimExpr
@@ -21,6 +20,7 @@ from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.convolution.conv_costs import Plan, by_panels, count
 from baton._src.lower.kernel_schedules.convolution.conv_groups import by_group, groups_of
 from baton._src.lower.kernel_schedules.convolution.conv_window import Window, bordered, read_windows, with_border_inside
+from baton._src.lower.kernel_schedules.convolution.packed_lines import pack_lines
 from baton._src.lower.kernel_schedules.products.matmul import packed_product
 from baton._src.lower.kernel_schedules.products.products import Product
 from baton._src.lower.kernel_schedules.products.tiles import tile_shape
@@ -29,18 +29,9 @@ from baton._src.lower.kernel_schedules.shared.anchors import Anchored, find_anch
 from baton._src.lower.kernel_schedules.shared.factors import is_simple, load_of
 from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.shared.loops import (
-    VECTORIZED,
-    i64,
-    index_var,
-    loop,
-    nest,
     product,
-    sequence,
-    split_index,
 )
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kernel, Stage, read_kernel
-from baton._src.passes.tir.flatten_buffers import as_int64
-from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
@@ -186,7 +177,7 @@ def _as_product(
     batch = stage.spatial[:place]
 
     def pack(panel: Buffer, start: PrimExpr, width: int) -> st.Stmt:
-        return _pack(stage.reduce, points, data, panel, start, width, windows)
+        return pack_lines(stage.reduce, points, data, panel, start, width, windows)
 
     epilogue = merged.epilogue if merged is not None else None
     whole = origin or anchored
@@ -205,128 +196,3 @@ def _merge_points(anchored: Anchored, points: tuple[Axis, ...]) -> Anchored | No
             return None
         epilogue = found
     return Anchored(anchored.stage, epilogue)
-
-
-def _pack(
-    window: tuple[Axis, ...],
-    points: tuple[Axis, ...],
-    data: PrimExpr,
-    panel: Buffer,
-    start: PrimExpr,
-    width: int,
-    seen: tuple[Window, ...],
-) -> st.Stmt:
-    """panel[k, v] = the input that output point start + v sees through k; zeros beyond the last point."""
-    if is_simple(data) and load_of(data).dtype == panel.dtype:
-        data = load_of(data)  # packed as it lies, whatever the product makes of it
-    last = points[-1]
-    length = as_int64(last.extent)
-    total = product([a.extent for a in points])
-    end = ops.min(ops.add(start, i64(width)), total)
-    # Lines (runs of neighbouring points) that the panel touches.
-    first_line = ops.floordiv(start, length)
-    lines = ops.add(ops.subtract(ops.floordiv(ops.subtract(end, i64(1)), length), first_line), i64(1))
-    line, u = index_var("line"), index_var("u")
-    here = ops.add(first_line, line)
-    line_start = ops.multiply(here, length)
-    begin = ops.max(start, line_start)
-    count = ops.subtract(ops.min(end, ops.add(line_start, length)), begin)
-    fresh = {a.var: tir.Var(a.var.name, a.var.dtype) for a in window}
-    k: PrimExpr = i64(0)
-    for axis in window:
-        k = ops.add(ops.multiply(k, as_int64(axis.extent)), as_int64(fresh[axis.var]))
-    where: dict[tir.Var, PrimExpr] = dict(fresh)
-    for axis, value in zip(points[:-1], split_index(here, [a.extent for a in points[:-1]])):
-        where[axis.var] = ops.cast(axis.var.dtype, value)
-    offset = ops.subtract(begin, line_start)
-    where[last.var] = ops.cast(last.var.dtype, ops.add(offset, u))
-    value = ops.cast(panel.dtype, substitute_and_fold(data, where))
-    row = ops.multiply(k, i64(width))
-    place = ops.add(row, ops.subtract(begin, start))
-
-    def run(first: PrimExpr, number: PrimExpr, source: PrimExpr) -> st.Stmt:
-        own = index_var("u")
-        moved = substitute_and_fold(source, {u: ops.add(first, own)})
-        store = st.BufferStore(panel, moved, (ops.add(ops.add(place, first), own),))
-        return loop(own, number, store, VECTORIZED)
-
-    def over_taps(body: st.Stmt, axes: Sequence[Axis] = window) -> st.Stmt:
-        own = {fresh[a.var]: tir.Var(a.var.name, a.var.dtype) for a in axes}
-        return nest([Axis(own[fresh[a.var]], a.extent) for a in axes], substitute_and_fold(body, own))
-
-    every = run(i64(0), count, value)
-    # Most runs are as wide as the panel: without a tail they take half as long.
-    copy: st.Stmt = over_taps(run(i64(0), i64(width), value))
-    copy = st.IfThenElse(tir.EQ(count, i64(width)), copy, over_taps(every))
-    if seen:
-        low, high = index_var("low"), index_var("high")
-        zeros = run(i64(0), count, ops.const(0, panel.dtype))
-        part = sequence(zeros, run(low, ops.subtract(high, low), value))
-        whole = ops.logical_and(tir.LE(low, i64(0)), tir.GE(high, count))
-        some: st.Stmt = st.IfThenElse(whole, every, part)
-        if len(seen) > 1:
-            some = st.IfThenElse(_lines_inside(seen[:-1], where), some, zeros)
-        # The tap along the line outside: what it sees is worked out once.
-        limits = _limits(seen[-1], where, offset, count)
-        along = [a for a in window if seen[-1].tap is not None and a.var is seen[-1].tap.var]
-        some = over_taps(some, [a for a in window if a not in along])
-        some = over_taps(st.LetStmt(low, limits[0], st.LetStmt(high, limits[1], some)), along)
-        copy = st.IfThenElse(_sees_all(seen, where, offset, count), copy, some)
-    filled = loop(line, lines, copy)
-    if isinstance(total, tir.IntImm) and total.value % width == 0:
-        return filled
-    return sequence(_zeros(window, panel, start, end, width), filled)
-
-
-def _lines_inside(seen: Sequence[Window], where: dict[tir.Var, PrimExpr]) -> PrimExpr:
-    """Whether the line that taps see lies inside, along all axes but the last."""
-    inside: PrimExpr = tir.IntImm("bool", 1)
-    for window in seen:
-        at = ops.multiply(as_int64(where[window.axis.var]), i64(window.stride))
-        at = ops.subtract(ops.add(at, _tap(window, where)), i64(window.begin))
-        inside = ops.logical_and(inside, ops.logical_and(tir.GE(at, i64(0)), tir.LT(at, i64(window.size))))
-    return inside
-
-
-def _limits(
-    window: Window, where: dict[tir.Var, PrimExpr], offset: PrimExpr, count: PrimExpr
-) -> tuple[PrimExpr, PrimExpr]:
-    """The part [low, high) of a run of `count` points, the first at `offset` of its line, that a tap sees."""
-    before = ops.subtract(i64(window.begin), _tap(window, where))
-
-    def points(distance: PrimExpr) -> PrimExpr:
-        """How many points of the run start before a place of the input."""
-        whole = ops.floordiv(ops.add(distance, i64(window.stride - 1)), i64(window.stride))
-        return ops.min(ops.max(ops.subtract(whole, offset), i64(0)), count)
-
-    low = points(before)
-    return low, ops.max(points(ops.add(before, i64(window.size))), low)
-
-
-def _sees_all(seen: tuple[Window, ...], where: dict[tir.Var, PrimExpr], offset: PrimExpr, count: PrimExpr) -> PrimExpr:
-    """Whether every point of a run lies inside for all taps."""
-    *others, last = seen
-    ranges = [(window, as_int64(where[window.axis.var]), as_int64(where[window.axis.var])) for window in others]
-    ranges.append((last, offset, ops.subtract(ops.add(offset, count), i64(1))))
-    inside: PrimExpr = tir.IntImm("bool", 1)
-    for window, first, end in ranges:
-        reach = (window.taps - 1) * window.dilation - window.begin
-        lowest = tir.GE(ops.multiply(first, i64(window.stride)), i64(window.begin))
-        highest = tir.LT(ops.add(ops.multiply(end, i64(window.stride)), i64(reach)), i64(window.size))
-        inside = ops.logical_and(inside, ops.logical_and(lowest, highest))
-    return inside
-
-
-def _tap(window: Window, where: dict[tir.Var, PrimExpr]) -> PrimExpr:
-    """How far a tap lies from the first one."""
-    if window.tap is None:
-        return i64(0)
-    return ops.multiply(as_int64(where[window.tap.var]), i64(window.dilation))
-
-
-def _zeros(window: tuple[Axis, ...], panel: Buffer, start: PrimExpr, end: PrimExpr, width: int) -> st.Stmt:
-    """The last panel's columns beyond the end: harmless numbers instead of whatever memory holds."""
-    k, v = index_var("k"), index_var("v")
-    store = st.BufferStore(panel, ops.const(0, panel.dtype), (ops.add(ops.multiply(k, i64(width)), v),))
-    fill = loop(k, product([a.extent for a in window]), loop(v, width, store, VECTORIZED))
-    return st.IfThenElse(tir.LT(end, ops.add(start, i64(width))), fill)
