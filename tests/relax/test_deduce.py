@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from baton._src.ir.expr import GlobalVar, Op
@@ -384,3 +385,11 @@ def test_nothing_is_looked_up_while_building() -> None:
     assert isinstance(ExternFunc("x"), ExternFunc)
     assert isinstance(Constant([1]), Constant)
     refuses(Call(GlobalVar("nowhere"), []), "RELAX-SCOPE-1")
+
+
+def test_literals_of_64_bits_narrow_only_if_they_fit() -> None:
+    """Guards what TVM's scripts rely on (32 bits without a word), and that no number changes by it."""
+    assert str(const(np.array([1, 2])).data.dtype) == "int32"
+    assert str(const(np.array([1.5])).data.dtype) == "float32"
+    assert str(const(np.array([1], "int64"), "int64").data.dtype) == "int64"
+    assert const([2**40]).data.numpy().tolist() == [2**40]

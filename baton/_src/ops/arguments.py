@@ -21,9 +21,7 @@ from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
 from baton._src.tir import expr as tir
 from baton._src.values.dtype import DataType
-from baton._src.values.tensor import NDArray, array
-
-_NARROWED = {"float64": "float32", "int64": "int32"}
+from baton._src.values.tensor import NDArray, array, literal_dtype
 
 
 def as_ndarray(value: Any, dtype: object = None) -> NDArray:
@@ -39,10 +37,7 @@ def as_ndarray(value: Any, dtype: object = None) -> NDArray:
             raise fail(
                 "value-mismatch", f"no tensor can be made of {str(value)[:60]}: its rows differ in length"
             ) from error
-        wanted = _NARROWED.get(found.dtype.name)
-        if wanted == "int32" and found.size and (found.max() > 2**31 - 1 or found.min() < -(2**31)):
-            wanted = None
-        return array(found, dtype=wanted)
+        return array(found, dtype=literal_dtype(found))
     return array(value, dtype=dtype)
 
 

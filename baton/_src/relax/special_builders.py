@@ -32,7 +32,7 @@ from baton._src.relax.special_ops import SPECIAL_OPS, special_op
 from baton._src.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.support.diagnostics import fail
 from baton._src.values.dtype import DataType
-from baton._src.values.tensor import NDArray, array
+from baton._src.values.tensor import NDArray, array, literal_dtype
 
 
 def emit_with_sinfo(op: Any, args: Any, sinfo_args: Any) -> Call:
@@ -45,18 +45,15 @@ def emit_with_sinfo(op: Any, args: Any, sinfo_args: Any) -> Call:
 # ------------------------------------------------------------------------------------------------------ literals
 
 
-_NARROWED = {"int64": "int32", "float64": "float32"}
-
-
 def const(value: Any, dtype: object = None) -> Constant:
     """A tensor literal. Python's ints are int32, its floats float32, unless `dtype` says otherwise.
 
-    So are elements of NumPy's arrays of 64 bits, as in TVM; those of an `NDArray` stay what they are.
+    So are elements of NumPy's arrays of 64 bits, as in TVM; integers that do not fit stay int64, as an `NDArray` does.
     """
     if isinstance(value, NDArray):
         return Constant(value if dtype is None or value.dtype == dtype else array(value.data, dtype=dtype))
     found = np.asarray(value)
-    wanted = _NARROWED.get(found.dtype.name) if dtype is None else dtype
+    wanted = literal_dtype(found) if dtype is None else dtype
     if wanted is not None and DataType(wanted).kind in ("void", "handle"):
         raise fail(API, f"a constant cannot have dtype {DataType(wanted)}")
     if found.dtype == object or found.dtype.kind in "US":

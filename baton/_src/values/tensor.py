@@ -122,6 +122,17 @@ def _there(device: Device) -> Device:
     return device
 
 
+_NARROWED = {"float64": "float32", "int64": "int32"}
+
+
+def literal_dtype(found: AnyArray) -> str | None:
+    """The dtype of a literal with these elements where none is asked for: 32 bits for 64 if they fit, or None."""
+    wanted = _NARROWED.get(found.dtype.name)
+    if wanted == "int32" and found.size and (found.max() > 2**31 - 1 or found.min() < -(2**31)):
+        return None
+    return wanted
+
+
 def array(source: object, device: Device = CPU, dtype: object = None, mem_scope: str | None = None) -> NDArray:
     """A new tensor with a copy of `source` (anything NumPy reads; NDArray too), C-contiguous."""
     data = source.data if isinstance(source, NDArray) else source

@@ -17,16 +17,16 @@ from baton._src.relay.text.printer import astext
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
 from baton._src.values.device import KINDS, Device
+from baton._src.values.tensor import literal_dtype
 
 _OPS: Any = RELAY
-_NARROWED = {"int64": "int32", "float64": "float32"}
 
 
 def const(value: Any, dtype: Any = None, span: Span | None = None) -> Constant:
-    """A literal: of NumPy's arrays too, those of 64 bits become 32 unless `dtype` says otherwise (as in TVM)."""
+    """A literal: of NumPy's arrays too, those of 64 bits become 32 if they fit, unless `dtype` says otherwise."""
     wire()
     if dtype is None and isinstance(value, (np.ndarray, np.generic)):
-        dtype = _NARROWED.get(value.dtype.name)
+        dtype = literal_dtype(np.asarray(value))
     return relay_constant(value, dtype, span)
 
 
