@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Callable, Mapping
 from typing import Any
+
+# Loaded when a name is missing, not before: `difflib` and the list of names left out cost `import baton` too much.
+_MISSING = "baton._src.support.missing_name:message"
+_WHY_LEFT_OUT = "baton._src.driver.tvm_names.absent:reason"
 
 
 def attach(
@@ -38,7 +41,7 @@ def attach(
             if not name.startswith("_"):
                 extend()
             if name not in further:
-                raise AttributeError(_missing(package, name, listing))
+                raise AttributeError(_load(_MISSING)(package, name, listing, _load(_WHY_LEFT_OUT)))
             found = further[name]
         else:
             found = _load(table[name])
@@ -50,22 +53,6 @@ def attach(
         return sorted({*table, *further, *vars(sys.modules[package])})
 
     return resolve, listing, sorted(table)
-
-
-def _missing(package: str, name: str, known: Callable[[], Iterable[str]]) -> str:
-    """What to say about a name that is not served: the reason where TVM has it, else the name nearest to it."""
-    if name.startswith("_"):  # Python asks modules for some such names by itself.
-        return f"module {package!r} has no attribute {name!r}"
-    path = f"{package}.{name}".partition(".")[2]
-    why = _load("baton._src.driver.tvm_names.absent:reason")(path)
-    said = f"module {package!r} has no attribute {name!r}"
-    if why:
-        return f"{said}: baton leaves it out; {why}"
-    listed = [k for k in known() if not k.startswith("_")]
-    inner = dir(importlib.import_module(f"{package}.nn")) if "nn" in listed and package.count(".") == 1 else []
-    paths = {**{n: f"nn.{n}" for n in inner}, **{n: n for n in listed}}
-    near = [paths[n] for n in get_close_matches(name, paths, n=1)]
-    return f"{said}; did you mean {near[0]}?" if near else said
 
 
 def _load(target: str) -> Any:
