@@ -23,7 +23,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("relax.special_builders", "call_pure_packed"),
         **names("relax.types", "ObjectType DynTensorType ShapeType PackedFuncType"),
         **names("ir.types", "Type TupleType FuncType"),
-        **names("passes.relax.dataflow_block_rewrite", "DataflowBlockRewrite"),
+        **names("passes.relax.bindings.dataflow_block_rewrite", "DataflowBlockRewrite"),
         **names("relax.block_builder", "BlockBuilder"),
         **names("relax.functors", "ExprFunctor ExprVisitor ExprMutator"),
         **renamed("relax.functors", PyExprVisitor="ExprVisitor", PyExprMutator="ExprMutator"),

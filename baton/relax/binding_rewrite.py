@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("passes.relax.dataflow_block_rewrite", "DataflowBlockRewrite"),
+        **names("passes.relax.bindings.dataflow_block_rewrite", "DataflowBlockRewrite"),
     },
     before=wire,
 )

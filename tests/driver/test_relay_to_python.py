@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 
 from baton import relay
 from baton._src.ir.module import IRModule
-from baton._src.passes.relay.manifest_alloc import ManifestAlloc
+from baton._src.passes.relay.memory.manifest_alloc import ManifestAlloc
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.support.diagnostics import DiagnosticError
 from baton.relay.testing import run_as_python, synthetic, to_python

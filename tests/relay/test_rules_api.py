@@ -10,7 +10,7 @@ from baton import relay
 from baton._src.driver.wiring import wire
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
-from baton._src.passes.relay.specialize import Specialize
+from baton._src.passes.relay.first_order.specialize import Specialize
 from baton._src.relay.analysis import is_dataflow
 from baton._src.relay.check.infer_type import infer_type
 from tests.relay.programs import error_of, plain, read, read_module

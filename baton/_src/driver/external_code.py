@@ -17,7 +17,7 @@ from baton._src.ir.attrs import OpenAttrs
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpDef
 from baton._src.ir.types import TensorType, TupleType
-from baton._src.passes.relay.partition_graph import compiler_of
+from baton._src.passes.relay.external.partition_graph import compiler_of
 from baton._src.relax import nodes as rx
 from baton._src.relax.info import from_info as relax_from_info
 from baton._src.relax.special_ops import special_op

@@ -19,7 +19,7 @@ from baton._src.ir.target import Target
 from baton._src.lower.relax_to_vm.kernel_arguments import kernel_signature
 from baton._src.lower.relax_to_vm.lower_module import lower_module
 from baton._src.ops.catalogue import CATALOGUE
-from baton._src.passes.relax.legalize_ops import LegalizeOps
+from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import Call, Function, PrimValue, ShapeExpr, StringImm, Tuple, Var
 from baton._src.relax.struct_info import TensorStructInfo

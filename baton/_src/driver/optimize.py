@@ -10,9 +10,9 @@ from baton._src.ir.target import Target
 from baton._src.lower.pack_weights import PackWeights
 from baton._src.lower.transform_weights import TransformWeights
 from baton._src.passes.pipelines import default, get_pipeline
-from baton._src.passes.relax.lambda_lift import LambdaLift
-from baton._src.passes.relax.legalize_ops import LegalizeOps
-from baton._src.passes.relax.normalize import Normalize
+from baton._src.passes.relax.bindings.lambda_lift import LambdaLift
+from baton._src.passes.relax.bindings.normalize import Normalize
+from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass, Sequential

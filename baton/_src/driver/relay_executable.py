@@ -13,11 +13,11 @@ from baton._src.driver.stages import Stages
 from baton._src.ir.module import IRModule
 from baton._src.lower.relay_to_relax.module import lower as lower_relay
 from baton._src.passes.relay.bind_params import bind_params_by_name
-from baton._src.passes.relay.dissolve_memory import DissolveMemory
-from baton._src.passes.relay.eta_expand import EtaExpand
+from baton._src.passes.relay.first_order.eta_expand import EtaExpand
+from baton._src.passes.relay.first_order.specialize import Specialize
+from baton._src.passes.relay.memory.dissolve_memory import DissolveMemory
 from baton._src.passes.relay.pipeline import optimize
 from baton._src.passes.relay.remove_unused_functions import RemoveUnusedFunctions
-from baton._src.passes.relay.specialize import Specialize
 from baton._src.relay.nodes import Function
 from baton._src.runtime.executable import Executable
 from baton._src.support.diagnostics import fail

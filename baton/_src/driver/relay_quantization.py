@@ -14,16 +14,16 @@ from baton._src.driver.executors import create_executor
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.bind_params import bind_params_by_name
-from baton._src.passes.relay.canonicalize_ops import CanonicalizeOps
 from baton._src.passes.relay.fold_constant import FoldConstant
-from baton._src.passes.relay.fold_scale_axis import FoldScaleAxis
 from baton._src.passes.relay.infer_type import InferType
+from baton._src.passes.relay.operators.canonicalize_ops import CanonicalizeOps
+from baton._src.passes.relay.operators.fold_scale_axis import FoldScaleAxis
+from baton._src.passes.relay.operators.simplify_inference import SimplifyInference
 from baton._src.passes.relay.quantize.annotate import QuantizeAnnotate
 from baton._src.passes.relay.quantize.calibrate import Dataset, QuantizeCalibrate
 from baton._src.passes.relay.quantize.calibrate import collect_stats as collect
 from baton._src.passes.relay.quantize.config import current_qconfig
 from baton._src.passes.relay.quantize.realize import QuantizeRealize
-from baton._src.passes.relay.simplify_inference import SimplifyInference
 from baton._src.relay.nodes import Function
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass, Sequential

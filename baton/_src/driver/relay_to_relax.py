@@ -9,11 +9,11 @@ from baton._src.driver.relay_executable import as_relay_module, bind_known, opti
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.lower.relay_to_relax.module import lower
-from baton._src.passes.relay.dissolve_memory import DissolveMemory
-from baton._src.passes.relay.eta_expand import EtaExpand
+from baton._src.passes.relay.first_order.eta_expand import EtaExpand
+from baton._src.passes.relay.first_order.specialize import Specialize
+from baton._src.passes.relay.forms.to_basic_block_normal_form import ToBasicBlockNormalForm
+from baton._src.passes.relay.memory.dissolve_memory import DissolveMemory
 from baton._src.passes.relay.remove_unused_functions import RemoveUnusedFunctions
-from baton._src.passes.relay.specialize import Specialize
-from baton._src.passes.relay.to_basic_block_normal_form import ToBasicBlockNormalForm
 from baton._src.relay.nodes import Function
 from baton._src.transform.collector import rarely_collecting
 from baton._src.transform.context import PassContext

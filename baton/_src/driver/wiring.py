@@ -19,7 +19,7 @@ from baton._src.ir.structural import structural_equal
 from baton._src.ir.types import Constructor, TensorType, Type
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.syntax import build_relax, build_relay, call_global
-from baton._src.passes.relax.bind_params import BindParams, BindSymbolicVars
+from baton._src.passes.relax.interfaces.bind_params import BindParams, BindSymbolicVars
 from baton._src.relax import nodes as relax
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.struct_info import StructInfo

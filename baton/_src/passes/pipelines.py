@@ -11,36 +11,36 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from baton._src.passes.relax.annotate_tir_op_pattern import AnnotateTIROpPattern
-from baton._src.passes.relax.attach_global_symbol import AttachGlobalSymbol
-from baton._src.passes.relax.batch_slice_products import BatchSliceProducts
-from baton._src.passes.relax.block_channels import BlockChannels
-from baton._src.passes.relax.byte_products import ByteProducts
-from baton._src.passes.relax.call_tir_rewrite import CallTIRRewrite
-from baton._src.passes.relax.canonicalize_bindings import CanonicalizeBindings
-from baton._src.passes.relax.channels_first import ChannelsFirst
-from baton._src.passes.relax.compute_prim_value import ComputePrimValue
-from baton._src.passes.relax.dataflow_blocks import ConvertToDataflow, ToNonDataflow
-from baton._src.passes.relax.dead_code_elimination import DeadCodeElimination
-from baton._src.passes.relax.decompose_ops import DecomposeOps
-from baton._src.passes.relax.eliminate_common_subexpr import EliminateCommonSubexpr
-from baton._src.passes.relax.fold_constant import FoldConstant
-from baton._src.passes.relax.fold_scale_into_weights import FoldScaleIntoWeights
-from baton._src.passes.relax.fuse_attention import FuseAttention
-from baton._src.passes.relax.fuse_ops import FuseOps
-from baton._src.passes.relax.fuse_tir import FuseTIR
-from baton._src.passes.relax.inline_private_functions import InlinePrivateFunctions
-from baton._src.passes.relax.kill_after_last_use import KillAfterLastUse
-from baton._src.passes.relax.lambda_lift import LambdaLift
-from baton._src.passes.relax.legalize_ops import LegalizeOps
-from baton._src.passes.relax.lower_alloc_tensor import LowerAllocTensor
-from baton._src.passes.relax.lower_runtime_builtin import LowerRuntimeBuiltin
-from baton._src.passes.relax.normalize import Normalize
-from baton._src.passes.relax.phases_of_transposed import PhasesOfTransposed
-from baton._src.passes.relax.remove_purity_checking import RemovePurityChecking
-from baton._src.passes.relax.rewrite_dataflow_reshape import RewriteDataflowReshape
-from baton._src.passes.relax.static_plan_block_memory import StaticPlanBlockMemory
-from baton._src.passes.relax.vm_shape_lower import VMShapeLower
+from baton._src.passes.relax.bindings.attach_global_symbol import AttachGlobalSymbol
+from baton._src.passes.relax.bindings.canonicalize_bindings import CanonicalizeBindings
+from baton._src.passes.relax.bindings.dataflow_blocks import ConvertToDataflow, ToNonDataflow
+from baton._src.passes.relax.bindings.dead_code_elimination import DeadCodeElimination
+from baton._src.passes.relax.bindings.eliminate_common_subexpr import EliminateCommonSubexpr
+from baton._src.passes.relax.bindings.inline_private_functions import InlinePrivateFunctions
+from baton._src.passes.relax.bindings.lambda_lift import LambdaLift
+from baton._src.passes.relax.bindings.normalize import Normalize
+from baton._src.passes.relax.fusion.annotate_tir_op_pattern import AnnotateTIROpPattern
+from baton._src.passes.relax.fusion.fuse_attention import FuseAttention
+from baton._src.passes.relax.fusion.fuse_ops import FuseOps
+from baton._src.passes.relax.fusion.fuse_tir import FuseTIR
+from baton._src.passes.relax.layouts.block_channels import BlockChannels
+from baton._src.passes.relax.layouts.channels_first import ChannelsFirst
+from baton._src.passes.relax.machine.call_tir_rewrite import CallTIRRewrite
+from baton._src.passes.relax.machine.compute_prim_value import ComputePrimValue
+from baton._src.passes.relax.machine.kill_after_last_use import KillAfterLastUse
+from baton._src.passes.relax.machine.lower_alloc_tensor import LowerAllocTensor
+from baton._src.passes.relax.machine.lower_runtime_builtin import LowerRuntimeBuiltin
+from baton._src.passes.relax.machine.remove_purity_checking import RemovePurityChecking
+from baton._src.passes.relax.machine.rewrite_dataflow_reshape import RewriteDataflowReshape
+from baton._src.passes.relax.machine.static_plan_block_memory import StaticPlanBlockMemory
+from baton._src.passes.relax.machine.vm_shape_lower import VMShapeLower
+from baton._src.passes.relax.operators.decompose_ops import DecomposeOps
+from baton._src.passes.relax.operators.fold_constant import FoldConstant
+from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
+from baton._src.passes.relax.products.batch_slice_products import BatchSliceProducts
+from baton._src.passes.relax.products.byte_products import ByteProducts
+from baton._src.passes.relax.products.fold_scale_into_weights import FoldScaleIntoWeights
+from baton._src.passes.relax.products.phases_of_transposed import PhasesOfTransposed
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError, fail
 from baton._src.transform.passes import Pass, Sequential
 

@@ -8,8 +8,8 @@ from baton._src.support.lazy import attach, names, submodules
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("passes.relax.dispatch", "DispatchSampling DispatchSortScan"),
-        **names("passes.relax.pattern_registry", "register_patterns get_patterns_with_prefix get_pattern"),
+        **names("passes.relax.operators.dispatch", "DispatchSampling DispatchSortScan"),
+        **names("passes.relax.fusion.pattern_registry", "register_patterns get_patterns_with_prefix get_pattern"),
         **submodules("baton.relax.backend", "pattern_registry"),
     },
     before=wire,

@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("passes.relax.pattern_registry", "register_patterns get_patterns_with_prefix get_pattern"),
+        **names("passes.relax.fusion.pattern_registry", "register_patterns get_patterns_with_prefix get_pattern"),
     },
     before=wire,
 )

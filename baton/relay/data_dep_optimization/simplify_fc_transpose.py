@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("passes.relay.simplify_fc_transpose", "convert"),
+        **names("passes.relay.operators.simplify_fc_transpose", "convert"),
     },
     before=wire,
 )

@@ -11,7 +11,7 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("passes.relay.tuple_types", "flatten_tuple_type from_tuple_type to_tuple_type"),
+        **names("passes.relay.memory.tuple_types", "flatten_tuple_type from_tuple_type to_tuple_type"),
     },
     before=wire,
     more=partial(relay_builders, "memory"),

@@ -8,8 +8,8 @@ from baton._src.support.lazy import attach, names, renamed
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("passes.relay.qnn_canonicalize", "CanonicalizeOps"),
-        **renamed("passes.relay.qnn_canonicalize", Legalize="qnn_legalize"),
+        **names("passes.relay.quantize.qnn_canonicalize", "CanonicalizeOps"),
+        **renamed("passes.relay.quantize.qnn_canonicalize", Legalize="qnn_legalize"),
     },
     before=wire,
 )

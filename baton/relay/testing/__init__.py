@@ -15,7 +15,7 @@ __getattr__, __dir__, __all__ = attach(
         ),
         **names("driver.tvm_names.relay.to_python", "to_python run_as_python"),
         **names("driver.relay_prelude", "Prelude"),
-        **names("passes.relay.gradient", "gradient"),
+        **names("passes.relay.gradients.gradient", "gradient"),
         **submodules("baton.relay.testing", "dcgan densenet dqn inception_v3 init layers lstm mlp mobilenet nat"),
         **submodules("baton.relay.testing", "py_converter resnet resnet_3d squeezenet synthetic"),
         **submodules("baton.relay.testing", "python_words temp_op_attr vgg"),

@@ -11,7 +11,7 @@ from baton._src.ir.target import Target
 from baton._src.ir.tensor_info import TensorInfo
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.ops.nn.attention import ATTENTIONS, AttentionAttrs
-from baton._src.passes.relax.kernel_of_call import make_kernel
+from baton._src.passes.relax.operators.kernel_of_call import make_kernel
 from baton._src.tir.expr import Var
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.dtype import DataType

@@ -14,9 +14,9 @@ from baton._src.ir.cpu import has_byte_dots
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.ops.builders import RELAX
-from baton._src.passes.relax.block_channels import BlockChannels
-from baton._src.passes.relax.channel_blocks import in_whole_words, pack_weight
-from baton._src.passes.relax.dead_code_elimination import DeadCodeElimination
+from baton._src.passes.relax.bindings.dead_code_elimination import DeadCodeElimination
+from baton._src.passes.relax.layouts.block_channels import BlockChannels
+from baton._src.passes.relax.layouts.channel_blocks import in_whole_words, pack_weight
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import Constant, Var
 from baton._src.relax.struct_info import TensorStructInfo

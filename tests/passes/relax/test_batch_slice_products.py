@@ -9,8 +9,8 @@ import pytest
 
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
-from baton._src.passes.relax.batch_slice_products import BatchSliceProducts
-from baton._src.passes.relax.dead_code_elimination import DeadCodeElimination
+from baton._src.passes.relax.bindings.dead_code_elimination import DeadCodeElimination
+from baton._src.passes.relax.products.batch_slice_products import BatchSliceProducts
 from baton._src.relax.nodes import Call
 from baton._src.transform.passes import Sequential
 from tests.passes.relax.programs import R, check, const, program, tensor, weights

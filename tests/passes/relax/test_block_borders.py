@@ -8,9 +8,9 @@ import pytest
 
 from baton._src.ir.module import IRModule
 from baton._src.passes.pipelines import default
-from baton._src.passes.relax.canonicalize_bindings import CanonicalizeBindings
-from baton._src.passes.relax.legalize_ops import LegalizeOps
-from baton._src.passes.relax.rewrite_dataflow_reshape import RewriteDataflowReshape
+from baton._src.passes.relax.bindings.canonicalize_bindings import CanonicalizeBindings
+from baton._src.passes.relax.machine.rewrite_dataflow_reshape import RewriteDataflowReshape
+from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.nodes import Call
 from tests.relax.build import load, module

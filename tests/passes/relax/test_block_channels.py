@@ -9,9 +9,9 @@ import pytest
 
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
-from baton._src.passes.relax.block_channels import BlockChannels
-from baton._src.passes.relax.channel_blocks import blocked_constant, pack_weight
-from baton._src.passes.relax.dead_code_elimination import DeadCodeElimination
+from baton._src.passes.relax.bindings.dead_code_elimination import DeadCodeElimination
+from baton._src.passes.relax.layouts.block_channels import BlockChannels
+from baton._src.passes.relax.layouts.channel_blocks import blocked_constant, pack_weight
 from baton._src.relax.nodes import Tuple
 from baton._src.transform.context import PassContext
 from tests.passes.relax.programs import R, arrays, bindings, called, check, const, dim, program, tensor, weights

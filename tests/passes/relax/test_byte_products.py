@@ -9,9 +9,9 @@ import pytest
 
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
-from baton._src.passes.relax.byte_products import ByteProducts
-from baton._src.passes.relax.dead_code_elimination import DeadCodeElimination
-from baton._src.passes.relax.fold_constant import FoldConstant
+from baton._src.passes.relax.bindings.dead_code_elimination import DeadCodeElimination
+from baton._src.passes.relax.operators.fold_constant import FoldConstant
+from baton._src.passes.relax.products.byte_products import ByteProducts
 from baton._src.relax.nodes import Call, Constant
 from tests.passes.relax.evaluate import evaluate
 from tests.passes.relax.programs import R, bindings, called, const, dim, program, tensor

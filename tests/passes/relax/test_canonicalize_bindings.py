@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from baton._src.ir.structural import assert_structural_equal
-from baton._src.passes.relax.canonicalize_bindings import CanonicalizeBindings
+from baton._src.passes.relax.bindings.canonicalize_bindings import CanonicalizeBindings
 from tests.relax.build import module
 
 SIZES = (

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from baton._src.ir.traverse import post_order
-from baton._src.passes.relax.channels_first import ChannelsFirst
+from baton._src.passes.relax.layouts.channels_first import ChannelsFirst
 from baton._src.relax.nodes import Call
 from tests.passes.relax.evaluate import evaluate
 from tests.passes.relax.programs import R, program, tensor, weights

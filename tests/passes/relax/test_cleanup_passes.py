@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from baton._src.ir.module import IRModule
-from baton._src.passes.relax.canonicalize_bindings import CanonicalizeBindings
-from baton._src.passes.relax.dead_code_elimination import DeadCodeElimination
-from baton._src.passes.relax.eliminate_common_subexpr import EliminateCommonSubexpr
-from baton._src.passes.relax.fold_constant import FoldConstant
-from baton._src.passes.relax.legalize_ops import LegalizeOps
+from baton._src.passes.relax.bindings.canonicalize_bindings import CanonicalizeBindings
+from baton._src.passes.relax.bindings.dead_code_elimination import DeadCodeElimination
+from baton._src.passes.relax.bindings.eliminate_common_subexpr import EliminateCommonSubexpr
+from baton._src.passes.relax.operators.fold_constant import FoldConstant
+from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import (
     Constant,

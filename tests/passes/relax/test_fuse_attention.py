@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from baton._src.passes.relax.dead_code_elimination import DeadCodeElimination
-from baton._src.passes.relax.fuse_attention import FuseAttention
+from baton._src.passes.relax.bindings.dead_code_elimination import DeadCodeElimination
+from baton._src.passes.relax.fusion.fuse_attention import FuseAttention
 from baton._src.transform.passes import Sequential
 from tests.passes.relax.programs import R, arrays, called, check, const, dim, program, tensor
 

@@ -9,9 +9,9 @@ import pytest
 
 from baton import relax
 from baton._src.ir.module import IRModule
-from baton._src.passes.relax.fuse_ops_by_pattern import FuseOpsByPattern, FusionPattern
-from baton._src.passes.relax.merge_composite_functions import MergeCompositeFunctions
-from baton._src.passes.relax.run_codegen import RunCodegen
+from baton._src.passes.relax.fusion.fuse_ops_by_pattern import FuseOpsByPattern, FusionPattern
+from baton._src.passes.relax.fusion.merge_composite_functions import MergeCompositeFunctions
+from baton._src.passes.relax.fusion.run_codegen import RunCodegen
 from baton._src.relax.nodes import Function
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.packed_func import FunctionTable

@@ -9,10 +9,10 @@ import pytest
 
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import Fusion
-from baton._src.passes.relax.annotate_tir_op_pattern import AnnotateTIROpPattern, tir_pattern
-from baton._src.passes.relax.fuse_ops import FuseOps
-from baton._src.passes.relax.fuse_tir import FuseTIR
-from baton._src.passes.relax.legalize_ops import LegalizeOps
+from baton._src.passes.relax.fusion.annotate_tir_op_pattern import AnnotateTIROpPattern, tir_pattern
+from baton._src.passes.relax.fusion.fuse_ops import FuseOps
+from baton._src.passes.relax.fusion.fuse_tir import FuseTIR
+from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.passes.shared.fusion_groups import FusionNode, fusion_groups
 from baton._src.passes.shared.kernel_stages import kernel_stages, root_block
 from baton._src.te.computation import compute, placeholder, reduce_axis

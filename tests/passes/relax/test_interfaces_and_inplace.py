@@ -9,9 +9,13 @@ import pytest
 from baton._src.driver.relax_build import relax_build
 from baton._src.driver.tvm_names.scripts import from_source
 from baton._src.ir.module import IRModule
-from baton._src.passes.relax.dataflow_use_inplace_calls import DataflowUseInplaceCalls
-from baton._src.passes.relax.legalize_ops import LegalizeOps
-from baton._src.passes.relax.unused_interface import ExpandTupleArguments, RemoveUnusedOutputs, RemoveUnusedParameters
+from baton._src.passes.relax.interfaces.unused_interface import (
+    ExpandTupleArguments,
+    RemoveUnusedOutputs,
+    RemoveUnusedParameters,
+)
+from baton._src.passes.relax.machine.dataflow_use_inplace_calls import DataflowUseInplaceCalls
+from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.interpreter import Interpreter
 from baton._src.runtime.vm import VirtualMachine

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from baton._src.passes.relax.allocate_workspace import AllocateWorkspace
-from baton._src.passes.relax.attach_layout_free_buffers import AttachAttrLayoutFreeBuffers
-from baton._src.passes.relax.fuse_transpose_matmul import FuseTransposeMatmul
-from baton._src.passes.relax.legalize_ops import LegalizeOps
+from baton._src.passes.relax.layouts.attach_layout_free_buffers import AttachAttrLayoutFreeBuffers
+from baton._src.passes.relax.machine.allocate_workspace import AllocateWorkspace
+from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
+from baton._src.passes.relax.products.fuse_transpose_matmul import FuseTransposeMatmul
 from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.nodes import Function
 from tests.passes.relax.programs import R, arrays, called, check, dim, program, tensor, weights

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from baton._src.ir.module import IRModule
-from baton._src.passes.relax.alter_op_impl import AlterOpImpl
-from baton._src.passes.relax.dead_code_elimination import DeadCodeElimination
-from baton._src.passes.relax.optimize_layout_transform import OptimizeLayoutTransform
+from baton._src.passes.relax.bindings.dead_code_elimination import DeadCodeElimination
+from baton._src.passes.relax.layouts.alter_op_impl import AlterOpImpl
+from baton._src.passes.relax.layouts.optimize_layout_transform import OptimizeLayoutTransform
 from baton._src.relax.nodes import Call
 from baton._src.support.diagnostics import DiagnosticError
 from tests.passes.relax.programs import R, arrays, called, check, dim, program, tensor

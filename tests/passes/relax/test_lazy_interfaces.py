@@ -10,9 +10,9 @@ import pytest
 import baton
 from baton import relax
 from baton._src.ir.module import IRModule
-from baton._src.passes.relax.lazy_interfaces import LazyGetInput, LazySetOutput
-from baton._src.passes.relax.lazy_transform_params import LazyTransformParams
-from baton._src.passes.relax.lift_transform_params import LiftTransformParams
+from baton._src.passes.relax.interfaces.lazy_interfaces import LazyGetInput, LazySetOutput
+from baton._src.passes.relax.interfaces.lazy_transform_params import LazyTransformParams
+from baton._src.passes.relax.interfaces.lift_transform_params import LiftTransformParams
 from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.nodes import StringImm
 from tests.passes.relax.test_block_borders import bindings

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from baton._src.passes.relax.legalize_ops import LegalizeOps
+from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.relax.nodes import Call, Function, If, SeqExpr, TupleGetItem
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.tir.prim_func import PrimFunc

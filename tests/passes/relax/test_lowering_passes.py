@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from baton._src.passes.pipelines import default, get_pipeline, zero
-from baton._src.passes.relax.call_tir_rewrite import CallTIRRewrite
-from baton._src.passes.relax.dataflow_blocks import ToNonDataflow
-from baton._src.passes.relax.kill_after_last_use import KillAfterLastUse
-from baton._src.passes.relax.legalize_ops import LegalizeOps
-from baton._src.passes.relax.remove_purity_checking import RemovePurityChecking
-from baton._src.passes.relax.rewrite_dataflow_reshape import RewriteDataflowReshape, has_reshape_pattern
+from baton._src.passes.relax.bindings.dataflow_blocks import ToNonDataflow
+from baton._src.passes.relax.machine.call_tir_rewrite import CallTIRRewrite
+from baton._src.passes.relax.machine.kill_after_last_use import KillAfterLastUse
+from baton._src.passes.relax.machine.remove_purity_checking import RemovePurityChecking
+from baton._src.passes.relax.machine.rewrite_dataflow_reshape import RewriteDataflowReshape, has_reshape_pattern
+from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.relax.nodes import Call, ExternFunc, Tuple
 from baton._src.relax.special_ops import special_op
 from baton._src.support.diagnostics import DiagnosticError

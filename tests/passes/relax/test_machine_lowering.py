@@ -15,19 +15,19 @@ from baton._src.driver.tvm_names.scripts import from_source
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.passes.pipelines import PIPELINES, default_build, get_pipeline, register_pipeline
-from baton._src.passes.relax.call_tir_rewrite import CallTIRRewrite
-from baton._src.passes.relax.compute_prim_value import ComputePrimValue
-from baton._src.passes.relax.dataflow_blocks import ToNonDataflow
-from baton._src.passes.relax.kill_after_last_use import KillAfterLastUse
-from baton._src.passes.relax.lambda_lift import LambdaLift
-from baton._src.passes.relax.legalize_ops import LegalizeOps
-from baton._src.passes.relax.lower_alloc_tensor import LowerAllocTensor
-from baton._src.passes.relax.lower_runtime_builtin import LowerRuntimeBuiltin, VMBuiltinLower
-from baton._src.passes.relax.normalize import Normalize
-from baton._src.passes.relax.remove_purity_checking import RemovePurityChecking
-from baton._src.passes.relax.rewrite_dataflow_reshape import RewriteDataflowReshape
-from baton._src.passes.relax.static_plan_block_memory import StaticPlanBlockMemory
-from baton._src.passes.relax.vm_shape_lower import VMShapeLower
+from baton._src.passes.relax.bindings.dataflow_blocks import ToNonDataflow
+from baton._src.passes.relax.bindings.lambda_lift import LambdaLift
+from baton._src.passes.relax.bindings.normalize import Normalize
+from baton._src.passes.relax.machine.call_tir_rewrite import CallTIRRewrite
+from baton._src.passes.relax.machine.compute_prim_value import ComputePrimValue
+from baton._src.passes.relax.machine.kill_after_last_use import KillAfterLastUse
+from baton._src.passes.relax.machine.lower_alloc_tensor import LowerAllocTensor
+from baton._src.passes.relax.machine.lower_runtime_builtin import LowerRuntimeBuiltin, VMBuiltinLower
+from baton._src.passes.relax.machine.remove_purity_checking import RemovePurityChecking
+from baton._src.passes.relax.machine.rewrite_dataflow_reshape import RewriteDataflowReshape
+from baton._src.passes.relax.machine.static_plan_block_memory import StaticPlanBlockMemory
+from baton._src.passes.relax.machine.vm_shape_lower import VMShapeLower
+from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.interpreter import Interpreter
 from baton._src.relax.nodes import Call, Function, If, PrimValue, SeqExpr, ShapeExpr

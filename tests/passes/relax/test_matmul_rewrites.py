@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from baton._src.passes.relax.combine_parallel_matmul import CombineParallelMatmul
-from baton._src.passes.relax.matmul_rewrites import (
+from baton._src.passes.relax.bindings.topological_sort import TopologicalSort
+from baton._src.passes.relax.products.combine_parallel_matmul import CombineParallelMatmul
+from baton._src.passes.relax.products.matmul_rewrites import (
     AdjustMatmulOrder,
     ExpandMatmulOfSum,
     ReorderPermuteDimsAfterConcat,
     ReorderTakeAfterMatmul,
 )
-from baton._src.passes.relax.topological_sort import TopologicalSort
 from baton._src.relax.nodes import Tuple
 from baton._src.support.diagnostics import DiagnosticError
 from tests.passes.relax.programs import R, arrays, bindings, called, check, const, dim, program, tensor

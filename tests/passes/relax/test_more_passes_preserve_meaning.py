@@ -12,14 +12,18 @@ from baton._src.driver.relax_build import relax_build
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.passes.pipelines import default_build
-from baton._src.passes.relax.combine_parallel_matmul import CombineParallelMatmul
-from baton._src.passes.relax.dataflow_blocks import ConvertToDataflow
-from baton._src.passes.relax.dataflow_use_inplace_calls import DataflowUseInplaceCalls
-from baton._src.passes.relax.fuse_ops_by_pattern import FuseOpsByPattern
-from baton._src.passes.relax.legalize_ops import LegalizeOps
-from baton._src.passes.relax.matmul_rewrites import AdjustMatmulOrder, ExpandMatmulOfSum, ReorderPermuteDimsAfterConcat
-from baton._src.passes.relax.merge_composite_functions import MergeCompositeFunctions
-from baton._src.passes.relax.topological_sort import TopologicalSort
+from baton._src.passes.relax.bindings.dataflow_blocks import ConvertToDataflow
+from baton._src.passes.relax.bindings.topological_sort import TopologicalSort
+from baton._src.passes.relax.fusion.fuse_ops_by_pattern import FuseOpsByPattern
+from baton._src.passes.relax.fusion.merge_composite_functions import MergeCompositeFunctions
+from baton._src.passes.relax.machine.dataflow_use_inplace_calls import DataflowUseInplaceCalls
+from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
+from baton._src.passes.relax.products.combine_parallel_matmul import CombineParallelMatmul
+from baton._src.passes.relax.products.matmul_rewrites import (
+    AdjustMatmulOrder,
+    ExpandMatmulOfSum,
+    ReorderPermuteDimsAfterConcat,
+)
 from baton._src.relax.interpreter import Interpreter
 from baton._src.runtime.vm import VirtualMachine
 from baton._src.transform.passes import Sequential

@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 
 from baton._src.ir.module import IRModule
 from baton._src.passes.pipelines import default, zero
-from baton._src.passes.relax.call_tir_rewrite import CallTIRRewrite
-from baton._src.passes.relax.canonicalize_bindings import CanonicalizeBindings
-from baton._src.passes.relax.dataflow_blocks import ConvertToDataflow, ToNonDataflow
-from baton._src.passes.relax.dead_code_elimination import DeadCodeElimination
-from baton._src.passes.relax.eliminate_common_subexpr import EliminateCommonSubexpr
-from baton._src.passes.relax.fold_constant import FoldConstant
-from baton._src.passes.relax.inline_private_functions import InlinePrivateFunctions
-from baton._src.passes.relax.kill_after_last_use import KillAfterLastUse
-from baton._src.passes.relax.lambda_lift import LambdaLift
-from baton._src.passes.relax.legalize_ops import LegalizeOps
-from baton._src.passes.relax.normalize import Normalize
-from baton._src.passes.relax.remove_purity_checking import RemovePurityChecking
+from baton._src.passes.relax.bindings.canonicalize_bindings import CanonicalizeBindings
+from baton._src.passes.relax.bindings.dataflow_blocks import ConvertToDataflow, ToNonDataflow
+from baton._src.passes.relax.bindings.dead_code_elimination import DeadCodeElimination
+from baton._src.passes.relax.bindings.eliminate_common_subexpr import EliminateCommonSubexpr
+from baton._src.passes.relax.bindings.inline_private_functions import InlinePrivateFunctions
+from baton._src.passes.relax.bindings.lambda_lift import LambdaLift
+from baton._src.passes.relax.bindings.normalize import Normalize
+from baton._src.passes.relax.machine.call_tir_rewrite import CallTIRRewrite
+from baton._src.passes.relax.machine.kill_after_last_use import KillAfterLastUse
+from baton._src.passes.relax.machine.remove_purity_checking import RemovePurityChecking
+from baton._src.passes.relax.operators.fold_constant import FoldConstant
+from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.relax.nodes import Tuple, TupleGetItem
 from baton._src.transform.passes import Sequential
 from tests.passes.relax.programs import R, arrays, check, const, dim, program, tensor, weights

@@ -9,7 +9,7 @@ import pytest
 
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
-from baton._src.passes.relax.phases_of_transposed import PhasesOfTransposed
+from baton._src.passes.relax.products.phases_of_transposed import PhasesOfTransposed
 from baton._src.relax.nodes import Call
 from tests.passes.relax.evaluate import evaluate
 from tests.passes.relax.programs import R, dim, program, tensor, weights

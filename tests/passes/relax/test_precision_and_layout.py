@@ -9,9 +9,9 @@ import pytest
 
 import baton
 from baton import relax
-from baton._src.passes.relax.convert_layout import ConvertLayout
-from baton._src.passes.relax.param_interfaces import BundleModelParams, UpdateParamStructInfo
-from baton._src.passes.relax.to_mixed_precision import ToMixedPrecision
+from baton._src.passes.relax.interfaces.param_interfaces import BundleModelParams, UpdateParamStructInfo
+from baton._src.passes.relax.layouts.convert_layout import ConvertLayout
+from baton._src.passes.relax.operators.to_mixed_precision import ToMixedPrecision
 from baton._src.relax.nodes import Call
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.diagnostics import DiagnosticError

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from baton._src.passes.relax.fast_math import FastMathTransform
-from baton._src.passes.relax.remove_redundant_reshape import RemoveRedundantReshape
+from baton._src.passes.relax.operators.fast_math import FastMathTransform
+from baton._src.passes.relax.operators.remove_redundant_reshape import RemoveRedundantReshape
 from tests.passes.relax.programs import R, arrays, bindings, called, check, dim, program, tensor
 
 

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from baton._src.ir.structural import assert_structural_equal
-from baton._src.passes.relax.decompose_ops import DecomposeOpsForInference, DecomposeOpsForTraining
-from baton._src.passes.relax.fuse_ops_by_pattern import FuseOpsByPattern, FusionPattern
+from baton._src.passes.relax.fusion.fuse_ops_by_pattern import FuseOpsByPattern, FusionPattern
+from baton._src.passes.relax.fusion.merge_composite_functions import MergeCompositeFunctions
+from baton._src.passes.relax.fusion.pattern_registry import get_pattern, get_patterns_with_prefix, register_patterns
 from baton._src.passes.relax.gradient import Gradient
-from baton._src.passes.relax.kill_after_last_use import KillAfterLastUse
-from baton._src.passes.relax.merge_composite_functions import MergeCompositeFunctions
-from baton._src.passes.relax.pattern_registry import get_pattern, get_patterns_with_prefix, register_patterns
-from baton._src.passes.relax.unused_interface import ExpandTupleArguments, RemoveUnusedOutputs
+from baton._src.passes.relax.interfaces.unused_interface import ExpandTupleArguments, RemoveUnusedOutputs
+from baton._src.passes.relax.machine.kill_after_last_use import KillAfterLastUse
+from baton._src.passes.relax.operators.decompose_ops import DecomposeOpsForInference, DecomposeOpsForTraining
 from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.patterns.builders import is_op, wildcard
 from tests.relax.build import load, module

@@ -11,16 +11,16 @@ from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.passes.pipelines import simplify
-from baton._src.passes.relax.attach_global_symbol import AttachGlobalSymbol
-from baton._src.passes.relax.bind_params import BindParams, BindSymbolicVars
-from baton._src.passes.relax.dataflow_blocks import ConvertToDataflow, ToNonDataflow
-from baton._src.passes.relax.decompose_ops import DecomposeOpsForInference
-from baton._src.passes.relax.fold_constant import FoldConstant
-from baton._src.passes.relax.fold_scale_into_weights import FoldScaleIntoWeights
-from baton._src.passes.relax.inline_private_functions import InlinePrivateFunctions
-from baton._src.passes.relax.lambda_lift import LambdaLift
-from baton._src.passes.relax.lift_transform_params import LiftTransformParams
-from baton._src.passes.relax.normalize import Normalize, NormalizeGlobalVar
+from baton._src.passes.relax.bindings.attach_global_symbol import AttachGlobalSymbol
+from baton._src.passes.relax.bindings.dataflow_blocks import ConvertToDataflow, ToNonDataflow
+from baton._src.passes.relax.bindings.inline_private_functions import InlinePrivateFunctions
+from baton._src.passes.relax.bindings.lambda_lift import LambdaLift
+from baton._src.passes.relax.bindings.normalize import Normalize, NormalizeGlobalVar
+from baton._src.passes.relax.interfaces.bind_params import BindParams, BindSymbolicVars
+from baton._src.passes.relax.interfaces.lift_transform_params import LiftTransformParams
+from baton._src.passes.relax.operators.decompose_ops import DecomposeOpsForInference
+from baton._src.passes.relax.operators.fold_constant import FoldConstant
+from baton._src.passes.relax.products.fold_scale_into_weights import FoldScaleIntoWeights
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import (
     Call,

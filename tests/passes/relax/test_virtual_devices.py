@@ -8,7 +8,7 @@ import pytest
 
 from baton._src.ir.global_info import VDevice
 from baton._src.ir.module import IRModule
-from baton._src.passes.relax.virtual_devices import RealizeVDevice, UpdateVDevice
+from baton._src.passes.relax.machine.virtual_devices import RealizeVDevice, UpdateVDevice
 from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.nodes import Call
 from baton._src.relax.special.devices import HintOnDeviceAttrs, ToVDeviceAttrs

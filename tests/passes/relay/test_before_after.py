@@ -9,36 +9,36 @@ import pytest
 
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import assert_structural_equal
-from baton._src.passes.relay.alter_op_layout import AlterOpLayout
-from baton._src.passes.relay.canonicalize_cast import CanonicalizeCast
-from baton._src.passes.relay.canonicalize_ops import CanonicalizeOps
-from baton._src.passes.relay.combine_parallel import (
+from baton._src.passes.relay.dead_code_elimination import DeadCodeElimination
+from baton._src.passes.relay.eliminate_common_subexpr import EliminateCommonSubexpr
+from baton._src.passes.relay.fold_constant import FoldConstant
+from baton._src.passes.relay.forms.defuse_ops import DefuseOps
+from baton._src.passes.relay.forms.inlining import Inline
+from baton._src.passes.relay.forms.to_a_normal_form import ToANormalForm
+from baton._src.passes.relay.forms.to_basic_block_normal_form import ToBasicBlockNormalForm, lifted_expressions
+from baton._src.passes.relay.forms.to_graph_normal_form import ToGraphNormalForm
+from baton._src.passes.relay.fuse_ops import FuseOps
+from baton._src.passes.relay.gradients.gradient import gradient
+from baton._src.passes.relay.infer_type import InferType
+from baton._src.passes.relay.layouts.alter_op_layout import AlterOpLayout
+from baton._src.passes.relay.layouts.convert_layout import ConvertLayout
+from baton._src.passes.relay.operators.canonicalize_cast import CanonicalizeCast
+from baton._src.passes.relay.operators.canonicalize_ops import CanonicalizeOps
+from baton._src.passes.relay.operators.combine_parallel import (
     CombineParallelBatchMatmul,
     CombineParallelConv2D,
     CombineParallelDense,
 )
-from baton._src.passes.relay.convert_layout import ConvertLayout
-from baton._src.passes.relay.dead_code_elimination import DeadCodeElimination
-from baton._src.passes.relay.defuse_ops import DefuseOps
-from baton._src.passes.relay.div_to_mul import DivToMul
-from baton._src.passes.relay.dynamic_to_static import DynamicToStatic
-from baton._src.passes.relay.eliminate_common_subexpr import EliminateCommonSubexpr
-from baton._src.passes.relay.fast_math import FastMath
-from baton._src.passes.relay.fold_constant import FoldConstant
-from baton._src.passes.relay.fold_scale_axis import BackwardFoldScaleAxis, FoldScaleAxis, ForwardFoldScaleAxis
-from baton._src.passes.relay.fuse_ops import FuseOps
-from baton._src.passes.relay.gradient import gradient
-from baton._src.passes.relay.infer_type import InferType
-from baton._src.passes.relay.inlining import Inline
-from baton._src.passes.relay.legalize import Legalize
+from baton._src.passes.relay.operators.div_to_mul import DivToMul
+from baton._src.passes.relay.operators.dynamic_to_static import DynamicToStatic
+from baton._src.passes.relay.operators.fast_math import FastMath
+from baton._src.passes.relay.operators.fold_scale_axis import BackwardFoldScaleAxis, FoldScaleAxis, ForwardFoldScaleAxis
+from baton._src.passes.relay.operators.legalize import Legalize
+from baton._src.passes.relay.operators.simplify_expr import SimplifyExpr
+from baton._src.passes.relay.operators.simplify_inference import SimplifyInference
+from baton._src.passes.relay.operators.to_mixed_precision import ToMixedPrecision
 from baton._src.passes.relay.pipeline import optimize
 from baton._src.passes.relay.remove_unused_functions import RemoveUnusedFunctions
-from baton._src.passes.relay.simplify_expr import SimplifyExpr
-from baton._src.passes.relay.simplify_inference import SimplifyInference
-from baton._src.passes.relay.to_a_normal_form import ToANormalForm
-from baton._src.passes.relay.to_basic_block_normal_form import ToBasicBlockNormalForm, lifted_expressions
-from baton._src.passes.relay.to_graph_normal_form import ToGraphNormalForm
-from baton._src.passes.relay.to_mixed_precision import ToMixedPrecision
 from baton._src.relay.expressions import walk
 from baton._src.relay.interpreter import Interpreter
 from baton._src.relay.nodes import Call, Function, TempExpr

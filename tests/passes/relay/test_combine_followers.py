@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from baton._src.passes.relay.combine_parallel import (
+from baton._src.passes.relay.operators.combine_parallel import (
     CombineParallelBatchMatmul,
     CombineParallelConv2D,
     CombineParallelDense,

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from baton._src.passes.relay.flatten_atrous_conv import FlattenAtrousConv
-from baton._src.passes.relay.fold_explicit_padding import FoldExplicitPadding
-from baton._src.passes.relay.split_args import SplitArgs
+from baton._src.passes.relay.operators.flatten_atrous_conv import FlattenAtrousConv
+from baton._src.passes.relay.operators.fold_explicit_padding import FoldExplicitPadding
+from baton._src.passes.relay.operators.split_args import SplitArgs
 from baton._src.relay.expressions import walk
 from baton._src.relay.interpreter import Interpreter
 from baton._src.relay.nodes import Call

@@ -9,10 +9,10 @@ import pytest
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.types import Constructor
-from baton._src.passes.relay.defunctionalization import Defunctionalize, defunctionalization
+from baton._src.passes.relay.first_order.defunctionalization import Defunctionalize, defunctionalization
+from baton._src.passes.relay.forms.to_cps import ToCPS
+from baton._src.passes.relay.gradients.lazy_gradient_init import LazyGradientInit
 from baton._src.passes.relay.infer_type import InferType
-from baton._src.passes.relay.lazy_gradient_init import LazyGradientInit
-from baton._src.passes.relay.to_cps import ToCPS
 from baton._src.relay.expressions import walk
 from baton._src.relay.nodes import Call, Function
 from tests.passes.relay.test_to_cps import HIGHER_ORDER, value

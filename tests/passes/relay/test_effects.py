@@ -9,7 +9,7 @@ import pytest
 from baton import relay
 from baton._src.passes.relay import effects
 from baton._src.passes.relay.dead_code_elimination import DeadCodeElimination
-from baton._src.passes.relay.to_graph_normal_form import ToGraphNormalForm
+from baton._src.passes.relay.forms.to_graph_normal_form import ToGraphNormalForm
 
 MANY = '#[version = "0.0.5"]\n' + "\n".join(
     f"def @f{i}(%x: float32) -> float32 {{ let %u = add(%x, 1f); let %v = add(%x, 2f); %v }}" for i in range(20)

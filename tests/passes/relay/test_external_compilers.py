@@ -11,8 +11,8 @@ import pytest
 from baton._src.driver.relay_build import build
 from baton._src.ir.module import IRModule
 from baton._src.ops.catalogue import CATALOGUE
-from baton._src.passes.relay.external_regions import AnnotateTarget, MergeCompilerRegions, MergeComposite
-from baton._src.passes.relay.partition_graph import InlineCompilerFunctionsBoundTo, PartitionGraph
+from baton._src.passes.relay.external.external_regions import AnnotateTarget, MergeCompilerRegions, MergeComposite
+from baton._src.passes.relay.external.partition_graph import InlineCompilerFunctionsBoundTo, PartitionGraph
 from baton._src.relay.interpreter import Interpreter
 from baton._src.relay.nodes import Function
 from baton._src.relay.patterns import is_op, wildcard

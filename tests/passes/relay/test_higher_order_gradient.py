@@ -12,8 +12,8 @@ from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.types import TensorType
 from baton._src.ops.catalogue import CATALOGUE
-from baton._src.passes.relay.gradient import gradient
-from baton._src.passes.relay.higher_order_gradient import higher_order_gradient
+from baton._src.passes.relay.gradients.gradient import gradient
+from baton._src.passes.relay.gradients.higher_order_gradient import higher_order_gradient
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.relay.expressions import walk
 from baton._src.relay.interpreter import Interpreter

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from baton._src.ops.catalogue import CATALOGUE
-from baton._src.passes.relay.alter_op_layout import AlterOpLayout
-from baton._src.passes.relay.convert_layout import ConvertLayout
 from baton._src.passes.relay.fold_constant import FoldConstant
-from baton._src.passes.relay.legalize import Legalize
-from baton._src.passes.relay.to_mixed_precision import ToMixedPrecision
+from baton._src.passes.relay.layouts.alter_op_layout import AlterOpLayout
+from baton._src.passes.relay.layouts.convert_layout import ConvertLayout
+from baton._src.passes.relay.operators.legalize import Legalize
+from baton._src.passes.relay.operators.to_mixed_precision import ToMixedPrecision
 from baton._src.relay.expressions import walk
 from baton._src.relay.nodes import Call
 from baton._src.transform.context import PassContext

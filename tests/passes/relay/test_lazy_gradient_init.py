@@ -10,11 +10,11 @@ import pytest
 from baton._src.driver.executors import create_executor
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
-from baton._src.passes.relay.higher_order_gradient import higher_order_gradient
-from baton._src.passes.relay.lazy_gradient_init import LazyGradientInit
+from baton._src.passes.relay.first_order.specialize import Specialize
+from baton._src.passes.relay.gradients.higher_order_gradient import higher_order_gradient
+from baton._src.passes.relay.gradients.lazy_gradient_init import LazyGradientInit
 from baton._src.passes.relay.partial_evaluate import PartialEvaluate
 from baton._src.passes.relay.remove_unused_functions import RemoveUnusedFunctions
-from baton._src.passes.relay.specialize import Specialize
 from baton._src.relay.expressions import walk
 from baton._src.relay.interpreter import Interpreter
 from baton._src.relay.nodes import Call

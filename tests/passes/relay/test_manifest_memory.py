@@ -13,11 +13,11 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import post_order
 from baton._src.ir.types import Constructor
-from baton._src.passes.relay.dissolve_memory import DissolveMemory
+from baton._src.passes.relay.forms.to_a_normal_form import ToANormalForm
 from baton._src.passes.relay.fuse_ops import FuseOps
-from baton._src.passes.relay.manifest_alloc import ManifestAlloc
-from baton._src.passes.relay.manifest_lifetimes import ManifestLifetimes
-from baton._src.passes.relay.to_a_normal_form import ToANormalForm
+from baton._src.passes.relay.memory.dissolve_memory import DissolveMemory
+from baton._src.passes.relay.memory.manifest_alloc import ManifestAlloc
+from baton._src.passes.relay.memory.manifest_lifetimes import ManifestLifetimes
 from baton._src.relay.analysis import well_formed
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.check.show import show_type

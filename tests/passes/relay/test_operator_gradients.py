@@ -11,8 +11,8 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import NotApplicable, OpDef
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.samples import Arr
-from baton._src.passes.relay.gradient import gradient
-from baton._src.passes.relay.higher_order_gradient import higher_order_gradient
+from baton._src.passes.relay.gradients.gradient import gradient
+from baton._src.passes.relay.gradients.higher_order_gradient import higher_order_gradient
 from baton._src.relay.interpreter import Interpreter
 from baton._src.relay.nodes import Call, Function, var
 from baton._src.support.diagnostics import DiagnosticError

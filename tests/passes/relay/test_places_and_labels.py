@@ -12,9 +12,9 @@ from baton._src.ir.module import IRModule
 from baton._src.passes.relay.fuse_ops import FuseOps
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.label_expressions import AnnotateSpans, CapturePostDfsIndexInSpans, LabelOps
-from baton._src.passes.relay.plan_devices import PlanDevices
-from baton._src.passes.relay.remove_standalone_reshapes import RemoveStandaloneReshapes
-from baton._src.passes.relay.simplify_fc_transpose import SimplifyFCTranspose, convert
+from baton._src.passes.relay.memory.plan_devices import PlanDevices
+from baton._src.passes.relay.memory.remove_standalone_reshapes import RemoveStandaloneReshapes
+from baton._src.passes.relay.operators.simplify_fc_transpose import SimplifyFCTranspose, convert
 from baton._src.relay.expressions import walk
 from baton._src.relay.interpreter import Interpreter
 from baton._src.relay.nodes import Call, Function

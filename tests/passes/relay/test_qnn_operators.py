@@ -9,7 +9,7 @@ import pytest
 
 import baton
 from baton import relay
-from baton._src.passes.relay.qnn_canonicalize import CanonicalizeOps
+from baton._src.passes.relay.quantize.qnn_canonicalize import CanonicalizeOps
 from baton._src.relay.interpreter import Interpreter
 from tests.passes.relay.test_before_after import names
 

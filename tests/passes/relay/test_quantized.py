@@ -10,9 +10,9 @@ import pytest
 import baton
 from baton import relay
 from baton._src.ir.structural import structural_equal
-from baton._src.passes.relay.fake_quantization import FakeQuantizationToInteger
 from baton._src.passes.relay.infer_type import InferType
-from baton._src.passes.relay.qnn_canonicalize import CanonicalizeOps, qnn_legalize
+from baton._src.passes.relay.quantize.fake_quantization import FakeQuantizationToInteger
+from baton._src.passes.relay.quantize.qnn_canonicalize import CanonicalizeOps, qnn_legalize
 from baton._src.relay.interpreter import Interpreter
 from tests.passes.relay.test_before_after import main, names
 

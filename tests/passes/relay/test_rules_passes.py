@@ -14,18 +14,18 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpDef
 from baton._src.ir.structural import structural_equal
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relay.dead_code_elimination import DeadCodeElimination
-from baton._src.passes.relay.dynamic_to_static import DynamicToStatic
 from baton._src.passes.relay.eliminate_common_subexpr import EliminateCommonSubexpr
+from baton._src.passes.relay.first_order.lambda_lift import LambdaLift
+from baton._src.passes.relay.first_order.specialize import Specialize
 from baton._src.passes.relay.fold_constant import FoldConstant
+from baton._src.passes.relay.forms.inlining import Inline
+from baton._src.passes.relay.forms.to_a_normal_form import ToANormalForm
+from baton._src.passes.relay.forms.to_basic_block_normal_form import ToBasicBlockNormalForm
+from baton._src.passes.relay.forms.to_graph_normal_form import ToGraphNormalForm
 from baton._src.passes.relay.fuse_ops import FuseOps
 from baton._src.passes.relay.infer_type import InferType
-from baton._src.passes.relay.inlining import Inline
-from baton._src.passes.relay.lambda_lift import LambdaLift
+from baton._src.passes.relay.operators.dynamic_to_static import DynamicToStatic
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
-from baton._src.passes.relay.specialize import Specialize
-from baton._src.passes.relay.to_a_normal_form import ToANormalForm
-from baton._src.passes.relay.to_basic_block_normal_form import ToBasicBlockNormalForm
-from baton._src.passes.relay.to_graph_normal_form import ToGraphNormalForm
 from baton._src.relay.expressions import walk
 from baton._src.relay.interpreter import Interpreter
 from baton._src.relay.nodes import Call, Constant, Function, If, Let, TempExpr, Tuple, Var

@@ -9,7 +9,7 @@ import pytest
 
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import assert_structural_equal
-from baton._src.passes.relay.simplify_expr import SimplifyExpr
+from baton._src.passes.relay.operators.simplify_expr import SimplifyExpr
 from baton._src.relay.interpreter import Interpreter
 from tests.relay.programs import read_module
 

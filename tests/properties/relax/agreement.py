@@ -12,17 +12,17 @@ from hypothesis import HealthCheck, note, settings
 from hypothesis import strategies as st
 
 from baton._src.passes.pipelines import default
-from baton._src.passes.relax.canonicalize_bindings import CanonicalizeBindings
-from baton._src.passes.relax.dataflow_blocks import ConvertToDataflow, ToNonDataflow
-from baton._src.passes.relax.dead_code_elimination import DeadCodeElimination
-from baton._src.passes.relax.eliminate_common_subexpr import EliminateCommonSubexpr
-from baton._src.passes.relax.fold_constant import FoldConstant
-from baton._src.passes.relax.fuse_ops import FuseOps
-from baton._src.passes.relax.fuse_tir import FuseTIR
-from baton._src.passes.relax.inline_private_functions import InlinePrivateFunctions
-from baton._src.passes.relax.lambda_lift import LambdaLift
-from baton._src.passes.relax.legalize_ops import LegalizeOps
-from baton._src.passes.relax.normalize import Normalize
+from baton._src.passes.relax.bindings.canonicalize_bindings import CanonicalizeBindings
+from baton._src.passes.relax.bindings.dataflow_blocks import ConvertToDataflow, ToNonDataflow
+from baton._src.passes.relax.bindings.dead_code_elimination import DeadCodeElimination
+from baton._src.passes.relax.bindings.eliminate_common_subexpr import EliminateCommonSubexpr
+from baton._src.passes.relax.bindings.inline_private_functions import InlinePrivateFunctions
+from baton._src.passes.relax.bindings.lambda_lift import LambdaLift
+from baton._src.passes.relax.bindings.normalize import Normalize
+from baton._src.passes.relax.fusion.fuse_ops import FuseOps
+from baton._src.passes.relax.fusion.fuse_tir import FuseTIR
+from baton._src.passes.relax.operators.fold_constant import FoldConstant
+from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.text.printer import script
 from baton._src.transform.passes import Sequential

@@ -14,10 +14,10 @@ from baton._src.driver.executors import create_executor
 from baton._src.driver.relay_fragment import why_no_graph
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
-from baton._src.passes.relay.manifest_alloc import ManifestAlloc
-from baton._src.passes.relay.manifest_lifetimes import ManifestLifetimes
+from baton._src.passes.relay.first_order.specialize import Specialize
+from baton._src.passes.relay.memory.manifest_alloc import ManifestAlloc
+from baton._src.passes.relay.memory.manifest_lifetimes import ManifestLifetimes
 from baton._src.passes.relay.pipeline import optimize
-from baton._src.passes.relay.specialize import Specialize
 from baton._src.relay.analysis import well_formed
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.interpreter import Interpreter

@@ -21,9 +21,9 @@ from baton._src.driver.training.optimizer import Optimizer, wrong
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import set_note
-from baton._src.passes.relax.decompose_ops import DecomposeOpsForTraining
 from baton._src.passes.relax.gradient import Gradient
-from baton._src.passes.relax.legalize_ops import LegalizeOps
+from baton._src.passes.relax.operators.decompose_ops import DecomposeOpsForTraining
+from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.relax.check.deduce import function_info
 from baton._src.relax.nodes import Function
 from baton._src.relax.struct_info import StructInfo, TupleStructInfo

@@ -24,7 +24,7 @@ from baton._src.ir.op_def import NotApplicable, OpDef
 from baton._src.ir.traverse import post_order, substitute, with_fresh_binders
 from baton._src.ops.builders import Maker
 from baton._src.ops.catalogue import CATALOGUE
-from baton._src.passes.relax.dead_code_elimination import remove_all_unused
+from baton._src.passes.relax.bindings.dead_code_elimination import remove_all_unused
 from baton._src.passes.relax.te_gradients import operator_gradient, te_gradient
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.dims import Answer, same_shape

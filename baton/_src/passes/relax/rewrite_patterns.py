@@ -16,8 +16,8 @@ from baton._src.analysis.bindings import get_var2val
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
-from baton._src.passes.relax.dead_code_elimination import remove_all_unused
-from baton._src.passes.relax.topological_sort import in_order
+from baton._src.passes.relax.bindings.dead_code_elimination import remove_all_unused
+from baton._src.passes.relax.bindings.topological_sort import in_order
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import Binding, BindingBlock, DataflowBlock, DataflowVar, Function, SeqExpr, Var, VarBinding
 from baton._src.relax.patterns.context import PatternContext

@@ -26,12 +26,12 @@ from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.types import Constructor, FuncType, TypeCall, TypeVar
 from baton._src.passes.relay.dead_code_elimination import DeadCodeElimination
-from baton._src.passes.relay.dead_references import without_dead_references
 from baton._src.passes.relay.effects import Effects
-from baton._src.passes.relay.eta_expand import EtaExpand
+from baton._src.passes.relay.first_order.eta_expand import EtaExpand
+from baton._src.passes.relay.first_order.specialize import type_arguments
+from baton._src.passes.relay.forms.to_a_normal_form import ToANormalForm
+from baton._src.passes.relay.gradients.dead_references import without_dead_references
 from baton._src.passes.relay.partial_values import Cell, Closure, Env, Fields, Lets, Partial, match_statically
-from baton._src.passes.relay.specialize import type_arguments
-from baton._src.passes.relay.to_a_normal_form import ToANormalForm
 from baton._src.passes.shared.evaluate import evaluate, result_bytes
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.check.substitute import leaves, substitute_types

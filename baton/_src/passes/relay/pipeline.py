@@ -8,30 +8,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.passes.relay.alter_op_layout import AlterOpLayout, SimplifyExprPostAlterOp
 from baton._src.passes.relay.building import is_call
-from baton._src.passes.relay.canonicalize_cast import CanonicalizeCast
-from baton._src.passes.relay.canonicalize_ops import CanonicalizeOps
-from baton._src.passes.relay.combine_parallel import (
+from baton._src.passes.relay.eliminate_common_subexpr import EliminateCommonSubexpr
+from baton._src.passes.relay.external.partition_graph import CheckCompilers
+from baton._src.passes.relay.first_order.eta_expand import EtaExpand
+from baton._src.passes.relay.fold_constant import FoldConstant
+from baton._src.passes.relay.forms.inlining import Inline
+from baton._src.passes.relay.forms.to_basic_block_normal_form import ToBasicBlockNormalForm
+from baton._src.passes.relay.infer_type import InferType
+from baton._src.passes.relay.layouts.alter_op_layout import AlterOpLayout, SimplifyExprPostAlterOp
+from baton._src.passes.relay.operators.canonicalize_cast import CanonicalizeCast
+from baton._src.passes.relay.operators.canonicalize_ops import CanonicalizeOps
+from baton._src.passes.relay.operators.combine_parallel import (
     CombineParallelBatchMatmul,
     CombineParallelConv2D,
     CombineParallelDense,
 )
-from baton._src.passes.relay.dynamic_to_static import DynamicToStatic
-from baton._src.passes.relay.eliminate_common_subexpr import EliminateCommonSubexpr
-from baton._src.passes.relay.eta_expand import EtaExpand
-from baton._src.passes.relay.fast_math import FastMath
-from baton._src.passes.relay.flatten_atrous_conv import FlattenAtrousConv
-from baton._src.passes.relay.fold_constant import FoldConstant
-from baton._src.passes.relay.fold_scale_axis import BackwardFoldScaleAxis, ForwardFoldScaleAxis
-from baton._src.passes.relay.infer_type import InferType
-from baton._src.passes.relay.inlining import Inline
-from baton._src.passes.relay.legalize import Legalize
-from baton._src.passes.relay.partition_graph import CheckCompilers
+from baton._src.passes.relay.operators.dynamic_to_static import DynamicToStatic
+from baton._src.passes.relay.operators.fast_math import FastMath
+from baton._src.passes.relay.operators.flatten_atrous_conv import FlattenAtrousConv
+from baton._src.passes.relay.operators.fold_scale_axis import BackwardFoldScaleAxis, ForwardFoldScaleAxis
+from baton._src.passes.relay.operators.legalize import Legalize
+from baton._src.passes.relay.operators.simplify_expr import SimplifyExpr
+from baton._src.passes.relay.operators.simplify_inference import SimplifyInference
 from baton._src.passes.relay.remove_unused_functions import RemoveUnusedFunctions
-from baton._src.passes.relay.simplify_expr import SimplifyExpr
-from baton._src.passes.relay.simplify_inference import SimplifyInference
-from baton._src.passes.relay.to_basic_block_normal_form import ToBasicBlockNormalForm
 from baton._src.transform.passes import Pass, Sequential
 
 

@@ -12,8 +12,8 @@ from baton._src.ir.expr import GlobalVar, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.ir.types import Type
-from baton._src.passes.relax import dead_code_elimination as dead_code
-from baton._src.passes.relax import rewrite_dataflow_reshape as reshapes
+from baton._src.passes.relax.bindings import dead_code_elimination as dead_code
+from baton._src.passes.relax.machine import rewrite_dataflow_reshape as reshapes
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check import base_check, deduce, erase, lub, variables
 from baton._src.relax.check.base_check import BaseCheckResult

@@ -10,7 +10,7 @@ from typing import Any
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.building import is_call
-from baton._src.passes.relay.plan_devices import device_name, planned_devices
+from baton._src.passes.relay.memory.plan_devices import device_name, planned_devices
 from baton._src.relay.check.infer_type import infer_expr, infer_type
 from baton._src.relay.expressions import walk
 from baton._src.relay.nodes import Function

@@ -11,7 +11,7 @@ from baton._src.driver.wiring import wire
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.building import is_call
-from baton._src.passes.relay.to_basic_block_normal_form import lifted_expressions
+from baton._src.passes.relay.forms.to_basic_block_normal_form import lifted_expressions
 from baton._src.relay.analysis import expression_features
 from baton._src.relay.expressions import parts, walk
 from baton._src.relay.interpreter import Interpreter

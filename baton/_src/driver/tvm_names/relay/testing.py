@@ -13,7 +13,7 @@ from baton._src.driver.wiring import wire
 from baton._src.ir.expr import Op
 from baton._src.ir.node import set_note
 from baton._src.ops.catalogue import CATALOGUE
-from baton._src.passes.relay.gradient import gradient
+from baton._src.passes.relay.gradients.gradient import gradient
 from baton._src.relay.check.infer_type import infer_expr
 from baton._src.relay.nodes import Call, Function
 from baton._src.support.diagnostics import fail

@@ -31,8 +31,8 @@ from baton._src.driver.wiring import wire
 from baton._src.ir.expr import GlobalVar, Op, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.types import Constructor
-from baton._src.passes.relay.dissolve_memory import DissolveMemory
-from baton._src.passes.relay.to_a_normal_form import to_a_normal_form_expr
+from baton._src.passes.relay.forms.to_a_normal_form import to_a_normal_form_expr
+from baton._src.passes.relay.memory.dissolve_memory import DissolveMemory
 from baton._src.relay.analysis import free_vars
 from baton._src.relay.expressions import global_vars, pattern_vars
 from baton._src.relay.interpreter import to_value

@@ -1,6 +1,6 @@
 """Attention as one kernel: softmax(Q Kᵀ, scaled and masked) V, with no matrix of all scores in memory.
 
-What it recognises is what `ops/nn/attention` computes and `passes/relax/fuse_attention` finds in imported graphs:
+What it recognises is what `ops/nn/attention` computes and the pass `FuseAttention` finds in imported graphs:
 
     scores[.., i, j] = sum over d of Q K        masked = elementwise(scores)        top[.., i] = max over j
     powers = exp(masked - top)        total = sum over j        weighed = sum over j of powers V        weighed / total

@@ -11,7 +11,7 @@ or just before use, tiles of sums in registers, elementwise stages when a tile i
 panels are first packed as there and then interleaved. What remains of k has words filled up with zeros.
 
 Only for processors with the instruction; others have the general rules. Products of signed by signed bytes are made
-unsigned by signed ones in the graph (`passes/relax/byte_products`).
+unsigned by signed ones in the graph (`passes/relax/products/byte_products`).
 """
 
 from __future__ import annotations

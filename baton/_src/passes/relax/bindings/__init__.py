@@ -1,0 +1,1 @@
+"""The shape of a program: bindings, dataflow blocks and functions canonical, shared, inlined, lifted or removed."""

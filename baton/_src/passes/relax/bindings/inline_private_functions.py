@@ -1,0 +1,127 @@
+"""InlinePrivateFunctions: calls of private functions become their bodies.
+
+    gv = cls.helper(x)      ->      lv = R.add(x, x); gv = R.exp(lv)
+
+A private function (no `global_symbol`) is inlined into every call unless it calls itself, directly or through others.
+Its shape variables become the dims of what it is called with. Called in a dataflow block, it must be a sequence of
+dataflow blocks; other calls there stay. Functions that nobody calls any more are removed; Primitive ones, and kernels,
+are left alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.analysis.call_graph import call_graph, components, detect_recursion
+from baton._src.ir.expr import GlobalVar
+from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import substitute, with_fresh_binders
+from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.bindings.dead_code_elimination import remove_unreachable
+from baton._src.passes.relax.same_info import same_info
+from baton._src.relax.check.compatibility import is_subtype
+from baton._src.relax.check.dims import Answer
+from baton._src.relax.check.shape_map import map_parameters
+from baton._src.relax.nodes import (
+    Binding,
+    Call,
+    DataflowBlock,
+    DataflowVar,
+    Function,
+    SeqExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import Pass
+
+
+@dataclass(frozen=True)
+class InlinePrivateFunctions(Pass):
+    """See the module."""
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        recursive = {var for group in detect_recursion(module) for var in group}
+        inliner = _Inliner(module)
+        changed: dict[GlobalVar, Any] = {}
+        for group in components(call_graph(module)):  # callees first
+            for var in group:
+                function = module.functions[var]
+                if not isinstance(function, Function):
+                    continue
+                found = inliner.function(function)
+                if found is not function:
+                    changed[var] = found
+                if var not in recursive and _is_private(found):
+                    inliner.bodies[var] = found
+        if not changed:
+            return module
+        functions = {var: changed.get(var, function) for var, function in module.functions.items()}
+        return remove_unreachable(module.with_functions(functions))
+
+
+def _is_private(function: Function) -> bool:
+    return "global_symbol" not in function.attrs and not function.attrs.get("Primitive")
+
+
+class _Inliner(BindingRewriter):
+    def __init__(self, module: IRModule) -> None:
+        super().__init__(module)
+        self.bodies: dict[GlobalVar, Function] = {}
+        self.prover = Analyzer()
+
+    def visit_binding(self, binding: Binding) -> None:
+        value = binding.value if isinstance(binding, VarBinding) else None
+        function = self.bodies.get(value.op) if isinstance(value, Call) and isinstance(value.op, GlobalVar) else None
+        if function is None or not isinstance(function.body, SeqExpr) or not self._fits_here(function.body):
+            self.keep(binding)
+            return
+        assert isinstance(value, Call)
+        body = self._body_for(function, value)
+        sharper = any(not same_info(p.struct_info_, a.struct_info_) for p, a in zip(function.params, value.args))
+        for block in body.blocks:
+            for inner in block.bindings:
+                local = self._as_local(inner)
+                self.keep(self._sharpened(local) if sharper else local)
+        self.keep(VarBinding(binding.var, self._use(body.body), binding.span))
+
+    def _fits_here(self, body: SeqExpr) -> bool:
+        return not self.in_dataflow or all(isinstance(b, DataflowBlock) for b in body.blocks)
+
+    def _body_for(self, function: Function, call: Call) -> SeqExpr:
+        """The body with fresh variables, parameters and shape variables replaced by what the call passes."""
+        fresh = with_fresh_binders(function)
+        pairs = [(p.struct_info, a.struct_info) for p, a in zip(fresh.params, call.args)]
+        symbols = map_parameters(pairs)
+        found: SeqExpr = substitute(fresh.body, {**dict(zip(fresh.params, call.args)), **symbols})
+        return found
+
+    def _as_local(self, binding: Binding) -> Binding:
+        """The binding with a variable of the kind that the present block has."""
+        binding = self._renewed(binding)
+        kind = DataflowVar if self.in_dataflow else Var
+        if type(binding.var) is kind:
+            return binding
+        new = kind(binding.var.name_hint, binding.var.struct_info_, binding.var.span)
+        self.replace(binding.var, new)
+        return binding.with_fields(var=new)
+
+    def _sharpened(self, binding: Binding) -> Binding:
+        """The binding with what is known now that its operands are the caller's, if that is more than before."""
+        value = binding.value if isinstance(binding, VarBinding) else None
+        if not isinstance(value, (Call, Tuple, TupleGetItem)) or value.struct_info_ is None:
+            return binding
+        anew = self.normalized(value.with_fields(struct_info_=None))
+        known = binding.var.struct_info_
+        if same_info(known, anew.struct_info_) or is_subtype(anew.struct_info_, known, self.prover) is not Answer.YES:
+            return binding
+        var = type(binding.var)(binding.var.name_hint, anew.struct_info_, binding.var.span)
+        self.replace(binding.var, var)
+        return VarBinding(var, anew, binding.span)
+
+    def _renewed(self, binding: Any) -> Any:
+        return binding.with_fields(value=substitute(binding.value, self.replaced, notes=False))

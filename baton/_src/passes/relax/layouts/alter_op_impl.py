@@ -1,0 +1,178 @@
+"""AlterOpImpl: kernels of an operator are replaced by one's own, which may want its tensors in another layout.
+
+    cls.add has the attribute "operator_name": "relax.add"
+
+    lv = R.call_tir(cls.add, (x, y),                      lx = R.layout_transform(x, m);  ly = R.layout_transform(y, m)
+        out_sinfo=R.Tensor((16,), "float32"))     ->      l = R.call_tir(cls.relax_add_replacement, (lx, ly),
+                                                              out_sinfo=R.Tensor((4, 4), "float32"))
+                                                          lv = R.layout_transform(l, inverse of m)
+
+`op_buffer_transforms` says for each operator what is done to each of its tensors, operands first: an `IndexMap`, a
+function of the indices, or None. A layout with padding is filled with zeros, and the padding of results is cut off.
+Errors `pass-alter`: a replacement or a list of transforms that does not fit the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from baton._src.ir.expr import GlobalVar
+from baton._src.ir.module import IRModule
+from baton._src.ops.builders import RELAX
+from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.bindings.dead_code_elimination import remove_unreachable
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.nodes import Call, Function, ShapeExpr, Tuple, TupleGetItem, VarBinding
+from baton._src.relax.special_ops import special_op
+from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
+from baton._src.support.diagnostics import fail
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.index_map import IndexMap
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import Pass
+
+OPERATOR_NAME = "operator_name"
+R: Any = RELAX
+
+
+@dataclass(frozen=True)
+class AlterOpImpl(Pass):
+    """See the module. Axis separators are kept in the transforms' attributes, by operator and tensor."""
+
+    op_impl_map: Mapping[str, PrimFunc]
+    op_buffer_transforms: Mapping[str, Sequence[Any]]
+    op_buffer_axis_separators: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    op_buffer_input_axis_separators: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        rewriter = _Alterer(module, self)
+        changed: dict[GlobalVar, Any] = {}
+        for var, function in module.functions.items():
+            if isinstance(function, Function):
+                found = rewriter.function(function)
+                if found is not function:
+                    changed[var] = found
+        if not changed:
+            return module
+        made = module.with_functions({**rewriter.builder.context.functions, **changed})
+        return remove_unreachable(made, tuple(v.name_hint for v in module.functions if v not in rewriter.altered))
+
+
+class _Alterer(BindingRewriter):
+    def __init__(self, module: IRModule, wanted: AlterOpImpl) -> None:
+        super().__init__(module)
+        self.builder = BlockBuilder(module)
+        self.wanted = wanted
+        self.made: dict[str, GlobalVar] = {}
+        self.altered: set[GlobalVar] = set()
+
+    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+        if not isinstance(value, Call) or value.op is not special_op("call_tir"):
+            return value
+        kernel = self.context.functions.get(value.args[0])
+        name = str(kernel.attrs.get(OPERATOR_NAME, "")) if isinstance(kernel, PrimFunc) else ""
+        if name not in self.wanted.op_impl_map:
+            return value
+        self.altered.add(value.args[0])
+        return self._altered(value, name)
+
+    def _altered(self, call: Call, name: str) -> Any:
+        operands = call.args[1].fields if isinstance(call.args[1], Tuple) else (call.args[1],)
+        said = call.sinfo_args[0]
+        outputs = said.fields if isinstance(said, TupleStructInfo) else (said,)
+        maps = self._maps(name, [o.struct_info for o in operands], outputs)
+        seps = self._separators(self.wanted.op_buffer_axis_separators, name, len(maps))
+        ins = self._separators(self.wanted.op_buffer_input_axis_separators, name, len(maps))
+        count = len(operands)
+        given = [self._there(o, m, s, i) for o, m, s, i in zip(operands, maps, seps, ins)]
+        infos = [_moved(info, m) for info, m in zip(outputs, maps[count:])]
+        info = TupleStructInfo(infos) if isinstance(said, TupleStructInfo) else infos[0]
+        args = (self._replacement(name, len(maps)), Tuple(given), *call.args[2:])
+        made = Call(special_op("call_tir"), args, None, (info,), call.span)
+        if not isinstance(said, TupleStructInfo):
+            return self._back(made, said, maps[-1], seps[-1], ins[-1])
+        whole = self.emit(made)
+        parts = [
+            self.emit(self._back(TupleGetItem(whole, n), o, m, s, i))
+            for n, (o, m, s, i) in enumerate(zip(outputs, maps[count:], seps[count:], ins[count:]))
+        ]
+        return self.normalized(Tuple(parts))
+
+    def _maps(self, name: str, infos: Sequence[Any], outputs: Sequence[Any]) -> list[IndexMap | None]:
+        """The transforms of an operator's tensors; the identity is None."""
+        known = [*infos, *outputs]
+        given = list(self.wanted.op_buffer_transforms.get(name, [None] * len(known)))
+        if len(given) != len(known):
+            raise fail("pass-alter", f"{name} has {len(known)} tensors, but {len(given)} transforms are given")
+        return [
+            m if m is None or isinstance(m, IndexMap) else IndexMap.from_func(m, getattr(info, "ndim", None))
+            for m, info in zip(given, known)
+        ]
+
+    def _separators(self, said: Mapping[str, Sequence[Any]], name: str, count: int) -> list[tuple[int, ...]]:
+        given = list(said.get(name, [()] * count))
+        if len(given) != count:
+            raise fail("pass-alter", f"{name} has {count} tensors, but separators of {len(given)} are given")
+        return [tuple(int(s) for s in part or ()) for part in given]
+
+    def _replacement(self, name: str, count: int) -> GlobalVar:
+        function = self.wanted.op_impl_map[name]
+        if name not in self.made:
+            if len(function.buffer_map) != count:
+                message = f"the replacement of {name} takes {len(function.buffer_map)} tensors instead of {count}"
+                raise fail("pass-alter", message)
+            var = GlobalVar(self.builder.get_unique_name(f"{name.replace('.', '_')}_replacement"))
+            self.builder.update_func(var, function.without_attr(OPERATOR_NAME).without_attr("global_symbol"))
+            self.context.functions[var] = self.builder.context.functions[var]
+            self.made[name] = var
+        return self.made[name]
+
+    def _there(self, value: Any, index_map: IndexMap | None, separators: Any, inputs: Any) -> Any:
+        """An operand in the layout that the replacement wants."""
+        if index_map is None:
+            return value
+        padded = _is_padded(value.struct_info, index_map)
+        made = R.layout_transform(
+            value,
+            index_map,
+            pad_value=0 if padded else None,
+            axis_separators=separators,
+            input_axis_separators=inputs,
+        )
+        return self.emit(made)
+
+    def _back(self, value: Any, info: Any, index_map: IndexMap | None, separators: Any, inputs: Any) -> Any:
+        """A result in the layout of the program; the last step is left to be bound."""
+        if index_map is None:
+            return self.normalized(value)
+        shape = list(info.shape.values)
+        inverse, _ = index_map.non_surjective_inverse(shape)
+        there = self.emit(value)
+        back = R.layout_transform(there, inverse, axis_separators=inputs, input_axis_separators=separators)
+        if not _is_padded(info, index_map):
+            return self.normalized(back)
+        whole = self.emit(back)
+        axes = list(range(len(shape)))
+        return self.normalized(R.strided_slice(whole, axes, [0] * len(shape), shape, [1] * len(shape)))
+
+
+def _moved(info: TensorStructInfo, index_map: IndexMap | None) -> TensorStructInfo:
+    if index_map is None:
+        return info
+    if not isinstance(info.shape, ShapeExpr):
+        raise fail("pass-alter", f"the layout of a tensor of unknown shape ({info}) cannot be changed")
+    return TensorStructInfo(index_map.map_shape(info.shape.values), info.dtype, info.vdevice)
+
+
+def _is_padded(info: TensorStructInfo, index_map: IndexMap) -> bool:
+    """Whether the new layout has places that no element goes to."""
+    before: Any = 1
+    after: Any = 1
+    for dim in info.shape.values:
+        before = dim * before
+    for dim in index_map.map_shape(info.shape.values):
+        after = dim * after
+    return Analyzer().equal(before, after) is not True

@@ -1,0 +1,59 @@
+"""ChannelsFirst: convolutions whose channels come last work with channels first, where schedules know them.
+
+    gv = R.nn.relu(R.nn.conv2d(x, w, data_layout="NHWC", kernel_layout="HWIO"))
+    ->
+    lv = R.permute_dims(x, [0, 3, 1, 2]); lv1 = R.permute_dims(w, ...)
+    lv2 = R.nn.relu(R.nn.conv2d(lv, lv1)); gv = R.permute_dims(lv2, [0, 2, 3, 1])
+
+Transposes stand at the ends of a chain only (`convert_layout`), and BlockChannels takes it from there. Functions with
+convolutions in blocked layouts, or of integers, are left alone: their authors chose.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.ir.expr import Op
+from baton._src.ir.module import IRModule
+from baton._src.ir.op_def import OpDef
+from baton._src.ir.traverse import post_order
+from baton._src.ops.layouts import Anchor
+from baton._src.ops.nn.convolution import ConvAttrs
+from baton._src.ops.nn.convolution_transpose import ConvTransposeAttrs
+from baton._src.ops.windows import SPATIAL
+from baton._src.passes.relax.layouts.convert_layout import ConvertLayout
+from baton._src.relax.nodes import Call, Function
+from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import FunctionPass
+
+
+@dataclass(frozen=True)
+class ChannelsFirst(FunctionPass):
+    """See the module."""
+
+    opt_level = 2
+    function_class = Function
+
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
+        wanted: dict[str, tuple[str, str]] = {}
+        for call in post_order(function.body):
+            if not isinstance(call, Call) or not isinstance(call.attrs, (ConvAttrs, ConvTransposeAttrs)):
+                continue
+            letters = SPATIAL[call.attrs.spatial]
+            if not _is_float(call) or sorted(call.attrs.data_layout) != sorted("NC" + letters):
+                return function
+            if call.attrs.data_layout == f"N{letters}C" and _may_convert(call.op):
+                kernel = "IO" if isinstance(call.attrs, ConvTransposeAttrs) else "OI"
+                wanted["relax." + call.op.definition.name] = ("NC" + letters, kernel + letters)
+        return ConvertLayout(desired_layouts=wanted).run_function(function, module, ctx) if wanted else function
+
+
+def _is_float(call: Call) -> bool:
+    info = call.struct_info
+    return isinstance(info, TensorStructInfo) and info.dtype.is_float
+
+
+def _may_convert(op: Any) -> bool:
+    return isinstance(op, Op) and isinstance(op.definition, OpDef) and isinstance(op.definition.layout, Anchor)

@@ -1,0 +1,205 @@
+"""ConvertLayout: operators with layouts work in wanted ones; transposes stand only where the layouts meet.
+
+    ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]})
+
+    gv = R.nn.relu(R.nn.conv2d(x, w))    ->    lv = R.permute_dims(x, [0, 2, 3, 1]); lv1 = R.permute_dims(w, ...)
+                                               lv2 = R.nn.conv2d(lv, lv1, data_layout="NHWC", kernel_layout="OHWI")
+                                               lv3 = R.nn.relu(lv2);  gv = R.permute_dims(lv3, [0, 3, 1, 2])
+
+In dataflow blocks. Operators that treat every element alike follow their operand's layout (operands of lower rank are
+given axes first), and so do operators that name an axis (softmax, concat), reductions over some axes, and operators
+with a layout attribute that no layouts are wanted for (pooling, resizing). What nobody needs in the old layout is not
+transposed back. Weights that are constants are transposed by FoldConstant. Error `pass-layout` for an operator without
+layouts, or a layout with other axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.ir.expr import Op
+from baton._src.ir.module import IRModule
+from baton._src.ir.op_def import Fusion, OpDef
+from baton._src.ops.builders import RELAX
+from baton._src.ops.layouts import Anchor, FollowsInput
+from baton._src.ops.reduce.folds import ReduceAttrs
+from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.bindings.dead_code_elimination import remove_all_unused
+from baton._src.relax.nodes import Binding, BindingBlock, Call, Function, Tuple, VarBinding
+from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.diagnostics import fail
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import FunctionPass
+
+R: Any = RELAX
+Order = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ConvertLayout(FunctionPass):
+    """See the module. `desired_layouts`: by operator the layouts of data, kernel and result (if need be)."""
+
+    function_class = Function
+    desired_layouts: Mapping[str, Sequence[str]]
+
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
+        found = _Converter(module, self.desired_layouts).function(function)
+        return function if found is function else remove_all_unused(found)
+
+
+class _Converter(BindingRewriter):
+    """`moved[var]` is a variable with the same value, its axes in another order, and that order."""
+
+    def __init__(self, module: IRModule, desired: Mapping[str, Sequence[str]]) -> None:
+        super().__init__(module)
+        self.desired = desired
+        self.moved: dict[Any, tuple[Any, Order]] = {}
+        self.operands: dict[tuple[Any, Order], Any] = {}
+        """What operands have been transposed to, in this block."""
+
+    def enter_block(self, block: BindingBlock) -> None:
+        self.moved, self.operands = {}, {}
+
+    def visit_binding(self, binding: Binding) -> None:
+        value = binding.value if isinstance(binding, VarBinding) else None
+        definition = value.op.definition if isinstance(value, Call) and isinstance(value.op, Op) else None
+        made: tuple[Call, Order] | None = None
+        if self.in_dataflow and isinstance(value, Call) and isinstance(definition, OpDef):
+            if value.op.name in self.desired:
+                made = self._converted(value, definition, self.desired[value.op.name])
+            else:
+                made = self._following(value, definition)
+        if made is None:
+            self.keep(binding)
+            return
+        call, order = made
+        if order == tuple(range(len(order))):  # a reduction may leave the axes in their old order
+            self.keep(VarBinding(binding.var, self.normalized(call), getattr(binding, "span", None)))
+            return
+        var = self.emit(call, binding.var.name_hint)
+        self.moved[binding.var] = var, order
+        back = R.permute_dims(var, axes=list(_inverse(order)))
+        self.keep(VarBinding(binding.var, self.normalized(back), getattr(binding, "span", None)))
+
+    def _in_order(self, arg: Any, order: Order) -> Any:
+        """The operand with its axes in this order."""
+        if arg in self.moved and self.moved[arg][1] == order:
+            return self.moved[arg][0]
+        if (arg, order) not in self.operands:
+            self.operands[arg, order] = self._transposed(arg, order)
+        return self.operands[arg, order]
+
+    def _transposed(self, arg: Any, order: Order) -> Any:
+        rank = arg.struct_info.ndim
+        if rank < len(order):
+            arg = self.emit(R.expand_dims(arg, axis=list(range(len(order) - rank)))) if rank else arg
+        return arg if rank == 0 else self.emit(R.permute_dims(arg, axes=list(order)))
+
+    def _converted(self, call: Call, definition: OpDef[Any], wanted: Sequence[str]) -> tuple[Call, Order] | None:
+        facet = definition.layout
+        if not isinstance(facet, Anchor):
+            raise fail("pass-layout", f"{definition.name} has no layout to convert", span=call.span)
+        data = getattr(call.attrs, facet.data)
+        out = (getattr(call.attrs, facet.out) if facet.out else "") or data
+        target, result = wanted[0], wanted[2] if len(wanted) > 2 and facet.out else wanted[0]
+        args = list(call.args)
+        args[0] = self._in_order(args[0], _order(call, data, target))
+        changes: dict[str, Any] = {facet.data: target}
+        if facet.kernel is not None:
+            kernel = getattr(call.attrs, facet.kernel)
+            chosen = wanted[1] if len(wanted) > 1 else kernel
+            if chosen != kernel:
+                args[1] = self._in_order(args[1], _order(call, kernel, chosen))
+                changes[facet.kernel] = chosen
+        if facet.out is not None:
+            changes[facet.out] = result
+        if (target, result) == (data, out) and len(changes) == (1 if facet.out is None else 2):
+            return None
+        return Call(call.op, args, call.attrs.with_attrs(**changes), span=call.span), _order(call, out, result)
+
+    def _following(self, call: Call, definition: OpDef[Any]) -> tuple[Call, Order] | None:
+        """An operator that works in any layout, of which an operand is there in another one."""
+        if not isinstance(call.struct_info_, TensorStructInfo) or not call.args:
+            return None
+        if definition.fusion in (Fusion.ELEMWISE, Fusion.BROADCAST) and not definition.attrs.names:
+            return self._elementwise(call)
+        if isinstance(call.args[0], Tuple):
+            return self._joining(call, definition)
+        if call.args[0] not in self.moved:
+            return None
+        value, order = self.moved[call.args[0]]
+        others = call.args[1:]
+        match definition.layout, call.attrs:
+            case Anchor(kernel=None) as facet, _:
+                attrs, order = _relabelled(call, facet, order)
+                return None if attrs is None else (Call(call.op, [value, *others], attrs, span=call.span), order)
+            case FollowsInput(axis=axis), _ if not others:
+                attrs = _renumbered(call.attrs, axis, order)
+                return None if attrs is None else (Call(call.op, [value], attrs, span=call.span), order)
+            case _, ReduceAttrs(axis=tuple() as axes, exclude=False) if not others:
+                return _folding(call, value, order, [a % len(order) for a in axes])
+            case _:
+                return None
+
+    def _joining(self, call: Call, definition: OpDef[Any]) -> tuple[Call, Order] | None:
+        """Tensors of one rank joined along an axis."""
+        fields = call.args[0].fields
+        orders = [self.moved[f][1] for f in fields if f in self.moved]
+        if not orders or not isinstance(definition.layout, FollowsInput) or len(call.args) > 1:
+            return None
+        order = orders[0]
+        attrs = _renumbered(call.attrs, definition.layout.axis, order)
+        if attrs is None or any(getattr(f.struct_info_, "ndim", -1) != len(order) for f in fields):
+            return None
+        return Call(call.op, [Tuple([self._in_order(f, order) for f in fields])], attrs, span=call.span), order
+
+    def _elementwise(self, call: Call) -> tuple[Call, Order] | None:
+        orders = [self.moved[a][1] for a in call.args if a in self.moved]
+        infos = [a.struct_info_ for a in call.args]
+        if not orders or any(not isinstance(i, TensorStructInfo) or i.ndim == -1 for i in infos):
+            return None
+        order = orders[0]
+        if any(i.ndim > len(order) for i in infos):
+            return None
+        return Call(call.op, [self._in_order(a, order) for a in call.args], call.attrs, span=call.span), order
+
+
+def _relabelled(call: Call, facet: Anchor, order: Order) -> tuple[Any, Order]:
+    """The attributes of a pooling or resizing whose operand's axes are in another order, and the order of the result;
+    None where its layouts are not of plain axes."""
+    old = str(getattr(call.attrs, facet.data))
+    out = str(getattr(call.attrs, facet.out) or old) if facet.out is not None else old
+    if out != old or len(old) != len(order) or not old.isalpha():
+        return None, order
+    new = "".join(old[a] for a in order)
+    changes = {facet.data: new} if facet.out is None else {facet.data: new, facet.out: new}
+    return call.attrs.with_attrs(**changes), order
+
+
+def _renumbered(attrs: Any, axis: str | None, order: Order) -> Any:
+    """The attributes with the axis where it stands now; None where no one axis is named."""
+    if axis is None:
+        return attrs
+    named = getattr(attrs, axis)
+    return attrs.with_attrs(**{axis: order.index(named % len(order))}) if isinstance(named, int) else None
+
+
+def _folding(call: Call, value: Any, order: Order, axes: list[int]) -> tuple[Call, Order]:
+    """A reduction over axes where they stand now, and the order of the axes it leaves."""
+    attrs = call.attrs.with_attrs(axis=tuple(sorted(order.index(a) for a in axes)))
+    left = order if attrs.keepdims else tuple(a for a in order if a not in axes)
+    ranks = {a: n for n, a in enumerate(sorted(left))}
+    return Call(call.op, [value], attrs, span=call.span), tuple(ranks[a] for a in left)
+
+
+def _order(call: Call, old: str, new: str) -> Order:
+    """Which old axis stands where in the new layout."""
+    if sorted(old) != sorted(new) or len(set(old)) != len(old):
+        raise fail("pass-layout", f"{call.op.name}: a layout {old} cannot become {new}", span=call.span)
+    return tuple(old.index(axis) for axis in new)
+
+
+def _inverse(order: Order) -> Order:
+    return tuple(order.index(n) for n in range(len(order)))

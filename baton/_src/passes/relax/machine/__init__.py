@@ -1,0 +1,1 @@
+"""From kernel calls to what the virtual machine does: storages, destinations, shapes, devices, lifetimes."""

@@ -1,0 +1,1 @@
+"""Operators as others, as constants, as kernels, or in another precision."""

@@ -1,0 +1,146 @@
+"""LegalizeOps: operators become calls of generated kernels.
+
+    lv = R.add(x, y)                 lv = R.call_tir(cls.add, (x, y), out_sinfo=R.Tensor((n, 4), "float32"))
+    gv = R.nn.gelu_tanh(lv)    ->    ... its decomposition, legalised in turn, where the operator has one
+
+Equal kernels are made once. A kernel carries the operator's fusion class as `op_pattern`.
+
+What is left alone: operators whose operands' or result's rank, dims or dtype are unknown (the run-time path compiles
+them on first use), operators without a kernel (`compute=NotApplicable`; the run-time path calls their NumPy meaning),
+and special operators such as call_tir.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.module import IRModule
+from baton._src.ir.op_def import NotApplicable, OpDef
+from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
+from baton._src.ops.builders import Maker
+from baton._src.ops.catalogue import CATALOGUE
+from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.operators.kernel_of_call import Kernel, cache_key, is_known, make_kernel, variables
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.info import to_info
+from baton._src.relax.nodes import Call, Function, ShapeExpr, Tuple, TupleGetItem, VarBinding
+from baton._src.relax.special_ops import special_op
+from baton._src.relax.struct_info import TupleStructInfo
+from baton._src.tir.expr import Var as TirVar
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import Pass
+
+Customize = Callable[[BlockBuilder, Call], Any]
+
+
+@dataclass(frozen=True)
+class LegalizeOps(Pass):
+    """See the module. `customize_legalize_map` gives, by operator name (`relax.add`), a function `(builder, call) ->
+    expression` that is asked first; `enable_warning` warns of operators that have no kernel; `skip` names operators to
+    leave alone."""
+
+    customize_legalize_map: Mapping[str, Customize] | None = None
+    enable_warning: bool = False
+    skip: tuple[str, ...] = ()
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        if not ctx.setting("relax.transform.apply_legalize_ops"):
+            return module
+        rewriter = _Legalizer(module, self)
+        changed = {v: rewriter.function(f) for v, f in module.functions.items() if isinstance(f, Function)}
+        if all(changed[v] is module.functions[v] for v in changed):
+            return module
+        return module.with_functions({**rewriter.builder.context.functions, **changed})
+
+
+class _Legalizer(BindingRewriter):
+    def __init__(self, module: IRModule, options: LegalizeOps) -> None:
+        super().__init__(module)
+        self.options = options
+        self.custom: Mapping[str, Customize] = options.customize_legalize_map or {}
+        self.builder = BlockBuilder(module)
+        self.visits_emitted = True
+        self.made: dict[Any, tuple[GlobalVar, Kernel, list[TirVar]]] = {}
+
+    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+        if not isinstance(value, Call) or not isinstance(value.op, Op) or value.op.name in self.options.skip:
+            return value
+        custom = self.custom.get(value.op.name)
+        if custom is not None:
+            replacement = custom(self.builder, value)
+            self.context.functions.update(self.builder.context.functions)
+            return value if replacement is value else self.normalized(replacement)
+        definition = value.op.definition
+        return self.legalize(binding, value, definition) if isinstance(definition, OpDef) else value
+
+    def legalize(self, binding: VarBinding, call: Call, definition: OpDef[Any]) -> Any:
+        """The call in other words, or the call itself where too little is known."""
+        out = to_info(call.struct_info)
+        args = [to_info(a.struct_info) for a in call.args]
+        if not isinstance(definition.decompose, NotApplicable) and _ranks_known(args):
+            maker = Maker("relax", definition, CATALOGUE)
+            replacement = definition.decompose(maker, call.args, call.attrs, out)
+            if replacement is not None:
+                return self.rewrite_value(binding, self.normalized(replacement))
+        if not (_is_tensors(out) and is_known(out) and all(is_known(a) for a in args)):
+            return call
+        if isinstance(definition.compute, NotApplicable):
+            if self.options.enable_warning:
+                warnings.warn(f"no kernel for relax.{definition.name}: {definition.compute.why}", stacklevel=2)
+            return call
+        return self.call_tir(call, *self.kernel(definition, args, call.attrs, out))
+
+    def kernel(self, definition: OpDef[Any], args: list[Info], attrs: Any, out: Info) -> tuple[GlobalVar, Any]:
+        """The kernel's name in the module, and the shape variables to pass, as the present call knows them."""
+        key = cache_key(definition, args, attrs, out)
+        found = None if key is None else self.made.get(key)
+        if found is None:
+            kernel = make_kernel(definition, args, attrs, out)
+            name = definition.name.rsplit(".", 1)[-1]
+            var = self.builder.add_func(kernel.function, name)
+            self.context.functions[var] = self.builder.context.functions[var]
+            if key is not None:
+                self.made[key] = (var, kernel, variables(args, out))
+            return var, kernel.tir_vars
+        var, kernel, theirs = found
+        ours: dict[Any, Any] = dict(zip(theirs, variables(args, out)))
+        return var, tuple(ours[v] for v in kernel.tir_vars)
+
+    def call_tir(self, call: Call, var: GlobalVar, tir_vars: Any) -> Call:
+        """The call of the kernel, its operands opened into one tuple of tensors."""
+        operands: list[Any] = []
+        for arg in call.args:
+            operands.extend(self.tensors(arg))
+        args: list[Any] = [var, Tuple(operands)]
+        if tir_vars:
+            args.append(ShapeExpr(tir_vars))
+        found: Call = self.normalized(Call(special_op("call_tir"), args, None, (call.struct_info,), call.span))
+        return found
+
+    def tensors(self, arg: Any) -> list[Any]:
+        """The tensors an operand consists of; shapes and scalars are part of the kernel."""
+        info = to_info(arg.struct_info)
+        if isinstance(info, TensorInfo):
+            return [arg]
+        if not isinstance(info, TupleInfo):
+            return []
+        value = self.resolved(arg)
+        if isinstance(value, Tuple) and all(self.is_visible(part) for part in value.fields):
+            return [t for part in value.fields for t in self.tensors(part)]
+        count = len(arg.struct_info.fields) if isinstance(arg.struct_info, TupleStructInfo) else 0
+        return [t for i in range(count) for t in self.tensors(self.emit(TupleGetItem(arg, i)))]
+
+
+def _is_tensors(info: Info) -> bool:
+    """Whether a kernel can give this: tensors, or a tuple of them."""
+    if isinstance(info, TupleInfo):
+        return bool(info.fields) and all(isinstance(f, TensorInfo) for f in info.fields)
+    return isinstance(info, TensorInfo)
+
+
+def _ranks_known(args: list[Info]) -> bool:
+    return all(a.ndim >= 0 and not a.dtype.is_void for a in args if isinstance(a, TensorInfo))

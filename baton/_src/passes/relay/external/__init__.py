@@ -1,0 +1,1 @@
+"""Parts of a program for external compilers."""

@@ -1,0 +1,1 @@
+"""Closures, polymorphism and functions as data taken out of a program."""

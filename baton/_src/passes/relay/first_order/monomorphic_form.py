@@ -1,0 +1,18 @@
+"""The form in which passes that change what functions and data are take a program apart."""
+
+from __future__ import annotations
+
+from baton._src.ir.module import IRModule
+from baton._src.passes.relay.first_order.eta_expand import EtaExpand
+from baton._src.passes.relay.first_order.specialize import Specialize
+from baton._src.passes.relay.forms.to_a_normal_form import ToANormalForm
+from baton._src.relay.check.infer_type import infer_type
+
+
+def monomorphic_form(module: IRModule) -> IRModule:
+    """Each instance of a polymorphic function a function of its own, constructors and globals as values functions too,
+    every intermediate result with a name."""
+    expanded = EtaExpand(expand_constructor=True, expand_global_var=True)(infer_type(module))
+    named = ToANormalForm()(expanded)  # a polymorphic literal that a graph shares has to have a name to be specialised
+    found: IRModule = ToANormalForm()(Specialize()(named))
+    return found

@@ -1,0 +1,1 @@
+"""Derivatives of programs, and clearing up behind them."""

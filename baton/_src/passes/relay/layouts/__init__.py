@@ -1,0 +1,1 @@
+"""Operators in another layout, with transforms only where layouts meet."""

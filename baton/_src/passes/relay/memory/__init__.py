@@ -1,0 +1,1 @@
+"""Where values lie: allocations, lifetimes, devices, and back to values."""

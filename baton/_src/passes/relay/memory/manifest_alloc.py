@@ -1,0 +1,351 @@
+"""ManifestAlloc: memory becomes explicit. Operators and primitive functions write into tensors allocated before them.
+
+    let %y = add(%x, 1f);
+becomes
+    let %kernel = fn (%p, Primitive=1) { add(%p, 1f) };
+    let %storage = memory.alloc_storage(size, shape, alignment);
+    let %y = memory.alloc_tensor(%storage, 0, shape);
+    let %inputs = (%x,);
+    let %outputs = (%y,);
+    let %done = vm.invoke_tvm_op(%kernel, %inputs, %outputs);
+
+in A-normal form, which the pass makes first. Where the shape of a result is not known, `vm.shape_func` computes it from
+the inputs' shapes (from the inputs themselves, where elements decide it) and the size of the storage is computed from
+that. Operators that only change the shape become `vm.reshape_tensor`, a view. Calls whose types depend on type
+parameters stay as they are, and so do marks of devices.
+
+Such a program runs in the debug interpreter, which does with memory exactly what it says; compiled code takes it back
+into values (`dissolve_memory`) and plans memory in Relax.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from baton._src.ir.expr import Op
+from baton._src.ir.module import IRModule
+from baton._src.ir.node import Node, set_note
+from baton._src.ir.op_def import NotApplicable
+from baton._src.ir.types import FuncType, TensorType, TupleType
+from baton._src.ops import builders
+from baton._src.passes.relay.building import is_generalized
+from baton._src.passes.relay.forms.to_a_normal_form import ToANormalForm
+from baton._src.passes.relay.memory.remove_standalone_reshapes import RESHAPES
+from baton._src.relay.check.infer_type import counts_as_inferred, infer_type
+from baton._src.relay.expressions import replace, walk
+from baton._src.relay.info import STORAGE_TYPE
+from baton._src.relay.memory_calls import is_memory_call
+from baton._src.relay.nodes import Call, Constant, Function, If, Let, Match, Tuple, TupleGetItem, Var
+from baton._src.support.trampoline import Task, run
+from baton._src.tir.expr import AnyDim, IntImm
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import FunctionPass
+from baton._src.values.dtype import DataType
+from baton._src.values.tensor import NDArray
+
+ALIGNMENT = 64
+"""Of storages, in bytes: a cache line."""
+
+_STAY = ("on_device", "device_copy", "copy", "debug")
+"""Operators that are about where values are, not about what they are, and the prefix of marks."""
+
+RELAY: Any = builders.RELAY
+N = TypeVar("N", bound=Node)
+INT64 = DataType("int64")
+Lets = list[tuple[Var, Any]]
+
+
+@dataclass(frozen=True)
+class ManifestAlloc(FunctionPass):
+    """See the module's docstring. `virtual_device` is written down as the device of every storage."""
+
+    function_class: ClassVar[type] = Function
+    opt_level: ClassVar[int] = 0
+    virtual_device: Any = "cpu"
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        module = infer_type(ToANormalForm(inside_kernels=False)(module))
+        return infer_type(super().run(module, ctx))
+
+    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+        if function.attrs.get("Primitive"):
+            return function
+        device = getattr(self.virtual_device, "device_type_int", self.virtual_device)
+        manifest = _Manifest(str(device))
+        made = function.with_fields(body=run(manifest.scope(function.body)))
+        if manifest.exact:
+            counts_as_inferred(made, function)
+        return made
+
+
+@dataclass
+class _Manifest:
+    """Rewrites one function."""
+
+    device: str
+    primitives: dict[Var, Function] = field(default_factory=dict)
+    tuples: dict[Var, tuple[Any, ...]] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    exact: bool = True
+    """Whether every type is what inference will find: where memory is allocated, named dims become `?`."""
+
+    def scope(self, root: Any) -> Task[Any]:
+        """The lets of a scope, with memory."""
+        lets: Lets = []
+        node = root
+        while isinstance(node, Let):
+            value = node.value
+            match value:
+                case If():
+                    chosen, other = (yield self.scope(value.true_branch)), (yield self.scope(value.false_branch))
+                    value = value.with_fields(true_branch=chosen, false_branch=other)
+                case Match():
+                    clauses = []
+                    for clause in value.clauses:
+                        clauses.append(clause.with_fields(rhs=(yield self.scope(clause.rhs))))
+                    value = value.with_fields(clauses=tuple(clauses))
+                case Function() if not value.attrs.get("Primitive"):
+                    value = value.with_fields(body=(yield self.scope(value.body)))
+                case Function():
+                    self.primitives[node.var] = value
+                case Tuple():
+                    self.tuples[node.var] = value.fields
+                case _:
+                    pass
+            if not (isinstance(value, Call) and self._call(node.var, value, lets)):
+                lets.append((node.var, value))
+            node = node.body
+        type_ = node.checked_type_
+        for bound, value in reversed(lets):
+            node = typed(Let(bound, value, node), type_)
+        return node
+
+    # ---- one call
+
+    def _call(self, result: Var, call: Call, lets: Lets) -> bool:
+        """Bind `result` to the value of `call` by way of memory; False if the call is to stay."""
+        wanted = tensors(call.checked_type_)
+        given = [tensors(a.checked_type_) for a in call.args]
+        if wanted is None or None in given or any(is_generalized(e) for e in (call, *call.args)):
+            return False
+        made = self._kernel(call, lets)
+        if made is None:
+            return False
+        kernel, function, args = made
+        inputs = [leaf for arg in args for leaf in self._leaves(arg, arg.checked_type, lets)]
+        shapes = self._shapes(kernel, function, inputs, wanted, lets)
+        if isinstance(call.op, Op) and call.op.name in RESHAPES:
+            dims = self._asserted(wanted[0])
+            made = RELAY.vm.reshape_tensor(inputs[0], shapes[0], dims if -1 in dims else None)
+            lets.append((result, typed(made, wanted[0])))
+            return True
+        names: list[Any] = [result] if isinstance(call.checked_type, TensorType) else [None] * len(wanted)
+        outputs = [self._tensor(t, s, n, lets) for t, s, n in zip(wanted, shapes, names)]
+        self._invoke(RELAY.vm.invoke_tvm_op, kernel, inputs, outputs, lets)
+        if outputs != [result]:
+            packed = self._packed(call.checked_type, iter(outputs), lets)
+            self.tuples[result] = packed.fields
+            lets.append((result, packed))
+        return True
+
+    def _kernel(self, call: Call, lets: Lets) -> tuple[Var, Function, list[Any]] | None:
+        """The primitive function of a call, flat and bound to a variable, and what it is called with."""
+        op = call.op
+        if isinstance(op, Var) and op in self.primitives:
+            function = self.primitives[op]
+            if all(isinstance(p.checked_type_ or p.type_annotation, TensorType) for p in function.params):
+                return op, function, list(call.args)
+            function = _flat_function(function)
+            return self._bind("kernel", function, lets), function, list(call.args)
+        if not isinstance(op, Op) or op.definition is None or is_memory_call(call):
+            return None
+        if op.name in _STAY or op.name.startswith("annotation."):
+            return None
+        function, args = _function_of(call)
+        reshape = op.name in RESHAPES and all(-1 not in known_dims(t) for t in tensors(call.checked_type) or ())
+        return (Var("unused") if reshape else self._bind("kernel", function, lets)), function, args
+
+    def _shapes(
+        self, kernel: Var, function: Function, inputs: Sequence[Any], wanted: Sequence[TensorType], lets: Lets
+    ) -> list[Any]:
+        """The shapes of the results: constants, or variables that a shape function fills."""
+        if all(-1 not in known_dims(t) for t in wanted):
+            return [int64(known_dims(t)) for t in wanted]
+        by_elements = any(_decided_by_elements(n) for n in walk(function.body))
+        given = inputs if by_elements else [self._shape_of(i, lets) for i in inputs]
+        vectors = [_vector(len(t.shape)) for t in wanted]
+        outputs = [self._tensor(v, int64(known_dims(v)), None, lets) for v in vectors]
+        flags = (by_elements,) * len(inputs)
+        self._invoke(lambda *parts: RELAY.vm.shape_func(*parts, flags), kernel, given, outputs, lets)
+        return list(outputs)
+
+    def _shape_of(self, tensor: Any, lets: Lets) -> Var:
+        made = typed(RELAY.vm.shape_of(tensor), _vector(len(tensor.checked_type.shape)))
+        return self._bind("shape", made, lets)
+
+    def _tensor(self, type_: TensorType, shape: Any, name: Var | None, lets: Lets) -> Var:
+        """A tensor in a storage of its own."""
+        dims = known_dims(type_)
+        dtype = DataType(type_.dtype)
+        if -1 not in dims:
+            size: Any = int64(int(np.prod(dims, dtype=np.int64)) * dtype.itemsize)
+        else:
+            size = self._size(len(dims), dtype.itemsize, shape, lets)
+        alloc = RELAY.memory.alloc_storage(size, shape, int64(ALIGNMENT), self.device, str(dtype))
+        storage = self._bind("storage", typed(alloc, STORAGE_TYPE), lets)
+        assert_shape = self._asserted(type_) if -1 in dims else None
+        made = typed(RELAY.memory.alloc_tensor(storage, int64(0), shape, str(dtype), assert_shape), type_)
+        if name is None:
+            return self._bind("tensor", made, lets)
+        lets.append((name, made))
+        return name
+
+    def _asserted(self, type_: TensorType) -> tuple[int, ...]:
+        self.exact &= all(isinstance(d, IntImm | AnyDim) for d in type_.shape)
+        return known_dims(type_)
+
+    def _size(self, rank: int, itemsize: int, shape: Any, lets: Lets) -> Var:
+        """The bytes of a tensor of this shape, computed when it is known."""
+        number = TensorType((), DataType("int64"))
+        dims = typed(Var("dims", _vector(rank)), _vector(rank))
+        body = typed(RELAY.multiply(typed(RELAY.prod(dims), number), int64(itemsize)), number)
+        kernel = self._bind("size", _primitive([dims], body), lets)
+        bytes_ = self._tensor(number, int64(()), None, lets)
+        self._invoke(RELAY.vm.invoke_tvm_op, kernel, [shape], [bytes_], lets)
+        return bytes_
+
+    def _invoke(self, build: Any, kernel: Var, inputs: Sequence[Any], outputs: Sequence[Any], lets: Lets) -> None:
+        given = self._bind("inputs", _tuple(inputs), lets)
+        filled = self._bind("outputs", _tuple(outputs), lets)
+        self._bind("done", typed(build(kernel, given, filled), TupleType(())), lets)
+
+    # ---- tuples and names
+
+    def _leaves(self, expr: Any, type_: Any, lets: Lets) -> list[Any]:
+        """The tensors in a value, from left to right."""
+        if isinstance(type_, TensorType):
+            return [expr]
+        found: list[Any] = []
+        for index, each in enumerate(type_.fields):
+            known = self.tuples.get(expr)
+            part = (
+                known[index] if known is not None else self._bind("field", typed(TupleGetItem(expr, index), each), lets)
+            )
+            found += self._leaves(part, each, lets)
+        return found
+
+    def _packed(self, type_: Any, leaves: Iterator[Any], lets: Lets) -> Any:
+        """The value of this type made of `leaves`."""
+        parts = []
+        for each in type_.fields:
+            nested = isinstance(each, TupleType)
+            parts.append(self._bind("field", self._packed(each, leaves, lets), lets) if nested else next(leaves))
+        return _tuple(parts)
+
+    def _bind(self, hint: str, value: Any, lets: Lets) -> Var:
+        count = self.counts[hint] = self.counts.get(hint, -1) + 1
+        bound = typed(Var(f"{hint}_{count}"), value.checked_type)
+        lets.append((bound, value))
+        if isinstance(value, Tuple):
+            self.tuples[bound] = value.fields
+        return bound
+
+
+PRIMITIVE = {"Primitive": 1}
+
+
+def int64(value: Any) -> Constant:
+    """A constant of whole numbers."""
+    numbers = np.asarray(value, np.int64)
+    return typed(Constant(NDArray(numbers)), TensorType(tuple(IntImm("int32", d) for d in numbers.shape), INT64))
+
+
+def tensors(type_: Any) -> list[TensorType] | None:
+    """The tensor types in a type, from left to right; None if there is anything but tensors and tuples."""
+    if isinstance(type_, TensorType):
+        return [type_] if isinstance(type_.shape, tuple) and isinstance(type_.dtype, DataType) else None
+    if not isinstance(type_, TupleType):
+        return None
+    found: list[TensorType] = []
+    for each in type_.fields:
+        inner = tensors(each)
+        if inner is None:
+            return None
+        found += inner
+    return found
+
+
+def known_dims(type_: TensorType) -> tuple[int, ...]:
+    """The dims of a tensor type, -1 for those that are no numbers."""
+    return tuple(d.value if isinstance(d, IntImm) else -1 for d in type_.shape)
+
+
+def _function_of(call: Call) -> tuple[Function, list[Any]]:
+    """An operator call as a primitive function of flat tensors, and its arguments. Scalars, vectors and what decides
+    the shape of the result stay inside where they are constants: types follow from them."""
+    kept = call.op.definition.shape_values
+    params: list[Var] = []
+    parts, args = [], []
+    for index, arg in enumerate(call.args):
+        if isinstance(arg, Constant) and (index in kept or len(arg.data.shape) <= 1):
+            parts.append(arg)
+        else:
+            parts.append(_structured(arg.checked_type, params))
+            args.append(arg)
+    body = typed(Call(call.op, parts, call.attrs, span=call.span), call.checked_type)
+    return _primitive(params, body), args
+
+
+def _primitive(params: Sequence[Var], body: Any) -> Function:
+    """A kernel of typed parameters and a typed body."""
+    type_ = FuncType(tuple(p.checked_type for p in params), body.checked_type)
+    return typed(Function(params, body, body.checked_type, attrs=PRIMITIVE), type_)
+
+
+def _tuple(fields: Sequence[Any]) -> Tuple:
+    return typed(Tuple(fields), TupleType(tuple(f.checked_type for f in fields)))
+
+
+def _vector(rank: int) -> TensorType:
+    """The type of shapes."""
+    return TensorType((IntImm("int32", rank),), INT64)
+
+
+def typed(made: N, type_: Any) -> N:
+    """An expression just made, with its type: what the pass leaves needs no inference."""
+    set_note(made, "checked_type_", type_)
+    return made
+
+
+def _flat_function(function: Function) -> Function:
+    """A primitive function whose parameters are tensors, tuples taken apart."""
+    params: list[Var] = []
+    parts = {p: _structured(p.checked_type_ or p.type_annotation, params) for p in function.params}
+    type_ = FuncType(tuple(p.checked_type for p in params), function.checked_type.ret_type)
+    return typed(function.with_fields(params=tuple(params), body=replace(function.body, parts)), type_)
+
+
+def _structured(type_: Any, params: list[Var]) -> Any:
+    """New parameters for the tensors of a type, put together as the type says."""
+    if isinstance(type_, TensorType):
+        params.append(typed(Var(f"p{len(params)}", type_), type_))
+        return params[-1]
+    return _tuple([_structured(each, params) for each in type_.fields])
+
+
+def _decided_by_elements(node: Any) -> bool:
+    """Whether a call's result has a shape that depends on elements of an argument that is no constant."""
+    if not isinstance(node, Call) or not isinstance(node.op, Op) or node.op.definition is None:
+        return False
+    definition = node.op.definition
+    decisive = [node.args[i] for i in definition.shape_values if i < len(node.args)]
+    if any(not isinstance(a, Constant) for a in decisive):
+        return True
+    return isinstance(definition.compute, NotApplicable) and isinstance(definition.decompose, NotApplicable)
+
+
+__all__ = ["ManifestAlloc", "int64", "known_dims", "tensors"]

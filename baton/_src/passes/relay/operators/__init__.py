@@ -1,0 +1,1 @@
+"""Operators as other operators: cheaper, fewer, folded into weights, in another precision."""

@@ -1,0 +1,159 @@
+"""The passes of `relay.qnn.transform`: quantised operators as arithmetic that every backend has.
+
+    qnn.dequantize(%q, %s, %z)      becomes      cast(cast(%q, "int32") - %z, "float32") * %s
+
+Legalize applies rules that users or targets registered (column `FTVMQnnLegalize`); CanonicalizeOps replaces every
+operator of the dialect. Sums of products stay int32; rescaling is done in float64, where every int32 is exact, so that
+the result is the operator's to the last bit. This compiler computes qnn operators directly, as single kernels; the
+passes are for other backends, and for looking at what a quantised program does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from baton._src.ir.expr import Op
+from baton._src.ir.module import IRModule
+from baton._src.passes.relay.building import Build, dtype_of, shape_of
+from baton._src.passes.relay.infer_type import InferType
+from baton._src.passes.relay.operators.legalize import Legalize
+from baton._src.passes.relay.relay_pass import RelayFunctionPass
+from baton._src.relay.expressions import rewrite
+from baton._src.relay.nodes import Call
+from baton._src.support.diagnostics import fail
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import Pass
+from baton._src.values.dtype import DataType
+
+REAL = "float64"
+
+
+@dataclass(frozen=True)
+class CanonicalizeOps(RelayFunctionPass):
+    """Every operator of the dialect in terms of others. Error `relay-qnn`: one that is not known here."""
+
+    opt_level: ClassVar[int] = 1
+    required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
+
+    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+        build = _Build()
+
+        def rule(old: Any, new: Any) -> Any:
+            if not isinstance(new, Call) or not isinstance(new.op, Op) or not new.op.name.startswith("qnn."):
+                return None
+            user = new.op.get_attr("FTVMQnnCanonicalize")
+            if user is not None:
+                return user(new.attrs, new.args, [*(a.checked_type for a in old.args), old.checked_type])
+            return build.canonical(build.call(new))
+
+        return rewrite(function, rule)
+
+
+class _Build(Build):
+    """Makes no operator of the dialect: what is built of them comes out in its canonical form at once."""
+
+    def op(self, name: str, *args: Any, **attrs: Any) -> Any:
+        made = super().op(name, *args, **attrs)
+        is_quantised = isinstance(made, Call) and isinstance(made.op, Op) and made.op.name.startswith("qnn.")
+        return self.canonical(made) if is_quantised else made
+
+    def canonical(self, call: Call) -> Any:
+        """A call of the dialect in terms of others."""
+        make = _RULES.get(call.op.name.removeprefix("qnn."))
+        if make is not None:
+            return make(self, call)
+        decompose = call.op.definition.decompose
+        if not callable(decompose):
+            help = "register a rule in the column FTVMQnnCanonicalize"
+            raise fail("relay-qnn", f"{call.op.name} has no canonical form", span=call.span, help=help)
+        self.describe(*call.args)
+        return decompose(self, call.args, call.attrs, self.info(call))
+
+
+def qnn_legalize() -> Pass:
+    """`relay.qnn.transform.Legalize()`: registered rules, operator by operator."""
+    return Legalize("FTVMQnnLegalize")
+
+
+def _spread(build: Build, value: Any, rank: int, axis: int) -> Any:
+    """A parameter of an operator in float64, a vector laid along `axis` of a tensor of this rank."""
+    shape = shape_of(value)
+    if shape is None or (shape and rank == 0):
+        raise fail("relay-qnn", "scales and zero points must be scalars or vectors of known size", span=value.span)
+    real = build.op("astype", value, dtype=REAL)
+    if len(shape) == 1:
+        return build.op("reshape", real, newshape=tuple(shape[0] if i == axis % rank else 1 for i in range(rank)))
+    return real
+
+
+def _clipped(build: Build, value: Any, dtype: DataType) -> Any:
+    low, high = dtype.int_range
+    bounded = build.op("minimum", build.op("maximum", value, float(low)), float(high))
+    return build.op("astype", bounded, dtype=dtype)
+
+
+def _rounded(build: Build, value: Any, rounding: str) -> Any:
+    up = build.op("floor", build.op("add", value, 0.5))
+    if rounding == "UPWARD":
+        return up
+    down = build.op("ceil", build.op("subtract", value, 0.5))
+    return build.op("where", build.op("less", value, 0.0), down, up)
+
+
+def _quantize(build: Build, call: Call) -> Any:
+    """clip(rint(x / scale) + zero_point)"""
+    x, scale, zero = call.args
+    rank = len(x.checked_type.shape)
+    real = build.op("astype", x, dtype=REAL)
+    whole = build.op("round", build.op("divide", real, _spread(build, scale, rank, call.attrs.axis)))
+    return _clipped(build, build.op("add", whole, _spread(build, zero, rank, call.attrs.axis)), dtype_of(call))
+
+
+def _dequantize(build: Build, call: Call) -> Any:
+    """(q - zero_point) * scale"""
+    x, scale, zero = call.args
+    rank = len(x.checked_type.shape)
+    whole = build.op("subtract", build.op("astype", x, dtype=REAL), _spread(build, zero, rank, call.attrs.axis))
+    return build.op(
+        "astype", build.op("multiply", whole, _spread(build, scale, rank, call.attrs.axis)), dtype=dtype_of(call)
+    )
+
+
+def _requantize(build: Build, call: Call) -> Any:
+    """round((x - zero_point) * (scale / new scale)) + new zero point"""
+    x, scale, zero, new_scale, new_zero = call.args
+    rank = len(x.checked_type.shape)
+    axis = call.attrs.axis
+    whole = build.op("subtract", build.op("astype", x, dtype=REAL), _spread(build, zero, rank, axis))
+    factor = build.op("divide", _spread(build, scale, rank, axis), _spread(build, new_scale, rank, axis))
+    value = _rounded(build, build.op("multiply", whole, factor), call.attrs.rounding)
+    return _clipped(build, build.op("add", value, _spread(build, new_zero, rank, axis)), dtype_of(call))
+
+
+def _binary(name: str) -> Callable[[Build, Call], Any]:
+    """The operation on the real numbers, quantised again."""
+
+    def make(build: Build, call: Call) -> Any:
+        left, right, *parameters = call.args
+        scales = [_spread(build, p, 0, 0) for p in parameters]
+
+        def real(x: Any, at: int) -> Any:
+            whole = build.op("subtract", build.op("astype", x, dtype=REAL), scales[at + 1])
+            return build.op("multiply", whole, scales[at])
+
+        value = build.op("divide", build.op(name, real(left, 0), real(right, 2)), scales[4])
+        return _clipped(build, build.op("add", _rounded(build, value, "UPWARD"), scales[5]), dtype_of(call))
+
+    return make
+
+
+_RULES: dict[str, Callable[[Build, Call], Any]] = {
+    "quantize": _quantize,
+    "dequantize": _dequantize,
+    "requantize": _requantize,
+    "add": _binary("add"),
+    "subtract": _binary("subtract"),
+    "mul": _binary("multiply"),
+}
