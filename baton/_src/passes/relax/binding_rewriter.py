@@ -14,12 +14,14 @@ every later use mean `expr`. `emit` puts a new binding before the present one. W
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby, pairwise
 from typing import Any
 
+from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import rebuild, substitute
+from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.deduce import Context
 from baton._src.relax.nodes import (
     Binding,
@@ -39,6 +41,20 @@ from baton._src.relax.nodes import (
 from baton._src.relax.normalize import Frame, Normalizer
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.trampoline import Task, run
+
+
+def rewrite_functions(
+    module: IRModule,
+    rewrite: Callable[[Function], Function],
+    builder: BlockBuilder,
+    chosen: Callable[[GlobalVar, Function], bool] = lambda var, function: True,
+) -> IRModule:
+    """`module` with each Relax function that is `chosen` rewritten, and with the functions that `builder` was given
+    meanwhile (kernels, parts split off). The same object if nothing changed."""
+    rewritten = {v: rewrite(f) for v, f in module.functions.items() if isinstance(f, Function) and chosen(v, f)}
+    if all(found is module.functions[var] for var, found in rewritten.items()):
+        return module
+    return module.with_functions({**builder.context.functions, **rewritten})
 
 
 class BindingRewriter:

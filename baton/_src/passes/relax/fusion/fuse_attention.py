@@ -24,7 +24,7 @@ from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import post_order
-from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
 from baton._src.passes.relax.fusion.attention_kernel import ATTENTION, AttentionLayout, Step, Term
 from baton._src.passes.relax.operators.kernel_of_call import Kernel, cache_key, make_kernel, variables
 from baton._src.relax.block_builder import BlockBuilder
@@ -49,10 +49,7 @@ class FuseAttention(Pass):
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         rewriter = _Fuser(module)
-        changed = {v: rewriter.function(f) for v, f in module.functions.items() if isinstance(f, Function)}
-        if all(changed[v] is module.functions[v] for v in changed):
-            return module
-        return module.with_functions({**rewriter.builder.context.functions, **changed})
+        return rewrite_functions(module, rewriter.function, rewriter.builder)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import Fusion
 from baton._src.ir.structural import structural_equal, structural_hash
 from baton._src.ir.traverse import post_order, substitute
-from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
 from baton._src.passes.shared.fusion_groups import FusionNode, fusion_groups
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, tir_vars_in_struct_info
@@ -69,14 +69,7 @@ class FuseOps(Pass):
         allowed = ctx.setting("relax.FuseOps.max_depth")
         depth = allowed if self.max_depth is None else min(allowed, self.max_depth)
         rewriter = _Fuser(module, depth, self.lift_scalars)
-        changed = {
-            var: rewriter.function(function)
-            for var, function in module.functions.items()
-            if isinstance(function, Function) and not function.attrs.get("Primitive")
-        }
-        if all(changed[var] is module.functions[var] for var in changed):
-            return module
-        return module.with_functions({**rewriter.builder.context.functions, **changed})
+        return rewrite_functions(module, rewriter.function, rewriter.builder, lambda _, f: not f.attrs.get("Primitive"))
 
 
 class _Fuser(BindingRewriter):

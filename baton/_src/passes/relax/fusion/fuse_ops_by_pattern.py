@@ -23,7 +23,7 @@ from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal, structural_hash
 from baton._src.ir.traverse import post_order, substitute
-from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
 from baton._src.passes.relax.bindings.topological_sort import in_order
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.deduce import function_info
@@ -85,16 +85,11 @@ class FuseOpsByPattern(Pass):
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         patterns = [as_fusion_pattern(p) for p in self.patterns]
         rewriter = _Fuser(module, patterns, self.bind_constants, self.annotate_codegen)
-        changed: dict[GlobalVar, Any] = {}
-        for var, function in module.functions.items():
-            chosen = not self.entry_functions or var.name_hint in self.entry_functions
-            if chosen and isinstance(function, Function) and not _is_taken(function):
-                found = rewriter.function(function)
-                if found is not function:
-                    changed[var] = found
-        if not changed:
-            return module
-        return module.with_functions({**rewriter.builder.context.functions, **changed})
+        return rewrite_functions(module, rewriter.function, rewriter.builder, self._treats)
+
+    def _treats(self, var: GlobalVar, function: Function) -> bool:
+        entry = not self.entry_functions or var.name_hint in self.entry_functions
+        return entry and not _is_taken(function)
 
 
 def as_fusion_pattern(given: Any) -> FusionPattern:

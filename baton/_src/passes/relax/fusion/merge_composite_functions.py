@@ -19,7 +19,7 @@ from baton._src.analysis.bindings import used_vars
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order, substitute, with_fresh_binders
-from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
 from baton._src.passes.relax.bindings.dead_code_elimination import remove_unreachable
 from baton._src.passes.relax.bindings.topological_sort import in_order
 from baton._src.passes.relax.fusion.fuse_ops_by_pattern import codegen_of
@@ -50,15 +50,13 @@ class MergeCompositeFunctions(Pass):
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         merger = _Merger(module)
-        changed: dict[GlobalVar, Any] = {}
-        for var, function in module.functions.items():
-            if isinstance(function, Function) and not _codegen_of(function) and not function.attrs.get("Codegen"):
-                found = merger.function(function)
-                if found is not function:
-                    changed[var] = found
-        if not changed:
-            return module
-        return remove_unreachable(module.with_functions({**merger.builder.context.functions, **changed}), ("main",))
+        made = rewrite_functions(module, merger.function, merger.builder, lambda _, f: not _is_external(f))
+        return made if made is module else remove_unreachable(made, ("main",))
+
+
+def _is_external(function: Function) -> bool:
+    """Whether a function is for an external compiler already."""
+    return bool(_codegen_of(function) or function.attrs.get("Codegen"))
 
 
 def _codegen_of(function: Any) -> str | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
-from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
 from baton._src.passes.relax.bindings.dead_code_elimination import remove_unreachable
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import Call, Constant, Function, Tuple, VarBinding
@@ -31,15 +31,9 @@ class AttachAttrLayoutFreeBuffers(Pass):
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         rewriter = _Attacher(module)
-        changed: dict[GlobalVar, Any] = {}
-        for var, function in module.functions.items():
-            if isinstance(function, Function):
-                found = rewriter.attached(function)
-                if found is not function:
-                    changed[var] = found
-        if not changed:
+        made = rewrite_functions(module, rewriter.attached, rewriter.builder)
+        if made is module:
             return module
-        made = module.with_functions({**rewriter.builder.context.functions, **changed})
         return remove_unreachable(
             made, tuple(v.name_hint for v in module.functions if v not in rewriter.replaced_kernels)
         )

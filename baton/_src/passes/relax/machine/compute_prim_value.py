@@ -25,7 +25,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal, structural_hash
 from baton._src.ir.traverse import post_order, rewrite, substitute
-from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.info import UNIT_INFO
 from baton._src.relax.nodes import (
@@ -61,14 +61,7 @@ class ComputePrimValue(Pass):
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         rewriter = _Computer(module)
-        changed = {
-            var: rewriter.function(function)
-            for var, function in module.functions.items()
-            if isinstance(function, Function)
-        }
-        if all(changed[var] is module.functions[var] for var in changed):
-            return module
-        return module.with_functions({**rewriter.builder.context.functions, **changed})
+        return rewrite_functions(module, rewriter.function, rewriter.builder)
 
 
 class _Computer(BindingRewriter):

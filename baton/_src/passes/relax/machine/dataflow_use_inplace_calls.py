@@ -21,7 +21,7 @@ from baton._src.analysis.liveness import alias_sets
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order, substitute
-from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
 from baton._src.passes.relax.same_info import same_info
 from baton._src.passes.shared.kernel_stages import kernel_stages
 from baton._src.relax.block_builder import BlockBuilder
@@ -31,7 +31,6 @@ from baton._src.relax.nodes import (
     Call,
     DataflowBlock,
     DataflowVar,
-    Function,
     Tuple,
     Var,
     VarBinding,
@@ -52,15 +51,7 @@ class DataflowUseInplaceCalls(Pass):
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         rewriter = _Rewriter(module)
-        changed: dict[GlobalVar, Any] = {}
-        for var, function in module.functions.items():
-            if isinstance(function, Function):
-                found = rewriter.function(function)
-                if found is not function:
-                    changed[var] = found
-        if not changed:
-            return module
-        return module.with_functions({**rewriter.builder.context.functions, **changed})
+        return rewrite_functions(module, rewriter.function, rewriter.builder)
 
 
 class _Rewriter(BindingRewriter):

@@ -15,10 +15,10 @@ from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import NotApplicable, OpDef
 from baton._src.ops.catalogue import CATALOGUE
-from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.info import to_info
-from baton._src.relax.nodes import Call, Function, ShapeExpr, VarBinding
+from baton._src.relax.nodes import Call, ShapeExpr, VarBinding
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.te.tensor import Tensor
 from baton._src.transform.context import PassContext
@@ -34,10 +34,7 @@ class FastMathTransform(Pass):
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         faster = _Faster(module)
-        functions = {v: faster.function(f) for v, f in module.functions.items() if isinstance(f, Function)}
-        if all(f is module.functions[v] for v, f in functions.items()):
-            return module
-        return module.with_functions({**faster.builder.context.functions, **functions})
+        return rewrite_functions(module, faster.function, faster.builder)
 
 
 class _Faster(BindingRewriter):

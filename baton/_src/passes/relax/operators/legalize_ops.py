@@ -23,11 +23,11 @@ from baton._src.ir.op_def import NotApplicable, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops.builders import Maker
 from baton._src.ops.catalogue import CATALOGUE
-from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
 from baton._src.passes.relax.operators.kernel_of_call import Kernel, cache_key, is_known, make_kernel, variables
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.info import to_info
-from baton._src.relax.nodes import Call, Function, ShapeExpr, Tuple, TupleGetItem, VarBinding
+from baton._src.relax.nodes import Call, ShapeExpr, Tuple, TupleGetItem, VarBinding
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import TupleStructInfo
 from baton._src.tir.expr import Var as TirVar
@@ -51,10 +51,7 @@ class LegalizeOps(Pass):
         if not ctx.setting("relax.transform.apply_legalize_ops"):
             return module
         rewriter = _Legalizer(module, self)
-        changed = {v: rewriter.function(f) for v, f in module.functions.items() if isinstance(f, Function)}
-        if all(changed[v] is module.functions[v] for v in changed):
-            return module
-        return module.with_functions({**rewriter.builder.context.functions, **changed})
+        return rewrite_functions(module, rewriter.function, rewriter.builder)
 
 
 class _Legalizer(BindingRewriter):

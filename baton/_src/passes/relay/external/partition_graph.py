@@ -109,7 +109,7 @@ class _Carving:
                 if is_call(node, BEGIN):
                     begins.append((node, group))
                 else:
-                    work.extend(operands(node))
+                    work.extend(reversed(operands(node)))  # what enters first is the first parameter
         for end, group in found:
             self._group[end] = groups.find(group)
             self._outputs.setdefault(groups.find(group), []).append(end)
@@ -137,7 +137,7 @@ class _Carving:
             replacements[begin] = params.get(value, value)
         results = [replace(e.args[0], replacements) for e in ends]
         body = results[0] if len(results) == 1 else Tuple(results)
-        attrs = {"Compiler": compiler, "Primitive": 1, "global_symbol": name}
+        attrs = {"Compiler": compiler, "Primitive": 1, "Inline": 1, "global_symbol": name}
         self._functions[var] = Function(list(params.values()), body, None, None, attrs)
         return Call(var, arguments)
 

@@ -22,7 +22,7 @@ from baton._src.transform.context import PassContext
 
 @dataclass(frozen=True)
 class Inline(RelayFunctionPass):
-    """See the module's docstring. A function is not inlined into itself."""
+    """See the module's docstring. A function is not inlined into itself, nor one that is for an external compiler."""
 
     opt_level: ClassVar[int] = 1
 
@@ -30,7 +30,7 @@ class Inline(RelayFunctionPass):
         marked = {
             v.name_hint: f
             for v, f in module.functions.items()
-            if isinstance(f, Function) and f.attrs.get("Inline") and f is not function
+            if isinstance(f, Function) and f.attrs.get("Inline") and not f.attrs.get("Compiler") and f is not function
         }
 
         def rule(old: Any, new: Any) -> Any:
