@@ -70,7 +70,7 @@ def test_odd_products(sizes: tuple[int, int, int], transposed: bool, target: Tar
     np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize(("n", "k", "turned"), [(2, 40, True), (4, 33, True), (3, 4000, False)])
+@pytest.mark.parametrize(("n", "k", "turned"), [(2, 40, True), (4, 65, True), (3, 4000, False)])
 def test_batches_of_few_columns(n: int, k: int, turned: bool) -> None:
     """Guards a batch of small factors, which are turned to lie along k; of large ones, which are not."""
     a, b, r = placeholder((2, 3, 18, k), "float32", "a"), placeholder((2, 3, k, n), "float32", "b"), reduce_axis((0, k))
@@ -207,11 +207,46 @@ def test_few_columns_are_dot_products() -> None:
     assert packable_weight(func, HOST) is None
 
 
-def test_17_columns_are_not_32() -> None:
+def test_23_columns_are_not_32() -> None:
     """Guards the width of the last panel's tiles: one and a half vectors of 512 bits."""
-    text = decide(product(24, 17, 64, False), Target("llvm -mcpu=znver4")).func.script()
+    text = decide(product(24, 23, 64, False), Target("llvm -mcpu=znver4")).func.script()
     assert "288" in text  # 12 rows x 24 sums
     assert "384" not in text
+
+
+@pytest.mark.parametrize("way", ["run time", "along k", "packed", "any rows", "any rows, packed"])
+@pytest.mark.parametrize("n", [9, 18, 26])
+def test_last_columns(n: int, way: str) -> None:
+    """Guards columns beyond whole half vectors, which are dot products while the others are not, however B lies."""
+    k, rows, target = 70, (1, 5, 30), Target("llvm -mcpu=znver4 -num-cores=1")
+    right, transposed = random_array((k, n), "float32", 2), way == "along k"
+    for m in rows:
+        func, given = product(Var("m", "int64") if "any" in way else m, n, k, transposed), right
+        if transposed:
+            given = np.ascontiguousarray(right.T)
+        elif "packed" in way:
+            weight = packable_weight(func, target)
+            assert weight is not None
+            func, given = reading_panels(func, weight), panels(right, weight.width)
+        scheduled = decide(func, target).func
+        assert ("part" in scheduled.script()) == (m == 30 or "any" in way or (transposed and m > 1))
+        left, out = random_array((m, k), "float32", 1), np.zeros((m, n), "float32")
+        assert call(build(scheduled, HOST, checked=True), func, left, given, out) is None
+        np.testing.assert_allclose(out, left.astype("float64") @ right.astype("float64"), rtol=1e-4, atol=1e-5)
+
+
+def test_last_columns_and_what_follows() -> None:
+    """Guards the elementwise stage of both parts, each for its columns."""
+    a, b, c = (placeholder(shape, "float32", name) for shape, name in (((20, 40), "a"), ((40, 17), "b"), ((17,), "c")))
+    r = reduce_axis((0, 40), "r")
+    d = compute((20, 17), lambda i, j: reduction.sum(a[i, r] * b[r, j], r), "d")
+    func = create_prim_func([a, b, c, compute((20, 17), lambda i, j: d[i, j] + c[j], "e")])
+    left, right, bias = (random_array(shape, "float32", n) for n, shape in enumerate(((20, 40), (40, 17), (17,))))
+    scheduled = decide(func, Target("llvm -mcpu=znver4")).func
+    assert "part" in scheduled.script()
+    out = np.zeros((20, 17), "float32")
+    assert call(build(scheduled, HOST, checked=True), func, left, right, bias, out) is None
+    np.testing.assert_allclose(out, left.astype("float64") @ right.astype("float64") + bias, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])

@@ -105,9 +105,10 @@ class _Blocked:
         grain = self.shape.grain
         self.strip = min(self.shape.lanes * self._vectors(), -(-self.columns // grain) * grain)
         room = SUMS_BYTES // dtype.itemsize
-        strips, cores = i64(-(-self.columns // self.strip)), i64(target.num_cores)
-        least = _parts(i64(self.columns), ops.floordiv(i64(room), ops.max(self._group_rows(), i64(1))))
-        blocks = ops.multiply(_parts(least, cores), cores)
+        strips, blocks = i64(-(-self.columns // self.strip)), i64(target.num_cores)
+        if self.blocks > 1:  # a group's sums have to find room
+            least = _parts(i64(self.columns), ops.floordiv(i64(room), ops.max(self._group_rows(), i64(1))))
+            blocks = ops.multiply(_parts(least, blocks), blocks)
         self.wide = ops.multiply(_parts(strips, blocks), i64(self.strip))
         self.width: PrimExpr = self.wide if isinstance(self.wide, tir.IntImm) else index_var("width")
         self.sums = local_buffer("sums", (room + MOST_UNKNOWN * self.strip,), dtype)
@@ -136,9 +137,11 @@ class _Blocked:
         return tuned("tile_vectors", min(fits, key=cost), fits)
 
     def _group_rows(self) -> PrimExpr:
-        """The most rows of a group."""
+        """The most rows of a group. Those of short sums are all alike but the last: short calls would feel divisions."""
         if self.matrix.rows.size is not None:
             return self.every
+        if self.blocks == 1:
+            return i64(MOST_UNKNOWN // self.tallest * self.tallest)
         even = _parts(self.every, ops.max(_parts(self.every, i64(MOST_UNKNOWN)), i64(1)))
         return ops.multiply(_parts(even, i64(self.tallest)), i64(self.tallest))
 
@@ -274,6 +277,9 @@ class _Blocked:
             value = bound(source, {matrix.k: k, matrix.columns: column})
             return where(tir.LT(column, end), value, ops.const(0, acc.buffer.dtype)) if strip.masked else value
 
+        terms = acc.add_products(left, right)
+        if self.columns <= self.strip and self.blocks == 1:
+            return terms  # there is nothing else to ask for
         asked = []
         deep = index_var("deep")
         for lane in range(0, self.strip, self.shape.lanes):
@@ -282,7 +288,7 @@ class _Blocked:
                 column = ops.min(column, i64(self.columns - 1))
             asked.append(prefetched(load_of(bound(source, {matrix.k: deep, matrix.columns: column}))))
         row = ops.min(ops.add(strip.later, step), i64(self.depth - 1))
-        return sequence(st.LetStmt(deep, row, sequence(*asked)), acc.add_products(left, right))
+        return sequence(st.LetStmt(deep, row, sequence(*asked)), terms)
 
 
 def _parts(whole: PrimExpr, part: PrimExpr) -> PrimExpr:

@@ -20,6 +20,7 @@ from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.products import blocked_rows
 from baton._src.lower.kernel_schedules.products.converted_rows import with_converted_rows
 from baton._src.lower.kernel_schedules.products.few_rows import MOST, few_rows, up_to_most
+from baton._src.lower.kernel_schedules.products.last_columns import last_columns, with_last_columns
 from baton._src.lower.kernel_schedules.products.panel_groups import group_size, in_turn, member
 from baton._src.lower.kernel_schedules.products.panel_packing import (
     Factor,
@@ -93,6 +94,15 @@ def _emit(matrix: Product, kernel: Kernel, target: Target) -> st.Stmt | Declined
     contiguous = step(load_of(matrix.right), matrix.columns) == 1
     if suits(matrix, target):
         return dot_tiles(matrix, target)
+    last = last_columns(matrix, target)
+    if last is None and not contiguous and count is not None and count <= FEW_ROWS:
+        return Declined("few rows of dot products")
+    return with_last_columns(matrix, target, last, lambda part: _across_columns(part, kernel, contiguous, target))
+
+
+def _across_columns(matrix: Product, kernel: Kernel, contiguous: bool, target: Target) -> st.Stmt:
+    """The product with vectors along the columns."""
+    count = matrix.row_count
     streaming = contiguous and streams(matrix, target)
     if streaming and count is not None and count <= STREAMED_ROWS:
         return streamed(matrix, target, count)
@@ -100,7 +110,7 @@ def _emit(matrix: Product, kernel: Kernel, target: Target) -> st.Stmt | Declined
     if in_blocks and count is not None and (FEW_ROWS if streaming else FEW_ROWS_IN_CACHE) < count <= blocked_rows.MOST:
         return blocked_rows.blocked(matrix, target)
     if count is not None and count <= FEW_ROWS:
-        return few_rows(matrix, target) if contiguous else Declined("few rows of dot products")
+        return few_rows(matrix, target)
     if (
         contiguous
         and count is not None

@@ -16,11 +16,11 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.products.converted_rows import with_converted_rows
+from baton._src.lower.kernel_schedules.products.last_columns import last_columns, with_last_columns
 from baton._src.lower.kernel_schedules.products.matmul import FEW_ROWS, shape_for
 from baton._src.lower.kernel_schedules.products.panel_groups import group_size, in_turn, member
 from baton._src.lower.kernel_schedules.products.panel_packing import Ahead, asking_for
 from baton._src.lower.kernel_schedules.products.products import Product, find_product, merged_rows
-from baton._src.lower.kernel_schedules.products.row_dots import FEW_COLUMNS, suits
 from baton._src.lower.kernel_schedules.products.row_tiles import (
     columns_of,
     multiply_add_tile,
@@ -90,8 +90,9 @@ def packable_weight(func: PrimFunc, target: Target) -> Weight | None:
     matrix = find_product(inline_elementwise(kernel))
     if matrix is None or matrix.right is None or matrix.batch:
         return None
-    if (matrix.columns.size or 0) <= FEW_COLUMNS and suits(matrix, target):
-        return None  # a panel would be mostly empty
+    last = last_columns(matrix, target)
+    if last is not None and last.are_all and (matrix.row_count is not None or last.least_rows == 1):
+        return None  # no vector is to lie across the columns
     load = load_of(matrix.right)
     inputs = [func.buffer_map.get(p) for p in func.params]
     size = matrix.columns.size
@@ -140,7 +141,13 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
         return Declined(f"panels of {width} columns, which a program has packed itself, are no whole vectors")
     found = find_anchor(kernel, lambda s: s is matrix.stage)
     assert found is not None
-    body = with_converted_rows(merged_rows(matrix), target, lambda plain: _emit(_Panels(plain, width), target))
+
+    def parts(plain: Product) -> st.Stmt:
+        return with_last_columns(
+            plain, target, last_columns(plain, target), lambda part: _emit(_Panels(part, width), target)
+        )
+
+    body = with_converted_rows(merged_rows(matrix), target, parts)
     return kernel.rebuilt(surrounded(kernel, found, body, target))
 
 

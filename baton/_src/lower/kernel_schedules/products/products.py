@@ -6,7 +6,7 @@ C[batch.., i, j] = sum over k of A[batch.., i, k] * B[batch.., k, j]      (any l
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.kernel_schedules.shared.affine import depends, merge_pair
@@ -88,6 +88,23 @@ def renamed(matrix: Product) -> Product:
     found = _product(Anchored(stage, None if epilogue is None else epilogue.renamed()))
     assert isinstance(found, Product)
     return found
+
+
+def first_columns(matrix: Product, count: int) -> Product:
+    """The same of the first `count` columns only."""
+    stage, epilogue = matrix.stage, matrix.anchored.epilogue
+    place = stage.spatial.index(matrix.columns)
+    after = None if epilogue is None else _with_extent(epilogue, place, count)
+    found = _product(Anchored(_with_extent(stage, place, count), after))
+    assert isinstance(found, Product)
+    return found
+
+
+def _with_extent(stage: Stage, place: int, count: int) -> Stage:
+    """`stage` over fewer points of one of its axes."""
+    axis = stage.spatial[place]
+    fewer = Axis(axis.var, tir.IntImm(axis.var.dtype, count))
+    return replace(stage, spatial=(*stage.spatial[:place], fewer, *stage.spatial[place + 1 :]))
 
 
 def _product(anchored: Anchored) -> Product | Declined:

@@ -4,15 +4,14 @@
 
 A tile is a few rows of A by a few of B. Each pair has a vector of partial sums along k, so a vector of A or B that is
 loaded once takes part in several multiply-adds, and nothing is packed. At the end a tree of exchanges adds up the
-partial sums of all pairs together: three instructions a result instead of eight. For few columns, where a tile across
-columns would be mostly empty (a B that lies (k, n) is turned first, being small), and for few rows of an (n, k) B,
-which would be packed for next to nothing.
+partial sums of all pairs together: three instructions a result instead of eight. For few rows of an (n, k) B, which
+would be packed for next to nothing, and for few columns (`last_columns`), where a vector across them would be mostly
+empty; a B that lies (k, n) is turned for these first.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
@@ -23,8 +22,10 @@ from baton._src.lower.kernel_schedules.shared.affine import step
 from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
 from baton._src.lower.kernel_schedules.shared.loops import (
     SERIAL,
+    UNROLLED,
     VECTORIZED,
     allocated,
+    constant,
     i64,
     index_var,
     local_buffer,
@@ -32,14 +33,13 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     nest,
     sequence,
 )
+from baton._src.lower.kernel_schedules.shared.stages import Axis
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 
-FEW_COLUMNS = 4
-"""Up to this many columns."""
 FEW_ROWS = 32
 """Up to this many rows of an (n, k) B, if sums are long: one row for each `WORTH_A_ROW` elements of k."""
 WORTH_A_ROW = 8
@@ -50,43 +50,29 @@ TALL = 4
 """Rows of a tile, where columns are many."""
 SIDE = 8
 """Rows, or columns, of a tile at most."""
-STREAMS = 4
+STREAMS = 8
 """Of a single row or column: as many chains as hide the latency of a multiply-add."""
-TURNED = 1 << 15
-"""Elements of a batch of (k, n) factors that are worth turning: they wait in a cache beside what is read of A."""
-WORTH_TURNING = 16
-"""Rows that use each of them."""
+SHORTEST_LOOP = 5
+"""Fewer vectors along k are written out: they, and adding up lanes, then overlap with the next tile's."""
 SHORT = 2
 """A sum over fewer vectors than this is not worth adding up lanes."""
 
 
 def suits(matrix: Product, target: Target) -> bool:
-    """Whether dot products are the way: see the module."""
-    columns, rows = matrix.columns.size, matrix.row_count
-    if columns is not None and columns <= FEW_COLUMNS:
-        along = step(load_of(matrix.right), matrix.k) == 1 if matrix.right is not None else False
-        return _adds_up(matrix, target) and (along or _turns(matrix))
+    """Whether the rows of an (n, k) B are so few that dot products are the way."""
+    rows = matrix.row_count
     return rows is not None and 1 < rows <= most_rows(matrix, target)
-
-
-def _turns(matrix: Product) -> bool:
-    """Whether a B that lies (k, n), for few columns, is turned: a batch of them only where that is little work."""
-    sizes = [a.size for a in (*matrix.batch, matrix.columns, matrix.k)]
-    known = [size for size in sizes if size is not None]
-    if not matrix.batch or len(known) < len(sizes):
-        return not matrix.batch and matrix.k.size is not None
-    return prod(known) <= TURNED and (matrix.row_count or 0) >= WORTH_TURNING
 
 
 def most_rows(matrix: Product, target: Target) -> int:
     """The rows up to which a B along k is better read as it lies than packed; 0: none."""
     assert matrix.right is not None
-    if step(load_of(matrix.right), matrix.k) != 1 or not _adds_up(matrix, target):
+    if step(load_of(matrix.right), matrix.k) != 1 or not adds_up(matrix, target):
         return 0
     return min(FEW_ROWS, (matrix.k.size or 0) // WORTH_A_ROW)
 
 
-def _adds_up(matrix: Product, target: Target) -> bool:
+def adds_up(matrix: Product, target: Target) -> bool:
     """Whether rows of A lie along k, which is long enough to add up lanes at its end."""
     if step(load_of(matrix.left), matrix.k) != 1 or not matrix.has_one_row_axis or not _is_zero(matrix.stage.init):
         return False
@@ -114,27 +100,29 @@ class _Tile:
         return self.rows * self.columns
 
 
-def dot_tiles(matrix: Product, target: Target) -> st.Stmt:
-    """The product; `suits` holds."""
+def dot_tiles(matrix: Product, target: Target, columns: range | None = None) -> st.Stmt:
+    """The product, for which `suits` holds; or some few columns of it, of a B that lies either way."""
     assert matrix.right is not None
-    if step(load_of(matrix.right), matrix.k) == 1:
-        return _tiles(matrix, matrix.right, target)
-    axes = [*matrix.batch, matrix.columns, matrix.k]
-    turned = local_buffer("turned", [a.extent for a in axes], matrix.stage.buffer.dtype)
-    fresh = [index_var(a.var.name) for a in axes]
-    turn: st.Stmt = st.BufferStore(turned, bound(matrix.right, dict(zip(axes, fresh, strict=True))), tuple(fresh))
-    for axis, var in reversed(list(zip(axes, fresh, strict=True))):
-        turn = loop(var, axis.extent, turn, VECTORIZED if axis is matrix.k else SERIAL)
-    right = tir.BufferLoad(turned, tuple(as_int64(a.var) for a in axes))
-    return allocated(turned, sequence(turn, _tiles(matrix, right, target)))
+    if columns is None or step(load_of(matrix.right), matrix.k) == 1:
+        return _tiles(matrix, matrix.right, target, columns)
+    extents = {a: a.extent for a in matrix.batch} | {matrix.columns: i64(len(columns)), matrix.k: matrix.k.extent}
+    turned = local_buffer("turned", list(extents.values()), matrix.stage.buffer.dtype)
+    fresh = {a: index_var(a.var.name) for a in extents}
+    places: dict[Axis, PrimExpr] = {**fresh, matrix.columns: ops.add(fresh[matrix.columns], i64(columns.start))}
+    turn: st.Stmt = st.BufferStore(turned, bound(matrix.right, places), tuple(fresh.values()))
+    for axis, extent in reversed(extents.items()):
+        turn = loop(fresh[axis], extent, turn, VECTORIZED if axis is matrix.k else SERIAL)
+    indices = {a: as_int64(a.var) for a in extents}
+    indices[matrix.columns] = ops.subtract(indices[matrix.columns], i64(columns.start))
+    right = tir.BufferLoad(turned, tuple(indices.values()))
+    return allocated(turned, sequence(turn, _tiles(matrix, right, target, columns)))
 
 
-def _tiles(matrix: Product, right: PrimExpr, target: Target) -> st.Stmt:
-    """Loops over tiles, shared along the longer side."""
+def _tiles(matrix: Product, right: PrimExpr, target: Target, columns: range | None) -> st.Stmt:
+    """Loops over tiles, shared along the longer side: rows, of so few `columns`, or columns."""
     lanes = tile_shape(target, matrix.stage.buffer.dtype).lanes
-    few = matrix.columns.size is not None and matrix.columns.size <= FEW_COLUMNS
-    if few:
-        across = matrix.columns.size or 1
+    if columns is not None:
+        across = len(columns)
         long, side = matrix.rows, min(SIDE, PAIRS // across) if across > 1 else STREAMS
     else:
         across = min(matrix.row_count or TALL, TALL)
@@ -142,8 +130,8 @@ def _tiles(matrix: Product, right: PrimExpr, target: Target) -> st.Stmt:
 
     def of(count: int, begin: PrimExpr) -> st.Stmt:
         """`count` rows or columns of the long side, and all of the other."""
-        if few:
-            return _tile(_Tile(matrix, right, count, across, lanes), begin, i64(0))
+        if columns is not None:
+            return _tile(_Tile(matrix, right, count, across, lanes), begin, i64(columns.start))
         return _down(matrix, right, across, count, lanes, begin)
 
     extent = as_int64(long.extent)
@@ -161,7 +149,7 @@ def _tiles(matrix: Product, right: PrimExpr, target: Target) -> st.Stmt:
     else:
         body = of(side, begin)
     vectors = ops.floordiv(ops.add(as_int64(matrix.k.extent), i64(lanes - 1)), i64(lanes))
-    others = i64(across) if few else as_int64(matrix.rows.extent)
+    others = i64(across) if columns is not None else as_int64(matrix.rows.extent)
     work = ops.multiply(ops.multiply(vectors, i64(side)), others)
     return shared_panels(matrix, number, panels, nest(matrix.outer, body), work, target.num_cores)
 
@@ -193,7 +181,9 @@ def _tile(tile: _Tile, first: PrimExpr, start: PrimExpr) -> st.Stmt:
     zeros = loop(lane, tile.pairs * lanes, st.BufferStore(acc, ops.const(0, dtype), (lane,)), VECTORIZED)
     depth, block = as_int64(matrix.k.extent), index_var("k")
     full = ops.floordiv(depth, i64(lanes))
-    parts = [zeros, loop(block, full, _step(tile, acc, first, start, ops.multiply(block, i64(lanes)), None))]
+    kind = UNROLLED if (constant(full) or SHORTEST_LOOP) < SHORTEST_LOOP else SERIAL
+    terms = _step(tile, acc, first, start, ops.multiply(block, i64(lanes)), None)
+    parts = [zeros, loop(block, full, terms, kind)]
     if matrix.k.size is None or matrix.k.size % lanes:
         done = ops.multiply(full, i64(lanes))
         parts.append(_step(tile, acc, first, start, done, depth))

@@ -1,0 +1,101 @@
+"""Columns that are too few to fill half a vector: the only ones of a narrow product, or the ninth, tenth, 17th of 17.
+
+Half a vector more costs as much for one column as for eight. Dot products along k cost each column the same: a
+multiply-add of a whole vector for so many terms, and some instructions to add up its lanes at the end; where B lies
+(k, n), each of its elements is moved once, too. The cheaper way is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil
+
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.products.products import Product, first_columns, renamed
+from baton._src.lower.kernel_schedules.products.row_dots import adds_up, dot_tiles
+from baton._src.lower.kernel_schedules.products.tiles import TileShape, tile_shape
+from baton._src.lower.kernel_schedules.shared.affine import step
+from baton._src.lower.kernel_schedules.shared.factors import load_of
+from baton._src.lower.kernel_schedules.shared.loops import constant, i64, product, sequence
+from baton._src.tir import expr as tir
+from baton._src.tir import stmt as st
+
+NARROW = 8
+"""Half vectors of columns of which saving one counts."""
+LONG = 256
+"""Terms of a sum, where their number is not known."""
+ADDING_UP = 2.5
+"""Cost of adding up the lanes of a result, in multiply-adds of a vector."""
+TURNING, GATHERING = 0.5, 1.3
+"""Cost of moving an element of B to where it lies along k: by exchanges within vectors, or one by one."""
+EXCHANGED = 4
+"""Elements between neighbours along k up to which whole vectors are loaded."""
+HALF = 0.1
+"""What half a vector costs beyond half of a whole one: loads and broadcasts are shared by fewer multiply-adds."""
+LEAST_ROWS = 12
+"""Fewer rows are not worth two passes over A."""
+TURNED = 1 << 15
+"""Elements of a batch of (k, n) factors that are worth turning: they wait in a cache beside what is read of A."""
+
+
+@dataclass(frozen=True)
+class LastColumns:
+    """Which columns are dot products, if there are at least so many rows."""
+
+    columns: range
+    least_rows: int
+
+    @property
+    def are_all(self) -> bool:
+        return self.columns.start == 0
+
+
+def last_columns(matrix: Product, target: Target) -> LastColumns | None:
+    """The columns that are cheaper as dot products, for the rows there are or may be."""
+    shape, size = tile_shape(target, matrix.stage.buffer.dtype), matrix.columns.size
+    if size is None or matrix.right is None or size >= NARROW * shape.grain or not adds_up(matrix, target):
+        return None
+    rest, depth = size % shape.grain, matrix.k.size or LONG
+    stride = step(load_of(matrix.right), matrix.k)
+    along = stride == 1
+    if rest == 0 or not (along or _turns(matrix, rest)):
+        return None
+    gain = depth * (_vectors(size, shape) - _vectors(size - rest, shape)) - rest * (depth / shape.lanes + ADDING_UP)
+    if gain <= 0:
+        return None
+    moving = 0 if along else TURNING if stride in range(EXCHANGED + 1) else GATHERING
+    least = max(1, ceil(moving * depth * rest / gain))
+    found = LastColumns(range(size - rest, size), least if rest == size else max(least, LEAST_ROWS))
+    count = matrix.row_count
+    return found if count is None or count >= found.least_rows else None
+
+
+def _turns(matrix: Product, columns: int) -> bool:
+    """Whether the last columns of a B that lies (k, n) may be turned: of a batch, if they find room in a cache."""
+    batches = constant(product([a.extent for a in matrix.batch]))
+    if matrix.k.size is None or batches is None:
+        return matrix.k.size is not None and not matrix.batch
+    return not matrix.batch or batches * columns * matrix.k.size <= TURNED
+
+
+def _vectors(columns: int, shape: TileShape) -> float:
+    """Multiply-adds of a vector that one term of each of so many columns costs."""
+    grains, per_vector = -(-columns // shape.grain), shape.lanes // shape.grain
+    whole, half = divmod(grains, per_vector)
+    return whole + (half / per_vector + HALF if half else 0)
+
+
+def with_last_columns(
+    matrix: Product, target: Target, last: LastColumns | None, emit: Callable[[Product], st.Stmt]
+) -> st.Stmt:
+    """`emit` of the product but its `last` columns, which are dot products."""
+    if last is None:
+        return emit(matrix)
+    parts = dot_tiles(renamed(matrix), target, last.columns)
+    if not last.are_all:
+        parts = sequence(emit(first_columns(matrix, last.columns.start)), parts)
+    if matrix.row_count is not None or last.least_rows == 1:
+        return parts
+    rows = product([a.extent for a in (*matrix.outer, matrix.rows)])
+    return st.IfThenElse(tir.GE(rows, i64(last.least_rows)), parts, emit(renamed(matrix)))
