@@ -6,6 +6,7 @@ A call names a neutral operator of the catalogue and its attributes; its result 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -211,6 +212,9 @@ class GraphBuilder:
         attrs = definition.attrs(**attributes)
         infos = tuple(self._info(o) for o in given)
         values = tuple(known_of(o) for o in given)
+        if op == "matmul":
+            given = self._multiplied(*given)
+            infos = tuple(self._info(o) for o in given)
         out = definition.infer(OpCall(definition, infos, attrs, self.prover, values))
         if definition.fusion is Fusion.BROADCAST and isinstance(out, TensorInfo) and out.shape is None:
             given = self._agree(given)
@@ -255,6 +259,18 @@ class GraphBuilder:
         sizes = [plainest(c, self.prover) for c in columns]
         common = [None if k == place else p if p is not None else c[0] for k, (p, c) in enumerate(zip(sizes, columns))]
         return tuple(self._checked(v, s, common) for v, s in zip(values, shapes, strict=True))
+
+    def _multiplied(self, left: Operand, right: Operand) -> list[Operand]:
+        """Operands of a product of matrices: the axes that are summed over are checked to be equally long."""
+        if not isinstance(left, Value) or not isinstance(right, Value) or not left.shape or not right.shape:
+            return [left, right]
+        place = len(right.shape) - min(len(right.shape), 2)
+        both = (left.shape[-1], right.shape[place])
+        if all(isinstance(d, int) for d in both) or self.prover.equal(*both):
+            return [left, right]
+        size = plainest(both, self.prover) or both[0]
+        rows, columns = right.shape[:place], right.shape[place + 1 :]
+        return [self.of_shape(left, (*left.shape[:-1], size)), self.of_shape(right, (*rows, size, *columns))]
 
     def _checked(self, value: Value, padded: tuple[Dim, ...], common: list[Dim | None]) -> Value:
         wanted = [
@@ -320,7 +336,21 @@ class GraphBuilder:
             return value
         if value.dims is not None and all(isinstance(d, int) for d in wanted) and len(wanted) <= 1:
             return self.dims(value.dims.reshape(wanted), value.dtype)
-        return self.call("reshape", value, wanted)
+        return self.call("reshape", self._counted(value, wanted), wanted)
+
+    def _counted(self, value: Value, wanted: tuple[Dim, ...]) -> Value:
+        """`value`, checked at run time to have as many elements as the new shape: flat where that cannot be shown."""
+        if value.shape is None or value.array is not None:
+            return value
+        definition = CATALOGUE.get("reshape")
+        infos = (value.info, ShapeInfo(wanted))
+        out = definition.infer(OpCall(definition, infos, definition.attrs(), self.prover, (None, None)))
+        if not isinstance(out, TensorInfo) or out.shape is None:
+            return value
+        count = math.prod(out.shape)
+        if self.prover.equal(math.prod(value.shape), count) is not None:
+            return value
+        return self.of_shape(self.call("reshape", value, (-1,)), (count,))
 
     def transpose(self, value: Value, axes: Sequence[int]) -> Value:
         if list(axes) == list(range(len(axes))):

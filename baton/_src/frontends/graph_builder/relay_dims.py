@@ -28,6 +28,7 @@ _ARITHMETIC: dict[type, str] = {
     tir.FloorMod: "floor_mod",
     tir.Max: "maximum",
     tir.Min: "minimum",
+    tir.EQ: "equal",
 }
 
 
@@ -61,6 +62,8 @@ class OpenSizes:
         if dim in self._places:
             param, axis = self._places[dim]
             return R.strided_slice(R.shape_of(param, dtype="int64"), begin=[axis], end=[axis + 1])
+        if isinstance(dim, tir.Select):
+            return R.where(*(self._number(part) for part in (dim.condition, dim.true_value, dim.false_value)))
         operation = _ARITHMETIC.get(type(dim))
         if operation is None:
             help = "give the sizes of the inputs (shape={...}), or import it to Relax (relax.frontend)"

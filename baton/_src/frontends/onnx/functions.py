@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from baton._src.frontends.graph_builder.value import Value
@@ -71,60 +72,37 @@ def _tensor_type(onnx: Any, value: Value) -> Any:
 
 
 class Expanded:
-    """The body of a model-local function with the caller's attributes put in place of references to them."""
+    """The body of a function with attributes, the caller's or the function's own, put in place of references to them.
 
-    def __init__(self, function: Any, attributes: Mapping[str, Any]) -> None:
-        self.node = [_bind_attributes(n, function, attributes) for n in function.node]
+    A reference to an attribute that neither has is left out: the operator's default holds.
+    """
+
+    def __init__(self, function: Any, given: Iterable[Any]) -> None:
+        known = {a.name: a for a in (*function.attribute_proto, *given)}
+        self.node = [_bound(n, known) for n in function.node]
 
 
-def _bind_attributes(proto: Any, function: Any, given: Mapping[str, Any]) -> Any:
-    if not any(a.ref_attr_name for a in proto.attribute):
-        return proto
-    defaults = {a.name: a for a in function.attribute_proto}
+def _bound(proto: Any, known: Mapping[str, Any]) -> Any:
+    """A copy of the node in which nothing refers to the function's attributes, subgraphs included."""
     copy = type(proto)()
     copy.CopyFrom(proto)
-    del copy.attribute[:]
-    for attribute in proto.attribute:
-        source = attribute.ref_attr_name
-        if not source:
-            copy.attribute.append(attribute)
-        elif source in given:
-            copy.attribute.append(_make_attribute(attribute, given[source]))
-        elif source in defaults:
-            added = copy.attribute.add()
-            added.CopyFrom(defaults[source])
-            added.name = attribute.name
+    pending = [copy]
+    while pending:
+        node = pending.pop()
+        attributes = [a for a in map(partial(_settled, known=known), node.attribute) if a is not None]
+        del node.attribute[:]
+        node.attribute.extend(attributes)
+        for attribute in node.attribute:
+            pending += [inner for graph in (attribute.g, *attribute.graphs) for inner in graph.node]
     return copy
 
 
-def _make_attribute(template: Any, content: Any) -> Any:
-    made = type(template)()
-    made.name, made.type = template.name, template.type or _kind_of(content)
-    fields = {1: "f", 2: "i", 3: "s", 6: "floats", 7: "ints", 8: "strings"}
-    field = fields.get(made.type)
-    if field is None:
-        raise fail("onnx-attribute", f"attribute {template.name!r} of a model function cannot be passed on")
-    if field in ("floats", "ints", "strings"):
-        getattr(made, field).extend([c.encode() if isinstance(c, str) else c for c in content])
-    else:
-        setattr(made, field, content.encode() if isinstance(content, str) else content)
+def _settled(attribute: Any, known: Mapping[str, Any]) -> Any:
+    """A copy of the attribute, or of what it refers to; None if that is nowhere given."""
+    source = known.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
+    if source is None:
+        return None
+    made = type(attribute)()
+    made.CopyFrom(source)
+    made.name = attribute.name
     return made
-
-
-def _kind_of(content: Any) -> int:
-    """ONNX's number for the type of an attribute that a body refers to without saying its type; 0 for none."""
-    match content:
-        case float():
-            return 1
-        case int():
-            return 2
-        case str():
-            return 3
-        case [float(), *_]:
-            return 6
-        case [int(), *_]:
-            return 7
-        case [str(), *_]:
-            return 8
-        case _:
-            return 0

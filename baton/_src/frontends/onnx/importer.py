@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -62,7 +62,9 @@ class Importer:
                 f"the model is of opset {given}; read as of opset {opset} it may mean something else", stacklevel=3
             )
         self.symbols: dict[str, Dim] = {}
-        self.functions = {(f.domain, f.name): f for f in model.functions}
+        self.functions = {_called(f, f.name): f for f in model.functions}
+        self.calls: list[Any] = []
+        """The functions whose bodies are being imported, the innermost last."""
 
     def run(
         self, keep_weights: bool = False
@@ -177,6 +179,9 @@ class Importer:
             inner = {**scope, **{t.name: self.builder.constant(read_tensor(t, self.folder)) for t in graph.initializer}}
             inner.update(bound)
             self._nodes(graph, inner)
+            for output in graph.output:
+                if output.name not in inner:
+                    raise fail("onnx-graph", f"{graph.name!r} in {title!r} has no value for its output {output.name!r}")
             return [inner[o.name] for o in graph.output]
 
         return OnnxNode(
@@ -184,9 +189,9 @@ class Importer:
         )
 
     def _convert(self, node: OnnxNode, proto: Any) -> Sequence[Value]:
-        function = self.functions.get((proto.domain, proto.op_type))
+        function = self.functions.get(_called(proto, proto.op_type))
         if function is not None:
-            return self._call_function(function, node, node.attributes)
+            return self._call_function(function, node, proto.attribute)
         dims = fold_dims(node.op_type, [v.contents() if v is not None else None for v in node.inputs], node.attributes)
         if dims is not None:
             dtype = node[1].dtype if node.op_type == "Where" else node[0].dtype
@@ -202,11 +207,15 @@ class Importer:
             raise DiagnosticError(_located(error, node, proto)) from error
         return [found] if isinstance(found, Value) else list(found)
 
-    def _call_function(self, function: Any, node: OnnxNode, attributes: Mapping[str, Any]) -> list[Value]:
+    def _call_function(self, function: Any, node: OnnxNode, attributes: Iterable[Any]) -> list[Value]:
         """A function of the model or of ONNX: its nodes, inline, with its own names and opset."""
+        if any(f is function for f in self.calls):
+            node.fail("its function calls itself, which ONNX does not allow", code="onnx-graph")
         scope = {name: value for name, value in zip(function.input, node.inputs, strict=False) if value is not None}
         outer, self.opset = self.opset, _opset_of(function, self.opset)
+        self.calls.append(function)
         self._nodes(Expanded(function, attributes), scope)
+        self.calls.pop()
         self.opset = outer
         # An output that the caller leaves out may be missing from a body of ONNX's standard.
         wanted = [bool(name) for name in node.outputs] + [False] * len(function.output)
@@ -221,8 +230,7 @@ class Importer:
         """An operator that ONNX defines by other operators."""
         defaults, function = body_of(proto, self.opset, node.inputs)
         self._check_supported(function)
-        given = {a.name: self._attribute(a) for a in defaults}
-        return self._call_function(function, node, {**given, **node.attributes})
+        return self._call_function(function, node, (*defaults, *proto.attribute))
 
     def _attribute(self, attribute: Any) -> Any:
         kinds = {1: "f", 2: "i", 3: "s", 4: "t", 5: "g", 6: "floats", 7: "ints", 8: "strings", 10: "graphs"}
@@ -240,8 +248,8 @@ class Importer:
 
     def _check_supported(self, graph: Any) -> None:
         missing: dict[str, list[str]] = {}
-        for proto in _all_nodes(graph):
-            if (proto.domain, proto.op_type) in self.functions or (proto.domain, proto.op_type) in EXPANDED:
+        for proto in _all_nodes(graph, self.functions):
+            if _called(proto, proto.op_type) in self.functions or (proto.domain, proto.op_type) in EXPANDED:
                 continue
             if proto.op_type not in DOMAINS.get(proto.domain, ()):
                 name = proto.op_type if proto.domain in MAIN else f"{proto.domain}.{proto.op_type}"
@@ -262,12 +270,21 @@ def _described(value: Value) -> str:
     return f"{value.dtype} {shape}"
 
 
-def _all_nodes(graph: Any) -> Iterator[Any]:
-    pending = [graph]
+def _called(proto: Any, name: str) -> tuple[str, str, str]:
+    """What a node calls, or a function is called by: `overload` tells functions of one name apart."""
+    return (proto.domain, name, proto.overload)
+
+
+def _all_nodes(graph: Any, functions: Mapping[tuple[str, str, str], Any]) -> Iterator[Any]:
+    """The nodes of a graph, of the subgraphs in it, and of the functions that are called, each once."""
+    pending, left = [graph], dict(functions)
     while pending:
         current = pending.pop()
         for node in current.node:
             yield node
+            called = left.pop(_called(node, node.op_type), None)
+            if called is not None:
+                pending.append(called)
             for attribute in node.attribute:
                 if attribute.HasField("g"):
                     pending.append(attribute.g)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.frontends.onnx.windows import LAYOUTS, Window, window_of
+from baton._src.values.dtype import INT64
 
 
 def kernel_of(node: OnnxNode, index: int = 1) -> tuple[int, ...]:
@@ -274,31 +276,40 @@ def lrn(node: OnnxNode) -> Value:
     return g.call("divide", x, g.call("power", base, g.scalar(float(node.attr("beta", 0.75)), x)))
 
 
-def softmax(op: str) -> Converter:
-    """Before opset 13 the axes from `axis` on count as one."""
+def along_axis(kernel: Callable[[OnnxNode, Value, int], Value]) -> Converter:
+    """`kernel(node, x, axis)`, which keeps the shape; before opset 13 the axes from `axis` on count as one."""
 
     def convert(node: OnnxNode) -> Value:
         g, x = node.graph, node[0]
         if node.opset >= 13:
-            return g.call(op, x, axis=node.axis(-1))
+            return kernel(node, x, node.axis(-1))
         axis, shape = node.axis(1), x.shape
         if axis == node.rank() - 1:
-            return g.call(op, x, axis=axis)
+            return kernel(node, x, axis)
         if shape is None:
-            node.fail("the shape must be known for a softmax over several axes", code="onnx-dynamic")
-        return g.reshape(g.call(op, g.reshape(x, (*shape[:axis], -1)), axis=axis), shape)
+            node.fail("the shape must be known: several axes count as one", code="onnx-dynamic")
+        return g.reshape(kernel(node, g.reshape(x, (*shape[:axis], -1)), axis), shape)
 
     return convert
 
 
-def hardmax(node: OnnxNode) -> Value:
-    g, x, axis = node.graph, node[0], node.axis(-1)
-    shape = x.shape
-    depth = None if shape is None else shape[axis]
-    if not isinstance(depth, int):
-        node.fail("the size of the axis must be known", code="onnx-dynamic")
-    best = g.call("argmax", x, axis=axis, keepdims=False)
-    return g.call("one_hot", best, g.scalar(1, x), g.scalar(0, x), depth=depth, axis=axis)
+def _softmax(node: OnnxNode, x: Value, axis: int) -> Value:
+    return node.graph.call("nn.softmax", x, axis=axis)
+
+
+def _log_softmax(node: OnnxNode, x: Value, axis: int) -> Value:
+    return node.graph.call("nn.log_softmax", x, axis=axis)
+
+
+def _hardmax(node: OnnxNode, x: Value, axis: int) -> Value:
+    """1 at the first maximum, 0 elsewhere."""
+    g = node.graph
+    if x.shape is None:
+        node.fail("the shape must be known", code="onnx-dynamic")
+    best = g.cast(g.call("argmax", x, axis=axis, keepdims=True), INT64)
+    places = g.call("arange", start=0, stop=x.shape[axis], step=1, dtype=INT64)
+    places = g.reshape(places, (x.shape[axis], *[1] * (len(x.shape) - axis - 1)))
+    return g.cast(g.call("equal", places, best), x.dtype)
 
 
 def lp_normalization(node: OnnxNode) -> Value:
@@ -317,6 +328,6 @@ NN: dict[str, Converter] = {
     "BatchNormalization": batch_normalization, "InstanceNormalization": instance_normalization,
     "LayerNormalization": layer_normalization, "RMSNormalization": rms_normalization,
     "GroupNormalization": group_normalization, "MeanVarianceNormalization": mean_variance_normalization,
-    "LRN": lrn, "Softmax": softmax("nn.softmax"), "LogSoftmax": softmax("nn.log_softmax"), "Hardmax": hardmax,
-    "LpNormalization": lp_normalization,
+    "LRN": lrn, "Softmax": along_axis(_softmax), "LogSoftmax": along_axis(_log_softmax),
+    "Hardmax": along_axis(_hardmax), "LpNormalization": lp_normalization,
 }  # fmt: skip

@@ -74,11 +74,10 @@ def arg_reduction(op: str) -> Converter:
         keepdims = bool(node.attr("keepdims", 1))
         if not node.attr("select_last_index", 0):
             return g.cast(g.call(op, x, axis=axis, keepdims=keepdims), "int64")
-        size = None if x.shape is None else x.shape[axis]
-        if not isinstance(size, int):
+        if x.shape is None:
             node.fail("select_last_index needs the size of the axis", code="onnx-dynamic")
         found = g.cast(g.call(op, g.call("flip", x, axis=axis), axis=axis, keepdims=keepdims), "int64")
-        return g.call("subtract", g.scalar(size - 1, found), found)
+        return g.call("subtract", g.dims(x.shape[axis] - 1), found)
 
     return convert
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,19 @@ from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.frontends.onnx.padding import pad
 from baton._src.frontends.onnx.reader import dtype_of
 from baton._src.ir.tensor_info import Dim
+from baton._src.tir import expr as tir
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.operators import equal
 from baton._src.values.dtype import INT64
 
 
 def shape(node: OnnxNode) -> Value:
     x, dims = node[0], node[0].shape
-    if dims is None:
-        whole = node.graph.call("shape_tensor", x, dtype="int64")
-        return node.graph.cast(whole, "int64")
     start, end = int(node.attr("start", 0)), node.attr("end")
+    if dims is None:
+        if start or end is not None:
+            node.fail("a part of a shape needs the shape's rank", code="onnx-dynamic")
+        return node.graph.cast(node.graph.call("shape_tensor", x, dtype="int64"), "int64")
     return node.graph.dims(list(dims[start : end if end is None else int(end)]))
 
 
@@ -110,8 +115,13 @@ def transpose(node: OnnxNode) -> Value:
 
 
 def squeeze(node: OnnxNode) -> Value:
-    axes = node.ints("axes", 1)
-    return node.graph.call("squeeze", node[0], axis=axes or None)
+    axes, x = node.ints("axes", 1), node[0]
+    if axes and x.shape is not None:
+        places = {a % len(x.shape) for a in axes}
+        x = node.graph.of_shape(
+            x, tuple(1 if k in places and not isinstance(d, int) else d for k, d in enumerate(x.shape))
+        )
+    return node.graph.call("squeeze", x, axis=axes or None)
 
 
 def unsqueeze(node: OnnxNode) -> Value:
@@ -185,12 +195,16 @@ def expand(node: OnnxNode) -> Value:
         node.fail("the shape must be known", code="onnx-dynamic")
     own: list[Dim] = [*[1] * (len(wanted) - len(x.shape)), *x.shape]
     wanted = [*[1] * (len(own) - len(wanted)), *wanted]
-    return g.broadcast_to(x, [_common(a, b) for a, b in zip(own, wanted, strict=True)])
+    return g.broadcast_to(x, [_common(g.prover, a, b) for a, b in zip(own, wanted, strict=True)])
 
 
-def _common(own: Dim, wanted: Dim) -> Dim:
+def _common(prover: Analyzer, own: Dim, wanted: Dim) -> Dim:
     """The size that a size and the one asked for give: a 1 yields on both sides."""
-    return own if (isinstance(wanted, int) and wanted == 1) or (isinstance(own, int) and own > 1) else wanted
+    if isinstance(own, int):
+        return wanted if own == 1 else own
+    if isinstance(wanted, int):
+        return own if wanted == 1 else wanted
+    return own if prover.equal(own, wanted) else tir.Select(equal(own, 1), wanted, own)
 
 
 def tile(node: OnnxNode) -> Value:
@@ -306,19 +320,26 @@ def trilu(node: OnnxNode) -> Value:
         return g.call("triu" if upper else "tril", x, k=int(diagonal.reshape(-1)[0]))
     if x.shape is None:
         node.fail("the shape must be known", code="onnx-dynamic")
-    rows, columns = (g.call("arange", start=0, stop=d, step=1, dtype=INT64) for d in x.shape[-2:])
-    beyond = g.call("subtract", columns, g.reshape(rows, (x.shape[-2], 1)))
+    beyond = _beyond(node, x.shape[-2:])
     kept = g.call("greater_equal" if upper else "less_equal", beyond, g.reshape(g.cast(node[1], INT64), ()))
     return g.call("where", kept, x, g.scalar(0, x))
 
 
 def eye_like(node: OnnxNode) -> Value:
-    dims = node[0].shape
-    if dims is None or not all(isinstance(d, int) for d in dims):
+    """Ones where the column's number is the row's and `k` more."""
+    g, dims = node.graph, node[0].shape
+    if dims is None:
         node.fail("the shape must be known", code="onnx-dynamic")
-    rows, columns = (int(d) for d in dims if isinstance(d, int))
     dtype = dtype_of(node.attr("dtype"), node.title) if "dtype" in node.attributes else node[0].dtype
-    return node.graph.constant(np.eye(rows, columns, int(node.attr("k", 0)), dtype.numpy))
+    beyond = _beyond(node, dims)
+    return g.cast(g.call("equal", beyond, g.scalar(int(node.attr("k", 0)), beyond)), dtype)
+
+
+def _beyond(node: OnnxNode, dims: Sequence[Dim]) -> Value:
+    """int64 [rows, columns]: how far each element of a matrix lies to the right of the main diagonal."""
+    g = node.graph
+    rows, columns = (g.call("arange", start=0, stop=d, step=1, dtype=INT64) for d in dims)
+    return g.call("subtract", columns, g.reshape(rows, (dims[0], 1)))
 
 
 SHAPE: dict[str, Converter] = {
