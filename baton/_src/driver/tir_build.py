@@ -12,12 +12,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton._src.codegen.llvm.module import compile_kernels
+from baton._src.driver.kernel_entries import (
+    ReturningKernel,
+    inline_returning,
+    takes_tensors,
+    with_compact_params,
+    with_result_buffer,
+)
 from baton._src.driver.kernel_scheduler import scheduler
 from baton._src.driver.relax_build import relax_build
 from baton._src.driver.targets import chosen_target
 from baton._src.driver.wiring import wire
+from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
+from baton._src.ir.traverse import post_order
 from baton._src.lower.relax_to_vm.kernel_arguments import kernel_signature
 from baton._src.relax.nodes import Function
 from baton._src.runtime.executable import Executable
@@ -30,21 +39,24 @@ from baton._src.te.prim_func import create_prim_func
 from baton._src.te.schedule import Schedule
 from baton._src.te.tensor import Tensor
 from baton._src.tir.check import check_prim_func
-from baton._src.tir.expr import Var
+from baton._src.tir.expr import Call, Var
 from baton._src.tir.prim_func import PrimFunc, as_scheduled
+from baton._src.values.dtype import DataType
+
+Kernel = KernelFunction | ReturningKernel
 
 
 @dataclass(frozen=True)
 class KernelModule:
     """Compiled kernels by name. Calling the module calls its entry, the only kernel or `main`."""
 
-    kernels: dict[str, KernelFunction]
+    kernels: dict[str, Kernel]
 
     @property
     def entry_name(self) -> str:
         return "main" if "main" in self.kernels else next(iter(self.kernels))
 
-    def get_function(self, name: str, query_imports: bool = False) -> KernelFunction:
+    def get_function(self, name: str, query_imports: bool = False) -> Kernel:
         """The kernel `name`; `DiagnosticError` (`function-missing`) if there is none."""
         found = self.kernels.get(name)
         if found is None:
@@ -57,9 +69,18 @@ class KernelModule:
         return self.get_function(self.entry_name)(*args)
 
     def time_evaluator(
-        self, func_name: str, dev: Any = None, number: int = 10, repeat: int = 1, min_repeat_ms: int = 0
+        self,
+        func_name: str,
+        dev: Any = None,
+        number: int = 10,
+        repeat: int = 1,
+        min_repeat_ms: int = 0,
+        **_others: Any,
     ) -> Callable[..., BenchmarkResult]:
-        """A function that measures a kernel on the arguments it is given."""
+        """A function that measures a kernel on the arguments it is given.
+
+        What else TVM lets one say (`cooldown_interval_ms`, `cache_flush_bytes`, `f_preproc`, ...) changes nothing.
+        """
         kernel = self.get_function(func_name)
         return lambda *args: measure(lambda: kernel(*args), number, repeat, min_repeat_ms)
 
@@ -81,10 +102,24 @@ def build(
     faults = [d for n, f in functions.items() for d in check_prim_func(f, n)]
     if faults:
         raise DiagnosticError(faults)
+    functions = inline_returning(functions)
+    inner = _called(functions)
+    results: dict[str, DataType] = {}
+    for symbol, func in functions.items():
+        if symbol not in inner:
+            functions[symbol], dtype = with_result_buffer(with_compact_params(func))
+            if dtype is not None:
+                results[symbol] = dtype
     library = load(compile_kernels(functions, found, None, scheduler(found)).code)
-    return KernelModule(
-        {n: KernelFunction(kernel_signature(n, f), library.address(n), library) for n, f in functions.items()}
-    )
+    shown = {n: f for n, f in functions.items() if n not in inner or takes_tensors(f)}
+    kernels = {n: KernelFunction(kernel_signature(n, f), library.address(n), library) for n, f in shown.items()}
+    return KernelModule({n: ReturningKernel(k, results[n]) if n in results else k for n, k in kernels.items()})
+
+
+def _called(functions: dict[str, PrimFunc]) -> set[str]:
+    """The kernels that others call: they are called as they are."""
+    nodes = (n for f in functions.values() for n in post_order(f.body))
+    return {n.op.name_hint for n in nodes if isinstance(n, Call) and isinstance(n.op, GlobalVar)}
 
 
 def lower(inputs: Any, args: Any = None, name: str = "main", **options: Any) -> IRModule:

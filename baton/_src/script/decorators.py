@@ -88,5 +88,6 @@ def on_module(name: str, finish: Callable[[Any], Any]) -> Decorator:
 
 FUNCTION = Decorator("R.function", ("pure", "private", "check_well_formed"), _apply)
 MACRO = Decorator("R.macro", ("hygienic",), _apply)
+TIR_MACRO = Decorator("T.macro", ("hygienic",), _apply)
 PRIM_FUNC = Decorator("T.prim_func", ("private", "check_well_formed"), _apply)
 IR_MODULE = Decorator("I.ir_module", ("check_well_formed",), _apply)

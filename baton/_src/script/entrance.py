@@ -17,7 +17,7 @@ from baton._src.script.environment import Environment
 from baton._src.script.evaluate import Evaluator
 from baton._src.script.infos import Scalars
 from baton._src.script.modules import ModuleReader, read_prim_func
-from baton._src.script.options import Options, options_of
+from baton._src.script.options import MACROS, Options, options_of
 from baton._src.script.read_source import ScriptSource, parse_text, source_of
 from baton._src.support.diagnostics import DiagnosticError, fail
 
@@ -69,7 +69,7 @@ def read_definition(
         return function
     if kind == "T.prim_func":
         return read_prim_func(node, source, environment, options)
-    if kind == "R.macro":
+    if kind in MACROS:
         return reader.macro(node, options)
     raise _misplaced(node, options, source)
 
@@ -114,7 +114,7 @@ def _top_level(
                     f"{statement.name} needs one of @I.ir_module, @R.function, @T.prim_func",
                     statement,
                 )
-            if options[0].decorator.name == "R.macro" and isinstance(statement, ast.FunctionDef):
+            if options[0].decorator.name in MACROS and isinstance(statement, ast.FunctionDef):
                 environment.define(statement.name, ModuleReader(source, environment).macro(statement, options[0]))
             else:
                 found.append((statement, options[0]))

@@ -90,6 +90,13 @@ class Environment:
                 return table[name]
         return getattr(builtins, name, MISSING) if self.is_trusted else MISSING
 
+    def visible(self) -> dict[str, Any]:
+        """Every name that is bound here, with what it means."""
+        names: dict[str, Any] = {**self.roots, **(self.captured or {})}
+        for scope in self.scopes:
+            names.update(scope)
+        return names
+
     def has_ended(self, name: str) -> bool:
         """Whether `name` means a thing whose scope is over."""
         others = (self.captured or {}, self.roots, SAFE_BUILTINS)

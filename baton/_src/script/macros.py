@@ -1,4 +1,4 @@
-"""`@R.macro`: statements read anew wherever the macro is called, parameters bound to arguments.
+"""`@R.macro`, `@T.macro`: statements read anew wherever the macro is called, parameters bound to arguments.
 
 A hygienic macro (the default) sees the names of the place it was defined in, another one those of the call.
 """
@@ -6,13 +6,17 @@ A hygienic macro (the default) sees the names of the place it was defined in, an
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from baton._src.script.environment import Environment
+from baton._src.script.environment import Environment, ScriptNamespace
+from baton._src.script.options import Decorator
 from baton._src.script.read_source import ScriptSource
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError
 from baton._src.support.spans import Span
+from baton._src.tir.text.scope import Expansion
 
 
 @dataclass(frozen=True)
@@ -23,31 +27,63 @@ class Macro:
     source: ScriptSource
     defined_in: Environment
     hygienic: bool = True
+    first: tuple[Any, ...] = ()
+    """Arguments before those of a call: the object, of a macro that is written as a method."""
     is_script_macro: bool = True
 
     @property
     def __name__(self) -> str:
         return self.node.name
 
+    def __get__(self, owner: Any, kind: type | None = None) -> Macro:
+        return self if owner is None else replace(self, first=(owner,))
+
     def environment(self, caller: Environment) -> Environment:
         """The names its statements see."""
         return self.defined_in if self.hygienic else caller
+
+    def expansion(self, args: list[Any], kwargs: dict[str, Any], span: Span | None) -> Expansion:
+        """A call of it in a PrimFunc."""
+        names = bind_arguments(self, args, kwargs, span)
+        around = self.defined_in.visible()
+        roots = frozenset(tir_roots(around))
+        return Expansion(
+            self.node.name, self.node.body, names, around if self.hygienic else None, roots, self.source.span
+        )
+
+
+def tir_roots(names: Mapping[str, Any]) -> list[str]:
+    """The names of what scripts call `T`."""
+    return [name for name, found in names.items() if _is_tir_root(found)]
+
+
+def _is_tir_root(found: Any) -> bool:
+    if not isinstance(found, (ScriptNamespace, types.ModuleType)):
+        return False
+    word = getattr(found, "prim_func", None)
+    return isinstance(word, Decorator) and word.name == "T.prim_func"
 
 
 def bind_arguments(macro: Macro, args: list[Any], kwargs: dict[str, Any], span: Span | None) -> dict[str, Any]:
     """What each parameter of the macro stands for in one call."""
     node = macro.node.args
-    names = [a.arg for a in (*node.posonlyargs, *node.args)]
-    found = dict(zip(names, args))
+    given = [*macro.first, *args]
+    positional = [a.arg for a in (*node.posonlyargs, *node.args)]
+    names = [*positional, *(a.arg for a in node.kwonlyargs)]
+    found = dict(zip(positional, given))
     if node.vararg is not None:
-        found[node.vararg.arg] = tuple(args[len(names) :])
-    elif len(args) > len(names):
-        raise _wrong(macro, f"takes {len(names)} arguments, got {len(args)}", span)
+        found[node.vararg.arg] = tuple(given[len(positional) :])
+    elif len(given) > len(positional):
+        raise _wrong(macro, f"takes {len(positional)} arguments, got {len(given)}", span)
+    others: dict[str, Any] = {}
     for name, value in kwargs.items():
-        if name not in names or name in found:
+        if name in found or (name not in names and node.kwarg is None):
             raise _wrong(macro, f"cannot take {name!r}", span)
-        found[name] = value
-    defaults = dict(zip(reversed(names), reversed(node.defaults)))
+        (found if name in names else others)[name] = value
+    if node.kwarg is not None:
+        found[node.kwarg.arg] = others
+    defaults = dict(zip(reversed(positional), reversed(node.defaults)))
+    defaults.update({a.arg: d for a, d in zip(node.kwonlyargs, node.kw_defaults) if d is not None})
     for name in names:
         if name not in found:
             default = defaults.get(name)

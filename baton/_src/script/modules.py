@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import types
 from dataclasses import replace
 from typing import Any
 
@@ -11,21 +10,22 @@ from baton._src.ir.expr import GlobalVar
 from baton._src.ir.global_info import VDevice
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import set_note
+from baton._src.ir.types import FuncType
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.deduce import prim_func_info
 from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.nodes import Function
 from baton._src.script import markers
-from baton._src.script.environment import Environment, ScriptNamespace
+from baton._src.script.environment import Environment
 from baton._src.script.evaluate import Evaluator, ModuleRef, Poisoned
 from baton._src.script.functions import FunctionReader
 from baton._src.script.infos import Scalars
-from baton._src.script.macros import Macro
-from baton._src.script.options import Decorator, Options, options_of
+from baton._src.script.macros import Macro, tir_roots
+from baton._src.script.options import MACROS, Options, options_of
 from baton._src.script.read_source import ScriptSource
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError, fail
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.text.parser import parse_prim_func
+from baton._src.tir.text.parser import declared_result, parse_prim_func
 
 _LATE = ("RELAX-WF-1b", "RELAX-SCOPE-3")
 """What uses behind the end of a block or branch are."""
@@ -54,8 +54,15 @@ class ModuleReader:
         reference = ModuleRef(node.name, self.functions)
         with self.environment.scope() as names:
             names["cls"] = names[node.name] = reference
+            for function, _ in defined:
+                if function.name in self.functions:
+                    self._problem("script-name", f"the module has two functions named {function.name}", function)
+                var = self.functions[function.name] = GlobalVar(function.name)
+                result = declared_result(function)
+                if result is not None:
+                    set_note(var, "checked_type_", FuncType((), result))
             for function, options in defined:
-                self._declare(function, options)
+                self._declare(self.functions[function.name], function, options)
             for function, options in defined:
                 self._define(function, options)
         self._raise_problems()
@@ -86,7 +93,7 @@ class ModuleReader:
             case ast.FunctionDef():
                 options = self._options(statement)
                 if options is not None:
-                    if options.decorator.name == "R.macro":
+                    if options.decorator.name in MACROS:
                         self.environment.define(statement.name, self.macro(statement, options))
                     else:
                         defined.append((statement, options))
@@ -150,12 +157,8 @@ class ModuleReader:
 
         return found[0] if self._guarded(look, node) else None
 
-    def _declare(self, node: ast.FunctionDef, options: Options) -> None:
-        """Make the function known by name, with its signature."""
-        if node.name in self.functions:
-            self._problem("script-name", f"the module has two functions named {node.name}", node)
-            return
-        var = self.functions[node.name] = GlobalVar(node.name)
+    def _declare(self, var: GlobalVar, node: ast.FunctionDef, options: Options) -> None:
+        """Read the function's signature; a kernel as a whole."""
         if options.decorator.name == "T.prim_func":
             self._guarded(lambda: self._prim_func(var, node, options), node)
         else:
@@ -250,16 +253,6 @@ class ModuleReader:
 
 def read_prim_func(node: ast.FunctionDef, source: ScriptSource, environment: Environment, options: Options) -> PrimFunc:
     """A TIR function; public under its own name unless `private` or named otherwise."""
-    names: dict[str, Any] = {**environment.roots, **(environment.captured or {})}
-    for scope in environment.scopes:
-        names.update(scope)
-    roots = [n for n, found in names.items() if _is_tir_root(found)]
-    return parse_prim_func(node, source.source, names, roots=roots, span=source.span)
-
-
-def _is_tir_root(found: Any) -> bool:
-    """Whether an object is what scripts call `T`."""
-    if not isinstance(found, (ScriptNamespace, types.ModuleType)):
-        return False
-    word = getattr(found, "prim_func", None)
-    return isinstance(word, Decorator) and word.name == "T.prim_func"
+    names = environment.visible()
+    trusted = environment.is_trusted
+    return parse_prim_func(node, source.source, names, roots=tir_roots(names), span=source.span, is_trusted=trusted)

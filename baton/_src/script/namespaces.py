@@ -7,7 +7,7 @@ from typing import Any
 
 from baton._src.ir.global_info import DummyGlobalInfo, VDevice
 from baton._src.relax.special_builders import SPECIAL_BUILDERS, emit_with_sinfo
-from baton._src.script.decorators import FUNCTION, IR_MODULE, MACRO, PRIM_FUNC
+from baton._src.script.decorators import FUNCTION, IR_MODULE, MACRO, PRIM_FUNC, TIR_MACRO
 from baton._src.script.environment import ScriptNamespace
 from baton._src.script.infos import INFO_KINDS
 from baton._src.script.markers import MODULE_MARKERS, RELAX_MARKERS
@@ -45,5 +45,5 @@ def script_roots(operators: Mapping[str, Any], scalars: Mapping[str, Any] | None
     return {
         "I": ScriptNamespace(ir_entries(), "I"),
         "R": ScriptNamespace(relax_entries(operators), "R"),
-        "T": ScriptNamespace({**(scalars or {}), **SCALARS, "prim_func": PRIM_FUNC}, "T"),
+        "T": ScriptNamespace({**(scalars or {}), **SCALARS, "prim_func": PRIM_FUNC, "macro": TIR_MACRO}, "T"),
     }

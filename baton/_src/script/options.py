@@ -8,6 +8,8 @@ from typing import Any
 
 from baton._src.support.diagnostics import fail
 
+MACROS = ("R.macro", "T.macro")
+
 
 @dataclass(frozen=True)
 class Options:

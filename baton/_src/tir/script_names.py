@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from baton._src.support.diagnostics import fail
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.intrinsics import INTRINSICS
-from baton._src.tir.text.words import WORDS, expression_word
+from baton._src.tir.text.words import WORDS, expression_word, names_dtype
 
 _BITS = (8, 16, 32, 64)
 _LANES = (1, 2, 4, 8, 16, 32, 64)
@@ -22,7 +22,7 @@ _NARROW = ("float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8
 _STATEMENTS = (
     "grid serial parallel vectorized unroll thread_binding block axis reads writes init alloc_buffer match_buffer "
     "func_attr block_attr where evaluate attr realize allocate decl_buffer launch_thread env_thread Assert let "
-    "preflattened_buffer buffer_store While If Then Else"
+    "preflattened_buffer buffer_store While If Then Else arg func_name func_ret LetStmt Let"
 )
 
 
@@ -30,10 +30,25 @@ def _statement_only(name: str, *args: Any, **options: Any) -> NoReturn:
     raise fail("script-word", f"T.{name} stands in the body of a @T.prim_func and means nothing elsewhere")
 
 
-def buffer(shape: Any, dtype: object = "float32", **options: Any) -> Buffer:
-    """The annotation `T.Buffer(shape, dtype)`."""
-    known = {k: v for k, v in options.items() if k in ("strides", "elem_offset", "scope", "data_alignment")}
-    return decl_buffer(shape, dtype, "A", **known)
+class _BufferWord:
+    """The annotation `T.Buffer(shape, dtype)`; its former spelling is `T.Buffer[shape, dtype]`."""
+
+    def __call__(self, shape: Any, dtype: object = "float32", **options: Any) -> Buffer:
+        known = {k: v for k, v in options.items() if k in ("strides", "elem_offset", "scope", "data_alignment")}
+        return decl_buffer(shape, dtype, "A", **known)
+
+    def __getitem__(self, said: Any) -> Buffer:
+        return self(*said) if names_dtype(said) else self(said)
+
+
+class _PointerWord:
+    """The former spelling of `T.handle(dtype, scope)`: `T.Ptr[dtype]` or `T.Ptr(dtype)`."""
+
+    def __call__(self, dtype: Any, storage_scope: str = "global") -> Any:
+        return expression_word("handle", dtype().dtype if callable(dtype) else dtype, storage_scope)
+
+    def __getitem__(self, said: Any) -> Any:
+        return self(*said) if isinstance(said, tuple) else self(said)
 
 
 def _dtypes() -> list[str]:
@@ -47,7 +62,8 @@ def _names() -> dict[str, Callable[..., Any]]:
     expressions = {*_dtypes(), *WORDS, *(name.removeprefix("tir.") for name in INTRINSICS)}
     found: dict[str, Callable[..., Any]] = {n: partial(expression_word, n) for n in sorted(expressions) if "." not in n}
     found.update({name: partial(_statement_only, name) for name in _STATEMENTS.split()})
-    found["Buffer"] = buffer
+    found["Buffer"] = found["buffer"] = found["buffer_decl"] = _BufferWord()
+    found["Ptr"] = found["ptr"] = found["buffer_var"] = _PointerWord()
     return found
 
 

@@ -9,7 +9,7 @@ from baton._src.ops.builders import RELAX, RELAY, Namespace
 from baton._src.ops.text_builders import RELAX_TEXT
 from baton._src.passes.relax.pattern_matching_rewriter import PatternMatchingRewriter
 from baton._src.relax.special_builders import SPECIAL_BUILDERS
-from baton._src.script.decorators import PRIM_FUNC, on_module
+from baton._src.script.decorators import PRIM_FUNC, TIR_MACRO, on_module
 from baton._src.script.ir_builder.relax_frames import BUILDER_WORDS as RELAX_BUILDER_WORDS
 from baton._src.script.ir_builder.tir_words import BUILDER_WORDS
 from baton._src.script.namespaces import ir_entries, relax_entries
@@ -52,7 +52,7 @@ def script_relax() -> Mapping[str, Any]:
 
 def script_tir() -> Mapping[str, Any]:
     """What `from tvm.script import tir as T` holds."""
-    return _nested({**SCRIPT_NAMES, "prim_func": PRIM_FUNC})
+    return _nested({**SCRIPT_NAMES, "prim_func": PRIM_FUNC, "macro": TIR_MACRO})
 
 
 def builder_relax() -> Mapping[str, Any]:

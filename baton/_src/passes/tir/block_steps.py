@@ -15,8 +15,9 @@ from typing import Any
 from baton._src.ir.traverse import rewrite
 from baton._src.passes.tir.flatten_buffers import flatten_buffers
 from baton._src.passes.tir.fold import substitute_and_fold
-from baton._src.passes.tir.lower_blocks import allocate, view_as_source
+from baton._src.passes.tir.lower_blocks import allocate
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
+from baton._src.passes.tir.views import view_as_source
 from baton._src.support.diagnostics import fail
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

@@ -16,10 +16,10 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
-from baton._src.ir.traverse import post_order, rewrite
+from baton._src.ir.traverse import post_order
 from baton._src.passes.tir.flatten_buffers import element_count
 from baton._src.passes.tir.fold import substitute_and_fold
-from baton._src.support.diagnostics import fail
+from baton._src.passes.tir.views import view_as_source
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
@@ -146,35 +146,6 @@ def allocate(buffer: Buffer, body: st.Stmt) -> st.Stmt:
     plain = not buffer.strides and buffer.elem_offset is None
     extents = buffer.shape if plain else (ops.max(element_count(buffer), 1),)
     return st.Allocate(buffer.data, dtype=buffer.dtype, extents=extents, body=body)
-
-
-def view_as_source(body: st.Stmt, match: st.MatchBufferRegion) -> st.Stmt:
-    """Accesses of a view become accesses of the buffer it shows: the last axes line up, the others start."""
-    view, source = match.buffer, match.source
-    if view.strides or len(view.shape) > len(source.region):
-        raise fail("tir-match-buffer", f"the view {view.name} has a layout of its own, which is not supported")
-    missing = len(source.region) - len(view.shape)
-    starts = [r.min for r in source.region]
-
-    def moved(indices: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
-        shifted = [ops.add(s, i) for s, i in zip(starts[missing:], indices)]
-        return (*starts[:missing], *shifted)
-
-    def rule(node: Any) -> Any:
-        if isinstance(node, tir.BufferLoad) and node.buffer is view:
-            return tir.BufferLoad(source.buffer, moved(node.indices))
-        if isinstance(node, st.BufferStore) and node.buffer is view:
-            return st.BufferStore(source.buffer, node.value, moved(node.indices))
-        return None
-
-    # The rule must see the view's own nodes: the buffer is not rewritten, only accesses are.
-    return rewrite_statements(body, rule)
-
-
-def rewrite_statements(body: st.Stmt, rule: Any) -> st.Stmt:
-    """`ir.traverse.rewrite`, typed for statements."""
-    found: st.Stmt = rewrite(body, rule)
-    return found
 
 
 def _is_true(condition: PrimExpr) -> bool:

@@ -18,7 +18,7 @@ from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import IntImm, Var
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.stmt import Block, BlockRealize, Stmt
-from baton._src.tir.text.read_blocks import arguments, call_name, make_buffer
+from baton._src.tir.text.read_blocks import buffer_arguments, is_buffer_word, make_buffer
 from baton._src.tir.text.read_expressions import value
 from baton._src.tir.text.read_statements import body
 from baton._src.tir.text.scope import BlockFrame, Scope, SpanOf, Word, default_span
@@ -33,18 +33,20 @@ def parse_prim_func(
     *,
     roots: Iterable[str] | None = None,
     span: SpanOf | None = None,
+    is_trusted: bool = False,
 ) -> PrimFunc:
     """The PrimFunc that a definition decorated with `@T.prim_func` describes.
 
     `environment` gives the meaning of names from outside: numbers, tuples, variables, GlobalVars, and `cls` with
     `get_global_var`. `roots` are the names that stand for `T` (default: `T` and whatever is the same object in the
-    environment). `span` places tree nodes in `source` where the tree was not parsed from its very text. Without
-    `private=True` the function gets its name as `global_symbol`. Raises `DiagnosticError` with every finding.
+    environment). `span` places tree nodes in `source` where the tree was not parsed from its very text. Text that
+    `is_trusted` may call what it finds in its environment, and Python's builtins. Without `private=True` the function
+    gets its name as `global_symbol`. Raises `DiagnosticError` with every finding.
     """
     names = set(roots) if roots is not None else {"T"}
     if roots is None and "T" in environment:
         names |= {name for name, content in environment.items() if content is environment["T"]}
-    scope = Scope(source, environment, frozenset(names), span or default_span(source))
+    scope = Scope(source, environment, frozenset(names), span or default_span(source), is_trusted)
     func = run(_function(scope, node))
     if scope.findings:
         raise DiagnosticError(scope.findings)
@@ -98,21 +100,26 @@ def _params(scope: Scope, node: ast.FunctionDef) -> Task[None]:
         with scope.recover(node):
             raise scope.error(node, "tir-params", "a PrimFunc takes plain parameters only")
     found: dict[str, Var] = {}
-    buffers: list[tuple[ast.arg, ast.Call]] = []
+    buffers: list[tuple[ast.arg, ast.expr]] = []
     for arg in (*arguments_node.posonlyargs, *arguments_node.args):
         with scope.recover(arg, (arg.arg,)):
             if arg.annotation is None:
                 raise scope.error(arg, "tir-params", f"the parameter {arg.arg} needs an annotation", "e.g. T.handle")
-            if call_name(scope, arg.annotation) in ("Buffer", "buffer_decl") and isinstance(arg.annotation, ast.Call):
+            if is_buffer_word(scope, arg.annotation):
                 found[arg.arg] = scope.at(arg, Var(arg.arg, HANDLE))
                 buffers.append((arg, arg.annotation))
-            else:
-                var = _scalar_param(scope, arg, (yield value(scope, arg.annotation)))
-                found[arg.arg] = scope.define(arg.arg, scope.at(arg, var))
+                continue
+            kind = yield value(scope, arg.annotation)
+            if isinstance(kind, Buffer):  # a Python variable for `T.Buffer(...)`
+                found[arg.arg] = scope.at(arg, Var(arg.arg, HANDLE))
+                pointer = kind.data.with_fields(name=arg.arg)
+                scope.buffer_map[found[arg.arg]] = scope.define(arg.arg, kind.with_fields(data=pointer, name=arg.arg))
+                continue
+            found[arg.arg] = scope.define(arg.arg, scope.at(arg, _scalar_param(scope, arg, kind)))
     scope.params = list(found.values())
     for arg, annotation in buffers:
         with scope.recover(arg, (arg.arg,)):
-            args, kwargs = yield arguments(scope, annotation)
+            args, kwargs = yield buffer_arguments(scope, annotation)
             buffer: Buffer = make_buffer(scope, arg, arg.arg, args, kwargs)
             scope.buffer_map[found[arg.arg]] = scope.define(arg.arg, buffer)
 
@@ -139,6 +146,13 @@ def _return_type(scope: Scope, node: ast.FunctionDef) -> Task[Type | None]:
             raise scope.error(node.returns, "tir-params", "a PrimFunc returns a scalar type or nothing")
         found = PrimType(dtype)
     return found
+
+
+def declared_result(node: ast.FunctionDef) -> Type | None:
+    """The type of a signature's `-> T.int32`, for calls that are read before the function is."""
+    said = node.returns
+    dtype = as_dtype(said.attr) if isinstance(said, ast.Attribute) else None
+    return None if dtype is None else PrimType(dtype)
 
 
 def _is_private(node: ast.FunctionDef) -> bool:

@@ -15,8 +15,10 @@ from baton._src.tir.expr import IntImm, IterVar, Var, literal
 from baton._src.tir.stmt import MatchBufferRegion
 from baton._src.tir.text.read_expressions import as_scalar, extent_between, region, scalar, value
 from baton._src.tir.text.scope import BlockFrame, Scope, Word
+from baton._src.tir.text.words import names_dtype
 from baton._src.values.dtype import DataType
 
+BUFFER_NAMES = ("Buffer", "buffer", "buffer_decl")
 _KINDS = {"S": "spatial", "R": "reduce", "O": "opaque", "C": "scan"}
 _AXES = ("spatial", "reduce", "scan", "opaque", "S", "R")
 
@@ -205,6 +207,23 @@ _KINDS_OF_OPTIONS: dict[str, Any] = {
 }
 
 
+def is_buffer_word(scope: Scope, node: ast.expr) -> bool:
+    """Whether an annotation is `T.Buffer(...)` or, as it was written once, `T.Buffer[...]`."""
+    if isinstance(node, ast.Subscript):
+        node = ast.Call(node.value, [], [])
+    return call_name(scope, node) in BUFFER_NAMES
+
+
+def buffer_arguments(scope: Scope, node: ast.expr) -> Task[tuple[list[Any], dict[str, Any]]]:
+    """What stands in the brackets of such an annotation."""
+    if isinstance(node, ast.Subscript):
+        said = yield value(scope, node.slice)
+        return (list(said) if names_dtype(said) else [said]), {}
+    assert isinstance(node, ast.Call)
+    found: tuple[list[Any], dict[str, Any]] = yield arguments(scope, node)
+    return found
+
+
 def make_buffer(scope: Scope, node: ast.AST, name: str, args: list[Any], kwargs: dict[str, Any]) -> Buffer:
     """A buffer from the arguments all declarations share: shape, dtype, data, strides, elem_offset, scope, ..."""
     given = dict(zip(("shape", *_OPTIONS), args)) | kwargs
@@ -216,7 +235,10 @@ def make_buffer(scope: Scope, node: ast.AST, name: str, args: list[Any], kwargs:
     for option, kinds in _KINDS_OF_OPTIONS.items():
         if given.get(option) is not None and not isinstance(given[option], kinds):
             raise scope.error(node, "tir-buffer", f"{option} of a buffer cannot be {given[option]!r}")
-    strides = tuple(as_scalar(scope, node, s) for s in given.get("strides") or ())
+    stride_dtype = dims[0].dtype if dims else "int32"
+    strides = tuple(
+        Var(s, stride_dtype) if isinstance(s, str) else as_scalar(scope, node, s) for s in given.get("strides") or ()
+    )
     offset = given.get("elem_offset")
     dtype = given.get("dtype", "float32")
     made = decl_buffer(
@@ -227,11 +249,11 @@ def make_buffer(scope: Scope, node: ast.AST, name: str, args: list[Any], kwargs:
         strides=strides,
         elem_offset=None if offset is None else as_scalar(scope, node, offset),
         scope=given.get("scope") or "",
-        data_alignment=max(given.get("align", 64), 1),
+        data_alignment=given.get("align", -1),
+        offset_factor=max(given.get("offset_factor", 0), 0),
     )
     kind = given.get("buffer_type", "")
     return made.with_fields(
-        offset_factor=max(given.get("offset_factor", 1), 1),
         buffer_type="" if kind in ("", "default") else kind,
         axis_separators=tuple(given.get("axis_separators") or ()),
         span=scope.span(node),
@@ -248,7 +270,7 @@ def buffer_word(scope: Scope, target: str, node: ast.Call, name: str) -> Task[Bu
         buffer = make_buffer(scope, node, target, args, kwargs)
         scope.blocks[-1].alloc_buffers.append(buffer)
         return buffer
-    if name in ("Buffer", "buffer_decl"):
+    if name in BUFFER_NAMES:
         args, kwargs = yield arguments(scope, node)
         return make_buffer(scope, node, target, args, kwargs)
     return None

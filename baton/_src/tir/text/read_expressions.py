@@ -1,7 +1,7 @@
 """Expressions of the script as TIR. Infix operators build exactly the node they name; Python numbers are computed.
 
-A value is an expression, a Python number, string, tuple, list or dict, a buffer, or a `Word` (`T.float32`). Nothing of
-the text is executed. Nesting may be deep: reading runs as tasks.
+A value is an expression, a Python number, string, tuple, list or dict, a buffer, or a `Word` (`T.float32`); where the
+text is trusted, any Python object (see `python_parts`). Nesting may be deep: reading runs as tasks.
 """
 
 from __future__ import annotations
@@ -9,9 +9,13 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
+import numpy as np
+
 from baton._src.ir.expr import GlobalVar, PrimExpr, Range
+from baton._src.ir.types import FuncType, PrimType
 from baton._src.support.trampoline import Task
 from baton._src.tir import expr as tir
 from baton._src.tir import operators
@@ -20,6 +24,8 @@ from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.expr import BufferLoad, Call, IntImm, IterVar, Var, literal
 from baton._src.tir.scalar_functions import if_then_else
 from baton._src.tir.stmt import full_region
+from baton._src.tir.text import python_parts
+from baton._src.tir.text.python_parts import attribute, described
 from baton._src.tir.text.scope import Scope, Word
 from baton._src.tir.text.words import call_word
 from baton._src.values.dtype import VOID
@@ -48,6 +54,15 @@ _ON_NUMBERS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Mod: operator.mod,
     ast.Div: operator.truediv,
 }
+_ON_TRUSTED_NUMBERS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Pow: operator.pow,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+}
+"""A text may not ask for numbers without bound."""
 _COMPARISONS: dict[type[ast.cmpop], type] = {
     ast.Eq: tir.EQ,
     ast.NotEq: tir.NE,
@@ -56,6 +71,19 @@ _COMPARISONS: dict[type[ast.cmpop], type] = {
     ast.Gt: tir.GT,
     ast.GtE: tir.GE,
 }
+_ON_OBJECTS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.In: lambda item, items: item in items,
+    ast.NotIn: lambda item, items: item not in items,
+}
+_SCALAR = (PrimExpr, IterVar, Buffer)
 
 
 def value(scope: Scope, node: ast.expr) -> Task[Any]:
@@ -64,7 +92,10 @@ def value(scope: Scope, node: ast.expr) -> Task[Any]:
         case ast.Constant():
             return node.value
         case ast.Name():
-            return Word("") if node.id in scope.roots else scope.lookup(node)
+            if node.id in scope.roots:
+                return Word("")
+            named = scope.lookup(node)
+            return named.item() if isinstance(named, np.generic) else named
         case ast.BinOp():
             return scope.at(node, (yield _binary(scope, node)))
         case ast.UnaryOp():
@@ -76,16 +107,31 @@ def value(scope: Scope, node: ast.expr) -> Task[Any]:
         case ast.Subscript():
             return scope.at(node, (yield _subscript(scope, node)))
         case ast.Attribute():
-            return (yield _attribute(scope, node))
+            owner = yield value(scope, node.value)
+            return attribute(scope, node, owner)
         case ast.Call():
             return scope.at(node, (yield _call(scope, node)))
         case ast.Tuple() | ast.List():
             items: list[Any] = []
             for element in node.elts:
-                items.append((yield value(scope, element)))
+                if isinstance(element, ast.Starred):
+                    items.extend((yield value(scope, element.value)))
+                else:
+                    items.append((yield value(scope, element)))
             return tuple(items) if isinstance(node, ast.Tuple) else items
         case ast.Dict():
             return (yield _dict(scope, node))
+        case ast.JoinedStr():
+            return (yield python_parts.formatted(scope, node, value))
+        case ast.ListComp() | ast.GeneratorExp() | ast.DictComp():
+            return (yield python_parts.comprehension(scope, node, value))
+        case ast.Lambda():
+            return python_parts.function(scope, node, value)
+        case ast.Slice():
+            bounds: list[Any] = []
+            for bound in (node.lower, node.upper, node.step):
+                bounds.append(None if bound is None else (yield value(scope, bound)))
+            return slice(*bounds)
         case ast.IfExp():
             test = yield value(scope, node.test)
             yes, no = (yield value(scope, node.body)), (yield value(scope, node.orelse))
@@ -108,13 +154,7 @@ def as_scalar(scope: Scope, node: ast.AST, found: Any) -> PrimExpr:
         return operators.convert(found)
     if isinstance(found, Buffer) and found.ndim == 0:
         return BufferLoad(found, ())
-    raise scope.error(node, "tir-operand", f"a scalar is needed here, not {_kind(found)}")
-
-
-def _kind(found: Any) -> str:
-    if isinstance(found, Buffer):
-        return f"the buffer {found.name}"
-    return repr(found) if isinstance(found, Word) else f"a {type(found).__name__}"
+    raise scope.error(node, "tir-operand", f"a scalar is needed here, not {described(found)}")
 
 
 def _dict(scope: Scope, node: ast.Dict) -> Task[dict[Any, Any]]:
@@ -138,11 +178,8 @@ def _binary(scope: Scope, node: ast.BinOp) -> Task[Any]:
     left = yield value(scope, node.left)
     right = yield value(scope, node.right)
     kind = type(node.op)
-    if _is_number(left) and _is_number(right):
-        compute = _ON_NUMBERS.get(kind)
-        if compute is None or (kind in (ast.FloorDiv, ast.Mod, ast.Div) and right == 0):
-            raise scope.error(node, "tir-syntax", "this cannot be computed from two numbers")
-        return compute(left, right)
+    if not isinstance(left, _SCALAR) and not isinstance(right, _SCALAR):
+        return _python_binary(scope, node, left, right)
     for side, found in ((node.left, left), (node.right, right)):
         if not _is_number(found):
             as_scalar(scope, side, found)
@@ -160,6 +197,16 @@ def _binary(scope: Scope, node: ast.BinOp) -> Task[Any]:
     return made(x, y)
 
 
+def _python_binary(scope: Scope, node: ast.BinOp, left: Any, right: Any) -> Any:
+    """What Python makes of two of its values: of numbers, and of anything where the text is trusted."""
+    kind = type(node.op)
+    compute = _ON_NUMBERS.get(kind) or (_ON_TRUSTED_NUMBERS.get(kind) if scope.is_trusted else None)
+    if compute is not None and (scope.is_trusted or (_is_number(left) and _is_number(right))):
+        with suppress(TypeError, ArithmeticError):
+            return compute(left, right)
+    raise scope.error(node, "tir-syntax", "this cannot be computed from two numbers")
+
+
 def _unary(scope: Scope, node: ast.UnaryOp) -> Task[Any]:
     found = yield value(scope, node.operand)
     match node.op:
@@ -168,7 +215,7 @@ def _unary(scope: Scope, node: ast.UnaryOp) -> Task[Any]:
         case ast.UAdd():
             return found
         case ast.Not():
-            if _is_number(found):
+            if not isinstance(found, _SCALAR):
                 return not found
             inner = as_scalar(scope, node.operand, found)
             if not inner.dtype.is_bool:
@@ -183,13 +230,23 @@ def _comparison(scope: Scope, node: ast.Compare) -> Task[Any]:
     total: Any = None
     for op, right_node in zip(node.ops, node.comparators):
         right = yield value(scope, right_node)
+        if not isinstance(left, _SCALAR) and not isinstance(right, _SCALAR):
+            holds = _ON_OBJECTS[type(op)](left, right)
+            total, left = (holds if total is None else _both(total, holds)), right
+            continue
         made = _COMPARISONS.get(type(op))
         if made is None:
             raise scope.error(node, "tir-syntax", "this comparison has no meaning on scalars")
         one = made(*operators.match_types(as_operand(scope, node, left), as_operand(scope, node, right)))
-        total = one if total is None else tir.And(total, one)
+        total = one if total is None else _both(total, one)
         left = right
     return total
+
+
+def _both(first: Any, second: Any) -> Any:
+    if isinstance(first, bool):
+        return second if first else False
+    return tir.And(first, operators.convert(second))
 
 
 def as_operand(scope: Scope, node: ast.AST, found: Any) -> Any:
@@ -199,30 +256,16 @@ def as_operand(scope: Scope, node: ast.AST, found: Any) -> Any:
 
 def _logical(scope: Scope, node: ast.BoolOp) -> Task[Any]:
     made = tir.And if isinstance(node.op, ast.And) else tir.Or
-    total = yield scalar(scope, node.values[0])
+    total = yield value(scope, node.values[0])
     for part in node.values[1:]:
-        total = made(total, (yield scalar(scope, part)))
+        if not isinstance(total, _SCALAR):  # Python's: what follows may not even have a value
+            total = total if bool(total) is (made is tir.Or) else (yield value(scope, part))
+            continue
+        total = made(as_scalar(scope, node, total), (yield scalar(scope, part)))
     return total
 
 
 # -------------------------------------------------------------------------------------- names and accesses
-
-
-def _attribute(scope: Scope, node: ast.Attribute) -> Task[Any]:
-    owner = yield value(scope, node.value)
-    name = node.attr
-    if isinstance(owner, Word):
-        return Word(f"{owner.name}.{name}" if owner.name else name)
-    if isinstance(owner, Buffer) and name in ("data", "dtype", "shape", "strides", "elem_offset", "name", "scope"):
-        return owner.scope() if name == "scope" else getattr(owner, name)
-    if isinstance(owner, (PrimExpr, IterVar)) and name in ("dtype", "var", "dom"):
-        return getattr(owner, name)
-    if isinstance(owner, Range) and name in ("min", "extent"):
-        return getattr(owner, name)
-    find = getattr(owner, "get_global_var", None)
-    if find is not None:
-        return find(name)
-    raise scope.error(node, "tir-syntax", f"{_kind(owner)} has no {name!r} in a PrimFunc")
 
 
 def _subscript(scope: Scope, node: ast.Subscript) -> Task[Any]:
@@ -233,9 +276,12 @@ def _subscript(scope: Scope, node: ast.Subscript) -> Task[Any]:
             raise scope.error(node, "tir-indices", f"{owner.name} has {owner.ndim} dims, got {len(indices)} indices")
         return BufferLoad(owner, tuple(indices))
     at = yield value(scope, node.slice)
-    if isinstance(owner, (tuple, list)) and isinstance(at, int) and -len(owner) <= at < len(owner):
-        return owner[at]
-    raise scope.error(node, "tir-syntax", f"{_kind(owner)} cannot be indexed like this")
+    if isinstance(owner, Word) and owner.name == "Ptr":
+        return call_word(scope, node, owner.name, list(at) if isinstance(at, tuple) else [at], {})
+    if isinstance(owner, (tuple, list, dict, str)) or scope.is_trusted:
+        with suppress(LookupError, TypeError):
+            return owner[at]
+    raise scope.error(node, "tir-syntax", f"{described(owner)} cannot be indexed like this")
 
 
 def index_list(scope: Scope, node: ast.Subscript, shape: Sequence[PrimExpr]) -> Task[list[PrimExpr]]:
@@ -270,10 +316,10 @@ def region(scope: Scope, node: ast.expr) -> Task[BufferRegion]:
         whole: Any = yield value(scope, node)
         if isinstance(whole, Buffer):
             return full_region(whole)
-        raise scope.error(node, "tir-region", f"a region of a buffer is needed here, not {_kind(whole)}")
+        raise scope.error(node, "tir-region", f"a region of a buffer is needed here, not {described(whole)}")
     buffer = yield value(scope, node.value)
     if not isinstance(buffer, Buffer):
-        raise scope.error(node.value, "tir-region", f"{_kind(buffer)} is no buffer")
+        raise scope.error(node.value, "tir-region", f"{described(buffer)} is no buffer")
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     if len(parts) != buffer.ndim:
         raise scope.error(node, "tir-indices", f"{buffer.name} has {buffer.ndim} dims, got {len(parts)} ranges")
@@ -319,14 +365,18 @@ def _call(scope: Scope, node: ast.Call) -> Task[Any]:
     kwargs: dict[str, Any] = {}
     for keyword in node.keywords:
         if keyword.arg is None:
-            raise scope.error(keyword.value, "tir-syntax", "** cannot be used here")
-        kwargs[keyword.arg] = yield value(scope, keyword.value)
+            kwargs.update((yield value(scope, keyword.value)))
+        else:
+            kwargs[keyword.arg] = yield value(scope, keyword.value)
     if isinstance(callee, Word):
         return call_word(scope, node, callee.name, args, kwargs)
     if isinstance(callee, GlobalVar):
         operands = [as_scalar(scope, node, a.data if isinstance(a, Buffer) else a) for a in args]
-        return Call(kwargs.get("dtype", VOID), callee, operands)
-    raise scope.error(node, "tir-call", f"{_kind(callee)} cannot be called in a PrimFunc")
+        said = callee.checked_type_.ret_type if isinstance(callee.checked_type_, FuncType) else None
+        return Call(kwargs.get("dtype", said.dtype if isinstance(said, PrimType) else VOID), callee, operands)
+    if getattr(callee, "is_script_macro", False):
+        return callee.expansion(args, kwargs, scope.span(node))
+    return python_parts.call(scope, node, callee, args, kwargs)
 
 
 def _let(scope: Scope, node: ast.Call) -> Task[Any]:

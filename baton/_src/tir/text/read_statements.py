@@ -46,7 +46,7 @@ from baton._src.tir.text.read_blocks import (
     plain,
 )
 from baton._src.tir.text.read_expressions import as_scalar, extent_between, index_list, scalar, value
-from baton._src.tir.text.scope import BlockFrame, Scope, Word
+from baton._src.tir.text.scope import BlockFrame, Expansion, Scope, Word
 from baton._src.tir.text.threads import env_thread, launched
 from baton._src.tir.text.words import as_dtype
 from baton._src.values.dtype import BOOL, HANDLE, DataType
@@ -62,7 +62,7 @@ _LOOPS = {
     "thread_binding": ForKind.THREAD_BINDING,
     "grid": ForKind.SERIAL,
 }
-_SCOPED = ("LetStmt", "attr", "Assert", "allocate", "decl_buffer", "launch_thread")
+_SCOPED = ("LetStmt", "let", "attr", "Assert", "allocate", "decl_buffer", "launch_thread")
 
 
 class _Sequence:
@@ -94,10 +94,14 @@ def _join(parts: list[Stmt]) -> Stmt:
 def body(scope: Scope, nodes: list[ast.stmt]) -> Task[Stmt]:
     """A list of statements, in the present scope of names."""
     sequence = _Sequence()
+    yield _read_into(scope, nodes, sequence)
+    return sequence.close()
+
+
+def _read_into(scope: Scope, nodes: list[ast.stmt], out: _Sequence) -> Task[None]:
     for node in nodes:
         with scope.recover(node, _targets(node)):
-            yield _statement(scope, node, sequence)
-    return sequence.close()
+            yield _statement(scope, node, out)
 
 
 def _scoped_body(scope: Scope, nodes: list[ast.stmt]) -> Task[Stmt]:
@@ -277,11 +281,14 @@ def _checked_store(
 
 
 def _augmented(scope: Scope, node: ast.AugAssign, out: _Sequence) -> Task[None]:
-    if not isinstance(node.target, ast.Subscript):
-        raise scope.error(node, "tir-syntax", "only elements of buffers can be updated in place")
-    target = ast.copy_location(ast.Subscript(node.target.value, node.target.slice, ast.Load()), node.target)
+    target = node.target
+    if isinstance(target, ast.Subscript):
+        element = ast.copy_location(ast.Subscript(target.value, target.slice, ast.Load()), target)
+        combined = ast.copy_location(ast.BinOp(element, node.op, node.value), node)
+        yield _store(scope, node, target, combined, out)
+        return
     combined = ast.copy_location(ast.BinOp(target, node.op, node.value), node)
-    yield _store(scope, node, node.target, combined, out)
+    yield _assign(scope, ast.copy_location(ast.Assign([target], combined), node), out)
 
 
 # --------------------------------------------------------------------------------------------- expressions
@@ -302,6 +309,15 @@ def _expression(scope: Scope, node: ast.Expr, out: _Sequence) -> Task[None]:
             out.open(wrap)
             return
     found = yield value(scope, node.value)
+    if isinstance(found, Expansion):
+        with scope.expanding(found):
+            yield _read_into(scope, found.body, out)
+        return
+    if found is None:
+        return  # what Python was called for
+    if isinstance(found, Stmt):
+        out.add(scope.at(node, found))  # `A.vstore(...)`
+        return
     if isinstance(found, Call) and (definition(found.op) is not None or word == ""):
         out.add(scope.at(node, Evaluate(found)))
         return
@@ -319,6 +335,8 @@ def _for(scope: Scope, node: ast.For) -> Task[Stmt]:
     assert isinstance(node.iter, ast.Call)
     args, kwargs = yield arguments(scope, node.iter)
     names = _names(scope, node.target)
+    if word == "thread_binding" and isinstance(args[-1], str):
+        kwargs["thread"] = args.pop()
     if word == "grid":
         bounds: list[tuple[Any, Any]] = [(0, extent) for extent in args]
     else:
@@ -351,34 +369,43 @@ def _loop(scope: Scope, node: ast.For, name: str, begin: Any, end: Any, kind: Fo
 
 
 def _if(scope: Scope, node: ast.If, out: _Sequence) -> Task[None]:
+    """A branch, with its `elif`s; a condition of Python's own is decided now, and its branch read in place."""
     cases: list[tuple[ast.If, PrimExpr, Stmt]] = []
-    current = node
     otherwise: Stmt | None = None
-    while True:
-        condition = yield scalar(scope, current.test)
+    current: ast.If | None = node
+    while current is not None:
+        test = yield value(scope, current.test)
+        if isinstance(test, bool):
+            chosen = current.body if test else current.orelse
+            if cases:
+                otherwise = (yield _scoped_body(scope, chosen)) if chosen else None
+            else:
+                with scope.inner():
+                    yield _read_into(scope, chosen, out)
+            break
+        condition = as_scalar(scope, current.test, test)
         if not condition.dtype.is_bool:
             raise scope.error(current.test, "tir-dtype", f"a condition must be bool, got {condition.dtype}")
         cases.append((current, condition, (yield _scoped_body(scope, current.body))))
         rest = current.orelse
-        if len(rest) == 1 and isinstance(rest[0], ast.If):
-            current = rest[0]
-            continue
-        if rest:
+        current = rest[0] if len(rest) == 1 and isinstance(rest[0], ast.If) else None
+        if rest and current is None:
             otherwise = yield _scoped_body(scope, rest)
-        break
     for place, condition, then in reversed(cases):
         otherwise = scope.at(place, IfThenElse(condition, then, otherwise))
-    assert otherwise is not None
-    out.add(otherwise)
+    if otherwise is not None:
+        out.add(otherwise)
 
 
 # ------------------------------------------------------------------------------------------- with: scopes
 
 
 def _with(scope: Scope, node: ast.With, out: _Sequence) -> Task[None]:
-    if len(node.items) != 1:
-        raise scope.error(node, "tir-syntax", "one item a with statement")
-    item = node.items[0]
+    item, *others = node.items
+    if others:
+        inner_with = ast.copy_location(ast.With(others, node.body), node)
+        yield _with(scope, ast.copy_location(ast.With([item], [inner_with]), node), out)
+        return
     word = call_name(scope, item.context_expr)
     assert isinstance(item.context_expr, ast.Call) or not word
     if word in ("block", "sblock"):
@@ -450,9 +477,9 @@ def _scoped_word(scope: Scope, node: ast.Call, word: str, name: str | None) -> T
         condition, message = as_scalar(scope, node, args[0]), args[1]
         shown = message if isinstance(message, PrimExpr) else StringImm(str(message))
         return None, lambda inner: scope.at(node, AssertStmt(condition, shown, inner))
-    if word == "LetStmt":
-        found = as_scalar(scope, node, args[0])
-        given = kwargs.get("var")
+    if word in ("LetStmt", "let"):
+        given, content = (args[0], args[1]) if word == "let" else (kwargs.get("var"), args[0])
+        found = as_scalar(scope, node, content)
         var = given if isinstance(given, Var) else Var(name or "v", kwargs.get("dtype", found.dtype))
         if name is not None:
             scope.define(name, var)

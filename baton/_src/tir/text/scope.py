@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import difflib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.node import Node, set_note
@@ -25,6 +27,20 @@ class Word:
 
     def __repr__(self) -> str:
         return f"T.{self.name}"
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """A call of a macro: statements to be read where the call stands."""
+
+    name: str
+    body: list[ast.stmt]
+    names: Mapping[str, Any]
+    """What the parameters stand for."""
+    environment: Mapping[str, Any] | None
+    """The names around the definition; None for a macro that sees those around the call."""
+    roots: frozenset[str]
+    span: SpanOf
 
 
 class PoisonedError(Exception):
@@ -52,8 +68,17 @@ class BlockFrame:
 class Scope:
     """The state of reading one function."""
 
-    def __init__(self, source: Source, environment: Mapping[str, Any], roots: frozenset[str], span: SpanOf) -> None:
+    def __init__(
+        self,
+        source: Source,
+        environment: Mapping[str, Any],
+        roots: frozenset[str],
+        span: SpanOf,
+        is_trusted: bool = False,
+    ) -> None:
         self.source = source
+        self.is_trusted = is_trusted
+        """Whether the text is Python that is running anyway, so that what is around it may be called."""
         self.environment = environment
         self.roots = roots
         self.span = span
@@ -86,6 +111,8 @@ class Scope:
             raise PoisonedError
         if name in self.environment:
             return self.environment[name]
+        if self.is_trusted and hasattr(builtins, name):
+            return getattr(builtins, name)
         known = [n for frame in self.frames for n in frame]
         near = difflib.get_close_matches(name, known, n=1)
         raise self.error(node, "tir-name", f"{name!r} is not defined", f"did you mean {near[0]!r}?" if near else None)
@@ -98,6 +125,18 @@ class Scope:
             yield
         finally:
             self.frames.pop()
+
+    @contextmanager
+    def expanding(self, macro: Expansion) -> Iterator[None]:
+        """The names and places of a macro, while its statements are read."""
+        kept = self.frames, self.environment, self.roots, self.span
+        self.frames = [dict(macro.names)] if macro.environment is not None else [*self.frames, dict(macro.names)]
+        self.environment = self.environment if macro.environment is None else macro.environment
+        self.roots, self.span = self.roots | macro.roots, macro.span
+        try:
+            yield
+        finally:
+            self.frames, self.environment, self.roots, self.span = kept
 
     @property
     def block(self) -> BlockFrame | None:

@@ -6,15 +6,17 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from baton._src.ir.expr import PrimExpr
+from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.target import Target
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import expr as tir
 from baton._src.tir import operators, scalar_functions, system_calls
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import Call, FloatImm, IntImm, SizeVar, StringImm, Var
+from baton._src.tir.index_map import index_map
 from baton._src.tir.intrinsics import INTRINSICS, LEADING_DTYPE, Result, definition, intrinsic, result_dtype
 from baton._src.tir.text.expressions import PREFIX
-from baton._src.tir.text.scope import Scope
+from baton._src.tir.text.scope import Scope, Word
 from baton._src.values.dtype import HANDLE, DataType
 
 Args = list[Any]
@@ -50,6 +52,11 @@ def _call(name: str, args: Args, kwargs: Kwargs) -> Any:
     if f"tir.{name}" in INTRINSICS:
         return _intrinsic(name, args, kwargs)
     return None
+
+
+def names_dtype(said: Any) -> bool:
+    """Whether `T.Buffer[said]` gives a dtype behind the shape."""
+    return isinstance(said, tuple) and len(said) > 1 and isinstance(said[1], str)
 
 
 def as_dtype(name: str) -> DataType | None:
@@ -120,6 +127,16 @@ def _shuffle(vectors: Any, indices: Any) -> PrimExpr:
     return tir.Shuffle(tuple(operators.convert(v) for v in vectors), tuple(int(i) for i in indices))
 
 
+def _pointer(dtype: Any, storage_scope: str = "global") -> Var:
+    pointee = DataType(dtype.name if isinstance(dtype, Word) else dtype)
+    return Var("ptr", HANDLE, pointee=pointee, scope=storage_scope)
+
+
+def _range(begin: Any, end: Any = None) -> Range:
+    first, last = operators.match_types(0, begin) if end is None else operators.match_types(begin, end)
+    return Range(first, operators.subtract(last, first))
+
+
 def _access_ptr(buffer: Any, mask: Any = 3, offset: Any = 0) -> PrimExpr:
     extent: Any = 1
     for dim in buffer.shape:
@@ -135,10 +152,29 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "Ramp": _ramp,
     "Broadcast": _broadcast,
     "Shuffle": _shuffle,
+    "ramp": _ramp,
+    "broadcast": _broadcast,
+    "let": lambda var, value, body: tir.Let(var, operators.convert(value, var.dtype), operators.convert(body)),
+    "Range": _range,
+    "meta_var": lambda value: value,
     "Any": lambda: tir.AnyDim(),
     "StringImm": lambda text: StringImm(text),
     "var": lambda dtype, name="v": Var(name, dtype),
     "size_var": lambda name="v", dtype="int32": SizeVar(name, dtype),
+    "Var": Var,
+    "SizeVar": SizeVar,
+    "IntImm": IntImm,
+    "FloatImm": FloatImm,
+    "IterVar": tir.IterVar,
+    "iter_var": lambda v, dom, iter_type, thread_tag="": tir.IterVar(
+        dom, v, getattr(tir.IterVar, iter_type), thread_tag
+    ),
+    "Call": Call,
+    "BufferLoad": tir.BufferLoad,
+    "call_intrin": scalar_functions.call_intrin,
+    "index_map": index_map,
+    "target": lambda config, host=None: Target(config, host),
+    **dict.fromkeys(("Ptr", "ptr", "buffer_var"), _pointer),
     "ceildiv": operators.ceildiv,
     "indexdiv": operators.indexdiv,
     "indexmod": operators.indexmod,
@@ -162,7 +198,7 @@ def _intrinsic(name: str, args: Args, kwargs: Kwargs) -> PrimExpr:
     if kwargs:
         raise TypeError(f"unexpected {', '.join(kwargs)}")
     given = list(args)
-    if row.name in LEADING_DTYPE:
+    if row.name in LEADING_DTYPE and stated is None:
         stated = given.pop(0)
     if row.arity not in (-1, len(given)):
         raise TypeError(f"it takes {row.arity}, got {len(given)}")

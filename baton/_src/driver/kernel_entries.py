@@ -1,0 +1,136 @@
+"""What a kernel needs to be called from outside: parameters as tensors are, and a place for what it returns.
+
+Tensors that kernels are given are compact, so strides and offsets that a parameter leaves open are those of a compact
+array. Native kernels return nothing: `return x` of a kernel writes into a buffer of one element behind its parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.expr import GlobalVar, Op, PrimExpr
+from baton._src.ir.traverse import post_order, rewrite, substitute
+from baton._src.passes.tir.views import strides_of
+from baton._src.runtime.kernel_function import KernelFunction
+from baton._src.runtime.value_checks import argument_count
+from baton._src.support.diagnostics import fail
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.buffer import Buffer, decl_buffer
+from baton._src.tir.expr import Call, Var, literal
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.values.dtype import HANDLE, VOID, DataType
+from baton._src.values.tensor import NDArray
+
+
+def with_compact_params(func: PrimFunc) -> PrimFunc:
+    """`func` with the strides and offsets that its parameters leave open; `DiagnosticError` (`kernel-layout`) where a
+    parameter asks for another layout than a compact one."""
+    values: dict[Var, PrimExpr] = {}
+    for buffer in func.buffer_map.values():
+        if buffer.elem_offset is not None:
+            _settle(values, buffer, buffer.elem_offset, literal(0))
+        compact = strides_of(buffer.with_fields(strides=()))
+        for stride, actual in zip(buffer.strides, compact):
+            _settle(values, buffer, stride, actual)
+    if not values:
+        return func
+    settled: PrimFunc = substitute(func, values)
+    return settled
+
+
+def _settle(values: dict[Var, PrimExpr], buffer: Buffer, stated: PrimExpr, actual: PrimExpr) -> None:
+    """`stated` is `actual`: a new value of a variable, or a fact to be checked."""
+    found = ops.cast(stated.dtype, actual)
+    if isinstance(stated, Var) and stated not in values:
+        values[stated] = found
+    elif not Analyzer().can_prove_equal(substitute(stated, values), found):
+        raise fail(
+            "kernel-layout",
+            f"the parameter {buffer.name} has a stride or an offset of {stated}, a tensor that is given has {actual}",
+            help="kernels are given compact tensors: leave strides open (strides=[s0, s1]) or out",
+        )
+
+
+def with_result_buffer(func: PrimFunc) -> tuple[PrimFunc, DataType | None]:
+    """`func` with what it returns written into a buffer behind its parameters, and the dtype of that."""
+    returned = [n.args[0] for n in post_order(func.body) if _is_return(n)]
+    if not returned:
+        return func, None
+    dtype = returned[0].dtype
+    place = decl_buffer((1,), dtype, "result")
+    handle = Var("result_handle", HANDLE)
+
+    def rule(node: Any) -> Any:
+        if not isinstance(node, st.Evaluate) or not _is_return(node.value):
+            return None
+        return st.SeqStmt((st.BufferStore(place, node.value.args[0], (literal(0),)), node))
+
+    made: PrimFunc = func.with_fields(
+        params=(*func.params, handle),
+        body=rewrite(func.body, rule),
+        ret_type=None,
+        buffer_map={**func.buffer_map, handle: place},
+    )
+    return made, dtype
+
+
+def _is_return(node: Any) -> bool:
+    return isinstance(node, Call) and isinstance(node.op, Op) and node.op.name == "tir.ret"
+
+
+def takes_tensors(func: PrimFunc) -> bool:
+    """Whether it can be called from outside: pointers are for other kernels to pass."""
+    return all(p in func.buffer_map or p.dtype != HANDLE for p in func.params)
+
+
+def inline_returning(functions: dict[str, PrimFunc]) -> dict[str, PrimFunc]:
+    """Calls of kernels in expressions become what these return; `DiagnosticError` (`kernel-call`) for those that do
+    more than return an expression of their parameters."""
+
+    def rule(node: Any) -> Any:
+        if not isinstance(node, Call) or not isinstance(node.op, GlobalVar) or node.dtype == VOID:
+            return None
+        callee = functions.get(node.op.name_hint)
+        if callee is None or not isinstance(callee.body, st.Evaluate) or not _is_return(callee.body.value):
+            raise fail(
+                "kernel-call",
+                f"{node.op.name_hint} is called in an expression, and does more than return one",
+                span=node.span,
+                help="let it write into a buffer that it is given, and call it as a statement",
+            )
+        if any(isinstance(n, Call) and n.op is node.op for n in post_order(callee.body)):
+            raise fail("kernel-call", f"{node.op.name_hint} calls itself", span=node.span, help="write a loop")
+        given = {p: ops.cast(p.dtype, a) for p, a in zip(callee.params, node.args, strict=True)}
+        return rewrite(substitute(callee.body.value.args[0], given), rule)
+
+    return {name: f.with_fields(body=rewrite(f.body, rule)) for name, f in functions.items()}
+
+
+class ReturningKernel:
+    """A kernel that returns a scalar; called as any other."""
+
+    def __init__(self, kernel: KernelFunction, dtype: DataType) -> None:
+        self.kernel = kernel
+        self.dtype = dtype
+        self.name = kernel.name
+
+    def __call__(self, *values: Any) -> Any:
+        place = self._place(values)
+        self.kernel(*values, place)
+        return place.numpy()[0].item()
+
+    def bound(self, *values: Any) -> Callable[[], None]:
+        """The call on `values`, for measuring."""
+        return self.kernel.bound(*values, self._place(values))
+
+    def _place(self, values: Sequence[Any]) -> NDArray:
+        """Where a call of as many values as it takes leaves its result."""
+        names = self.kernel.signature.names[:-1]
+        if len(values) != len(names):
+            argument_count(self.name, len(names), len(values), names)
+        return NDArray(np.zeros(1, self.dtype.numpy))
