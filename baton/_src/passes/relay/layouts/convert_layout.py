@@ -28,9 +28,10 @@ from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.layouts.layout_changes import TransposedExpr, fits, follow, in_layout
 from baton._src.passes.relay.operators.canonicalize_ops import CanonicalizeOps
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
-from baton._src.relay.expressions import parts, walk, with_parts
+from baton._src.passes.relay.temporaries import Realized, rewrite_with_temporaries
 from baton._src.relay.expressions import replace as replace_expressions
-from baton._src.relay.nodes import Call, TempExpr
+from baton._src.relay.expressions import walk
+from baton._src.relay.nodes import Call
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
@@ -117,32 +118,18 @@ class ConvertLayout(RelayFunctionPass):
 def convert(function: Any, rule: LayoutRule) -> Any:
     """`function` with the calls for which `rule` gives another in that one's layouts."""
     build = Build()
-    done: dict[Any, Any] = {}
-    plain: dict[Any, Any] = {}
 
-    def realized(expr: Any) -> Any:
-        found = done.get(expr, expr)
-        if isinstance(found, TempExpr):
-            if found not in plain:
-                plain[found] = found.realize()
-            return plain[found]
-        return found
+    def converted(call: Call, args: list[Any], realized: Realized) -> Any:
+        if not isinstance(call.op, Op) or call.op.definition is None:
+            return None
+        if any(is_generalized(value) for value in (call, *call.args)):
+            return None
+        chosen = rule(call, [a.checked_type for a in call.args])
+        if chosen is not None and chosen is not call:
+            return _adopted(build, call, chosen, args, realized)
+        return _following_pool(build, call, args) or follow(build, call, args)
 
-    for expr in walk(function):
-        made = None
-        named = isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.definition is not None
-        if named and not any(is_generalized(value) for value in (expr, *expr.args)):
-            args = [done.get(a, a) for a in expr.args]
-            chosen = rule(expr, [a.checked_type for a in expr.args])
-            if chosen is not None and chosen is not expr:
-                made = _adopted(build, expr, chosen, args, realized)
-            else:
-                made = _following_pool(build, expr, args) or follow(build, expr, args)
-        if made is None:
-            made = with_parts(expr, {p: realized(p) for p in parts(expr)})
-        if made is not expr:
-            done[expr] = made
-    return realized(function)
+    return rewrite_with_temporaries(function, converted)
 
 
 def in_wanted_layout(call: Call, wanted: Sequence[str]) -> Call | None:
@@ -204,7 +191,7 @@ def layouts_of(call: Call) -> tuple[str, str | None, str]:
     return data, kernel, (getattr(call.attrs, facet.out) if facet.out else "") or data
 
 
-def _adopted(build: Build, call: Call, chosen: Any, args: list[Any], realized: Callable[[Any], Any]) -> Any:
+def _adopted(build: Build, call: Call, chosen: Any, args: list[Any], realized: Realized) -> Any:
     """`chosen` with its arguments brought into its layouts, its value as a temporary in the layout of its result.
 
     `chosen` may be any expression of the same type over the call's arguments; then it is taken as it is.

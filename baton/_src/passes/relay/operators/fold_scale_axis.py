@@ -20,7 +20,8 @@ from baton._src.passes.relay.fold_constant import FoldConstant
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.operators.channel_scales import along, channel_vector, data_axis, is_positive, weight_axis
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
-from baton._src.relay.expressions import parts, walk, with_parts
+from baton._src.passes.relay.temporaries import rewrite_with_temporaries
+from baton._src.relay.expressions import parts, walk
 from baton._src.relay.nodes import Call, TempExpr
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass, Sequential
@@ -62,7 +63,7 @@ class ForwardFoldScaleAxis(RelayFunctionPass):
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
         build = Build()
-        return _rewrite(function, lambda call, args: _forward(build, call, args))
+        return rewrite_with_temporaries(function, lambda call, args, _: _forward(build, call, args))
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,9 @@ class BackwardFoldScaleAxis(RelayFunctionPass):
         for expr in walk(function):
             for below in parts(expr):
                 uses[below] = uses.get(below, 0) + 1
-        return _rewrite(function, lambda call, args: _backward(build, call, args, uses.get(call, 0) == 1))
+        return rewrite_with_temporaries(
+            function, lambda call, args, _: _backward(build, call, args, uses.get(call, 0) == 1)
+        )
 
 
 class FoldScaleAxis(Sequential):
@@ -87,31 +90,6 @@ class FoldScaleAxis(Sequential):
     def __init__(self) -> None:
         steps = (BackwardFoldScaleAxis(), ForwardFoldScaleAxis(), FoldConstant())
         super().__init__(steps, name="FoldScaleAxis")
-
-
-def _rewrite(function: Any, rule: Callable[[Call, list[Any]], Any]) -> Any:
-    """Bottom-up; `rule` sees a call with its arguments, some of them temporary. Whatever it leaves is realised."""
-    done: dict[Any, Any] = {}
-    plain: dict[Any, Any] = {}
-
-    def realized(expr: Any) -> Any:
-        found = done.get(expr, expr)
-        if isinstance(found, TempExpr):
-            if found not in plain:
-                plain[found] = found.realize()
-            return plain[found]
-        return found
-
-    for expr in walk(function):
-        below = parts(expr)
-        made = None
-        if isinstance(expr, Call):
-            made = rule(expr, [done.get(a, a) for a in expr.args])
-        if made is None:
-            made = with_parts(expr, {p: realized(p) for p in below})
-        if made is not expr:
-            done[expr] = made
-    return realized(function)
 
 
 def _plain(expr: Any) -> Any:
