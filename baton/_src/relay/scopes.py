@@ -7,6 +7,7 @@ lowest common ancestor, and is evaluated at most once in each run of it (seed 00
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, Op
@@ -70,7 +71,14 @@ class Scopes:
         """The scopes a node is used in."""
         return self._used_from.get(node, [])
 
-    def needed_inside(self) -> dict[Any, list[Any]]:
+    def evaluated_before(self, node: Any) -> list[Any]:
+        """What has its value before `node` does, in order: its parts in the same scope, then what the scopes that it
+        opens need of those around it."""
+        parts_here = [part for _, part, opens in _edges(node) if not opens]
+        return parts_here + self._needed_inside.get(node, [])
+
+    @cached_property
+    def _needed_inside(self) -> dict[Any, list[Any]]:
         """For each node that opens scopes: the nodes of scopes around it that are needed inside."""
         needs: dict[Any, dict[Any, None]] = {}
         for node in self.lifted:

@@ -21,7 +21,6 @@ from baton._src.lower.relay_to_relax.match_lowering import MatchLowering
 from baton._src.lower.relay_to_relax.types import TypeLowering, says_more
 from baton._src.relax import nodes as rx
 from baton._src.relax.struct_info import StructInfo
-from baton._src.relay.expressions import parts
 from baton._src.relay.nodes import (
     Call,
     Constant,
@@ -69,7 +68,6 @@ class ScopeLowering:
         self.calls = Calls(self)
         self.matches = MatchLowering(self)
         self._names: dict[str, int] = {}
-        self._needs = self.scopes.needed_inside()
 
     def type_vars(self, constructor: Constructor) -> tuple[TypeVar, ...]:
         """The type parameters of the ADT a constructor belongs to."""
@@ -124,18 +122,9 @@ class ScopeLowering:
 
     def _below(self, node: Any) -> list[Any]:
         """What has to be bound before `node`, in order."""
-        needed = self._needs.get(node, [])
-        match node:
-            case If():
-                return [node.cond, *needed]
-            case Match():
-                return [node.data, *needed]
-            case Function():
-                return needed
-            case Call():
-                return [*self.calls.callee_parts(node), *node.args]
-            case _:
-                return list(parts(node))
+        if isinstance(node, Call):
+            return [*self.calls.callee_parts(node), *node.args]
+        return self.scopes.evaluated_before(node)
 
     def _bind_let(self, node: Let) -> None:
         self.values[node.var] = self.values[node.value]

@@ -12,7 +12,7 @@ from typing import Any
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.node import set_note
 from baton._src.ir.types import Constructor
-from baton._src.relay.expressions import parts, with_parts
+from baton._src.relay.expressions import with_parts
 from baton._src.relay.nodes import Constant, Function, If, Let, Match, Var
 from baton._src.relay.scopes import Scopes
 from baton._src.support.trampoline import Task, run
@@ -32,7 +32,6 @@ class LetPlacement:
         self._inside_kernels = inside_kernels
         self._done: dict[Any, Any] = {}
         self._count = 0
-        self._needs = scopes.needed_inside()
 
     def function(self, function: Function) -> Function:
         body = run(self._scope(function.body))
@@ -63,13 +62,13 @@ class LetPlacement:
                     stack += [("bind", node), ("value", node.value)]
                 else:
                     stack.append(("finish", node))
-                    stack.extend(("visit", p) for p in reversed(self._below(node)))
+                    stack.extend(("visit", p) for p in reversed(self._scopes.evaluated_before(node)))
             elif action == "value":  # a let's own value is bound by that let, not by another
                 if node in done or isinstance(node, Let):
                     stack.append(("visit", node))
                 else:
                     stack.append(("rebuild", node))
-                    stack.extend(("visit", p) for p in reversed(self._below(node)))
+                    stack.extend(("visit", p) for p in reversed(self._scopes.evaluated_before(node)))
             elif action == "bind":
                 made = done[node.value]
                 lets.append((node.var, made))
@@ -91,18 +90,6 @@ class LetPlacement:
         set_note(var, "checked_type_", node.checked_type_)
         lets.append((var, made))
         return var
-
-    def _below(self, node: Any) -> list[Any]:
-        needed = self._needs.get(node, [])
-        match node:
-            case If():
-                return [node.cond, *needed]
-            case Match():
-                return [node.data, *needed]
-            case Function():
-                return needed
-            case _:
-                return list(parts(node))
 
     def _rebuild(self, node: Any) -> Task[Any]:
         done = self._done
