@@ -14,14 +14,13 @@ import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
-from baton._src.ir.tensor_info import Dim, Info, TensorInfo
+from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
-from baton._src.ops.dims import DimMath
 from baton._src.ops.layouts import anchor
 from baton._src.ops.linalg.products import computing_dtype
 from baton._src.ops.nn.adaptive_gradient import gradient_max, gradient_mean
 from baton._src.ops.nn.convolution_reference import from_canonical, to_canonical
-from baton._src.ops.nn.pooling import pool_orders
+from baton._src.ops.nn.pooling import pool_orders, pooled_info
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import SPATIAL
@@ -100,17 +99,8 @@ class GlobalPool3DAttrs(GlobalPoolAttrs):
 
 def infer(call: OpCall[Any]) -> Info:
     """The given extents, the rest as the data."""
-    a, x = call.attrs, call.tensor(0)
-    data, out = pool_orders(a)
-    if x.ndim not in (-1, data.rank):
-        call.fail(f"the data has rank {x.ndim}, but its layout {data.name} has {data.rank} axes")
-    if x.shape is None:
-        return TensorInfo(None, x.dtype, out.rank, x.vdevice)
-    math = DimMath(call.prover)
-    result: dict[str, Dim] = data.canonical(math, x.shape)
-    for letter, size in zip(SPATIAL[a.spatial], a.output_size or ()):
-        result[letter] = result[letter] if size is None else size
-    return TensorInfo(out.physical(math, result), x.dtype, vdevice=x.vdevice)
+    sizes = call.attrs.output_size or (None,) * call.attrs.spatial
+    return pooled_info(call, lambda math, n, before: before if sizes[n] is None else sizes[n])
 
 
 def _fold(x: k.Tensor, a: Any, out: Any, fold: Any, kept: Any, nothing: Any) -> tuple[k.Tensor, Any]:

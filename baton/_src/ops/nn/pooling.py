@@ -8,6 +8,7 @@ relax-ops-passes-vm §1 (nn), relay-language §6 level 2.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -93,8 +94,11 @@ def pool_orders(a: Any) -> tuple[AxisOrder, AxisOrder]:
     return layout_over(a.layout, letters, "layout"), layout_over(a.out_layout or a.layout, letters, "out_layout")
 
 
-def infer(call: OpCall[Any]) -> Info:
-    """Spatial extents from the formula, the rest as the data."""
+def pooled_info(call: OpCall[Any], extent: Callable[[DimMath, int, Dim], Dim]) -> Info:
+    """The data with other extents along its spatial axes: `extent(math, n, before)` is that of the n-th of them.
+
+    Fails where the data has another rank than its layout.
+    """
     a, x = call.attrs, call.tensor(0)
     data, out = pool_orders(a)
     if x.ndim not in (-1, data.rank):
@@ -103,15 +107,24 @@ def infer(call: OpCall[Any]) -> Info:
         return TensorInfo(None, x.dtype, out.rank, x.vdevice)
     math = DimMath(call.prover)
     result: dict[str, Dim] = data.canonical(math, x.shape)
-    for i, letter in enumerate(SPATIAL[a.spatial]):
-        begin, end = a.padding[i], a.padding[i + a.spatial]
-        extent = window_extent(
-            math, result[letter], a.pool_size[i], a.strides[i], a.dilation[i], begin, end, a.ceil_mode
-        )
-        if isinstance(extent, int) and extent <= 0:
-            call.fail(f"the window {a.pool_size} is larger than the padded data {show_shape(x.shape)}")
-        result[letter] = extent
+    for n, letter in enumerate(SPATIAL[a.spatial]):
+        result[letter] = extent(math, n, result[letter])
     return TensorInfo(out.physical(math, result), x.dtype, vdevice=x.vdevice)
+
+
+def infer(call: OpCall[Any]) -> Info:
+    """Spatial extents from the formula, the rest as the data."""
+    a = call.attrs
+
+    def extent(math: DimMath, n: int, before: Dim) -> Dim:
+        begin, end = a.padding[n], a.padding[n + a.spatial]
+        found = window_extent(math, before, a.pool_size[n], a.strides[n], a.dilation[n], begin, end, a.ceil_mode)
+        if isinstance(found, int) and found <= 0:
+            shape = show_shape(call.tensor(0).shape)
+            call.fail(f"the window {a.pool_size} is larger than the padded data {shape}")
+        return found
+
+    return pooled_info(call, extent)
 
 
 def _windows(x: k.Tensor, a: Any, out: Any, fill: Any) -> tuple[k.Tensor, list[int]]:
