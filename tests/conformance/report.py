@@ -17,6 +17,7 @@ import pytest
 
 from tests.conformance.plugin import Check, checks_of
 from tests.conformance.table import Rule, load_rules
+from tests.docs.generated_page import write_or_check
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "conformance.md"
@@ -127,15 +128,5 @@ def render(rules: Iterable[Rule], checks: Iterable[Check]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
-    page = render(load_rules().values(), collect_checks())
-    if "--check" in sys.argv[1:]:
-        if not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != page:
-            sys.exit(f"{PAGE.relative_to(ROOT)} is out of date; run `make docs`")
-        return
-    PAGE.write_text(page, encoding="utf-8")
-    print(f"wrote {PAGE.relative_to(ROOT)}")
-
-
 if __name__ == "__main__":
-    main()
+    write_or_check(PAGE, render(load_rules().values(), collect_checks()))

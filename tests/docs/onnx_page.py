@@ -6,13 +6,13 @@ python -m tests.docs.onnx_page --check    exit with status 1 if the page is out 
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import onnx
 
 from baton._src.frontends.onnx.functions import EXPANDED
 from baton._src.frontends.onnx.table import CONVERTERS, LEARNING, MICROSOFT
+from tests.docs.generated_page import write_or_check
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "onnx.md"
@@ -99,12 +99,5 @@ def render() -> str:
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
-    text = render()
-    if "--check" in sys.argv[1:]:
-        sys.exit(0 if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == text else f"{PAGE.name} is out of date")
-    PAGE.write_text(text, encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    write_or_check(PAGE, render())

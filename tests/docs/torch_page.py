@@ -6,7 +6,6 @@ python -m tests.docs.torch_page --check    exit with status 1 if the page is out
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import torch
 
 from baton._src.frontends.torch.table import CONVERTERS
+from tests.docs.generated_page import write_or_check
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "torch.md"
 
@@ -94,12 +94,5 @@ def render() -> str:
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
-    text = render()
-    if "--check" in sys.argv[1:]:
-        sys.exit(0 if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == text else f"{PAGE.name} is out of date")
-    PAGE.write_text(text, encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    write_or_check(PAGE, render())
