@@ -49,10 +49,12 @@ STEPS = 256
 """Rows of B in a block: as many uses of a sum that is loaded and stored."""
 SUMS_BYTES = 1 << 18
 """Sums of a block of columns: they share the second-level cache with what B brings."""
-TALLEST = 5
-"""Rows of a tile, if their number is not known: each height takes time to compile."""
-TALLEST_NARROW = 8
-"""The same where columns are one vector: fewer sums would wait for each other, more gain nothing."""
+SUMS = 20
+"""Vectors of sums of a tile, if the number of rows is not known: beside them there is room for what comes after."""
+TALLEST, TALLEST_NARROW = 6, 8
+"""Rows of such a tile, and of one that is one vector wide, whose fewer sums would wait for each other: each height
+takes time to compile, and more gain nothing.
+"""
 TALLEST_MASKED = 3
 """The same of the last columns, which are few beside the others."""
 USUAL_VECTORS, MOST_VECTORS = 3, 4
@@ -101,11 +103,12 @@ class _Blocked:
         most = tuned("k_block", min(STEPS, self.depth), (n for n in (32, 64, 128, 512) if n < self.depth))
         self.blocks = -(-self.depth // most)
         self.steps = -(-self.depth // self.blocks)
-        self.tallest = self._tallest(matrix.rows.size)
+        self.tallest, vectors = self._tile_sizes()
         grain = self.shape.grain
-        self.strip = min(self.shape.lanes * self._vectors(), -(-self.columns // grain) * grain)
+        self.strip = min(self.shape.lanes * vectors, -(-self.columns // grain) * grain)
         room = SUMS_BYTES // dtype.itemsize
-        strips, blocks = i64(-(-self.columns // self.strip)), i64(target.num_cores)
+        strips = i64(-(-self.columns // self.strip))
+        blocks: PrimExpr = i64(target.num_cores)
         if self.blocks > 1:  # a group's sums have to find room
             least = _parts(i64(self.columns), ops.floordiv(i64(room), ops.max(self._group_rows(), i64(1))))
             blocks = ops.multiply(_parts(least, blocks), blocks)
@@ -115,18 +118,21 @@ class _Blocked:
         self.block = index_var("block")
         self.start, self.end = index_var("start"), index_var("end")
 
-    def _tallest(self, rows: int | None) -> int:
-        most = min(self.shape.rows, rows_in_place(self.matrix))
+    def _tile_sizes(self) -> tuple[int, int]:
+        """The most rows of a tile, and vectors of a strip."""
+        rows, most = self.matrix.rows.size, min(self.shape.rows, rows_in_place(self.matrix))
         if rows is None:
-            usual = TALLEST if self.columns > self.shape.lanes else TALLEST_NARROW
-            return tuned("tile_rows", min(most, usual), range(2, most + 1))
+            vectors = self._vectors(SUMS // MOST_VECTORS)
+            usual = min(most, TALLEST_NARROW if self.columns <= self.shape.lanes else TALLEST, SUMS // vectors)
+            return tuned("tile_rows", usual, range(2, most + 1)), vectors
         others = (-(-rows // -(-rows // height)) for height in range(2, most + 1))  # other numbers of tiles
-        return tuned("tile_rows", tile_rows(rows, most), others)
+        tallest = tuned("tile_rows", tile_rows(rows, most), others)
+        return tallest, self._vectors(tallest)
 
-    def _vectors(self) -> int:
+    def _vectors(self, tallest: int) -> int:
         """Vectors of a strip: so many that registers hold the sums, and that no strip is wider than it must be."""
         lanes = self.shape.lanes
-        most = max(1, (self.shape.registers - 3 - self.tallest // 4) // (self.tallest + 1))
+        most = max(1, (self.shape.registers - 3 - tallest // 4) // (tallest + 1))
         fits = range(min(most, MOST_VECTORS, -(-self.columns // lanes)), 0, -1)
         vectors = -(-self.columns // lanes)
 
@@ -137,7 +143,7 @@ class _Blocked:
         return tuned("tile_vectors", min(fits, key=cost), fits)
 
     def _group_rows(self) -> PrimExpr:
-        """The most rows of a group. Those of short sums are all alike but the last: short calls would feel divisions."""
+        """The most rows of a group. Where sums are short, all groups have as many: short calls would feel divisions."""
         if self.matrix.rows.size is not None:
             return self.every
         if self.blocks == 1:

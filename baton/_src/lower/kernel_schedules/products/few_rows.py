@@ -31,6 +31,8 @@ from baton._src.tir import stmt as st
 
 MOST = 16
 """An unknown number of rows goes this way up to so many."""
+FEWEST = 3
+"""Up to so many rows registers hold the sums of strips of three panels, of more those of two."""
 SUMS = 20
 """Vectors of sums of the tallest of the tiles that make up an unknown number of rows: each height takes time to
 compile.
@@ -62,33 +64,34 @@ def _one_tile(matrix: Product, target: Target) -> st.Stmt:
     return _strips(matrix, target, shape.lanes * vectors, i64(rows), tiles)
 
 
-def up_to_most(matrix: Product, target: Target) -> st.Stmt:
-    """The product of up to `MOST` rows: for each strip as few tiles as can be, of nearly equal heights, the taller ones
+def up_to_most(matrix: Product, target: Target, most: int = MOST) -> st.Stmt:
+    """The product of up to `most` rows: for each strip as few tiles as can be, of nearly equal heights, the taller ones
     first.
     """
-    return with_converted_rows(matrix, target, lambda plain: _even_tiles(plain, target))
+    return with_converted_rows(matrix, target, lambda plain: _even_tiles(plain, target, most))
 
 
-def _even_tiles(matrix: Product, target: Target) -> st.Stmt:
+def _even_tiles(matrix: Product, target: Target, most: int) -> st.Stmt:
     shape = tile_shape(target, matrix.stage.buffer.dtype)
     every = as_int64(matrix.rows.extent)
-    width, _ = _strip_columns(matrix, shape, 2 * shape.width)
+    strip = (3 if most <= FEWEST else 2) * shape.width
+    width, _ = _strip_columns(matrix, shape, strip)
 
     def with_heights(usual: EvenTiles, low: EvenTiles) -> st.Stmt:
         def tiles(wide: int, start: PrimExpr, masked: bool) -> st.Stmt:
             def of(rows: int, first: PrimExpr, _: PrimExpr) -> st.Stmt:
                 # Few rows need the whole strip to hide the latency of their sums; more may need more registers.
-                full = (rows + 1) * 2 * shape.vectors >= shape.registers
-                half, whole = index_var("half"), wide == 2 * shape.width and full
-                size, begin = (shape.width, ops.multiply(half, i64(shape.width))) if whole else (wide, i64(0))
-                body = _tile(matrix, rows, size, first, ops.add(start, begin), masked)
-                return loop(half, 2, body) if whole else body
+                halves = 2 if wide == 2 * shape.width and (rows + 1) * 2 * shape.vectors >= shape.registers else 1
+                half, size = index_var("half"), wide // halves
+                begin = ops.add(start, ops.multiply(half, i64(size))) if halves > 1 else start
+                body = _tile(matrix, rows, size, first, begin, masked)
+                return loop(half, halves, body) if halves > 1 else body
 
             return (low if masked and width > shape.lanes else usual).each(of)
 
-        return _strips(matrix, target, 2 * shape.width, every, tiles)
+        return _strips(matrix, target, strip, every, tiles)
 
-    tallest = min(TALLEST_NARROW, max(1, SUMS * shape.lanes // width))
+    tallest = min(most, TALLEST_NARROW, max(1, SUMS * shape.lanes // width))
     return even_tiles(
         every, tallest, lambda usual: even_tiles(every, TALLEST_MASKED, lambda low: with_heights(usual, low))
     )

@@ -19,7 +19,7 @@ from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.products import blocked_rows
 from baton._src.lower.kernel_schedules.products.converted_rows import with_converted_rows
-from baton._src.lower.kernel_schedules.products.few_rows import MOST, few_rows, up_to_most
+from baton._src.lower.kernel_schedules.products.few_rows import FEWEST, MOST, few_rows, up_to_most
 from baton._src.lower.kernel_schedules.products.last_columns import last_columns, with_last_columns
 from baton._src.lower.kernel_schedules.products.panel_groups import group_size, in_turn, member
 from baton._src.lower.kernel_schedules.products.panel_packing import (
@@ -120,10 +120,8 @@ def _across_columns(matrix: Product, kernel: Kernel, contiguous: bool, target: T
         return few_rows(matrix, target)  # one tile would use each packed panel once
     if in_blocks and count is None:
         every = blocked_rows.blocked(matrix, target)
-        if not streaming:
-            return every
-        few = streamed(renamed(matrix), target, STREAMED_ROWS)
-        return st.IfThenElse(tir.LE(as_int64(matrix.rows.extent), i64(STREAMED_ROWS)), few, every)
+        most, way = (STREAMED_ROWS, streamed) if streaming else (FEWEST, up_to_most)
+        return st.IfThenElse(tir.LE(as_int64(matrix.rows.extent), i64(most)), way(renamed(matrix), target, most), every)
     packed = packed_product(matrix, target)
     if count is not None:
         return packed

@@ -63,18 +63,16 @@ def streamed(matrix: Product, target: Target, most: int) -> st.Stmt:
 
 
 class _Streamed:
-    """One block of columns after another, as wide as the number of rows allows; a block's sums are in one buffer."""
+    """One block of columns after another, as wide as `most` rows allow; a block's sums are in one buffer."""
 
     def __init__(self, matrix: Product, target: Target, most: int) -> None:
         self.matrix, self.target = matrix, target
         dtype, columns = matrix.stage.buffer.dtype, i64(matrix.columns.size or 1)
         lanes, room = target.lanes(dtype.bits), SUMS_BYTES // dtype.itemsize
-        rows = ops.max(as_int64(matrix.rows.extent), i64(1))
         cores = i64(target.num_cores)
-        least = _parts(columns, ops.floordiv(i64(room), rows))
+        least = _parts(columns, i64(room // most))
         even = _parts(columns, ops.multiply(_parts(least, cores), cores))
-        wide = ops.multiply(_parts(even, i64(lanes)), i64(lanes))
-        self.width, self.wide = index_var("width"), wide
+        self.width = ops.multiply(_parts(even, i64(lanes)), i64(lanes))
         self.sums = local_buffer("sums", (room + most * lanes,), dtype)
         self.block = index_var("block")
         self.start = ops.multiply(self.block, self.width)
@@ -94,8 +92,7 @@ class _Streamed:
         blocks = _parts(i64(matrix.columns.size or 1), self.width)
         work = ops.multiply(ops.multiply(as_int64(matrix.rows.extent), self.width), i64(max(1, depth // 16)))
         body = allocated(self.sums, nest(matrix.outer, sequence(*parts)))
-        every = shared_panels(matrix, self.block, blocks, body, work, self.target.num_cores)
-        return st.LetStmt(self.width, self.wide, every)
+        return shared_panels(matrix, self.block, blocks, body, work, self.target.num_cores)
 
     def _sum(self, row: PrimExpr, v: PrimExpr) -> PrimExpr:
         """The place of a sum."""
@@ -117,18 +114,29 @@ class _Streamed:
         return even_tiles(as_int64(self.matrix.rows.extent), TALLEST, every)
 
     def _update(self, k: PrimExpr, steps: int, rows: int, first: PrimExpr) -> st.Stmt:
-        """The terms of `steps` rows of B from `k` on, for `rows` rows of sums."""
-        matrix, v, stores = self.matrix, index_var("v"), []
+        """The terms of `steps` rows of B from `k` on, for `rows` rows of sums: what is loaded has a name, so that it is
+        loaded once.
+        """
+        matrix, v, dtype = self.matrix, index_var("v"), self.sums.dtype
         assert matrix.right is not None
-        for n in range(rows):
-            row = ops.add(first, i64(n))
+        at, below = [ops.add(k, i64(n)) for n in range(steps)], [ops.add(first, i64(n)) for n in range(rows)]
+        lefts = [[tir.Var(f"a{r}_{n}", dtype) for n in range(steps)] for r in range(rows)]
+        rights = [tir.Var(f"b{n}", dtype) for n in range(steps)]
+        stores = []
+        for row, mine in zip(below, lefts, strict=True):
             value: PrimExpr = tir.BufferLoad(self.sums, (self._sum(row, v),))
-            for at in (ops.add(k, i64(n)) for n in range(steps)):
-                left = bound(matrix.left, {matrix.k: at, matrix.rows: row})
-                right = bound(matrix.right, {matrix.k: at, matrix.columns: ops.add(self.start, v)})
+            for left, right in zip(mine, rights, strict=True):
                 value = tir.Add(value, tir.Mul(left, right))
             stores.append(st.BufferStore(self.sums, value, (self._sum(row, v),)))
-        return loop(v, self.count, sequence(*stores), VECTORIZED)
+        body = sequence(*stores)
+        for right, place in zip(rights, at, strict=True):
+            column = ops.add(self.start, v)
+            body = st.LetStmt(right, bound(matrix.right, {matrix.k: place, matrix.columns: column}), body)
+        body = loop(v, self.count, body, VECTORIZED)
+        for row, mine in zip(below, lefts, strict=True):
+            for left, place in zip(mine, at, strict=True):
+                body = st.LetStmt(left, bound(matrix.left, {matrix.k: place, matrix.rows: row}), body)
+        return body
 
 
 def _parts(whole: PrimExpr, part: PrimExpr) -> PrimExpr:
