@@ -15,7 +15,7 @@ from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import IntImm, Var, literal
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.stmt import Block, BlockRealize, Evaluate, For, IfThenElse, Stmt, stmt_seq
-from baton._src.tir.text.read_statements import close_block
+from baton._src.tir.text.read_blocks import close_block
 from baton._src.tir.text.scope import BlockFrame as BlockHead
 from baton._src.values.dtype import BOOL
 

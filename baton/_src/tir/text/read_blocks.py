@@ -12,7 +12,8 @@ from baton._src.support.trampoline import Task
 from baton._src.tir import operators
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.expr import IntImm, IterVar, Var, literal
-from baton._src.tir.stmt import MatchBufferRegion
+from baton._src.tir.regions import access_regions, behind_views
+from baton._src.tir.stmt import Block, MatchBufferRegion, Stmt
 from baton._src.tir.text.read_expressions import as_scalar, extent_between, region, scalar, value
 from baton._src.tir.text.scope import BlockFrame, Scope, Word
 from baton._src.tir.text.words import names_dtype
@@ -298,3 +299,26 @@ def _match_buffer(scope: Scope, target: str, node: ast.Call) -> Task[Buffer]:
     buffer = make_buffer(scope, node, target, args[:1], kwargs)
     _block(scope, node).match_buffers.append(MatchBufferRegion(buffer, source=source))
     return buffer
+
+
+def close_block(frame: BlockFrame, inner: Stmt) -> Block:
+    """The block of a finished frame; regions that were not written are inferred."""
+    reads, writes = frame.reads, frame.writes
+    if (reads is None or writes is None) and frame.name != "root":
+        found_reads, found_writes = (
+            behind_views(regions, frame.match_buffers) for regions in access_regions(inner, frame.init)
+        )
+        own = set(frame.alloc_buffers)
+        reads = [r for r in found_reads if r.buffer not in own] if reads is None else reads
+        writes = [r for r in found_writes if r.buffer not in own] if writes is None else writes
+    return Block(
+        frame.iter_vars,
+        reads or (),
+        writes or (),
+        frame.name,
+        inner,
+        frame.init,
+        frame.alloc_buffers,
+        frame.match_buffers,
+        frame.annotations,
+    )

@@ -7,25 +7,19 @@ take what follows as their body. A wrong statement is reported and reading goes 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.support.trampoline import Task
 from baton._src.tir import operators
 from baton._src.tir.buffer import Buffer
-from baton._src.tir.expr import Call, IntImm, IterVar, StringImm, Var, literal
+from baton._src.tir.expr import Call, IntImm, IterVar, StringImm, Var
 from baton._src.tir.intrinsics import definition
-from baton._src.tir.regions import access_regions, behind_views
 from baton._src.tir.scalar_functions import ret
 from baton._src.tir.stmt import (
-    Allocate,
     AssertStmt,
-    AttrStmt,
-    Block,
     BlockRealize,
     BufferStore,
-    DeclBuffer,
     Evaluate,
     For,
     ForKind,
@@ -34,7 +28,6 @@ from baton._src.tir.stmt import (
     SeqStmt,
     Stmt,
     While,
-    launch,
 )
 from baton._src.tir.text.read_blocks import (
     arguments,
@@ -42,16 +35,16 @@ from baton._src.tir.text.read_blocks import (
     block_word,
     buffer_word,
     call_name,
-    make_buffer,
+    close_block,
     plain,
 )
 from baton._src.tir.text.read_expressions import as_scalar, extent_between, index_list, scalar, value
+from baton._src.tir.text.read_scoped_words import SCOPED, Wrap, scoped_word
 from baton._src.tir.text.scope import BlockFrame, Expansion, Scope, Word
-from baton._src.tir.text.threads import env_thread, launched
+from baton._src.tir.text.threads import env_thread
 from baton._src.tir.text.words import as_dtype
-from baton._src.values.dtype import BOOL, HANDLE, DataType
+from baton._src.values.dtype import BOOL
 
-Wrap = Callable[[Stmt], Stmt]
 _NOTHING = Evaluate(IntImm("int32", 0))
 _LOOPS = {
     "range": ForKind.SERIAL,
@@ -62,7 +55,6 @@ _LOOPS = {
     "thread_binding": ForKind.THREAD_BINDING,
     "grid": ForKind.SERIAL,
 }
-_SCOPED = ("LetStmt", "let", "attr", "Assert", "allocate", "decl_buffer", "launch_thread")
 
 
 class _Sequence:
@@ -201,7 +193,7 @@ def _declare(scope: Scope, name: str, node: ast.Call, word: str, out: _Sequence)
         scope.define(name, buffer)
         return True
     if word in ("allocate", "decl_buffer", "launch_thread"):
-        _, wrap = yield _scoped_word(scope, node, word, name)
+        _, wrap = yield scoped_word(scope, node, word, name)
         out.open(wrap)
         return True
     if word == "env_thread":
@@ -304,8 +296,8 @@ def _expression(scope: Scope, node: ast.Expr, out: _Sequence) -> Task[None]:
         if word == "evaluate":
             out.add(scope.at(node, Evaluate((yield scalar(scope, node.value.args[0])))))
             return
-        if word in _SCOPED:
-            _, wrap = yield _scoped_word(scope, node.value, word, None)
+        if word in SCOPED:
+            _, wrap = yield scoped_word(scope, node.value, word, None)
             out.open(wrap)
             return
     found = yield value(scope, node.value)
@@ -417,10 +409,10 @@ def _with(scope: Scope, node: ast.With, out: _Sequence) -> Task[None]:
     elif word == "seq":
         inner = yield _scoped_body(scope, node.body)
         out.add(inner)
-    elif word in _SCOPED and isinstance(item.context_expr, ast.Call):
+    elif word in SCOPED and isinstance(item.context_expr, ast.Call):
         name = item.optional_vars.id if isinstance(item.optional_vars, ast.Name) else None
         with scope.inner():
-            _, wrap = yield _scoped_word(scope, item.context_expr, word, name)
+            _, wrap = yield scoped_word(scope, item.context_expr, word, name)
             out.add(wrap((yield body(scope, node.body))))
     else:
         raise scope.error(node, "tir-syntax", "this cannot be used with `with`", 'write e.g. with T.block("name"):')
@@ -441,84 +433,3 @@ def _read_block(scope: Scope, node: ast.With, call: ast.Call) -> Task[Stmt]:
         scope.blocks.pop()
     predicate = IntImm(BOOL, 1) if frame.predicate is None else frame.predicate
     return BlockRealize(tuple(frame.iter_values), predicate, close_block(frame, inner))
-
-
-def close_block(frame: BlockFrame, inner: Stmt) -> Block:
-    """The block of a finished frame; regions that were not written are inferred."""
-    reads, writes = frame.reads, frame.writes
-    if (reads is None or writes is None) and frame.name != "root":
-        found_reads, found_writes = (
-            behind_views(regions, frame.match_buffers) for regions in access_regions(inner, frame.init)
-        )
-        own = set(frame.alloc_buffers)
-        reads = [r for r in found_reads if r.buffer not in own] if reads is None else reads
-        writes = [r for r in found_writes if r.buffer not in own] if writes is None else writes
-    return Block(
-        frame.iter_vars,
-        reads or (),
-        writes or (),
-        frame.name,
-        inner,
-        frame.init,
-        frame.alloc_buffers,
-        frame.match_buffers,
-        frame.annotations,
-    )
-
-
-def _scoped_word(scope: Scope, node: ast.Call, word: str, name: str | None) -> Task[tuple[Any, Wrap]]:
-    """What `T.attr(...)`, `T.LetStmt(...)`, ... define, and how they wrap a body."""
-    args, kwargs = yield arguments(scope, node)
-    if word == "attr":
-        owner, key, content = args
-        held = operators.convert(content) if not isinstance(content, PrimExpr) else content
-        return None, lambda inner: scope.at(node, AttrStmt(plain(owner), key, held, inner))
-    if word == "Assert":
-        condition, message = as_scalar(scope, node, args[0]), args[1]
-        shown = message if isinstance(message, PrimExpr) else StringImm(str(message))
-        return None, lambda inner: scope.at(node, AssertStmt(condition, shown, inner))
-    if word in ("LetStmt", "let"):
-        given, content = (args[0], args[1]) if word == "let" else (kwargs.get("var"), args[0])
-        found = as_scalar(scope, node, content)
-        var = given if isinstance(given, Var) else Var(name or "v", kwargs.get("dtype", found.dtype))
-        if name is not None:
-            scope.define(name, var)
-        return var, lambda inner: scope.at(node, LetStmt(var, found, inner))
-    if word == "decl_buffer":
-        buffer = make_buffer(scope, node, name or "buffer", args, kwargs)
-        if name is not None:
-            scope.define(name, buffer)
-        return buffer, lambda inner: scope.at(node, DeclBuffer(buffer, body=inner))
-    if word == "launch_thread":
-        axis = launched(scope, node, name or "v", args, kwargs)
-        if name is not None:
-            scope.define(name, axis.var)
-        return axis.var, lambda inner: scope.at(node, launch(axis, inner))
-    return _allocate(scope, node, name, args, kwargs)
-
-
-def _allocate(
-    scope: Scope, node: ast.Call, name: str | None, args: list[Any], kwargs: dict[str, Any]
-) -> tuple[Any, Wrap]:
-    """`T.allocate([extents], dtype, scope, condition=, annotations=)`"""
-    given = dict(zip(("extents", "dtype", "scope"), args)) | kwargs
-    dtype = DataType(given["dtype"])
-    pointer = Var(name or "buffer", HANDLE, pointee=dtype, scope=given.get("scope", "global"))
-    if name is not None:
-        scope.define(name, pointer)
-    extents = tuple(literal(as_scalar(scope, node, e)) for e in given["extents"])
-    condition, annotations = given.get("condition"), given.get("annotations")
-
-    def wrap(inner: Stmt) -> Stmt:
-        made: Stmt = Allocate(
-            pointer,
-            dtype=dtype,
-            extents=extents,
-            condition=None if condition is None else operators.convert(condition),
-            body=inner,
-            annotations=None if annotations is None else plain(annotations),
-        )
-        found: Stmt = scope.at(node, made)
-        return found
-
-    return pointer, wrap

@@ -1,0 +1,83 @@
+"""Words of the script that define something for the rest of their scope: `T.allocate`, `T.attr`, `T.LetStmt`, ...
+
+What follows them, or stands below their `with`, becomes the body of their statement.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.support.trampoline import Task
+from baton._src.tir import operators
+from baton._src.tir.expr import StringImm, Var, literal
+from baton._src.tir.stmt import Allocate, AssertStmt, AttrStmt, DeclBuffer, LetStmt, Stmt, launch
+from baton._src.tir.text.read_blocks import arguments, make_buffer, plain
+from baton._src.tir.text.read_expressions import as_scalar
+from baton._src.tir.text.scope import Scope
+from baton._src.tir.text.threads import launched
+from baton._src.values.dtype import HANDLE, DataType
+
+Wrap = Callable[[Stmt], Stmt]
+"""From the body of a statement to the statement."""
+SCOPED = ("LetStmt", "let", "attr", "Assert", "allocate", "decl_buffer", "launch_thread")
+
+
+def scoped_word(scope: Scope, node: ast.Call, word: str, name: str | None) -> Task[tuple[Any, Wrap]]:
+    """What `T.attr(...)`, `T.LetStmt(...)`, ... define, and how they wrap a body."""
+    args, kwargs = yield arguments(scope, node)
+    if word == "attr":
+        owner, key, content = args
+        held = operators.convert(content) if not isinstance(content, PrimExpr) else content
+        return None, lambda inner: scope.at(node, AttrStmt(plain(owner), key, held, inner))
+    if word == "Assert":
+        condition, message = as_scalar(scope, node, args[0]), args[1]
+        shown = message if isinstance(message, PrimExpr) else StringImm(str(message))
+        return None, lambda inner: scope.at(node, AssertStmt(condition, shown, inner))
+    if word in ("LetStmt", "let"):
+        given, content = (args[0], args[1]) if word == "let" else (kwargs.get("var"), args[0])
+        found = as_scalar(scope, node, content)
+        var = given if isinstance(given, Var) else Var(name or "v", kwargs.get("dtype", found.dtype))
+        if name is not None:
+            scope.define(name, var)
+        return var, lambda inner: scope.at(node, LetStmt(var, found, inner))
+    if word == "decl_buffer":
+        buffer = make_buffer(scope, node, name or "buffer", args, kwargs)
+        if name is not None:
+            scope.define(name, buffer)
+        return buffer, lambda inner: scope.at(node, DeclBuffer(buffer, body=inner))
+    if word == "launch_thread":
+        axis = launched(scope, node, name or "v", args, kwargs)
+        if name is not None:
+            scope.define(name, axis.var)
+        return axis.var, lambda inner: scope.at(node, launch(axis, inner))
+    return _allocate(scope, node, name, args, kwargs)
+
+
+def _allocate(
+    scope: Scope, node: ast.Call, name: str | None, args: list[Any], kwargs: dict[str, Any]
+) -> tuple[Any, Wrap]:
+    """`T.allocate([extents], dtype, scope, condition=, annotations=)`"""
+    given = dict(zip(("extents", "dtype", "scope"), args)) | kwargs
+    dtype = DataType(given["dtype"])
+    pointer = Var(name or "buffer", HANDLE, pointee=dtype, scope=given.get("scope", "global"))
+    if name is not None:
+        scope.define(name, pointer)
+    extents = tuple(literal(as_scalar(scope, node, e)) for e in given["extents"])
+    condition, annotations = given.get("condition"), given.get("annotations")
+
+    def wrap(inner: Stmt) -> Stmt:
+        made: Stmt = Allocate(
+            pointer,
+            dtype=dtype,
+            extents=extents,
+            condition=None if condition is None else operators.convert(condition),
+            body=inner,
+            annotations=None if annotations is None else plain(annotations),
+        )
+        found: Stmt = scope.at(node, made)
+        return found
+
+    return pointer, wrap
