@@ -57,6 +57,8 @@ takes time to compile, and more gain nothing.
 """
 TALLEST_MASKED = 3
 """The same of the last columns, which are few beside the others."""
+LOWER = (8, 6)
+"""Rows of tiles that leave registers for strips of three vectors, and of four, where two do not divide the columns."""
 USUAL_VECTORS, MOST_VECTORS = 3, 4
 """Vectors of a strip: more take longer to compile."""
 MOST_UNKNOWN = 128
@@ -125,22 +127,34 @@ class _Blocked:
             vectors = self._vectors(SUMS // MOST_VECTORS)
             usual = min(most, TALLEST_NARROW if self.columns <= self.shape.lanes else TALLEST, SUMS // vectors)
             return tuned("tile_rows", usual, range(2, most + 1)), vectors
+        heights = [tile_rows(rows, min(most, height)) for height in (most, *LOWER)]
+        usual = min(heights, key=lambda height: -self._every_vector % self._fitting(height)[0])
         others = (-(-rows // -(-rows // height)) for height in range(2, most + 1))  # other numbers of tiles
-        tallest = tuned("tile_rows", tile_rows(rows, most), others)
+        tallest = tuned("tile_rows", usual, others)
         return tallest, self._vectors(tallest)
 
+    @property
+    def _every_vector(self) -> int:
+        """The vectors that all columns fill."""
+        return -(-self.columns // self.shape.lanes)
+
     def _vectors(self, tallest: int) -> int:
-        """Vectors of a strip: so many that registers hold the sums, and that no strip is wider than it must be."""
-        lanes = self.shape.lanes
+        """Vectors of a strip."""
+        best, fits = self._fitting(tallest)
+        return tuned("tile_vectors", best, fits)
+
+    def _fitting(self, tallest: int) -> tuple[int, range]:
+        """The best number of vectors of a strip, so that no strip is wider than it must be, and all of those whose sums
+        registers hold.
+        """
         most = max(1, (self.shape.registers - 3 - tallest // 4) // (tallest + 1))
-        fits = range(min(most, MOST_VECTORS, -(-self.columns // lanes)), 0, -1)
-        vectors = -(-self.columns // lanes)
+        fits = range(min(most, MOST_VECTORS, self._every_vector), 0, -1)
 
         def cost(n: int) -> tuple[int, ...]:
-            masked = self.columns % (n * lanes) != 0  # narrow strips, then: lower tiles take the last one
-            return n == 1, -vectors % n, abs(n - USUAL_VECTORS), n if masked else -n
+            masked = self.columns % (n * self.shape.lanes) != 0  # narrow strips, then: lower tiles take the last one
+            return n == 1, -self._every_vector % n, abs(n - USUAL_VECTORS), n if masked else -n
 
-        return tuned("tile_vectors", min(fits, key=cost), fits)
+        return min(fits, key=cost), fits
 
     def _group_rows(self) -> PrimExpr:
         """The most rows of a group. Where sums are short, all groups have as many: short calls would feel divisions."""

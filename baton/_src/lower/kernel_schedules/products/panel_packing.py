@@ -23,6 +23,9 @@ LINE = 64
 FAR = 48
 """Steps along k after which a row of B that was asked for has come from the third-level cache."""
 
+SMALLEST_SQUARE = 4
+"""Terms of shorter sums are moved one by one."""
+
 LOW = 4
 """Tiles of up to so many rows ask for nothing: they load as much as they multiply, and there are few of them."""
 
@@ -47,16 +50,12 @@ class Factor:
 
 def pack_panel(factor: Factor, buffer: Buffer, start: PrimExpr, width: int, lanes: int) -> st.Stmt:
     """packed[k, v] = B[k, start + v], zeros beyond the last column; along whichever axis B is contiguous."""
-    if _in_squares(factor, buffer, lanes):
-        return _pack_squares(factor, buffer, start, width, lanes)
-    return _pack_elements(factor, buffer, start, width, 0)
-
-
-def _pack_elements(factor: Factor, buffer: Buffer, start: PrimExpr, width: int, first: int) -> st.Stmt:
-    """packed[k, v] for every k from `first` on, element by element where B does not lie along the columns."""
+    side = _square_side(factor, buffer, lanes)
+    if side:
+        return _pack_squares(factor, buffer, start, width, side)
     step_k, v = index_var("k"), index_var("v")
-    store = _element(factor, buffer, start, width, ops.add(step_k, i64(first)), v, not factor.fills(width))
-    count = ops.subtract(as_int64(factor.k.extent), i64(first))
+    store = _element(factor, buffer, start, width, step_k, v, not factor.fills(width))
+    count = as_int64(factor.k.extent)
     if step(load_of(factor.value), factor.k) == 1:
         return loop(v, width, loop(step_k, count, store, VECTORIZED))
     return loop(step_k, count, loop(v, width, store, VECTORIZED))
@@ -73,39 +72,41 @@ def _element(
     return st.BufferStore(buffer, value, (ops.add(ops.multiply(k, i64(width)), v),))
 
 
-def _in_squares(factor: Factor, buffer: Buffer, lanes: int) -> bool:
-    """Whether B lies (n, k) so that squares of registers turn it into a panel."""
+def _square_side(factor: Factor, buffer: Buffer, lanes: int) -> int:
+    """The side of squares of registers that turn a B that lies (n, k) into a panel; 0: it lies otherwise."""
     value, k = factor.value, factor.k
     inner = value.value if isinstance(value, tir.Cast) else value  # converted as it is loaded
     if not isinstance(inner, tir.BufferLoad) or value.dtype != buffer.dtype or buffer.dtype.bits not in (32, 64):
-        return False
-    load = inner
-    plain = load.indices[-1] is k.var and not any(depends(i, k.var) for i in load.indices[:-1])
-    return plain and not load.buffer.strides and k.size is not None and k.size >= lanes >= 4
+        return 0
+    plain = inner.indices[-1] is k.var and not any(depends(i, k.var) for i in inner.indices[:-1])
+    if not plain or inner.buffer.strides or k.size is None:
+        return 0
+    side = min(lanes, 1 << (k.size.bit_length() - 1))
+    return side if side >= SMALLEST_SQUARE else 0
 
 
-def _pack_squares(factor: Factor, buffer: Buffer, start: PrimExpr, width: int, lanes: int) -> st.Stmt:
-    """packed[k, v] = B[start + v, k]; the last column once more where there are no more."""
-    load, whole = load_of(factor.value), factor.fills(width)
+def _pack_squares(factor: Factor, buffer: Buffer, start: PrimExpr, width: int, side: int) -> st.Stmt:
+    """packed[k, v] = B[start + v, k]; the last column once more where there are no more, and as many of the last terms
+    as fill a square.
+    """
+    load, whole, depth = load_of(factor.value), factor.fills(width), factor.k.size
+    assert depth is not None
     last = ops.subtract(as_int64(factor.columns.extent), i64(1))
     part, block = index_var("part"), index_var("k")
-    top, left = ops.multiply(part, i64(lanes)), ops.multiply(block, i64(lanes))
-    run = tir.Ramp(left, i64(1), lanes)
+    top, left = ops.multiply(part, i64(side)), ops.min(ops.multiply(block, i64(side)), i64(depth - side))
+    run = tir.Ramp(left, i64(1), side)
 
     def source(number: int) -> PrimExpr:
         column = ops.add(ops.add(start, top), i64(number))
         at = bound(load, {factor.columns: column if whole else ops.min(column, last)})
         assert isinstance(at, tir.BufferLoad)
-        return ops.cast(buffer.dtype.with_lanes(lanes), tir.BufferLoad(at.buffer, (*at.indices[:-1], run)))
+        return ops.cast(buffer.dtype.with_lanes(side), tir.BufferLoad(at.buffer, (*at.indices[:-1], run)))
 
     def store(number: int, vector: tir.Var) -> st.Stmt:
         slot = ops.add(ops.multiply(ops.add(left, i64(number)), i64(width)), top)
-        return st.BufferStore(buffer, vector, (tir.Ramp(slot, i64(1), lanes),))
+        return st.BufferStore(buffer, vector, (tir.Ramp(slot, i64(1), side),))
 
-    assert factor.k.size is not None
-    full, rest = divmod(factor.k.size, lanes)
-    squares = loop(part, width // lanes, loop(block, full, square(source, store, lanes)))
-    return sequence(squares, _pack_elements(factor, buffer, start, width, full * lanes)) if rest else squares
+    return loop(part, width // side, loop(block, -(-depth // side), square(source, store, side)))
 
 
 def packs_beside(factor: Factor) -> bool:
