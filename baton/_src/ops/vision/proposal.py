@@ -13,6 +13,7 @@ Source: Ren et al., Faster R-CNN; facts relay-language §6 level 5.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -87,70 +88,98 @@ def infer(call: OpCall[ProposalAttrs]) -> Info:
     return TensorInfo((DimMath(call.prover).multiply(scores.shape[0], call.attrs.rpn_post_nms_top_n), 5), dtype)
 
 
-def _boxes(scores: k.Tensor, offsets: k.Tensor, sizes: k.Tensor, a: ProposalAttrs) -> tuple[k.Tensor, k.Tensor]:
-    """Scores (n, boxes) and corners (n, boxes, 4): cell by cell, anchor by anchor."""
-    count = k.index(len(a.anchors))
-    images, _, rows, columns = (k.index(d) for d in scores.shape)
-    total = rows * columns * count
+def _real(value: Any) -> Any:
+    return k.cast(_REAL, value)
 
-    def real(value: Any) -> Any:
-        return k.cast(_REAL, value)
 
-    def number(value: float) -> Any:
-        return k.const(value, _REAL)
+def _number(value: float) -> Any:
+    return k.const(value, _REAL)
 
-    def anchor(which: Any, side: int) -> Any:
-        value = number(a.anchors[0][side])
-        for n, corners in enumerate(a.anchors[1:], 1):
-            value = k.select(k.tir.EQ(which, k.index(n)), number(corners[side]), value)
+
+@dataclass(frozen=True)
+class _Candidates:
+    """The boxes of every cell and anchor: `b` is the image, `p` counts its boxes, cell by cell, anchor by anchor."""
+
+    scores: k.Tensor
+    offsets: k.Tensor
+    sizes: k.Tensor
+    attrs: ProposalAttrs
+
+    @property
+    def per_cell(self) -> Any:
+        """How many anchors stand around a cell."""
+        return k.index(len(self.attrs.anchors))
+
+    def cell(self, p: Any) -> tuple[Any, Any]:
+        """Row and column of the cell of a box."""
+        columns = k.index(self.scores.shape[3])
+        return p // self.per_cell // columns, p // self.per_cell % columns
+
+    def anchor(self, which: Any, side: int) -> Any:
+        """A corner of an anchor of the first cell; which anchor is known only when running."""
+        first, *others = self.attrs.anchors
+        value = _number(first[side])
+        for n, corners in enumerate(others, 1):
+            value = k.select(k.tir.EQ(which, k.index(n)), _number(corners[side]), value)
         return value
 
-    def corner(b: Any, p: Any, side: int) -> Any:
-        """Before what is too small is marked."""
-        axis, which = side % 2, p % count
-        i, j = p // count // columns, p // count % columns
-        cell = real(i if axis else j) * number(a.feature_stride)
-        low, high = (anchor(which, axis + end) + cell for end in (0, 2))
-        moves = [real(offsets(b, which * k.index(4) + k.index(n), i, j)) for n in (axis, axis + 2)]
-        if a.iou_loss:
+    def moved(self, b: Any, p: Any, side: int) -> Any:
+        """The anchor's corner moved and stretched by its offsets, and clipped to the image."""
+        axis, which = side % 2, p % self.per_cell
+        i, j = self.cell(p)
+        cell = _real(i if axis else j) * _number(self.attrs.feature_stride)
+        low, high = (self.anchor(which, axis + end) + cell for end in (0, 2))
+        moves = [_real(self.offsets(b, which * k.index(4) + k.index(n), i, j)) for n in (axis, axis + 2)]
+        if self.attrs.iou_loss:
             value = (low, high)[side // 2] + moves[side // 2]
         else:
-            extent = high - low + number(1)
-            middle = moves[0] * extent + low + number(0.5) * (extent - number(1))
-            half = number(0.5) * (k.exp(moves[1]) * extent - number(1))
+            extent = high - low + _number(1)
+            middle = moves[0] * extent + low + _number(0.5) * (extent - _number(1))
+            half = _number(0.5) * (k.exp(moves[1]) * extent - _number(1))
             value = middle + half if side >= 2 else middle - half
-        last = real(sizes(b, k.index(0 if axis else 1))) - number(1)
-        return k.maximum(k.minimum(value, last), number(0))
+        last = _real(self.sizes(b, k.index(0 if axis else 1))) - _number(1)
+        return k.maximum(k.minimum(value, last), _number(0))
 
-    def place(b: Any, p: Any, side: Any) -> Any:
-        value = corner(b, p, 0)
+    def corner(self, b: Any, p: Any, side: Any) -> Any:
+        """`moved`, for a side that is known only when running."""
+        value = self.moved(b, p, 0)
         for n in (1, 2, 3):
-            value = k.select(k.tir.EQ(side, k.index(n)), corner(b, p, n), value)
+            value = k.select(k.tir.EQ(side, k.index(n)), self.moved(b, p, n), value)
         return value
 
-    clipped = k.compute((images, total, k.index(4)), place, "clipped")
-
-    def small(b: Any, p: Any) -> Any:
-        least = real(sizes(b, k.index(2))) * number(a.rpn_min_size)
-        sides = (clipped(b, p, k.index(n + 2)) - clipped(b, p, k.index(n)) + number(1) for n in (0, 1))
+    def is_small(self, clipped: k.Tensor, b: Any, p: Any) -> Any:
+        """Whether a side is under the least one."""
+        least = _real(self.sizes(b, k.index(2))) * _number(self.attrs.rpn_min_size)
+        sides = (clipped(b, p, k.index(n + 2)) - clipped(b, p, k.index(n)) + _number(1) for n in (0, 1))
         return k.tir.Or(*(side < least for side in sides))
 
-    def score(b: Any, p: Any) -> Any:
-        i, j = p // count // columns, p // count % columns
+    def score(self, clipped: k.Tensor, b: Any, p: Any) -> Any:
+        """-1 for what is too small or beyond the image."""
+        i, j = self.cell(p)
+        stride = _number(self.attrs.feature_stride)
         beyond = k.tir.Or(
-            real(i) >= k.floor(real(sizes(b, _ZERO)) / number(a.feature_stride)),
-            real(j) >= k.floor(real(sizes(b, _ONE)) / number(a.feature_stride)),
+            _real(i) >= k.floor(_real(self.sizes(b, _ZERO)) / stride),
+            _real(j) >= k.floor(_real(self.sizes(b, _ONE)) / stride),
         )
-        return k.select(k.tir.Or(beyond, small(b, p)), number(-1), real(scores(b, count + p % count, i, j)))
+        given = _real(self.scores(b, self.per_cell + p % self.per_cell, i, j))
+        return k.select(k.tir.Or(beyond, self.is_small(clipped, b, p)), _number(-1), given)
 
-    def grown(b: Any, p: Any, side: Any) -> Any:
+    def widened(self, clipped: k.Tensor, b: Any, p: Any, side: Any) -> Any:
         """What is too small is widened, as TVM's kernel does: it may still be a row where nothing better is there."""
-        half = real(sizes(b, k.index(2))) * number(0.5 * a.rpn_min_size)
-        step = k.select(side < k.index(2), number(0) - half, half)
-        return clipped(b, p, side) + k.select(small(b, p), step, number(0))
+        half = _real(self.sizes(b, k.index(2))) * _number(0.5 * self.attrs.rpn_min_size)
+        step = k.select(side < k.index(2), _number(0) - half, half)
+        return clipped(b, p, side) + k.select(self.is_small(clipped, b, p), step, _number(0))
 
-    values = k.compute((images, total), score, "scores")
-    return values, k.compute((images, total, k.index(4)), grown, "corners")
+
+def _boxes(scores: k.Tensor, offsets: k.Tensor, sizes: k.Tensor, a: ProposalAttrs) -> tuple[k.Tensor, k.Tensor]:
+    """Scores (n, boxes) and corners (n, boxes, 4)."""
+    boxes = _Candidates(scores, offsets, sizes, a)
+    images, _, rows, columns = (k.index(d) for d in scores.shape)
+    total, sides = rows * columns * boxes.per_cell, k.index(4)
+    clipped = k.compute((images, total, sides), boxes.corner, "clipped")
+    values = k.compute((images, total), lambda b, p: boxes.score(clipped, b, p), "scores")
+    corners = k.compute((images, total, sides), lambda b, p, side: boxes.widened(clipped, b, p, side), "corners")
+    return values, corners
 
 
 def _overlap(boxes: Any, b: Any, p: Any, q: Any) -> Any:
