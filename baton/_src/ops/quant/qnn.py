@@ -251,6 +251,56 @@ def _builder(operands: tuple[str, ...], options: dict[str, Any]) -> Callable[...
     return build
 
 
+@dataclasses.dataclass(frozen=True)
+class _Sums:
+    """int32 sums of products of what operands are beyond their zero points: `base` of int32 tensors.
+
+    Operands: data, weights, their zero points, their scales (`names`). `axis(attrs)` is the axis of the weights along
+    which their zero point may vary.
+    """
+
+    base: OpDef[Any]
+    names: tuple[str, ...]
+    axis: Callable[[Any], int | None]
+
+    def infer(self, call: OpCall[Any]) -> Info:
+        for position in (0, 1):
+            x = call.tensor(position)
+            if not x.dtype.is_void and not x.dtype.is_int:
+                call.fail(f"takes quantised operands, got {x.dtype}", code="op-dtype")
+        check_parameters(call, (2, 4))
+        check_parameters(call, (3,), vectors=self.axis(call.attrs) is not None)
+        check_parameters(call, (5,), vectors=True)
+        self._check_length(call)
+        operands = tuple(like(call.tensor(n), INT32) for n in (0, 1))
+        found = self.base.infer(OpCall(self.base, operands, _exact(call.attrs), call.prover, (), call.span))
+        assert isinstance(found, TensorInfo)
+        return found
+
+    def _check_length(self, call: OpCall[Any]) -> None:
+        w, zero, at = call.tensor(1), call.tensor(3), self.axis(call.attrs)
+        if zero.ndim != 1 or w.shape is None or zero.shape is None or at is None or zero.shape[0] == 1:
+            return
+        if DimMath(call.prover).equal(w.shape[at], zero.shape[0]) is False:
+            channels = f"{self.names[1]} has {w.shape[at]} output channels"
+            call.fail(f"{self.names[3]} has {zero.shape[0]} elements, {channels}")
+
+    def reference(self, inputs: Any, a: Any) -> Any:
+        x, w, zx, zw = (np.asarray(v).astype(np.int32) for v in inputs[:4])
+        if zw.ndim:
+            zw = zw.reshape([-1 if i == self.axis(a) else 1 for i in range(w.ndim)])
+        assert callable(self.base.reference)
+        return self.base.reference((x - zx, w - zw), _exact(a))
+
+    def decompose(self, b: Any, args: Any, a: Any, out: Any) -> Any:
+        x, w, zx, zw = (b.op("astype", v, dtype="int32") for v in args[:4])
+        rank = len(args[1].struct_info.shape.values)
+        if len(args[3].struct_info.shape.values):
+            zw = b.op("expand_dims", zw, axis=tuple(i for i in range(rank) if i != self.axis(a)))
+        options = {f: getattr(_exact(a), f) for f in self.base.attrs.names}
+        return b.op(self.base.name, b.op("subtract", x, zx), b.op("subtract", w, zw), **options)
+
+
 def _product(
     name: str,
     base: OpDef[Any],
@@ -260,53 +310,16 @@ def _product(
     *,
     options: dict[str, Any] = _SUMS,
 ) -> OpDef[Any]:
-    """int32 sums of products of what operands are beyond their zero points: `base` of int32 tensors. `axis`: along
-    which axis of the second operand its zero point may vary. `options`: attributes in the builder's order."""
-
-    def infer(call: OpCall[Any]) -> Info:
-        for position in (0, 1):
-            x = call.tensor(position)
-            if not x.dtype.is_void and not x.dtype.is_int:
-                call.fail(f"takes quantised operands, got {x.dtype}", code="op-dtype")
-        check_parameters(call, (2, 4))
-        check_parameters(call, (3,), vectors=axis(call.attrs) is not None)
-        check_parameters(call, (5,), vectors=True)
-        check_length(call)
-        operands = tuple(like(call.tensor(n), INT32) for n in (0, 1))
-        found = base.infer(OpCall(base, operands, _exact(call.attrs), call.prover, (), call.span))
-        assert isinstance(found, TensorInfo)
-        return found
-
-    def check_length(call: OpCall[Any]) -> None:
-        w, zero, at = call.tensor(1), call.tensor(3), axis(call.attrs)
-        if zero.ndim != 1 or w.shape is None or zero.shape is None or at is None or zero.shape[0] == 1:
-            return
-        if DimMath(call.prover).equal(w.shape[at], zero.shape[0]) is False:
-            call.fail(f"{names[3]} has {zero.shape[0]} elements, {names[1]} has {w.shape[at]} output channels")
-
-    def reference(inputs: Any, a: Any) -> Any:
-        x, w, zx, zw = (np.asarray(v).astype(np.int32) for v in inputs[:4])
-        if zw.ndim:
-            zw = zw.reshape([-1 if i == axis(a) else 1 for i in range(w.ndim)])
-        assert callable(base.reference)
-        return base.reference((x - zx, w - zw), _exact(a))
-
-    def decompose(b: Any, args: Any, a: Any, out: Any) -> Any:
-        x, w, zx, zw = (b.op("astype", v, dtype="int32") for v in args[:4])
-        rank = len(args[1].struct_info.shape.values)
-        if len(args[3].struct_info.shape.values):
-            zw = b.op("expand_dims", zw, axis=tuple(i for i in range(rank) if i != axis(a)))
-        options = {f: getattr(_exact(a), f) for f in base.attrs.names}
-        return b.op(base.name, b.op("subtract", x, zx), b.op("subtract", w, zw), **options)
-
+    """`_Sums` as an operator. `options`: attributes in the builder's order."""
+    sums = _Sums(base, names, axis)
     return OpDef(
         f"qnn.{name}",
         base.attrs,
         inputs=tuple(Input(n) for n in names),
-        infer=infer,
+        infer=sums.infer,
         compute=NotApplicable("decomposed into the product of int32 tensors"),
-        reference=reference,
-        decompose=decompose,
+        reference=sums.reference,
+        decompose=sums.decompose,
         gradient=_NO_SLOPE,
         fusion=Fusion.OUT_EWISE_FUSABLE,
         in_relax=False,

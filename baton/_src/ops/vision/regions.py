@@ -105,16 +105,6 @@ def compute_align(inputs: Any, a: RoiAlignAttrs, out: Any) -> Any:
     def body(ins: Any, outs: Any) -> Stmt:
         data, boxes = ins
 
-        def sample(n: Any, c: Any, v: Any, u: Any) -> Any:
-            corners = [_neighbours(p, extent) for p, extent in zip((v, u), extents)]
-            total: Any = k.const(0.0, _REAL)
-            for row, by_row in corners[0]:
-                for column, by_column in corners[1]:
-                    pixel = load(data, n, c, row, column) if first else load(data, n, row, column, c)
-                    total = total + k.cast(_REAL, pixel) * by_row * by_column
-            inside = [t for p, e in zip((v, u), extents) for t in (p >= k.const(-1.0, _REAL), p <= k.cast(_REAL, e))]
-            return k.if_then_else(k.all_of(inside), total, k.const(0.0, _REAL))
-
         def element(*o: Any) -> Stmt:
             m, c = o[0], o[1] if first else o[3]
             at = o[2:] if first else o[1:3]
@@ -122,12 +112,15 @@ def compute_align(inputs: Any, a: RoiAlignAttrs, out: Any) -> Any:
             def fold(low: Any, bins: Any, counts: Any) -> Stmt:
                 n = k.index(load(boxes, m, k.index(0)))
 
+                def pixel(row: Any, column: Any) -> Any:
+                    return load(data, n, c, row, column) if first else load(data, n, row, column, c)
+
                 def place(axis: int, i: Any) -> Any:
                     part = (k.cast(_REAL, i) + k.const(0.5, _REAL)) * bins[axis] / k.cast(_REAL, counts[axis])
                     return low[axis] + k.cast(_REAL, at[axis]) * bins[axis] + part
 
                 def add(i: Any, j: Any) -> Stmt:
-                    value = k.cast(out.dtype, sample(n, c, place(0, i), place(1, j)))
+                    value = k.cast(out.dtype, _sample(pixel, extents, place(0, i), place(1, j)))
                     before = load(outs[0], *o)
                     return store(outs[0], o, k.maximum(before, value) if is_max else before + value)
 
@@ -167,6 +160,17 @@ def _with_bins(boxes: Any, m: Any, a: RoiAlignAttrs, body: Callable[[Any, Any, A
         return _chain([("y_bin", bins[0]), ("x_bin", bins[1])], with_counts)
 
     return _chain(values, with_extents)
+
+
+def _sample(pixel: Callable[[Any, Any], Any], extents: list[Any], v: Any, u: Any) -> Any:
+    """The value of an image of `extents` at row `v`, column `u`, between its pixels; 0 outside it."""
+    corners = [_neighbours(p, extent) for p, extent in zip((v, u), extents)]
+    total: Any = k.const(0.0, _REAL)
+    for row, by_row in corners[0]:
+        for column, by_column in corners[1]:
+            total = total + k.cast(_REAL, pixel(row, column)) * by_row * by_column
+    inside = [t for p, e in zip((v, u), extents) for t in (p >= k.const(-1.0, _REAL), p <= k.cast(_REAL, e))]
+    return k.if_then_else(k.all_of(inside), total, k.const(0.0, _REAL))
 
 
 def _neighbours(place: Any, extent: Any) -> list[tuple[Any, Any]]:
