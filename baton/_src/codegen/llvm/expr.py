@@ -15,7 +15,7 @@ from typing import Any, TypeGuard
 
 from baton._src.codegen.llvm.arithmetic import binary, cast, compare
 from baton._src.codegen.llvm.padded import from_memory
-from baton._src.codegen.llvm.strided import LARGEST_STRIDE, masked_strided_load, strided_load
+from baton._src.codegen.llvm.strided import LARGEST_MASKED_STRIDE, LARGEST_STRIDE, masked_strided_load, strided_load
 from baton._src.codegen.llvm.text import FunctionText, with_lanes
 from baton._src.codegen.llvm.types import byte_size, literal_text, memory_type, register_type
 from baton._src.ir.expr import Op, PrimExpr
@@ -371,7 +371,7 @@ class ExprWriter:
         return 0 <= index.base.value <= self.stack.get(buffer.data, -1) - index.lanes
 
     def _strided(self, buffer: Any, index: PrimExpr, kind: str, lanes: int) -> str | None:
-        """Every second, third or fourth element without a gather; None if that does not pay."""
+        """Every second, third .. eighth element without a gather; None if that does not pay."""
         if not isinstance(index, tir.Ramp) or not isinstance(index.stride, tir.IntImm):
             return None
         stride, align = index.stride.value, memory_align(buffer.dtype)
@@ -379,7 +379,7 @@ class ExprWriter:
             return None
         if self.mask is None:
             return strided_load(self.f, self.pointer(buffer, index.base), kind, lanes, stride, align)
-        if "avx512vl" not in self.features:
+        if "avx512vl" not in self.features or stride > LARGEST_MASKED_STRIDE:
             return None
         return masked_strided_load(self.f, self.pointer(buffer, index.base), kind, lanes, stride, align, self.mask)
 

@@ -1,6 +1,6 @@
-"""Vectors of every second (third, fourth) element: whole vectors are loaded and the wanted elements picked from them.
+"""Vectors of every second (third, .. eighth) element: whole vectors are loaded, and what is wanted picked from them.
 
-A gather costs about as much as a load for each lane; this costs `stride` loads and a shuffle or two. Nothing outside
+A gather costs about as much as a load for each lane; this costs `stride` loads and as many shuffles. Nothing outside
 the span of the wanted elements is touched.
 """
 
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from baton._src.codegen.llvm.text import FunctionText, mangle, with_lanes
 
-LARGEST_STRIDE = 4
+LARGEST_STRIDE, LARGEST_MASKED_STRIDE = 8, 4
+"""A mask is spread over so many vectors."""
 
 
 def strided_load(f: FunctionText, address: str, element: str, lanes: int, stride: int, align: int) -> str:
