@@ -246,12 +246,6 @@ class Analyzer:
             self._ctx.facts.narrow(self.atom(var), 0, math.inf)
         self._ctx.forget()
 
-    def mark_positive(self, *variables: Var) -> None:
-        """Note that variables are >= 1."""
-        for var in variables:
-            self._ctx.facts.narrow(self.atom(var), 1, math.inf)
-        self._ctx.forget()
-
     def atom(self, var: Var) -> int:
         """The number of a variable among the atoms."""
         return self._ctx.atoms.intern(("var", var), "var", (), var.dtype, lambda: var)

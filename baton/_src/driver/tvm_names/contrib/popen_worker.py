@@ -19,9 +19,6 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, BinaryIO
 
-Message = tuple[bool, Any]
-"""Whether a call went well, and its result or its exception."""
-
 
 def write_message(stream: BinaryIO, content: bytes) -> None:
     """A message behind its length."""
