@@ -10,23 +10,14 @@ python -m bench.kernels.row_grid [--threads 1,2] [--rows 5,6,7] [--sizes 768x768
 from __future__ import annotations
 
 import argparse
-import ctypes
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
-import numpy as np
-
-from baton._src.codegen.llvm.cache import CacheOptions
-from baton._src.codegen.llvm.module import CompileOptions, compile_module
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules.schedule import decide
-from baton._src.runtime.native import NativeLibrary, load
 from baton._src.runtime.threads import thread_pool
 from baton._src.tir.expr import Var
-from bench.kernels.cases import Case, matmul, packed
-from bench.kernels.measure import aligned
+from bench.kernels.cases import matmul, packed
+from bench.kernels.native_loop import Call, Compiled, arguments, fastest
 
 ROWS = (*range(1, 18), 31, 32, 33, 63, 64, 65, 127, 128, 129)
 SIZES = ((64, 250), (250, 64), (768, 768), (768, 3072), (10, 512), (512, 784))
@@ -38,16 +29,6 @@ SECONDS = 0.012
 
 
 @dataclass(frozen=True)
-class Kernel:
-    """A compiled kernel, for one number of rows or any."""
-
-    call: Callable[..., object]
-    library: NativeLibrary
-    """Which the call needs to stay loaded."""
-    compile_seconds: float
-
-
-@dataclass(frozen=True)
 class Point:
     """Seconds of the kernels for exactly so many rows, and for any."""
 
@@ -56,49 +37,21 @@ class Point:
     symbolic: float
 
 
-def _kernel(case: Case, target: Target) -> Kernel:
-    start = time.perf_counter()
-    func = decide(case.func, target).func
-    library = load(compile_module({"f": func}, target, CompileOptions(cache=CacheOptions(None))))
-    seconds = time.perf_counter() - start
-    kinds = [*[ctypes.c_void_p] * 3, ctypes.c_int64]  # a kernel of static shape ignores the number of rows
-    return Kernel(ctypes.CFUNCTYPE(None, *kinds)(library.address("f")), library, seconds)
-
-
-def _best(runs: Sequence[Callable[[], object]], seconds: float) -> list[float]:
-    """The fastest call of each, called in turn."""
-    best = [float("inf")] * len(runs)
-    for run in runs:
-        run()
-    until, rounds = time.perf_counter() + seconds, 0
-    while time.perf_counter() < until or rounds < 5:
-        rounds += 1
-        for place, run in enumerate(runs):
-            start = time.perf_counter()
-            run()
-            best[place] = min(best[place], time.perf_counter() - start)
-    return best
-
-
 def grid(
     n: int, k: int, constant: bool, threads: int, rows: Sequence[int] = ROWS, seconds: float = SECONDS
 ) -> tuple[list[Point], float, float]:
     """A point for each number of rows; and seconds to compile the kernel for any, and that for the most rows."""
     make, target = packed if constant else matmul, Target(f"llvm -num-cores={threads}")
     every = sorted({*rows, *(-(-m // MULTIPLE) * MULTIPLE for m in rows)})
-    symbolic = _kernel(make(Var("m", "int64"), n, k), target)
-    rng, points, last = np.random.default_rng(0), [], 0.0
+    symbolic = Compiled.of(make(Var("m", "int64"), n, k), target)
+    points, last = [], 0.0
     for m in every:
-        case = make(m, n, k)
-        static = _kernel(case, target)
+        static = Compiled.of(make(m, n, k), target)
         last = static.compile_seconds
-        places = [aligned(rng.random(shape, np.float32)) for shape in case.shapes]
-        pointers = [a.ctypes.data for a in places]
-        calls = ((static, m), (symbolic, m), (symbolic, 0))  # no rows: what the call itself takes
-        runs = [partial(kernel.call, *pointers, count) for kernel, count in calls]
+        arrays = arguments(static.case)
         with thread_pool().limited(threads):
-            *found, nothing = _best(runs, seconds)
-        points.append(Point(m, *(one - nothing for one in found)))
+            both = fastest([Call(static, m, arrays), Call(symbolic, m, arrays)], target, seconds)
+        points.append(Point(m, *both))
     return points, symbolic.compile_seconds, last
 
 

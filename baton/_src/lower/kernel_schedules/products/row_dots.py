@@ -67,18 +67,20 @@ def suits(matrix: Product, target: Target) -> bool:
 def most_rows(matrix: Product, target: Target) -> int:
     """The rows up to which a B along k is better read as it lies than packed; 0: none."""
     assert matrix.right is not None
+    lanes, depth = tile_shape(target, matrix.stage.buffer.dtype).lanes, matrix.k.size
     if step(load_of(matrix.right), matrix.k) != 1 or not adds_up(matrix, target):
+        return 0
+    if depth is not None and depth < SHORT * lanes:
         return 0
     return min(FEW_ROWS, (matrix.k.size or 0) // WORTH_A_ROW)
 
 
 def adds_up(matrix: Product, target: Target) -> bool:
-    """Whether rows of A lie along k, which is long enough to add up lanes at its end."""
+    """Whether rows of A lie along k, so that lanes can be added up at its end."""
     if step(load_of(matrix.left), matrix.k) != 1 or not matrix.has_one_row_axis or not _is_zero(matrix.stage.init):
         return False
     lanes, depth = tile_shape(target, matrix.stage.buffer.dtype).lanes, matrix.k.size
-    masks = target.vector_bits >= 256
-    return masks if depth is None else depth >= SHORT * lanes and (masks or depth % lanes == 0)
+    return target.vector_bits >= 256 or (depth is not None and depth % lanes == 0)  # else there are no masks
 
 
 def _is_zero(init: PrimExpr | None) -> bool:
