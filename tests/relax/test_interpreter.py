@@ -1,82 +1,18 @@
-"""Run-time semantics by the reference interpreter: aliasing, capture, order, casts, signatures, closures, depth."""
+"""Run-time semantics by the reference interpreter and the machines: aliasing, capture, order, closures, depth."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
 
 from baton._src.support.diagnostics import DiagnosticError
-from baton._src.values.packed_func import FunctionTable
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import NDArray
+from tests.relax import one_machine
 from tests.relax.build import module
-from tests.relax.machines import MODES
-from tests.relax.machines import machine as machine_of
+from tests.relax.one_machine import OPAQUE, f32, log, machine, run
 
-log: list[Any] = []
-
-
-def _inplace(x: Any) -> Any:
-    x.data[...] += 1
-    return x
-
-
-def _note(x: Any) -> Any:
-    log.append(x)
-    return x
-
-
-_mode = "interpreter"
-
-
-@pytest.fixture(params=MODES, autouse=True)
-def mode(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Every test runs by the interpreter, by bytecode and compiled."""
-    global _mode
-    _mode = request.param
-    yield _mode
-    _mode = "interpreter"
-
-
-def machine(body: str) -> Any:
-    """A machine with the functions in `body`, and a few packed functions."""
-    table = FunctionTable()
-    table.register("inc", _inplace)
-    table.register("note", _note)
-    table.register("identity", lambda x: x)
-    table.register("fill", lambda x, out: out.data.__setitem__(..., x.data * 2))
-    table.register("make", lambda: _OPAQUE)
-    table.register("is_none", lambda x: x is None)
-    table.register("zeros", lambda count: NDArray(np.zeros(int(count), np.float32)))
-    log.clear()
-    return machine_of(body, _mode, table)
-
-
-_OPAQUE = object()
-
-
-def run(body: str, *args: Any) -> Any:
-    return machine(body)["main"](*args)
-
-
-def check_fails(body: str, *args: Any) -> str:
-    """The message of the failing check."""
-    with pytest.raises(DiagnosticError) as error:
-        run(body, *args)
-    assert error.value.code == "value-mismatch"
-    return error.value.diagnostics[0].message
-
-
-def says(message: str, interpreter: str, machine: str) -> bool:
-    """Whether a message has the words that the interpreter, or the machine, finds for it."""
-    return (interpreter if _mode == "interpreter" else machine) in message
-
-
-def f32(*values: float) -> np.ndarray:
-    return np.array(values, np.float32)
+mode = one_machine.mode
 
 
 @pytest.mark.rule("RELAX-SEM-02")
@@ -137,7 +73,7 @@ def main(x: R.Tensor((), "int32")) -> R.Object:
 @pytest.mark.rule("RELAX-VALUE-06")
 @pytest.mark.rule("RELAX-VALUE-15")
 @pytest.mark.rule("RELAX-RTSI-4")
-def test_closures_capture_by_reference() -> None:
+def test_closures_capture_by_reference(mode: str) -> None:
     """Only what they use is captured, and later mutation shows."""
     body = """
 @R.function(pure=False)
@@ -152,7 +88,7 @@ def main(x: R.Tensor((2,), "float32"), z: R.Tensor((2,), "float32")) -> R.Object
 """
     out, closure = run(body, f32(1, 2), f32(10, 20))
     assert out.numpy().tolist() == [12, 23]
-    if _mode == "interpreter":
+    if mode == "interpreter":
         assert {v.name_hint for v in closure.frame.values} == {"x"}
     assert closure(f32(0, 0)).numpy().tolist() == [2, 3]
 
@@ -214,245 +150,6 @@ def main(i: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
     found = machine(body)
     assert bool(found["even"](np.int64(4001)).data) is False
     assert int(found["main"](np.int64(4000)).data) == 4000
-
-
-@pytest.mark.rule("RELAX-SIG-1")
-@pytest.mark.rule("RELAX-SIG-2")
-@pytest.mark.rule("RELAX-SIG-2", rejects=True)
-@pytest.mark.rule("RELAX-SIG-3")
-@pytest.mark.rule("RELAX-SIG-3", rejects=True)
-@pytest.mark.rule("RELAX-SIG-4")
-@pytest.mark.rule("RELAX-SIG-4", rejects=True)
-@pytest.mark.rule("RELAX-EXPR-18")
-@pytest.mark.rule("RELAX-EXPR-18", rejects=True)
-def test_signatures_bind_first_then_check() -> None:
-    """f(x: (M*N,), y: (M, N)) -> (N*N, M*M): variables come from y, x is checked before y, the result at exit."""
-    body = """
-@R.function(pure=False)
-def main(
-    x: R.Tensor(("M * N",), "float32"), y: R.Tensor(("M", "N"), "float32"), z: R.Object
-) -> R.Tensor(("N * N", "M * M"), "float32"):
-    M = T.int64()
-    N = T.int64()
-    w = R.call_packed("identity", z, sinfo_args=R.Tensor((N * N, M * M), "float32"))
-    return w
-"""
-    x, y, z = np.zeros(6, np.float32), np.zeros((2, 3), np.float32), np.zeros((9, 4), np.float32)
-    assert run(body, x, y, z).shape == (9, 4)
-    assert "argument x" in check_fails(body, np.zeros(7, np.float32), y, z)
-    found = check_fails(body, x, np.zeros(6, np.float32), z)
-    assert says(found, "argument y has 1 dimensions", "argument y: expected a tensor of rank 2, found rank 1")
-    found = check_fails(body, x, y, np.zeros((6, 4), np.float32))
-    assert says(found, "the result of main", "dimension 0 is 6, expected 9")
-
-
-@pytest.mark.rule("RELAX-SIG-5")
-@pytest.mark.rule("RELAX-SIG-5", rejects=True)
-@pytest.mark.rule("RELAX-SIG-6")
-@pytest.mark.rule("RELAX-SIG-6", rejects=True)
-def test_signatures_reach_into_tuples() -> None:
-    """A second binding position is an equality check."""
-    body = """
-@R.function
-def main(
-    t: R.Tuple(R.Tensor(("n",), "float32"), R.Tensor(("n * 2",), "float32")), b: R.Tensor(("n",), "float32")
-) -> R.Object:
-    return b
-"""
-    a, twice = f32(1, 2), f32(1, 2, 3, 4)
-    assert run(body, (a, twice), a).shape == (2,)
-    assert "argument t[1]" in check_fails(body, (a, f32(1, 2, 3)), a)
-    assert "argument b" in check_fails(body, (a, twice), f32(1))
-
-
-@pytest.mark.rule("RELAX-SIG-7")
-@pytest.mark.rule("RELAX-SIG-9")
-@pytest.mark.rule("RELAX-SIG-9", rejects=True)
-def test_argument_counts() -> None:
-    """The error has expected and given number."""
-    body = "@R.function\ndef main(o: R.Object) -> R.Object:\n    return o\n"
-    assert run(body, "anything") == "anything"
-    with pytest.raises(DiagnosticError, match=r"takes 1 arguments?.*; 2 given"):
-        run(body, 1, 2)
-
-
-CAST = """
-@R.function
-def main(v: R.Object, w: R.Object) -> R.Object:
-    a = T.int64()
-    b = T.int64()
-    k = T.int64()
-    c = R.match_cast(v, {first})
-    d = R.match_cast(w, {second})
-    return (c, d)
-"""
-
-
-def cast(first: str, second: str = "R.Object") -> str:
-    return CAST.format(first=first, second=second)
-
-
-T23 = np.zeros((2, 3), np.float32)
-S23 = ShapeTuple((2, 3))
-
-
-@pytest.mark.rule("RELAX-MATCH-1")
-@pytest.mark.rule("RELAX-MATCH-2")
-@pytest.mark.rule("RELAX-MATCH-2-2")
-@pytest.mark.rule("RELAX-MATCH-2-2-1")
-@pytest.mark.rule("RELAX-MATCH-2-2-2")
-@pytest.mark.rule("RELAX-MATCH-2b")
-@pytest.mark.rule("RELAX-MATCH-2c")
-@pytest.mark.rule("RELAX-MATCH-3")
-@pytest.mark.rule("RELAX-MATCH-3b")
-@pytest.mark.rule("RELAX-MATCH-4")
-@pytest.mark.rule("RELAX-MATCH-4-1")
-@pytest.mark.rule("RELAX-MATCH-4-2")
-@pytest.mark.rule("RELAX-MATCH-5")
-@pytest.mark.rule("RELAX-MATCH-8")
-@pytest.mark.rule("RELAX-MATCH-9")
-@pytest.mark.rule("RELAX-DIM-4")
-@pytest.mark.rule("RELAX-REP-1")
-@pytest.mark.rule("RELAX-REP-2")
-@pytest.mark.parametrize(
-    ("first", "v", "second", "w"),
-    [
-        ("R.Object", None, "R.Object", "text"),
-        ("R.Tensor()", T23, "R.Object", 0),
-        ("R.Tensor((2, 3))", T23, "R.Object", 0),
-        ("R.Tensor((a, b))", T23, "R.Tensor((b, a * 1))", np.zeros((3, 2), np.float32)),
-        ("R.Tensor((a, a + 1))", T23, "R.Object", 0),
-        ("R.Tensor((a, a * 2))", np.zeros((2, 4), np.float32), "R.Object", 0),
-        ("R.Tensor((a, a))", np.zeros((3, 3), np.float32), "R.Object", 0),
-        ("R.Tensor(ndim=2)", T23, "R.Tensor(ndim=-1)", f32(1)),
-        ('R.Tensor(dtype="float32")', T23, "R.Tensor(ndim=1)", np.zeros(2, np.int8)),
-        ('R.Prim("int64")', 3, "R.Prim(value=k)", 4),
-        ("R.Prim(value=k)", 3, "R.Prim(value=k)", 3),
-        ("R.Shape(ndim=2)", S23, "R.Shape([a, b])", S23),
-        ("R.Shape([a, a * 2])", ShapeTuple((2, 4)), "R.Object", 0),
-        ("R.Tuple(R.Tensor((a,)), R.Shape([a]))", (f32(1, 2), ShapeTuple((2,))), "R.Object", 0),
-        ("R.Tuple(R.Tuple(R.Tensor))", ((T23,),), "R.Object", 0),
-        ("R.Callable", abs, "R.Object", 0),
-    ],
-)
-def test_casts_pass(first: str, v: Any, second: str, w: Any) -> None:
-    """Values of each category fit what describes them; variables bind left to right and then stay."""
-    run(cast(first, second), v, w)
-
-
-@pytest.mark.rule("RELAX-MATCH-2", rejects=True)
-@pytest.mark.rule("RELAX-MATCH-2-2", rejects=True)
-@pytest.mark.rule("RELAX-MATCH-2-2-2", rejects=True)
-@pytest.mark.rule("RELAX-MATCH-2b", rejects=True)
-@pytest.mark.rule("RELAX-MATCH-2c", rejects=True)
-@pytest.mark.rule("RELAX-MATCH-3", rejects=True)
-@pytest.mark.rule("RELAX-MATCH-3b", rejects=True)
-@pytest.mark.rule("RELAX-MATCH-4", rejects=True)
-@pytest.mark.rule("RELAX-MATCH-4-2", rejects=True)
-@pytest.mark.rule("RELAX-MATCH-5", rejects=True)
-@pytest.mark.rule("RELAX-MATCH-6", rejects=True)
-@pytest.mark.rule("RELAX-MATCH-8", rejects=True)
-@pytest.mark.rule("RELAX-DIM-4", rejects=True)
-@pytest.mark.rule("RELAX-REP-1", rejects=True)
-@pytest.mark.rule("RELAX-REP-2", rejects=True)
-@pytest.mark.parametrize(
-    ("first", "v", "message"),
-    [
-        ("R.Tensor()", S23, "expected a tensor, found the shape (2, 3)"),
-        ("R.Tensor()", (T23,), "expected a tensor, found a tuple"),
-        ("R.Tensor((2, 3))", np.zeros((2, 3, 1), np.float32), "3 dimensions"),
-        ("R.Tensor((a, a * 2))", T23, "dimension 1 of match_cast of c is 3, expected 4"),
-        ("R.Tensor((a, a))", np.zeros((3, 4), np.float32), "is 4, expected 3"),
-        ("R.Tensor(ndim=3)", T23, "2 dimensions"),
-        ('R.Tensor(dtype="float32")', np.zeros(2), "dtype float64, expected float32"),
-        ('R.Prim("int32")', 3, "dtype int64, expected int32"),
-        ('R.Prim("int64")', np.int64(3), "expected a prim value"),
-        ("R.Prim(value=4)", 3, "is 3, expected 4"),
-        ("R.Shape(ndim=3)", S23, "2 dimensions"),
-        ("R.Shape(ndim=2)", T23, "expected a shape"),
-        ("R.Shape(ndim=2)", (np.int32(2), np.int32(3)), "expected a shape"),
-        ("R.Shape([a, a * 2])", S23, "is 3, expected 4"),
-        ("R.Tuple(R.Tensor, R.Shape)", (T23,), "a tuple of 2 fields"),
-        ("R.Tuple(R.Tensor((a,)), R.Shape([a]))", (f32(1, 2), ShapeTuple((5,))), "is 5, expected 2"),
-        ("R.Tuple(R.Tuple(R.Tensor))", ((S23,),), "expected a tensor"),
-        ("R.Callable([R.Tensor], R.Tensor)", T23, "expected a function"),
-    ],
-)
-def test_casts_fail(first: str, v: Any, message: str) -> None:
-    """The message names the place, what was expected and what was found."""
-    assert says(check_fails(cast(first), v, 0), message, "match_cast to c")
-
-
-@pytest.mark.rule("RELAX-MATCH-2-1")
-@pytest.mark.rule("RELAX-MATCH-2-1", rejects=True)
-@pytest.mark.rule("RELAX-SINFO-05")
-def test_casts_to_a_shape_that_a_variable_holds() -> None:
-    """R.Tensor(s) with s a shape value."""
-    body = """
-@R.function
-def main(x: R.Tensor(ndim=1), y: R.Object) -> R.Object:
-    s = R.shape_of(x)
-    z = R.match_cast(y, R.Tensor(s, "float32"))
-    return z
-"""
-    assert run(body, f32(1, 2), f32(3, 4)).shape == (2,)
-    assert says(check_fails(body, f32(1, 2), f32(3)), "expected (2,) as s holds", "expected 2")
-
-
-@pytest.mark.rule("RELAX-RTSI-1")
-@pytest.mark.rule("RELAX-RTSI-1", rejects=True)
-@pytest.mark.rule("RELAX-RTSI-2")
-@pytest.mark.rule("RELAX-RTSI-2", rejects=True)
-@pytest.mark.rule("RELAX-RTSI-3")
-@pytest.mark.rule("RELAX-RTSI-3", rejects=True)
-@pytest.mark.rule("RELAX-RTSI-5")
-@pytest.mark.rule("RELAX-RTSI-5", rejects=True)
-@pytest.mark.rule("RELAX-MATCH-6")
-@pytest.mark.rule("RELAX-VALUE-11")
-@pytest.mark.parametrize(
-    ("target", "fits"),
-    [
-        ("R.Callable([R.Tensor((3,))], R.Tensor((3,)))", True),
-        ("R.Callable([R.Tensor((3,))], R.Object)", True),
-        ("R.Callable([R.Tensor((3,))], R.Tensor((3,)), False)", True),
-        ("R.Callable([R.Tensor((4,))], R.Tensor((4,)))", False),
-        ("R.Callable([R.Tensor((3,)), R.Object], R.Object)", False),
-        ('R.Callable(derive_func="default_derive")', False),
-    ],
-)
-def test_closures_carry_their_structure(target: str, fits: bool) -> None:
-    """A cast compares parameters, result and purity; captured shape variables have their values."""
-    body = f"""
-@R.function
-def main(x: R.Tensor(("n",))) -> R.Object:
-    n = T.int64()
-    @R.function
-    def g(y: R.Tensor((n,))) -> R.Tensor((n,)):
-        return y
-    o: R.Object = g
-    c = R.match_cast(o, {target})
-    return c
-"""
-    if fits:
-        run(body, f32(1, 2, 3))
-    else:
-        check_fails(body, f32(1, 2, 3))
-
-
-def test_an_impure_closure_is_no_pure_one() -> None:
-    """Purity is part of the run-time structure."""
-    body = """
-@R.function(pure=False)
-def main(x: R.Tensor((3,))) -> R.Object:
-    @R.function(pure=False)
-    def g(y: R.Tensor((3,))) -> R.Tensor((3,)):
-        R.print(y)
-        return y
-    o: R.Object = g
-    c = R.match_cast(o, R.Callable([R.Tensor((3,))], R.Tensor((3,)), True))
-    return c
-"""
-    assert "expected" in check_fails(body, f32(1, 2, 3))
 
 
 @pytest.mark.rule("RELAX-SCOPE-7")
@@ -534,7 +231,7 @@ def main(x: R.Tensor((2,), "float32"), y: R.Tensor((2, 3), "float32")) -> R.Obje
     assert back == (2, 3)
     assert np.shares_memory(flat.data, y.data)
     assert (int(rank), int(size)) == (2, 3)
-    assert opaque is _OPAQUE
+    assert opaque is OPAQUE
 
 
 @pytest.mark.rule("RELAX-OP-12")
