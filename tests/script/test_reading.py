@@ -60,7 +60,7 @@ def wrong(body: str, params: str = 'x: R.Tensor((3,), "float32")') -> Diagnostic
         ('R.Tensor(("n", "n * 2"), dtype="float32")', 'R.Tensor(("n", "n * 2"), dtype="float32")'),
         ("R.Tensor(ndim=2)", "R.Tensor(ndim=2)"),
         ("R.Tensor(())", "R.Tensor(())"),
-        ("R.Shape", "R.Shape"),
+        ("R.Shape", "R.Shape(ndim=-1)"),
         ("R.Shape(ndim=3)", "R.Shape(ndim=3)"),
         ('R.Shape(["n", 4])', 'R.Shape(["n", 4])'),
         ("R.Tuple", "R.Tuple"),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar
-from baton._src.ir.traverse import bound_variables, post_order
+from baton._src.ir.traverse import bound_variables, children, post_order
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, free_tir_vars
 from baton._src.relax.nodes import Function, MatchCast, Var
+from baton._src.relax.struct_info import FuncStructInfo
 from baton._src.tir.expr import Var as TirVar
 
 
@@ -52,9 +53,11 @@ def free_symbolic_vars(function: Any) -> list[TirVar]:
     """
     bound = set(defined_symbolic_vars(function))
     found: dict[TirVar, None] = {}
-    for item in post_order(function):
+    for item in post_order(function, below=lambda node: () if isinstance(node, FuncStructInfo) else children(node)):
         if isinstance(item, TirVar):
             found[item] = None
+        elif isinstance(item, FuncStructInfo):
+            found.update((v, None) for v in free_tir_vars(item))
         elif isinstance(item, Var) and item.struct_info_ is not None:
             found.update((v, None) for v in free_tir_vars(item.struct_info))
     return [v for v in found if v not in bound]

@@ -22,9 +22,12 @@ from baton._src.ops.syntax import build_relax, build_relay, call_global
 from baton._src.passes.relax.interfaces.bind_params import BindParams, BindSymbolicVars
 from baton._src.relax import nodes as relax
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
+from baton._src.relax.check.own_info import own_info
 from baton._src.relax.struct_info import StructInfo
+from baton._src.relax.text.infos import type_text
 from baton._src.relax.text.printer import node_text as relax_text
 from baton._src.relax.text.printer import script as relax_script
+from baton._src.relax.types import StaticType
 from baton._src.relay import nodes as relay
 from baton._src.relay.analysis import free_vars
 from baton._src.relay.info import type_dim
@@ -52,6 +55,7 @@ def wire() -> None:
     Op.listing = staticmethod(lambda: sorted({*CATALOGUE.relay_names(), *CATALOGUE.relax_names(), *INTRINSICS}))
     Node.text = staticmethod(node_text)
     StructInfo.covers = staticmethod(is_base_of)
+    relax.Expr.deduced_alone = staticmethod(own_info)
     relax.Function.binding_params = staticmethod(lambda f, values: alone(f, lambda name: BindParams(name, values)))
     relax.Function.binding_symbols = staticmethod(lambda f, dims: alone(f, lambda name: BindSymbolicVars(dims, name)))
     IRModule.standard = staticmethod(later("baton._src.driver.relay_prelude", "import_from_std"))
@@ -103,6 +107,8 @@ def node_text(node: Any, show_meta: bool = False, header: bool = False, annotate
         return f"@{node.name_hint}"
     if isinstance(node, Op):
         return node.name
+    if isinstance(node, StaticType):
+        return type_text(node)
     if isinstance(node, _RELAY) or (isinstance(node, IRModule) and is_relay(node)):
         return astext(node, show_meta, annotate, header)
     if isinstance(node, (*_RELAX, IRModule)):

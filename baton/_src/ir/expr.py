@@ -155,14 +155,19 @@ class GraphExpr(BaseExpr):
 
     @property
     def struct_info(self) -> Any:
-        """What Relax knows of the value; an error if the expression was not normalised yet."""
-        if self.struct_info_ is None:
+        """What Relax knows of the value; an error for what says nothing of itself and was not normalised yet."""
+        found = self.struct_info_ if self.struct_info_ is not None else self.own_info()
+        if found is None:
             raise fail(
                 "relax-unchecked",
                 "the struct info of this expression is not known yet",
                 help="build it through a BlockBuilder, or run Normalize first",
             )
-        return self.struct_info_
+        return found
+
+    def own_info(self) -> Any:
+        """What the expression says of itself before it is normalised, or None."""
+        return None
 
 
 @node

@@ -41,7 +41,13 @@ def as_dim(dim: Any) -> PrimExpr:
 
 @node
 class Expr(GraphExpr, Operators):
-    """Any Relax expression. `struct_info` is filled by normalisation (BlockBuilder)."""
+    """Any Relax expression. Normalisation (BlockBuilder) fills in `struct_info_`."""
+
+    deduced_alone: ClassVar[Callable[[Expr], StructInfo | None]]
+    """What an expression says of itself before; bound where deduction is known (`driver.wiring`)."""
+
+    def own_info(self) -> Any:
+        return type(self).deduced_alone(self)
 
     def __call__(self, *args: Any, attrs: Any = None) -> Call:
         return Call(self, args, attrs)
@@ -160,6 +166,8 @@ class PrimValue(Expr):
             value = literal(int(value), INT64)
         elif isinstance(value, float):
             value = literal(value, DataType("float64"))
+        elif not isinstance(value, PrimExpr):
+            raise fail("relax-api", f"a PrimValue holds one scalar, got {value!r}", span=span, kind=TypeError)
         _init(self, span, value=value)
 
 

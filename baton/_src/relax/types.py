@@ -9,7 +9,7 @@ from baton._src.ir.types import PrimType, Type
 from baton._src.support.spans import Span
 from baton._src.values.dtype import DataType
 
-__all__ = ["DynTensorType", "ObjectType", "PackedFuncType", "PrimType", "ShapeType"]
+__all__ = ["DynTensorType", "ObjectType", "PackedFuncType", "PrimType", "ShapeType", "StaticType"]
 
 
 @node
@@ -50,3 +50,7 @@ class PackedFuncType(Type):
 
     def __init__(self, span: Span | None = None) -> None:
         init_field(self, "span", span)
+
+
+StaticType = ObjectType | DynTensorType | ShapeType | PackedFuncType
+"""The types of their own that Relax's values have; tuples, functions and scalars share those of Relay."""

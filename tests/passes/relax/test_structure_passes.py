@@ -28,6 +28,7 @@ from baton._src.relax.nodes import (
     DataflowVar,
     Function,
     If,
+    MatchCast,
     SeqExpr,
     Tuple,
     TupleGetItem,
@@ -37,6 +38,7 @@ from baton._src.relax.nodes import (
 from baton._src.relax.struct_info import FuncStructInfo, TensorStructInfo
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.transform.passes import Sequential
+from baton.script import from_source
 from tests.passes.relax.evaluate import evaluate
 from tests.passes.relax.programs import (
     R,
@@ -108,6 +110,32 @@ def test_a_closure_used_as_a_value_keeps_its_type() -> None:
     assert not has_inner_functions(after)
     chosen = next(b.var for b in bindings(after) if isinstance(b.value, If))
     assert isinstance(chosen.struct_info, FuncStructInfo)
+
+
+IN_A_BRANCH = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n",), "float32"), c: R.Tensor((), "bool")) -> R.Object:
+        @R.function
+        def outer(p: R.Tensor((), "float32")) -> R.Object:
+            if c:
+                @R.function
+                def inner(a: R.Tensor(("k",), "float32"), b: R.Tensor(("k * 2",), "float32")) -> R.Object:
+                    return (b, x)
+                j = inner(R.zeros((1,), "float32"), R.ones((2,), "float32"))
+            else:
+                j = p
+            return j
+        return outer(R.const(5.0, "float32"))
+"""
+
+
+def test_the_shape_variables_of_a_closures_type_are_not_captured() -> None:
+    """`inner` is only called, in a branch: no cast to its type stays, and nobody has to know its k."""
+    after = check(LambdaLift(), from_source(IN_A_BRANCH), *arrays((3,)), np.array(True))
+    assert not any(isinstance(n, MatchCast) for f in after.functions.values() for n in post_order(f))
+    assert [len(after[f"main_{name}"].params) for name in ("inner", "outer")] == [3, 3]
 
 
 def test_recursion_goes_through_the_new_name() -> None:

@@ -28,28 +28,34 @@ from baton._src.support.spans import Span
 _LEAVES = (Var, GlobalVar, Constant, ShapeExpr, PrimValue, StringImm, DataTypeImm, ExternFunc, Tuple)
 
 
-def check_normal_form(function: Function, findings: Findings) -> None:
-    """Report every place where `function` is not in normal form."""
+def check_normal_form(function: Function, findings: Findings, *, only_nesting: bool = False) -> None:
+    """Report every place where `function` is not in normal form.
+
+    `only_nesting`: what deduction relies on, that nothing is nested. How bindings are grouped does not count then,
+    nor that a leaf by itself is a body.
+    """
     todo: list[Any] = [function]
     while todo:
         item = todo.pop()
         if isinstance(item, Function):
-            _body(item.body, "a function body", item.span, findings, todo)
+            _body(item.body, "a function body", item.span, findings, todo, only_nesting)
         elif isinstance(item, If):
             for branch in (item.true_branch, item.false_branch):
-                _body(branch, "a branch", item.span, findings, todo)
+                _body(branch, "a branch", item.span, findings, todo, only_nesting)
         elif isinstance(item, SeqExpr):
+            if not only_nesting:
+                _grouping(item, findings)
             _sequence(item, findings, todo)
 
 
-def _body(body: Any, what: str, span: Span | None, findings: Findings, todo: list[Any]) -> None:
+def _body(body: Any, what: str, span: Span | None, findings: Findings, todo: list[Any], leaf_allowed: bool) -> None:
     if isinstance(body, SeqExpr):
         todo.append(body)
-    else:
+    elif not (leaf_allowed and _is_leaf(body)):
         findings.add("RELAX-NF-3", f"{what} is a {type(body).__name__} instead of a SeqExpr", span=body.span or span)
 
 
-def _sequence(seq: SeqExpr, findings: Findings, todo: list[Any]) -> None:
+def _grouping(seq: SeqExpr, findings: Findings) -> None:
     kind: bool | None = None
     for block in seq.blocks:
         dataflow = isinstance(block, DataflowBlock)
@@ -59,6 +65,10 @@ def _sequence(seq: SeqExpr, findings: Findings, todo: list[Any]) -> None:
         elif dataflow is kind:
             findings.add("RELAX-NF-4", "two neighbouring blocks of one kind are not merged", span=span)
         kind = dataflow
+
+
+def _sequence(seq: SeqExpr, findings: Findings, todo: list[Any]) -> None:
+    for block in seq.blocks:
         for binding in block.bindings:
             _value(getattr(binding, "value", None), binding.span, findings, todo)
     if not _is_leaf(seq.body):

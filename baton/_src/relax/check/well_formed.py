@@ -30,12 +30,14 @@ def well_formed(
     check_struct_info: bool = True,
     *,
     normalized: bool = False,
+    nested: bool = True,
     entry_required: bool = False,
 ) -> list[Diagnostic]:
     """Every violation in `module` (or in a function by itself); an empty list if it is well-formed.
 
     `check_struct_info`: also deduce StructInfo anew and check purity. `normalized`: the program claims to be in normal
-    form, so those criteria count too. `entry_required`: some function must be public (WF 12), as building demands.
+    form, so those criteria count too. `nested`: expressions may be nested where it does not. `entry_required`: some
+    function must be public (WF 12), as building demands.
     """
     if isinstance(module, Function):
         module = IRModule({str(module.attrs.get("global_symbol", "main")): module})
@@ -49,8 +51,8 @@ def well_formed(
         if isinstance(function, Function):
             walk.global_function(var.name_hint, function)
             findings.function = var.name_hint
-            if normalized:
-                check_normal_form(function, findings)
+            if normalized or not nested:
+                check_normal_form(function, findings, only_nesting=not normalized)
     findings.function = ""
     if check_struct_info and not findings.diagnostics:
         _check_infos(module, names, findings)

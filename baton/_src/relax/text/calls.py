@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import Op
 from baton._src.relax.nodes import Call, ExternFunc, StringImm
 from baton._src.relax.struct_info import StructInfo, TupleStructInfo
 from baton._src.relax.text.values import attr_arguments, quoted
@@ -107,8 +107,3 @@ _SPECIAL: dict[str, Callable[[Call, list[str], Parts], str]] = {
     "relax.print": _print,
     "relax.assert_op": _assert,
 }
-
-
-def global_text(var: GlobalVar) -> str:
-    """A function of the module."""
-    return f"cls.{var.name_hint}"

@@ -18,6 +18,7 @@ from baton._src.relax.struct_info import (
     TupleStructInfo,
 )
 from baton._src.relax.text.scalars import NameOf, scalar_text
+from baton._src.relax.types import DynTensorType, PackedFuncType, ShapeType, StaticType
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.expr import Var as TirVar
 
@@ -101,12 +102,25 @@ class InfoText:
     def _shape(self, info: ShapeStructInfo) -> str:
         if info.values is not None:
             return f"R.Shape([{', '.join(self.dim(d) for d in info.values)}])"
-        return "R.Shape" if info.ndim == -1 else f"R.Shape(ndim={info.ndim})"
+        return f"R.Shape(ndim={info.ndim})"
 
 
 def shape_tuple(dims: list[str]) -> str:
     """Dims as a Python tuple."""
     return f"({dims[0]},)" if len(dims) == 1 else f"({', '.join(dims)})"
+
+
+def type_text(type_: StaticType) -> str:
+    """What `repr` shows of the static type of a value: unlike an annotation it says `ndim=-1` too, as in TVM."""
+    match type_:
+        case DynTensorType():
+            return f'R.Tensor(ndim={type_.ndim}, dtype="{type_.dtype}")'
+        case ShapeType():
+            return f"R.Shape(ndim={type_.ndim})"
+        case PackedFuncType():
+            return "R.PackedFunc"
+        case _:
+            return "R.Object"
 
 
 def derive_name(function: Any) -> str:

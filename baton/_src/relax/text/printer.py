@@ -17,10 +17,7 @@ from baton._src.ir.global_info import VDevice
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import Node
 from baton._src.ir.structural import structural_equal
-from baton._src.relax.check.variables import (
-    definable_tir_vars_in_struct_info,
-    tir_vars_in_struct_info,
-)
+from baton._src.relax.check.variables import tir_vars_in_struct_info
 from baton._src.relax.nodes import (
     Binding,
     BindingBlock,
@@ -42,8 +39,8 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
-from baton._src.relax.struct_info import StructInfo
-from baton._src.relax.text.calls import call_text, global_text
+from baton._src.relax.struct_info import StructInfo, TupleStructInfo
+from baton._src.relax.text.calls import call_text
 from baton._src.relax.text.infos import InfoText
 from baton._src.relax.text.metadata import Metadata
 from baton._src.relax.text.names import Names, identifier
@@ -57,6 +54,7 @@ from baton._src.tir.text.printer import prim_func_lines
 from baton._src.values.tensor import NDArray
 
 _INDENT = "    "
+_DESTINATION_PASSING = frozenset({"relax.call_tir", "relax.call_dps_packed"})
 _HEADER = {
     "I": "# from tvm.script import ir as I",
     "T": "# from tvm.script import tir as T",
@@ -83,8 +81,13 @@ class Printer:
         self.indent = ""
         self.names = Names()
         self.metadata = Metadata()
-        self.infos = InfoText(self._scalar_name, lambda v: self.names.of(v, v.name_hint), self._vdevice)
+        self.infos = InfoText(self._scalar_name, self.atom, self._vdevice)
         self.declared: set[TirVar] = set()
+        self.module_name: str | None = None
+        self.heads: list[list[str]] = []
+        """Of each function being printed, outermost first: the lines its body begins with, found on the way."""
+        self.unassigned: dict[Var, int] = {}
+        """Variables of unit whose line has no `name = `, as nobody has used them yet, and where that line is."""
 
     def text(self, node: Any, module_name: str, header: bool = True) -> str:
         """Print `node` as a whole text."""
@@ -140,7 +143,8 @@ class Printer:
             )
             self._line(f"I.module_global_infos({{{entries}}})")
         kinds: set[str] = set()
-        for var, function in sorted(module.functions.items(), key=lambda item: item[0].name_hint):
+        self.module_name = name
+        for var, function in sorted(module.functions.items(), key=_order_in_module):
             if len(self.lines) > start:
                 self.lines.append("")
             kinds.add("R" if isinstance(function, Function) else "T")
@@ -167,22 +171,19 @@ class Printer:
     def _function(self, function: Function, name: str, *, local: bool) -> Task[None]:
         self._line(_decorator(function, local))
         known = set(self.declared)
-        new: dict[TirVar, None] = {}
-        for param in function.params:
-            if param.struct_info_ is not None:
-                new.update((v, None) for v in tir_vars_in_struct_info(param.struct_info_) if v not in known)
-        for var in new:
-            self.names.of(var, var.name)
-        self.infos.quoted, outer = frozenset(new), self.infos.quoted
-        params = [self._param(p) for p in function.params]
+        signature = [function.ret_struct_info, *(p.struct_info_ for p in function.params)]
+        new = {v: None for info in signature if info is not None for v in tir_vars_in_struct_info(info)}
+        self.heads.append([])
+        self.infos.quoted, outer = frozenset(new) - known, self.infos.quoted
         ret = f" -> {self.infos.text(function.ret_struct_info)}" if function.ret_struct_info is not None else ""
+        params = [self._param(p) for p in function.params]
         self.infos.quoted = outer
         self._line(f"def {name}({', '.join(params)}){ret}:")
+        start = len(self.lines)
         self.indent += _INDENT
         self._function_attrs(function, name, local)
-        for var in new:
-            self._declare(var)
         yield self._body(function.body, None)
+        self.lines[start:start] = [self.indent + line for line in self.heads.pop()]
         self.indent = self.indent[: -len(_INDENT)]
         self.declared = known
 
@@ -193,14 +194,24 @@ class Printer:
     def _function_attrs(self, function: Function, name: str, local: bool) -> None:
         shown = {k: v for k, v in function.attrs.items() if k != "global_symbol" or v != name or local}
         if shown:
-            self._line(f"R.func_attr({self.value(shown)})")
-
-    def _declare(self, var: TirVar) -> None:
-        self.declared.add(var)
-        self._line(f"{self.names.of(var, var.name)} = T.{var.dtype}()")
+            self.heads[-1].append(f"R.func_attr({self.value(shown)})")
 
     def _scalar_name(self, var: TirVar) -> str:
-        return self.names.of(var, var.name)
+        """The name of a shape variable, which its function declares at its beginning."""
+        name = self.names.of(var, var.name)
+        if self.heads and var not in self.declared:
+            self.declared.add(var)
+            self.heads[-1].append(f"{name} = T.{var.dtype}()")
+        return name
+
+    def _global_name(self, var: GlobalVar) -> str:
+        """A function of the module as its functions name it; alone, such a function has no module to name."""
+        if self.module_name is None:
+            return var.name_hint
+        alias = f"cls = {self.module_name}"
+        if alias not in self.heads[0]:
+            self.heads[0].append(alias)
+        return f"cls.{var.name_hint}"
 
     # ------------------------------------------------------------------------------------------- blocks and bodies
 
@@ -225,7 +236,7 @@ class Printer:
                 yield self._binding(last)
                 return
             text = yield self._value(last.value)
-            self._line(f"{result}{self._annotation(last.var)} = {text}")
+            self._line(f"{result}{self._annotation(last.var, last.value)} = {text}")
             self.names.bind(last.var, result)
             return
         text = yield self._value(value)
@@ -235,8 +246,12 @@ class Printer:
             info = value.struct_info_
             self._line(f"{result}{'' if info is None else f': {self.infos.text(info)}'} = {text}")
 
-    def _annotation(self, var: Var) -> str:
-        return "" if var.struct_info_ is None else f": {self.infos.text(var.struct_info_)}"
+    def _annotation(self, var: Var, value: Any = None) -> str:
+        """What is said of a variable, unless it repeats the `out_sinfo` of its value."""
+        said = var.struct_info_
+        if said is None or (_says_its_output(value) and structural_equal(value.sinfo_args[0], said)):
+            return ""
+        return f": {self.infos.text(said)}"
 
     def _block(self, block: BindingBlock, drop_last: bool = False) -> Task[None]:
         bindings = block.bindings[:-1] if drop_last else block.bindings
@@ -249,7 +264,7 @@ class Printer:
         for binding in bindings:
             yield self._binding(binding)
         outputs = [b.var for b in bindings if b.var is not None and not isinstance(b.var, DataflowVar)]
-        self._line(f"R.output({', '.join(self.names.of(v, v.name_hint) for v in outputs)})")
+        self._line(f"R.output({', '.join(self.atom(v) for v in outputs)})")
         self.indent = self.indent[: -len(_INDENT)]
 
     def _binding(self, binding: Binding) -> Task[None]:
@@ -270,25 +285,26 @@ class Printer:
             for keyword, branch in ((f"if {cond}:", value.true_branch), ("else:", value.false_branch)):
                 self._line(keyword)
                 self.indent += _INDENT
-                known = set(self.declared)
                 yield self._body(branch, name)
-                self.declared = known
                 self.indent = self.indent[: -len(_INDENT)]
             return
         text = yield self._value(value)
-        self._line(f"{self.names.of(var, var.name_hint)}{self._annotation(var)} = {text}")
+        if isinstance(value, Call) and _is_unit(value.struct_info_) and _is_unit(var.struct_info_):
+            self.unassigned[var] = len(self.lines)
+            self._line(text)
+        else:
+            self._line(f"{self._assigned(var, value)}{text}")
+
+    def _assigned(self, var: Var, value: Any) -> str:
+        return f"{self.names.of(var, var.name_hint)}{self._annotation(var, value)} = "
 
     def _match_cast(self, binding: MatchCast) -> Task[None]:
-        for var in definable_tir_vars_in_struct_info(binding.struct_info):
-            if var not in self.declared:
-                self._declare(var)
         text = yield self._value(binding.value)
         cast = f"R.match_cast({text}, {self.infos.text(binding.struct_info)})"
         if binding.var is None:
             self._line(cast)
         else:
-            name = self.names.of(binding.var, binding.var.name_hint)
-            self._line(f"{name}{self._annotation(binding.var)} = {cast}")
+            self._line(f"{self._assigned(binding.var, None)}{cast}")
 
     # ----------------------------------------------------------------------------------------------- expressions
 
@@ -328,9 +344,9 @@ class Printer:
         """An expression without parts."""
         match expr:
             case Var():
-                return self.names.of(expr, expr.name_hint)
+                return self._var(expr)
             case GlobalVar():
-                return global_text(expr)
+                return self._global_name(expr)
             case Constant():
                 return self._constant(expr)
             case ShapeExpr():
@@ -347,6 +363,14 @@ class Printer:
                 return f'R.op("{expr.name}")'
             case _:
                 return f"<{type(expr).__name__}>"
+
+    def _var(self, var: Var) -> str:
+        line = self.unassigned.pop(var, None)
+        if line is not None:
+            text = self.lines[line].lstrip()
+            margin = self.lines[line].removesuffix(text)
+            self.lines[line] = f"{margin}{self._assigned(var, None)}{text}"
+        return self.names.of(var, var.name_hint)
 
     def _prim(self, value: PrimExpr) -> str:
         if isinstance(value, IntImm) and value.dtype.is_bool:
@@ -403,6 +427,23 @@ def _decorator(function: Function, local: bool) -> str:
     if not local and "global_symbol" not in function.attrs:
         options.append("private=True")
     return f"@R.function({', '.join(options)})" if options else "@R.function"
+
+
+def _is_unit(info: StructInfo | None) -> bool:
+    return isinstance(info, TupleStructInfo) and not info.fields
+
+
+def _says_its_output(value: Any) -> bool:
+    """Whether a call says all there is to know of its value in `out_sinfo`."""
+    return isinstance(value, Call) and isinstance(value.op, Op) and value.op.name in _DESTINATION_PASSING
+
+
+def _order_in_module(entry: tuple[GlobalVar, Any]) -> tuple[int, str]:
+    """Kernels, packed functions, functions; `main` last."""
+    var, function = entry
+    kinds = (PrimFunc, ExternFunc, Function)
+    rank = next((i for i, kind in enumerate(kinds) if isinstance(function, kind)), len(kinds))
+    return (len(kinds) + 1 if var.name_hint == "main" else rank, var.name_hint)
 
 
 def _global_name(function: Any, default: str) -> str:

@@ -27,8 +27,8 @@ from baton._src.tir.prim_func import PrimFunc
 
 
 def well_formed(obj: IRModule | Function, check_struct_info: bool = True) -> bool:
-    """Whether a module (or a function alone) is well-formed; what is wrong is given as warnings."""
-    found = violations(obj, check_struct_info)
+    """Whether a module (or a function alone) is well-formed, with nothing nested; warnings say what is wrong."""
+    found = violations(obj, check_struct_info, nested=False)
     for diagnostic in found:
         warnings.warn(diagnostic.render(), stacklevel=2)
     return not found
@@ -51,7 +51,7 @@ def erase_to_well_defined(
     var_map: Mapping[Var, Any] | None = None,
 ) -> StructInfo:
     """Struct info without what the maps do not define; shape variables and variables are replaced by them."""
-    return erase.erase_to_well_defined(sinfo, shape_var_map, var_map)
+    return erase.erase_to_well_defined(sinfo, shape_var_map, var_map, Analyzer())
 
 
 def struct_info_base_check(base: StructInfo, derived: StructInfo) -> BaseCheckResult:

@@ -19,7 +19,7 @@ from typing import Any
 from baton._src.analysis.variables import free_symbolic_vars, free_vars
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
-from baton._src.ir.traverse import post_order, rewrite, substitute
+from baton._src.ir.traverse import children, post_order, rewrite, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.deduce import function_info
@@ -31,7 +31,6 @@ from baton._src.relax.nodes import (
     DataflowVar,
     Function,
     MatchCast,
-    SeqExpr,
     ShapeExpr,
     Tuple,
     Var,
@@ -167,11 +166,8 @@ def _without_unused_casts(function: Function, casts: set[Var]) -> Function:
     """The function without the typed views of closures that are only called."""
     used: set[Any] = set()
     for node in post_order(function):
-        if isinstance(node, Binding):
-            value = node.value if isinstance(node, (VarBinding, MatchCast)) else None
-            used.update(n for n in post_order(value) if isinstance(n, Var))
-        elif isinstance(node, SeqExpr):
-            used.update(n for n in post_order(node.body) if isinstance(n, Var))
+        parts = (node.value,) if isinstance(node, Binding) else () if isinstance(node, Function) else children(node)
+        used.update(part for part in parts if isinstance(part, Var))
     unused = casts - used
     return _Dropper(unused).function(function) if unused else function
 
