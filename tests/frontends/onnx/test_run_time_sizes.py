@@ -250,3 +250,22 @@ def test_a_range_of_floats() -> None:
     for numbers in ((0.5, 3.1, 0.5), (2.0, -1.0, -0.75), (1.0, 0.0, 1.0)):
         feed = {n: np.array(v, "float32") for n, v in zip(("start", "limit", "delta"), numbers)}
         assert_as_onnxruntime([np.asarray(o) for o in program.run(feed)], onnxruntime_outputs(model, feed))
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_scales_and_sizes_of_a_resize(mode: str) -> None:
+    """As detectors scale an image to a given shorter side: by numbers that a run computes. onnxruntime says what is
+    due, also where float32 decides how large the result is (10 * 0.7 is 7)."""
+    node = helper.make_node("Resize", ["x", "", "by"], ["y"], mode=mode)
+    proto = model_of([node], [("x", ["n", "m"]), ("by", [2])], opset=13)
+    model = baton.compile(proto, num_threads=1)
+    for shape, by in (((10, 4), (0.7, 2.3)), ((5, 4), (2, 0.5)), ((3, 3), (1, 1))):
+        feed = {"x": np.resize(DATA, shape), "by": np.array(by, "float32")}
+        (expected,) = onnxruntime_outputs(proto, feed)
+        np.testing.assert_allclose(model.run(feed)[0], expected, rtol=1e-5, atol=1e-5)
+    proto = model_of(
+        [helper.make_node("Resize", ["x", "", "", "to"], ["y"], mode=mode)], [("x", ["n", "m"]), ("to", ([2], INT))]
+    )
+    feed = {"x": DATA, "to": np.array([2, 7])}
+    expected = onnxruntime_outputs(proto, feed)[0]
+    np.testing.assert_allclose(baton.compile(proto, num_threads=1).run(feed)[0], expected, rtol=1e-5, atol=1e-5)

@@ -38,9 +38,17 @@ def convolve(node: OnnxNode, x: Value, weight: Value, window: Window) -> Value:
     if layouts is None:
         node.fail(f"convolutions over {window.rank} spatial axes are not supported")
     return node.graph.call(
-        f"nn.conv{window.rank}d", x, weight, strides=window.strides, padding=window.padding,
+        f"nn.conv{window.rank}d", _of_channels(node, x, weight), weight, strides=window.strides, padding=window.padding,
         dilation=window.dilations, groups=int(node.attr("group", 1)), data_layout=layouts[0], kernel_layout=layouts[1],
     )  # fmt: skip
+
+
+def _of_channels(node: OnnxNode, x: Value, weight: Value) -> Value:
+    """`x`, whose channels are to be as many as the weight takes: known here, or checked at run time."""
+    if not x.shape or not weight.shape or isinstance(x.shape[1], int):
+        return x
+    channels = weight.shape[1] * int(node.attr("group", 1))
+    return node.graph.of_shape(x, (x.shape[0], channels, *x.shape[2:]))
 
 
 def deform_conv(node: OnnxNode) -> Value:

@@ -1,50 +1,28 @@
 """Resize and Upsample.
 
 Plain resizes of the spatial axes are the catalogue's `image.resize*`. Everything else ONNX allows (any axes, scales
-that are not the ratio of the sizes, antialiasing, boxes) is worked out while importing: along each axis a nearest
-resize is a selection of indices and any other a product with a matrix of weights. Source: ONNX Resize-19.
+that are not the ratio of the sizes or that a run tells, antialiasing, boxes) goes axis by axis. Source: ONNX Resize-19.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-
-import numpy as np
+from fractions import Fraction
+from functools import reduce
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.frontends.onnx.resize_axis import AWAY, ROUNDINGS, Axis, Style, resized_along
+from baton._src.ir.expr import PrimExpr
 from baton._src.ir.tensor_info import Dim
+from baton._src.values.dtype import INT64
 from baton._src.values.tensor import AnyArray
 
 METHODS = {"nearest": "nearest_neighbor", "linear": "linear", "cubic": "cubic"}
 PLAIN = ("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel")
 """The coordinate modes that the catalogue's operators mean the same by."""
-
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """One resized axis: its place, sizes before and after, scale, and its box for tf_crop_and_resize."""
-
-    place: int
-    before: Dim
-    after: Dim
-    scale: float
-    box: tuple[float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Style:
-    """How a resize reads its source; names as in ONNX."""
-
-    method: str
-    mode: str
-    nearest: str
-    cubic: float
-    exclude: bool
-    antialias: bool
-    outside: float
+EXACT = 64
+"""Open sizes times fractions of at most this denominator stay expressions; other products are numbers of a run."""
 
 
 def resize(node: OnnxNode) -> Value:
@@ -52,8 +30,8 @@ def resize(node: OnnxNode) -> Value:
     if method not in METHODS:
         node.fail(f"mode {method!r} is none of {', '.join(METHODS)}")
     if node.opset < 11:
-        style = Style(method, "asymmetric", "floor", -0.75, False, False, 0.0)
-        return _resized(node, style, _by_scales(node, _scales(node, 1), None))
+        style = Style(method, "asymmetric", AWAY, -0.75, False, False, 0.0)
+        return _resized(node, style, _by_scales(node, node[1], None))
     style = Style(
         method,
         str(node.attr("coordinate_transformation_mode", "half_pixel")),
@@ -63,10 +41,14 @@ def resize(node: OnnxNode) -> Value:
         bool(node.attr("antialias", 0)),
         float(node.attr("extrapolation_value", 0.0)),
     )
+    if style.nearest not in ROUNDINGS:
+        node.fail(f"nearest_mode {style.nearest!r} is none of {', '.join(ROUNDINGS)}")
     box = node.constant(1, "roi") if style.mode == "tf_crop_and_resize" else None
     given = node.optional(2)
     if given is not None and given.shape != (0,):
-        return _resized(node, style, _by_scales(node, _scales(node, 2), box))
+        return _resized(node, style, _by_scales(node, given, box))
+    if node.optional(3) is None:
+        node.fail("neither scales nor sizes are given")
     return _resized(node, style, _by_sizes(node, box))
 
 
@@ -75,16 +57,8 @@ def upsample(node: OnnxNode) -> Value:
     method = "nearest" if str(node.attr("mode", "nearest")) == "nearest" else "linear"
     style = Style(method, "asymmetric", "floor", -0.75, False, False, 0.0)
     scales = node.attr("scales")
-    if scales is None:
-        scales = _scales(node, 1)
-    return _resized(node, style, _by_scales(node, tuple(float(s) for s in scales), None))
-
-
-def _scales(node: OnnxNode, index: int) -> tuple[float, ...]:
-    array = node.constant(index, "scales")
-    if array is None:
-        node.fail("neither scales nor sizes are given")
-    return tuple(float(s) for s in array.reshape(-1))
+    given = node[1] if scales is None else node.graph.constant(list(scales), "float32")
+    return _resized(node, style, _by_scales(node, given, None))
 
 
 def _places(node: OnnxNode, count: int) -> tuple[int, ...]:
@@ -107,18 +81,33 @@ def _box_of(box: AnyArray | None, position: int, count: int) -> tuple[float, flo
     return (0.0, 1.0) if box is None else (float(box[position]), float(box[position + count]))
 
 
-def _by_scales(node: OnnxNode, scales: tuple[float, ...], box: AnyArray | None) -> list[Axis]:
-    places, shape = _places(node, len(scales)), _extents(node)
-    found = []
-    for position, (place, scale) in enumerate(zip(places, scales, strict=True)):
-        before = shape[place]
-        if not isinstance(before, int) and scale != int(scale):
-            node.fail(f"axis {place} of unknown size needs a whole scale, not {scale}", code="onnx-dynamic")
-        room = _box_of(box, position, len(scales))
-        size = before * scale * (room[1] - room[0]) if isinstance(before, int) else 0.0
-        after: Dim = math.floor(size) if isinstance(before, int) else before * int(scale)
-        found.append(Axis(place, before, after, scale, room))
+def _by_scales(node: OnnxNode, given: Value, box: AnyArray | None) -> list[Axis]:
+    g, count = node.graph, given.shape[0] if given.shape else None
+    if not isinstance(count, int):
+        node.fail_dynamic("the number of scales must be known", given)
+    shape, found = _extents(node), []
+    for position, place in enumerate(_places(node, count)):
+        room = _box_of(box, position, count)
+        scale = g.call("take", given, g.constant(position, INT64), axis=0)
+        after = _scaled(node, shape[place], scale, room[1] - room[0])
+        known = math.nan if scale.array is None else float(scale.array)
+        found.append(Axis(place, shape[place], after, known, room, g.cast(scale, "float32")))
     return found
+
+
+def _scaled(node: OnnxNode, size: Dim, scale: Value, room: float) -> Dim:
+    """floor(size * scale * room); as onnxruntime multiplies, in float32."""
+    g = node.graph
+    exact = Fraction(0) if scale.array is None else Fraction(float(scale.array) * room)
+    if not isinstance(size, int) and exact > 0 and exact.denominator <= EXACT:
+        after: Dim = size * exact.numerator // exact.denominator
+        return after
+    real = g.call("multiply", g.cast(g.dims([size]), "float32"), g.cast(scale, "float32"))
+    real = real if room == 1.0 else g.call("multiply", real, g.scalar(room, real))
+    found = g.numbers(g.cast(g.call("floor", real), INT64))
+    if found is None:
+        node.fail("scales that are not simple fractions need known sizes here", code="onnx-dynamic")
+    return found[0] if isinstance(found[0], PrimExpr) else int(found[0])
 
 
 def _by_sizes(node: OnnxNode, box: AnyArray | None) -> list[Axis]:
@@ -140,31 +129,32 @@ def _by_sizes(node: OnnxNode, box: AnyArray | None) -> list[Axis]:
 
 
 def _resized(node: OnnxNode, style: Style, axes: list[Axis]) -> Value:
-    changed = [a for a in axes if a.after is not a.before and (a.after != a.before or style.mode.startswith("tf_crop"))]
+    boxed = style.mode == "tf_crop_and_resize"  # whose box may be anywhere
+    changed = [a for a in axes if boxed or not node.graph.prover.equal(a.after, a.before)]
     if not changed:
         return node[0]
     if _is_plain(node, style, changed):
         return _by_operator(node, style, changed)
-    x = node[0]
-    for axis in changed:
-        if not isinstance(axis.before, int) or not isinstance(axis.after, int):
-            node.fail(f"the size of axis {axis.place} must be known for this resize", code="onnx-dynamic")
-        x = _along(node, style, x, axis, axis.before, axis.after)
-    return x
+    return reduce(lambda x, axis: resized_along(node, style, x, axis), changed, node[0])
 
 
 def _is_plain(node: OnnxNode, style: Style, changed: list[Axis]) -> bool:
-    exact = all(
-        math.isnan(a.scale)
-        or not isinstance(a.before, int)
-        or (isinstance(a.after, int) and abs(a.before * a.scale - a.after) < 1e-6)
-        for a in changed
-    )
     spatial = node.rank() in (3, 4, 5) and all(a.place >= 2 for a in changed)
-    rounding = style.method != "nearest" or style.nearest == "floor"
+    exact = all(_is_ratio(a) for a in changed)
+    floors = style.nearest == "floor" or (style.nearest == AWAY and all(a.scale >= 1 for a in changed))
+    rounding = style.method != "nearest" or floors
     dtype, known = node[0].dtype, all(isinstance(a.before, int) and isinstance(a.after, int) for a in changed)
     numbers = dtype.is_float or (not known and dtype.bits <= 16)  # a float32 holds what has 16 bits
     return spatial and exact and rounding and style.mode in PLAIN and not style.antialias and numbers
+
+
+def _is_ratio(axis: Axis) -> bool:
+    """Whether the scale is the ratio of the sizes, which the catalogue's operators take it for."""
+    if math.isnan(axis.scale):
+        return axis.computed is None
+    if isinstance(axis.before, int) and isinstance(axis.after, int):
+        return abs(axis.before * axis.scale - axis.after) < 1e-6
+    return axis.scale.is_integer()
 
 
 def _by_operator(node: OnnxNode, style: Style, changed: list[Axis]) -> Value:
@@ -179,92 +169,6 @@ def _by_operator(node: OnnxNode, style: Style, changed: list[Axis]) -> Value:
         rounding_method="floor" if style.method == "nearest" else "",
     )  # fmt: skip
     return node.graph.cast(resized, x.dtype)
-
-
-def _along(node: OnnxNode, style: Style, x: Value, axis: Axis, before: int, after: int) -> Value:
-    """`x` resized along one axis of known size."""
-    g, source = node.graph, _coordinates(style.mode, axis, before, after)
-    if style.method == "nearest":
-        indices = np.clip(_ROUNDINGS[style.nearest](source), 0, before - 1).astype(np.int64)
-        out = g.call("take", x, g.constant(indices), axis=axis.place)
-    else:
-        weights = np.stack([_weights(style, c, min(axis.scale, 1.0), before) for c in source])
-        rank = len(x.shape or ())
-        order = [p for p in range(rank) if p != axis.place] + [axis.place]
-        kind = x.dtype if x.dtype.is_float else "float32"
-        moved = g.transpose(g.cast(x, kind), order)
-        product = g.call("matmul", moved, g.constant(weights.T, kind))
-        out = g.cast(g.transpose(product, [order.index(p) for p in range(rank)]), x.dtype)
-    if style.mode != "tf_crop_and_resize":
-        return out
-    inside = (source >= 0) & (source <= before - 1)
-    if inside.all():
-        return out
-    mask = inside.reshape([-1 if p == axis.place else 1 for p in range(len(out.shape or ()))])
-    return g.call("where", g.constant(mask), out, g.scalar(style.outside, out))
-
-
-_ROUNDINGS: dict[str, Callable[[AnyArray], AnyArray]] = {
-    "round_prefer_floor": lambda c: np.ceil(c - 0.5),
-    "round_prefer_ceil": lambda c: np.floor(c + 0.5),
-    "floor": np.floor,
-    "ceil": np.ceil,
-}
-
-
-def _coordinates(mode: str, axis: Axis, before: int, after: int) -> AnyArray:
-    """Where each element of the result lies in the source."""
-    at = np.arange(after, dtype=np.float64)
-    scale = axis.scale if not math.isnan(axis.scale) else after / before
-    length = scale * before
-    match mode:
-        case "align_corners":
-            return at * (before - 1) / (length - 1) if length > 1 else at * 0.0
-        case "asymmetric":
-            return at / scale
-        case "tf_crop_and_resize":
-            low, high = axis.box
-            if after == 1:
-                return np.full(1, 0.5 * (low + high) * (before - 1))
-            return low * (before - 1) + at * (high - low) * (before - 1) / (after - 1)
-        case "half_pixel_symmetric":
-            return before / 2 * (1 - after / length) + (at + 0.5) / scale - 0.5
-        case "pytorch_half_pixel" if after == 1:
-            return at * 0.0
-        case _:
-            return (at + 0.5) / scale - 0.5
-
-
-def _weights(style: Style, centre: float, scale: float, before: int) -> AnyArray:
-    """How much each of the `before` elements counts for the point `centre`. Antialiasing widens the kernel by the
-    scale when the image shrinks."""
-    stretch = scale if style.antialias else 1.0
-    radius = (1.0 if style.method == "linear" else 2.0) / stretch
-    taps = np.arange(math.floor(centre - radius), math.ceil(centre + radius) + 1)
-    kernel = _tent if style.method == "linear" else _keys(style.cubic)
-    weights = kernel(np.abs(taps - centre) * stretch)
-    if style.exclude:
-        weights = np.where((taps >= 0) & (taps < before), weights, 0.0)
-    if style.exclude or style.antialias:
-        weights = weights / weights.sum()
-    found = np.zeros(before)
-    np.add.at(found, np.clip(taps, 0, before - 1), weights)
-    return found
-
-
-def _tent(distance: AnyArray) -> AnyArray:
-    return np.clip(1.0 - distance, 0.0, 1.0)
-
-
-def _keys(alpha: float) -> Callable[[AnyArray], AnyArray]:
-    """Keys' cubic kernel."""
-
-    def kernel(d: AnyArray) -> AnyArray:
-        near = ((alpha + 2) * d - (alpha + 3)) * d * d + 1
-        far = ((alpha * d - 5 * alpha) * d + 8 * alpha) * d - 4 * alpha
-        return np.where(d <= 1, near, np.where(d < 2, far, 0.0))
-
-    return kernel
 
 
 def grid_sample(node: OnnxNode) -> Value:

@@ -1,0 +1,256 @@
+"""One axis of a Resize: where each element of the result lies in the source, and what it takes from there.
+
+Of an axis whose sizes and scale are known all of it is worked out while importing: nearest is a selection of indices,
+any other method a product with a matrix of weights. Otherwise a run computes the places, and takes as many neighbours
+as the method has (two, or four for cubic). Source: ONNX Resize-19.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from baton._src.frontends.graph_builder.graph import GraphBuilder
+from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.onnx.node import OnnxNode
+from baton._src.ir.tensor_info import Dim
+from baton._src.values.dtype import INT64, DataType
+from baton._src.values.tensor import AnyArray
+
+REAL = DataType("float32")
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One resized axis: its place, sizes before and after, scale, and its box for tf_crop_and_resize."""
+
+    place: int
+    before: Dim
+    after: Dim
+    scale: float
+    """NaN where it is the ratio of the sizes, or a run tells it."""
+    box: tuple[float, float]
+    computed: Value | None = None
+    """The scale that a run tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How a resize reads its source; names as in ONNX."""
+
+    method: str
+    mode: str
+    nearest: str
+    cubic: float
+    exclude: bool
+    antialias: bool
+    outside: float
+
+
+ROUNDINGS: dict[str, tuple[str, float]] = {
+    "round_prefer_floor": ("ceil", -0.5),
+    "round_prefer_ceil": ("floor", 0.5),
+    "floor": ("floor", 0.0),
+    "ceil": ("ceil", 0.0),
+}
+"""nearest_mode: what is done to a coordinate, after adding a number to it."""
+AWAY = "away"
+"""The nearest_mode of opset 10, as onnxruntime reads it: floor, but ceil where the axis shrinks."""
+
+
+def resized_along(node: OnnxNode, style: Style, x: Value, axis: Axis) -> Value:
+    """`x` resized along one axis."""
+    g, scale = node.graph, _scale(node.graph, axis)
+    source = _coordinates(g, style.mode, axis, scale)
+    if style.method == "nearest":
+        out = g.call("take", x, _within(g, _rounded(g, style.nearest, source, scale), axis), axis=axis.place)
+    elif source.array is not None and isinstance(axis.before, int):
+        out = _by_matrix(g, style, x, axis, source.array, axis.before)
+    elif style.antialias:
+        node.fail(f"antialias needs the sizes and the scale of axis {axis.place}", code="onnx-dynamic")
+    else:
+        out = _by_neighbours(g, style, x, axis, source)
+    if style.mode != "tf_crop_and_resize":
+        return out
+    reaches = g.call("less_equal", source, _with(g, "subtract", _real(g, axis.before), 1.0))
+    inside = g.call("logical_and", _with(g, "greater_equal", source, 0.0), reaches)
+    return g.call("where", _column(g, inside, axis, out.rank), out, g.scalar(style.outside, out))
+
+
+def _with(g: GraphBuilder, op: str, value: Value, number: float) -> Value:
+    """The operator of a value and a number."""
+    return g.call(op, value, g.scalar(number, value))
+
+
+def _real(g: GraphBuilder, size: Dim) -> Value:
+    return g.cast(g.dims(size), REAL)
+
+
+def _scale(g: GraphBuilder, axis: Axis) -> Value:
+    if not math.isnan(axis.scale):
+        return g.constant(axis.scale, REAL)
+    if axis.computed is not None:
+        return axis.computed
+    return g.call("divide", _real(g, axis.after), _real(g, axis.before))
+
+
+def _column(g: GraphBuilder, along: Value, axis: Axis, rank: int) -> Value:
+    """A vector along the axis, shaped to meet a tensor of this rank."""
+    return g.reshape(along, (axis.after, *[1] * (rank - axis.place - 1)))
+
+
+def _coordinates(g: GraphBuilder, mode: str, axis: Axis, scale: Value) -> Value:
+    """[after]: where each element of the result lies in the source."""
+    if isinstance(axis.after, int):
+        at = g.constant(np.arange(axis.after), REAL)
+    else:
+        at = g.cast(g.call("arange", start=0, stop=axis.after, step=1, dtype=INT64), REAL)
+    before, after = _real(g, axis.before), _real(g, axis.after)
+    last = _with(g, "subtract", before, 1.0)
+    length = g.call("multiply", scale, before)
+    match mode:
+        case "align_corners":
+            many = _with(g, "greater", length, 1.0)
+            steps = g.call("where", many, _with(g, "subtract", length, 1.0), g.scalar(1.0, length))
+            return g.call("divide", g.call("multiply", at, last), steps)
+        case "asymmetric":
+            return g.call("divide", at, scale)
+        case "tf_crop_and_resize":
+            return _in_box(g, axis, at, last, after)
+        case "half_pixel_symmetric":
+            gone = g.call("subtract", g.scalar(1.0, after), g.call("divide", after, length))
+            offset = _with(g, "multiply", g.call("multiply", before, gone), 0.5)
+            return g.call("add", offset, _half_pixel(g, at, scale))
+        case "pytorch_half_pixel":
+            many = _with(g, "greater", after, 1.0)
+            return g.call("where", many, _half_pixel(g, at, scale), g.scalar(0.0, at))
+        case _:
+            return _half_pixel(g, at, scale)
+
+
+def _half_pixel(g: GraphBuilder, at: Value, scale: Value) -> Value:
+    return _with(g, "subtract", g.call("divide", _with(g, "add", at, 0.5), scale), 0.5)
+
+
+def _in_box(g: GraphBuilder, axis: Axis, at: Value, last: Value, after: Value) -> Value:
+    """Evenly from one end of the box to the other; a single element lies in its middle."""
+    low, high = axis.box
+    single = _with(g, "equal", after, 1.0)
+    start = g.call("where", single, g.scalar(0.5 * (low + high), last), g.scalar(low, last))
+    steps = g.call("where", single, g.scalar(1.0, after), _with(g, "subtract", after, 1.0))
+    along = g.call("divide", _with(g, "multiply", g.call("multiply", at, last), high - low), steps)
+    return g.call("add", g.call("multiply", start, last), along)
+
+
+def _rounded(g: GraphBuilder, nearest: str, source: Value, scale: Value) -> Value:
+    if nearest == AWAY:
+        shrinks = _with(g, "less", scale, 1.0)
+        return g.call("where", shrinks, g.call("ceil", source), g.call("floor", source))
+    op, shift = ROUNDINGS[nearest]
+    return g.call(op, _with(g, "add", source, shift))
+
+
+def _within(g: GraphBuilder, places: Value, axis: Axis) -> Value:
+    """Whole coordinates as indices of elements that are there."""
+    last = _with(g, "subtract", _real(g, axis.before), 1.0)
+    return g.cast(g.call("maximum", g.call("minimum", places, last), g.scalar(0.0, places)), INT64)
+
+
+def _by_matrix(g: GraphBuilder, style: Style, x: Value, axis: Axis, source: AnyArray, before: int) -> Value:
+    scale = 1.0 if math.isnan(axis.scale) else min(axis.scale, 1.0)
+    weights = np.array([_weights(style, c, scale, before) for c in source]).reshape(-1, before)
+    rank = len(x.shape or ())
+    order = [p for p in range(rank) if p != axis.place] + [axis.place]
+    kind = x.dtype if x.dtype.is_float else "float32"
+    moved = g.transpose(g.cast(x, kind), order)
+    product = g.call("matmul", moved, g.constant(weights.T, kind))
+    return g.cast(g.transpose(product, [order.index(p) for p in range(rank)]), x.dtype)
+
+
+def _weights(style: Style, centre: float, scale: float, before: int) -> AnyArray:
+    """How much each of the `before` elements counts for the point `centre`. Antialiasing widens the kernel by the
+    scale when the image shrinks."""
+    stretch = scale if style.antialias else 1.0
+    radius = (1.0 if style.method == "linear" else 2.0) / stretch
+    taps = np.arange(math.floor(centre - radius), math.ceil(centre + radius) + 1)
+    kernel = _tent if style.method == "linear" else _keys(style.cubic)
+    weights = kernel(np.abs(taps - centre) * stretch)
+    if style.exclude:
+        weights = np.where((taps >= 0) & (taps < before), weights, 0.0)
+    if style.exclude or style.antialias:
+        weights = weights / weights.sum()
+    found = np.zeros(before)
+    np.add.at(found, np.clip(taps, 0, before - 1), weights)
+    return found
+
+
+def _tent(distance: AnyArray) -> AnyArray:
+    return np.clip(1.0 - distance, 0.0, 1.0)
+
+
+def _keys(alpha: float) -> Callable[[AnyArray], AnyArray]:
+    """Keys' cubic kernel."""
+
+    def kernel(d: AnyArray) -> AnyArray:
+        near = ((alpha + 2) * d - (alpha + 3)) * d * d + 1
+        far = ((alpha * d - 5 * alpha) * d + 8 * alpha) * d - 4 * alpha
+        return np.where(d <= 1, near, np.where(d < 2, far, 0.0))
+
+    return kernel
+
+
+def _by_neighbours(g: GraphBuilder, style: Style, x: Value, axis: Axis, source: Value) -> Value:
+    """The sum of the elements around each coordinate, times how much each counts."""
+    low = g.call("floor", source)
+    part = g.call("subtract", source, low)
+    shares = _linear_shares(g, part) if style.method == "linear" else _cubic_shares(g, style.cubic, part)
+    places = [_with(g, "add", low, float(k)) for k in shares]
+    weights = list(shares.values())
+    if style.exclude:
+        weights = _of_those_there(g, weights, places, axis)
+    kind = x.dtype if x.dtype.is_float else "float32"
+    real, total = g.cast(x, kind), None
+    for place, weight in zip(places, weights, strict=True):
+        taken = g.call("take", real, _within(g, place, axis), axis=axis.place)
+        term = g.call("multiply", taken, _column(g, g.cast(weight, kind), axis, x.rank))
+        total = term if total is None else g.call("add", total, term)
+    assert total is not None
+    return g.cast(total, x.dtype)
+
+
+def _linear_shares(g: GraphBuilder, part: Value) -> dict[int, Value]:
+    """Offset from the element before the coordinate -> its weight."""
+    return {0: g.call("subtract", g.scalar(1.0, part), part), 1: part}
+
+
+def _cubic_shares(g: GraphBuilder, alpha: float, part: Value) -> dict[int, Value]:
+    """Keys' kernel at the distances 1 + part, part, 1 - part and 2 - part, as polynomials of `part`."""
+    powers = ((0, alpha, -2 * alpha, alpha), (1, 0, -(alpha + 3), alpha + 2),
+              (0, -alpha, 2 * alpha + 3, -(alpha + 2)), (0, 0, alpha, -alpha))  # fmt: skip
+    return {offset: _polynomial(g, part, p) for offset, p in zip((-1, 0, 1, 2), powers, strict=True)}
+
+
+def _polynomial(g: GraphBuilder, x: Value, coefficients: tuple[float, ...]) -> Value:
+    total = g.scalar(coefficients[-1], x)
+    for number in coefficients[-2::-1]:
+        total = _with(g, "add", g.call("multiply", total, x), number)
+    return total
+
+
+def _of_those_there(g: GraphBuilder, weights: list[Value], places: list[Value], axis: Axis) -> list[Value]:
+    """Weights of elements outside the image count nothing; the others' sum is 1."""
+    before = _real(g, axis.before)
+    kept = []
+    for weight, place in zip(weights, places, strict=True):
+        there = g.call("logical_and", _with(g, "greater_equal", place, 0.0), g.call("less", place, before))
+        kept.append(g.call("where", there, weight, g.scalar(0.0, weight)))
+    total = kept[0]
+    for weight in kept[1:]:
+        total = g.call("add", total, weight)
+    return [g.call("divide", weight, total) for weight in kept]
+
+
+__all__ = ["AWAY", "ROUNDINGS", "Axis", "Style", "resized_along"]
