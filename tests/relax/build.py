@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from baton._src.driver.wiring import wire
 from baton._src.ops.builders import RELAX as RELAX
 from baton._src.ops.text_builders import RELAX_TEXT
 from baton._src.relax import nodes
+from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -18,6 +21,7 @@ from baton._src.relax.struct_info import (
 )
 from baton._src.script.entrance import from_source
 from baton._src.script.namespaces import script_roots
+from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.expr import Var as TirVar
 from baton._src.values.dtype import VOID
 
@@ -62,3 +66,15 @@ def module(body: str, **options: Any) -> Any:
 def packed(name: str, *args: Any, infos: Any = ()) -> nodes.Call:
     """A call of a packed function."""
     return nodes.Call(nodes.ExternFunc(name), args, None, infos)
+
+
+def codes(program: Any, **options: Any) -> list[str]:
+    """The codes of what is not well-formed in a module or function."""
+    return [d.code for d in well_formed(program, **options)]
+
+
+def refused(text: str) -> DiagnosticError:
+    """The error of reading a script: functions with their decorators, or a whole module."""
+    with pytest.raises(DiagnosticError) as error:
+        load(text) if text.startswith("@R") else module(text)
+    return error.value

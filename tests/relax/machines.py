@@ -20,6 +20,11 @@ from tests.relax.build import module
 MODES = ("interpreter", "bytecode", "compiled")
 
 
+def f32(*values: float) -> np.ndarray:
+    """A vector of float32."""
+    return np.array(values, np.float32)
+
+
 def machine(program: str | IRModule, mode: str, functions: FunctionTable | None = None) -> Any:
     """What has the program's functions by name."""
     found = module(program) if isinstance(program, str) else program

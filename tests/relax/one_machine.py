@@ -74,7 +74,3 @@ def check_fails(body: str, *args: Any) -> str:
 def says(message: str, interpreter: str, machine: str) -> bool:
     """Whether a message has the words that the interpreter, or the machine, finds for it."""
     return (interpreter if _mode == "interpreter" else machine) in message
-
-
-def f32(*values: float) -> np.ndarray:
-    return np.array(values, np.float32)

@@ -13,7 +13,6 @@ from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal
 from baton._src.relax.check.variables import prim_vars
-from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.nodes import (
     BindingBlock,
     Call,
@@ -38,7 +37,7 @@ from baton._src.relax.struct_info import PrimStructInfo, ShapeStructInfo, Tensor
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.evaluate import evaluate
 from baton._src.values.dtype import VOID, DataType
-from tests.relax.build import RELAX, Fn, Ob, Pr, Sh, Ts, Tu, m, module, n
+from tests.relax.build import RELAX, Fn, Ob, Pr, Sh, Ts, Tu, codes, m, module, n
 from tests.relax.machines import everywhere, fails_everywhere, table
 
 IntImm, FloatImm = tir.IntImm, tir.FloatImm
@@ -62,10 +61,6 @@ def run(value: Any, *, functions: Any = None, params: Any = (), args: Any = ()) 
     """What an expression evaluates to, as the body of a function."""
     program = Function(params, SeqExpr([], value), Ob, False, {"global_symbol": "main"})
     return everywhere(relax.transform.Normalize()(IRModule({"main": program})), *args, functions=functions)
-
-
-def codes(program: Any) -> list[str]:
-    return [d.code for d in well_formed(program)]
 
 
 # ---------------------------------------------------------------------------------------------------- PrimExprs

@@ -10,7 +10,8 @@ from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import NDArray
 from tests.relax import one_machine
 from tests.relax.build import module
-from tests.relax.one_machine import OPAQUE, f32, log, machine, run
+from tests.relax.machines import f32
+from tests.relax.one_machine import OPAQUE, log, machine, run
 
 mode = one_machine.mode
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from baton._src.ir.global_info import VDevice
@@ -13,7 +12,7 @@ from baton._src.relax.special_builders import SPECIAL_BUILDERS
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.diagnostics import DiagnosticError
 from tests.relax.build import RELAX, Ob, Ts, load, module, n
-from tests.relax.machines import everywhere
+from tests.relax.machines import everywhere, f32
 from tests.relax.test_deduce import info, refuses
 
 KERNELS = """
@@ -34,10 +33,6 @@ def expo(a: T.handle, b: T.handle):
             v = T.axis.spatial(n, i)
             B[v] = A[v] * A[v]
 """
-
-
-def f32(*values: float) -> np.ndarray:
-    return np.array(values, np.float32)
 
 
 def code_of(text: str) -> str:

@@ -10,7 +10,8 @@ import pytest
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.shape import ShapeTuple
 from tests.relax import one_machine
-from tests.relax.one_machine import check_fails, f32, run, says
+from tests.relax.machines import f32
+from tests.relax.one_machine import check_fails, run, says
 
 mode = one_machine.mode
 

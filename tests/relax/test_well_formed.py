@@ -29,7 +29,7 @@ from baton._src.relax.struct_info import FuncStructInfo, TensorStructInfo
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.expr import FloatImm
 from baton._src.tir.expr import Var as TirVar
-from tests.relax.build import RELAX, Fn, Ob, Pr, Sh, Ts, load, module, n, packed
+from tests.relax.build import RELAX, Fn, Ob, Pr, Sh, Ts, codes, load, module, n, packed
 
 exp, add = RELAX["exp"], RELAX["add"]
 
@@ -52,10 +52,6 @@ def B(*pairs: Any) -> BindingBlock:
 
 def D(*pairs: Any) -> DataflowBlock:
     return DataflowBlock([p if not isinstance(p, tuple) else VarBinding(*p) for p in pairs])
-
-
-def codes(program: Any, **options: Any) -> list[str]:
-    return [d.code for d in well_formed(program, **options)]
 
 
 def broken_info(**fields: Any) -> TensorStructInfo:

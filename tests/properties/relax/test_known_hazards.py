@@ -11,15 +11,11 @@ from baton import relax
 from baton._src.relax.check.well_formed import well_formed
 from baton.relax.dpl import is_op, wildcard
 from tests.relax.build import module
-from tests.relax.machines import everywhere, fails_everywhere, table
+from tests.relax.machines import everywhere, f32, fails_everywhere, table
 
 
 def increase(x: Any) -> None:
     x.data[...] += 1
-
-
-def f32(*values: float) -> np.ndarray:
-    return np.array(values, np.float32)
 
 
 HAZARDS = {
