@@ -74,6 +74,17 @@ def test_a_path_around() -> None:
     assert not match(pattern, whole.fields[0], whole)
 
 
+@pytest.mark.rule("RELAY-DFP-2", rejects=True)
+def test_an_operand_that_does_not_come_from_the_parent() -> None:
+    """A bias of what takes the parent itself is no path around it, whatever else joins the path is."""
+    path = (wildcard().has_attr({"TOpPattern": 0}) | wildcard().has_attr({"TOpPattern": 1}))(None)
+    pattern = is_op("add")(wildcard(), wildcard()).dominates(is_op("nn.softmax")(wildcard()), path)
+    assert match(pattern, body("exp(nn.softmax(%x)) + nn.relu(nn.softmax(%y) + %x)"))
+    assert match(pattern, body("%1 = nn.softmax(%x); exp(%1 + %y) + nn.relu(%1)"))
+    assert not match(pattern, body("nn.relu(exp(%x)) + nn.softmax(%x)"))
+    assert not match(pattern, body("exp(nn.softmax(%x)) + nn.relu(%y)"))
+
+
 class _AddZero(DFPatternCallback):
     """x + 0 is x."""
 
@@ -162,3 +173,15 @@ def test_an_endless_rewrite_is_an_error() -> None:
     once = body("exp(%x)")
     assert structural_equal(rewrite(_Anew(), once), once)
     assert error_of(lambda: rewrite(_Forever(), body("exp(%x)"))).code == "relay-pattern"
+
+
+@pytest.mark.rule("RELAY-DFP-1")
+def test_products_and_quotients_match_however_they_are_grouped() -> None:
+    """As in TVM: models write a normalisation as g * (x / s), as (g * x) / s or as (g / s) * x."""
+    g, x, s = is_var("x"), is_op("exp")(wildcard()), is_op("sqrt")(wildcard())
+    product, left, right = "%x * exp(%y) / sqrt(%y)", "%x / sqrt(%y) * exp(%y)", "%x * (exp(%y) / sqrt(%y))"
+    patterns = [(g * x / s, (product, left, right)), (g * (x / s), (product, right)), ((g / s) * x, (product, left))]
+    for pattern, texts in patterns:
+        assert all(match(pattern, body(text)) for text in texts)
+        assert not match(pattern, body("%y * exp(%y) / sqrt(%y)"))
+        assert not match(pattern, body("%x / exp(%y) * sqrt(%y)"))

@@ -132,6 +132,8 @@ class Matcher:
             yield from self._all(pattern.args, expr.args, found)
             if len(expr.args) == 2 and getattr(expr.op, "name", "") in COMMUTATIVE:
                 yield from self._all(pattern.args, tuple(reversed(expr.args)), found)
+        for regrouped in _regrouped(pattern, expr):
+            yield from self._try(regrouped, expr, known)
 
     def _all(self, patterns: tuple[Any, ...], exprs: tuple[Any, ...], known: Bindings) -> Iterator[Bindings]:
         if len(patterns) != len(exprs):
@@ -146,9 +148,30 @@ class Matcher:
 
     def _dominated(self, pattern: DominatorPattern, expr: Any, known: Bindings) -> Iterator[Bindings]:
         for found in self._try(pattern.child, expr, known):
+            if not self._all_come_from(pattern, expr, found):
+                continue
             for parent, bound in self._parents(pattern, expr, found):
                 if self._all_lead_to(pattern, parent, expr):
                     yield bound
+
+    def _all_come_from(self, pattern: DominatorPattern, child: Any, known: Bindings) -> bool:
+        """Everything the child is computed from is on the path, up to what takes the parent itself; constants are free.
+
+        As in TVM the operands of such a node are looked at in order, up to the parent: a bias behind it is no path
+        around it.
+        """
+        work, seen = [child], {child}
+        while work:
+            for operand in parts(work.pop()):
+                if isinstance(operand, (Op, Constant)) or operand in seen:
+                    continue
+                if next(self._try(pattern.parent, operand, known), None) is not None:
+                    break
+                if next(self._try(pattern.path, operand, {}), None) is None:
+                    return False
+                seen.add(operand)
+                work.append(operand)
+        return True
 
     def _parents(self, pattern: DominatorPattern, child: Any, known: Bindings) -> Iterator[tuple[Any, Bindings]]:
         """Matches of the parent that are reached from the child through the path."""
@@ -188,6 +211,30 @@ class Matcher:
                 for part in parts(node):
                     self._users.setdefault(part, []).append(node)
         return self._users
+
+
+def _regrouped(pattern: CallPattern, expr: Call) -> Iterator[CallPattern]:
+    """The pattern `a * b / c` as `b * (a / c)` and `a * (b / c)`, the patterns `a / b * c` and `c * (a / b)` as
+    `a * c / b`, where `expr` has that form."""
+    name = getattr(pattern.op, "name", "")
+    other = {"divide": "multiply", "multiply": "divide"}.get(name)
+    if other is None or getattr(expr.op, "name", "") != other or not any(_calls(a, name) for a in expr.args):
+        return
+    multiply, divide = OpPattern("multiply"), OpPattern("divide")
+    operands = pattern.args or ()
+    for inner, rest in zip(operands, reversed(operands)):
+        if not (isinstance(inner, CallPattern) and getattr(inner.op, "name", "") == other and inner.args):
+            continue
+        a, b = inner.args
+        if name == "multiply":
+            yield CallPattern(divide, (CallPattern(multiply, (a, rest)), b))
+        elif inner is operands[0]:
+            yield CallPattern(multiply, (b, CallPattern(divide, (a, rest))))
+            yield CallPattern(multiply, (a, CallPattern(divide, (b, rest))))
+
+
+def _calls(node: Any, name: str) -> bool:
+    return isinstance(node, Call) and getattr(node.op, "name", "") == name
 
 
 def _has_attrs(expr: Any, wanted: Mapping[str, Any]) -> bool:
