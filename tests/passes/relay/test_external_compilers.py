@@ -10,11 +10,14 @@ import pytest
 
 from baton._src.driver.relay_build import build
 from baton._src.ir.module import IRModule
+from baton._src.ir.structural import structural_equal
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relay.external.external_regions import AnnotateTarget, MergeCompilerRegions, MergeComposite
 from baton._src.passes.relay.external.partition_graph import InlineCompilerFunctionsBoundTo, PartitionGraph
+from baton._src.passes.relay.forms.inlining import Inline
+from baton._src.relay.expressions import walk
 from baton._src.relay.interpreter import Interpreter
-from baton._src.relay.nodes import Function
+from baton._src.relay.nodes import Call, Function
 from baton._src.relay.patterns import is_op, wildcard
 from tests.passes.relay.test_before_after import names
 from tests.relay.programs import error_of, plain, read_module
@@ -91,6 +94,18 @@ def test_composite_functions() -> None:
     assert value(after) == value(before)
     refused = MergeComposite([("mine.tanh_of_difference", pattern, lambda matched: False)])(before)
     assert names(refused) == names(before)
+
+
+@pytest.mark.rule("RELAY-PASS-32")
+def test_what_a_carved_function_says_of_itself() -> None:
+    """TVM's attributes; parameters in the order in which they enter the region; `Inline` does not inline it."""
+    _, after, _ = carved("exp((%x + %y) * %x)")
+    (name,) = [v for v, f in after.functions.items() if f.attrs.get("Compiler")]
+    attrs = {"Compiler": "mine", "Primitive": 1, "Inline": 1, "global_symbol": name.name_hint}
+    assert dict(after[name].attrs) == attrs
+    (call,) = [n for n in walk(after["main"]) if isinstance(n, Call) and n.op == name]
+    assert [v.name_hint for v in call.args] == ["x", "y"]
+    assert structural_equal(Inline()(after), after)
 
 
 @pytest.mark.rule("RELAY-PASS-32", rejects=True)
