@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import baton
 from baton import relay
@@ -45,3 +46,21 @@ def test_interpreted_data_know_their_constructors() -> None:
     found = relay.create_executor("debug", module).evaluate()()
     assert (found.constructor.name_hint, found.constructor.tag) == ("Box", found.tag)
     assert repr(found).startswith("Box(")
+
+
+def test_an_expression_is_read_whether_it_has_a_type_or_not() -> None:
+    """As in TVM `parse_expr` reads; a module is checked, too."""
+    expr = relay.parse_expr("1 * 1 + 1 < 1 == 1")
+    assert (expr.op.name, expr.args[0].op.name) == ("equal", "less")
+    with pytest.raises(baton.error.DiagnosticError):
+        relay.parse("def @main() { 1 < 1 == 1 }")
+    with pytest.raises(baton.error.DiagnosticError):
+        relay.parse_expr("1 * 1 +")
+    assert relay.parse_expr("1.f").data.numpy() == 1.0
+
+
+def test_a_variable_keeps_its_identity() -> None:
+    x = relay.var("x", shape=(2,))
+    typed = relay.transform.InferType()(baton.IRModule.from_expr(relay.exp(x)))["main"]
+    assert typed.body.args[0].vid.same_as(x.vid)
+    assert x.vid.name_hint == "x"

@@ -46,6 +46,11 @@ class Var(Expr):
     type_annotation: Type | None = None
 
     @property
+    def vid(self) -> Var:
+        """What makes it this variable and no other: itself. TVM's variables have an object for it."""
+        return self
+
+    @property
     def declared_type(self) -> Type | None:
         """The annotation, or what was inferred in its place."""
         found: Type | None = self.type_annotation if self.type_annotation is not None else self.checked_type_

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import baton
 from baton import relay
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal, structural_hash
@@ -119,3 +120,14 @@ def test_inferred_types_count_as_written() -> None:
     assert structural_equal(typed, relay.transform.InferType()(full_module))
     assert structural_equal(typed, relay.transform.InferType()(IRModule.from_expr(bare)))
     assert structural_hash(typed) == structural_hash(relay.transform.InferType()(full_module))
+
+
+def test_objects_given_beside_the_text() -> None:
+    """`init_meta_table`: what `meta[key][i]` means where the text has no section of its own."""
+    table = {"relay.Constant": [relay.const(np.float32([1, 2])), relay.const(np.float32([3, 4]))]}
+    text = "def @main() { meta[relay.Constant][1] } def @other() { meta[relay.Constant][0] }"
+    module = relay.parse(text, init_meta_table=table)
+    assert module["main"].body.data.numpy().tolist() == [3, 4]
+    assert module["other"].body.data.numpy().tolist() == [1, 2]
+    with pytest.raises(baton.error.DiagnosticError, match="the section has 2"):
+        relay.parse("def @main() { meta[relay.Constant][2] }", init_meta_table=table)

@@ -111,3 +111,14 @@ def test_floats_of_attributes(call: str) -> None:
     assert call in module.astext()
     assert structural_equal(relay.parse(module.astext()), module)
     assert getattr(module["main"].body.attrs, "alpha", 0.123456789) == 0.123456789
+
+
+def test_floats_have_the_exponents_of_tvm_and_all_their_digits() -> None:
+    """A number is laid out as C++ does with six digits, more of them only where it needs more to be read back."""
+    written = {1e11: "1e+11f", 1e6: "1e+06f", 123456.0: "123456f", 1e-4: "0.0001f", 1e-5: "1e-05f", 0.1: "0.1f"}
+    written |= {1 / 3: "0.33333334f", 16777216.0: "16777216f", -1.5: "-1.5f", 1e-40: "1e-40f"}
+    for number, text in written.items():
+        literal = relay.const(number, "float32")
+        assert lines(literal)[-1] == text
+        assert relay.parse_expr(text).data.numpy() == literal.data.numpy()
+    assert lines(relay.const(0.1, "float16"))[-1] == "0.1f16"

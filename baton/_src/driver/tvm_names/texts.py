@@ -16,13 +16,16 @@ from baton._src.relay.text.printer import astext as relay_text
 def parse(
     source: str, source_name: str = "from_string", init_module: Any = None, init_meta_table: Any = None
 ) -> IRModule:
-    """A Relay module from its text, with types inferred. Errors carry their places, several at once."""
-    return parse_module(source, CATALOGUE, module=init_module, source_name=source_name)
+    """A Relay module from its text, with types inferred. Errors carry their places, several at once.
+
+    The text may refer to what `init_module` defines, and as `meta[key][i]` to objects of `init_meta_table`.
+    """
+    return parse_module(source, CATALOGUE, module=init_module, metadata=init_meta_table, source_name=source_name)
 
 
 def parse_expr(source: str) -> Any:
-    """A Relay expression from its text."""
-    return parse_expression(source, CATALOGUE)
+    """A Relay expression from its text. As in TVM that it has a type is not checked: InferType says what is wrong."""
+    return parse_expression(source, CATALOGUE, may_be_ill_typed=True)
 
 
 def fromtext(source: str, source_name: str = "from_string") -> Any:

@@ -16,14 +16,14 @@ from baton._src.ir.expr import Op
 from baton._src.relay.nodes import Constant
 from baton._src.relay.text.cursor import Cursor
 from baton._src.relay.text.lexer import Kind, Token
-from baton._src.relay.text.metadata_reader import read_metadata
+from baton._src.relay.text.metadata_reader import MetadataSection
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.support.spans import Span
 from baton._src.tir.expr import AnyDim
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import NDArray
 
-_NUMBER = re.compile(r"(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(?:(f|i|u|bf)(\d*))?$")
+_NUMBER = re.compile(r"(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)(?:(f|i|u|bf)(\d*))?$")
 _NAMED_FLOATS = re.compile(r"(inf|nan)f(\d*)$")
 MAX_DEPTH = 100
 MAX_LITERAL = 256 * 1024 * 1024
@@ -47,9 +47,9 @@ class Literal:
 class AttributeReader:
     """Reads attribute values, literals and metadata references."""
 
-    def __init__(self, cursor: Cursor) -> None:
+    def __init__(self, cursor: Cursor, metadata: MetadataSection) -> None:
         self._cursor = cursor
-        self._metadata: dict[str, list[Any]] | None = None
+        self._metadata = metadata
         self._depth = 0
 
     # ---- numbers
@@ -189,7 +189,7 @@ class AttributeReader:
         cursor.expect("[", "before an index of metadata")
         number = cursor.expect_kind(Kind.NUMBER, "that is an index of metadata")
         cursor.expect("]", "after an index of metadata")
-        section = self._section().get(key)
+        section = self._metadata.objects().get(key)
         if section is None:
             cursor.error(f"the metadata section has no {key}", cursor.span(token.start))
         elif not number.text.isdigit() or int(number.text) >= len(section):
@@ -198,21 +198,6 @@ class AttributeReader:
         else:
             return section[int(number.text)]
         return Constant(NDArray(np.zeros((), np.float32)))
-
-    def _section(self) -> dict[str, list[Any]]:
-        if self._metadata is None:
-            self._metadata = {}
-            last = next((t for t in reversed(self._cursor.tokens) if t.kind is Kind.METADATA), None)
-            if last is not None:
-                self._metadata = self._read_section(last)
-        return self._metadata
-
-    def _read_section(self, token: Token) -> dict[str, list[Any]]:
-        try:
-            return read_metadata(token.text)
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError, DiagnosticError) as error:
-            self._cursor.error(f"the metadata section cannot be read: {error}", self._cursor.span_of(token))
-            return {}
 
 
 _CLASSES: dict[str, tuple[type, ...]] = {

@@ -31,6 +31,7 @@ from baton._src.relay.text.branch_reader import BranchReader
 from baton._src.relay.text.constant_reader import ConstantReader
 from baton._src.relay.text.cursor import Cursor
 from baton._src.relay.text.lexer import Kind, Token
+from baton._src.relay.text.metadata_reader import MetadataSection
 from baton._src.relay.text.names import Names
 from baton._src.relay.text.operators import PRECEDENCE
 from baton._src.relay.text.pattern_reader import PatternReader
@@ -50,12 +51,14 @@ WORDS = frozenset(("True", "False", "fn", "if", "match", "match?", "ref", "ref_r
 class ExpressionReader:
     """Reads expressions; `scope` holds the locals of the definition being read."""
 
-    def __init__(self, cursor: Cursor, types: TypeReader, names: Names, elaboration: Elaboration) -> None:
+    def __init__(
+        self, cursor: Cursor, types: TypeReader, names: Names, metadata: MetadataSection, elaboration: Elaboration
+    ) -> None:
         self.cursor = cursor
         self.types = types
         self.names = names
         self.scope = Scope()
-        self.attributes = AttributeReader(cursor)
+        self.attributes = AttributeReader(cursor, metadata)
         self.patterns = PatternReader(cursor, types, names)
         self._constants = ConstantReader(cursor, types, self.attributes, elaboration)
         self._signatures = SignatureReader(cursor, types, self.attributes, names)

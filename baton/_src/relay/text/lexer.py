@@ -47,7 +47,7 @@ _TOKEN = re.compile(
   | (?P<line_comment>//[^\n]*|\#(?!\[)[^\n]*)
   | (?P<comment>/\*)
   | (?P<metadata>\#\[metadata\])
-  | (?P<NUMBER>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?[A-Za-z_0-9]*)
+  | (?P<NUMBER>\d+(?:\.(?:\d+|(?=f\d*\b)))?(?:[eE][+-]?\d+)?[A-Za-z_0-9]*)
   | (?P<GRAPH>%\d+)
   | (?P<LOCAL>%[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)
   | (?P<GLOBAL>@[A-Za-z_]\w*(?:[./][A-Za-z_]\w*)*)

@@ -33,6 +33,10 @@ _SUFFIXES = {
 }
 
 
+TVM_DIGITS = 6
+"""Significant digits TVM prints, which makes 1e+06 of a million; here a number gets as many as it needs besides."""
+
+
 def scalar(data: NDArray) -> str | None:
     """A rank-zero tensor as a literal; None where there is none."""
     if data.shape != ():
@@ -48,10 +52,9 @@ def scalar(data: NDArray) -> str | None:
             sign = "-" if np.signbit(number) else ""
             bits = "" if data.dtype == "float32" else str(data.dtype.bits)
             return f"{sign}{'nan' if np.isnan(number) else 'inf'}f{bits}" if not np.isnan(number) else None
-        plain = number == 0 or 1e-4 <= abs(float(number)) < 1e16
-        write = np.format_float_positional if plain else np.format_float_scientific
-        text = write(number, unique=True, trim="-")
-        return f"{text.removesuffix('.0')}{suffix}"
+        shortest = np.format_float_scientific(number, unique=True, trim="-")
+        digits = sum(c.isdigit() for c in shortest.partition("e")[0])
+        return f"{float(shortest):.{max(digits, TVM_DIGITS)}g}{suffix}"
     return f"{int(number)}{suffix}"
 
 

@@ -12,11 +12,15 @@ from __future__ import annotations
 import base64
 import json
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from baton._src.relay.nodes import Constant
+from baton._src.relay.text.cursor import Cursor
+from baton._src.relay.text.lexer import Kind, Token
+from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import NDArray
 from baton._src.values.tvm_format import Bytes, read_tensor
@@ -24,6 +28,29 @@ from baton._src.values.tvm_format import Bytes, read_tensor
 _SCALARS = {"IntImm": int, "tir.IntImm": int, "FloatImm": float, "tir.FloatImm": float}
 _STRINGS = ("runtime.String", "tir.StringImm", "StringImm")
 MAX_DEPTH = 100
+
+
+class MetadataSection:
+    """What `meta[Key][i]` refers to: objects given beside the text, and those of its section, read when first asked."""
+
+    def __init__(self, cursor: Cursor, given: Mapping[str, Sequence[Any]] | None = None) -> None:
+        self._cursor = cursor
+        self._given = {key: list(objects) for key, objects in (given or {}).items()}
+        self._all: dict[str, list[Any]] | None = None
+
+    def objects(self) -> dict[str, list[Any]]:
+        """The objects by key; of a key in both, those of the text."""
+        if self._all is None:
+            written = next((t for t in reversed(self._cursor.tokens) if t.kind is Kind.METADATA), None)
+            self._all = {**self._given, **(self._read(written) if written is not None else {})}
+        return self._all
+
+    def _read(self, token: Token) -> dict[str, list[Any]]:
+        try:
+            return read_metadata(token.text)
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError, DiagnosticError) as error:
+            self._cursor.error(f"the metadata section cannot be read: {error}", self._cursor.span_of(token))
+            return {}
 
 
 def read_metadata(text: str) -> dict[str, list[Any]]:

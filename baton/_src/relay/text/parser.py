@@ -10,7 +10,7 @@ with the next one, so a text shows several; only a text without faults is type-c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar
@@ -24,6 +24,7 @@ from baton._src.relay.text.cursor import MAX_ERRORS, Cursor, SyntaxFault
 from baton._src.relay.text.elaborate import elaborate_expr, elaborate_module
 from baton._src.relay.text.expression_reader import ExpressionReader
 from baton._src.relay.text.lexer import MAX_TEXT, Kind, Text
+from baton._src.relay.text.metadata_reader import MetadataSection
 from baton._src.relay.text.names import Names, OperatorNames
 from baton._src.relay.text.type_reader import TypeReader
 from baton._src.support.diagnostics import DiagnosticError, fail
@@ -38,15 +39,17 @@ def parse(
     catalogue: OperatorNames,
     *,
     module: IRModule | None = None,
+    metadata: Mapping[str, Sequence[Any]] | None = None,
     relations: Relations = STANDARD_RELATIONS,
     source_name: str = "<string>",
 ) -> IRModule:
     """The module a text defines, together with `module`, which it may refer to. Types are inferred.
 
-    A text that is one expression becomes `main`. `DiagnosticError` lists every fault.
+    A text that is one expression becomes `main`. `metadata` are objects for `meta[Key][i]` besides those the text has.
+    `DiagnosticError` lists every fault.
     """
     with rarely_collecting():
-        reader = ModuleReader(text, catalogue, module, relations, source_name)
+        reader = ModuleReader(text, catalogue, module, relations, source_name, metadata)
         made = reader.module()
         return elaborate_module(made, reader.elaboration, relations, catalogue)
 
@@ -59,24 +62,40 @@ def parse_expr(
     variables: Mapping[str, Var] | None = None,
     relations: Relations = STANDARD_RELATIONS,
     source_name: str = "<string>",
+    may_be_ill_typed: bool = False,
 ) -> Any:
-    """The expression a text is, typed. Its free variables are declared by `free_var` or given as `variables`."""
+    """The expression a text is, typed. Its free variables are declared by `free_var` or given as `variables`.
+
+    One that has no type is an error, or with `may_be_ill_typed` given back without types.
+    """
     reader = ModuleReader(text, catalogue, module, relations, source_name)
     expr = reader.expr(variables or {})
-    return elaborate_expr(expr, reader.elaboration, relations, catalogue, module)
+    try:
+        return elaborate_expr(expr, reader.elaboration, relations, catalogue, module)
+    except DiagnosticError:
+        if may_be_ill_typed:
+            return expr
+        raise
 
 
 class ModuleReader:
     """Reads the definitions of a text."""
 
     def __init__(
-        self, text: Any, catalogue: OperatorNames, module: IRModule | None, relations: Relations, source_name: str
+        self,
+        text: Any,
+        catalogue: OperatorNames,
+        module: IRModule | None,
+        relations: Relations,
+        source_name: str,
+        metadata: Mapping[str, Sequence[Any]] | None = None,
     ) -> None:
         if not isinstance(text, str):
             raise fail("api", f"a program is parsed from its text, not from a {type(text).__name__}")
         if len(text) > MAX_TEXT:
             raise fail("relay-parse", f"the text has {len(text)} characters, more than {MAX_TEXT}")
         self._cursor = Cursor(Text(source_name, text))
+        self._metadata = MetadataSection(self._cursor, metadata)
         self._types = TypeReader(self._cursor)
         self._names = Names(self._cursor, catalogue, relations)
         self.elaboration = Elaboration()
@@ -189,7 +208,7 @@ class ModuleReader:
     def _reader(self) -> ExpressionReader:
         self._types.variables = {}
         self._types.dims = {}
-        return ExpressionReader(self._cursor, self._types, self._names, self.elaboration)
+        return ExpressionReader(self._cursor, self._types, self._names, self._metadata, self.elaboration)
 
     def _function(self) -> None:
         cursor = self._cursor
