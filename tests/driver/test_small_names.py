@@ -138,3 +138,16 @@ def test_support(capsys: pytest.CaptureFixture[str]) -> None:
     assert baton.support.libinfo().get("USE_CUDA", "OFF") == "OFF"
     baton.support.describe()
     assert "LLVM_VERSION" in capsys.readouterr().out
+
+
+def test_graphs_say_what_their_nodes_make() -> None:
+    """Tools read shapes, dtypes and storages of TVM's graph JSON, those of node k beginning at node_row_ptr[k]."""
+    module = relay.parse('def @main(%x: Tensor[(2, 3), float32]) { nn.softmax(cast(exp(%x), dtype="float64")) }')
+    graph = json.loads(relay.build(module, "llvm").get_graph_json())
+    attrs, (head,) = {name: values for name, (_, values) in graph["attrs"].items()}, graph["heads"]
+    assert graph["node_row_ptr"][0] == 0
+    assert graph["node_row_ptr"][-1] == len(attrs["shape"]) == len(attrs["dltype"]) == len(attrs["storage_id"])
+    result = graph["node_row_ptr"][head[0]] + head[1]
+    assert (attrs["shape"][0], attrs["dltype"][0]) == ([2, 3], "float32")
+    assert (attrs["shape"][result], attrs["dltype"][result]) == ([2, 3], "float64")
+    assert attrs["storage_id"][0] != attrs["storage_id"][result]

@@ -64,7 +64,7 @@ class Plotter:
     def create_graph(self, name: str) -> VizGraph:
         raise NotImplementedError
 
-    def render(self, filename: str = "") -> None:
+    def render(self, filename: str | None) -> None:
         raise NotImplementedError
 
 
@@ -133,9 +133,9 @@ class RelayVisualizer:
             for edge in edges:
                 graph.edge(edge)
 
-    def render(self, filename: str = "") -> None:
+    def render(self, filename: str | None = None) -> None:
         """Show what was drawn: printed, or in files whose names begin with `filename`."""
-        self._plotter.render(filename) if filename else self._plotter.render()
+        self._plotter.render(filename)
 
 
 # ---- text
@@ -184,7 +184,7 @@ class TermPlotter(Plotter):
         self._graphs.append(TermGraph(name))
         return self._graphs[-1]
 
-    def render(self, filename: str = "") -> None:
+    def render(self, filename: str | None = None) -> None:
         text = "\n\n".join(graph.render() for graph in self._graphs)
         if filename:
             Path(f"{filename}.txt").write_text(text + "\n", encoding="utf-8")
@@ -252,6 +252,6 @@ class DotPlotter(Plotter):
         self._graphs.append(DotGraph(name, *self._styles, self._own))
         return self._graphs[-1]
 
-    def render(self, filename: str = "relay") -> None:
+    def render(self, filename: str | None = None) -> None:
         for graph in self._graphs:
-            Path(f"{filename}_{graph.name}.gv").write_text(graph.digraph() + "\n", encoding="utf-8")
+            Path(f"{filename or 'relay'}_{graph.name}.gv").write_text(graph.digraph() + "\n", encoding="utf-8")
