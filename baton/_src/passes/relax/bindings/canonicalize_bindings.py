@@ -100,12 +100,11 @@ def _single_definitions(function: Function) -> Iterator[tuple[TirVar, MatchCast]
         if isinstance(node, Function):
             for param in node.params:
                 first.update((s, (None, None)) for s in definable_tir_vars_in_struct_info(param.struct_info))
-        for block in node.blocks if isinstance(node, SeqExpr) else ():
-            for cast in block.bindings:
-                if isinstance(cast, MatchCast):
-                    for symbol in definable_tir_vars_in_struct_info(cast.struct_info):
-                        if first.setdefault(symbol, (node, cast))[0] is not node:
-                            several.add(symbol)
+        if isinstance(node, SeqExpr):
+            for cast in (b for block in node.blocks for b in block.bindings if isinstance(b, MatchCast)):
+                for symbol in definable_tir_vars_in_struct_info(cast.struct_info):
+                    if first.setdefault(symbol, (node, cast))[0] is not node:
+                        several.add(symbol)
     casts = [(s, c) for s, (_, c) in first.items() if c is not None and s not in several]
     yield from ((s, c) for s, c in casts if c.value.struct_info_ is not None)
 
