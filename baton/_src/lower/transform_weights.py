@@ -20,8 +20,8 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order
 from baton._src.lower.kernel_schedules.choices import Choices, record_of, using
-from baton._src.lower.kernel_schedules.convolution.winograd import Winograd
 from baton._src.lower.kernel_schedules.convolution.winograd_choice import candidate, chosen
+from baton._src.lower.kernel_schedules.convolution.winograd_plan import Winograd
 from baton._src.lower.kernel_schedules.shared.stages import Declined
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.shared.filled_arrays import Filling, filling

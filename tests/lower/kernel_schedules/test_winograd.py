@@ -13,9 +13,9 @@ from baton._src.codegen.llvm.jit import Machine, assembly
 from baton._src.codegen.llvm.module import module_texts
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order
-from baton._src.lower.kernel_schedules.convolution.winograd import Sizes, Winograd
 from baton._src.lower.kernel_schedules.convolution.winograd_choice import Candidate, candidate, chosen, sizes_for
 from baton._src.lower.kernel_schedules.convolution.winograd_numbers import TRANSFORMS, Transform
+from baton._src.lower.kernel_schedules.convolution.winograd_plan import Sizes, Winograd
 from baton._src.lower.kernel_schedules.shared.stages import Declined
 from baton._src.tir.evaluate import evaluate
 from baton._src.tir.expr import Var as TirVar

@@ -61,7 +61,8 @@ def last_columns(matrix: Product, target: Target) -> LastColumns | None:
     along = stride == 1
     if rest == 0 or not (along or _turns(matrix, rest)):
         return None
-    gain = depth * (_vectors(size, shape) - _vectors(size - rest, shape)) - rest * (ceil(depth / shape.lanes) + ADDING_UP)
+    each = ceil(depth / shape.lanes) + ADDING_UP
+    gain = depth * (_vectors(size, shape) - _vectors(size - rest, shape)) - rest * each
     if gain <= 0:
         return None
     moving = 0 if along else TURNING if stride in range(EXCHANGED + 1) else GATHERING
