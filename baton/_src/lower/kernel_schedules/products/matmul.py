@@ -145,53 +145,62 @@ def _or_few(matrix: Product, kernel: Kernel, contiguous: bool, packed: st.Stmt, 
 
 def packed_product(matrix: Product, target: Target) -> st.Stmt:
     """The product over packed panels."""
-    return with_converted_rows(matrix, target, lambda plain: _packed_product(plain, target))
+    return with_converted_rows(matrix, target, lambda plain: _Packed(plain, target).emit())
 
 
-def _packed_product(matrix: Product, target: Target) -> st.Stmt:
-    shape = shape_for(matrix, target)
-    vectors = _width(matrix, shape) // shape.lanes
-    width = shape.lanes * tuned("tile_vectors", vectors, range(1, 5))
-    panels = ops.floordiv(ops.add(as_int64(matrix.columns.extent), i64(width - 1)), i64(width))
-    group, turn = index_var("panel"), index_var("turn")
-    together = group_size(matrix, width, target)
-    panel = member(together, group, turn)
-    start = ops.multiply(panel, i64(width))
-    one = ops.multiply(as_int64(matrix.k.extent), i64(width))
-    buffer = local_buffer("packed", (ops.multiply(one, i64(together)),), matrix.stage.buffer.dtype)
-    mine = Buffer(buffer.data, buffer.dtype, (one,), (), ops.multiply(turn, one), "packed")
-    packed = buffer if together == 1 else mine
-    factor = None if matrix.right is None else Factor(matrix.right, matrix.k, matrix.columns)
+class _Packed:
+    """Panels of B, some of which may take turns, and the tiles of rows that read them."""
 
-    def plain(buffer: Buffer, at: PrimExpr, wide: int) -> st.Stmt:
-        assert factor is not None
-        return pack_panel(factor, buffer, at, wide, shape.lanes)
+    def __init__(self, matrix: Product, target: Target) -> None:
+        self.matrix, self.threads = matrix, target.num_cores
+        self.shape = shape_for(matrix, target)
+        vectors = _width(matrix, self.shape) // self.shape.lanes
+        self.width = self.shape.lanes * tuned("tile_vectors", vectors, range(1, 5))
+        self.group, self.turn = index_var("panel"), index_var("turn")
+        self.together = group_size(matrix, self.width, target)
+        self.panel = member(self.together, self.group, self.turn)
+        self.start = ops.multiply(self.panel, i64(self.width))
+        one = ops.multiply(as_int64(matrix.k.extent), i64(self.width))
+        self.buffer = local_buffer("packed", (ops.multiply(one, i64(self.together)),), matrix.stage.buffer.dtype)
+        mine = Buffer(self.buffer.data, self.buffer.dtype, (one,), (), ops.multiply(self.turn, one), "packed")
+        self.packed = self.buffer if self.together == 1 else mine
+        self.factor = None if matrix.right is None else Factor(matrix.right, matrix.k, matrix.columns)
+        self.beside = self.factor is not None and packs_beside(self.factor)
 
-    pack = matrix.pack or plain
-    beside = factor is not None and packs_beside(factor)
+    def emit(self) -> st.Stmt:
+        matrix, width = self.matrix, self.width
+        panels = ops.floordiv(ops.add(as_int64(matrix.columns.extent), i64(width - 1)), i64(width))
+        groups = panels if self.together == 1 else ops.floordiv(panels, i64(self.together))
+        if shares_rows(matrix, panels, self.threads):
+            return row_blocks(matrix, self.shape, groups, self.group, self._with_panel, self._tiles, self.threads)
+        every = self._tiles(i64(0), as_int64(matrix.rows.extent), max(1, self.threads))
+        body = self._with_panel(nest(matrix.outer, every))
+        work = product([a.extent for a in (*matrix.outer, matrix.rows, matrix.k)])
+        work = ops.multiply(ops.multiply(work, i64(max(1, width // 16))), i64(self.together))
+        return shared_panels(matrix, self.group, groups, body, work, self.threads)
 
-    def with_panel(rows: st.Stmt) -> st.Stmt:
-        return allocated(buffer, rows if beside else sequence(packing(), rows))
+    def _with_panel(self, rows: st.Stmt) -> st.Stmt:
+        """The panels of a group, then the tiles that read them; or tiles that pack on their way."""
+        return allocated(self.buffer, rows if self.beside else sequence(self._packing(), rows))
 
-    def packing() -> st.Stmt:
-        each = pack(packed, start, width)
-        return each if together == 1 else loop(turn, together, each)
+    def _packing(self) -> st.Stmt:
+        if self.matrix.pack is not None:
+            each = self.matrix.pack(self.packed, self.start, self.width)
+        else:
+            assert self.factor is not None
+            each = pack_panel(self.factor, self.packed, self.start, self.width, self.shape.lanes)
+        return each if self.together == 1 else loop(self.turn, self.together, each)
 
-    def tiles(first: PrimExpr, count: PrimExpr, further: int = 1) -> st.Stmt:
-        ahead = None
-        if factor is not None and beside:
-            ahead = packing_beside(factor, packed, start, width)
-        elif factor is not None:
-            ahead = fetching(factor, ops.add(start, i64(width * together * further)), width, shape.lanes)
-        kind = in_turn(together, turn, multiply_add_tile)
-        return panel_tiles(matrix, shape, width, panel, first, count, packed, ahead, kind)
-
-    groups, threads = panels if together == 1 else ops.floordiv(panels, i64(together)), target.num_cores
-    if shares_rows(matrix, panels, threads):
-        return row_blocks(matrix, shape, groups, group, with_panel, tiles, threads)
-    work = ops.multiply(product([a.extent for a in (*matrix.outer, matrix.rows, matrix.k)]), i64(max(1, width // 16)))
-    body = with_panel(nest(matrix.outer, tiles(i64(0), as_int64(matrix.rows.extent), max(1, threads))))
-    return shared_panels(matrix, group, groups, body, ops.multiply(work, i64(together)), threads)
+    def _tiles(self, first: PrimExpr, count: PrimExpr, further: int = 1) -> st.Stmt:
+        """Tiles of `count` rows, which ask for the panels that are `further` on."""
+        ahead, start = None, self.start
+        if self.factor is not None and self.beside:
+            ahead = packing_beside(self.factor, self.packed, start, self.width)
+        elif self.factor is not None:
+            later = ops.add(start, i64(self.width * self.together * further))
+            ahead = fetching(self.factor, later, self.width, self.shape.lanes)
+        kind = in_turn(self.together, self.turn, multiply_add_tile)
+        return panel_tiles(self.matrix, self.shape, self.width, self.panel, first, count, self.packed, ahead, kind)
 
 
 def shape_for(matrix: Product, target: Target) -> TileShape:
