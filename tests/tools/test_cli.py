@@ -189,6 +189,18 @@ def test_corrupted_artifact(artifact: Path, tmp_path: Path, change: str) -> None
     assert "bad.baton" in refused("executable-corrupt", "run", path, "--random")
 
 
+def test_what_is_no_model(artifact: Path, tmp_path: Path) -> None:
+    """An artifact, a folder; arrays that no name is given for, or the wrong one."""
+    assert "is an artifact" in refused("model-kind", "compile", artifact, "-o", tmp_path / "out.baton")
+    (tmp_path / "folder.onnx").mkdir()
+    assert "is a folder" in refused("file-missing", "compile", tmp_path / "folder.onnx", "-o", tmp_path / "out.baton")
+    np.save(tmp_path / "one.npy", np.zeros(3))
+    np.savez(tmp_path / "wrong.npz", image=np.zeros(3))
+    compiling = ("compile", DIGITS, "-o", tmp_path / "out.baton", "--params")
+    assert "bound by name" in refused("input-file", *compiling, tmp_path / "one.npy")
+    assert "float32 (n, 1, 8, 8)" in refused("onnx-input", *compiling, tmp_path / "wrong.npz")
+
+
 def test_inputs_that_do_not_fit(artifact: Path, tmp_path: Path) -> None:
     """Wrong shapes, dtypes and names are told before anything runs; a near miss gets a suggestion."""
     name = json.loads(baton("inspect", artifact, "--json").stdout)["inputs"][0]["name"]
@@ -209,6 +221,8 @@ def test_inputs_that_do_not_fit(artifact: Path, tmp_path: Path) -> None:
 def test_options_that_do_not_fit(script: Path) -> None:
     assert "there are: n" in refused("option", "run", script, "--random", "--dim", "m=3")
     refused("option", "run", script, "--random", "--dim", "n")
+    assert "got 'x'" in refused("option", "bench", DIGITS, "--threads", "x")
+    assert "onnxruntime" in refused("option", "bench", DIGITS, "--against", "nothing")
     baton("run", script, status=2)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from zipfile import is_zipfile
 
 import numpy as np
 
@@ -80,7 +81,8 @@ def _array(value: Any) -> AnyArray:
 def _read_file(path: Path, shapes: Mapping[str, Any] | None, params: dict[str, Any]) -> Program:
     suffix = path.suffix.lower()
     if not path.is_file():
-        raise fail("file-missing", f"there is no file {path}", help=f"paths are relative to {Path.cwd()}")
+        message = f"{path} is a folder, not a file" if path.is_dir() else f"there is no file {path}"
+        raise fail("file-missing", message, help=f"paths are relative to {Path.cwd()}")
     if suffix == ".onnx":
         return _from_onnx(path, shapes, params)
     if suffix == ".pt2":
@@ -95,6 +97,9 @@ def _read_file(path: Path, shapes: Mapping[str, Any] | None, params: dict[str, A
         return as_relax(import_module(_TEXTS).read_relay(path)), params
     if suffix == ".py":
         return read_program(import_module(_TEXTS).read_script(path), params=params)
+    if is_zipfile(path):
+        message = f"{path} is an artifact or another archive, and no model that could be compiled"
+        raise fail("model-kind", message, help="baton run and baton.load take artifacts; give the model it was made of")
     raise fail(
         "model-kind",
         f"cannot tell what {path} is",

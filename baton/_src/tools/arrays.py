@@ -23,9 +23,8 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, AnyArray]:
         ) from error
     if isinstance(loaded, np.ndarray):
         if len(names) != 1:
-            raise fail(
-                "input-file", f"{path} holds one array, the model has {len(names)} inputs", help="use an .npz file"
-            )
+            wanted = f"the model has {len(names)} inputs" if names else "arrays are bound by name"
+            raise fail("input-file", f"{path} holds one array, {wanted}", help="use an .npz file")
         return {names[0]: loaded}
     with loaded:
         try:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from baton._src.driver.open_model import open_model
+from baton._src.support.diagnostics import fail
 from baton._src.tools.arrays import made_up, parse_sizes, read_arrays
+from baton._src.tools.benchmark.peers import PEERS
 from baton._src.tools.benchmark.report import markdown, write
 from baton._src.tools.benchmark.rounds import compare
 from baton._src.tools.console import OUT, guarded, progress
@@ -21,15 +24,31 @@ def bench(
     threads: Annotated[str, typer.Option(help="thread counts, e.g. 1,2")] = "1",
     input_: Annotated[Path | None, typer.Option("-i", "--input", help="inputs by name (.npz); else random")] = None,
     dim: Annotated[list[str] | None, typer.Option(help="size of a symbolic dim for random inputs: NAME=SIZE")] = None,
-    seconds: Annotated[float, typer.Option(help="about how long to measure each runtime")] = 3.0,
+    seconds: Annotated[float, typer.Option(min=0, help="about how long to measure each runtime")] = 3.0,
     json: Annotated[Path | None, typer.Option(help="write everything measured as JSON")] = None,
 ) -> None:
     """Measure MODEL in interleaved rounds and print medians and ratios."""
-    runtimes = ["baton", *(name.strip() for name in against.split(",") if name.strip())]
+    runtimes, counts = ["baton", *_parts(against)], _thread_counts(_parts(threads))
+    for name in runtimes:
+        if name not in PEERS:
+            raise fail("option", f"--against knows no runtime {name!r}", help=f"there are: {', '.join(PEERS)}")
     with progress():
         opened = open_model(model)
         names = [spec.name for spec in opened.inputs]
         feed = read_arrays(input_, names) if input_ else made_up(opened.inputs, parse_sizes(dim or []))
-        found = [compare(model.stem, model, feed, int(t), runtimes, seconds) for t in threads.split(",")]
+        found = [compare(model.stem, model, feed, count, runtimes, seconds) for count in counts]
     OUT.print(markdown(found))
     write(found, None, json)
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _thread_counts(texts: Sequence[str]) -> list[int]:
+    """`["1", "2"]` as numbers."""
+    wrong = [t for t in texts if not t.isdigit() or int(t) < 1]
+    if wrong or not texts:
+        given = ",".join(texts)
+        raise fail("option", f"--threads takes numbers from 1 on, got {given!r}", help="for example --threads 1,2")
+    return [int(t) for t in texts]

@@ -113,10 +113,12 @@ class Importer:
         declared.update((n, self.builder.constant(weights[n]).info) for n in weights if n in self.values)
         for name, array in self.values.items():
             if name not in declared:
-                raise fail("onnx-input", f"the model has no input {name!r} to bind")
+                known = ", ".join(i.name for i in graph.input if i.name not in weights)
+                raise fail("onnx-input", f"the model has no input {name!r} to bind", help=f"its inputs: {known}")
             info = declared[name]
             if array.dtype != info.dtype.numpy or info.ndim not in (-1, array.ndim):
-                raise fail("onnx-input", f"{name!r} is {info}, but is bound to {array.dtype}{list(array.shape)}")
+                wanted, found = _described(info), f"{array.dtype} {show_shape(array.shape)}"
+                raise fail("onnx-input", f"{name!r} is {wanted}, but is bound to {found}")
         return self.values
 
     def _input_info(self, declared: Any) -> TensorInfo:
@@ -260,14 +262,13 @@ class Importer:
 
 def _located(error: DiagnosticError, node: OnnxNode, proto: Any) -> list[Diagnostic]:
     """The findings about a node, with what it is applied to."""
-    shown = [f"{n}: {_described(v)}" for n, v in zip(proto.input[:6], node.inputs, strict=False) if v is not None]
+    shown = [f"{n}: {_described(v.info)}" for n, v in zip(proto.input[:6], node.inputs, strict=False) if v is not None]
     more = ["..."] if len(node.inputs) > 6 else []
     return [d.within(f"while importing {node.title} ({', '.join(shown + more)})") for d in error.diagnostics]
 
 
-def _described(value: Value) -> str:
-    shape = "of unknown shape" if value.shape is None else show_shape(tuple(value.shape))
-    return f"{value.dtype} {shape}"
+def _described(info: TensorInfo) -> str:
+    return f"{info.dtype} {'of unknown shape' if info.shape is None else show_shape(info.shape)}"
 
 
 def _called(proto: Any, name: str) -> tuple[str, str, str]:
