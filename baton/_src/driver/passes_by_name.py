@@ -1,6 +1,6 @@
 """`find_pass(name)`: the pass that `required=["InferType"]` of a user's pass means.
 
-Every pass stands in a module of `passes.relax` or `passes.relay`; they are looked through, which happens rarely enough.
+Every pass stands in a module below `passes.relax` or `passes.relay`; they are looked through, which happens rarely enough.
 A name that both languages have means the one of the module it is run on.
 """
 
@@ -67,8 +67,10 @@ def _first(package: ModuleType, name: str) -> Pass | None:
 
 def _named(package: ModuleType, name: str) -> Iterator[Any]:
     """What modules of the package define under the name: a class of passes, or a function that makes one."""
-    for info in pkgutil.iter_modules(package.__path__):
-        module = importlib.import_module(f"{package.__name__}.{info.name}")
+    for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if info.ispkg:
+            continue
+        module = importlib.import_module(info.name)
         found = getattr(module, name, None)
         is_pass = inspect.isclass(found) and issubclass(found, Pass)
         if found is not None and found.__module__ == module.__name__ and (is_pass or inspect.isfunction(found)):
