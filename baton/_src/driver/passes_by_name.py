@@ -1,6 +1,6 @@
 """`find_pass(name)`: the pass that `required=["InferType"]` of a user's pass means.
 
-Every pass stands in a module below `passes.relax` or `passes.relay`; they are looked through, which happens rarely enough.
+Every pass stands in a module below `passes.relax` or `passes.relay`; they are looked through, which happens rarely.
 A name that both languages have means the one of the module it is run on.
 """
 
