@@ -14,8 +14,8 @@ from typing import Any
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.attention.attention_packing import pack_keys, pack_values
-from baton._src.lower.kernel_schedules.attention.attention_parts import BLOCK_KEYS, Attention, Block
-from baton._src.lower.kernel_schedules.products.tiles import Accumulators, tile_rows, tile_shape
+from baton._src.lower.kernel_schedules.attention.attention_parts import BLOCK_KEYS, Attention, Block, panels_of
+from baton._src.lower.kernel_schedules.products.tiles import Accumulators, TileShape, tile_rows, tile_shape
 from baton._src.lower.kernel_schedules.shared.loops import (
     VECTORIZED,
     allocated,
@@ -49,38 +49,12 @@ def task(
     """Queries [first, first + count), at most `rows`, of one batch; `members`: (axis of heads, number of the group,
     heads in it), where several heads share keys.
     """
-    dtype = found.scores.buffer.dtype
-    shape = tile_shape(target, dtype)
-    size = found.key.size
-    single = size is not None and size <= BLOCK_KEYS
-    keys = -(-min(size or BLOCK_KEYS, BLOCK_KEYS) // shape.width) * shape.width
-    inner, column = found.inner.size or 1, found.column.size or 1
-    heads = members[2] if members else 1
-    wide = -(-column // shape.width) * shape.width
-    number = index_var("keys")
-    start: PrimExpr = i64(0) if single else ops.multiply(number, i64(keys))
-    every = as_int64(found.key.extent)
-    block = Block(
-        found,
-        shape,
-        rows,
-        start,
-        every if single else ops.min(i64(keys), ops.subtract(every, start)),
-        single,
-        local_buffer("packed_keys", (keys // shape.width, inner, shape.width), dtype),
-        local_buffer("packed_values", (wide // shape.width, keys, shape.width), dtype),
-        local_buffer("strip", (shape.rows, keys), dtype),
-        local_buffer("top", (shape.rows,), dtype),
-        local_buffer("share", (shape.rows,), dtype),
-        local_buffer("shrink", (shape.rows,), dtype),
-        local_buffer("tops", (heads * rows,), dtype),
-        local_buffer("totals", (heads * rows,), dtype),
-        local_buffer("sums", (heads * rows, wide), dtype),
-    )
+    shape, number = tile_shape(target, found.scores.buffer.dtype), index_var("keys")
+    block = _block(found, shape, rows, members[2] if members else 1, number)
     queries = _for_members(members, lambda member: _tiles(block, first, count, member))
     body = _with_members(members, sequence(pack_keys(block), pack_values(block)), queries)
-    if not single:
-        blocks = ops.floordiv(ops.add(every, i64(keys - 1)), i64(keys))
+    if not block.single:
+        blocks = panels_of(as_int64(found.key.extent), _block_keys(found, shape))
         results = _for_members(members, lambda member: _write_out(block, first, count, member))
         cleared = _for_members(members, lambda member: _cleared(block, count, member))
         body = sequence(cleared, loop(number, blocks, body), results)
@@ -89,6 +63,37 @@ def task(
     for buffer in (block.top, block.share, block.strip, block.packed_keys, block.packed_values):
         body = allocated(buffer, body)
     return body
+
+
+def _block_keys(found: Attention, shape: TileShape) -> int:
+    """Keys of a block: `BLOCK_KEYS`, or all where they are fewer, in whole panels."""
+    return -(-min(found.key.size or BLOCK_KEYS, BLOCK_KEYS) // shape.width) * shape.width
+
+
+def _block(found: Attention, shape: TileShape, rows: int, heads: int, number: tir.Var) -> Block:
+    """Block `number` of keys, for so many queries of each of `heads`."""
+    size, every, dtype = found.key.size, as_int64(found.key.extent), found.scores.buffer.dtype
+    single = size is not None and size <= BLOCK_KEYS
+    keys, inner = _block_keys(found, shape), found.inner.size or 1
+    panels = -(-(found.column.size or 1) // shape.width)
+    start: PrimExpr = i64(0) if single else ops.multiply(number, i64(keys))
+    return Block(
+        found,
+        shape,
+        rows,
+        start,
+        every if single else ops.min(i64(keys), ops.subtract(every, start)),
+        single,
+        local_buffer("packed_keys", (keys // shape.width, inner, shape.width), dtype),
+        local_buffer("packed_values", (panels, keys, shape.width), dtype),
+        local_buffer("strip", (shape.rows, keys), dtype),
+        local_buffer("top", (shape.rows,), dtype),
+        local_buffer("share", (shape.rows,), dtype),
+        local_buffer("shrink", (shape.rows,), dtype),
+        local_buffer("tops", (heads * rows,), dtype),
+        local_buffer("totals", (heads * rows,), dtype),
+        local_buffer("sums", (heads * rows, panels * shape.width), dtype),
+    )
 
 
 def _for_members(members: tuple[Axis, tir.Var, int] | None, body: Callable[[PrimExpr], st.Stmt]) -> st.Stmt:
