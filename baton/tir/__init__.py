@@ -27,7 +27,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("tir.prim_func", "PrimFunc"),
         **names(
             "tir.operators",
-            "div truncdiv truncmod floordiv floormod indexdiv indexmod ceildiv min max power all any cast const",
+            "div truncdiv truncmod floordiv floormod indexdiv indexmod ceildiv power all any cast const",
         ),
         **names(
             "tir.scalar_functions",
@@ -52,7 +52,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("tir.system_calls", "end_profile_intrinsic vectorlow vectorhigh vectorcombine shift_left shift_right"),
         **names("tir.system_calls", "q_multiply_shift_per_axis"),
         **names("tir.operators", "bitwise_and bitwise_not bitwise_or bitwise_xor"),
-        **names("te.reduction", "comm_reducer sum"),
+        **names("te.reduction", "comm_reducer sum min max"),
         **names("tir.operators", "add subtract multiply"),
         **names("tir.stmt", "stmt_seq stmt_list"),
         **names("support.diagnostics", "ScheduleError"),

@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("tir.operators", "div truncdiv truncmod floordiv floormod ceildiv min max power all any const"),
+        **names("tir.operators", "div truncdiv truncmod floordiv floormod ceildiv power all any const"),
         **names(
             "tir.scalar_functions",
             "exp exp2 exp10 log log2 log10 log1p sqrt rsqrt sin cos tan sinh cosh tanh asin acos atan asinh",
@@ -19,7 +19,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("tir.scalar_functions", "nextafter hypot copysign ldexp isnullptr popcount q_multiply_shift undef"),
         **names("tir.scalar_functions", "address_of"),
         **names("tir.operators", "indexdiv indexmod"),
-        **names("te.reduction", "comm_reducer sum"),
+        **names("te.reduction", "comm_reducer sum min max"),
         **names("tir.scalar_functions", "assume call_llvm_intrin call_llvm_pure_intrin tvm_access_ptr type_annotation"),
         **names("tir.system_calls", "call_packed_lowered call_cpacked_lowered call_cpacked call_tir trace"),
         **names("tir.system_calls", "tvm_check_return tvm_stack_alloca tvm_stack_make_shape tvm_stack_make_array"),

@@ -21,7 +21,7 @@ from baton._src.te.tensor import ComputeOp, ExternOp, PlaceholderOp, Tensor
 from baton._src.tir import operators
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.expr import IterVar, Reduce, SizeVar, Var, literal
-from baton._src.tir.stmt import Stmt
+from baton._src.tir.stmt import Evaluate, Stmt
 from baton._src.values.dtype import INT32, INT64, DataType
 
 
@@ -118,14 +118,14 @@ def _element(result: Any, name: str) -> PrimExpr:
 def extern(
     shape: Any,
     inputs: Sequence[Tensor],
-    fcompute: Callable[[list[Buffer], list[Buffer]], Stmt],
+    fcompute: Callable[[list[Buffer], list[Buffer]], Stmt | PrimExpr],
     name: str = "extern",
     dtype: Any = None,
     in_buffers: Sequence[Buffer] | None = None,
     out_buffers: Sequence[Buffer] | None = None,
     tag: str = "",
 ) -> Any:
-    """Tensors written by hand-made TIR: `fcompute(input buffers, output buffers)` gives the statement.
+    """Tensors written by hand-made TIR: `fcompute(input buffers, output buffers)` gives the statement (or call).
 
     `shape` is one shape or a list of shapes, `dtype` one dtype or as many (default: that of the only input). One
     tensor comes back as such, several as a tuple.
@@ -137,7 +137,10 @@ def extern(
         decl_buffer(dims(s), d, name if len(shapes) == 1 else f"{name}_{i}")
         for i, (s, d) in enumerate(zip(shapes, dtypes))
     ]
-    body = fcompute(ins, outs)
+    made = fcompute(ins, outs)
+    body = Evaluate(made) if isinstance(made, PrimExpr) else made
+    if not isinstance(body, Stmt):
+        raise fail("te-extern", f"{name}: the function gives a statement or a call, not a {type(made).__name__}")
     op = ExternOp(name, tuple(inputs), tuple(ins), tuple(outs), body, tag)
     outputs = tuple(Tensor(b.shape, b.dtype, op, i) for i, b in enumerate(outs))
     return outputs[0] if len(outputs) == 1 else outputs

@@ -8,7 +8,8 @@ compute((n,), lambda i: argmin((k, A[i, k]), axis=k))
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
@@ -25,10 +26,14 @@ def comm_reducer(fcombine: Callable[..., Any], fidentity: Callable[..., Any], na
 
     Over tuples, `fcombine` takes and gives tuples and `fidentity` takes one dtype for each part. The result
     `reducer(expr, axis, where=None, init=None)` gives a `Reduce` (a tuple of them for a tuple): only elements where
-    the condition `where` holds count; `init` replaces the neutral element as the start.
+    the condition `where` holds count; `init` replaces the neutral element as the start. Given values instead of axes,
+    `reducer(a, b, c)`, it combines these.
     """
 
-    def reducer(expr: Any, axis: IterVar | Sequence[IterVar], where: Any = None, init: Any = None) -> Any:
+    def reducer(expr: Any, axis: Any = None, where: Any = None, init: Any = None, *others: Any) -> Any:
+        if not isinstance(axis, (IterVar, tuple, list)):
+            values = [operators.convert(v) for v in (axis, where, init, *others) if v is not None]
+            return functools.reduce(fcombine, values, operators.convert(expr))
         source = tuple(operators.convert(e) for e in (expr if isinstance(expr, (tuple, list)) else (expr,)))
         axes = (axis,) if isinstance(axis, IterVar) else tuple(axis)
         for one in axes:

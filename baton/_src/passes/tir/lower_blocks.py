@@ -6,9 +6,9 @@ A block's axes are replaced by their values; its predicate becomes a condition; 
     for i: for k: block(vi = i, vk = k) { init: C[vi] = 0; C[vi] += A[vi, vk] }
     ->  for i: C[i] = 0; for k: C[i] += A[i, k]
 
-so it also runs where the reduced axis is empty. Where other statements stand between loop and block, it stays inside
-under the condition that every reduced axis is at its start. Predicates with reduced axes are taken at their start for
-it.
+so it also runs where the reduced axis is empty. Where other statements stand between loop and block, or one loop runs
+over a reduced and another axis (they were fused), it stays inside under the condition that every reduced axis is at
+its start. Predicates with reduced axes are taken at their start for it.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ class _Lowering:
         realize = _single_block(loop)
         first: st.Stmt | None = None
         if realize is not None and realize.block.init is not None and realize.block not in self.initialised:
-            if loop.loop_var in _reducing(realize):
+            reducing = _reducing(realize)
+            if loop.loop_var in reducing and not reducing & _variables_of(realize, reducing=False):
                 first = self._initialisation(loop, realize)
                 self.initialised.add(realize.block)
         self.open_loops.append(loop)
@@ -162,8 +163,13 @@ def _single_block(loop: st.For) -> st.BlockRealize | None:
 
 def _reducing(realize: st.BlockRealize) -> set[tir.Var]:
     """Loop variables in the values of reduced axes."""
+    return _variables_of(realize, reducing=True)
+
+
+def _variables_of(realize: st.BlockRealize, *, reducing: bool) -> set[tir.Var]:
+    """Variables in the values of axes that reduce, or of those that do not."""
     found: set[tir.Var] = set()
     for axis, value in zip(realize.block.iter_vars, realize.iter_values):
-        if axis.iter_type == "reduce":
+        if (axis.iter_type == "reduce") is reducing:
             found |= {n for n in post_order(value) if isinstance(n, tir.Var)}
     return found

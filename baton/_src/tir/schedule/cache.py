@@ -2,26 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from baton._src.ir.expr import Range
-from baton._src.ir.traverse import substitute
+from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.traverse import post_order, substitute
 from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
+from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, BufferRegion, decl_buffer
 from baton._src.tir.expr import IterVar
-from baton._src.tir.schedule.tree import find_block, path_to, realizes, refuse, replace, replace_buffer
+from baton._src.tir.regions import point_regions
+from baton._src.tir.schedule.tree import (
+    find_block,
+    path_to,
+    realizes,
+    refuse,
+    replace,
+    replace_buffer,
+    simplify,
+    without_blocks,
+)
+from baton._src.values.dtype import INT64
 
 
 def cache_read(root: st.Stmt, name: str, index: int, scope: str, readers: Sequence[str] = ()) -> tuple[st.Stmt, str]:
     """Copy the `index`-th buffer that the block reads beforehand; the block (or all of `readers`) reads the copy."""
-    source = _pick(find_block(root, name).block.reads, index, name, "reads").buffer
+    realize = find_block(root, name)
+    source = _pick(realize.block.reads, index, name, "reads").buffer
+    if _uses(realize.block.writes, source):
+        raise refuse(f"block {name} also writes {source.name}: a copy made before it would not follow")
     copy = _like(source, scope)
     wanted = {find_block(root, r) for r in (readers or (name,))}
     first = next(r for r in in_order(root) if r in wanted)
-    nest, block_name = _copy_nest(source, copy)
-    root = insert_nest(root, first, replace_buffer(first, source, copy), nest, copy, before=True)
+    spot = find_spot(root, first, lambda other: _uses(other.block.writes, source))
+    if any(r not in realizes(spot.around) for r in wanted):
+        raise refuse(f"{source.name} is made inside a loop that does not hold all of its readers")
+    box = _box(spot, spot.around, source, 0)
+    nest, block_name = _copy_nest(source, copy, box)
+    root = insert_at(root, spot, first, replace_buffer(first, source, copy), nest, copy, before=True)
     for other in wanted - {first}:
         root = replace(root, {other: replace_buffer(other, source, copy)})
     return root, block_name
@@ -39,6 +60,8 @@ def cache_write(root: st.Stmt, name: str, index: int, scope: str, readers: Seque
     """
     realize = find_block(root, name)
     target = _pick(realize.block.writes, index, name, "writes").buffer
+    if realize.block.init is None and _uses(realize.block.reads, target):
+        raise refuse(f"block {name} goes on from what is in {target.name}: cache it before decompose_reduction")
     copy = _like(target, scope)
     moved = replace_buffer(realize, target, copy)
     order = in_order(root)
@@ -48,18 +71,111 @@ def cache_write(root: st.Stmt, name: str, index: int, scope: str, readers: Seque
     early = [r.block.name_hint for r in order[: order.index(realize) + 1] if r in changed]
     if len(changed) != len(set(readers)) or early:
         raise refuse(f"block {', '.join(early) or list(readers)} does not read {target.name} after block {name}")
-    nest, block_name = _copy_nest(copy, target, name=copy.name)
-    root = insert_nest(root, realize, moved, nest, copy, before=False)
+
+    def depends(other: st.BlockRealize) -> bool:
+        return _uses(other.block.writes, target) or (other not in changed and _uses(other.block.reads, target))
+
+    spot = find_spot(root, realize, depends)
+    box = _box(spot, spot.statement, target, 1)
+    _require_filled(realize, spot, target, box)
+    nest, block_name = _copy_nest(copy, target, box, name=copy.name)
+    root = insert_at(root, spot, realize, moved, nest, copy, before=False)
     return replace(root, changed), block_name
+
+
+def _uses(regions: tuple[BufferRegion, ...], buffer: Buffer) -> bool:
+    return any(region.buffer is buffer for region in regions)
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Where a copy is made: beside `statement`, which stands in `around` (a loop, or the enclosing block's body)."""
+
+    block: st.Block
+    """The block around all of it, which allocates the copy."""
+    around: st.Stmt
+    statement: st.Stmt
+    loops: tuple[st.For, ...]
+    """The loops between the block and the statement."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that the function does with the buffer happens here, once."""
+        return self.block.name_hint == "root" and not self.loops
+
+
+def find_spot(root: st.Stmt, old: st.Stmt, depends: Callable[[st.BlockRealize], bool]) -> Spot:
+    """The outermost statement with `old` below its enclosing block that holds no other block which `depends`."""
+    path = path_to(root, old)
+    place = max(i for i, item in enumerate(path[:-1]) if isinstance(item, st.Block))
+    outer = path[place]
+    assert isinstance(outer, st.Block)
+    loops: list[st.For] = []
+    for item in path[place + 1 :]:
+        inside = [] if item is old else realizes(item)
+        if not isinstance(item, st.SeqStmt) and not any(r is not old and depends(r) for r in inside):
+            return Spot(outer, loops[-1] if loops else outer.body, item, tuple(loops))
+        if isinstance(item, st.For):
+            loops.append(item)
+    raise AssertionError(old)
+
+
+def _box(spot: Spot, statement: st.Stmt, buffer: Buffer, kind: int) -> list[Range]:
+    """What `statement` reads (kind 0) or writes (1) of a buffer, inside of its bounds."""
+    if spot.is_whole:
+        regions = point_regions(statement)[kind]
+    else:
+        body = statement.body if isinstance(statement, st.For) and statement in spot.loops else statement
+        regions = point_regions(without_blocks(body))[kind]
+    found = next(r for r in regions if r.buffer is buffer)
+    analyzer = Analyzer()
+    for axis in spot.block.iter_vars:
+        analyzer.bind(axis.var, axis.dom)
+    for loop in spot.loops:
+        analyzer.bind(loop.loop_var, Range(loop.min, loop.extent))
+    return [_clipped(part, dim, analyzer) for part, dim in zip(found.region, buffer.shape)]
+
+
+def _clipped(part: Range, dim: PrimExpr, analyzer: Analyzer) -> Range:
+    zero = tir.literal(0, part.min.dtype)
+    end = ops.add(part.min, part.extent)
+    low = part.min if analyzer.prove(part.min >= 0) else ops.max(part.min, zero)
+    high = end if analyzer.prove(end <= dim) else ops.min(end, dim)
+    return Range(low, simplify(ops.subtract(high, low)))
+
+
+def _require_filled(realize: st.BlockRealize, spot: Spot, buffer: Buffer, box: list[Range]) -> None:
+    """All of the box is written before it is copied back, or nobody else has anything in it."""
+    axes = {axis.var for axis in realize.block.iter_vars}
+    stores = [n.indices for n in post_order(realize.block.body) if isinstance(n, st.BufferStore) and n.buffer is buffer]
+    plain = all(len(set(at)) == len(at) and all(i in axes for i in at) for at in stores)
+    if plain and spot.is_whole:
+        return
+    inside = [n for n in post_order(spot.statement) if isinstance(n, st.For)]
+    used = {n for value in realize.iter_values for n in post_order(value)}
+    runs: PrimExpr = tir.IntImm(INT64, 1)
+    for loop in inside:
+        runs = ops.multiply(runs, ops.cast(INT64, loop.extent)) if loop.loop_var in used else runs
+    size: PrimExpr = tir.IntImm(INT64, 1)
+    for part in box:
+        size = ops.multiply(size, ops.cast(INT64, part.extent))
+    if not plain or not Analyzer().prove(size <= runs):
+        raise refuse(f"block {realize.block.name_hint} does not write a whole box of {buffer.name} here")
 
 
 def set_scope(root: st.Stmt, name: str, index: int, scope: str) -> st.Stmt:
     """Move the `index`-th buffer that the block writes to another storage scope."""
     buffer = _pick(find_block(root, name).block.writes, index, name, "writes").buffer
+    if not any(_is_memory_of(r.block, buffer) for r in realizes(root)):
+        raise refuse(f"{buffer.name} is a parameter: only buffers that the function allocates change their scope")
     pointer = tir.Var(buffer.data.name, buffer.data.dtype, pointee=buffer.data.pointee, scope=scope)
     new = substitute(buffer, {buffer.data: pointer})
     found: st.Stmt = substitute(root, {buffer: new})
     return found
+
+
+def _is_memory_of(block: st.Block, buffer: Buffer) -> bool:
+    return any(own is buffer for own in block.alloc_buffers)
 
 
 def _pick(regions: tuple[BufferRegion, ...], index: int, name: str, what: str) -> BufferRegion:
@@ -72,7 +188,7 @@ def _like(buffer: Buffer, scope: str) -> Buffer:
     return decl_buffer(buffer.shape, buffer.dtype, f"{buffer.name}_{scope or 'global'}", scope=scope)
 
 
-def _copy_nest(source: Buffer, target: Buffer, name: str | None = None) -> tuple[st.Stmt, str]:
+def _copy_nest(source: Buffer, target: Buffer, box: list[Range], name: str | None = None) -> tuple[st.Stmt, str]:
     loops = [tir.Var(f"ax{i}", d.dtype) for i, d in enumerate(target.shape)]
     axes = [tir.Var(f"v{i}", d.dtype) for i, d in enumerate(target.shape)]
     iters = [IterVar(Range(tir.IntImm(d.dtype, 0), d), v) for d, v in zip(target.shape, axes)]
@@ -80,29 +196,24 @@ def _copy_nest(source: Buffer, target: Buffer, name: str | None = None) -> tuple
     store = st.BufferStore(target, tir.BufferLoad(source, tuple(axes)), tuple(axes))
     label = name or target.name
     block = st.Block(iters, (BufferRegion(source, point),), (BufferRegion(target, point),), label, store)
-    body: st.Stmt = st.BlockRealize(tuple(loops), tir.IntImm("bool", 1), block)
-    for var, dim in zip(reversed(loops), reversed(target.shape)):
-        body = st.For(var, 0, dim, st.ForKind.SERIAL, body)
+    values = [ops.add(ops.cast(v.dtype, part.min), v) for v, part in zip(loops, box)]
+    body: st.Stmt = st.BlockRealize(tuple(values), tir.IntImm("bool", 1), block)
+    for var, part in zip(reversed(loops), reversed(box)):
+        body = st.For(var, 0, ops.cast(var.dtype, part.extent), st.ForKind.SERIAL, body)
     return body, label
 
 
 def insert_nest(root: st.Stmt, old: st.Stmt, new: Any, nest: st.Stmt, buffer: Buffer, before: bool) -> st.Stmt:
     """Put `nest` beside the outermost loop around `old` below its enclosing block, which allocates `buffer`."""
-    path = path_to(root, old)
-    place = max(i for i, item in enumerate(path[:-1]) if isinstance(item, st.Block))
-    outer = path[place]
-    assert isinstance(outer, st.Block)
-    top = path[place + 1]
-    if isinstance(top, st.SeqStmt):
-        top = path[place + 2]
-    changed = replace(top, {old: new})
+    return insert_at(root, find_spot(root, old, lambda other: False), old, new, nest, buffer, before)
+
+
+def insert_at(
+    root: st.Stmt, spot: Spot, old: st.Stmt, new: Any, nest: st.Stmt, buffer: Buffer, before: bool
+) -> st.Stmt:
+    """Put `nest` before or behind the statement of a spot, in which `old` becomes `new`."""
+    changed = new if spot.statement is old else replace(spot.statement, {old: new})
     pair = (nest, changed) if before else (changed, nest)
-    if isinstance(path[place + 1], st.SeqStmt):
-        sequence = path[place + 1]
-        assert isinstance(sequence, st.SeqStmt)
-        seq = tuple(part for s in sequence.seq for part in (pair if s is top else (s,)))
-        body: st.Stmt = st.SeqStmt(seq)
-    else:
-        body = st.SeqStmt(pair)
-    block = outer.with_fields(body=body, alloc_buffers=(*outer.alloc_buffers, buffer))
-    return replace(root, {outer: block})
+    body = replace(spot.block.body, {spot.statement: st.SeqStmt(pair)})
+    block = spot.block.with_fields(body=body, alloc_buffers=(*spot.block.alloc_buffers, buffer))
+    return replace(root, {spot.block: block})

@@ -26,8 +26,8 @@ from baton._src.tir.schedule.tree import (
 )
 
 
-def compute_at(root: st.Stmt, name: str, var: tir.Var, unit_loops: bool = False) -> st.Stmt:
-    """The block, for the region that the body of the loop reads, first thing inside the loop.
+def compute_at(root: st.Stmt, name: str, var: tir.Var, unit_loops: bool = False, index: int = -1) -> st.Stmt:
+    """The block, for the region that the body of the loop reads, inside the loop, before its readers there.
 
     With `unit_loops` every axis of the block has a loop, in order; else axes of one iteration have none.
     """
@@ -39,10 +39,10 @@ def compute_at(root: st.Stmt, name: str, var: tir.Var, unit_loops: bool = False)
     missing = [r.block.name_hint for r in readers if r not in inside]
     if missing or not readers:
         raise refuse(f"{', '.join(missing) or 'nobody'} reads {name} outside of the loop over {var.name}")
-    return _moved(root, realize, var, lambda body: point_regions(body)[0], True, unit_loops)
+    return _moved(root, realize, var, lambda body: point_regions(body)[0], True, unit_loops, index)
 
 
-def reverse_compute_at(root: st.Stmt, name: str, var: tir.Var, unit_loops: bool = False) -> st.Stmt:
+def reverse_compute_at(root: st.Stmt, name: str, var: tir.Var, unit_loops: bool = False, index: int = -1) -> st.Stmt:
     """The block, for the region that the body of the loop writes, last thing inside the loop."""
     realize = find_block(root, name)
     _require_complete(realize)
@@ -51,7 +51,32 @@ def reverse_compute_at(root: st.Stmt, name: str, var: tir.Var, unit_loops: bool 
     writers = [r for r in realizes(root) if r is not realize and r.block.iter_vars and _touches(r.block.writes, read)]
     if not writers or any(w not in inside for w in writers):
         raise refuse(f"{name} needs results from outside of the loop over {var.name}")
-    return _moved(root, realize, var, lambda body: point_regions(body)[1], False, unit_loops)
+    _require_finished(root, realize, writers, var)
+    return _moved(root, realize, var, lambda body: point_regions(body)[1], False, unit_loops, index)
+
+
+def _require_finished(root: st.Stmt, realize: st.BlockRealize, writers: list[st.BlockRealize], var: tir.Var) -> None:
+    """An iteration of the loop makes all that the block, for what it makes, reads: nothing later or in part."""
+    block = realize.block
+    reduces = any(axis.iter_type != "spatial" for axis in block.iter_vars)
+    outside = [n.loop_var for n in path_to(root, find_loop(root, var)) if isinstance(n, st.For)]
+    for writer in writers:
+        for axis, value in zip(writer.block.iter_vars, writer.iter_values):
+            if reduces and axis.iter_type != "spatial" and any(v in outside for v in post_order(value)):
+                raise refuse(
+                    f"block {block.name_hint} would use sums of {writer.block.name_hint} that are not finished"
+                )
+    made = {w.buffer for writer in writers for w in writer.block.writes}
+    produced = {r.buffer: r for r in point_regions(without_blocks(find_loop(root, var).body))[1]}
+    axes = {axis.var for axis in block.iter_vars}
+    for region in block.reads:
+        if region.buffer not in made:
+            continue
+        for part, there, dim in zip(region.region, produced[region.buffer].region, region.buffer.shape):
+            one = isinstance(part.extent, tir.IntImm) and part.extent.value == 1 and part.min in axes
+            whole = Analyzer().can_prove_equal(there.extent, ops.cast(there.extent.dtype, dim))
+            if not one and not whole:
+                raise refuse(f"block {block.name_hint} reads more of {region.buffer.name} than an iteration makes")
 
 
 def _touches(regions: tuple[BufferRegion, ...], buffers: set[Buffer]) -> bool:
@@ -72,6 +97,7 @@ def _moved(
     regions: Callable[[st.Stmt], list[BufferRegion]],
     before: bool,
     unit_loops: bool,
+    index: int,
 ) -> st.Stmt:
     block = realize.block
     root = remove(root, realize)
@@ -80,9 +106,25 @@ def _moved(
     wanted = [r for r in regions(without_blocks(loop.body)) if any(r.buffer is s.buffer for s in shared)]
     around = [n for n in path_to(root, loop) if isinstance(n, st.For)]
     nest = _nest(realize, wanted, before, unit_loops, {n.loop_var: Range(n.min, n.extent) for n in around})
-    parts = (nest, loop.body) if before else (loop.body, nest)
-    flat = [s for p in parts for s in (p.seq if isinstance(p, st.SeqStmt) else (p,))]
-    return replace(root, {loop: loop.with_fields(body=st.SeqStmt(tuple(flat)))})
+    parts = st.stmt_list(loop.body)
+    place = _place(parts, block, index)
+    return replace(root, {loop: loop.with_fields(body=st.SeqStmt((*parts[:place], nest, *parts[place:])))})
+
+
+def _place(parts: list[st.Stmt], block: st.Block, index: int) -> int:
+    """Where among statements a block may stand: behind those that make what it reads, before those that read what it
+    makes. `index` -1 is the last such place, -2 the first."""
+    read, written = {r.buffer for r in block.reads}, {w.buffer for w in block.writes}
+    inside = [[r.block for r in realizes(part)] for part in parts]
+    makers = [n for n, blocks in enumerate(inside) if any(_touches(b.writes, read) for b in blocks)]
+    readers = [n for n, blocks in enumerate(inside) if any(_touches(b.reads, written) for b in blocks)]
+    first, last = (makers[-1] + 1 if makers else 0), (readers[0] if readers else len(parts))
+    if first > last:
+        raise refuse(f"block {block.name_hint} needs what is made only behind where it is read")
+    place = {-1: last, -2: first}.get(index, index)
+    if not first <= place <= last:
+        raise refuse(f"block {block.name_hint} may stand at the places {first} to {last} of the loop, not at {index}")
+    return place
 
 
 def _nest(

@@ -53,6 +53,8 @@ def reverse_compute_inline(root: st.Stmt, name: str, params: set[Buffer]) -> st.
     realize = find_block(root, name)
     consumer = realize.block
     store = only_store(consumer)
+    if consumer.init is not None or any(iv.iter_type != "spatial" for iv in consumer.iter_vars):
+        raise refuse(f"block {name} is a reduction: it cannot be inlined")
     writers = {r.block.body.buffer: r for r in realizes(root) if isinstance(r.block.body, st.BufferStore)}
     axes = [iv.var for iv in consumer.iter_vars]
     sources = [w for b, w in writers.items() if w is not realize and any(r.buffer is b for r in consumer.reads)]

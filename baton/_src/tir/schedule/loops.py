@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
-from baton._src.ir.traverse import post_order, substitute
+from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
+from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.schedule.tree import find_loop, path_to, refuse, replace, simplify, with_condition
 
 
@@ -36,9 +37,35 @@ def split(root: st.Stmt, var: tir.Var, factors: Sequence[Any]) -> tuple[st.Stmt,
         raise refuse(f"the factors {list(factors)} cover fewer iterations than the loop over {var.name} has")
     if not (isinstance(gap, tir.IntImm) and gap.value == 0):
         body = under_condition(body, ops.build("less", place, loop.extent))
+    body = _with_simple_bindings(root, body, {v: Range(tir.IntImm(dtype, 0), e) for v, e in zip(inner, extents)})
     for part, extent in zip(reversed(inner), reversed(extents)):
         body = st.For(part, 0, extent, loop.kind, body, annotations=loop.annotations)
     return replace(root, {loop: body}), inner
+
+
+def _with_simple_bindings(root: st.Stmt, body: st.Stmt, made: dict[tir.Var, Range]) -> st.Stmt:
+    """The blocks of `body` with their axes bound to simple sums of the loops around; `made` are the new ones.
+
+    Loops of one iteration stay in the sums: other primitives look for them there.
+    """
+    ranges = {n.loop_var: Range(n.min, n.extent) for n in post_order(root) if isinstance(n, st.For)} | made
+
+    def rule(node: Any) -> Any:
+        if not isinstance(node, st.BlockRealize) or not node.iter_values:
+            return None
+        used = dict.fromkeys(n for value in node.iter_values for n in post_order(value) if n in ranges)
+        if not used.keys() & made.keys():
+            return None
+        analyzer = Analyzer()
+        for var in used:
+            extent = ranges[var].extent
+            analyzer.bind(
+                var, Range(ranges[var].min, tir.literal(2, var.dtype)) if ops.is_const(extent, 1) else ranges[var]
+            )
+        return node.with_fields(iter_values=tuple(analyzer.simplify(value) for value in node.iter_values))
+
+    found: st.Stmt = rewrite(body, rule)
+    return found
 
 
 def _product(extents: Sequence[PrimExpr], dtype: Any) -> PrimExpr:
@@ -80,6 +107,7 @@ def fuse(root: st.Stmt, variables: Sequence[tir.Var]) -> tuple[st.Stmt, tir.Var]
     values[loops[0].loop_var] = rest
     extent = simplify(_product([ops.cast(dtype, loop.extent) for loop in loops], dtype))
     body = substitute(loops[-1].body, values)
+    body = _with_simple_bindings(root, body, {fused: Range(tir.IntImm(dtype, 0), extent)})
     return replace(root, {loops[0]: st.For(fused, 0, extent, loops[0].kind, body)}), fused
 
 
@@ -111,15 +139,16 @@ def reorder(root: st.Stmt, variables: Sequence[tir.Var]) -> st.Stmt:
 
 
 def set_kind(root: st.Stmt, var: tir.Var, kind: st.ForKind) -> st.Stmt:
-    """How the iterations run. Parallel and vectorised iterations must not belong to a reduction."""
+    """How the iterations run. Parallel and vectorised iterations must be independent: of data-parallel axes only."""
     loop = find_loop(root, var)
     if kind in (st.ForKind.PARALLEL, st.ForKind.VECTORIZED):
         for item in post_order(loop.body):
             if isinstance(item, st.BlockRealize):
                 for axis, value in zip(item.block.iter_vars, item.iter_values):
-                    if axis.iter_type == "reduce" and any(n is var for n in post_order(value)):
+                    if axis.iter_type != "spatial" and any(n is var for n in post_order(value)):
+                        carried = "the reduction" if axis.iter_type == "reduce" else f"the axis {axis.var.name}"
                         raise refuse(
-                            f"the loop over {var.name} carries the reduction of block {item.block.name_hint}",
+                            f"the loop over {var.name} carries {carried} of block {item.block.name_hint}",
                             help="split the reduction off (rfactor) or choose a data-parallel loop",
                         )
     return replace(root, {loop: loop.with_fields(kind=kind)})

@@ -7,11 +7,12 @@ from baton._src.ir.traverse import post_order, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
 from baton._src.tir.expr import IterVar
-from baton._src.tir.schedule.tree import find_block, find_loop, path_to, refreshed, refuse, replace
+from baton._src.tir.schedule.tree import find_block, find_loop, path_to, refreshed, refuse, replace, simplify
 
 
 def decompose_reduction(root: st.Stmt, name: str, var: tir.Var) -> tuple[st.Stmt, str]:
-    """The block's initialisation, as the block `<name>_init` in front of the loop over `var`."""
+    """The block's initialisation, as the block `<name>_init` in front of the loop over `var`; what is left is called
+    `<name>_update`."""
     realize = find_block(root, name)
     block = realize.block
     if block.init is None:
@@ -33,19 +34,23 @@ def decompose_reduction(root: st.Stmt, name: str, var: tir.Var) -> tuple[st.Stmt
     for axis, value in zip(block.iter_vars, realize.iter_values):
         if axis.iter_type == "reduce":
             continue
-        own = tir.Var(f"{axis.var.name}_init", axis.var.dtype)
+        own = tir.Var(axis.var.name, axis.var.dtype)
         fresh_axes[axis.var] = own
         iters.append(IterVar(axis.dom, own))
         values.append(substitute(value, fresh))
     body = substitute(block.init, fresh_axes)
     label = f"{name}_init"
-    init = refreshed(st.Block(tuple(iters), (), (), label, body))
-    predicate = substitute(realize.predicate, {**start, **fresh})
+    init = refreshed(st.Block(tuple(iters), (), (), label, body, annotations=block.annotations))
+    predicate = simplify(substitute(realize.predicate, {**start, **fresh}))
+    used = {n for e in (*values, predicate) for n in post_order(e)}
     nest: st.Stmt = st.BlockRealize(tuple(values), predicate, init)
     for item in reversed(below):
-        if item.loop_var in fresh:
+        if item.loop_var in fresh and fresh[item.loop_var] in used:
             nest = st.For(fresh[item.loop_var], item.min, item.extent, st.ForKind.SERIAL, nest)
-    updated = replace(loop, {realize: realize.with_fields(block=block.with_fields(init=None))})
+    own_reads = {r.buffer for r in block.reads}
+    reads = (*(w for w in block.writes if w.buffer not in own_reads), *block.reads)
+    update = block.with_fields(init=None, reads=reads, name_hint=f"{name}_update")
+    updated = replace(loop, {realize: realize.with_fields(block=update)})
     return replace(root, {loop: st.SeqStmt((nest, updated))}), label
 
 

@@ -15,12 +15,13 @@ from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
+from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.arith.int_set import eval_set
 from baton._src.tir.arith.iter_map import invert
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.expr import IterVar
 from baton._src.tir.index_map import IndexMap
-from baton._src.tir.schedule.cache import insert_nest
+from baton._src.tir.schedule.cache import find_spot, insert_nest
 from baton._src.tir.schedule.layout import buffer_of
 from baton._src.tir.schedule.tree import find_block, refreshed, refuse, simplify
 
@@ -106,7 +107,35 @@ def _through(
     moved = realize.with_fields(block=refreshed(changed))
     source, target = (copy, original) if which == "write" else (original, copy)
     nest = _copy_of_axes(axes, source, target, copy[0].name)
+    buffer, indices = original
+    if which == "read" and not _always_inside(axes, indices, buffer):
+        raise refuse(
+            f"block {realize.block.name_hint} reads {buffer.name} at places outside of it, "
+            "under a condition that a copy does not have",
+            help="cache_read copies the buffer as it lies",
+        )
+    if not find_spot(root, realize, lambda r: _accesses(r.block, buffer, which)).is_whole:
+        raise refuse(f"{buffer.name} is made or used in loops that block {realize.block.name_hint} stands in")
     return insert_nest(root, realize, moved, nest, copy[0], before=which == "read"), copy[0].name
+
+
+def _always_inside(axes: list[IterVar], indices: tuple[PrimExpr, ...], buffer: Buffer) -> bool:
+    """Whether indices are places of the buffer for all values of the axes. (Indices that are read are trusted.)"""
+    analyzer = Analyzer()
+    for axis in axes:
+        analyzer.bind(axis.var, axis.dom)
+    computed = [
+        (index, dim)
+        for index, dim in zip(indices, buffer.shape)
+        if not any(isinstance(n, tir.BufferLoad) for n in post_order(index))
+    ]
+    return all(analyzer.prove(index >= 0) and analyzer.prove(index < dim) for index, dim in computed)
+
+
+def _accesses(block: st.Block, buffer: Buffer, which: str) -> bool:
+    """Whether a block has to do with a copy of a buffer that is made before (`read`) or after (`write`) another."""
+    regions = block.writes if which == "read" else (*block.reads, *block.writes)
+    return any(region.buffer is buffer for region in regions)
 
 
 def _only_indices(block: st.Block, buffer: Buffer) -> tuple[PrimExpr, ...]:

@@ -259,18 +259,16 @@ class Schedule(BufferPrimitives, TilePrimitives):
         self, block: BlockRV | str, loop: LoopRV | None, preserve_unit_loops: bool = False, index: int = -1
     ) -> None:
         """Compute what an iteration of the loop needs of a block, inside it. (Without a loop it stays where it is.)"""
-        del index
         if loop is None:
             return
-        self._set(compute_at.compute_at(self.func.body, _name(block), loop.var, preserve_unit_loops))
+        self._set(compute_at.compute_at(self.func.body, _name(block), loop.var, preserve_unit_loops, index))
 
     @recorded
     def reverse_compute_at(
         self, block: BlockRV | str, loop: LoopRV, preserve_unit_loops: bool = False, index: int = -1
     ) -> None:
         """Compute a block for what an iteration of the loop has made, inside it."""
-        del index
-        self._set(compute_at.reverse_compute_at(self.func.body, _name(block), loop.var, preserve_unit_loops))
+        self._set(compute_at.reverse_compute_at(self.func.body, _name(block), loop.var, preserve_unit_loops, index))
 
     @recorded
     def decompose_reduction(self, block: BlockRV | str, loop: LoopRV) -> BlockRV:

@@ -28,9 +28,10 @@ def realizes(root: st.Stmt) -> list[st.BlockRealize]:
 
 def find_block(root: st.Stmt, name: str) -> st.BlockRealize:
     """The realisation of the block called `name`."""
-    for item in realizes(root):
-        if item.block.name_hint == name:
-            return item
+    named = {item.block.name_hint: item for item in reversed(realizes(root))}
+    for own in (name, f"{name}_update"):  # a reduction without its initialisation is still meant by its handle
+        if own in named:
+            return named[own]
     known = ", ".join(r.block.name_hint for r in realizes(root))
     raise refuse(f"there is no block {name!r}", help=f"the function has: {known}")
 
@@ -67,7 +68,10 @@ def replace(root: st.Stmt, changes: Mapping[st.Stmt, st.Stmt]) -> st.Stmt:
     changed: dict[Any, Any] = {}
 
     def rule(node: Any) -> Any:
-        return changed.get(node)
+        found = changed.get(node)
+        if found is None and isinstance(node, st.SeqStmt) and any(isinstance(s, st.SeqStmt) for s in node.seq):
+            return st.SeqStmt(tuple(st.stmt_list(node)))
+        return found
 
     changed.update(changes)
     found: st.Stmt = rewrite(root, rule)
