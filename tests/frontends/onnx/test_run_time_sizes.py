@@ -269,3 +269,32 @@ def test_scales_and_sizes_of_a_resize(mode: str) -> None:
     feed = {"x": DATA, "to": np.array([2, 7])}
     expected = onnxruntime_outputs(proto, feed)[0]
     np.testing.assert_allclose(baton.compile(proto, num_threads=1).run(feed)[0], expected, rtol=1e-5, atol=1e-5)
+
+
+def test_boxes_of_any_number() -> None:
+    """NonMaxSuppression of as many images, classes and boxes as a run has, none among them; the limit is an input."""
+    node = helper.make_node("NonMaxSuppression", ["boxes", "scores", "most", "iou"], ["y"])
+    inputs = [("boxes", ["n", "k", 4]), ("scores", ["n", "c", "k"]), ("most", ([1], INT))]
+    proto = model_of([node], inputs, weights=[weight("iou", np.array([0.4], "float32"))], opset=13)
+    model = baton.compile(proto, num_threads=1)
+    random = np.random.default_rng(1)
+    for images, classes, boxes in ((1, 2, 12), (2, 1, 7), (1, 3, 0)):
+        corners = np.sort(random.random((images, boxes, 2, 2)), axis=2).reshape(images, boxes, 4).astype("float32")
+        scores = random.random((images, classes, boxes)).astype("float32")
+        feed = {"boxes": corners, "scores": scores, "most": np.array([2])}
+        np.testing.assert_array_equal(model.run(feed)[0], onnxruntime_outputs(proto, feed)[0])
+
+
+def test_regions_of_images_of_any_size() -> None:
+    """RoiAlign: the feature maps of a detector are as large as its image makes them."""
+    node = helper.make_node("RoiAlign", ["x", "rois", "of"], ["y"], output_height=2, output_width=3, sampling_ratio=2)
+    inputs = [("x", ["n", 2, "h", "w"]), ("rois", ["k", 4]), ("of", (["k"], INT))]
+    proto = model_of([node], inputs, opset=16)
+    model = baton.compile(proto, num_threads=1)
+    for height, width, regions in ((8, 9, 2), (5, 4, 3)):
+        feed = {
+            "x": np.random.default_rng(2).standard_normal((2, 2, height, width)).astype("float32"),
+            "rois": np.array([[0, 0, 3, 3.5], [1, 0.5, 4, 3], [-1, 2, 9, 9]], "float32")[:regions],
+            "of": np.array([0, 1, 1])[:regions],
+        }
+        np.testing.assert_allclose(model.run(feed)[0], onnxruntime_outputs(proto, feed)[0], rtol=1e-5, atol=1e-5)

@@ -6,8 +6,8 @@ import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import Converter, OnnxNode
-from baton._src.ir.tensor_info import TensorInfo
-from baton._src.values.dtype import BOOL
+from baton._src.ir.tensor_info import Dim, TensorInfo
+from baton._src.values.dtype import BOOL, INT64
 
 
 def non_max_suppression(node: OnnxNode) -> Value:
@@ -17,26 +17,27 @@ def non_max_suppression(node: OnnxNode) -> Value:
     """
     g, boxes, scores = node.graph, node[0], node[1]
     shape = scores.shape
-    if shape is None or not all(isinstance(d, int) for d in shape):
-        node.fail("the numbers of images, classes and boxes must be known", code="onnx-dynamic")
-    images, classes, count = (int(d) for d in shape if isinstance(d, int))
-    most = node.constant(2, "max_output_boxes_per_class")
-    limit = 0 if most is None else int(most.reshape(-1)[0])
-    if limit <= 0 or count == 0:
+    if shape is None or len(shape) != 3:
+        node.fail("the scores must have three axes, (images, classes, boxes)", code="onnx-dynamic")
+    images, classes, count = shape
+    most = node.optional(2)
+    nothing = most is None or (most.array is not None and most.array.reshape(-1)[0] <= 0)
+    if most is None or nothing or (isinstance(count, int) and count == 0):
         return g.constant(np.zeros((0, 3), np.int64))
+    limit = g.reshape(g.cast(most, INT64), ())
     order = g.call("argsort", scores, axis=-1, descending=True, dtype="int64")
     ranked = g.call("gather_elements", scores, order, axis=2)
     corners = _sorted_corners(node, boxes, order, (images, classes, count))
     kept = _greedy(node, ranked, corners, (images, classes, count), limit)
     places = g.call("nonzero", kept)
     rows = [g.call("take", places, g.constant(i, "int64"), axis=0) for i in range(3)]
-    flat = g.call("add", g.call("multiply", rows[0], g.scalar(classes, rows[0])), rows[1])
-    flat = g.call("add", g.call("multiply", flat, g.scalar(count, flat)), rows[2])
-    box = g.call("take", g.reshape(order, (images * classes * count,)), flat, axis=0)
+    flat = g.call("add", g.call("multiply", rows[0], g.dims(classes)), rows[1])
+    flat = g.call("add", g.call("multiply", flat, g.dims(count)), rows[2])
+    box = g.call("take", g.reshape(order, (-1,)), flat, axis=0)
     return g.call("stack", (rows[0], rows[1], box), axis=1)
 
 
-def _sorted_corners(node: OnnxNode, boxes: Value, order: Value, shape: tuple[int, int, int]) -> list[Value]:
+def _sorted_corners(node: OnnxNode, boxes: Value, order: Value, shape: tuple[Dim, ...]) -> list[Value]:
     """(top, left, bottom, right), each [images, classes, boxes] in the order of the scores."""
     g = node.graph
     parts = [g.call("take", boxes, g.constant(i, "int64"), axis=2) for i in range(4)]
@@ -54,7 +55,7 @@ def _sorted_corners(node: OnnxNode, boxes: Value, order: Value, shape: tuple[int
     ]
 
 
-def _greedy(node: OnnxNode, scores: Value, corners: list[Value], shape: tuple[int, int, int], limit: int) -> Value:
+def _greedy(node: OnnxNode, scores: Value, corners: list[Value], shape: tuple[Dim, ...], limit: Value) -> Value:
     """bool [images, classes, boxes]: which candidates stay. The state is (go on?, i, alive, kept)."""
     g = node.graph
     top, left, bottom, right = corners
@@ -65,15 +66,16 @@ def _greedy(node: OnnxNode, scores: Value, corners: list[Value], shape: tuple[in
         alive = g.call("greater", scores, g.reshape(g.cast(least, scores.dtype), ()))
     threshold = node.optional(3) or g.constant(np.zeros(1), scores.dtype)
     overlap_limit = g.reshape(g.cast(threshold, scores.dtype), ())
-    places = g.constant(np.arange(shape[2], dtype=np.int64).reshape(1, 1, -1))
+    count = g.dims(shape[2])
+    places = g.reshape(g.call("arange", start=0, stop=shape[2], step=1, dtype=INT64), (1, 1, shape[2]))
 
     def pick(x: Value, i: Value) -> Value:
         return g.call("take", x, g.reshape(i, (1,)), axis=2)
 
     def step(state: list[Value]) -> list[Value]:
         _, i, living, kept = state
-        taken = g.call("sum", g.cast(kept, "int32"), axis=(2,), keepdims=True)
-        chosen = g.call("logical_and", pick(living, i), g.call("less", taken, g.scalar(limit, taken)))
+        taken = g.call("sum", g.cast(kept, INT64), axis=(2,), keepdims=True)
+        chosen = g.call("logical_and", pick(living, i), g.call("less", taken, limit))
         high = g.call("subtract", g.call("minimum", bottom, pick(bottom, i)), g.call("maximum", top, pick(top, i)))
         wide = g.call("subtract", g.call("minimum", right, pick(right, i)), g.call("maximum", left, pick(left, i)))
         zero = g.scalar(0, high)
@@ -84,12 +86,12 @@ def _greedy(node: OnnxNode, scores: Value, corners: list[Value], shape: tuple[in
         dropped = g.call("logical_and", g.call("logical_and", near, chosen), g.call("greater", places, i))
         here = g.call("logical_and", g.call("equal", places, i), chosen)
         following = g.call("add", i, g.constant(np.int64(1)))
-        more = g.call("less", following, g.constant(np.int64(shape[2])))
+        more = g.call("less", following, count)
         return [more, following, g.call("logical_and", living, g.call("logical_not", dropped)),
                 g.call("logical_or", kept, here)]  # fmt: skip
 
     first = g.constant(np.int64(0))
-    start = [g.constant(np.array(True)), first, alive, g.constant(np.zeros(shape, np.bool_))]
+    start = [g.call("less", first, count), first, alive, g.broadcast_to(g.constant(np.array(False)), shape)]
     infos = [TensorInfo((), BOOL), first.info, TensorInfo(shape, BOOL), TensorInfo(shape, BOOL)]
     return g.loop(start, infos, step)[3]
 
@@ -135,15 +137,13 @@ def _sample_places(node: OnnxNode, rois: Value, ends: tuple[int, int], count: in
 def _bilinear(node: OnnxNode, images: Value, rows: Value, columns: Value, strongest: bool) -> Value:
     """[regions, channels, rows, columns]: samples at every crossing; zero beyond a pixel outside the image.
 
-    Along an axis of known size a sample is a product with its weights, so the whole is two products of matrices.
+    Along an axis a sample is a product with its weights, so the whole is two products of matrices.
     `strongest`: not the sum of the four weighed pixels around a place but the greatest of them, which is what ONNX
     takes the maxima of.
     """
     g, shape = node.graph, images.shape
     assert shape is not None
-    if not all(isinstance(d, int) for d in shape[2:]):
-        node.fail("the image's sizes must be known", code="onnx-dynamic")
-    height, width = (int(d) for d in shape[2:] if isinstance(d, int))
+    height, width = shape[2:]
     found: Value | None = None
     for by_row in _hats(node, rows, height, strongest):
         half = g.call("matmul", g.call("expand_dims", by_row, axis=(1,)), images)
@@ -155,18 +155,20 @@ def _bilinear(node: OnnxNode, images: Value, rows: Value, columns: Value, strong
     return found
 
 
-def _hats(node: OnnxNode, places: Value, size: int, apart: bool) -> list[Value]:
+def _hats(node: OnnxNode, places: Value, size: Dim, apart: bool) -> list[Value]:
     """[regions, samples, size]: how much each pixel counts for each sample; `apart`: the pixel before the sample in one
     matrix, the one behind it in another."""
     g = node.graph
-    zero, one, last = g.scalar(0, places), g.scalar(1, places), g.scalar(size - 1, places)
+    zero, one, end = g.scalar(0, places), g.scalar(1, places), g.cast(g.dims(size), places.dtype)
     inside = g.call(
         "logical_and",
         g.call("greater_equal", places, g.scalar(-1, places)),
-        g.call("less_equal", places, g.scalar(size, places)),
+        g.call("less_equal", places, end),
     )
+    last = g.call("subtract", end, one)
     at = g.call("expand_dims", g.call("minimum", g.call("maximum", places, zero), last), axis=(2,))
-    pixels = g.constant(np.arange(size).reshape(1, 1, -1), places.dtype)
+    pixels = g.call("arange", start=0, stop=size, step=1, dtype=INT64)
+    pixels = g.cast(g.reshape(pixels, (1, 1, size)), places.dtype)
     near = g.call("maximum", g.call("subtract", one, g.call("abs", g.call("subtract", at, pixels))), zero)
     weights = g.call("multiply", near, g.call("expand_dims", g.cast(inside, places.dtype), axis=(2,)))
     if not apart:
