@@ -15,6 +15,7 @@ from baton._src.codegen.llvm.module import compile_kernels
 from baton._src.driver.kernel_entries import (
     ReturningKernel,
     inline_returning,
+    refuse_packed_calls,
     takes_tensors,
     with_compact_params,
     with_result_buffer,
@@ -102,6 +103,7 @@ def build(
     faults = [d for n, f in functions.items() for d in check_prim_func(f, n)]
     if faults:
         raise DiagnosticError(faults)
+    refuse_packed_calls(functions)
     functions = inline_returning(functions)
     inner = _called(functions)
     results: dict[str, DataType] = {}
