@@ -96,6 +96,31 @@ def test_a_variable_that_holds_a_function_of_the_module_reads_back() -> None:
     assert found.numpy().tolist() == [2.0, 2.0]
 
 
+@I.ir_module
+class Closure:
+    @R.function
+    def main(x: R.Tensor(("n",), "float32")) -> R.Object:
+        k = T.int64()
+
+        @R.function
+        def double(a: R.Tensor((k,), "float32")) -> R.Tensor((k,), "float32"):
+            R.func_attr({"depth": 1})
+            return R.add(a, a)
+
+        pair = (double, x)
+        again = pair[0]
+        return again(x)
+
+
+def test_the_shape_variables_of_inner_functions_are_declared_by_the_outermost() -> None:
+    """The type of `pair` names k too: it has to be one variable when it is read back."""
+    text = Closure.script()
+    head = "        n = T.int64()\n        k = T.int64()\n        @R.function\n        def double(a: R.Tensor((k,), "
+    assert head in text
+    assert '\n            R.func_attr({"depth": 1})\n' in text
+    baton.ir.assert_structural_equal(from_source(text), Closure)
+
+
 @pytest.mark.parametrize(
     ("info", "text"),
     [

@@ -84,8 +84,9 @@ class Printer:
         self.infos = InfoText(self._scalar_name, self.atom, self._vdevice)
         self.declared: set[TirVar] = set()
         self.module_name: str | None = None
-        self.heads: list[list[str]] = []
-        """Of each function being printed, outermost first: the lines its body begins with, found on the way."""
+        self.head: list[str] | None = None
+        """What the body of the outermost function begins with, found while it is printed: also the shape variables of
+        inner functions, whose types may be named outside of them."""
         self.unassigned: dict[Var, int] = {}
         """Variables of unit whose line has no `name = `, as nobody has used them yet, and where that line is."""
 
@@ -170,22 +171,23 @@ class Printer:
 
     def _function(self, function: Function, name: str, *, local: bool) -> Task[None]:
         self._line(_decorator(function, local))
-        known = set(self.declared)
-        signature = [function.ret_struct_info, *(p.struct_info_ for p in function.params)]
-        new = {v: None for info in signature if info is not None for v in tir_vars_in_struct_info(info)}
-        self.heads.append([])
-        self.infos.quoted, outer = frozenset(new) - known, self.infos.quoted
+        outermost = self.head is None
+        if outermost:
+            self.head = []
+            signature = [function.ret_struct_info, *(p.struct_info_ for p in function.params)]
+            self.infos.quoted = frozenset(v for i in signature if i is not None for v in tir_vars_in_struct_info(i))
         ret = f" -> {self.infos.text(function.ret_struct_info)}" if function.ret_struct_info is not None else ""
         params = [self._param(p) for p in function.params]
-        self.infos.quoted = outer
+        self.infos.quoted = frozenset()
         self._line(f"def {name}({', '.join(params)}){ret}:")
         start = len(self.lines)
         self.indent += _INDENT
         self._function_attrs(function, name, local)
         yield self._body(function.body, None)
-        self.lines[start:start] = [self.indent + line for line in self.heads.pop()]
+        if outermost and self.head is not None:
+            self.lines[start:start] = [self.indent + line for line in self.head]
+            self.head = None
         self.indent = self.indent[: -len(_INDENT)]
-        self.declared = known
 
     def _param(self, param: Var) -> str:
         name = self.names.of(param, param.name_hint)
@@ -194,23 +196,27 @@ class Printer:
     def _function_attrs(self, function: Function, name: str, local: bool) -> None:
         shown = {k: v for k, v in function.attrs.items() if k != "global_symbol" or v != name or local}
         if shown:
-            self.heads[-1].append(f"R.func_attr({self.value(shown)})")
+            text = f"R.func_attr({self.value(shown)})"
+            if local or self.head is None:
+                self._line(text)
+            else:
+                self.head.append(text)
 
     def _scalar_name(self, var: TirVar) -> str:
-        """The name of a shape variable, which its function declares at its beginning."""
+        """The name of a shape variable, which the outermost function declares at its beginning."""
         name = self.names.of(var, var.name)
-        if self.heads and var not in self.declared:
+        if self.head is not None and var not in self.declared:
             self.declared.add(var)
-            self.heads[-1].append(f"{name} = T.{var.dtype}()")
+            self.head.append(f"{name} = T.{var.dtype}()")
         return name
 
     def _global_name(self, var: GlobalVar) -> str:
         """A function of the module as its functions name it; alone, such a function has no module to name."""
-        if self.module_name is None:
+        if self.module_name is None or self.head is None:
             return var.name_hint
         alias = f"cls = {self.module_name}"
-        if alias not in self.heads[0]:
-            self.heads[0].append(alias)
+        if alias not in self.head:
+            self.head.append(alias)
         return f"cls.{var.name_hint}"
 
     # ------------------------------------------------------------------------------------------- blocks and bodies
