@@ -150,6 +150,27 @@ def test_a_node_that_is_wrong_is_named() -> None:
         relax.frontend.onnx.from_onnx(model_of([node], [("x", [3])]))
 
 
+@pytest.mark.parametrize(
+    ("node", "message"),
+    [
+        (helper.make_node("Cast", ["x"], ["y"]), "attribute 'to' is missing"),
+        (helper.make_node("MaxPool", ["x"], ["y"]), "attribute 'kernel_shape' is missing"),
+        (helper.make_node("Unsqueeze", ["x", "nine"], ["y"]), "axis 9 is out of range for rank 3"),
+        (helper.make_node("Slice", ["x", "nine", "nine", "nine"], ["y"]), "axis 9 is out of range for rank 2"),
+        (helper.make_node("TopK", ["x", "nine"], ["y", "z"]), "the 9 largest of 3 elements"),
+    ],
+)
+def test_attributes_and_axes_that_there_are_none_of(node: Any, message: str) -> None:
+    """Guards against an internal error, and against an axis 9 that was taken for the last of three."""
+    found = refused(model_of([node], [("x", [2, 3])], weights=[weight("nine", np.array([9]))]), "onnx-node")
+    assert message in found
+
+
+def test_sequences_as_outputs() -> None:
+    node = helper.make_node("SplitToSequence", ["x"], ["parts"])
+    assert "output 'parts' is a sequence" in refused(model_of([node], [("x", [2])], ["parts"]), "onnx-output")
+
+
 def test_unknown_inputs_in_shapes_and_values() -> None:
     model = model_of([helper.make_node("Abs", ["x"], ["y"])], [("x", ["n"])])
     with pytest.raises(DiagnosticError, match="no input 'z'"):

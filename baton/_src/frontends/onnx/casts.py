@@ -12,7 +12,7 @@ _ROUND = {"up": 0x7FFFFF, "nearest": 0x400000, "down": 0}
 
 
 def cast(node: OnnxNode) -> Value:
-    return _cast_to(node, dtype_of(node.attr("to"), node.title))
+    return _cast_to(node, dtype_of(node.needed("to"), node.title))
 
 
 def cast_like(node: OnnxNode) -> Value:
@@ -52,7 +52,7 @@ def _to_powers(node: OnnxNode, saturates: bool) -> Value:
 
 def bit_cast(node: OnnxNode) -> Value:
     """The same bits as another dtype of the same width."""
-    x, dtype = node[0], dtype_of(node.attr("to"), node.title)
+    x, dtype = node[0], dtype_of(node.needed("to"), node.title)
     if dtype == x.dtype:
         return x
     if dtype.is_bool and x.dtype.itemsize == 1:

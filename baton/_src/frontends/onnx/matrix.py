@@ -28,6 +28,8 @@ def gemm(node: OnnxNode) -> Value:
     """alpha * A' B' + beta * C"""
     g = node.graph
     a, b, c = node[0], node[1], node.optional(2)
+    if a.rank not in (-1, 2) or b.rank not in (-1, 2):
+        node.fail(f"it multiplies matrices, got operands of rank {a.rank} and {b.rank}", help="MatMul takes any rank")
     alpha, beta = float(node.attr("alpha", 1.0)), float(node.attr("beta", 1.0))
     if node.attr("transA", 0):
         a = g.transpose(a, (1, 0))
@@ -49,7 +51,7 @@ def _factor(node: OnnxNode, number: float, like: Value) -> Value:
 
 
 def einsum(node: OnnxNode) -> Value:
-    return node.graph.call("einsum", tuple(node.given), equation=str(node.attr("equation")).replace(" ", ""))
+    return node.graph.call("einsum", tuple(node.given), equation=str(node.needed("equation")).replace(" ", ""))
 
 
 MATRIX: dict[str, Converter] = {"MatMul": matmul, "Gemm": gemm, "Einsum": einsum}

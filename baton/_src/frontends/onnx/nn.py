@@ -120,7 +120,7 @@ def _transposed_padding(node: OnnxNode, window: Window) -> tuple[tuple[int, ...]
 
 
 def average_pool(node: OnnxNode) -> Value:
-    window = window_of(node, node.ints("kernel_shape") or ())
+    window = window_of(node, tuple(node.needed("kernel_shape")))
     return pool(node, node[0], "avg", window, {"count_include_pad": bool(node.attr("count_include_pad", 0))})
 
 
@@ -250,7 +250,7 @@ def rms_normalization(node: OnnxNode) -> Value:
 
 def group_normalization(node: OnnxNode) -> Value:
     g, x = node.graph, node[0]
-    groups, shape = int(node.attr("num_groups")), node[0].shape
+    groups, shape = int(node.needed("num_groups")), node[0].shape
     if shape is None or not isinstance(shape[1], int):
         node.fail("the number of channels must be known", code="onnx-dynamic")
     parts = g.reshape(x, (shape[0], groups, shape[1] // groups, *shape[2:]))
@@ -267,7 +267,7 @@ def group_normalization(node: OnnxNode) -> Value:
 
 def lrn(node: OnnxNode) -> Value:
     """x / (bias + alpha/size * sum of squares of neighbouring channels) ** beta"""
-    g, x, size = node.graph, node[0], int(node.attr("size"))
+    g, x, size = node.graph, node[0], int(node.needed("size"))
     channels = None if x.shape is None else x.shape[1]
     before, after = (size - 1) // 2, size - 1 - (size - 1) // 2
     if not isinstance(channels, int):

@@ -49,6 +49,12 @@ class OnnxNode:
     def attr(self, name: str, default: Any = None) -> Any:
         return self.attributes.get(name, default)
 
+    def needed(self, name: str) -> Any:
+        """An attribute that has no default."""
+        if name not in self.attributes:
+            self.fail(f"attribute {name!r} is missing", help="the operator needs it: see ONNX's table of operators")
+        return self.attributes[name]
+
     @property
     def given(self) -> list[Value]:
         """The operands that are there."""
@@ -88,7 +94,10 @@ class OnnxNode:
 
     def axis(self, default: int, index: int = 0, name: str = "axis") -> int:
         """An axis attribute counted from the front."""
-        axis, rank = int(self.attr(name, default)), self.rank(index)
+        return self.place(int(self.attr(name, default)), self.rank(index), name)
+
+    def place(self, axis: int, rank: int, name: str = "axis") -> int:
+        """An axis of a tensor of this rank, counted from the front."""
         if not -rank <= axis < max(rank, 1):
             self.fail(f"{name} {axis} is out of range for rank {rank}", help=f"use -{rank} to {rank - 1}")
         return axis + rank if axis < 0 else axis

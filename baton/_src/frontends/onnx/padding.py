@@ -13,7 +13,7 @@ def pad(node: OnnxNode) -> Value:
     g, x, rank = node.graph, node[0], node.rank()
     pads = node.sizes(1, "pads") if node.optional(1) is not None else list(node.ints("pads") or ())
     axes = node.constant(3, "axes")
-    places = [int(a) % rank for a in axes.reshape(-1)] if axes is not None else list(range(rank))
+    places = [node.place(int(a), rank) for a in axes.reshape(-1)] if axes is not None else list(range(rank))
     fill = node.optional(2)
     if not all(isinstance(p, int) for p in pads) or (fill is not None and fill.array is None):
         for position, axis in enumerate(places):

@@ -24,7 +24,7 @@ def _sizes(node: OnnxNode, x: Value) -> tuple[int, ...]:
 def lp_pool(node: OnnxNode) -> Value:
     """The p-norm of each window: the mean of |x|**p times the window's size, to the power of 1/p."""
     g, p = node.graph, float(node.attr("p", 2))
-    window = window_of(node, node.ints("kernel_shape") or ())
+    window = window_of(node, tuple(node.needed("kernel_shape")))
     powered = _power(node, node[0], p)
     mean = pool(node, powered, "avg", window, {"count_include_pad": True})
     total = g.call("multiply", mean, g.scalar(math.prod(window.kernel), mean))
@@ -44,7 +44,7 @@ def global_lp_pool(node: OnnxNode) -> Value:
 
 
 def max_pool(node: OnnxNode) -> list[Value]:
-    window = window_of(node, node.ints("kernel_shape") or ())
+    window = window_of(node, tuple(node.needed("kernel_shape")))
     outputs = [pool(node, node[0], "max", window, {})]
     if len(node.outputs) > 1 and node.outputs[1]:
         outputs.append(_places_of_maxima(node, window, outputs[0]))
@@ -93,7 +93,7 @@ def _window_places(spatial: tuple[int, ...], out: tuple[int, ...], window: Windo
 def max_unpool(node: OnnxNode) -> Value:
     """Values go back to the places MaxPool noted; the rest is zero."""
     g, x = node.graph, node[0]
-    sizes, kernel = _sizes(node, x), node.ints("kernel_shape") or ()
+    sizes, kernel = _sizes(node, x), tuple(node.needed("kernel_shape"))
     rank = len(kernel)
     strides, pads = node.ints("strides") or (1,) * rank, node.ints("pads") or (0,) * (2 * rank)
     plain = [

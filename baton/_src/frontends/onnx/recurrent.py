@@ -37,7 +37,7 @@ def _layer(
     node: OnnxNode, index: int, kind: str, default_activations: tuple[str, ...], backward: bool
 ) -> tuple[Value, ...]:
     """Outputs [steps, batch, hidden] of one direction, and its last states."""
-    g, size = node.graph, int(node.attr("hidden_size"))
+    g, size = node.graph, int(node.needed("hidden_size"))
     gates = GATES[kind]
     x = g.transpose(node[0], (1, 0, 2)) if _batch_first(node) else node[0]
     if x.shape is None:

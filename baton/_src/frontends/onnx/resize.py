@@ -64,7 +64,7 @@ def upsample(node: OnnxNode) -> Value:
 def _places(node: OnnxNode, count: int) -> tuple[int, ...]:
     rank = node.rank()
     axes = node.ints("axes")
-    places = tuple(range(rank)) if axes is None else tuple(a % rank for a in axes)
+    places = tuple(range(rank)) if axes is None else tuple(node.place(a, rank) for a in axes)
     if len(places) != count:
         node.fail(f"{count} scales or sizes are given for {len(places)} axes")
     return places

@@ -88,7 +88,7 @@ def concat_from_sequence(node: OnnxNode) -> Value:
     items = _items(node)
     if not items:
         node.fail("an empty sequence cannot be joined")
-    return node.graph.call(name, items, axis=int(node.attr("axis")))
+    return node.graph.call(name, items, axis=int(node.needed("axis")))
 
 
 def has_element(node: OnnxNode) -> Value:

@@ -117,7 +117,7 @@ def transpose(node: OnnxNode) -> Value:
 def squeeze(node: OnnxNode) -> Value:
     axes, x = node.ints("axes", 1), node[0]
     if axes and x.shape is not None:
-        places = {a % len(x.shape) for a in axes}
+        places = {node.place(a, len(x.shape)) for a in axes}
         x = node.graph.of_shape(
             x, tuple(1 if k in places and not isinstance(d, int) else d for k, d in enumerate(x.shape))
         )
@@ -132,7 +132,9 @@ def unsqueeze(node: OnnxNode) -> Value:
     if x.shape is None:
         return node.graph.call("expand_dims", x, axis=axes)
     rank = len(x.shape) + len(axes)
-    places = {a + rank if a < 0 else a for a in axes}
+    places = {node.place(a, rank) for a in axes}
+    if len(places) < len(axes):
+        node.fail(f"axes {list(axes)} name one twice")
     rest = iter(x.shape)
     return node.graph.reshape(x, [1 if i in places else next(rest) for i in range(rank)])
 
@@ -235,7 +237,7 @@ def slice_(node: OnnxNode) -> Value:
     axes = tuple(int(a) for a in given_axes) if given_axes is not None else tuple(range(count))
     steps = tuple(int(s) for s in given_steps) if given_steps is not None else (1,) * count
     rank = node.rank()
-    axes = tuple(a % rank for a in axes)
+    axes = tuple(node.place(a, rank) for a in axes)
     starts, stops = (_corner(node, index, axes, steps) for index in (1, 2))
     clipped = [_bound(b) for b in starts], [_bound(e) for e in stops]
     return g.call("strided_slice", x, axes=axes, begin=tuple(clipped[0]), end=tuple(clipped[1]), strides=steps)
@@ -265,12 +267,12 @@ def _bound(dim: Dim) -> Dim:
 def depth_to_space(node: OnnxNode) -> Value:
     mode = str(node.attr("mode", "DCR"))
     return node.graph.call(
-        "nn.depth_to_space", node[0], block_size=int(node.attr("blocksize")), layout="NCHW", mode=mode
+        "nn.depth_to_space", node[0], block_size=int(node.needed("blocksize")), layout="NCHW", mode=mode
     )
 
 
 def space_to_depth(node: OnnxNode) -> Value:
-    g, x, block = node.graph, node[0], int(node.attr("blocksize"))
+    g, x, block = node.graph, node[0], int(node.needed("blocksize"))
     if str(node.attr("mode", "DCR")) == "DCR":
         return g.call("nn.space_to_depth", x, block_size=block, layout="NCHW")
     shape = x.shape
