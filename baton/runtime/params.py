@@ -7,6 +7,9 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.arrays", "load_param_dict save_param_dict save_param_dict_to_file"),
+        **names(
+            "driver.tvm_names.arrays",
+            "load_param_dict load_param_dict_from_file save_param_dict save_param_dict_to_file",
+        ),
     },
 )

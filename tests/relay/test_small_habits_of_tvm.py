@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -57,6 +59,20 @@ def test_an_expression_is_read_whether_it_has_a_type_or_not() -> None:
     with pytest.raises(baton.error.DiagnosticError):
         relay.parse_expr("1 * 1 +")
     assert relay.parse_expr("1.f").data.numpy() == 1.0
+
+
+@pytest.mark.parametrize("kind", ["debug", "vm", "graph"])
+def test_free_variables_are_bound_to_values_or_expressions(kind: str) -> None:
+    x, y = relay.var("x", shape=(), dtype="int32"), relay.var("y", shape=(), dtype="int32")
+    executor = relay.create_executor(kind)
+    assert int(executor.evaluate(x + x, {x: relay.const(1) + relay.const(2)}).numpy()) == 6
+    assert int(executor.evaluate(x * y, {x: relay.const(5), y: np.int32(7)}).numpy()) == 35
+
+
+def test_parameters_come_from_files(tmp_path: Path) -> None:
+    path = str(tmp_path / "net.params")
+    baton.runtime.save_param_dict_to_file({"w": baton.nd.array(np.float32([1, 2]))}, path)
+    assert baton.runtime.load_param_dict_from_file(path)["w"].numpy().tolist() == [1, 2]
 
 
 def test_a_variable_keeps_its_identity() -> None:

@@ -18,7 +18,7 @@ from baton._src.ir.types import TensorType
 from baton._src.relay.analysis import free_vars
 from baton._src.relay.check.show import show_type
 from baton._src.relay.interpreter import Interpreter, to_value
-from baton._src.relay.nodes import Function
+from baton._src.relay.nodes import Expr, Function, Let
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import IntImm
 from baton._src.values.device import CPU, Device
@@ -40,7 +40,7 @@ class Executor:
         self.params = dict(params or {})
 
     def evaluate(self, expr: Any = None, binds: Mapping[Any, Any] | None = None) -> Any:
-        """The value of `expr` (default: the module's `main`); `binds` gives its free variables values.
+        """The value of `expr` (default: the module's `main`); `binds` gives its free variables values or expressions.
 
         For a function the result is a Python function that takes the arguments, by position or by name.
         """
@@ -48,10 +48,16 @@ class Executor:
         if isinstance(target, (Function, GlobalVar)):
             function = self.module[target] if isinstance(target, GlobalVar) else target
             return self._callable(target, function)
+        values = {}
+        for variable, bound in (binds or {}).items():
+            if isinstance(bound, Expr):
+                target = Let(variable, bound, target)
+            else:
+                values[variable] = bound
         if self.kind == "debug":
-            return Interpreter(self.module).evaluate(target, binds)
+            return Interpreter(self.module).evaluate(target, values)
         free = free_vars(target)
-        given = {getattr(k, "name_hint", k): v for k, v in (binds or {}).items()}
+        given = {getattr(k, "name_hint", k): v for k, v in values.items()}
         missing = [v.name_hint for v in free if v.name_hint not in given]
         if missing:
             raise fail("argument-missing", f"nothing is given for the free variable {missing[0]!r}")

@@ -62,3 +62,8 @@ def load_param_dict(param_bytes: bytes | bytearray) -> dict[str, NDArray]:
 def save_param_dict_to_file(params: Mapping[str, Any], path: str) -> None:
     """Parameters by name in a file."""
     Path(path).write_bytes(save_param_dict(params))
+
+
+def load_param_dict_from_file(path: str) -> dict[str, NDArray]:
+    """The parameters of a file; errors as of `load_param_dict`."""
+    return load_param_dict(Path(path).read_bytes())
