@@ -276,3 +276,12 @@ def test_the_result_type_follows_the_body() -> None:
     assert written.ret_annotation is typed.ret_type
     inner = read_module("def @main(%x: float32) { let %f = fn(%y) { (%y, %x) }; %f(1) }")["main"].body.value
     assert inner.ret_type is None  # generalised: (t, float32)
+
+
+@pytest.mark.rule("RELAY-POLY-4")
+def test_a_polymorphic_function_without_a_result_type_as_a_value_of_a_particular_one() -> None:
+    """Its result, a hole that turned out to be a parameter, is chosen by this use as the parameter is."""
+    text = "def @main[A]() -> fn (A, (A, A)) -> (A, A) { fn [B](%x: B, %xs: (B, B)) { (%xs.1, %x) } }"
+    assert _module_type(text, "main") == "fn [A]() -> fn (A, (A, A)) -> (A, A)"
+    error = error_of(lambda: read_module("def @main[A](%y: A) -> fn (A) -> int32 { fn [B](%x: B) { %x } }"))
+    assert "does not fit" in str(error)

@@ -49,6 +49,7 @@ REFUSED = [
     ("RELAY-FN-9", "fn(float32 %x) { %x }", "parameter"),
     ("RELAY-POLY-5", "fn<t : Knd>(%x : t) { %x }", "Knd is not a kind"),
     ("RELAY-POLY-6", "fn(%x : t) { %x }", "no type t"),
+    ("RELAY-POLY-5", "fn<t : Type, t : Type>(%x : t) { %x }", "t is declared twice"),
     ("RELAY-REL-5", "fn(%x, %y) where NoSuchRelation { %x }", "no relation NoSuchRelation"),
     ("RELAY-OP-8", "1 + ", "expression"),
     ("RELAY-MOD-4", "if (True) {1}", "'else'"),

@@ -168,7 +168,7 @@ class Solver:
         chosen: list[Any] = list(type_args)
         chosen += [self.unifier.hole(p.kind) for p in type_.type_params[len(chosen) :]]
         mapping = dict(zip(type_.type_params, chosen))
-        made = substitute_types(type_, mapping)
+        made = substitute_types(self.unifier.resolve(type_), mapping)  # a hole may have been found to be a parameter
         for constraint in made.type_constraints:
             self._take_on(constraint, where, span)
         return FuncType(made.arg_types, made.ret_type), tuple(chosen)

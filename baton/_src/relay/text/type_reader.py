@@ -205,6 +205,8 @@ class TypeReader:
         while not cursor.at(closing):
             token = cursor.expect_kind(Kind.NAME, "of a type parameter")
             kind = self._kind() if cursor.accept(":") else TypeKind.Type
+            if any(known.name_hint == token.text for known in params):
+                cursor.error(f"the type parameter {token.text} is declared twice", cursor.span_of(token))
             params.append(TypeVar(token.text, kind, span=cursor.span_of(token)))
             self.variables[token.text] = params[-1]
             if not cursor.accept(","):
