@@ -50,8 +50,9 @@ assert backend.run_model(onnx_model, [np.ones((2, 3), np.float32), np.array([0])
   table of converters. Sizes that a model leaves open stay symbolic in Relax and are `?` in Relay: one program serves
   them all.
 - In Relax, sizes may also depend on the values of a run: the corners of Slice, the widths of Pad, the `k` of TopK and
-  Trilu, the lengths of Range, Split, Expand, Tile and ConstantOfShape. Axes, and what the help of an error with the
-  code `onnx-dynamic` names, must be known when compiling.
+  Trilu, the lengths of Range, Split, Expand, Tile and ConstantOfShape, the scales and sizes of Resize, the number of
+  boxes of NonMaxSuppression. Axes, and what the help of an error with the code `onnx-dynamic` names, must be known
+  when compiling.
 - Sizes that ought to be equal but are computed in different ways (the halved and doubled maps of a U-Net) are taken
   to be, and checked in every run.
 - Operators that are not supported are reported all at once, with the names of their nodes.
