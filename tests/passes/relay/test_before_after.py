@@ -78,6 +78,8 @@ CASES = [
     ("RELAY-PASS-20", FoldConstant(), X, "(1f + 2f) * %x", "3f * %x"),
     ("RELAY-PASS-20", FoldConstant(), X, "let %c = 1f + 2f; %c * %x", "3f * %x"),
     ("RELAY-CONST-5", FoldConstant(), X, "add(1f, 2f)", "3f"),
+    ("RELAY-PASS-20", FoldConstant(), "%s: Tensor[(4, 3), float32]", "1 + ndarray_size(exp(%s))", "13"),
+    ("RELAY-PASS-20", FoldConstant(), "%s: Tensor[(?, 3), float32]", "shape_of(%s)", None),
     ("RELAY-PASS-19", DeadCodeElimination(), X, "let %u = %x + 1f; let %w = %u + 1f; %x", "%x"),
     ("RELAY-PASS-19", DeadCodeElimination(), X, "let %r = ref(%x); let %u = ref_write(%r, %x); %x", None),
     ("RELAY-PASS-12", EliminateCommonSubexpr(), X, "(%x + %x) * (%x + %x)", "%1 = %x + %x; %1 * %1"),

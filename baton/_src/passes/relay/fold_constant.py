@@ -1,6 +1,7 @@
 """FoldConstant: operator calls on constants become their value.
 
     (1 + 2) * %x      becomes   3 * %x
+    shape_of(%x)      becomes   its value where the type of %x says it (so does ndarray_size)
 
 Values come from `OpDef.reference`. Stateful operators stay, results larger than `max_bytes` too (unless an argument was
 as large). Quantised dialect operators are folded only with `fold_qnn`.
@@ -11,15 +12,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import set_note
 from baton._src.ir.op_def import NotApplicable
+from baton._src.ir.types import TensorType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.check.infer_type import infer_expr
 from baton._src.relay.expressions import rewrite
 from baton._src.relay.nodes import Call, Constant, Let, Tuple, TupleGetItem
 from baton._src.relay.reference_calls import call_reference
+from baton._src.tir.expr import IntImm
 from baton._src.transform.context import PassContext
 from baton._src.values.tensor import NDArray
 
@@ -59,9 +64,13 @@ class FoldConstant(RelayFunctionPass):
             return None
         if isinstance(definition.reference, NotApplicable) or (node.op.name.startswith("qnn.") and not self.fold_qnn):
             return None
-        if not all(_is_constant(a) for a in node.args):
+        if node.op.name in ("shape_of", "ndarray_size"):
+            values = [_of_known_shape(node.args[0].checked_type_)]
+        else:
+            values = [_value(a) if _is_constant(a) else None for a in node.args]
+        if any(v is None for v in values):
             return None
-        return self._constant(call_reference(node.op, [_value(a) for a in node.args], node), node)
+        return self._constant(call_reference(node.op, values, node), node)
 
     def _constant(self, value: Any, node: Any) -> Any:
         made = _expression(value)
@@ -79,6 +88,13 @@ def fold_constant_expr(expr: Any, mod: IRModule, fold_qnn: bool = False) -> Any:
 
 def _is_constant(expr: Any) -> bool:
     return isinstance(expr, Constant) or (isinstance(expr, Tuple) and all(isinstance(f, Constant) for f in expr.fields))
+
+
+def _of_known_shape(type_: Any) -> NDArray | None:
+    """A tensor of this type, which takes no memory; None where the type leaves a dim open."""
+    if not isinstance(type_, TensorType) or not all(isinstance(d, IntImm) for d in type_.shape):
+        return None
+    return NDArray(np.broadcast_to(np.zeros((), type_.dtype.numpy), [d.value for d in type_.shape]))
 
 
 def _value(expr: Any) -> Any:
