@@ -1,4 +1,4 @@
-"""`make bench`: every model of the zoo on every runtime, interleaved; writes docs/performance.md and its data.
+"""`make bench`: every model of the zoo on every runtime, interleaved; writes docs/performance.md, its data, and README.
 
     python -m bench [MODEL ...] [--threads 1,2] [--seconds 4] [--against onnxruntime,openvino,torch,torch.compile]
 
@@ -17,6 +17,7 @@ from baton._src.tools.benchmark.report import markdown, write
 from baton._src.tools.benchmark.rounds import Comparison, compare
 from bench.kernels.measure import write_page
 from bench.models.zoo import ZOO, example_inputs
+from bench.readme_table import write_table
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -39,6 +40,7 @@ def main() -> None:
                 write(found, DOCS / "performance.md", DOCS / "performance.json")
     print(markdown(found))
     if not options.models:
+        write_table()
         print(write_page([int(t) for t in options.threads.split(",")]))
 
 
