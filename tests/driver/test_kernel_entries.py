@@ -95,6 +95,27 @@ def test_kernels_that_do_more_are_not_called_in_expressions() -> None:
         tvm.build(Busy, target="llvm")
 
 
+def test_kernels_that_call_each_other_are_refused() -> None:
+    """Guards against looking for what they return for ever."""
+
+    @I.ir_module
+    class Module:
+        @T.prim_func(private=True)
+        def f(x: T.float32) -> T.float32:
+            T.ret(Module.g(x))
+
+        @T.prim_func(private=True)
+        def g(x: T.float32) -> T.float32:
+            T.ret(Module.f(x))
+
+        @T.prim_func
+        def main(A: T.Buffer((4,), "float32")):
+            A[0] = Module.f(A[1])
+
+    with pytest.raises(DiagnosticError, match="call each other"):
+        tvm.build(Module, target="llvm")
+
+
 def test_packed_functions_are_called_between_kernels() -> None:
     @T.prim_func
     def kernel(A: T.Buffer((4,), "float32")):

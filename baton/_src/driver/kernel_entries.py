@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.codegen.llvm.module import callees_first, calls_of
 from baton._src.ir.expr import GlobalVar, Op, PrimExpr
 from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.passes.tir.views import strides_of
@@ -58,7 +59,7 @@ def _settle(values: dict[Var, PrimExpr], buffer: Buffer, stated: PrimExpr, actua
 
 def with_result_buffer(func: PrimFunc) -> tuple[PrimFunc, DataType | None]:
     """`func` with what it returns written into a buffer behind its parameters, and the dtype of that."""
-    returned = [n.args[0] for n in post_order(func.body) if _is_return(n)]
+    returned = [value for n in post_order(func.body) if (value := _returned(n)) is not None]
     if not returned:
         return func, None
     dtype = returned[0].dtype
@@ -66,9 +67,8 @@ def with_result_buffer(func: PrimFunc) -> tuple[PrimFunc, DataType | None]:
     handle = Var("result_handle", HANDLE)
 
     def rule(node: Any) -> Any:
-        if not isinstance(node, st.Evaluate) or not _is_return(node.value):
-            return None
-        return st.SeqStmt((st.BufferStore(place, node.value.args[0], (literal(0),)), node))
+        value = _returned(node)
+        return None if value is None else st.SeqStmt((st.BufferStore(place, value, (literal(0),)), node))
 
     made: PrimFunc = func.with_fields(
         params=(*func.params, handle),
@@ -79,8 +79,13 @@ def with_result_buffer(func: PrimFunc) -> tuple[PrimFunc, DataType | None]:
     return made, dtype
 
 
-def _is_return(node: Any) -> bool:
-    return isinstance(node, Call) and isinstance(node.op, Op) and node.op.name == "tir.ret"
+def _returned(node: Any) -> PrimExpr | None:
+    """What a statement returns, if it returns something."""
+    match node:
+        case st.Evaluate(value=Call(op=Op(name="tir.ret"), args=(PrimExpr() as value,))):
+            return value
+        case _:
+            return None
 
 
 def takes_tensors(func: PrimFunc) -> bool:
@@ -107,25 +112,27 @@ def refuse_packed_calls(functions: dict[str, PrimFunc]) -> None:
 
 def inline_returning(functions: dict[str, PrimFunc]) -> dict[str, PrimFunc]:
     """Calls of kernels in expressions become what these return; `DiagnosticError` (`kernel-call`) for those that do
-    more than return an expression of their parameters."""
+    more than return an expression of their parameters, and (`codegen-recursion`) for those that call each other."""
+    done = dict(functions)
 
     def rule(node: Any) -> Any:
         if not isinstance(node, Call) or not isinstance(node.op, GlobalVar) or node.dtype == VOID:
             return None
-        callee = functions.get(node.op.name_hint)
-        if callee is None or not isinstance(callee.body, st.Evaluate) or not _is_return(callee.body.value):
+        callee = done.get(node.op.name_hint)
+        returned = _returned(callee.body) if callee is not None else None
+        if callee is None or returned is None:
             raise fail(
                 "kernel-call",
                 f"{node.op.name_hint} is called in an expression, and does more than return one",
                 span=node.span,
                 help="let it write into a buffer that it is given, and call it as a statement",
             )
-        if any(isinstance(n, Call) and n.op is node.op for n in post_order(callee.body)):
-            raise fail("kernel-call", f"{node.op.name_hint} calls itself", span=node.span, help="write a loop")
         given = {p: ops.cast(p.dtype, a) for p, a in zip(callee.params, node.args, strict=True)}
-        return rewrite(substitute(callee.body.value.args[0], given), rule)
+        return rewrite(substitute(returned, given), rule)  # the arguments may be calls, too
 
-    return {name: f.with_fields(body=rewrite(f.body, rule)) for name, f in functions.items()}
+    for symbol in callees_first({name: calls_of(func) for name, func in functions.items()}):
+        done[symbol] = functions[symbol].with_fields(body=rewrite(functions[symbol].body, rule))
+    return done
 
 
 class ReturningKernel:

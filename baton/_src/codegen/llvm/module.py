@@ -149,8 +149,8 @@ class _Jobs:
         self.lasting: set[str] = set()
         """Keys that mean the same in every process."""
         common = (llvmlite.__version__, repr(machine), target_text(target), str(checked), source_fingerprint(*SOURCES))
-        calls = {symbol: _calls(function) for symbol, function in functions.items()}
-        for symbol in _callees_first(calls):
+        calls = {symbol: calls_of(function) for symbol, function in functions.items()}
+        for symbol in callees_first(calls):
             self._add(symbol, calls[symbol], common)
         self.names = {symbol: self.names[symbol] for symbol in functions}
 
@@ -201,7 +201,7 @@ def module_texts(
     return {symbol: text for symbol, (text, _, _) in found.items()}, tuple(imports)
 
 
-def _calls(func: PrimFunc) -> list[str]:
+def calls_of(func: PrimFunc) -> list[str]:
     """The kernels a function calls."""
     return [n.op.name_hint for n in post_order(func.body) if isinstance(n, tir.Call) and isinstance(n.op, GlobalVar)]
 
@@ -211,7 +211,7 @@ def _required(machine: Machine) -> tuple[str, ...]:
     return tuple(sorted(f[1:] for f in machine.features.split(",") if f.startswith("+") and f != "+64bit"))
 
 
-def _callees_first(calls: Mapping[str, list[str]]) -> list[str]:
+def callees_first(calls: Mapping[str, list[str]]) -> list[str]:
     """Symbols such that every function comes after those it calls."""
     order: list[str] = []
     state: dict[str, int] = {}
