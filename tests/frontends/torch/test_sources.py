@@ -108,6 +108,24 @@ def test_torchscript(scripted: bool) -> None:
     assert_same([graph.get_output(0).numpy()], [module(ROWS)], "graph executor")
 
 
+@pytest.mark.parametrize("scripted", [False, True], ids=["traced", "scripted"])
+def test_torchscript_that_computes_with_sizes(scripted: bool) -> None:
+    """Tracing makes tensors of the sizes that a program computes with; scripting keeps conditions and loops."""
+
+    class Bordered(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            missing = 6 - x.size(1)
+            if missing > 0:
+                x = nn.functional.pad(x, [missing // 2, missing - missing // 2])
+            for _ in range(2):
+                x = x * x.shape[0] + 1
+            return x.reshape(x.shape[0] * 2, -1)
+
+    script = torch.jit.script(Bordered()) if scripted else torch.jit.trace(Bordered(), ROWS)
+    imported, _ = from_pytorch(script, [("data", (3, 4))])
+    assert_same(baton.compile(imported)(as_array(ROWS)), [Bordered()(ROWS)], "sizes")
+
+
 def test_options_of_from_pytorch() -> None:
     """Types of inputs in TVM's ways of writing them, names for parsers, converters of the user."""
     script = torch.jit.trace(seeded(perceptron), ROWS)

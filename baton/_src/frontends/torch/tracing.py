@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton._src.frontends.torch.library import torch_library
-from baton._src.support.diagnostics import fail
+from baton._src.frontends.torch.torchscript import ScriptRun
+from baton._src.support.diagnostics import DiagnosticError, fail
 
 
 def example(shape: Sequence[Any], dtype: Any) -> Any:
@@ -35,16 +36,15 @@ def exported_script(script: Any, inputs: Sequence[Any]) -> Any:
     torch = torch_library()
 
     class Carrier(torch.nn.Module):  # type: ignore[misc, name-defined]
-        """`torch.export` takes modules of Python only; it follows calls into TorchScript."""
+        """`torch.export` takes modules of Python only."""
 
         def __init__(self) -> None:
             super().__init__()
             self.script = script
 
         def forward(self, *given: Any) -> Any:
-            return method(*given)
+            return ScriptRun(script)(*given)
 
-    method = script._c._get_method("forward")  # called as such: PyTorch's tracer binds a scripted module's twice
     carrier = Carrier()
     carrier.training = bool(getattr(script, "training", False))
     return export(carrier, inputs)
@@ -57,6 +57,8 @@ def export(module: Any, inputs: Sequence[Any]) -> Any:
         warnings.simplefilter("ignore")
         try:
             return torch.export.export(module, tuple(inputs), strict=False)
+        except DiagnosticError:
+            raise
         except Exception as error:  # PyTorch raises errors of many kinds, RuntimeError and its own
             reason = str(error).strip().split("\n\n")[0]
             raise fail("torch-export", f"PyTorch cannot export the model: {reason}") from error

@@ -1,0 +1,243 @@
+"""Runs a TorchScript module node by node, from Python, so that PyTorch's exporter sees every operator.
+
+TorchScript's own interpreter keeps sizes and numbers to itself: it fixes those that are open, and fails where a traced
+program computes with a number as a tensor. Here numbers stay numbers of Python, which the exporter follows.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from baton._src.frontends.torch.library import torch_library
+from baton._src.support.diagnostics import fail
+
+_DTYPES = (
+    "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex32", "complex64",
+    "complex128", "bool", "qint8", "quint8", "qint32", "bfloat16",
+)  # fmt: skip
+"""TorchScript counts dtypes."""
+_PLACEMENT = {"layout", "device", "pin_memory", "memory_format"}
+_TRACED_LINE = re.compile(r"^(\S+)\((\d+)\): ", re.MULTILINE)
+_SCRIPTED_LINE = re.compile(r'File "([^"]+)", line (\d+)')
+
+
+class ScriptRun:
+    """One run of a scripted or traced module: what every value of its graph is."""
+
+    def __init__(self, script: Any) -> None:
+        self.graph = script.inlined_graph
+        torch_library()._C._jit_pass_dce(self.graph)  # traced programs compare sizes and look at nothing of it
+        self.values: dict[str, Any] = {}
+        (module, *self.inputs) = self.graph.inputs()
+        self._bind([module], [script])
+
+    def __call__(self, *given: Any) -> Any:
+        self._bind(self.inputs, given)
+        results = self._block(self.graph)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _bind(self, names: Sequence[Any], values: Sequence[Any]) -> None:
+        self.values.update((n.debugName(), v) for n, v in zip(names, values, strict=True))
+
+    def _of(self, values: Any) -> list[Any]:
+        return [self.values[v.debugName()] for v in values]
+
+    def _block(self, block: Any) -> list[Any]:
+        for node in block.nodes():
+            self._bind(list(node.outputs()), self._run(node))
+        return self._of(block.outputs())
+
+    def _run(self, node: Any) -> Sequence[Any]:
+        """The outputs of a node."""
+        kind, given = node.kind(), self._of(node.inputs())
+        match kind:
+            case "prim::Constant":
+                return [None if node.mustBeNone() else _constant(node.output().toIValue())]
+            case "prim::GetAttr":
+                return [getattr(given[0], node.s("name"))]
+            case "prim::If":
+                then, otherwise = node.blocks()
+                return self._block(then if given[0] else otherwise)
+            case "prim::Loop":
+                return self._loop(node, *given)
+            case "prim::TupleUnpack" | "prim::ListUnpack":
+                return list(given[0])
+            case "prim::RaiseException":
+                raise fail("torch-script", f"{line_of(node)}: the program raises {given[0]!r} for these inputs")
+            case "prim::DictConstruct":
+                return [dict(zip(given[::2], given[1::2], strict=True))]
+            case _:
+                return self._results(node, given)
+
+    @staticmethod
+    def _results(node: Any, given: list[Any]) -> list[Any]:
+        outputs, found = len(list(node.outputs())), _call(node, given)
+        return [found] if outputs == 1 else list(found) if outputs else []
+
+    def _loop(self, node: Any, trips: int, condition: Any, *state: Any) -> list[Any]:
+        """`while condition and turn < trips: condition, *state = body(turn, *state)`"""
+        (body,), turn, carried = node.blocks(), 0, list(state)
+        while condition and turn < trips:
+            self._bind(list(body.inputs()), [turn, *carried])
+            condition, *carried = self._block(body)
+            turn += 1
+        return carried
+
+
+def line_of(node: Any) -> str:
+    """The line of the user's program that made a node of TorchScript, as `file:line: code`."""
+    text = node.sourceRange()
+    found = _TRACED_LINE.findall(text) or _SCRIPTED_LINE.findall(text)
+    own = [f for f in found if "/torch/" not in f[0].replace("\\", "/")] or found
+    if not own:
+        return ""
+    path, number = Path(own[0][0]), int(own[0][1])
+    lines = path.read_text(errors="replace").splitlines() if path.is_file() else []
+    code = lines[number - 1].strip() if number <= len(lines) else ""
+    return f"{path.name}:{number}: {code}" if code else f"{path.name}:{number}"
+
+
+def _constant(value: Any) -> Any:
+    """A constant of the graph; tensors are copied into the exported program."""
+    torch = torch_library()
+    return torch.ops.aten.lift_fresh_copy(value) if isinstance(value, torch.Tensor) else value
+
+
+def _call(node: Any, given: list[Any]) -> Any:
+    """What an operator gives: Python's own where it is about numbers and lists, else that of PyTorch."""
+    kind, torch = node.kind(), torch_library()
+    tensors = any(isinstance(g, torch.Tensor) for g in given)
+    if kind in ON_TENSORS or (kind in ON_NUMBERS and not tensors):
+        return (ON_TENSORS[kind] if kind in ON_TENSORS else ON_NUMBERS[kind])(*given)
+    space, name = kind.split("::")
+    schema = torch._C.parse_schema(node.schema()) if node.schema() != "(no schema)" else None
+    packet = getattr(getattr(torch.ops, space), name, None)
+    if schema is None or packet is None:
+        raise fail("torch-script", f"{line_of(node)}: {kind} of TorchScript is not supported")
+    overload = getattr(packet, schema.overload_name or "default")
+    positional, keywords = _arguments(schema, given)
+    return overload(*positional, **keywords)
+
+
+def _arguments(schema: Any, given: list[Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Arguments for a call from Python, which has dtypes where TorchScript has numbers, and tensors for numbers."""
+    positional: list[Any] = []
+    keywords: dict[str, Any] = {}
+    for declared, value in zip(schema.arguments, given, strict=True):
+        if declared.name in _PLACEMENT and declared.kwarg_only:
+            continue
+        fitting = _fitting(str(declared.real_type), value)
+        if declared.kwarg_only:
+            keywords[declared.name] = fitting
+        else:
+            positional.append(None if declared.name == "memory_format" else fitting)
+    return positional, keywords
+
+
+def _fitting(kind: str, value: Any) -> Any:
+    torch = torch_library()
+    if "ScalarType" in kind and isinstance(value, int):
+        return getattr(torch, _DTYPES[value])
+    if kind in ("Tensor", "Optional[Tensor]") and isinstance(value, (bool, int, float, torch.SymInt, torch.SymFloat)):
+        return torch.scalar_tensor(value, dtype=_dtype_of(value))
+    if kind.startswith("List[") and "Tensor" in kind and isinstance(value, (list, tuple)):
+        return [_fitting("Optional[Tensor]", v) for v in value]
+    return value
+
+
+def _dtype_of(number: Any) -> Any:
+    torch = torch_library()
+    if isinstance(number, bool):
+        return torch.bool
+    return torch.int64 if isinstance(number, (int, torch.SymInt)) else torch.get_default_dtype()
+
+
+def _add(a: Any, b: Any, alpha: Any = 1) -> Any:
+    return a + b if isinstance(a, list) or alpha == 1 else a + b * alpha
+
+
+def _subtract(a: Any, b: Any, alpha: Any = 1) -> Any:
+    return a - (b if alpha == 1 else b * alpha)
+
+
+def _divide(a: Any, b: Any, rounding_mode: str | None = None) -> Any:
+    if rounding_mode is None:
+        return a / b
+    return a // b if rounding_mode == "floor" else torch_library().sym_int(a / b)
+
+
+def _whole(number: Any) -> Any:
+    return torch_library().sym_int(number)
+
+
+def _item(tensor: Any) -> Any:
+    """The number of a tensor of one element, and what is a number already."""
+    return tensor.item() if isinstance(tensor, torch_library().Tensor) else tensor
+
+
+def _as_bool(value: Any) -> bool:
+    return bool(value)
+
+
+def _slice(items: list[Any], start: int | None, end: int | None, step: int) -> list[Any]:
+    return items[start:end:step]
+
+
+def _size(x: Any, dim: int | None = None) -> Any:
+    return list(x.shape) if dim is None else x.shape[dim]
+
+
+def _itself(value: Any, *_: Any) -> Any:
+    return value
+
+
+def _nothing(*_: Any) -> None:
+    """Warnings and prints say nothing about the result."""
+
+
+def _listed(*items: Any) -> list[Any]:
+    return list(items)
+
+
+def _tupled(*items: Any) -> tuple[Any, ...]:
+    return items
+
+
+def _formatted(text: str, *items: Any) -> str:
+    return text.format(*items)
+
+
+ON_TENSORS: dict[str, Callable[..., Any]] = {
+    "prim::ListConstruct": _listed, "prim::TupleConstruct": _tupled, "prim::TupleIndex": operator.getitem,
+    "prim::NumToTensor": _itself, "prim::unchecked_cast": _itself, "prim::unchecked_unwrap_optional": _itself,
+    "aten::_unwrap_optional": _itself, "prim::Uninitialized": _nothing, "prim::Print": _nothing, "aten::warn": _nothing,
+    "aten::size": _size, "aten::dim": lambda x: x.dim(), "aten::numel": lambda x: x.numel(),
+    "prim::dtype": lambda x: x.dtype, "prim::device": lambda x: x.device, "prim::is_cuda": lambda x: x.is_cuda,
+    "aten::is_floating_point": lambda x: x.is_floating_point(), "aten::__is__": operator.is_,
+    "aten::__isnot__": operator.is_not, "aten::append": lambda items, item: [items.append(item), items][1],
+    "aten::ScalarImplicit": _item, "aten::IntImplicit": _item, "aten::FloatImplicit": _item, "aten::item": _item,
+    "aten::format": _formatted,
+}  # fmt: skip
+"""What is the same with tensors among the operands. A number that TorchScript makes a tensor of stays a number."""
+
+ON_NUMBERS: dict[str, Callable[..., Any]] = {
+    "aten::add": _add, "aten::add_": _add, "aten::sub": _subtract, "aten::mul": operator.mul, "aten::div": _divide,
+    "aten::rsub": lambda a, b, alpha=1: b - a * alpha, "aten::floordiv": operator.floordiv,
+    "aten::floor_divide": operator.floordiv, "aten::remainder": operator.mod, "aten::neg": operator.neg,
+    "aten::pow": operator.pow, "aten::sqrt": math.sqrt, "aten::log": math.log, "aten::exp": math.exp,
+    "aten::floor": math.floor, "aten::ceil": math.ceil, "aten::abs": abs, "prim::abs": abs, "prim::min": min,
+    "prim::max": max, "aten::eq": operator.eq, "aten::ne": operator.ne, "aten::lt": operator.lt,
+    "aten::le": operator.le, "aten::gt": operator.gt, "aten::ge": operator.ge, "aten::__and__": operator.and_,
+    "aten::__or__": operator.or_, "aten::__xor__": operator.xor, "aten::__not__": operator.not_,
+    "aten::Int": _whole, "aten::Float": float, "aten::Bool": _as_bool, "aten::to": _itself, "aten::detach": _itself,
+    "aten::clone": _itself, "aten::len": len, "aten::list": list, "aten::__getitem__": operator.getitem,
+    "aten::__contains__": operator.contains, "aten::slice": _slice, "aten::extend": list.extend,
+    "aten::insert": list.insert, "aten::pop": list.pop, "aten::keys": lambda d: list(d.keys()),
+    "aten::values": lambda d: list(d.values()),
+}  # fmt: skip
+"""What is about numbers, lists and texts, as long as no operand is a tensor."""
