@@ -45,10 +45,10 @@ def _backend(
     graph_module: Any, example_inputs: Sequence[Any], change: Callable[[IRModule], IRModule], options: dict[str, Any]
 ) -> Any:
     wire()
-    common = import_module("torch._dynamo.backends.common")
+    common, aot = (import_module(f"torch.{m}") for m in ("_dynamo.backends.common", "_functorch.aot_autograd"))
 
     def compile_graph(graph: Any, inputs: Sequence[Any]) -> Any:
-        return _compiled(graph, change, options)
+        return aot.make_boxed_func(_compiled(graph, change, options))
 
     table = dict(decompositions(CONVERTERS))
     return common.aot_autograd(fw_compiler=compile_graph, decompositions=table)(graph_module, example_inputs)
