@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any, TypeGuard
 
 from baton._src.codegen.llvm.arithmetic import binary, cast, compare
+from baton._src.codegen.llvm.operands import is_harmless, operands
 from baton._src.codegen.llvm.padded import from_memory
 from baton._src.codegen.llvm.strided import LARGEST_MASKED_STRIDE, LARGEST_STRIDE, masked_strided_load, strided_load
 from baton._src.codegen.llvm.text import FunctionText, with_lanes
@@ -79,34 +80,20 @@ class ExprWriter:
         if node in self.memo:
             return ()
         match node:
-            case tir.BinaryOp(a=a, b=b) | tir.CompareOp(a=a, b=b):
-                return (a, b)
             case tir.LogicalOp(a=a, b=b):
                 return (a, b) if is_harmless(b) else (a,)
             case tir.BufferLoad(indices=indices):
                 # A run of neighbours is loaded from where it begins; nobody needs the vector of its indices.
                 firsts = [i.base if isinstance(i, tir.Ramp) and _is_one(i.stride) else i for i in indices]
                 return [start for i in firsts if (start := _apart(i)[0]) is not None]
-            case tir.Cast(value=value) | tir.Broadcast(value=value):
-                return (value,)
-            case tir.Not(a=a):
-                return (a,)
-            case tir.Ramp(base=base, stride=stride):
-                return (base, stride)
-            case tir.Select(condition=c, true_value=a, false_value=b):
-                return (c, a, b)
             case tir.Let(value=value):
                 return (value,)
-            case tir.Shuffle(vectors=vectors):
-                return vectors
             case tir.Call(op=Op(name="tir.if_then_else"), args=args):
                 return args[:1]
             case tir.Call(op=Op(name="tir.address_of")):
                 return ()
-            case tir.Call(args=args):
-                return [a for a in args if isinstance(a, PrimExpr) and not isinstance(a, tir.StringImm)]
             case _:
-                return ()
+                return operands(node)
 
     def _write(self, node: Any) -> str:
         match node:
@@ -435,52 +422,3 @@ def _apart(index: PrimExpr) -> tuple[PrimExpr | None, int]:
         offset += index.b.value
         index = index.a
     return (None, offset + index.value) if isinstance(index, tir.IntImm) else (index, offset)
-
-
-def is_harmless(expr: PrimExpr) -> bool:
-    """Whether evaluating `expr` when it is not needed can do no harm and costs little."""
-    for count, item in enumerate(post_order(expr, below=_below)):
-        match item:
-            case tir.BufferLoad():
-                return False
-            case tir.Div(b=b) | tir.Mod(b=b) | tir.FloorDiv(b=b) | tir.FloorMod(b=b):
-                if not (isinstance(b, tir.IntImm) and b.value != 0):
-                    return False
-            case tir.Call(op=op) if not (isinstance(op, Op) and op.name in _CHEAP):
-                return False
-        if count > 24:
-            return False
-    return True
-
-
-_CHEAP = {
-    "tir.bitwise_and",
-    "tir.bitwise_or",
-    "tir.bitwise_xor",
-    "tir.bitwise_not",
-    "tir.likely",
-    "tir.fabs",
-    "tir.floor",
-}
-
-
-def _below(node: Any) -> Iterable[Any]:
-    match node:
-        case tir.BinaryOp(a=a, b=b) | tir.CompareOp(a=a, b=b) | tir.LogicalOp(a=a, b=b):
-            return (a, b)
-        case tir.Cast(value=value) | tir.Broadcast(value=value):
-            return (value,)
-        case tir.Not(a=a):
-            return (a,)
-        case tir.Ramp(base=base, stride=stride):
-            return (base, stride)
-        case tir.Select(condition=c, true_value=a, false_value=b):
-            return (c, a, b)
-        case tir.Let(value=value, body=body):
-            return (value, body)
-        case tir.Call(args=args):
-            return [a for a in args if isinstance(a, PrimExpr)]
-        case tir.Shuffle(vectors=vectors):
-            return vectors
-        case _:
-            return ()
