@@ -42,6 +42,9 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.prim_func import PrimFunc
 
+Vector = Callable[[int, int, PrimExpr, tir.Var], st.Stmt]
+"""What is done for a vector of a tile: its row, its number, the place of its lane in the piece, and the lane."""
+
 MOST_TAPS = 8
 """Taps of a line, which are written out."""
 MOST_STRIDE = 4
@@ -173,56 +176,65 @@ def _piece(conv: Lines, piece: Piece, rows: int, start: PrimExpr) -> st.Stmt:
     full, rest = divmod(channels, rows)
     if full:
         tile = index_var("tile")
-        parts.append(loop(tile, full, _sums(conv, piece, packed, rows, ops.multiply(tile, i64(rows)), start)))
+        parts.append(loop(tile, full, _Tile(conv, piece, packed, rows, ops.multiply(tile, i64(rows)), start).emit()))
     if rest:
-        parts.append(_sums(conv, piece, packed, rest, i64(full * rows), start))
+        parts.append(_Tile(conv, piece, packed, rest, i64(full * rows), start).emit())
     return allocated(packed.buffer, sequence(*parts))
 
 
-def _sums(conv: Lines, piece: Piece, packed: Packed, rows: int, first: PrimExpr, start: PrimExpr) -> st.Stmt:
-    """A tile: `rows` output channels from `first` on, all points of the piece."""
-    stage, lanes = conv.anchored.stage, conv.lanes
-    vectors = -(-piece.points // lanes)
-    acc = Accumulators.of(rows, vectors * lanes, stage.buffer.dtype)
-    assert stage.init is not None
-    init = stage.init
-    line = index_var("line")
+class _Tile:
+    """`rows` output channels from `first` on, at all points of a piece that begins at `start`."""
 
-    def each(body: Callable[[int, int, PrimExpr, tir.Var], st.Stmt]) -> list[st.Stmt]:
-        """`body` for every row, vector, place of the vector's lane in the piece, and lane."""
-        parts = []
-        for row in range(rows):
-            for vector in range(vectors):
+    def __init__(self, conv: Lines, piece: Piece, packed: Packed, rows: int, first: PrimExpr, start: PrimExpr) -> None:
+        self.conv, self.piece, self.packed = conv, piece, packed
+        self.rows, self.first, self.start = rows, first, start
+        self.vectors = -(-piece.points // conv.lanes)
+        self.acc = Accumulators.of(rows, self.vectors * conv.lanes, conv.anchored.stage.buffer.dtype)
+        self.line = index_var("line")
+
+    def emit(self) -> st.Stmt:
+        conv, init = self.conv, self.conv.anchored.stage.init
+        assert init is not None
+        value = init
+
+        def zero(row: int, vector: int, at: PrimExpr, lane: tir.Var) -> st.Stmt:
+            return st.BufferStore(self.acc.buffer, value, (self.acc.at(row, at),))
+
+        taps = [part for tap in range(conv.window.taps) for part in self._each(self._updated_by(tap))]
+        lines = loop(self.line, product([a.extent for a in conv.inner]), sequence(*taps))
+        return allocated(self.acc.buffer, sequence(*self._each(zero), lines, *self._each(self._store)))
+
+    def _each(self, body: Vector) -> list[st.Stmt]:
+        """`body` for every row and vector."""
+        parts, lanes = [], self.conv.lanes
+        for row in range(self.rows):
+            for vector in range(self.vectors):
                 lane = index_var("v")
-                parts.append(loop(lane, lanes, body(row, vector, ops.add(i64(vector * lanes), lane), lane), VECTORIZED))
+                at = ops.add(i64(vector * lanes), lane)
+                parts.append(loop(lane, lanes, body(row, vector, at, lane), VECTORIZED))
         return parts
 
-    def update(tap: int) -> Callable[[int, int, PrimExpr, tir.Var], st.Stmt]:
+    def _updated_by(self, tap: int) -> Vector:
+        conv, acc = self.conv, self.acc
         shift, phase = divmod(tap * conv.window.dilation, conv.window.stride)
 
         def one(row: int, vector: int, at: PrimExpr, lane: tir.Var) -> st.Stmt:
-            seen = tir.BufferLoad(packed.buffer, (ops.add(packed.at(line, phase, shift + vector * lanes), lane),))
-            term = tir.Mul(_weight(conv, ops.add(first, i64(row)), line, tap), seen)
+            place = ops.add(self.packed.at(self.line, phase, shift + vector * conv.lanes), lane)
+            seen = tir.BufferLoad(self.packed.buffer, (place,))
+            term = tir.Mul(_weight(conv, ops.add(self.first, i64(row)), self.line, tap), seen)
             return st.BufferStore(acc.buffer, tir.Add(acc.load(row, at), term), (acc.at(row, at),))
 
         return one
 
-    def store(row: int, vector: int, at: PrimExpr, lane: tir.Var) -> st.Stmt:
+    def _store(self, row: int, vector: int, at: PrimExpr, lane: tir.Var) -> st.Stmt:
+        conv = self.conv
         where: dict[tir.Var, PrimExpr] = {
-            conv.channel.var: ops.add(first, i64(row)),
-            conv.window.axis.var: ops.add(start, at),
+            conv.channel.var: ops.add(self.first, i64(row)),
+            conv.window.axis.var: ops.add(self.start, at),
         }
-        done = conv.anchored.store(acc.load(row, at), where)
-        left = piece.points - vector * lanes
-        return done if left >= lanes else st.IfThenElse(tir.LT(lane, i64(left)), done)
-
-    taps = [part for tap in range(conv.window.taps) for part in each(update(tap))]
-    body = sequence(
-        *each(lambda row, vector, at, lane: st.BufferStore(acc.buffer, init, (acc.at(row, at),))),
-        loop(line, product([a.extent for a in conv.inner]), sequence(*taps)),
-        *each(store),
-    )
-    return allocated(acc.buffer, body)
+        done = conv.anchored.store(self.acc.load(row, at), where)
+        left = self.piece.points - vector * conv.lanes
+        return done if left >= conv.lanes else st.IfThenElse(tir.LT(lane, i64(left)), done)
 
 
 def _weight(conv: Lines, channel: PrimExpr, line: PrimExpr, tap: int) -> PrimExpr:
