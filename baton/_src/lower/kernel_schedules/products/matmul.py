@@ -7,7 +7,7 @@ the last column; then tiles of rows run down A. One tile holds rows x width sums
 them out through the elementwise stages that follow. Panels (or blocks of rows, where panels are few) are shared
 between threads. With few rows packing does not pay: B is then read where it lies if its columns are contiguous
 (`few_rows`; some dozens, or an unknown number: `blocked_rows`; from memory: `streamed_rows`). With few columns, or few
-rows of a B that lies (n, k), results are dot products (`row_dots`).
+rows of a B that lies (n, k), results are dot products (`row_dots`, `last_columns`).
 """
 
 from __future__ import annotations
@@ -102,42 +102,34 @@ def _emit(matrix: Product, kernel: Kernel, target: Target) -> st.Stmt | Declined
 
 def _across_columns(matrix: Product, kernel: Kernel, contiguous: bool, target: Target) -> st.Stmt:
     """The product with vectors along the columns."""
-    count = matrix.row_count
-    streaming = contiguous and streams(matrix, target)
-    if streaming and count is not None and count <= STREAMED_ROWS:
+    count, streaming = matrix.row_count, contiguous and streams(matrix, target)
+    if count is None:
+        return _any_rows(matrix, kernel, contiguous, streaming, target)
+    if streaming and count <= STREAMED_ROWS:
         return streamed(matrix, target, count)
-    in_blocks = contiguous and blocked_rows.suits(matrix)
-    if in_blocks and count is not None and (FEW_ROWS if streaming else FEW_ROWS_IN_CACHE) < count <= blocked_rows.MOST:
+    few = FEW_ROWS if streaming else FEW_ROWS_IN_CACHE
+    if contiguous and blocked_rows.suits(matrix) and few < count <= blocked_rows.MOST:
         return blocked_rows.blocked(matrix, target)
-    if count is not None and count <= FEW_ROWS:
-        return few_rows(matrix, target)
-    if (
-        contiguous
-        and count is not None
-        and count == matrix.rows.size
-        and count <= tile_shape(target, matrix.stage.buffer.dtype).rows
-    ):
+    in_one_tile = count == matrix.rows.size and count <= tile_shape(target, matrix.stage.buffer.dtype).rows
+    if count <= FEW_ROWS or (contiguous and in_one_tile):
         return few_rows(matrix, target)  # one tile would use each packed panel once
-    if in_blocks and count is None:
-        every = blocked_rows.blocked(matrix, target)
-        most, way = (STREAMED_ROWS, streamed) if streaming else (FEWEST, up_to_most)
-        return st.IfThenElse(tir.LE(as_int64(matrix.rows.extent), i64(most)), way(renamed(matrix), target, most), every)
-    packed = packed_product(matrix, target)
-    if count is not None:
-        return packed
-    return _or_few(matrix, kernel, contiguous, packed, target)
+    return packed_product(matrix, target)
 
 
-def _or_few(matrix: Product, kernel: Kernel, contiguous: bool, packed: st.Stmt, target: Target) -> st.Stmt:
-    """`packed`, or what is better for the few rows that there may turn out to be."""
+def _any_rows(matrix: Product, kernel: Kernel, contiguous: bool, streaming: bool, target: Target) -> st.Stmt:
+    """The product of however many rows there turn out to be: a way for few, and one for all others."""
     total = product([a.extent for a in (*matrix.outer, matrix.rows)])
-    most = most_rows(matrix, target)
+    if contiguous and blocked_rows.suits(matrix):
+        most, way = (STREAMED_ROWS, streamed) if streaming else (FEWEST, up_to_most)
+        few, every = way(renamed(matrix), target, most), blocked_rows.blocked(matrix, target)
+        return st.IfThenElse(tir.LE(total, i64(most)), few, every)
+    every, most = packed_product(matrix, target), most_rows(matrix, target)
     if most:
-        return st.IfThenElse(tir.LE(total, i64(most)), dot_tiles(renamed(matrix), target), packed)
+        return st.IfThenElse(tir.LE(total, i64(most)), dot_tiles(renamed(matrix), target), every)
     if matrix.outer or not contiguous:
         again = [s.renamed() for s in matrix.anchored.stages]
-        return st.IfThenElse(tir.LE(total, i64(FEW_ROWS)), emit_stages(kernel, again, target), packed)
-    return st.IfThenElse(tir.LE(total, i64(MOST)), up_to_most(renamed(matrix), target), packed)
+        return st.IfThenElse(tir.LE(total, i64(FEW_ROWS)), emit_stages(kernel, again, target), every)
+    return st.IfThenElse(tir.LE(total, i64(MOST)), up_to_most(renamed(matrix), target), every)
 
 
 # --------------------------------------------------------------------------------------------------- packed
