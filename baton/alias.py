@@ -4,8 +4,8 @@
 
 or, from Python, before the first `import tvm`: `baton.alias.install("tvm")`. `tvm.x.y` is then the *same module object*
 as `baton.x.y`; only the root `tvm` is a module of its own, since scripts compare its `__version__`, the version of TVM
-whose API this is. Importing what TVM has and baton does not is an `ImportError` with the reason. An installed TVM is
-never shadowed.
+whose API this is. Importing what TVM has and baton does not, in whatever spelling, is an `ImportError` with the reason.
+An installed TVM is never shadowed.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from types import ModuleType
 from typing import Any
 
 from baton._src.driver.tvm_names.absent import reason
+from baton._src.driver.tvm_names.split_modules import SERVED_BY
 
 _TARGET = "baton"
 API_VERSION = "0.19.0"
@@ -80,13 +81,31 @@ class _Finder(importlib.abc.MetaPathFinder):
         if fullname == self.alias:
             return importlib.machinery.ModuleSpec(fullname, _RootLoader(), is_package=True)
         below = fullname[len(self.alias) + 1 :]
-        real = f"{_TARGET}.{below}"
+        real = f"{_TARGET}.{SERVED_BY.get(below, below)}"
         if importlib.util.find_spec(real) is None:
-            why = reason(below)
-            if why is not None:
-                raise ImportError(f"baton leaves out {fullname}: {why}", name=fullname)
             return None
         return importlib.machinery.ModuleSpec(fullname, _SameModule(real), is_package=True)
+
+
+class _Missing(importlib.abc.MetaPathFinder):
+    """Says why a name below baton is missing, after all other finders.
+
+    `from tvm.x import y` looks for a module `baton.x.y` when `baton.x` has no attribute `y`: `tvm.x` is the module
+    `baton.x`, which goes by that name. Python would drop both the reason and the name that was meant.
+    """
+
+    def __init__(self, alias: str) -> None:
+        self.alias = alias
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        root, _, below = fullname.partition(".")
+        why = reason(below) if root == _TARGET else None
+        if why is not None:
+            asked = f"{self.alias}.{below}"
+            raise ImportError(f"baton leaves out {asked}: {why}", name=asked)
+        return None
 
 
 def install(alias: str = "tvm") -> None:
@@ -99,6 +118,7 @@ def install(alias: str = "tvm") -> None:
     if alias in sys.modules or importlib.util.find_spec(alias) is not None:
         raise ImportError(f"{alias!r} is installed here; baton does not shadow it (run in an environment without it)")
     sys.meta_path.insert(0, _Finder(alias))
+    sys.meta_path.append(_Missing(alias))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -91,3 +91,47 @@ def test_a_name_that_was_mistyped_is_no_part_left_out() -> None:
     with pytest.raises(AttributeError) as caught:
         _ = baton.relay.frontend.from_onx
     assert "leaves out" not in str(caught.value)
+
+
+def test_every_spelling_of_an_import_says_why_a_part_is_left_out(tmp_path: Path) -> None:
+    """Guards `from tvm.x import y`, where Python itself would only say that the name cannot be imported."""
+    code = """
+for line, why in {
+    "from tvm.contrib import nvcc": "tvm.contrib.nvcc: baton compiles for CPUs",
+    "from tvm.contrib import utils, ndk": "tvm.contrib.ndk: baton's libraries need no compiler",
+    "from tvm.driver import tvmc": "tvm.driver.tvmc: baton's command line",
+    "from tvm import autotvm": "no tuning",
+    "from tvm.relay.op.contrib import tensorrt": "register_pattern_table",
+    "from tvm.relay.op.contrib.dnnl import partition_for_dnnl": "register_pattern_table",
+    "from tvm.target import datatype": "dtypes are those of NumPy",
+    "from tvm.relay.quantize._calibrate import calibrate": "relay.quantize has",
+    "import tvm.contrib.cutlass.build": "for CPUs",
+}.items():
+    try:
+        exec(line)
+    except ImportError as error:
+        assert "baton leaves out tvm." in str(error) and why in str(error), (line, error)
+    else:
+        raise SystemExit(line)
+try:
+    from tvm.contrib import grph_executor
+except ImportError as error:
+    assert "leaves out" not in str(error)
+print("fine")
+"""
+    done = run(code, tmp_path)
+    assert done.stdout.strip() == "fine", done.stderr
+
+
+def test_modules_that_tvm_splits_further_are_served_by_their_packages(tmp_path: Path) -> None:
+    code = """
+from tvm import relay, target
+from tvm.relay.op.nn.nn import conv2d
+from tvm.relay.transform.fake_quantization_to_integer import register_fake_quantization_to_integer
+from tvm.target.target import Target
+import tvm.relay.op.nn
+assert conv2d is relay.nn.conv2d is tvm.relay.op.nn.conv2d and Target is target.Target
+print("fine")
+"""
+    done = run(code, tmp_path)
+    assert done.stdout.strip() == "fine", done.stderr

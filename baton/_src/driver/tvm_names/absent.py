@@ -64,7 +64,6 @@ REASONS: dict[str, str] = {
     "contrib.nvcc": _GPU,
     "contrib.rocm": _GPU,
     "contrib.cuda_graph": _GPU,
-    "contrib.cc": _TOOLCHAIN,
     "contrib.ndk": _TOOLCHAIN,
     "contrib.xcode": _TOOLCHAIN,
     "contrib.emcc": _TOOLCHAIN,
@@ -247,7 +246,63 @@ _FOR_CODEGEN = (
 )
 REASONS |= {f"tir.transform.{name}": _CODEGEN for name in _FOR_CODEGEN.split()}
 
+_DEVICE_LIBRARIES = (
+    "cublaslt cusparse cuda hipblas miopen rocblas thrust nnpack fbgemm libtorch spirv sdaccel stackvm cmsisnn "
+    "ethosn msc mrvl vllm target tf_op mxnet torch"
+)
+REASONS |= {
+    **{f"contrib.{name}": _BYOC for name in _DEVICE_LIBRARIES.split()},
+    "contrib.sparse": "sparse matrices are operands of relay.nn.sparse_dense and its likes",
+    "contrib.binutil": _TOOLCHAIN,
+    "contrib.tvmjs": "baton makes code for the processors of processes, not for browsers",
+    "contrib.pipeline_executor": _ONE_PROCESS,
+    "contrib.pipeline_executor_build": _ONE_PROCESS,
+    "contrib.tedd": "print(schedule.mod.script()) shows schedules; contrib.relay_viz draws graphs",
+}
+
 _NETWORK = "it is TVM's own test equipment"
+_QNN = "qnn operators are lowered by relay.qnn.transform; rules of your own are relay.op.register_legalize"
+_QUANTIZE = "relay.quantize has quantize, qconfig and the passes; what lies between them is baton's own"
+_LIBRARIES = (
+    "adreno arm_compute_lib bnns clml cmsisnn coreml cublas cudnn cutlass dnnl ethosn ethosu libtorch mrvl te_target "
+    "tensorrt vitis_ai"
+)
+_NO_LIBRARY = (
+    "no such library comes with baton, which generates its own code; patterns and code generators of your own are "
+    "relay.op.contrib.register_pattern_table and relay.ext.<name>"
+)
+REASONS |= {f"relay.op.contrib.{name}": _NO_LIBRARY for name in _LIBRARIES.split()}
+REASONS |= {
+    "libinfo": _TOOLCHAIN,
+    "ir.supply": "names are made unique where they are printed; relax.BlockBuilder.get_unique_name makes them",
+    "relay.debug": "the debug executor computes every call by itself: contrib.debugger.debug_executor",
+    "relay.op.debug": "the debug executor computes every call by itself: contrib.debugger.debug_executor",
+    "relay.transform.AnnotateUsedMemory": "not implemented: memory is planned in Relax, for whole programs",
+    "relay.transform.infer_layout_utils": "layouts are told by rules: relay.op.register_convert_op_layout",
+    "relay.transform.memory_plan": "memory is planned in Relax, for whole programs",
+    "relay.transform.mixed_precision": "rules are registered with relay.op.register_mixed_precision_conversion",
+    "relay.backend.aot": 'what is built for the executor "aot" is a GraphExecutorFactoryModule too',
+    "relay.op.layout_conversions": "rules of your own are relay.op.register_convert_op_layout",
+    "relay.op.strategy.x86": _TUNING,
+    "relay.op.strategy.cuda": _GPU,
+    "relay.op.type_relations": "types are computed by rules of the operators' own, not by relations",
+    **{f"relay.qnn.op.{name}": _QNN for name in ("legalizations", "canonicalizations", "layout_conversions")},
+    "relay.qnn.strategy": _TUNING,
+    **{f"relay.quantize.{name}": _QUANTIZE for name in ("_quantize", "_annotate", "_calibrate", "_partition")},
+    "relay.quantize.kl_divergence": _QUANTIZE,
+    "relay.frontend.qnn_torch": _IMPORTER,
+    "relay.frontend.pytorch_utils": _IMPORTER,
+    "relay.frontend.change_datatype": "relay.transform.recast and ToMixedPrecision change dtypes",
+    "target.x86": "LLVM is llvmlite's: llvmlite.binding tells its version and the host's features",
+    "target.intrin": "intrinsics are those of tir; call_extern calls others",
+    "target.compilation_config": "code is made for one CPU: tvm.target.Target",
+    **{f"testing.{name}": _NETWORK for name in ("auto_scheduler", "plugin", "popen_pool", "runner", "tir", "usmp")},
+    "relay.transform.flexible_shape": "programs with `?` or named dims compile once for all sizes",
+    "runtime.name_transforms": "there are no generated C functions to name",
+    "target.codegen": "LLVM is llvmlite's: llvmlite.binding tells its version and the host's features",
+    "testing.aot": "baton generates code for processes, not for bare devices",
+    "tir.tensor_intrin": "intrinsics of your own are tir.TensorIntrin.register; those of TVM are not shipped",
+}
 REASONS |= {
     f"relay.testing.{name}": _NETWORK for name in ("tf", "byoc", "darknet", "tflite", "yolo_detection", "config")
 }
