@@ -11,9 +11,11 @@ from baton._src.driver import relay_vm
 from baton._src.driver.artifacts import load_module
 from baton._src.driver.executors import create_executor
 from baton._src.driver.relay_build import GraphExecutorFactory, build
+from baton._src.driver.tvm_names.relay.words import const
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.ops.catalogue import CATALOGUE
+from baton._src.relay.nodes import Call
 from baton._src.relay.text.parser import parse
 from baton._src.runtime.graph_debug_executor import GraphModuleDebug
 from baton._src.runtime.graph_executor import GraphModule, create
@@ -168,6 +170,15 @@ def test_executors_agree(kind: str) -> None:
         np.testing.assert_allclose(run(X, W, b=B)[1].numpy(), Y, rtol=1e-5, atol=1e-6)
     else:
         assert run(np.int32(4), x=np.zeros(3, "float32")).numpy().tolist() == [4.0] * 3
+
+
+@pytest.mark.parametrize("kind", ["debug", "graph", "vm", "aot"])
+def test_expressions_may_call_main(kind: str) -> None:
+    """Guards that what is evaluated does not take the place of the module's own `main`."""
+    mod = module("def @main(%x: Tensor[(2), float32]) -> Tensor[(2), float32] { %x + 1f }")
+    main = mod.get_global_var("main")
+    called = Call(main, [Call(main, [const(np.zeros(2, "float32"))])])
+    assert create_executor(kind, mod).evaluate(called).numpy().tolist() == [2.0, 2.0]
 
 
 @pytest.mark.rule("RELAY-EXEC-4", rejects=True)

@@ -38,7 +38,8 @@ def test_libraries_are_exported_without_a_compiler(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("PATH", str(tmp_path))
     x = relay.var("x", shape=(2,))
     mod = baton.IRModule.from_expr(relay.Function([x], relay.add(x, x)))
-    for number, lib in enumerate([relay.build(mod, "llvm"), relay.vm.compile(mod, "llvm")]):
+    built = relay.build(mod, "llvm")
+    for number, lib in enumerate([built, relay.vm.compile(mod, "llvm"), built.get_lib()]):
         lib.export_library(str(tmp_path / f"{number}.so"), fcompile=cc.create_shared)
     loaded = baton.runtime.load_module(str(tmp_path / "0.so"))
     module = baton.contrib.graph_executor.GraphModule(loaded["default"](baton.cpu()))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -97,13 +98,11 @@ class Executor:
 
     def _compiled(self, target: Any) -> Callable[..., Any]:
         module = self.module
-        if not isinstance(target, GlobalVar):
-            module = IRModule(
-                {**{v: f for v, f in module.functions.items() if v.name_hint != "main"}, "main": target},
-                module.type_definitions,
-                module.attrs,
-            )
-        name = target.name_hint if isinstance(target, GlobalVar) else "main"
+        if isinstance(target, GlobalVar):
+            name = target.name_hint
+        else:  # It may call every function of the module, `main` too.
+            name = next(n for n in _names("main") if n not in module)
+            module = IRModule({**module.functions, name: target}, module.type_definitions, module.attrs)
         if self.kind == "graph":
             module = as_graph(module, name)
         executable, _ = build_executable(module, self.target, entry=name)
@@ -130,6 +129,12 @@ class AotExecutor(Executor):
 
     def __init__(self, mod: IRModule, device: Device | None = None, target: Any = "llvm") -> None:
         super().__init__("aot", mod, device or CPU, target, None)
+
+
+def _names(stem: str) -> Iterator[str]:
+    """`stem`, and ever more names made of it."""
+    yield stem
+    yield from (f"{stem}_{number}" for number in count())
 
 
 def _check_declared(param: Any, value: Any) -> None:

@@ -78,11 +78,11 @@ class Executable:
         """The names of a function's parameters."""
         return list(self.inner.entry(func_name).params)
 
-    def save(self, path: str | Path | None = None) -> tuple[bytes, Executable]:
+    def save(self, path: str | Path | None = None) -> tuple[bytearray, Executable]:
         """TVM's form gives (bytecode, library); with a path, everything is written to that file."""
         if path is not None:
             self.inner.save(path)
-        return self.inner.as_text().encode(), self
+        return bytearray(self.inner.as_text().encode()), self
 
     def export_library(self, path: str | Path, *args: Any, **kwargs: Any) -> None:
         """Write everything to one file; `Executable.load` reads it."""

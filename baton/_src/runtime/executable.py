@@ -95,7 +95,9 @@ class Executable:
         members = {"ir.txt": self.ir_text.encode(), "code.o": self.object_code, "bytecode.bin": _to_bytes(words)}
         write_archive(Archive(manifest, members, tensors), path, durable)
 
-    export_library = save
+    def export_library(self, file_name: str | Path, *args: Any, **kwargs: Any) -> None:
+        """Write the executable to one file (TVM's spelling, whose further options concern the linker)."""
+        self.save(file_name)
 
     def jit(self, fcompile: Any = None, addons: Any = None, **kwargs: Any) -> Executable:
         """This executable: it links itself when first used (TVM's spelling, whose options concern the linker)."""
