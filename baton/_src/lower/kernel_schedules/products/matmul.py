@@ -29,8 +29,8 @@ from baton._src.lower.kernel_schedules.products.panel_packing import (
     packing_beside,
     packs_beside,
 )
-from baton._src.lower.kernel_schedules.products.products import Product, find_product, merged_rows, renamed
-from baton._src.lower.kernel_schedules.products.row_dots import dot_tiles, most_rows, suits
+from baton._src.lower.kernel_schedules.products.products import Product, exactly, find_product, merged_rows, renamed
+from baton._src.lower.kernel_schedules.products.row_dots import TALL, dot_tiles, most_rows, suits
 from baton._src.lower.kernel_schedules.products.row_tiles import (
     multiply_add_tile,
     panel_tiles,
@@ -125,11 +125,20 @@ def _any_rows(matrix: Product, kernel: Kernel, contiguous: bool, streaming: bool
         return st.IfThenElse(tir.LE(total, i64(most)), few, every)
     every, most = packed_product(matrix, target), most_rows(matrix, target)
     if most:
-        return st.IfThenElse(tir.LE(total, i64(most)), dot_tiles(renamed(matrix), target), every)
+        return st.IfThenElse(tir.LE(total, i64(most)), _few_dots(matrix, total, target), every)
     if matrix.outer or not contiguous:
         again = [s.renamed() for s in matrix.anchored.stages]
         return st.IfThenElse(tir.LE(total, i64(FEW_ROWS)), emit_stages(kernel, again, target), every)
     return st.IfThenElse(tir.LE(total, i64(MOST)), up_to_most(renamed(matrix), target), every)
+
+
+def _few_dots(matrix: Product, total: PrimExpr, target: Target) -> st.Stmt:
+    """Dot products of few rows; as many as one tile has are a tile, and leave room for more columns beside them."""
+    found = dot_tiles(renamed(matrix), target)
+    for rows in range(2, TALL + 1):
+        just = dot_tiles(exactly(renamed(matrix), rows), target)
+        found = st.IfThenElse(tir.EQ(total, i64(rows)), just, found)
+    return found
 
 
 # --------------------------------------------------------------------------------------------------- packed

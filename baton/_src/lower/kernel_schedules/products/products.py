@@ -92,19 +92,27 @@ def renamed(matrix: Product) -> Product:
 
 def first_columns(matrix: Product, count: int) -> Product:
     """The same of the first `count` columns only."""
+    return _with_extent(matrix, matrix.columns, count)
+
+
+def exactly(matrix: Product, count: int) -> Product:
+    """The same where there turned out to be `count` rows."""
+    return _with_extent(matrix, matrix.rows, count)
+
+
+def _with_extent(matrix: Product, axis: Axis, count: int) -> Product:
+    """The same over so many points of an axis."""
     stage, epilogue = matrix.stage, matrix.anchored.epilogue
-    place = stage.spatial.index(matrix.columns)
-    after = None if epilogue is None else _with_extent(epilogue, place, count)
-    found = _product(Anchored(_with_extent(stage, place, count), after))
+    place = stage.spatial.index(axis)
+
+    def shorter(stage: Stage) -> Stage:
+        own = stage.spatial[place]
+        fewer = Axis(own.var, tir.IntImm(own.var.dtype, count))
+        return replace(stage, spatial=(*stage.spatial[:place], fewer, *stage.spatial[place + 1 :]))
+
+    found = _product(Anchored(shorter(stage), None if epilogue is None else shorter(epilogue)))
     assert isinstance(found, Product)
     return found
-
-
-def _with_extent(stage: Stage, place: int, count: int) -> Stage:
-    """`stage` over fewer points of one of its axes."""
-    axis = stage.spatial[place]
-    fewer = Axis(axis.var, tir.IntImm(axis.var.dtype, count))
-    return replace(stage, spatial=(*stage.spatial[:place], fewer, *stage.spatial[place + 1 :]))
 
 
 def _product(anchored: Anchored) -> Product | Declined:
