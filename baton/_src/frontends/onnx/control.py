@@ -59,33 +59,59 @@ def _never_stops(body: Any) -> bool:
 
 
 def _recursive(node: OnnxNode, body: Any, trips: Value | None, condition: Value | None) -> list[Value]:
-    """The state is (go on?, i, carried, collected so far); collected outputs grow by concatenation."""
     g = node.graph
     carried = [v for v in node.inputs[2:] if v is not None]
-    count = len(carried)
-    limit = None if trips is None else g.reshape(trips, ())
-    first, true = g.constant(np.int64(0)), g.constant(np.array(True))
-
-    def more(i: Value, go_on: Value) -> Value:
-        return go_on if limit is None else g.call("logical_and", go_on, g.call("less", i, limit))
+    true = g.constant(np.array(True))
 
     def run_body(i: Value, inner: list[Value]) -> list[Value]:
         return node.run_graph(body, dict(zip([v.name for v in body.input], [i, true, *inner], strict=True)))
+
+    limit = None if trips is None else g.reshape(trips, ())
+    return _repeated(node, limit, true if condition is None else g.reshape(condition, ()), carried, run_body)
+
+
+def _repeated(
+    node: OnnxNode,
+    limit: Value | None,
+    condition: Value,
+    carried: list[Value],
+    run_body: Callable[[Value, list[Value]], list[Value]],
+) -> list[Value]:
+    """The state is (go on?, i, carried, collected so far); collected outputs grow by concatenation."""
+    g, count = node.graph, len(carried)
+    first = g.constant(np.int64(0))
+
+    def more(i: Value, go_on: Value) -> Value:
+        return go_on if limit is None else g.call("logical_and", go_on, g.call("less", i, limit))
 
     def step(state: list[Value]) -> list[Value]:
         outputs = run_body(state[1], state[2 : 2 + count])
         following = g.call("add", state[1], g.constant(np.int64(1)))
         grown = [
-            g.call("concat", (so_far, g.call("expand_dims", part, axis=(0,))), axis=0)
+            _appended(node, so_far, state[1], part)
             for so_far, part in zip(state[2 + count :], outputs[1 + count :], strict=True)
         ]
         return [more(following, g.reshape(outputs[0], ())), following, *outputs[1 : 1 + count], *grown]
 
     inner, scanned = _settled(node, [v.info for v in carried], lambda state: run_body(first, state)[1:])
-    empty = [g.constant(np.zeros((0, *(i.shape or ())), i.dtype.numpy)) for i in scanned]
+    empty = [g.constant(np.zeros((0, *_sizes_before(i)), i.dtype.numpy)) for i in scanned]
     growing = [TensorInfo(None, i.dtype, i.ndim + 1) for i in scanned]
-    start = [more(first, true if condition is None else g.reshape(condition, ())), first, *carried, *empty]
+    start = [more(first, condition), first, *carried, *empty]
     return g.loop(start, [TensorInfo((), BOOL), first.info, *inner, *growing], step)[2:]
+
+
+def _sizes_before(part: TensorInfo) -> tuple[int, ...]:
+    """The sizes of what has been collected before the first iteration: those that are open are 0."""
+    return tuple(d if isinstance(d, int) else 0 for d in part.shape or (0,) * part.ndim)
+
+
+def _appended(node: OnnxNode, so_far: Value, length: Value, part: Value) -> Value:
+    """The parts collected so far and one more. Open sizes are those of the newest: before it they may have been 0."""
+    g = node.graph
+    lengths = None if part.info.is_static else g.numbers(length)
+    if lengths is not None and part.shape is not None:
+        so_far = g.reshape(so_far, (lengths.reshape(-1)[0], *part.shape))
+    return g.call("concat", (so_far, g.call("expand_dims", part, axis=(0,))), axis=0)
 
 
 def _settled(
@@ -99,8 +125,8 @@ def _settled(
             break
         infos = joined
     scanned = outputs[len(infos) :]
-    if not all(i.is_static for i in scanned):
-        node.fail("a loop of unknown length needs scan outputs of known shape", code="onnx-dynamic")
+    if any(i.ndim < 0 for i in scanned):
+        node.fail("a loop of unknown length needs scan outputs of known rank", code="onnx-dynamic")
     return infos, scanned
 
 

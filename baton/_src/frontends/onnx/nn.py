@@ -9,7 +9,7 @@ import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import Converter, OnnxNode
-from baton._src.frontends.onnx.windows import LAYOUTS, Window, window_of
+from baton._src.frontends.onnx.windows import LAYOUTS, Window, framed, window_of
 from baton._src.values.dtype import INT64
 
 
@@ -28,8 +28,8 @@ def _add_bias(node: OnnxNode, x: Value, bias: Value | None, rank: int) -> Value:
 
 
 def conv(node: OnnxNode) -> Value:
-    window = window_of(node, kernel_of(node))
-    return _add_bias(node, convolve(node, node[0], node[1], window), node.optional(2), window.rank)
+    x, window = framed(node, node[0], kernel_of(node), 0.0)
+    return _add_bias(node, convolve(node, x, node[1], window), node.optional(2), window.rank)
 
 
 def convolve(node: OnnxNode, x: Value, weight: Value, window: Window) -> Value:
@@ -120,8 +120,14 @@ def _transposed_padding(node: OnnxNode, window: Window) -> tuple[tuple[int, ...]
 
 
 def average_pool(node: OnnxNode) -> Value:
-    window = window_of(node, tuple(node.needed("kernel_shape")))
-    return pool(node, node[0], "avg", window, {"count_include_pad": bool(node.attr("count_include_pad", 0))})
+    with_border, x = bool(node.attr("count_include_pad", 0)), node[0]
+    framed_x, window = framed(node, x, tuple(node.needed("kernel_shape")), 0.0)
+    mean = pool(node, framed_x, "avg", window, {"count_include_pad": with_border})
+    if framed_x is x or with_border:
+        return mean
+    ones = node.graph.broadcast_to(node.graph.scalar(1, x), (1, 1, *(x.shape or ())[2:]))
+    inside = pool(node, framed(node, ones, window.kernel, 0.0)[0], "avg", window, {"count_include_pad": True})
+    return node.graph.call("divide", mean, inside)
 
 
 def pool(node: OnnxNode, x: Value, kind: str, window: Window, extra: dict[str, bool]) -> Value:

@@ -17,7 +17,7 @@ def pad(node: OnnxNode) -> Value:
     fill = node.optional(2)
     if not all(isinstance(p, int) for p in pads) or (fill is not None and fill.array is None):
         for position, axis in enumerate(places):
-            x = _widened(node, x, axis, pads[position], pads[position + len(places)])
+            x = widened(node, x, axis, pads[position], pads[position + len(places)], _number(node, x))
         return x
     begins, ends = [0] * rank, [0] * rank
     for position, axis in enumerate(places):
@@ -47,7 +47,7 @@ def _with_elements(node: OnnxNode, x: Value, widened: list[bool]) -> Value:
     return node.graph.of_shape(node.graph.of_shape(x, tuple(some)), x.shape)
 
 
-def _widened(node: OnnxNode, x: Value, axis: int, before: Dim, after: Dim) -> Value:
+def widened(node: OnnxNode, x: Value, axis: int, before: Dim, after: Dim, number: Value) -> Value:
     """A border along one axis, of a width or with a number that only a run tells: every element of the result looks
     for its place in the operand. (A negative width takes elements away, as it should.)"""
     g, size = node.graph, None if x.shape is None else x.shape[axis]
@@ -69,10 +69,14 @@ def _widened(node: OnnxNode, x: Value, axis: int, before: Dim, after: Dim) -> Va
     if mode == "edge":
         return inside
     taken = g.call("logical_and", g.call("greater_equal", at, zero), g.call("less_equal", at, last))
-    taken = g.reshape(taken, (size + before + after, *[1] * (node.rank() - axis - 1)))
-    fill = node.optional(2)
-    number = g.scalar(float(node.attr("value", 0.0)), x) if fill is None else g.reshape(fill, ())
+    taken = g.reshape(taken, (size + before + after, *[1] * (x.rank - axis - 1)))
     return g.call("where", taken, inside, number)
+
+
+def _number(node: OnnxNode, x: Value) -> Value:
+    """What a border consists of, a scalar."""
+    fill = node.optional(2)
+    return node.graph.scalar(float(node.attr("value", 0.0)), x) if fill is None else node.graph.reshape(fill, ())
 
 
 def _crop(node: OnnxNode, x: Value, begins: list[int], ends: list[int]) -> Value:

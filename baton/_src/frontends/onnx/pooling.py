@@ -9,7 +9,7 @@ import numpy as np
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.nn import pool
 from baton._src.frontends.onnx.node import Converter, OnnxNode
-from baton._src.frontends.onnx.windows import Window, window_of
+from baton._src.frontends.onnx.windows import Window, framed, window_of
 from baton._src.values.tensor import AnyArray
 
 
@@ -44,11 +44,13 @@ def global_lp_pool(node: OnnxNode) -> Value:
 
 
 def max_pool(node: OnnxNode) -> list[Value]:
-    window = window_of(node, tuple(node.needed("kernel_shape")))
-    outputs = [pool(node, node[0], "max", window, {})]
-    if len(node.outputs) > 1 and node.outputs[1]:
-        outputs.append(_places_of_maxima(node, window, outputs[0]))
-    return outputs
+    kernel = tuple(node.needed("kernel_shape"))
+    if len(node.outputs) < 2 or not node.outputs[1]:
+        low = -np.inf if node[0].dtype.is_float else node[0].dtype.int_range[0]
+        x, window = framed(node, node[0], kernel, low)
+        return [pool(node, x, "max", window, {})]
+    window = window_of(node, kernel)
+    return [pooled := pool(node, node[0], "max", window, {}), _places_of_maxima(node, window, pooled)]
 
 
 def _places_of_maxima(node: OnnxNode, window: Window, pooled: Value) -> Value:

@@ -77,6 +77,12 @@ def _divide(p: Any, q: Any) -> Any:
     return p // q
 
 
+def _remainder(x: Contents, a: Attributes) -> Any:
+    """Of sizes by positive numbers; `fmod` is another thing for what is below zero."""
+    positive = all(isinstance(q, int) and q > 0 for q in x[1].reshape(-1))
+    return _elementwise(lambda p, q: p % q)(x, a) if positive and not a.get("fmod") else None
+
+
 def _choose(condition: Any, p: Any, q: Any) -> Any:
     return p if bool(condition) else q
 
@@ -145,6 +151,7 @@ FOLDERS: dict[str, Folder] = {
     "Identity": _identity,
     "Max": _elementwise(_maximum),
     "Min": _elementwise(_minimum),
+    "Mod": _remainder,
     "Mul": _elementwise(lambda p, q: p * q),
     "ReduceProd": _product,
     "Reshape": _reshape,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import OnnxNode
+from baton._src.frontends.onnx.padding import widened
 from baton._src.ir.tensor_info import Dim
+from baton._src.tir import operators as ops
 
 LAYOUTS = {1: ("NCW", "OIW", "IOW"), 2: ("NCHW", "OIHW", "IOHW"), 3: ("NCDHW", "OIDHW", "IODHW")}
 """(data, kernel, transposed kernel) by spatial rank."""
@@ -27,36 +31,57 @@ class Window:
 
 def window_of(node: OnnxNode, kernel: tuple[int, ...]) -> Window:
     """The window of a convolution or pool with this kernel, `auto_pad` worked out."""
+    strides, dilations, padding = _attributes(node, kernel)
+    known = tuple(p for p in padding if isinstance(p, int))
+    if len(known) != len(padding):
+        node.fail("auto_pad=SAME needs spatial sizes known when importing", code="onnx-dynamic")
+    return Window(kernel, strides, dilations, known)
+
+
+def framed(node: OnnxNode, x: Value, kernel: tuple[int, ...], border: float) -> tuple[Value, Window]:
+    """What a convolution or pool walks over, and its window: `x` gets its border beforehand, of this number, where
+    `auto_pad` makes it depend on open sizes."""
+    strides, dilations, padding = _attributes(node, kernel)
+    if all(isinstance(p, int) for p in padding):
+        return x, window_of(node, kernel)
+    rank = len(kernel)
+    for axis in range(rank):
+        x = widened(node, x, axis + 2, padding[axis], padding[axis + rank], node.graph.scalar(border, x))
+    return x, Window(kernel, strides, dilations, (0,) * (2 * rank))
+
+
+def _attributes(node: OnnxNode, kernel: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...], Sequence[Dim]]:
+    """Strides, dilations and padding; with `auto_pad` the padding may depend on open sizes."""
     rank = len(kernel)
     strides = node.ints("strides") or (1,) * rank
     dilations = node.ints("dilations") or (1,) * rank
-    automatic = node.attr("auto_pad", "NOTSET")
-    if automatic in ("SAME_UPPER", "SAME_LOWER"):
-        padding = _same(node, kernel, strides, dilations, automatic == "SAME_UPPER")
-    elif automatic == "VALID":
-        padding = (0,) * (2 * rank)
-    else:
-        padding = node.ints("pads") or (0,) * (2 * rank)
-    return Window(kernel, strides, dilations, padding)
+    match node.attr("auto_pad", "NOTSET"):
+        case "SAME_UPPER" | "SAME_LOWER":
+            return strides, dilations, _same(node, kernel, strides, dilations)
+        case "VALID":
+            return strides, dilations, (0,) * (2 * rank)
+        case _:
+            return strides, dilations, node.ints("pads") or (0,) * (2 * rank)
 
 
-def _same(
-    node: OnnxNode, kernel: tuple[int, ...], strides: tuple[int, ...], dilations: tuple[int, ...], upper: bool
-) -> tuple[int, ...]:
+def _same(node: OnnxNode, kernel: tuple[int, ...], strides: tuple[int, ...], dilations: tuple[int, ...]) -> list[Dim]:
     """The padding for which output size = ceil(input size / stride)."""
-    begins, ends = [], []
-    for axis, (size, stride, dilation) in enumerate(zip(kernel, strides, dilations, strict=True)):
-        extent = _static(node, axis)
-        total = max((-(-extent // stride) - 1) * stride + (size - 1) * dilation + 1 - extent, 0)
+    shape = node[0].shape
+    if shape is None:
+        node.fail("auto_pad=SAME needs an operand of known rank", code="onnx-dynamic")
+    begins: list[Dim] = []
+    ends: list[Dim] = []
+    for extent, size, stride, dilation in zip(shape[2:], kernel, strides, dilations, strict=True):
+        reach = (size - 1) * dilation
+        # A stride of 1 needs as much whatever the extent is.
+        covered = (extent + stride - 1) // stride * stride - stride + reach + 1
+        total = reach if stride == 1 else _larger(covered - extent, 0)
         small, large = total // 2, total - total // 2
+        upper = node.attr("auto_pad") == "SAME_UPPER"
         begins.append(small if upper else large)
         ends.append(large if upper else small)
-    return tuple(begins + ends)
+    return begins + ends
 
 
-def _static(node: OnnxNode, axis: int) -> int:
-    shape = node[0].shape
-    dim: Dim | None = None if shape is None else shape[axis + 2]
-    if not isinstance(dim, int):
-        node.fail("auto_pad=SAME needs spatial sizes known when importing", code="onnx-dynamic")
-    return dim
+def _larger(a: Dim, b: int) -> Dim:
+    return max(a, b) if isinstance(a, int) else ops.max(a, b)
