@@ -115,3 +115,17 @@ def test_passes_see_what_was_registered() -> None:
 def test_what_is_refused(call: Any) -> None:
     """Changing baton's own operators; relations there are none of."""
     assert error_of(call).code == "op-registered"
+
+
+def test_operators_name_their_operands() -> None:
+    """In each language those that its calls have: Relay's reshape takes its target as an attribute."""
+    assert [(a.name, a.type_info) for a in relay.op.get("nn.dense").arguments] == [
+        ("data", "Tensor"),
+        ("weight", "Tensor"),
+    ]
+    assert [a.type_info for a in relay.op.get("concatenate").arguments] == ["Tuple"]
+    assert [a.name for a in relay.op.get("reshape").arguments] == ["data"]
+    assert [a.type_info for a in tvm.ir.Op.get("relax.reshape").arguments] == ["Tensor", "Shape"]
+    named = fresh()
+    named.add_argument("speed", "Tensor", "how fast")
+    assert named.arguments[0] == ("speed", "Tensor", "how fast")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from baton._src.ir.node import Node, node, note, part, set_note
 from baton._src.support.diagnostics import fail
@@ -183,6 +183,18 @@ class GlobalVar(GraphExpr):
     call: ClassVar[Callable[[GlobalVar, tuple[Any, ...]], Any]]
 
 
+class OpArgument(NamedTuple):
+    """An operand of an operator, for people."""
+
+    name: str
+    type_info: str
+    description: str
+
+
+ARGUMENT_TYPES = {"tensor": "Tensor", "tensors": "Tuple", "shape": "Shape", "prim": "PrimValue", "prims": "Tuple"}
+"""What TVM calls the kinds of operands."""
+
+
 @node
 class Op(GraphExpr):
     """The name of an operator, interned by its catalogue: one object a name.
@@ -217,11 +229,19 @@ class Op(GraphExpr):
     @property
     def num_inputs(self) -> int:
         """How many operands it takes; -1 where any number is fine, or nothing is known of it."""
-        inputs = getattr(self.definition, "inputs", None)
-        if inputs is None:
+        if getattr(self.definition, "inputs", None) is None:
             return int(getattr(self.definition, "arity", -1))
+        return len(self.arguments)
+
+    @property
+    def arguments(self) -> list[OpArgument]:
+        """Its operands in order, as far as they are known."""
         language = "relax" if self.name.startswith("relax.") else "relay"
-        return sum(language in operand.languages for operand in inputs)
+        return [
+            OpArgument(operand.named(language), ARGUMENT_TYPES.get(operand.kind, "Object"), operand.doc)
+            for operand in getattr(self.definition, "inputs", None) or ()
+            if language in operand.languages
+        ]
 
     @property
     def description(self) -> str:
