@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from baton._src.frontends.torch.decompositions import decompositions
 from baton._src.frontends.torch.table import CONVERTERS
 from tests.docs.generated_page import write_or_check
 
@@ -41,8 +42,8 @@ assert found.shape == (5, 2)
 # The module in Relax, for passes and scripts.
 module = from_exported_program(exported)
 
-# As a back end of torch.compile, by name.
-compiled = torch.compile(layers, backend="baton")
+# As a back end of torch.compile, by name; its options are those of baton.compile.
+compiled = torch.compile(layers, backend="baton", options={"num_threads": 1})
 torch.testing.assert_close(compiled(rows), layers(rows))
 ```
 
@@ -54,8 +55,9 @@ torch.testing.assert_close(compiled(rows), layers(rows))
   traced or scripted, and gives `(mod, params)` with the module's own names of parameters.
 - Everything becomes an exported program first, and PyTorch takes side effects out of it: operators in place and writes
   into views become plain ones. One table of converters writes Relax and Relay; operators that it lacks are taken apart
-  by PyTorch where it can. What is left is reported all at once, with the lines of the program. Dtypes are promoted by
-  PyTorch's rules, and every result is compared with the shape and dtype that PyTorch expects.
+  by PyTorch where it can, and by us in PyTorch's terms where it cannot (the fast path of its transformers, bags of
+  embeddings, distances). What is left is reported all at once, with the lines of the program, also of TorchScript.
+  Dtypes are promoted by PyTorch's rules, and every result is compared with the shape and dtype that PyTorch expects.
 - A compiled function has no state: programs that change their buffers are refused, and so is training mode (dropout,
   batch statistics). Through `torch.compile` state and gradients work, since PyTorch itself keeps the state; every
   operator of the backward graph must be supported too.
@@ -77,7 +79,7 @@ def operators() -> Iterator[Any]:
 
 def render() -> str:
     core = [o for o in operators() if torch.Tag.core in o.tags]
-    apart = {str(o) for o in torch.export.default_decompositions()}
+    apart = {str(o) for o in decompositions(CONVERTERS)}
     known = {str(o) for o in core if str(o) in CONVERTERS}
     rows = [f"| {o} | {'yes' if str(o) in known else 'taken apart' if str(o) in apart else '–'} |" for o in core]
     others = ", ".join(f"`{n.removeprefix('aten.')}`" for n in sorted(CONVERTERS) if n not in known)

@@ -8,27 +8,44 @@ and called with the memory of its tensors. Weights are inputs of these graphs, s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 from baton._src.driver.compile import compile as compile_model
 from baton._src.driver.wiring import wire
+from baton._src.frontends.torch.decompositions import decompositions
 from baton._src.frontends.torch.library import torch_library
-from baton._src.frontends.torch.program import decompositions, read_graph
+from baton._src.frontends.torch.program import read_graph
 from baton._src.frontends.torch.relax_graph import from_fx, imported
 from baton._src.frontends.torch.table import CONVERTERS
 from baton._src.frontends.torch.tensors import array_of, tensor_of
 from baton._src.frontends.torch.tracing import with_own_weights
 from baton._src.ir.module import IRModule
 from baton._src.passes.pipelines import get_pipeline
+from baton._src.support.diagnostics import fail
 
 Backend = Callable[[Any, Sequence[Any]], Any]
+_OPTIONS = ("num_threads", "target", "opt_level", "exec_mode", "keep_stages")
+"""The parameters of `baton.compile` that are not about the model."""
+_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
 
-def baton_backend(graph_module: Any, example_inputs: Sequence[Any], **options: Any) -> Any:
-    """The entry point `torch_dynamo_backends` of the package. `options`: those of `baton.compile`."""
-    return _backend(graph_module, example_inputs, lambda module: module, options)
+def baton_backend(
+    graph_module: Any, example_inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None, mode: str = "default"
+) -> Any:
+    """The entry point `torch_dynamo_backends` of the package.
+
+    `options`: those of `baton.compile`, by name: `torch.compile(model, backend="baton", options={"num_threads": 1})`.
+    `mode`: PyTorch's four are the same here, as nothing is searched for and no launches are to be saved.
+    """
+    unknown = [repr(name) for name in options or {} if name not in _OPTIONS]
+    if unknown:
+        help = f"there are {', '.join(_OPTIONS)}"
+        raise fail("torch-option", f"the back end has no option {', '.join(unknown)}", help=help)
+    if mode not in _MODES:
+        raise fail("torch-option", f"the back end has no mode {mode!r}", help=f"there are {', '.join(_MODES)}")
+    return _backend(graph_module, example_inputs, lambda module: module, dict(options or {}))
 
 
 def relax_dynamo(pipeline: Any = None) -> Backend:
@@ -45,10 +62,12 @@ def _backend(
     graph_module: Any, example_inputs: Sequence[Any], change: Callable[[IRModule], IRModule], options: dict[str, Any]
 ) -> Any:
     wire()
-    common, aot = (import_module(f"torch.{m}") for m in ("_dynamo.backends.common", "_functorch.aot_autograd"))
+    modules = ("_dynamo.backends.common", "_functorch.aot_autograd", "_subclasses.fake_tensor")
+    common, aot, fake = (import_module(f"torch.{m}") for m in modules)
 
     def compile_graph(graph: Any, inputs: Sequence[Any]) -> Any:
-        return aot.make_boxed_func(_compiled(graph, change, options))
+        with fake.unset_fake_temporarily():  # constants of the graph are real
+            return aot.make_boxed_func(_compiled(graph, change, options))
 
     table = dict(decompositions(CONVERTERS))
     return common.aot_autograd(fw_compiler=compile_graph, decompositions=table)(graph_module, example_inputs)

@@ -249,6 +249,25 @@ def masked(x: Any) -> Any:
     return x, x.index_copy(1, torch.tensor([2, 0]), x[:, :2] * 2)
 
 
+def behind_slices(x: Any, places: Any, part: Any) -> Any:
+    """Indices that do not stand in front, as static caches of keys and values are written."""
+    cache, alone, apart, added = (x.clone() for _ in range(4))
+    cache[:, places] = part
+    alone[..., places] = part[0, 0, 0]
+    apart[places, :, places] = part[0, 0, :3]
+    added.index_put_((torch.tensor([0, 1, 0])[:, None], torch.tensor([0, 2])), part[:1, :1], accumulate=True)
+    x = x.clone()
+    x[:, places, places + 1] = part[:, 0, :2]
+    return cache, alone, apart, added, x
+
+
+def reduced(x: Any, places: Any) -> Any:
+    """Every reduction, with and without what is there already, and with more sources than places."""
+    kinds = [(r, s) for r in ("sum", "prod", "mean", "amax", "amin") for s in (True, False)]
+    every = [x.scatter_reduce(1, places, x * 2, r, include_self=s) for r, s in kinds]
+    return *every, x.scatter_reduce(1, places[:1, :2], x, "amax")
+
+
 WRITES: list[Case] = [
     (written, (X, torch.tensor([1, 0]), floats(3, 4, seed=5))),
     (masked, (X,)),
@@ -256,7 +275,9 @@ WRITES: list[Case] = [
         lambda u, p: (u.index_put((p,), u[0]), u.index_put((p, p), torch.tensor(1.0), True)),
         (UNIT, torch.tensor([1, 0])),
     ),
-    (lambda u, p: (u.scatter_reduce(1, p.abs(), u, "amax"), u.scatter_reduce(1, p.abs(), u, "sum")), (UNIT, PLACES)),
+    (behind_slices, (X, torch.tensor([1, -2]), floats(2, 2, 4))),
+    (reduced, (UNIT, torch.tensor([[0, 1, 0], [2, 2, 2]]))),
+    (reduced, (N, torch.tensor([[0, 1, 0], [2, 2, 2]]))),
 ]
 
 DISTINCT = torch.from_numpy(np.random.default_rng(3).permutation(24).astype(np.float32)).reshape(2, 3, 4)
@@ -264,7 +285,10 @@ DISTINCT = torch.from_numpy(np.random.default_rng(3).permutation(24).astype(np.f
 ORDERS: list[Case] = [
     (lambda x: (*x.sort(1), *x.sort(-1, descending=True), x.argsort(0), x.argsort(-1, descending=True)), (DISTINCT,)),
     (lambda x: (*x.topk(2), *x.topk(2, 1, largest=False), *torch.sort(x, stable=True)), (DISTINCT,)),
-    (lambda x: (*x.median(-1), *x.kthvalue(2, 1), torch.bucketize(x, torch.tensor([3.0, 9.0, 20.0]))), (DISTINCT,)),
+    (
+        lambda x: (x.median(), *x.median(-1), *x.kthvalue(2, 1), torch.bucketize(x, torch.tensor([3.0, 9.0, 20.0]))),
+        (DISTINCT,),
+    ),
 ]
 
 BORDERS: list[Case] = [
@@ -309,18 +333,72 @@ def cells(kind: Any, weights: list[Any], states: list[Any], both: bool) -> Case:
     return run, (floats(4, 2, 3), *states, *weights)
 
 
-def gates(count: int, both: bool) -> list[Any]:
-    """Weights for states of 2 numbers and inputs of 3, of one direction or two."""
-    shapes = ((2 * count, 3), (2 * count, 2), (2 * count,), (2 * count,))
+def gates(count: int, both: bool, projected: int = 0) -> list[Any]:
+    """Weights for states of 2 numbers (which may be projected) and inputs of 3, of one direction or two."""
+    shapes: list[tuple[int, ...]] = [(2 * count, 3), (2 * count, projected or 2), (2 * count,), (2 * count,)]
+    if projected:
+        shapes.append((projected, 2))
     return [floats(*shape, seed=seed) for seed in range(1 + both) for shape in shapes]
 
 
 RECURRENCES: list[Case] = [
     cells(torch.lstm, gates(4, True), [floats(2, 2, 2), floats(2, 2, 2, seed=1)], True),
+    cells(torch.lstm, gates(4, True, projected=1), [floats(2, 2, 1), floats(2, 2, 2, seed=1)], True),
     cells(torch.gru, gates(3, False), [floats(1, 2, 2)], False),
     cells(torch.rnn_tanh, gates(1, True), [floats(2, 2, 2)], True),
     cells(torch.rnn_relu, gates(1, False), [floats(1, 2, 2)], False),
 ]
+
+PADDED = torch.zeros(2, 5)
+PADDED[0, 3:] = -float("inf")
+
+
+def encoded(x: Any, mask: Any, mask_type: int | None, norm_first: bool, *weights: Any) -> Any:
+    """What `nn.TransformerEncoderLayer` calls where no gradients are wanted."""
+    attention, norms, hidden = weights[:4], weights[4:8], weights[8:]
+    layer = torch.ops.aten._transformer_encoder_layer_fwd
+    return layer(x, 8, 2, *attention, norm_first, norm_first, 1e-5, *norms, *hidden, mask, mask_type)
+
+
+ENCODER = [
+    *(floats(24, 8), floats(24), floats(8, 8), floats(8), floats(8, seed=1), floats(8, seed=2)),
+    *(floats(8, seed=3), floats(8, seed=4), floats(6, 8), floats(6), floats(8, 6), floats(8, seed=5)),
+]
+
+
+def bags(weight: Any, words: Any, starts: Any, counts: Any) -> Any:
+    """The ways of `nn.EmbeddingBag`; the second of the bags is empty."""
+    modes = [functional.embedding_bag(words, weight, starts, mode=m, padding_idx=2) for m in ("sum", "mean", "max")]
+    rows = functional.embedding_bag(words.view(2, 3), weight)
+    ends = torch.tensor([0, 4, 6])
+    last = functional.embedding_bag(words, weight, ends, mode="sum", include_last_offset=True)
+    return *modes, rows, last, functional.embedding_bag(words, weight, starts, mode="sum", per_sample_weights=counts)
+
+
+def strided(x: Any) -> Any:
+    """Overlapping windows, the whole in another order, and what lies in columns."""
+    y = x * 2
+    turned = x.transpose(0, 1).contiguous().transpose(0, 1)
+    return x.as_strided((3, 4), (2, 1), 1), y.as_strided((4, 3, 2), (1, 4, 12)), turned.as_strided((6,), (2,))
+
+
+TIES = torch.tensor([[1.0, 3, 3, float("nan"), 9, 2], [2, 2, 1, 0, 2, 0.5]])
+
+WHOLE_IN_PYTORCH: list[Case] = [
+    (lambda x, *w: encoded(x, None, None, True, *w), (floats(2, 5, 8), *ENCODER)),
+    (lambda x, m, *w: encoded(x, m, 1, False, *w), (floats(2, 5, 8), PADDED, *ENCODER)),
+    (
+        lambda x, k, m, *w: torch.ops.aten._native_multi_head_attention(x, k, k, 8, 2, *w, m, True, True, 0),
+        (floats(2, 5, 8), floats(2, 5, 8, seed=1), torch.ones(5, 5).triu(1).bool(), *ENCODER[:4]),
+    ),
+    (bags, (floats(5, 3), torch.tensor([0, 2, 4, 4, 1, 3]), torch.tensor([0, 3, 3]), floats(6))),
+    (lambda a, b: tuple(torch.cdist(a, b, p) for p in (0.0, 1.0, 2.0, 3.0, float("inf"))), (X, floats(2, 5, 4))),
+    (lambda x: (*x.cummax(1), *x.cummin(1), *x.cummax(0), *(x > 1).int().cummax(1)), (TIES,)),
+    (lambda x: (x.logcumsumexp(1), (x * 50).logcumsumexp(-1)), (X,)),
+    (strided, (X,)),
+    (lambda x, w: torch.ops.aten._native_batch_norm_legit.no_stats(x, w, w, True, 0.1, 1e-5)[0], (IMAGE, GAMMA)),
+]
+"""What is taken apart in decompositions.py, in terms of PyTorch."""
 
 FAMILIES: dict[str, list[Case]] = {
     "unary": UNARY,
@@ -339,4 +417,5 @@ FAMILIES: dict[str, list[Case]] = {
     "borders": BORDERS,
     "resizes": RESIZES,
     "recurrences": RECURRENCES,
+    "whole in PyTorch": WHOLE_IN_PYTORCH,
 }

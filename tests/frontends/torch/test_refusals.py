@@ -15,6 +15,7 @@ from torch import nn
 import baton
 from baton._src.driver.open_model import open_model
 from baton._src.support.diagnostics import DiagnosticError
+from baton.relay.frontend import from_pytorch
 from tests.frontends.torch.cases import floats
 from tests.frontends.torch.comparing import as_array, assert_same
 from tests.frontends.torch.modules import seeded
@@ -41,6 +42,21 @@ def test_all_unsupported_operators_at_once() -> None:
     first = error.diagnostics[0].message
     assert "aten.special_bessel_j0.default is not supported (used 2x: test_refusals.py:" in first
     assert "y = torch.special.bessel_j0(x)" in first
+
+
+@pytest.mark.parametrize("scripted", [False, True], ids=["traced", "scripted"])
+def test_lines_of_torchscript(scripted: bool) -> None:
+    """Programs of TorchScript are named by the lines they were written in."""
+
+    class Strange(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.special.i0e(x) + 1
+
+    script = torch.jit.script(Strange()) if scripted else torch.jit.trace(Strange(), ROWS)
+    with pytest.raises(
+        DiagnosticError, match=r"\(used 1x: test_refusals\.py:\d+: return torch\.special\.i0e\(x\) \+ 1"
+    ):
+        from_pytorch(script, [("data", (3, 4))])
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from typing import Any
@@ -165,6 +166,35 @@ def test_torch_compile() -> None:
     a, b = ROWS.clone(), ROWS.clone()
     torch.testing.assert_close(torch.compile(counts, backend=relax_dynamo("zero"))(a)[0], counts(b)[0])
     torch.testing.assert_close(a, b)
+
+
+def test_options_of_torch_compile() -> None:
+    """`options` are those of `baton.compile`, and every mode of PyTorch is one; others are refused by name."""
+    torch._dynamo.reset()
+    module = seeded(lambda: nn.TransformerEncoderLayer(4, 2, 8, batch_first=True))
+    rows = floats(2, 3, 4)
+    with torch.no_grad():
+        compiled = torch.compile(module, backend="baton", options={"num_threads": 1, "opt_level": 1})
+        torch.testing.assert_close(compiled(rows), module(rows))
+    small = nn.Linear(4, 2)
+    tuned = torch.compile(small, backend="baton", mode="reduce-overhead")
+    torch.testing.assert_close(tuned(ROWS), small(ROWS))
+    for given, message in (({"options": {"threads": 1}}, "no option 'threads'"), ({"mode": "fast"}, "no mode 'fast'")):
+        with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match=message):
+            torch.compile(nn.Linear(4, 3), backend="baton", **given)(ROWS)
+
+
+def test_torch_compile_with_constants_and_quotients() -> None:
+    """Tensors that the program makes of numbers; sizes that it divides as floats."""
+    torch._dynamo.reset()
+
+    def windows(x: Any) -> Any:
+        parts = int(x.shape[0] / 2)
+        return x.view(parts, -1) + torch.tensor([[1.0, 0, 0, 2]]).repeat(1, 2), math.ceil(x.shape[0] / 4)
+
+    compiled = torch.compile(windows, backend="baton", dynamic=True)
+    for rows in (floats(6, 4), floats(8, 4)):
+        torch.testing.assert_close(compiled(rows), windows(rows))
 
 
 def test_captured_subgraphs() -> None:

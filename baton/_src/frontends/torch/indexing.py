@@ -40,7 +40,7 @@ def scatter(reduction: str) -> Converter:
     def convert(node: AtenNode, x: Value, dim: int, indices: Value, source: Value | Scalar) -> Value:
         g, axis = node.graph, node.axis(dim, x.rank)
         if isinstance(source, Value):
-            updates = _leading(node, g.cast(source, x.dtype), indices)
+            updates = leading(node, g.cast(source, x.dtype), indices)
         else:
             updates = g.broadcast_to(node.tensor(source, x.dtype), node.sizes(indices))
         places = from_front(node, indices, x, axis)
@@ -49,7 +49,7 @@ def scatter(reduction: str) -> Converter:
     return convert
 
 
-def _leading(node: AtenNode, source: Value, indices: Value) -> Value:
+def leading(node: AtenNode, source: Value, indices: Value) -> Value:
     """The part of the source that the indices speak of."""
     for axis, (own, wanted) in enumerate(zip(node.sizes(source), node.sizes(indices), strict=True)):
         if not node.graph.prover.equal(own, wanted):

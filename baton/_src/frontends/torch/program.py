@@ -14,11 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from baton._src.frontends.torch.decompositions import decompositions
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.sizes import SIZES
 from baton._src.support.diagnostics import fail
 
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in [^\n]*\n\s*([^\n]*)')
+SOURCE = "baton.source"
+"""What a node's annotation calls the line of the program that it comes from, where PyTorch itself does not see it."""
 _KINDS = {"PARAMETER", "BUFFER", "CONSTANT_TENSOR"}
 
 
@@ -83,15 +86,6 @@ def read_graph(module: Any) -> Program:
     return Program(module.graph, module, inputs, (), tuple(results), numbers)
 
 
-def decompositions(supported: Collection[str]) -> Any:
-    """PyTorch's ways to take operators apart, less those that have a converter."""
-    table = torch_library().export.default_decompositions()
-    for operator in list(table):
-        if str(operator) in supported:
-            table.pop(operator)
-    return table
-
-
 def _weight(plain: Any, spec: Any) -> Any:
     """The tensor: buffers that are not saved with the model stand among the constants."""
     return plain.state_dict[spec.target] if spec.target in plain.state_dict else plain.constants[spec.target]
@@ -135,9 +129,17 @@ def name_of(target: Any) -> str:
 
 def source_of(node: Any) -> str:
     """The innermost line of the user's own program that made a node, as `file:line: code`."""
+    annotated = (node.meta.get("custom") or {}).get(SOURCE)
+    if annotated:
+        return str(annotated)
     frames = _FRAME.findall(node.meta.get("stack_trace") or "")
-    own = [f for f in frames if "/torch/" not in f[0].replace("\\", "/")] or frames
+    own = [f for f in frames if not of_pytorch(f[0])] or frames
     if not own:
         return ""
     path, line, code = own[-1]
     return f"{Path(path).name}:{line}: {code.strip()}"
+
+
+def of_pytorch(path: str) -> bool:
+    """Whether a file is one of PyTorch's own."""
+    return Path(path).is_relative_to(Path(torch_library().__file__).parent)

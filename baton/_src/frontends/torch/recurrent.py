@@ -24,9 +24,7 @@ def recurrent(kind: str, activation: str = "tanh") -> Converter:
             node.fail("dropout between layers is random", help="put the module into evaluation mode: model.eval()")
         states = [start] if isinstance(start, Value) else list(start)
         directions = 2 if bidirectional else 1
-        count = 4 if has_biases else 2
-        if len(weights) != count * layers * directions:
-            node.fail("states of another size than the outputs (proj_size) are not supported")
+        count = len(weights) // (layers * directions)
         steps = node.graph.transpose(x, (1, 0, 2)) if batch_first else x
         last: list[tuple[Value, ...]] = []
         for layer in range(layers):
@@ -35,7 +33,9 @@ def recurrent(kind: str, activation: str = "tanh") -> Converter:
                 place = layer * directions + direction
                 own = [_picked(node, s, place) for s in states]
                 cell = _Cell(kind, activation, direction == 1)
-                found.append(_direction(node, cell, steps, own, weights[place * count : (place + 1) * count]))
+                given = weights[place * count : (place + 1) * count]
+                run = _projected_lstm if count == (5 if has_biases else 3) else _direction
+                found.append(run(node, cell, steps, own, given))
                 last.append(found[-1][1:])
             outputs = tuple(f[0] for f in found)
             steps = outputs[0] if len(outputs) == 1 else node.graph.call("concat", outputs, axis=2)
@@ -54,15 +54,21 @@ class _Cell:
 
 
 def _direction(
-    node: AtenNode, cell: _Cell, steps: Value, states: Sequence[Value], weights: Sequence[Value]
-) -> tuple[Value, ...]:
-    """(outputs, last state and cell) of one direction of one layer; weights W_ih, W_hh and perhaps b_ih, b_hh."""
+    node: AtenNode, cell: _Cell, steps: Value, states: Sequence[Value], weights: Sequence[Value],
+    beginning: Value | None = None,
+) -> tuple[Value, ...]:  # fmt: skip
+    """(outputs, last state and cell) of one direction of one layer; weights W_ih, W_hh and perhaps b_ih, b_hh.
+
+    `beginning` is added to the projected input of the step that is taken first.
+    """
     g, kind = node.graph, cell.kind
     ordered = [_gates(node, kind, w) for w in weights]
     input_bias, own_bias = ordered[2:] if len(ordered) > 2 else (None, None)
     if input_bias is not None and own_bias is not None and kind != "gru":
         input_bias, own_bias = g.call("add", input_bias, own_bias), None  # both end up in the same sum
     projected = _projected(node, steps, g.transpose(ordered[0], (1, 0)), input_bias)
+    if beginning is not None:
+        projected = _first_changed(node, projected, _gates(node, kind, beginning, 1), cell.reverse)
     extras = {"cell": states[1]} if kind == "lstm" else {}
     if own_bias is not None:
         extras["bias"] = own_bias
@@ -74,14 +80,41 @@ def _direction(
     )  # fmt: skip
 
 
-def _gates(node: AtenNode, kind: str, weight: Value) -> Value:
-    """The rows of a weight or bias in the catalogue's order of gates."""
+def _projected_lstm(
+    node: AtenNode, cell: _Cell, steps: Value, states: Sequence[Value], weights: Sequence[Value]
+) -> tuple[Value, ...]:
+    """An LSTM whose states h are projected from wider ones, h = W_hr s, as one whose states are s.
+
+    W_hh h = (W_hh W_hr) s at every step but the first, whose state h is given: there W_hh h joins the input
+    and s is 0.
+    """
+    g, (*own, projection) = node.graph, weights
+    (state, memory), back = states, g.transpose(projection, (1, 0))
+    beginning = g.call("matmul", state, g.transpose(own[1], (1, 0)))
+    own[1] = g.call("matmul", own[1], projection)
+    zero = g.broadcast_to(g.constant(0, memory.dtype), node.sizes(memory))
+    outputs, last, end = _direction(node, cell, steps, (zero, memory), own, beginning)
+    return g.call("matmul", outputs, back), g.call("matmul", last, back), end
+
+
+def _first_changed(node: AtenNode, steps: Value, more: Value, reverse: bool) -> Value:
+    """The steps with `more` added to the one that is taken first."""
+    g, length = node.graph, node.sizes(steps)[0]
+    middle = length - 1 if reverse else 1
+    halves = [cut(node, steps, 0, 0, middle), cut(node, steps, 0, middle, length)]
+    place = 1 if reverse else 0
+    halves[place] = g.call("add", halves[place], more)
+    return g.call("concat", tuple(halves), axis=0)
+
+
+def _gates(node: AtenNode, kind: str, weight: Value, axis: int = 0) -> Value:
+    """A weight or bias with the gates along an axis in the catalogue's order."""
     order = _ORDER[kind]
     if len(order) == 1:
         return weight
-    size = node.known(node.sizes(weight)[0], "the size of the state") // len(order)
-    parts = tuple(cut(node, weight, 0, place * size, (place + 1) * size) for place in order)
-    return node.graph.call("concat", parts, axis=0)
+    size = node.known(node.sizes(weight)[axis], "the size of the state") // len(order)
+    parts = tuple(cut(node, weight, axis, place * size, (place + 1) * size) for place in order)
+    return node.graph.call("concat", parts, axis=axis)
 
 
 def _projected(node: AtenNode, steps: Value, weight: Value, bias: Value | None) -> Value:

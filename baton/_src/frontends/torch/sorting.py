@@ -67,8 +67,13 @@ def median(node: AtenNode, x: Value, dim: int, keepdim: bool) -> tuple[Value, Va
     return kth(node, x, (count + 1) // 2, dim, keepdim)
 
 
+def whole_median(node: AtenNode, x: Value) -> Value:
+    return median(node, node.graph.reshape(x, (-1,)), 0, False)[0]
+
+
 SORTING: dict[str, Converter] = {
     "aten.sort.default": sort, "aten.sort.stable": sort, "aten.argsort.default": argsort,
     "aten.argsort.stable": argsort, "aten.topk.default": topk, "aten.kthvalue.default": kth,
-    "aten.median.dim": median, "aten.bucketize.Tensor": bucketize, "aten.nonzero.default": nonzero,
+    "aten.median.default": whole_median, "aten.median.dim": median, "aten.bucketize.Tensor": bucketize,
+    "aten.nonzero.default": nonzero,
 }  # fmt: skip

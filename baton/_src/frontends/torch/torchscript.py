@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from baton._src.frontends.torch.library import torch_library
+from baton._src.frontends.torch.program import SOURCE, of_pytorch
 from baton._src.support.diagnostics import fail
 
 _DTYPES = (
@@ -93,7 +94,7 @@ def line_of(node: Any) -> str:
     """The line of the user's program that made a node of TorchScript, as `file:line: code`."""
     text = node.sourceRange()
     found = _TRACED_LINE.findall(text) or _SCRIPTED_LINE.findall(text)
-    own = [f for f in found if "/torch/" not in f[0].replace("\\", "/")] or found
+    own = [f for f in found if not of_pytorch(f[0])] or found
     if not own:
         return ""
     path, number = Path(own[0][0]), int(own[0][1])
@@ -121,7 +122,8 @@ def _call(node: Any, given: list[Any]) -> Any:
         raise fail("torch-script", f"{line_of(node)}: {kind} of TorchScript is not supported")
     overload = getattr(packet, schema.overload_name or "default")
     positional, keywords = _arguments(schema, given)
-    return overload(*positional, **keywords)
+    with torch.fx.traceback.annotate({SOURCE: line_of(node)}):
+        return overload(*positional, **keywords)
 
 
 def _arguments(schema: Any, given: list[Any]) -> tuple[list[Any], dict[str, Any]]:

@@ -33,7 +33,7 @@ def exported_module(model: Any, input_info: Sequence[tuple[Sequence[Any], Any]])
 
 def exported_script(script: Any, inputs: Sequence[Any]) -> Any:
     """A `torch.jit` module as an exported program; its weights are called `script.NAME`."""
-    torch = torch_library()
+    torch, run = torch_library(), ScriptRun(script)
 
     class Carrier(torch.nn.Module):  # type: ignore[misc, name-defined]
         """`torch.export` takes modules of Python only."""
@@ -43,7 +43,7 @@ def exported_script(script: Any, inputs: Sequence[Any]) -> Any:
             self.script = script
 
         def forward(self, *given: Any) -> Any:
-            return ScriptRun(script)(*given)
+            return run(*given)
 
     carrier = Carrier()
     carrier.training = bool(getattr(script, "training", False))
@@ -53,7 +53,7 @@ def exported_script(script: Any, inputs: Sequence[Any]) -> Any:
 def export(module: Any, inputs: Sequence[Any]) -> Any:
     """`torch.export.export`, without its warnings; what it cannot export is refused with its reason."""
     torch = torch_library()
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), torch.fx.traceback.preserve_node_meta():
         warnings.simplefilter("ignore")
         try:
             return torch.export.export(module, tuple(inputs), strict=False)

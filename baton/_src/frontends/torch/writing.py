@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.torch.indexing import from_front
+from baton._src.frontends.torch.indexing import from_front, leading
 from baton._src.frontends.torch.node import AtenNode, Converter, Scalar
 from baton._src.frontends.torch.shape import END, corner, cut, unsqueeze
 from baton._src.ir.tensor_info import Dim
+from baton._src.values.dtype import DataType
 
 
 def copy(node: AtenNode, x: Value, source: Value, *_: bool) -> Value:
@@ -57,18 +58,32 @@ def index_put(
         node.fail("a mask picks as many elements as a run finds", help="use torch.where")
     axes = [a for a, i in enumerate(indices) if i is not None]
     rest = [a for a in range(x.rank) if a not in axes]
-    if axes != list(range(len(axes))):
-        node.fail("indices behind a slice are not supported where elements are written", help="index the first axes")
-    sizes = node.sizes(x)
+    order, sizes = (*axes, *rest), node.sizes(x)
     places = [from_front(node, g.cast(i, "int64"), x, a) for a, i in enumerate(indices) if i is not None]
     place = places[0]
     for axis, more in zip(axes[1:], places[1:], strict=True):
         place = g.call("add", g.call("multiply", place, g.dims(sizes[axis])), more)
-    flat = g.reshape(x, (-1, *(sizes[a] for a in rest)))
-    updates = g.broadcast_to(g.cast(values, x.dtype), (*node.sizes(place), *(sizes[a] for a in rest)))
+    kept = tuple(sizes[a] for a in rest)
+    flat = g.reshape(g.transpose(x, order), (-1, *kept))
+    updates = _indices_first(node, g.cast(values, x.dtype), axes, node.sizes(place), kept)
     column = unsqueeze(node, place, place.rank)
     found = g.call("scatter_nd", flat, column, updates, reduction="add" if accumulate else "update")
-    return g.reshape(found, sizes)
+    whole = g.reshape(found, tuple(sizes[a] for a in order))
+    return g.transpose(whole, tuple(order.index(a) for a in range(x.rank)))
+
+
+def _indices_first(
+    node: AtenNode, values: Value, axes: Sequence[int], indexed: Sequence[Dim], kept: Sequence[Dim]
+) -> Value:
+    """What is written to `x[:, i, j]`, broadcast, with the axes of the indices before those that are kept.
+
+    It is given with those of indices side by side in their place, and else at the front.
+    """
+    g, rank = node.graph, len(indexed)
+    before = axes[0] if axes[-1] - axes[0] == len(axes) - 1 else 0
+    shape = (*kept[:before], *indexed, *kept[before:])
+    order = (*range(before, before + rank), *range(before), *range(before + rank, len(shape)))
+    return g.transpose(g.broadcast_to(values, shape), order)
 
 
 def _rows(node: AtenNode, x: Value, axis: int, index: Value, like: Value) -> Value:
@@ -105,12 +120,35 @@ def index_fill(node: AtenNode, x: Value, dim: int, index: Value, value: Value | 
 def scatter_reduce(
     node: AtenNode, x: Value, dim: int, index: Value, source: Value, reduce: str, *, include_self: bool
 ) -> Value:
-    names = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min"}
-    if reduce not in names or not include_self:
-        node.fail(f"reduce={reduce!r} with include_self={include_self} is not supported")
-    axis = node.axis(dim, x.rank)
-    places = from_front(node, index, x, axis)
-    return node.graph.call("scatter_elements", x, places, source, axis=axis, reduction=names[reduce])
+    """What is there counts as one more element, unless it is left out (where something is written)."""
+    g, axis = node.graph, node.axis(dim, x.rank)
+    places, updates = from_front(node, index, x, axis), leading(node, source, index)
+    if not include_self:
+        start = g.broadcast_to(g.constant(_neutral(reduce, x.dtype), x.dtype), node.sizes(updates))
+        x = g.call("scatter_elements", x, places, start, axis=axis, reduction="update")
+    found = g.call("scatter_elements", x, places, updates, axis=axis, reduction=_REDUCTIONS[reduce])
+    if reduce != "mean":
+        return found
+    each = g.broadcast_to(g.constant(1, x.dtype), node.sizes(updates))
+    start = g.broadcast_to(g.constant(int(include_self), x.dtype), node.sizes(x))
+    counts = g.call("scatter_elements", start, places, each, axis=axis, reduction="add")
+    several = g.call("maximum", counts, g.constant(1, x.dtype))
+    return g.call("divide" if x.dtype.is_float else "floor_divide", found, several)
+
+
+_REDUCTIONS = {"sum": "add", "mean": "add", "prod": "mul", "amax": "max", "amin": "min"}
+
+
+def _neutral(reduce: str, dtype: DataType) -> float:
+    """The number that changes no result of a reduction."""
+    if reduce in ("sum", "mean", "prod"):
+        return int(reduce == "prod")
+    if dtype.is_float:
+        return -np.inf if reduce == "amax" else np.inf
+    if dtype.is_bool:
+        return reduce == "amin"
+    bounds = np.iinfo(dtype.numpy)
+    return int(bounds.min if reduce == "amax" else bounds.max)
 
 
 WRITING: dict[str, Converter] = {
