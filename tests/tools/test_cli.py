@@ -226,6 +226,12 @@ def test_options_that_do_not_fit(script: Path) -> None:
     baton("run", script, status=2)
 
 
+def test_processors_that_do_not_exist(script: Path, tmp_path: Path) -> None:
+    """Guards against LLVM, which repeats itself and then ends the process."""
+    out = refused("target-cpu", "compile", script, "-o", tmp_path / "x.baton", "--target", "llvm -mcpu=hasswell")
+    assert "did you mean haswell?" in out and out.count("hasswell") == 1
+
+
 def test_ill_typed_programs(tmp_path: Path) -> None:
     """A type error and a syntax error, in both languages: the place, and nothing written."""
     out = tmp_path / "out.baton"

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
 import llvmlite.binding as llvm
 
+from baton._src.ir.cpu import NAMED
 from baton._src.ir.target import Target
-from baton._src.support.diagnostics import InternalError
+from baton._src.support.diagnostics import InternalError, fail
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,35 @@ class Machine:
                 llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten(), level
             )
         triple = target.mtriple or llvm.get_process_triple()
+        if target.mcpu and target.mcpu not in NAMED:
+            _check_processor(target.mcpu, triple)
         return Machine(triple, target.mcpu or "generic", ",".join(target.mattr), level)
+
+
+def _check_processor(name: str, triple: str) -> None:
+    """Refuse a CPU that LLVM does not know: it would say so once for every module, and end the process."""
+    known = _processors(triple)
+    if known and name not in known:
+        near = get_close_matches(name, sorted(known), n=3)
+        help = f"did you mean {' or '.join(near)}?" if near else "leave -mcpu out for the CPU of this machine"
+        raise fail("target-cpu", f"LLVM knows no CPU {name!r} of {triple}", help=help)
+
+
+_LIST_PROCESSORS = """
+import sys, llvmlite.binding as llvm
+llvm.initialize_all_targets(), llvm.initialize_all_asmprinters()
+llvm.Target.from_triple(sys.argv[1]).create_target_machine(cpu="help")
+"""
+
+
+@lru_cache(maxsize=4)
+def _processors(triple: str) -> frozenset[str]:
+    """LLVM's names of the CPUs of a target, which it tells only by printing them to the standard error; none if it does
+    not."""
+    command = [sys.executable, "-c", _LIST_PROCESSORS, triple]
+    printed = subprocess.run(command, capture_output=True, text=True, check=False).stderr
+    listed = printed.partition("Available CPUs")[2].partition("Available features")[0]
+    return frozenset(re.findall(r"^ +(\S+) +- ", listed, re.MULTILINE))
 
 
 def target_text(target: Target) -> str:
