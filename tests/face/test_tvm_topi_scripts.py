@@ -33,6 +33,19 @@ def numbers(*shape: int, dtype: str = "float32") -> Any:
     return rng.uniform(-1, 1, shape).astype(dtype) if dtype == "float32" else rng.integers(0, 3, shape).astype(dtype)
 
 
+def assigned(array: Any, where: Any, values: Any) -> Any:
+    """NumPy's assignment, to a copy."""
+    found = array.copy()
+    found[where] = values
+    return found
+
+
+def in_pairs(images: Any) -> Any:
+    """NCHW as NCHW2c."""
+    n, c, h, w = images.shape
+    return images.reshape(n, c // 2, 2, h, w).transpose(0, 1, 3, 4, 2)
+
+
 X = (2, 4, 6, 5)
 Image = numbers(*X)
 Kernel = numbers(6, 4, 3, 3)
@@ -187,6 +200,39 @@ CASES: dict[str, tuple[Any, Any, list[Any]]] = {
         lambda a, r: N.roi_pool_nchw_python(a, r, (2, 2), 1.0),
         [Image, np.float32([[0, 1, 1, 4, 4], [1, 0, 0, 3, 5]])],
     ),
+    "log of integers": (topi.log, lambda a: np.log(a.astype("float32")), [1 + numbers(5, dtype="int32")]),
+    "flip": (topi.flip, lambda a: a[::-1], [numbers(3, 4)]),
+    "tile": (lambda x: topi.tile(a=x, reps=(2, 1)), lambda a: np.tile(a, (2, 1)), [numbers(2, 3)]),
+    "repeat by its operand's name": (lambda x: topi.repeat(a=x, repeats=2, axis=1), lambda a: a.repeat(2, 1), [Image]),
+    "strided_set": (
+        topi.strided_set,
+        lambda a, v, begin, end, strides: assigned(a, (slice(3, None, -2), slice(-4, -1)), v),
+        [numbers(4, 5), numbers(2, 3), np.int32([3, -4]), np.int32([-5, -1]), np.int32([-2, 1])],
+    ),
+    "strided_set of leading axes": (
+        topi.strided_set,
+        lambda a, v, begin, end: assigned(a, slice(1, 3), v),
+        [numbers(4, 5), numbers(2, 5), np.int32([1]), np.int32([3])],
+    ),
+    "depthwise_conv2d_NCHWc": (
+        lambda a, w: topi.nn.depthwise_conv2d_NCHWc(a, w, (1, 1), (1, 1), (1, 1), "NCHW2c", "NCHW2c"),
+        lambda a, w: in_pairs(
+            N.depthwise_conv2d_python_nchw(
+                a.transpose(0, 1, 4, 2, 3).reshape(1, 4, 4, 4), w.transpose(0, 5, 4, 1, 2, 3).reshape(4, 1, 3, 3), 1, 1
+            )
+        ),
+        [numbers(1, 2, 4, 4, 2), numbers(2, 1, 3, 3, 1, 2)],
+    ),
+    "conv": (
+        lambda a, w: topi.nn.conv(a, w, 1, 1, 1, 2, "NCHW"),
+        lambda a, w: N.conv2d_nchw_python(a, w, 1, 1, groups=2),
+        [Image, numbers(6, 2, 3, 3)],
+    ),
+    "pool_grad": (
+        lambda g, a: topi.nn.pool_grad(g, a, (2, 2), (2, 2), (0, 0, 0, 0), "avg"),
+        lambda g, a: g.repeat(2, 2).repeat(2, 3) / 4,
+        [numbers(1, 2, 2, 2), numbers(1, 2, 4, 4)],
+    ),
     "sum": (lambda a: topi.sum(a, (0, 2), True), lambda a: a.sum((0, 2), keepdims=True), [numbers(2, 3, 4)]),
 }
 
@@ -215,6 +261,11 @@ def test_what_needs_the_elements_says_so() -> None:
         _ = topi.argwhere
     with pytest.raises(tvm.TVMError, match="batch_dims"):
         topi.take(tensor(3, 4), tensor(2, dtype="int32"), 0, batch_dims=1)
+    bounds = tensor(2, dtype="int32")
+    with pytest.raises(tvm.TVMError, match="size of its result depends on the elements"):
+        topi.strided_slice(tensor(3, 4), bounds, bounds)
+    with pytest.raises(tvm.TVMError, match="vectors of int32"):
+        topi.strided_set(tensor(3, 4), tensor(1, 1), [0, 0], [1, 1])
 
 
 def test_words_of_scripts_with_kernels_of_their_own() -> None:

@@ -184,6 +184,9 @@ def test_conditions_are_hoisted() -> None:
     found = after(hoistable, X.HoistIfThenElse(), X.RewriteUnsafeSelect())
     assert isinstance(found.body, st.IfThenElse)
     assert "T.if_then_else" in str(found)
+    assert isinstance(after(hoistable, X.HoistIfThenElse("basic")).body, st.IfThenElse)
+    with pytest.raises(DiagnosticError, match="'basic' or None"):
+        after(hoistable, X.HoistIfThenElse("advanced"))
 
 
 @T.prim_func

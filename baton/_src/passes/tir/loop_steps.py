@@ -127,8 +127,11 @@ class HoistIfThenElse(PrimFuncPass):
     """
 
     variant: str | None = None
+    """"basic" or None: both hoist the same conditions here."""
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
+        if self.variant not in (None, "basic"):
+            raise fail("api", f"HoistIfThenElse: variant is 'basic' or None, not {self.variant!r}")
         found: st.Stmt = rewrite(body, _hoisted)
         return found
 

@@ -16,13 +16,20 @@ from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import IntImm
 from baton._src.values.dtype import INT64, DataType
 
+_PLACES = {"a": 0, "x": 0, "array": 0, "data": 0, "slope": 1}
+_PLACES |= {"dense_data": 0, "sparse_data": 1, "sparse_indices": 2, "sparse_indptr": 3}
+"""Names topi has for operands, and which operand they are."""
+
 
 def apply(definition: OpDef[Any], *args: Any, **options: Any) -> Any:
-    """The tensor (or tuple of tensors) an operator computes; arguments as in Relax, operands by either language's
-    names.
+    """The tensor (or tuple of tensors) an operator computes; arguments as in Relax, operands by the names of either
+    language or topi.
     """
-    renamed = {i.named("relay"): i.named("relax") for i in definition.inputs}
-    bound = signature(definition, "relax").bind(*args, **{renamed.get(n, n): v for n, v in options.items()})
+    named = signature(definition, "relax")
+    operands = [i.named("relax") for i in definition.inputs if "relax" in i.languages]
+    renamed = {name: operands[place] for name, place in _PLACES.items() if place < len(operands)}
+    renamed |= {i.named("relay"): i.named("relax") for i in definition.inputs} | {n: n for n in named.parameters}
+    bound = named.bind(*args, **{renamed.get(n, n): v for n, v in options.items()})
     bound.apply_defaults()
     given = dict(bound.arguments)
     inputs = [given.pop(i.named("relax"), None) for i in definition.inputs if "relax" in i.languages]

@@ -64,6 +64,21 @@ def conv1d(
     return _convolve(data, kernel, strides, padding, dilation, data_layout, kernel_layout, groups, out_dtype)
 
 
+def conv(
+    inp: Tensor,
+    filt: Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+    data_layout: str,
+    kernel_layout: str = "",
+    out_dtype: Any = None,
+) -> Any:
+    """A convolution over as many axes as the layout has."""
+    return _convolve(inp, filt, stride, padding, dilation, data_layout, kernel_layout, groups, out_dtype)
+
+
 def conv2d(
     inp: Tensor,
     kernel: Tensor,
@@ -125,6 +140,23 @@ def depthwise_conv2d_nchw(
     channels, multiplier, rows, columns = shape_of(Filter)
     kernel = call("reshape", Filter, (channels * multiplier, 1, rows, columns))
     return _convolve(Input, kernel, stride, padding, dilation, "NCHW", "OIHW", channels, out_dtype)
+
+
+def depthwise_conv2d_nchwc(
+    Input: Tensor,
+    Filter: Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    layout: str,
+    out_layout: str,
+    out_dtype: Any = None,
+) -> Any:
+    """Every channel on its own, in blocks: the data's last extent, and the kernel's."""
+    blocks, within, multiplied = shape_of(Input)[1], shape_of(Input)[-1], shape_of(Filter)[-1]
+    kernel_layout = f"OIHW1i{multiplied}o"
+    groups = blocks * within
+    return _convolve(Input, Filter, stride, padding, dilation, layout, kernel_layout, groups, out_dtype, out_layout)
 
 
 def depthwise_conv2d_nhwc(
@@ -211,6 +243,24 @@ def _pool(count: int, layout: str) -> Callable[..., Any]:
     return function
 
 
+def pool_grad(
+    grads: Tensor,
+    data: Tensor,
+    kernel: Any,
+    stride: Any,
+    padding: Any,
+    pool_type: str,
+    ceil_mode: bool = False,
+    layout: str = "NCHW",
+    count_include_pad: bool = True,
+) -> Any:
+    """What the gradient of a pooling over two axes gives its input."""
+    options = {"pool_size": kernel, "strides": stride, "padding": padding, "ceil_mode": ceil_mode, "layout": layout}
+    if pool_type == "avg":
+        options["count_include_pad"] = count_include_pad
+    return call(f"grad.{pool_type}_pool2d_backward", grads, data, **options)
+
+
 def global_pool(data: Tensor, pool_type: str, layout: str = "NCHW") -> Any:
     """The mean or maximum of every channel."""
     return call(f"nn.global_{pool_type}_pool{_spatial(layout)}d", data, layout=layout)
@@ -293,6 +343,7 @@ _OF_LAYOUT: Mapping[str, Callable[..., Any]] = {
     "conv2d_NCHWc": conv2d_nchwc,
     "depthwise_conv2d_nchw": depthwise_conv2d_nchw,
     "depthwise_conv2d_nhwc": depthwise_conv2d_nhwc,
+    "depthwise_conv2d_NCHWc": depthwise_conv2d_nchwc,
     "group_conv1d_ncw": _in_groups("NCW"),
     "group_conv1d_nwc": _in_groups("NWC"),
     "group_conv2d_nchw": _in_groups("NCHW"),
@@ -309,12 +360,14 @@ _OF_LAYOUT: Mapping[str, Callable[..., Any]] = {
     "pool3d": _pool(3, "NCDHW"),
     "adaptive_pool1d": partial(adaptive_pool, layout="NCW"),
     "adaptive_pool3d": partial(adaptive_pool, layout="NCDHW"),
+    "group_conv1d_transpose_ncw": _transposed("NCW", "IOW"),
     "group_conv2d_transpose_nchw": _transposed("NCHW", "IOHW"),
+    "group_conv3d_transpose_ncdhw": _transposed("NCDHW", "IODHW"),
     "bitserial_conv2d_nchw": _bitserial("NCHW"),
     "bitserial_conv2d_nhwc": _bitserial("NHWC"),
 }
 _WRITTEN: tuple[Callable[..., Any], ...] = (
-    *(conv1d, conv2d, global_pool, adaptive_pool, correlation_nchw, bitserial_dense),
+    *(conv, conv1d, conv2d, pool_grad, global_pool, adaptive_pool, correlation_nchw, bitserial_dense),
 )
 CONVOLUTIONS: Mapping[str, Callable[..., Any]] = {
     **{f"nn.{name}": function for name, function in _OF_LAYOUT.items()},

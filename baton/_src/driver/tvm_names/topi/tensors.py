@@ -132,6 +132,9 @@ def strided_slice(
     assume_inbound: bool = True,
 ) -> Any:
     """A part of a tensor; `assume_inbound` makes no difference, bounds are cut to the tensor's."""
+    if any(isinstance(bound, Tensor) for bound in (begin, end, strides)):
+        why = "strided_slice: the size of its result depends on the elements of its bounds, which no kernel can write"
+        raise fail("topi", why, help="call it in Relay or Relax, or give the bounds as numbers")
     begins, ends = (tuple(int(v) for v in given) for given in (begin, end))
     steps = tuple(int(v) for v in strides) if strides else (1,) * len(begins)
     steps += (1,) * (len(begins) - len(steps))
