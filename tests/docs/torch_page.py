@@ -52,7 +52,8 @@ torch.testing.assert_close(compiled(rows), layers(rows))
   `.pth` and `.bin` files are pickles, and refused.
 - `relax.frontend.torch` has `from_exported_program`, `from_fx` (a `torch.fx.GraphModule`, exported for the inputs
   described), `relax_dynamo` and `dynamo_capture_subgraphs`; `relay.frontend.from_pytorch` takes modules of `torch.jit`,
-  traced or scripted, and gives `(mod, params)` with the module's own names of parameters.
+  traced or scripted, and gives `(mod, params)` with the module's own names of parameters. Sizes that are `relay.Any()`
+  or variables of `tir` stay open; where the program fixes one of them, it is refused.
 - Everything becomes an exported program first, and PyTorch takes side effects out of it: operators in place and writes
   into views become plain ones. One table of converters writes Relax and Relay; operators that it lacks are taken apart
   by PyTorch where it can, and by us in PyTorch's terms where it cannot (the fast path of its transformers, bags of

@@ -13,7 +13,8 @@ import torch
 from torch import nn
 
 import baton
-from baton import relay
+from baton import relay, tir
+from baton._src.support.diagnostics import DiagnosticError
 from baton.relax.frontend import detach_params
 from baton.relax.frontend.torch import dynamo_capture_subgraphs, from_exported_program, from_fx, relax_dynamo
 from baton.relay.frontend import from_pytorch
@@ -125,6 +126,43 @@ def test_torchscript_that_computes_with_sizes(scripted: bool) -> None:
     script = torch.jit.script(Bordered()) if scripted else torch.jit.trace(Bordered(), ROWS)
     imported, _ = from_pytorch(script, [("data", (3, 4))])
     assert_same(baton.compile(imported)(as_array(ROWS)), [Bordered()(ROWS)], "sizes")
+
+
+class Pooled(nn.Module):
+    """Computes with its sizes, which may all stay open but the number of channels."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.filters = nn.Conv2d(3, 4, 3, padding=1)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        y = nn.functional.max_pool2d(self.filters(x), 2)
+        return y.flatten(2).mean(2), y.view(y.shape[0], -1)
+
+
+@pytest.mark.parametrize("scripted", [False, True], ids=["traced", "scripted"])
+def test_open_sizes_of_torchscript(scripted: bool) -> None:
+    module = seeded(Pooled)
+    script = torch.jit.script(module) if scripted else torch.jit.trace(module, floats(2, 3, 8, 10))
+    imported, params = from_pytorch(script, [("data", ((relay.Any(), 3, relay.Any(), relay.Any()), "float32"))])
+    model = baton.compile(imported, params=params)
+    for images in (floats(1, 3, 8, 10), floats(3, 3, 12, 6)):
+        assert_same(model(as_array(images)), module(images), str(images.shape))
+    plain, _ = from_pytorch(torch.jit.trace(nn.ReLU(), ROWS), [("data", (relay.Any(), relay.Any()))])
+    assert str(plain["main"].params[0].type_annotation) == "Tensor[(?, ?), float32]"
+
+
+def test_open_sizes_of_fx_graphs() -> None:
+    """Only those that the program leaves open: others are refused, not fixed in silence."""
+    module, rows = seeded(Pooled), tir.Var("rows", "int64")
+    graph = torch.fx.symbolic_trace(module)
+    model = baton.compile(from_fx(graph, [((rows, 3, 8, 10), "float32")]))
+    for images in (floats(1, 3, 8, 10), floats(3, 3, 8, 10)):
+        assert_same(model(as_array(images)), module(images), str(images.shape))
+    with pytest.raises(DiagnosticError, match="PyTorch cannot export the model"):
+        from_fx(graph, [((2, rows, 8, 10), "float32")])
+    with pytest.raises(DiagnosticError, match="'rows', which is no size"):
+        from_fx(graph, [(("rows", 3, 8, 10), "float32")])
 
 
 def test_options_of_from_pytorch() -> None:

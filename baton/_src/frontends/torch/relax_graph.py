@@ -49,8 +49,9 @@ def from_fx(
 ) -> IRModule:
     """Import a `torch.fx.GraphModule` whose inputs have these shapes and dtypes, as a Relax module.
 
-    The inputs are called `inp_0`, `inp_1`, ...; with `keep_params_as_input` the parameters follow them, sorted by name.
-    A single result is no tuple unless the graph returns one. Errors as for `from_exported_program`.
+    Sizes that are variables stay open, under PyTorch's names. The inputs are called `inp_0`, `inp_1`, ...; with
+    `keep_params_as_input` the parameters follow them, sorted by name. A single result is no tuple unless the
+    graph returns one. Errors as for `from_exported_program`.
     """
     exported, is_tuple = exported_module(model, input_info)
     program = read_program(exported, CONVERTERS)

@@ -13,7 +13,7 @@ from baton._src.frontends.torch.node import AtenNode, Converter
 from baton._src.frontends.torch.program import Program, read_program
 from baton._src.frontends.torch.table import CONVERTERS
 from baton._src.frontends.torch.tensors import array_of, dtype_of
-from baton._src.frontends.torch.tracing import example, exported_script
+from baton._src.frontends.torch.tracing import Example, example, exported_script
 from baton._src.ir.module import IRModule
 from baton._src.ir.tensor_info import TensorInfo
 from baton._src.relay.analysis import free_vars
@@ -42,10 +42,10 @@ def from_pytorch(
 ) -> tuple[IRModule, dict[str, NDArray]]:
     """Import a `torch.jit` module (traced or scripted) as a Relay module with `main`, and its parameters by name.
 
-    `input_infos`: (name, shape) or (name, (shape, dtype)) of every input, `default_dtype` where none is given; the
-    parameters keep their names in the module (`conv.weight`), with `_` for `.` under `use_parser_friendly_name`. What
-    decides nothing about the result is left out, inputs too. `custom_convert_map` adds operators: from `aten::name`
-    to a function of (arguments, their dtypes) that returns a Relay expression.
+    `input_infos`: (name, shape) or (name, (shape, dtype)) of every input, `default_dtype` where none is given, open
+    sizes as `relay.Any()`. The parameters keep their names in the module (`conv.weight`), with `_` for `.` under
+    `use_parser_friendly_name`. What decides nothing about the result is left out, inputs too. `custom_convert_map` adds
+    operators: from `aten::name` to a function of (arguments, their dtypes) that returns a Relay expression.
 
     `keep_quantized_weight` is for quantised models, which are refused; scopes are not kept in names. Errors as for
     `relax.frontend.torch.from_exported_program`.
@@ -65,11 +65,11 @@ def from_pytorch(
     return _module(importer, outputs, program, weights)
 
 
-def _inputs(input_infos: Sequence[tuple[str, Any]], default_dtype: str) -> tuple[list[str], list[Any]]:
-    """Names and examples. A pair of a shape and a dtype is told from a shape by the string."""
+def _inputs(input_infos: Sequence[tuple[str, Any]], default_dtype: str) -> tuple[list[str], list[Example]]:
+    """Names and examples. A pair of a shape and a dtype is told from a shape by its first part."""
     names, found = [], []
     for name, info in input_infos:
-        shape, dtype = info if len(info) == 2 and not isinstance(info[1], int) else (info, default_dtype)
+        shape, dtype = info if len(info) == 2 and isinstance(info[0], (tuple, list)) else (info, default_dtype)
         names.append(str(name))
         found.append(example(shape, _SHORT.get(str(dtype), dtype)))
     return names, found

@@ -5,33 +5,52 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.torchscript import ScriptRun
+from baton._src.ir.expr import PrimExpr
 from baton._src.support.diagnostics import DiagnosticError, fail
 
+_OPEN_SIZE = 64
+"""What an open size is while a program is exported: wide enough for what halves images, and no size is fixed by it."""
 
-def example(shape: Sequence[Any], dtype: Any) -> Any:
-    """A tensor of this type, of zeros. `dtype` is `torch.float32`, or its name with or without `torch.`."""
+
+@dataclass(frozen=True)
+class Example:
+    """An input to export with: a tensor of zeros, and its axes whose sizes stay open."""
+
+    tensor: Any
+    open_axes: tuple[int, ...]
+
+
+def example(shape: Sequence[Any], dtype: Any) -> Example:
+    """An input of this type. `dtype` is `torch.float32`, or its name with or without `torch.`.
+
+    Sizes that are not numbers (`relay.Any()`, variables) are open.
+    """
     torch = torch_library()
     found = getattr(torch, str(dtype).removeprefix("torch."), None)
     if not isinstance(found, torch.dtype):
         raise fail("torch-dtype", f"{dtype!r} is no dtype of PyTorch", help='such as "float32"')
     sizes = [d if isinstance(d, int) else getattr(d, "value", None) for d in shape]
-    if not all(isinstance(d, int) for d in sizes):
-        help = "for sizes that stay open, export the model with dynamic_shapes and use from_exported_program"
-        raise fail("torch-input", f"the input shape {tuple(shape)} is not known", help=help)
-    return torch.zeros(sizes, dtype=found)
+    wrong = [d for d, size in zip(shape, sizes, strict=True) if size is None and not isinstance(d, PrimExpr)]
+    if wrong:
+        raise fail("torch-input", f"the input shape {tuple(shape)} has {wrong[0]!r}, which is no size")
+    open_axes = tuple(axis for axis, size in enumerate(sizes) if size is None)
+    return Example(torch.zeros([_OPEN_SIZE if n is None else n for n in sizes], dtype=found), open_axes)
 
 
 def exported_module(model: Any, input_info: Sequence[tuple[Sequence[Any], Any]]) -> tuple[Any, bool]:
     """A graph module as an exported program, and whether it returns a tuple."""
     (output,) = [n for n in model.graph.nodes if n.op == "output"]
-    return export(model, [example(*info) for info in input_info]), isinstance(output.args[0], (tuple, list))
+    inputs = [example(*info) for info in input_info]
+    exported = export(model, [i.tensor for i in inputs], _open_sizes(inputs))
+    return exported, isinstance(output.args[0], (tuple, list))
 
 
-def exported_script(script: Any, inputs: Sequence[Any]) -> Any:
+def exported_script(script: Any, inputs: Sequence[Example]) -> Any:
     """A `torch.jit` module as an exported program; its weights are called `script.NAME`."""
     torch, run = torch_library(), ScriptRun(script)
 
@@ -47,16 +66,25 @@ def exported_script(script: Any, inputs: Sequence[Any]) -> Any:
 
     carrier = Carrier()
     carrier.training = bool(getattr(script, "training", False))
-    return export(carrier, inputs)
+    sizes = _open_sizes(inputs)
+    return export(carrier, [i.tensor for i in inputs], None if sizes is None else (sizes,))
 
 
-def export(module: Any, inputs: Sequence[Any]) -> Any:
+def _open_sizes(inputs: Sequence[Example]) -> Any:
+    """What `torch.export` is told of the sizes: those that are open may not be fixed by the program."""
+    if not any(i.open_axes for i in inputs):
+        return None
+    kind = torch_library().export.Dim.DYNAMIC
+    return tuple(dict.fromkeys(i.open_axes, kind) for i in inputs)
+
+
+def export(module: Any, inputs: Sequence[Any], dynamic_shapes: Any = None) -> Any:
     """`torch.export.export`, without its warnings; what it cannot export is refused with its reason."""
     torch = torch_library()
     with warnings.catch_warnings(), torch.fx.traceback.preserve_node_meta():
         warnings.simplefilter("ignore")
         try:
-            return torch.export.export(module, tuple(inputs), strict=False)
+            return torch.export.export(module, tuple(inputs), dynamic_shapes=dynamic_shapes, strict=False)
         except DiagnosticError:
             raise
         except Exception as error:  # PyTorch raises errors of many kinds, RuntimeError and its own
