@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from onnx import TensorProto, helper
 
 import baton
@@ -42,3 +43,48 @@ def test_outputs_of_open_sizes_are_collected() -> None:
         feed = {"m": np.array(trips), "x": np.ones(shape, "float32")}
         for found, wanted in zip(program.run(feed), onnxruntime_outputs(model, feed), strict=True):
             np.testing.assert_array_equal(found, wanted)
+
+
+def scanning(batch_first: int, backward: int, out_axis: int, out_backward: int) -> Any:
+    """Running sums over a sequence of open length, and each of them beside its step."""
+    nodes = [
+        helper.make_node("Add", ["before", "step"], ["after"]),
+        helper.make_node("Concat", ["after", "step"], ["both"], axis=1),
+    ]
+    inputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, ["b", 4]) for n in ("before", "step")]
+    outputs = [helper.make_empty_tensor_value_info(n) for n in ("after", "both")]
+    attributes: dict[str, Any] = {
+        "scan_input_axes": [batch_first],
+        "scan_input_directions": [backward],
+        "scan_output_axes": [out_axis],
+        "scan_output_directions": [out_backward],
+    }
+    body = helper.make_graph(nodes, "body", inputs, outputs)
+    node = helper.make_node("Scan", ["start", "x"], ["total", "y"], body=body, num_scan_inputs=1, **attributes)
+    shape = ["b", "t", 4] if batch_first else ["t", "b", 4]
+    return model_of([node], [("start", ["b", 4]), ("x", shape)], ("total", "y"))
+
+
+@pytest.mark.parametrize("how", [(0, 0, 0, 0), (1, 1, 1, 0), (1, 0, -1, 1), (0, 1, 0, 1)])
+def test_a_scan_over_an_open_length(how: tuple[int, int, int, int]) -> None:
+    model = scanning(*how)
+    program = baton.compile(model, num_threads=1)
+    for batch, steps in ((1, 1), (2, 5), (3, 2)):
+        shape = (batch, steps, 4) if how[0] else (steps, batch, 4)
+        x = np.random.default_rng(0).random(shape, np.float32)
+        feed = {"start": np.ones((batch, 4), "float32"), "x": x}
+        for found, wanted in zip(program.run(feed), onnxruntime_outputs(model, feed), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_scanned_sequences_are_equally_long() -> None:
+    """Guards against reading beyond the shorter of two."""
+    inputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, []) for n in ("a", "b")]
+    nodes = [helper.make_node("Mul", ["a", "b"], ["c"])]
+    body = helper.make_graph(nodes, "body", inputs, [helper.make_empty_tensor_value_info("c")])
+    node = helper.make_node("Scan", ["x", "z"], ["y"], body=body, num_scan_inputs=2, name="pairs")
+    program = baton.compile(model_of([node], [("x", ["n"]), ("z", ["m"])]), num_threads=1)
+    two = np.array([2, 3], "float32")
+    np.testing.assert_array_equal(program.run({"x": two, "z": two})[0], [4, 9])
+    with pytest.raises(baton.DiagnosticError, match="operand_of_pairs"):
+        program.run({"x": two, "z": two[:1]})

@@ -1,4 +1,4 @@
-"""If, Loop and Scan. A loop whose trip count is known is unrolled; any other becomes a recursive function."""
+"""If, Loop and Scan. What repeats a known number of times is unrolled; any other becomes a recursive function."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import Converter, OnnxNode
-from baton._src.ir.tensor_info import TensorInfo
+from baton._src.ir.tensor_info import Dim, TensorInfo
 from baton._src.values.dtype import BOOL
 
 UNROLL_NODES = 1 << 15
@@ -179,22 +179,59 @@ def scan(node: OnnxNode) -> Sequence[Value]:
     axes = list(node.attr("scan_input_axes") or [0] * count)
     backward = list(node.attr("scan_input_directions") or [0] * count)
     shape = sequences[0].shape
-    steps = None if shape is None else shape[int(axes[0])]
-    if not isinstance(steps, int):
-        node.fail("the number of steps must be known when importing", code="onnx-dynamic")
-    if steps * len(body.node) > UNROLL_NODES:
-        node.fail(f"{steps} steps of {len(body.node)} nodes are too many to unroll")
-    collected: list[list[Value]] = [[] for _ in range(len(body.output) - len(states))]
-    for i in range(steps):
+    if shape is None:
+        node.fail("the rank of what is scanned must be known", code="onnx-dynamic")
+    steps = shape[int(axes[0])]
+    sequences = [_of_steps(node, s, int(a), steps) for s, a in zip(sequences, axes, strict=True)]
+
+    def run_body(i: Value, states: list[Value]) -> list[Value]:
+        last = g.call("subtract", g.dims(steps), g.constant(np.int64(1)))
         parts = [
-            g.call("take", s, g.constant(steps - 1 - i if back else i, "int64"), axis=int(a))
+            g.call("take", s, g.call("subtract", last, i) if back else i, axis=int(a))
             for s, a, back in zip(sequences, axes, backward, strict=True)
         ]
-        outputs = node.run_graph(body, dict(zip([v.name for v in body.input], [*states, *parts], strict=True)))
-        states = outputs[: len(states)]
-        for found, value in zip(collected, outputs[len(states) :], strict=True):
+        return node.run_graph(body, dict(zip([v.name for v in body.input], [*states, *parts], strict=True)))
+
+    if isinstance(steps, int) and steps * len(body.node) <= UNROLL_NODES:
+        return _scanned_at_once(node, states, steps, run_body)
+    true = g.constant(np.array(True))
+    outputs = _repeated(node, g.dims(steps), true, states, lambda i, inner: [true, *run_body(i, inner)])
+    return [*outputs[: len(states)], *_turned(node, outputs[len(states) :])]
+
+
+def _of_steps(node: OnnxNode, sequence: Value, axis: int, steps: Dim) -> Value:
+    """A sequence to be scanned, checked to be as long as the others."""
+    if sequence.shape is None:
+        node.fail("the rank of what is scanned must be known", code="onnx-dynamic")
+    dims = list(sequence.shape)
+    dims[node.place(axis, len(dims))] = steps
+    return node.graph.of_shape(sequence, tuple(dims))
+
+
+def _scanned_at_once(
+    node: OnnxNode, states: list[Value], steps: int, run_body: Callable[[Value, list[Value]], list[Value]]
+) -> list[Value]:
+    count = len(states)
+    collected: list[list[Value]] = [[] for _ in range(len(node.attr("body").output) - count)]
+    for i in range(steps):
+        outputs = run_body(node.graph.constant(np.int64(i)), states)
+        states = outputs[:count]
+        for found, value in zip(collected, outputs[count:], strict=True):
             found.append(value)
     return [*states, *_stacked(node, collected)]
+
+
+def _turned(node: OnnxNode, collected: list[Value]) -> list[Value]:
+    """Outputs collected along their first axis, in the direction and along the axis that the node asks for."""
+    g, found = node.graph, []
+    axes = list(node.attr("scan_output_axes") or [0] * len(collected))
+    backward = list(node.attr("scan_output_directions") or [0] * len(collected))
+    for value, axis, back in zip(collected, axes, backward, strict=True):
+        turned = g.call("flip", value, axis=0) if back else value
+        order = list(range(1, value.rank))
+        order.insert(node.place(int(axis), value.rank), 0)
+        found.append(g.transpose(turned, order))
+    return found
 
 
 def _stacked(node: OnnxNode, collected: list[list[Value]]) -> list[Value]:
