@@ -87,7 +87,8 @@ class DimMath:
         return result
 
     def equal(self, a: Dim, b: Dim) -> bool | None:
-        """True or False if certain, None if undecided."""
+        """True or False if certain, None if undecided. A rule that goes on undecided assumes it: where the program
+        runs, it is checked (`passes.relax.operators.check_sizes`)."""
         if is_any(a) or is_any(b):
             return None
         if a is b:
@@ -95,6 +96,26 @@ class DimMath:
         if isinstance(a, int) and isinstance(b, int):
             return a == b
         return self.prover.equal(a, b)
+
+    def same(self, a: Dim, b: Dim) -> bool:
+        """Whether they are certainly equal; nothing is assumed where that is undecided."""
+        gap = self.subtract(a, b)
+        return isinstance(gap, int) and gap == 0
+
+    def stretches(self, dim: Dim, wanted: Dim) -> bool | None:
+        """Whether an axis of extent `dim` is repeated to `wanted`, or is it already: as `equal`."""
+        if isinstance(dim, int) or is_any(dim) or is_any(wanted) or dim is wanted:
+            return dim == 1 if isinstance(dim, int) and dim == 1 else self.equal(dim, wanted)
+        one, other = tir.literal(1, dim.dtype), tir.literal(wanted, dim.dtype)
+        return self.equal(tir.Select(tir.EQ(dim, one), other, dim), wanted)
+
+    def divides(self, divisor: Dim, dim: Dim) -> bool | None:
+        """Whether `dim` is a multiple of `divisor`: as `equal`."""
+        return self.equal(self.multiply(self.floor_divide(dim, divisor), divisor), dim)
+
+    def at_most(self, low: Dim, high: Dim) -> bool | None:
+        """Whether `low <= high`: as `equal`."""
+        return self.equal(self.minimum(low, high), low)
 
     def unify(self, a: Dim, b: Dim) -> Dim:
         """Of two dims that must be the same and may be: the better known one."""

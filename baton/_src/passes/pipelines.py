@@ -34,6 +34,7 @@ from baton._src.passes.relax.machine.remove_purity_checking import RemovePurityC
 from baton._src.passes.relax.machine.rewrite_dataflow_reshape import RewriteDataflowReshape
 from baton._src.passes.relax.machine.static_plan_block_memory import StaticPlanBlockMemory
 from baton._src.passes.relax.machine.vm_shape_lower import VMShapeLower
+from baton._src.passes.relax.operators.check_sizes import CheckSizes
 from baton._src.passes.relax.operators.decompose_ops import DecomposeOps
 from baton._src.passes.relax.operators.fold_constant import FoldConstant
 from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
@@ -54,6 +55,7 @@ def simplify() -> Pipeline:
         LambdaLift(),  # first-order functions from here on: nothing below looks into inner functions
         InlinePrivateFunctions(),  # helpers become part of what is optimised; recursive ones stay
         CanonicalizeBindings(),  # copies and tuple detours hide operands from the passes below
+        CheckSizes(),  # the user's operators, before any is rewritten; helpers' sizes are their callers' by now
         DecomposeOps(),  # batch_norm as scale and shift, so that both can be folded
         CanonicalizeBindings(),  # ... whose tuple of results is taken apart right away
         ChannelsFirst(),  # one layout for what follows; the weights' transposes are folded next

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.op_def import DimProver
-from baton._src.lower.relax_to_vm.abstract_values import InRegister, Pending, Value, View
+from baton._src.lower.relax_to_vm.abstract_values import InRegister, Literal, Pending, Value, View
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.nodes import ShapeExpr, VarBinding
-from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.relax.struct_info import ShapeStructInfo, TensorStructInfo
 from baton._src.tir.expr import IntImm
 
 
@@ -28,6 +29,8 @@ def cast_conditions(value: Value, info: Any, place: str) -> list[CastCondition] 
 
     `info` must not bind variables (the caller asks `FunctionScope.binds`).
     """
+    if isinstance(value, Literal) and isinstance(value.expr, ShapeExpr) and isinstance(info, ShapeStructInfo):
+        return _of_sizes(value.expr.values, info.values, place)
     known = value.info if isinstance(value, (InRegister, Pending, View)) else None
     if not isinstance(known, TensorStructInfo) or not isinstance(info, TensorStructInfo):
         return None
@@ -37,8 +40,18 @@ def cast_conditions(value: Value, info: Any, place: str) -> list[CastCondition] 
         return None
     if info.shape is None:
         return []
-    pairs = zip(known.shape.values, info.shape.values)
-    return [CastCondition(f"{place}: dimension {i}", a, b) for i, (a, b) in enumerate(pairs) if not _same(a, b)]
+    return _differing(known.shape.values, info.shape.values, f"{place}: dimension")
+
+
+def _of_sizes(found: Sequence[PrimExpr], wanted: Sequence[PrimExpr] | None, place: str) -> list[CastCondition] | None:
+    """As `cast_conditions`, for a shape that is written out."""
+    if wanted is None or len(found) != len(wanted):
+        return None
+    return _differing(found, wanted, f"{place}: member")
+
+
+def _differing(found: Sequence[PrimExpr], wanted: Sequence[PrimExpr], word: str) -> list[CastCondition]:
+    return [CastCondition(f"{word} {i}", a, b) for i, (a, b) in enumerate(zip(found, wanted)) if not _same(a, b)]
 
 
 def is_narrowed(binding: Any, prover: DimProver) -> bool:

@@ -59,8 +59,14 @@ def infer(call: OpCall[AttentionAttrs]) -> Info:
             shapes = ", ".join(show_shape(t.shape) for t in (q, keys, v))
             call.fail(f"{what} differs: {a} against {b}, in {shapes}")
     heads, shared = q.shape[2], keys.shape[2]
-    if isinstance(heads, int) and isinstance(shared, int) and (shared == 0 or heads % shared):
+    if shared == 0 or dims.divides(shared, heads) is False:
         call.fail(f"{heads} query heads cannot share {shared} key heads evenly")
+    scores = (q.shape[0], heads, q.shape[1], keys.shape[1])
+    for extra in bias:
+        for dim, wanted in zip(reversed(extra.shape or ()), reversed(scores)):
+            if not (isinstance(dim, int) and dim == 1) and dims.equal(dim, wanted) is False:
+                shown = f"{show_shape(extra.shape)} does not broadcast to scores of shape {show_shape(scores)}"
+                call.fail(f"the bias {shown}")
     return TensorInfo((q.shape[0], q.shape[1], heads, v.shape[3]), dtype, vdevice=device)
 
 

@@ -173,7 +173,7 @@ def _check_channels(call: OpCall[Any], math: DimMath, data: dict[str, Dim], kern
             help="data channels must be kernel input channels times groups; they are counted in the layouts "
             f"{call.attrs.data_layout} and {call.attrs.kernel_layout}",
         )
-    if isinstance(kernel["O"], int) and kernel["O"] % groups:
+    if math.divides(groups, kernel["O"]) is False:
         call.fail(
             f"{kernel['O']} output channels cannot be divided into {groups} groups",
             help="groups must divide the output channels",

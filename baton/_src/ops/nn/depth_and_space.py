@@ -59,7 +59,7 @@ class PixelShuffleAttrs(Attrs):
 
 
 def _exact(call: OpCall[Any], math: DimMath, extent: Dim, divisor: int, what: str) -> Dim:
-    if isinstance(extent, int) and extent % divisor:
+    if math.divides(divisor, extent) is False:
         call.fail(f"{what} {extent} is not a multiple of {divisor}")
     return math.floor_divide(extent, divisor)
 

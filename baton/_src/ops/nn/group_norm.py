@@ -16,6 +16,7 @@ from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import as_axes, from_front, normal_axes, normal_axis
+from baton._src.ops.dims import DimMath
 from baton._src.ops.nn.normalized import (
     check_float,
     check_weights,
@@ -65,7 +66,7 @@ def infer_group(call: OpCall[GroupNormAttrs]) -> Info:
         normal_axes(call, a.axes or (), x.ndim, "axes")
         channel, _ = _group_axes(a, x.ndim)
         extent = None if x.shape is None else x.shape[channel]
-        if isinstance(extent, int) and extent % a.num_groups:
+        if extent is not None and DimMath(call.prover).divides(a.num_groups, extent) is False:
             call.fail(f"{extent} channels cannot be divided into {a.num_groups} groups")
         check_weights(call, None if extent is None else (extent,), 1, (1, 2))
     return x

@@ -57,8 +57,11 @@ def infer(call: OpCall[PadAttrs]) -> Info:
         return TensorInfo(None, x.dtype, len(a.pad_width), x.vdevice)
     math = DimMath(call.prover)
     shape = tuple(math.add(d, b + e) for d, (b, e) in zip(x.shape, a.pad_width))
-    if any(isinstance(d, int) and d < 0 for d in shape):
-        call.fail(f"pad_width {a.pad_width} crops more than {show_shape(x.shape)} has")
+    for dim, (before, after) in zip(x.shape, a.pad_width):
+        if before + after < 0 and math.at_most(-before - after, dim) is False:
+            call.fail(f"pad_width {a.pad_width} crops more than {show_shape(x.shape)} has")
+        if a.pad_mode != "constant" and max(before, after) > 0 and math.at_most(1, dim) is False:
+            call.fail(f"{show_shape(x.shape)} has nothing that a border of mode {a.pad_mode!r} could repeat")
     return TensorInfo(shape, x.dtype, vdevice=x.vdevice)
 
 

@@ -16,7 +16,7 @@ from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import as_axes, from_front, normal_axes
-from baton._src.ops.dims import show_shape
+from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.samples import Arr, Sample
 
 
@@ -171,9 +171,10 @@ def infer_squeeze(call: OpCall[SqueezeAttrs]) -> Info:
         gone = normal_axes(call, axis, x.ndim)
         if x.shape is None:
             return TensorInfo(None, x.dtype, x.ndim - len(gone), x.vdevice)
+        math = DimMath(call.prover)
         for a in gone:
             dim = x.shape[a]
-            if isinstance(dim, int) and dim != 1:
+            if math.equal(dim, 1) is False:
                 help = "take one element of the axis, or reshape"
                 call.fail(
                     f"axis {a} of {show_shape(x.shape)} has extent {dim}, only extent 1 can be squeezed", help=help

@@ -70,7 +70,7 @@ def infer_to_batch(call: OpCall[SpaceToBatchAttrs]) -> Info:
     math_, shape = DimMath(call.prover), list(x.shape)
     for axis, (block, (before, after)) in enumerate(zip(a.block_shape, a.paddings), start=1):
         padded: Dim = math_.add(shape[axis], before + after)
-        if isinstance(padded, int) and padded % block:
+        if math_.divides(block, padded) is False:
             call.fail(f"{padded} padded elements along axis {axis} are no multiple of the block's {block}")
         shape[axis] = math_.floor_divide(padded, block)
     shape[0] = math_.multiply(shape[0], math.prod(a.block_shape))
@@ -122,7 +122,7 @@ def infer_to_space(call: OpCall[BatchToSpaceAttrs]) -> Info:
         return x
     math_, shape = DimMath(call.prover), list(x.shape)
     size = math.prod(a.block_shape)
-    if isinstance(shape[0], int) and shape[0] % size:
+    if math_.divides(size, shape[0]) is False:
         call.fail(f"a batch of {shape[0]} is no multiple of the block's {size} places")
     shape[0] = math_.floor_divide(shape[0], size)
     for axis, (block, (before, after)) in enumerate(zip(a.block_shape, a.crops), start=1):
@@ -241,6 +241,7 @@ def infer_reverse_reshape(call: OpCall[ReverseReshapeAttrs]) -> Info:
     found, gap = _resolved(x.shape, target)
     known = math_.product(d for n, d in enumerate(found) if n != gap)
     if gap is not None:
+        math_.divides(known, math_.product(x.shape))  # assumed: nothing is left over
         found[gap] = math_.floor_divide(math_.product(x.shape), known)
     elif math_.equal(known, math_.product(x.shape)) is False:
         call.fail(f"cannot reshape {show_shape(x.shape)} into {show_shape(tuple(found))}")

@@ -52,7 +52,7 @@ def infer_broadcast_to(call: OpCall[Any]) -> Info:
     if x.shape is not None:
         math = DimMath(call.prover)
         for dim, wanted in zip(reversed(x.shape), reversed(target)):
-            if not (isinstance(dim, int) and dim == 1) and math.equal(dim, wanted) is False:
+            if math.stretches(dim, wanted) is False:
                 call.fail(f"{show_shape(x.shape)} does not broadcast to {show_shape(target)}: {dim} against {wanted}")
     return TensorInfo(target, x.dtype, vdevice=x.vdevice)
 
@@ -150,7 +150,7 @@ def infer_collapse(call: OpCall[Any]) -> Info:
         if len(target) > len(x.shape):
             call.fail(f"the target {show_shape(target)} has more axes than {show_shape(x.shape)}")
         for dim, wanted in zip(reversed(x.shape), reversed(target)):
-            if not (isinstance(wanted, int) and wanted == 1) and math.equal(dim, wanted) is False:
+            if math.stretches(wanted, dim) is False:
                 call.fail(f"{show_shape(target)} does not broadcast to {show_shape(x.shape)}")
     return TensorInfo(target, x.dtype, vdevice=x.vdevice)
 

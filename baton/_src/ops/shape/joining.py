@@ -293,10 +293,12 @@ def infer_split(call: OpCall[SplitAttrs]) -> Info:
     axis = normal_axis(call, call.attrs.axis, x.ndim) if x.ndim >= 0 else 0
     if x.shape is None:
         return TupleInfo((TensorInfo(None, x.dtype, x.ndim, x.vdevice),) * parts)
-    places = cuts(DimMath(call.prover), x.shape[axis], given)
+    math = DimMath(call.prover)
+    places = cuts(math, x.shape[axis], given)
     if isinstance(given, int) and isinstance(x.shape[axis], int) and _overshoots(x.shape[axis], given):
         call.fail(f"axis {axis} of {show_shape(x.shape)} cannot be cut into {given} parts that fill it")
-    math = DimMath(call.prover)
+    if parts > 1 and not math.same(math.multiply(places[1], parts), x.shape[axis]):
+        math.at_most(places[-2], x.shape[axis])  # assumed: the last part begins within the axis
     fields = []
     for start, stop in pairwise(places):
         extent = math.subtract(stop, start)

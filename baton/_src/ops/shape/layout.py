@@ -56,7 +56,7 @@ def infer(call: OpCall[NamedLayoutAttrs]) -> Info:
     extents = source.canonical(math, x.shape)
     for letter, extent in extents.items():
         block = target.block(letter)
-        if isinstance(extent, int) and extent % block:
+        if math.divides(block, extent) is False:
             call.fail(f"{extent} elements along {letter} cannot be cut into blocks of {block}")
     return TensorInfo(target.physical(math, extents), x.dtype, vdevice=x.vdevice)
 

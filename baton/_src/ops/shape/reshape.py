@@ -108,6 +108,7 @@ def _quotient(call: OpCall[Any], math: DimMath, total: Dim, known: Dim, x: Tenso
                 f"{total} elements are not a multiple of {known}",
                 help=_instead(total, target),
             )
+    math.divides(known, total)  # assumed: nothing is left over
     return math.floor_divide(total, known)
 
 

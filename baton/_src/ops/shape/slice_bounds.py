@@ -68,7 +68,7 @@ def _clip(math: DimMath, bound: Any, dim: Dim, forward: bool) -> Dim:
     bound = math.normal(bound)
     if is_any(bound) or is_any(dim):
         return tir.AnyDim()
-    if math.equal(bound, high):
+    if math.same(bound, high):
         return high
     clipped = math.minimum(bound, high)
     if isinstance(bound, int) or is_non_negative(bound):

@@ -34,10 +34,10 @@ def infer(call: OpCall[ReorgAttrs]) -> Info:
     if x.shape is None:
         return TensorInfo(None, x.dtype, 4, x.vdevice)
     batch, channels, *extents = x.shape
-    for name, dim, by in (("channels", channels, s * s), ("height", extents[0], s), ("width", extents[1], s)):
-        if isinstance(dim, int) and dim % by:
-            call.fail(f"the {name} of {show_shape(x.shape)} must be divisible by {by}")
     math = DimMath(call.prover)
+    for name, dim, by in (("channels", channels, s * s), ("height", extents[0], s), ("width", extents[1], s)):
+        if math.divides(by, dim) is False:
+            call.fail(f"the {name} of {show_shape(x.shape)} must be divisible by {by}")
     small = (math.floor_divide(d, s) for d in extents)
     return TensorInfo((batch, math.multiply(channels, s * s), *small), x.dtype, vdevice=x.vdevice)
 

@@ -1,0 +1,105 @@
+"""CheckSizes: what a shape rule assumes of sizes, and cannot prove, is checked when the program runs.
+
+    y = R.matmul(x, w)        ->    sizes_of_matmul = R.match_cast(R.shape([k]), R.Shape([k2]))
+                                    y = R.matmul(x, w)                      (x: (m, k), w: (k2, n))
+
+A rule asks its prover whether two sizes are equal and goes on where that is undecided; a kernel made of such a call
+would read beyond a tensor if they differ. What is certainly equal costs nothing, and what was checked on the way to a
+call is not checked again. Left alone: calls of whose operands or result too little is known for a kernel
+(`LegalizeOps`); they are compiled, and judged, when their sizes are known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.ir.expr import Op, PrimExpr
+from baton._src.ir.module import IRModule
+from baton._src.ir.op_def import DimProver, OpDef
+from baton._src.ir.structural import structural_hash
+from baton._src.ir.tensor_info import Dim
+from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
+from baton._src.passes.relax.operators.kernel_of_call import is_known
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.check.deduce import Context, deduce
+from baton._src.relax.info import to_info
+from baton._src.relax.nodes import Call, DataflowVar, MatchCast, SeqExpr, ShapeExpr, Var, VarBinding
+from baton._src.relax.struct_info import ShapeStructInfo
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import Pass
+
+Pair = tuple[Dim, Dim]
+
+
+@dataclass(frozen=True)
+class CheckSizes(Pass):
+    """See the module."""
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        rewriter = _Checker(module)
+        return rewrite_functions(module, rewriter.function, BlockBuilder(module))
+
+
+class _Undecided:
+    """A prover that remembers what it was asked in vain."""
+
+    def __init__(self, prover: DimProver) -> None:
+        self._prover = prover
+        self.pairs: list[Pair] = []
+
+    def equal(self, a: Dim, b: Dim) -> bool | None:
+        found = self._prover.equal(a, b)
+        if found is None:
+            self.pairs.append((a, b))
+        return found
+
+    def simplify(self, expr: PrimExpr) -> PrimExpr:
+        return self._prover.simplify(expr)
+
+
+class _Checker(BindingRewriter):
+    def __init__(self, module: IRModule) -> None:
+        super().__init__(module)
+        self.undecided = _Undecided(self.context.prover)
+        self.asking = Context(functions=self.context.functions, prover=self.undecided)
+        self.checked: list[set[Any]] = []
+        """What has been checked in each of the sequences around the present binding."""
+
+    def enter_sequence(self, seq: SeqExpr) -> None:
+        self.checked.append(set())
+
+    def leave_sequence(self, seq: SeqExpr) -> None:
+        self.checked.pop()
+
+    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+        if isinstance(value, Call) and isinstance(value.op, Op) and isinstance(value.op.definition, OpDef):
+            pairs = [pair for pair in self.assumed(value) if self.is_new(pair)]
+            if pairs:
+                self.check(pairs, value)
+        return value
+
+    def assumed(self, call: Call) -> list[Pair]:
+        """The sizes that have to be equal in pairs for the call to be what its struct info says."""
+        infos = [to_info(a.struct_info) for a in call.args]
+        if not all(map(is_known, infos)):
+            return []
+        self.undecided.pairs = []
+        out = deduce(call, self.asking)
+        return self.undecided.pairs if is_known(to_info(out)) else []
+
+    def is_new(self, pair: Pair) -> bool:
+        """Whether it has not been checked on the way here; from here on it has."""
+        key = frozenset(structural_hash(d) if isinstance(d, PrimExpr) else ("number", d) for d in pair)
+        if any(key in known for known in self.checked):
+            return False
+        self.checked[-1].add(key)
+        return True
+
+    def check(self, pairs: list[Pair], call: Call) -> None:
+        """Bind a cast of the sizes found to the sizes expected, which names the operator."""
+        found, expected = (ShapeExpr(dims) for dims in zip(*pairs))
+        wanted = ShapeStructInfo(expected.values)
+        name = "sizes_of_" + call.op.name.removeprefix("relax.").replace(".", "_")
+        var = (DataflowVar if self.in_dataflow else Var)(name, wanted)
+        self.keep(MatchCast(var, self.normalized(found), wanted, call.span))
