@@ -58,8 +58,8 @@ TALLEST = 16
 """Rows of a tile one vector wide: more have their lines of the first-level cache in too few places."""
 TALLEST_UNKNOWN = 6
 """Rows of a tile, if their number is not known: as fast as taller ones, and each height takes time to compile."""
-TALLEST_UNKNOWN_NARROW = 8
-"""The same of tiles one vector wide: fewer sums would wait for each other."""
+TALLEST_UNKNOWN_NARROW, TALLEST_UNKNOWN_HALF = 8, 12
+"""The same of tiles one vector wide, or half of one: fewer sums would wait for each other."""
 
 Tile = Callable[
     [Product, int, int, PrimExpr, PrimExpr, Buffer, Beside | None],
@@ -151,7 +151,8 @@ def row_tiles(
 
     size = constant(count)
     if size is None:
-        usual = min(shape.rows, TALLEST_UNKNOWN) if pieces > 1 else TALLEST_UNKNOWN_NARROW
+        narrow = TALLEST_UNKNOWN_NARROW if width == shape.lanes else TALLEST_UNKNOWN_HALF
+        usual = min(shape.rows, TALLEST_UNKNOWN) if pieces > 1 else narrow
         tallest = tuned("tile_rows", usual, shape.heights(pieces))
         return even_tiles(count, tallest, lambda even: even.each(partial(tile, tiles=even.tiles)))
     most = min(TALLEST, shape.rows * shape.vectors // pieces)
