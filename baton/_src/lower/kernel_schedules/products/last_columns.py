@@ -30,7 +30,7 @@ ADDING_UP = 2.5
 TURNING, GATHERING = 0.5, 1.3
 """Cost of moving an element of B to where it lies along k: by exchanges within vectors, or one by one."""
 EXCHANGED = 8
-"""Elements between neighbours along k up to which whole vectors are loaded."""
+"""Elements between neighbours along k up to which the code generator loads whole vectors (`codegen.llvm.strided`)."""
 HALF = 0.1
 """What half a vector costs beyond half of a whole one: loads and broadcasts are shared by fewer multiply-adds."""
 LEAST_ROWS = 12
