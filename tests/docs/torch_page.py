@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from baton._src.frontends.torch.decompositions import decompositions
+from baton._src.frontends.torch.programs.decompositions import decompositions
 from baton._src.frontends.torch.table import CONVERTERS
 from tests.docs.generated_page import write_or_check
 

@@ -24,7 +24,7 @@ Program = tuple[IRModule, dict[str, Any]]
 _TEXTS = "baton._src.driver.read_text"
 _RELAY = "baton._src.lower.relay_to_relax.module"
 _TORCH = "baton._src.frontends.torch.relax_graph"
-_ARCHIVE = "baton._src.frontends.torch.archive"
+_ARCHIVE = "baton._src.frontends.torch.programs.archive"
 """What most models have no need of is imported by those that do."""
 _PICKLES = (".pt", ".pth", ".ckpt", ".bin", ".pkl")
 """How files end that PyTorch's `torch.save` and `torch.jit.save` write."""

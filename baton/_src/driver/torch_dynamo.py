@@ -14,13 +14,13 @@ from typing import Any
 
 from baton._src.driver.compile import compile as compile_model
 from baton._src.driver.wiring import wire
-from baton._src.frontends.torch.decompositions import decompositions
 from baton._src.frontends.torch.library import torch_library
-from baton._src.frontends.torch.program import read_graph
+from baton._src.frontends.torch.programs.decompositions import decompositions
+from baton._src.frontends.torch.programs.program import read_graph
+from baton._src.frontends.torch.programs.tracing import with_own_weights
 from baton._src.frontends.torch.relax_graph import from_fx, imported
 from baton._src.frontends.torch.table import CONVERTERS
 from baton._src.frontends.torch.tensors import array_of, tensor_of
-from baton._src.frontends.torch.tracing import with_own_weights
 from baton._src.ir.module import IRModule
 from baton._src.passes.pipelines import get_pipeline
 from baton._src.support.diagnostics import fail

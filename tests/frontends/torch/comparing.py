@@ -11,10 +11,10 @@ import torch
 import baton
 from baton._src.frontends.graph_builder.relay_graph import RelayGraph
 from baton._src.frontends.torch.importer import Importer
-from baton._src.frontends.torch.program import Program, read_program
+from baton._src.frontends.torch.programs.program import Program, read_program
+from baton._src.frontends.torch.programs.tracing import export
 from baton._src.frontends.torch.relax_graph import imported
 from baton._src.frontends.torch.table import CONVERTERS
-from baton._src.frontends.torch.tracing import export
 from baton._src.ir.module import IRModule
 from baton._src.relax.interpreter import Interpreter
 from baton._src.relay.check.infer_type import infer_type

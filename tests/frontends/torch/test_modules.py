@@ -9,7 +9,7 @@ import torch
 from torch.export import Dim
 
 import baton
-from baton._src.frontends.torch.program import read_program
+from baton._src.frontends.torch.programs.program import read_program
 from baton._src.frontends.torch.table import CONVERTERS
 from tests.frontends.torch.cases import floats, ints
 from tests.frontends.torch.comparing import as_array, assert_same, check, relax_module, relay_module

@@ -1,7 +1,7 @@
 """PyTorch to Relax or Relay: one table of aten operators serves both languages through `frontends/graph_builder`.
 
-Three sources become one kind of program, a `torch.export.ExportedProgram` without side effects: `program` makes it
-of an exported program, `tracing` of an `fx.GraphModule` and of TorchScript. `importer` walks it, `node` is what a
-converter sees, `table` lists the converters, which live by subject in `elementwise`, `activation`, `matrix`, `shape`,
-... `relax_graph` and `relay_graph` are the entrances; `symbols` and `tensors` translate sizes, dtypes and arrays.
+Every source becomes one kind of program, a `torch.export.ExportedProgram` without side effects: `programs` reads them.
+`importer` walks it, `node` is what a converter sees, `table` lists the converters: those of tensors by subject in
+`operators`, those of neural networks in `layers`. `relax_graph` and `relay_graph` are the entrances; `symbols`, `sizes`
+and `tensors` translate sizes, what is computed with them, dtypes and arrays.
 """

@@ -12,7 +12,7 @@ from baton._src.frontends.graph_builder.language import Language
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.node import AtenNode, Converter
-from baton._src.frontends.torch.program import Program, name_of, source_of
+from baton._src.frontends.torch.programs.program import Program, name_of, source_of
 from baton._src.frontends.torch.sizes import SIZES
 from baton._src.frontends.torch.symbols import Symbols
 from baton._src.frontends.torch.table import CONVERTERS, IGNORED

@@ -8,10 +8,10 @@ from typing import Any
 
 from baton._src.frontends.graph_builder.relax_graph import RelaxGraph
 from baton._src.frontends.torch.importer import Importer
-from baton._src.frontends.torch.program import Program, read_program
+from baton._src.frontends.torch.programs.program import Program, read_program
+from baton._src.frontends.torch.programs.tracing import exported_module
 from baton._src.frontends.torch.table import CONVERTERS
 from baton._src.frontends.torch.tensors import array_of
-from baton._src.frontends.torch.tracing import exported_module
 from baton._src.ir.module import IRModule
 from baton._src.values.tensor import array
 

@@ -10,10 +10,10 @@ from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.importer import Importer
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.node import AtenNode, Converter
-from baton._src.frontends.torch.program import Program, read_program
+from baton._src.frontends.torch.programs.program import Program, read_program
+from baton._src.frontends.torch.programs.tracing import Example, example, exported_script
 from baton._src.frontends.torch.table import CONVERTERS
 from baton._src.frontends.torch.tensors import array_of, dtype_of
-from baton._src.frontends.torch.tracing import Example, example, exported_script
 from baton._src.ir.module import IRModule
 from baton._src.ir.tensor_info import TensorInfo
 from baton._src.relay.analysis import free_vars

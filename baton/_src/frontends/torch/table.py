@@ -18,22 +18,22 @@ An operator that is missing is taken apart by PyTorch if it is not of PyTorch's 
 
 from __future__ import annotations
 
-from baton._src.frontends.torch.activation import ACTIVATION
-from baton._src.frontends.torch.attention import ATTENTION
-from baton._src.frontends.torch.creation import CREATION
-from baton._src.frontends.torch.elementwise import ELEMENTWISE
-from baton._src.frontends.torch.indexing import INDEXING
-from baton._src.frontends.torch.matrix import MATRIX
-from baton._src.frontends.torch.nn import NN
+from baton._src.frontends.torch.layers.attention import ATTENTION
+from baton._src.frontends.torch.layers.nn import NN
+from baton._src.frontends.torch.layers.pooling import POOLING
+from baton._src.frontends.torch.layers.recurrent import RECURRENT
+from baton._src.frontends.torch.layers.resize import RESIZE
 from baton._src.frontends.torch.node import Converter
-from baton._src.frontends.torch.padding import PADDING
-from baton._src.frontends.torch.pooling import POOLING
-from baton._src.frontends.torch.recurrent import RECURRENT
-from baton._src.frontends.torch.reduction import REDUCTION
-from baton._src.frontends.torch.resize import RESIZE
-from baton._src.frontends.torch.shape import SHAPE
-from baton._src.frontends.torch.sorting import SORTING
-from baton._src.frontends.torch.writing import WRITING
+from baton._src.frontends.torch.operators.activation import ACTIVATION
+from baton._src.frontends.torch.operators.creation import CREATION
+from baton._src.frontends.torch.operators.elementwise import ELEMENTWISE
+from baton._src.frontends.torch.operators.indexing import INDEXING
+from baton._src.frontends.torch.operators.matrix import MATRIX
+from baton._src.frontends.torch.operators.padding import PADDING
+from baton._src.frontends.torch.operators.reduction import REDUCTION
+from baton._src.frontends.torch.operators.shape import SHAPE
+from baton._src.frontends.torch.operators.sorting import SORTING
+from baton._src.frontends.torch.operators.writing import WRITING
 
 CONVERTERS: dict[str, Converter] = {
     **ELEMENTWISE,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter
-from baton._src.frontends.torch.shape import cut
+from baton._src.frontends.torch.operators.shape import cut
 
 _ORDER = {"lstm": (0, 3, 1, 2), "gru": (1, 0, 2), "rnn": (0,)}
 """Where PyTorch has the gates that the catalogue wants: lstm i, o, f, c from i, f, c, o; gru z, r, h from r, z, h."""

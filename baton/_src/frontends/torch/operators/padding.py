@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter
-from baton._src.frontends.torch.shape import cut
+from baton._src.frontends.torch.operators.shape import cut
 
 _MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "circular"}
 

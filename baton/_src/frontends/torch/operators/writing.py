@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.torch.indexing import from_front, leading
 from baton._src.frontends.torch.node import AtenNode, Converter, Scalar
-from baton._src.frontends.torch.shape import END, corner, cut, unsqueeze
+from baton._src.frontends.torch.operators.indexing import from_front, leading
+from baton._src.frontends.torch.operators.shape import END, corner, cut, unsqueeze
 from baton._src.ir.tensor_info import Dim
 from baton._src.values.dtype import DataType
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton._src.frontends.torch.library import torch_library
-from baton._src.frontends.torch.torchscript import ScriptRun
+from baton._src.frontends.torch.programs.torchscript import ScriptRun
 from baton._src.ir.expr import PrimExpr
 from baton._src.support.diagnostics import DiagnosticError, fail
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from baton._src.frontends.torch.library import torch_library
-from baton._src.frontends.torch.program import SOURCE, of_pytorch
+from baton._src.frontends.torch.programs.program import SOURCE, of_pytorch
 from baton._src.support.diagnostics import fail
 
 _DTYPES = (

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from baton._src.frontends.torch.decompositions import decompositions
 from baton._src.frontends.torch.library import torch_library
+from baton._src.frontends.torch.programs.decompositions import decompositions
 from baton._src.frontends.torch.sizes import SIZES
 from baton._src.support.diagnostics import fail
 

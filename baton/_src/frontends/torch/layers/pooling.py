@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.torch.nn import LAYOUTS, batched, spread_over, unbatched
+from baton._src.frontends.torch.layers.nn import LAYOUTS, batched, spread_over, unbatched
 from baton._src.frontends.torch.node import AtenNode, Converter
 from baton._src.ir.tensor_info import Dim
 
