@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from baton._src.driver.kernel_module import KERNELS, KernelModule
 from baton._src.driver.load import attach_operators
 from baton._src.driver.relay_build import GraphExecutorFactory
 from baton._src.runtime.executable import Executable, load_executable
@@ -13,8 +14,11 @@ Module = Executable
 
 
 def load_module(path: str | Path, fmt: str = "") -> Any:
-    """The library at `path`: a factory (``lib["default"](device)``) if `relay.build` made it, else an executable."""
+    """The library at `path`, as what made it gave it: a factory (``lib["default"](device)``) of `relay.build`, kernels
+    of `tvm.build`, an executable of `relax.build`."""
     executable = attach_operators(load_executable(path), "llvm")
+    if executable.facts.get("kind") == KERNELS:
+        return KernelModule(executable)
     if executable.facts.get("kind") == "graph":
         return GraphExecutorFactory(executable, {}, str(executable.facts.get("mod_name", "default")))
     return executable

@@ -6,17 +6,12 @@ array. Native kernels return nothing: `return x` of a kernel writes into a buffe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
-
-import numpy as np
 
 from baton._src.codegen.llvm.module import callees_first, calls_of
 from baton._src.ir.expr import GlobalVar, Op, PrimExpr
 from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.passes.tir.views import strides_of
-from baton._src.runtime.kernel_function import KernelFunction
-from baton._src.runtime.value_checks import argument_count
 from baton._src.support.diagnostics import fail
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
@@ -25,7 +20,6 @@ from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.expr import Call, Var, literal
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.dtype import HANDLE, VOID, DataType
-from baton._src.values.tensor import NDArray
 
 
 def with_compact_params(func: PrimFunc) -> PrimFunc:
@@ -133,28 +127,3 @@ def inline_returning(functions: dict[str, PrimFunc]) -> dict[str, PrimFunc]:
     for symbol in callees_first({name: calls_of(func) for name, func in functions.items()}):
         done[symbol] = functions[symbol].with_fields(body=rewrite(functions[symbol].body, rule))
     return done
-
-
-class ReturningKernel:
-    """A kernel that returns a scalar; called as any other."""
-
-    def __init__(self, kernel: KernelFunction, dtype: DataType) -> None:
-        self.kernel = kernel
-        self.dtype = dtype
-        self.name = kernel.name
-
-    def __call__(self, *values: Any) -> Any:
-        place = self._place(values)
-        self.kernel(*values, place)
-        return place.numpy()[0].item()
-
-    def bound(self, *values: Any) -> Callable[[], None]:
-        """The call on `values`, for measuring."""
-        return self.kernel.bound(*values, self._place(values))
-
-    def _place(self, values: Sequence[Any]) -> NDArray:
-        """Where a call of as many values as it takes leaves its result."""
-        names = self.kernel.signature.names[:-1]
-        if len(values) != len(names):
-            argument_count(self.name, len(names), len(values), names)
-        return NDArray(np.zeros(1, self.dtype.numpy))

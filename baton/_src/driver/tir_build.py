@@ -2,24 +2,23 @@
 
 add = te.compute((n,), lambda i: a[i] + b[i])
 module = tvm.build(te.create_prim_func([a, b, add]))
-module(x, y, out)                       or module["main"], module.entry_name, module.time_evaluator("main", dev)
+module(x, y, out)                       or module["main"], module.entry_name, module.export_library(path)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 from baton._src.codegen.llvm.module import compile_kernels
 from baton._src.driver.kernel_entries import (
-    ReturningKernel,
     inline_returning,
     refuse_packed_calls,
     takes_tensors,
     with_compact_params,
     with_result_buffer,
 )
+from baton._src.driver.kernel_module import KernelModule, kernel_module
 from baton._src.driver.kernel_scheduler import scheduler
 from baton._src.driver.relax_build import relax_build
 from baton._src.driver.targets import chosen_target
@@ -31,9 +30,6 @@ from baton._src.ir.traverse import post_order
 from baton._src.lower.relax_to_vm.kernel_arguments import kernel_signature
 from baton._src.relax.nodes import Function
 from baton._src.runtime.executable import Executable
-from baton._src.runtime.kernel_function import KernelFunction
-from baton._src.runtime.native import load
-from baton._src.runtime.timing import BenchmarkResult, measure
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.te.apply_schedule import scheduled_prim_func
 from baton._src.te.prim_func import create_prim_func
@@ -43,47 +39,6 @@ from baton._src.tir.check import check_prim_func
 from baton._src.tir.expr import Call, Var
 from baton._src.tir.prim_func import PrimFunc, as_scheduled
 from baton._src.values.dtype import DataType
-
-Kernel = KernelFunction | ReturningKernel
-
-
-@dataclass(frozen=True)
-class KernelModule:
-    """Compiled kernels by name. Calling the module calls its entry, the only kernel or `main`."""
-
-    kernels: dict[str, Kernel]
-
-    @property
-    def entry_name(self) -> str:
-        return "main" if "main" in self.kernels else next(iter(self.kernels))
-
-    def get_function(self, name: str, query_imports: bool = False) -> Kernel:
-        """The kernel `name`; `DiagnosticError` (`function-missing`) if there is none."""
-        found = self.kernels.get(name)
-        if found is None:
-            raise fail("function-missing", f"no kernel is named {name!r}", help=f"there are: {', '.join(self.kernels)}")
-        return found
-
-    __getitem__ = get_function
-
-    def __call__(self, *args: Any) -> Any:
-        return self.get_function(self.entry_name)(*args)
-
-    def time_evaluator(
-        self,
-        func_name: str,
-        dev: Any = None,
-        number: int = 10,
-        repeat: int = 1,
-        min_repeat_ms: int = 0,
-        **_others: Any,
-    ) -> Callable[..., BenchmarkResult]:
-        """A function that measures a kernel on the arguments it is given.
-
-        What else TVM lets one say (`cooldown_interval_ms`, `cache_flush_bytes`, `f_preproc`, ...) changes nothing.
-        """
-        kernel = self.get_function(func_name)
-        return lambda *args: measure(lambda: kernel(*args), number, repeat, min_repeat_ms)
 
 
 def build(
@@ -112,10 +67,9 @@ def build(
             functions[symbol], dtype = with_result_buffer(with_compact_params(func))
             if dtype is not None:
                 results[symbol] = dtype
-    library = load(compile_kernels(functions, found, None, scheduler(found)).code)
+    code = compile_kernels(functions, found, None, scheduler(found)).code
     shown = {n: f for n, f in functions.items() if n not in inner or takes_tensors(f)}
-    kernels = {n: KernelFunction(kernel_signature(n, f), library.address(n), library) for n, f in shown.items()}
-    return KernelModule({n: ReturningKernel(k, results[n]) if n in results else k for n, k in kernels.items()})
+    return kernel_module(code, {n: kernel_signature(n, f) for n, f in shown.items()}, results)
 
 
 def _called(functions: dict[str, PrimFunc]) -> set[str]:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from baton._src.runtime.addresses import data_address
 from baton._src.runtime.interrupts import raise_noted
 from baton._src.runtime.value_checks import Matcher, argument_count, mismatch
@@ -99,8 +101,7 @@ class KernelFunction:
         places = [f"{self.name}: argument {n}" for n in self._names()]
         for value, param, place in zip(values, signature.params, places):
             if isinstance(param, PrimScalar):
-                if not isinstance(value, (int, float)):
-                    raise mismatch(place, f"a scalar of dtype {param.dtype}", type(value).__name__)
+                _check_scalar(value, DataType(param.dtype), place)
                 if param.value is not None:
                     heap[param.value[1]] = value
             else:
@@ -114,6 +115,15 @@ class KernelFunction:
         return self.signature.names or [str(i) for i in range(len(self.signature.params))]
 
 
+def _check_scalar(value: Any, dtype: DataType, place: str) -> None:
+    """Refuse what is no number, and integers beyond the parameter's range, of which C would take the lowest bits."""
+    integers = (int, np.integer, np.bool_)
+    if not isinstance(value, (*integers, float, np.floating) if dtype.is_float else integers):
+        raise mismatch(place, f"a scalar of dtype {dtype}", f"{value!r} ({type(value).__name__})")
+    if not dtype.is_float and not dtype.int_range[0] <= value <= dtype.int_range[1]:
+        raise mismatch(place, "a scalar of dtype {}, {} to {}".format(dtype, *dtype.int_range), str(value))
+
+
 Converter = Callable[[Any, list[NDArray]], Any]
 
 
@@ -124,7 +134,8 @@ def _converter(param: TensorValue | PrimScalar) -> tuple[Any, Converter]:
     dtype = DataType(param.dtype)
     if dtype.is_float and dtype.bits == 16:
         return ctypes.c_uint16, lambda value, keep: _bits16(value, dtype)
-    return _C_TYPES[str(dtype)], lambda value, keep: value
+    python = float if dtype.is_float else int
+    return _C_TYPES[str(dtype)], lambda value, keep: python(value)
 
 
 def _bits16(value: float, dtype: DataType) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -27,7 +28,13 @@ def get_cc() -> str | None:
 def create_shared(
     output: str, objects: Files, options: Sequence[str] | None = None, cc: str | None = None, cwd: str | None = None
 ) -> None:
-    """Compile and link sources and objects to the shared library `output`. Error: `api-compiler`."""
+    """Compile and link sources and objects to the shared library `output`. Error: `api-compiler`.
+
+    What `save` of compiled kernels wrote is a library already: it becomes `output` as it is, alone.
+    """
+    written = [f for f in _listed(objects) if zipfile.is_zipfile(Path(cwd or "", f))]
+    if written:
+        return _copy_library(written, _listed(objects), output, cwd)
     _call([cc or _some_compiler(), "-shared", "-fPIC", "-o", output, *_listed(objects), *(options or ())], cwd)
 
 
@@ -86,6 +93,16 @@ vars(create_shared).update(output_format="so", get_target_triple=lambda: get_tar
 
 def _listed(files: Files) -> list[str]:
     return [files] if isinstance(files, str) else list(files)
+
+
+def _copy_library(written: Sequence[str], objects: Sequence[str], output: str, cwd: str | None) -> None:
+    if len(objects) > 1:
+        raise fail(
+            "api-compiler",
+            f"{written[0]} is a library of baton, which nothing is linked to: {', '.join(objects)}",
+            help="build all kernels as one module, and give libraries of C code to ctypes",
+        )
+    shutil.copyfile(Path(cwd or "", written[0]), Path(cwd or "", output))
 
 
 def _some_compiler() -> str:

@@ -1,0 +1,126 @@
+"""`KernelModule`: compiled kernels by name, as `tvm.build` gives them and `load_module` reads them again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from baton._src.runtime.executable import Executable
+from baton._src.runtime.kernel_function import KernelFunction, KernelSignature
+from baton._src.runtime.native import load
+from baton._src.runtime.timing import BenchmarkResult, measure
+from baton._src.runtime.value_checks import argument_count
+from baton._src.support.diagnostics import fail
+from baton._src.values.dtype import DataType
+from baton._src.values.tensor import NDArray
+
+KERNELS = "kernels"
+"""What the fact `kind` of an executable says that is such a module."""
+
+
+class ReturningKernel:
+    """A kernel that returns a scalar; called as any other."""
+
+    def __init__(self, kernel: KernelFunction, dtype: DataType) -> None:
+        self.kernel = kernel
+        self.dtype = dtype
+        self.name = kernel.name
+
+    def __call__(self, *values: Any) -> Any:
+        place = self._place(values)
+        self.kernel(*values, place)
+        return place.numpy()[0].item()
+
+    def bound(self, *values: Any) -> Callable[[], None]:
+        """The call on `values`, for measuring."""
+        return self.kernel.bound(*values, self._place(values))
+
+    def _place(self, values: Sequence[Any]) -> NDArray:
+        """Where a call of as many values as it takes leaves its result."""
+        names = self.kernel.signature.names[:-1]
+        if len(values) != len(names):
+            argument_count(self.name, len(names), len(values), names)
+        return NDArray(np.zeros(1, self.dtype.numpy))
+
+
+Kernel = KernelFunction | ReturningKernel
+
+
+@dataclass(frozen=True)
+class KernelModule:
+    """Compiled kernels by name. Calling the module calls its entry, the only kernel or `main`."""
+
+    executable: Executable
+
+    @cached_property
+    def kernels(self) -> dict[str, Kernel]:
+        """Every kernel that can be called from outside."""
+        library = load(self.executable.object_code)
+        results = self.executable.facts["results"]
+        found: dict[str, Kernel] = {}
+        for name, signature in self.executable.kernels.items():
+            kernel = KernelFunction(signature, library.address(name), library)
+            found[name] = ReturningKernel(kernel, DataType(results[name])) if name in results else kernel
+        return found
+
+    @property
+    def entry_name(self) -> str:
+        return "main" if "main" in self.kernels else next(iter(self.kernels))
+
+    @property
+    def entry_func(self) -> Kernel:
+        """The kernel that a call of the module calls."""
+        return self.get_function(self.entry_name)
+
+    def implements_function(self, name: str, query_imports: bool = False) -> bool:
+        """Whether there is a kernel `name`."""
+        return name in self.kernels
+
+    def get_function(self, name: str, query_imports: bool = False) -> Kernel:
+        """The kernel `name`; `DiagnosticError` (`function-missing`) if there is none."""
+        found = self.kernels.get(name)
+        if found is None:
+            raise fail("function-missing", f"no kernel is named {name!r}", help=f"there are: {', '.join(self.kernels)}")
+        return found
+
+    __getitem__ = get_function
+
+    def __call__(self, *args: Any) -> Any:
+        return self.entry_func(*args)
+
+    def time_evaluator(
+        self,
+        func_name: str,
+        dev: Any = None,
+        number: int = 10,
+        repeat: int = 1,
+        min_repeat_ms: int = 0,
+        **_others: Any,
+    ) -> Callable[..., BenchmarkResult]:
+        """A function that measures a kernel on the arguments it is given.
+
+        What else TVM lets one say (`cooldown_interval_ms`, `cache_flush_bytes`, `f_preproc`, ...) changes nothing.
+        """
+        kernel = self.get_function(func_name)
+        return lambda *args: measure(lambda: kernel(*args), number, repeat, min_repeat_ms)
+
+    def save(self, file_name: str | Path, fmt: str = "") -> None:
+        """Write the kernels to one file that `runtime.load_module` reads, whatever its name ends in."""
+        self.executable.save(file_name)
+
+    def export_library(self, file_name: str | Path, *args: Any, **kwargs: Any) -> None:
+        """`save` (TVM's spelling, whose further options concern the linker)."""
+        self.save(file_name)
+
+
+def kernel_module(
+    object_code: bytes, signatures: Mapping[str, KernelSignature], results: Mapping[str, DataType]
+) -> KernelModule:
+    """The module of compiled kernels; `results`: what those return that return something."""
+    facts = {"kind": KERNELS, "results": {name: str(dtype) for name, dtype in results.items()}}
+    return KernelModule(Executable((), kernels=dict(signatures), object_code=object_code, facts=facts))

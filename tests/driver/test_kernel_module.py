@@ -1,0 +1,105 @@
+"""Modules of kernels are files: what `tvm.build` makes is written, read in another process and called."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import baton as tvm
+from baton import te
+from baton._src.driver.kernel_module import KernelModule
+from baton._src.support.diagnostics import DiagnosticError
+from baton.contrib import cc
+from baton.script import ir as I
+from baton.script import tir as T
+
+
+@I.ir_module
+class TWO:
+    @T.prim_func
+    def doubled(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")) -> None:
+        for i in range(4):
+            B[i] = A[i] * T.float32(2)
+
+    @T.prim_func
+    def chosen(a: T.int32, A: T.Buffer((4,), "float32")) -> T.float32:
+        T.ret(A[a])
+
+
+def _added() -> KernelModule:
+    n = te.var("n")
+    a, b = te.placeholder((n,), name="A"), te.placeholder((n,), name="B")
+    c = te.compute((n,), lambda i: a[i] + b[i], name="C")
+    built = tvm.build(te.create_schedule(c.op), [a, b, c], target="llvm", name="added")
+    assert isinstance(built, KernelModule)
+    return built
+
+
+@pytest.mark.parametrize("write", ["save", "export_library"])
+def test_written_and_read_again(write: str, tmp_path: Path) -> None:
+    path = tmp_path / "kernels.so"
+    getattr(tvm.build(TWO, target="llvm"), write)(str(path))
+    module = tvm.runtime.load_module(str(path))
+    source, result = tvm.nd.array(np.arange(4, dtype="float32")), tvm.nd.empty((4,))
+    module["doubled"](source, result)
+    assert result.numpy().tolist() == [0, 2, 4, 6]
+    assert module["chosen"](3, source) == 3.0
+    assert module.implements_function("chosen")
+    assert not module.implements_function("main")
+    with pytest.raises(DiagnosticError, match="no kernel is named 'main'"):
+        module.get_function("main")
+
+
+def test_create_shared_takes_what_save_wrote(tmp_path: Path) -> None:
+    """The tutorials' way: save an object, link it, load the library. There is nothing to link."""
+    written, library = str(tmp_path / "added.o"), str(tmp_path / "added.so")
+    _added().save(written)
+    cc.create_shared(library, [written])
+    x, y = (np.random.default_rng(seed).random(9, np.float32) for seed in (0, 1))
+    result = tvm.nd.empty((9,))
+    tvm.runtime.load_module(library)(tvm.nd.array(x), tvm.nd.array(y), result)
+    np.testing.assert_array_equal(result.numpy(), x + y)
+    with pytest.raises(DiagnosticError, match="nothing is linked to"):
+        cc.create_shared(library, [written, str(tmp_path / "other.o")])
+
+
+READING = """
+import sys
+import numpy as np
+import baton as tvm
+
+module = tvm.runtime.load_module(sys.argv[1])
+out = tvm.nd.empty((3,))
+module(tvm.nd.array(np.ones(3, "float32")), tvm.nd.array(np.ones(3, "float32")), out)
+assert out.numpy().tolist() == [2, 2, 2]
+"""
+
+
+def test_another_process_reads_them(tmp_path: Path) -> None:
+    path = str(tmp_path / "added.tar")
+    _added().export_library(path)
+    subprocess.run([sys.executable, "-c", READING, path], check=True)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [(128, "-128 to 127, found 128"), (-129, "found -129"), (1.5, r"found 1.5 \(float\)"), ("1", "found '1'")],
+)
+def test_scalars_that_a_kernel_cannot_hold(value: Any, message: str) -> None:
+    """Guards against arguments of which only the lowest bits arrive."""
+
+    @T.prim_func
+    def kept(a: T.int8, A: T.Buffer((1,), "int32")) -> None:
+        A[0] = T.Cast("int32", a)
+
+    module, place = tvm.build(kept, target="llvm"), tvm.nd.empty((1,), "int32")
+    with pytest.raises(DiagnosticError, match=message):
+        module(value, place)
+    for fits in (127, -128, np.int64(5), np.uint8(6), True):
+        module(fits, place)
+        assert place.numpy()[0] == int(fits)
