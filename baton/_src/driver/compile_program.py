@@ -13,7 +13,7 @@ from baton._src.driver.relax_build import relax_build
 from baton._src.driver.stages import Options, Stages
 from baton._src.driver.tuning.records import with_tunings
 from baton._src.driver.wiring import wire
-from baton._src.frontends.onnx.opened_files import noting_files
+from baton._src.frontends.onnx.files.opened_files import noting_files
 from baton._src.ir.target import Target
 from baton._src.runtime.executable import Executable
 from baton._src.transform.collector import collect_recent

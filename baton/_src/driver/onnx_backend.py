@@ -15,8 +15,8 @@ from onnx.backend.base import Backend, BackendRep, Device, DeviceType, namedtupl
 
 from baton._src.driver.compile import compile as compile_model
 from baton._src.driver.model import Model
+from baton._src.frontends.onnx.files.reader import onnx_type_of, read_tensor
 from baton._src.frontends.onnx.node import DynamicValueError
-from baton._src.frontends.onnx.reader import onnx_type_of, read_tensor
 from baton._src.support.diagnostics import fail
 from baton._src.values.tensor import AnyArray
 

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 import onnx.backend.test.case.node as node_cases
 
-from baton._src.frontends.onnx.reader import read_tensor
+from baton._src.frontends.onnx.files.reader import read_tensor
 
 
 @cache

@@ -9,9 +9,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from baton._src.frontends.onnx import large_files, reader
-from baton._src.frontends.onnx.large_files import Malformed, without_weights
-from baton._src.frontends.onnx.reader import read_model, read_tensor
+from baton._src.frontends.onnx.files import large_files, reader
+from baton._src.frontends.onnx.files.large_files import Malformed, without_weights
+from baton._src.frontends.onnx.files.reader import read_model, read_tensor
 from baton._src.support.diagnostics import DiagnosticError
 
 

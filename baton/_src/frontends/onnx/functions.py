@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.reader import onnx_library, onnx_type_of
+from baton._src.frontends.onnx.files.reader import onnx_library, onnx_type_of
 from baton._src.support.diagnostics import fail
 
 EXPANDED: frozenset[tuple[str, str]] = frozenset(

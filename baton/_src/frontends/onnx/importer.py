@@ -14,9 +14,9 @@ import numpy as np
 from baton._src.frontends.graph_builder.graph import GraphBuilder
 from baton._src.frontends.graph_builder.language import Language
 from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.onnx.files.reader import dtype_of, read_tensor, read_tensors
 from baton._src.frontends.onnx.functions import EXPANDED, Expanded, body_of
 from baton._src.frontends.onnx.node import DynamicValueError, OnnxNode
-from baton._src.frontends.onnx.reader import dtype_of, read_tensor, read_tensors
 from baton._src.frontends.onnx.symbolic import fold_dims
 from baton._src.frontends.onnx.table import CONVERTERS, DOMAINS
 from baton._src.ir.tensor_info import Dim, TensorInfo

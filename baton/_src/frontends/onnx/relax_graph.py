@@ -8,8 +8,8 @@ from itertools import count
 from typing import Any
 
 from baton._src.frontends.graph_builder.relax_graph import RelaxGraph
+from baton._src.frontends.onnx.files.reader import read_model
 from baton._src.frontends.onnx.importer import Importer
-from baton._src.frontends.onnx.reader import read_model
 from baton._src.ir.module import IRModule
 from baton._src.values.tensor import array
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from baton._src.frontends.graph_builder.relay_graph import RelayGraph
+from baton._src.frontends.onnx.files.reader import read_model, save_named
 from baton._src.frontends.onnx.importer import Importer
-from baton._src.frontends.onnx.reader import read_model, save_named
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.relay.nodes import Function, Tuple

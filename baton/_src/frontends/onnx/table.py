@@ -2,43 +2,57 @@
 
 from __future__ import annotations
 
-from baton._src.frontends.onnx.casts import CASTS
-from baton._src.frontends.onnx.classical import CLASSICAL
-from baton._src.frontends.onnx.contrib import CONTRIB, simplified_layer_normalization
-from baton._src.frontends.onnx.contrib_attention import CONTRIB_ATTENTION
-from baton._src.frontends.onnx.contrib_blocks import CONTRIB_BLOCKS
-from baton._src.frontends.onnx.contrib_cached import CONTRIB_CACHED
-from baton._src.frontends.onnx.contrib_quantized import CONTRIB_QUANTIZED
-from baton._src.frontends.onnx.control import CONTROL
-from baton._src.frontends.onnx.detection import DETECTION
-from baton._src.frontends.onnx.elementwise import ELEMENTWISE
-from baton._src.frontends.onnx.index import INDEX
-from baton._src.frontends.onnx.matrix import MATRIX
-from baton._src.frontends.onnx.nn import NN
+from baton._src.frontends.onnx.control.branches import BRANCHES
+from baton._src.frontends.onnx.control.loops import LOOPS
+from baton._src.frontends.onnx.control.scan import SCAN
+from baton._src.frontends.onnx.control.sequences import SEQUENCES
+from baton._src.frontends.onnx.image.detection import DETECTION
+from baton._src.frontends.onnx.image.resize import RESIZE
+from baton._src.frontends.onnx.learning.classical import CLASSICAL
+from baton._src.frontends.onnx.learning.trees import TREES
+from baton._src.frontends.onnx.microsoft.attention import CONTRIB_ATTENTION
+from baton._src.frontends.onnx.microsoft.blocks import CONTRIB_BLOCKS
+from baton._src.frontends.onnx.microsoft.cached_attention import CONTRIB_CACHED
+from baton._src.frontends.onnx.microsoft.fused import CONTRIB, simplified_layer_normalization
+from baton._src.frontends.onnx.microsoft.quantized import CONTRIB_QUANTIZED
+from baton._src.frontends.onnx.nn.convolution import CONVOLUTION
+from baton._src.frontends.onnx.nn.normalization import NORMALIZATION
+from baton._src.frontends.onnx.nn.places import PLACES
+from baton._src.frontends.onnx.nn.pooling import POOLING
+from baton._src.frontends.onnx.nn.quantization import QUANTIZATION
+from baton._src.frontends.onnx.nn.recurrent import RECURRENT
+from baton._src.frontends.onnx.nn.softmax import SOFTMAX
 from baton._src.frontends.onnx.node import Converter
-from baton._src.frontends.onnx.pooling import POOLING
-from baton._src.frontends.onnx.quantization import QUANTIZATION
-from baton._src.frontends.onnx.randomness import RANDOMNESS
-from baton._src.frontends.onnx.recurrent import RECURRENT
-from baton._src.frontends.onnx.reduction import REDUCTION
-from baton._src.frontends.onnx.resize import RESIZE
-from baton._src.frontends.onnx.sequences import SEQUENCES
-from baton._src.frontends.onnx.shape import SHAPE
-from baton._src.frontends.onnx.signal import SIGNAL
-from baton._src.frontends.onnx.trees import TREES
+from baton._src.frontends.onnx.tensors.casts import CASTS
+from baton._src.frontends.onnx.tensors.creation import CREATION
+from baton._src.frontends.onnx.tensors.elementwise import ELEMENTWISE
+from baton._src.frontends.onnx.tensors.index import INDEX
+from baton._src.frontends.onnx.tensors.matrix import MATRIX
+from baton._src.frontends.onnx.tensors.parts import PARTS
+from baton._src.frontends.onnx.tensors.randomness import RANDOMNESS
+from baton._src.frontends.onnx.tensors.reduction import REDUCTION
+from baton._src.frontends.onnx.tensors.shape import SHAPE
+from baton._src.frontends.onnx.tensors.signal import SIGNAL
 
 CONVERTERS: dict[str, Converter] = {
     **CASTS,
     **ELEMENTWISE,
-    **NN,
+    **CONVOLUTION,
+    **NORMALIZATION,
+    **SOFTMAX,
     **MATRIX,
     **REDUCTION,
     **SHAPE,
+    **PARTS,
+    **CREATION,
     **INDEX,
     **RECURRENT,
-    **CONTROL,
+    **BRANCHES,
+    **LOOPS,
+    **SCAN,
     **RESIZE,
     **POOLING,
+    **PLACES,
     **SIGNAL,
     **DETECTION,
     **RANDOMNESS,

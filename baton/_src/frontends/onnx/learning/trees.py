@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.classical import labels_of, real, second_score, transformed
+from baton._src.frontends.onnx.learning.classical import labels_of, real, second_score, transformed
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.values.dtype import INT64
 from baton._src.values.tensor import AnyArray

@@ -10,10 +10,10 @@ import math
 from collections.abc import Iterable, Sequence
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.contrib import derived
-from baton._src.frontends.onnx.matrix import matmul
+from baton._src.frontends.onnx.microsoft.fused import derived
+from baton._src.frontends.onnx.nn.quantization import matmul_integer
 from baton._src.frontends.onnx.node import Converter, OnnxNode
-from baton._src.frontends.onnx.quantization import matmul_integer
+from baton._src.frontends.onnx.tensors.matrix import matmul
 from baton._src.ir.tensor_info import Dim
 from baton._src.values.dtype import INT64
 

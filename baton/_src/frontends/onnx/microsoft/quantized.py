@@ -6,19 +6,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.contrib import derived, embed_layer_normalization
-from baton._src.frontends.onnx.elementwise import leaky_relu
-from baton._src.frontends.onnx.nn import average_pool
-from baton._src.frontends.onnx.node import Converter, OnnxNode
-from baton._src.frontends.onnx.pooling import max_pool
-from baton._src.frontends.onnx.quantization import (
+from baton._src.frontends.onnx.microsoft.fused import derived, embed_layer_normalization
+from baton._src.frontends.onnx.nn.pooling import average_pool, max_pool
+from baton._src.frontends.onnx.nn.quantization import (
     dequantize_linear,
     dynamic_quantize_linear,
     matmul_integer,
     qlinear_conv,
     quantize_linear,
 )
-from baton._src.frontends.onnx.recurrent import RECURRENT
+from baton._src.frontends.onnx.nn.recurrent import RECURRENT
+from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.frontends.onnx.tensors.elementwise import leaky_relu
 from baton._src.values.dtype import INT32
 
 

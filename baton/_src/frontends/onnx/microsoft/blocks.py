@@ -4,9 +4,9 @@ numbers to a byte, the first in its lowest bits."""
 from __future__ import annotations
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.contrib import derived
-from baton._src.frontends.onnx.matrix import matmul
+from baton._src.frontends.onnx.microsoft.fused import derived
 from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.frontends.onnx.tensors.matrix import matmul
 from baton._src.ir.tensor_info import Dim
 from baton._src.values.dtype import DataType
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.casts import saturating_cast
-from baton._src.frontends.onnx.nn import convolve, kernel_of
+from baton._src.frontends.onnx.files.reader import dtype_of
+from baton._src.frontends.onnx.nn.convolution import convolve, kernel_of
+from baton._src.frontends.onnx.nn.windows import window_of
 from baton._src.frontends.onnx.node import Converter, OnnxNode
-from baton._src.frontends.onnx.reader import dtype_of
-from baton._src.frontends.onnx.windows import window_of
+from baton._src.frontends.onnx.tensors.casts import saturating_cast
 from baton._src.values.dtype import INT32, DataType
 
 

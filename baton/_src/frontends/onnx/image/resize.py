@@ -11,8 +11,8 @@ from fractions import Fraction
 from functools import reduce
 
 from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.onnx.image.resize_axis import AWAY, ROUNDINGS, Axis, Style, resized_along
 from baton._src.frontends.onnx.node import Converter, OnnxNode
-from baton._src.frontends.onnx.resize_axis import AWAY, ROUNDINGS, Axis, Style, resized_along
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.tensor_info import Dim
 from baton._src.values.dtype import INT64

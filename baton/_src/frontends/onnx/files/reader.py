@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.frontends.onnx.large_files import LARGE, Malformed, without_weights
-from baton._src.frontends.onnx.opened_files import note_file
+from baton._src.frontends.onnx.files.large_files import LARGE, Malformed, without_weights
+from baton._src.frontends.onnx.files.opened_files import note_file
 from baton._src.support.diagnostics import fail
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import AnyArray

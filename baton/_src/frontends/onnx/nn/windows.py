@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import OnnxNode
-from baton._src.frontends.onnx.padding import widened
+from baton._src.frontends.onnx.tensors.padding import widened
 from baton._src.ir.tensor_info import Dim
 from baton._src.tir import operators as ops
 

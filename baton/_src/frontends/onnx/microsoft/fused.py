@@ -8,12 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.elementwise import gelu, hard_sigmoid, leaky_relu, swish
-from baton._src.frontends.onnx.index import gather_nd, unique
-from baton._src.frontends.onnx.matrix import gemm, matmul
-from baton._src.frontends.onnx.nn import conv, layer_normalization, rms_normalization
+from baton._src.frontends.onnx.nn.convolution import conv
+from baton._src.frontends.onnx.nn.normalization import layer_normalization, rms_normalization
 from baton._src.frontends.onnx.node import Converter, OnnxNode
-from baton._src.frontends.onnx.shape import range_, trilu, unsqueeze
+from baton._src.frontends.onnx.tensors.creation import range_, trilu
+from baton._src.frontends.onnx.tensors.elementwise import gelu, hard_sigmoid, leaky_relu, swish
+from baton._src.frontends.onnx.tensors.index import gather_nd, unique
+from baton._src.frontends.onnx.tensors.matrix import gemm, matmul
+from baton._src.frontends.onnx.tensors.shape import unsqueeze
 from baton._src.values.dtype import INT32, INT64
 
 

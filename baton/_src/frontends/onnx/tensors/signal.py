@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.onnx.files.reader import dtype_of
 from baton._src.frontends.onnx.node import Converter, OnnxNode
-from baton._src.frontends.onnx.reader import dtype_of
 from baton._src.values.tensor import AnyArray
 
 MAX_LENGTH = 1 << 13

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.onnx.files.reader import dtype_of
 from baton._src.frontends.onnx.node import Converter, OnnxNode
-from baton._src.frontends.onnx.reader import dtype_of
 from baton._src.values.dtype import FLOAT32, DataType
 
 _POWERS = "float8_e8m0fnu"

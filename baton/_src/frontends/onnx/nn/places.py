@@ -1,4 +1,4 @@
-"""Pools beyond maximum and average: norms, places of maxima, and their inverses (unpooling, Col2Im)."""
+"""Where the elements of windows lie: the places of maxima, and what takes windows back to where they came from."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import math
 import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.nn import pool
+from baton._src.frontends.onnx.nn.windows import Window
 from baton._src.frontends.onnx.node import Converter, OnnxNode
-from baton._src.frontends.onnx.windows import Window, framed, window_of
 from baton._src.values.tensor import AnyArray
 
 
@@ -21,39 +20,7 @@ def _sizes(node: OnnxNode, x: Value) -> tuple[int, ...]:
     return tuple(d for d in shape if isinstance(d, int))
 
 
-def lp_pool(node: OnnxNode) -> Value:
-    """The p-norm of each window: the mean of |x|**p times the window's size, to the power of 1/p."""
-    g, p = node.graph, float(node.attr("p", 2))
-    window = window_of(node, tuple(node.needed("kernel_shape")))
-    powered = _power(node, node[0], p)
-    mean = pool(node, powered, "avg", window, {"count_include_pad": True})
-    total = g.call("multiply", mean, g.scalar(math.prod(window.kernel), mean))
-    return g.call("power", total, g.scalar(1 / p, total))
-
-
-def _power(node: OnnxNode, x: Value, p: float) -> Value:
-    if p == 2:
-        return node.graph.call("multiply", x, x)
-    return node.graph.call("power", node.graph.call("abs", x), node.graph.scalar(p, x))
-
-
-def global_lp_pool(node: OnnxNode) -> Value:
-    g, p = node.graph, float(node.attr("p", 2))
-    total = g.call("sum", _power(node, node[0], p), axis=tuple(range(2, node.rank())), keepdims=True)
-    return g.call("power", total, g.scalar(1 / p, total))
-
-
-def max_pool(node: OnnxNode) -> list[Value]:
-    kernel = tuple(node.needed("kernel_shape"))
-    if len(node.outputs) < 2 or not node.outputs[1]:
-        low = -np.inf if node[0].dtype.is_float else node[0].dtype.int_range[0]
-        x, window = framed(node, node[0], kernel, low)
-        return [pool(node, x, "max", window, {})]
-    window = window_of(node, kernel)
-    return [pooled := pool(node, node[0], "max", window, {}), _places_of_maxima(node, window, pooled)]
-
-
-def _places_of_maxima(node: OnnxNode, window: Window, pooled: Value) -> Value:
+def places_of_maxima(node: OnnxNode, window: Window, pooled: Value) -> Value:
     """int64 indices into the flattened input, of the first maximum of each window."""
     g, x = node.graph, node[0]
     sizes, out = _sizes(node, x), _sizes(node, pooled)
@@ -139,6 +106,6 @@ def col2im(node: OnnxNode) -> Value:
     return g.reshape(kept, (batch, columns // taps, *image))
 
 
-POOLING: dict[str, Converter] = {
-    "MaxPool": max_pool, "LpPool": lp_pool, "GlobalLpPool": global_lp_pool, "MaxUnpool": max_unpool, "Col2Im": col2im,
+PLACES: dict[str, Converter] = {
+    "MaxUnpool": max_unpool, "Col2Im": col2im,
 }  # fmt: skip

@@ -4,8 +4,7 @@ whose groups of heads share keys that are kept from step to step."""
 from __future__ import annotations
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.contrib import derived
-from baton._src.frontends.onnx.contrib_attention import (
+from baton._src.frontends.onnx.microsoft.attention import (
     attend,
     counted,
     dims_of,
@@ -14,7 +13,8 @@ from baton._src.frontends.onnx.contrib_attention import (
     parts_of,
     split_heads,
 )
-from baton._src.frontends.onnx.nn import rms_normalization
+from baton._src.frontends.onnx.microsoft.fused import derived
+from baton._src.frontends.onnx.nn.normalization import rms_normalization
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.ir.tensor_info import Dim
 from baton._src.tir.operators import max as larger

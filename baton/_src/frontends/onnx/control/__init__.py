@@ -1,0 +1,1 @@
+"""Converters of what repeats, branches, and holds tensors: If, Loop, Scan, sequences, optionals."""

@@ -1,0 +1,1 @@
+"""Converters of the domain `com.microsoft`: what onnxruntime's tools write into files."""

@@ -1,0 +1,150 @@
+"""Normalisations: over the batch, channels, groups of channels, neighbouring channels, the last axes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.onnx.node import Converter, OnnxNode
+
+
+def batch_normalization(node: OnnxNode) -> list[Value]:
+    epsilon = float(node.attr("epsilon", 1e-5))
+    if node.attr("training_mode", 0):
+        return _batch_statistics(node, epsilon)
+    operands = [node[i] for i in range(5)]
+    return [node.graph.call_many("nn.batch_norm", *operands, axis=1, epsilon=epsilon)[0]]
+
+
+def _batch_statistics(node: OnnxNode, epsilon: float) -> list[Value]:
+    """Training: normalised by the batch's own mean and variance, which the running ones move towards."""
+    g, x, momentum = node.graph, node[0], float(node.attr("momentum", 0.9))
+    rank = node.rank()
+    axes = tuple(a for a in range(rank) if a != 1)
+    scaled = _normalise(node, x, axes, epsilon)
+    shape = (1, -1) + (1,) * (rank - 2)
+    out = g.call("add", g.call("multiply", scaled, g.reshape(node[1], shape)), g.reshape(node[2], shape))
+    mean = g.call("mean", x, axis=axes, keepdims=True)
+    centred = g.call("subtract", x, mean)
+    variance = g.call("mean", g.call("multiply", centred, centred), axis=axes, keepdims=False)
+    batch = [g.call("squeeze", mean, axis=axes), variance]
+    return [out, *(_blend(node, node[i + 3], batch[i], momentum) for i in range(2))]
+
+
+def _blend(node: OnnxNode, old: Value, new: Value, momentum: float) -> Value:
+    g = node.graph
+    kept = g.call("multiply", old, g.scalar(momentum, old))
+    return g.call("add", kept, g.cast(g.call("multiply", new, g.scalar(1 - momentum, new)), old.dtype))
+
+
+def instance_normalization(node: OnnxNode) -> Value:
+    """Normalised over the spatial axes of each channel of each image."""
+    axes = tuple(range(2, node.rank()))
+    scaled = _normalise(node, node[0], axes, float(node.attr("epsilon", 1e-5)))
+    shape = (1, -1) + (1,) * len(axes)
+    g = node.graph
+    return g.call("add", g.call("multiply", scaled, g.reshape(node[1], shape)), g.reshape(node[2], shape))
+
+
+def _normalise(node: OnnxNode, x: Value, axes: tuple[int, ...], epsilon: float) -> Value:
+    g = node.graph
+    centred = g.call("subtract", x, g.call("mean", x, axis=axes, keepdims=True))
+    variance = g.call("mean", g.call("multiply", centred, centred), axis=axes, keepdims=True)
+    return g.call("multiply", centred, g.call("rsqrt", g.call("add", variance, g.scalar(epsilon, x))))
+
+
+def mean_variance_normalization(node: OnnxNode) -> Value:
+    axes = node.ints("axes") or (0, 2, 3)
+    g, x = node.graph, node[0]
+    centred = g.call("subtract", x, g.call("mean", x, axis=axes, keepdims=True))
+    variance = g.call("mean", g.call("multiply", centred, centred), axis=axes, keepdims=True)
+    return g.call("divide", centred, g.call("add", g.call("sqrt", variance), g.scalar(1e-9, x)))
+
+
+def layer_normalization(node: OnnxNode) -> list[Value]:
+    g, x, axis = node.graph, node[0], node.axis(-1)
+    axes = tuple(range(axis, node.rank()))
+    epsilon = float(node.attr("epsilon", 1e-5))
+    wanted = [bool(name) for name in node.outputs]
+    bias = node.optional(2)
+    if not any(wanted[1:]) and _matches(node, axes):
+        gamma = node[1]
+        beta = bias if bias is not None else g.constant(np.zeros((1,), np.float32), gamma.dtype)
+        beta = beta if bias is not None else g.broadcast_to(beta, gamma.shape or ())
+        return [g.call("nn.layer_norm", x, gamma, beta, axes=axes, epsilon=epsilon)]
+    mean = g.call("mean", x, axis=axes, keepdims=True)
+    centred = g.call("subtract", x, mean)
+    variance = g.call("mean", g.call("multiply", centred, centred), axis=axes, keepdims=True)
+    inverse = g.call("rsqrt", g.call("add", variance, g.scalar(epsilon, x)))
+    out = g.call("multiply", g.call("multiply", centred, inverse), node[1])
+    return [out if bias is None else g.call("add", out, bias), mean, inverse]
+
+
+def _matches(node: OnnxNode, axes: tuple[int, ...]) -> bool:
+    """Scale and bias have exactly the normalised axes (ONNX also allows what broadcasts to them)."""
+    shape = node[0].shape
+    if shape is None:
+        return False
+    wanted = tuple(shape[a] for a in axes)
+    return all(v is None or v.shape == wanted for v in (node[1], node.optional(2)))
+
+
+def rms_normalization(node: OnnxNode) -> Value:
+    g, x, axis = node.graph, node[0], node.axis(-1)
+    axes = tuple(range(axis, node.rank()))
+    square = g.call("mean", g.call("multiply", x, x), axis=axes, keepdims=True)
+    inverse = g.call("rsqrt", g.call("add", square, g.scalar(float(node.attr("epsilon", 1e-5)), x)))
+    return g.call("multiply", g.call("multiply", x, inverse), node[1])
+
+
+def group_normalization(node: OnnxNode) -> Value:
+    g, x = node.graph, node[0]
+    groups, shape = int(node.needed("num_groups")), node[0].shape
+    if shape is None or not isinstance(shape[1], int):
+        node.fail("the number of channels must be known", code="onnx-dynamic")
+    parts = g.reshape(x, (shape[0], groups, shape[1] // groups, *shape[2:]))
+    axes = tuple(range(2, len(shape) + 1))
+    normal = g.reshape(_normalise(node, parts, axes, float(node.attr("epsilon", 1e-5))), shape)
+    per_channel = (1, -1) + (1,) * (len(shape) - 2)
+    scale, bias = node[1], node[2]
+    if node.opset < 21 and scale.shape != (shape[1],):
+        repeats = shape[1] // groups
+        scale = g.call("repeat", scale, repeats=repeats, axis=0)
+        bias = g.call("repeat", bias, repeats=repeats, axis=0)
+    return g.call("add", g.call("multiply", normal, g.reshape(scale, per_channel)), g.reshape(bias, per_channel))
+
+
+def lrn(node: OnnxNode) -> Value:
+    """x / (bias + alpha/size * sum of squares of neighbouring channels) ** beta"""
+    g, x, size = node.graph, node[0], int(node.needed("size"))
+    channels = None if x.shape is None else x.shape[1]
+    before, after = (size - 1) // 2, size - 1 - (size - 1) // 2
+    if not isinstance(channels, int):
+        node.fail("the number of channels must be known", code="onnx-dynamic")
+    widths = (0, 0, before, after) + (0, 0) * (node.rank() - 2)
+    squares = g.call("nn.pad", g.call("multiply", x, x), pad_width=widths, pad_value=0.0)
+    total = None
+    for start in range(size):
+        part = g.call("strided_slice", squares, axes=(1,), begin=(start,), end=(start + channels,), strides=(1,))
+        total = part if total is None else g.call("add", total, part)
+    assert total is not None
+    scale = g.scalar(float(node.attr("alpha", 1e-4)) / size, x)
+    base = g.call("add", g.call("multiply", total, scale), g.scalar(float(node.attr("bias", 1.0)), x))
+    return g.call("divide", x, g.call("power", base, g.scalar(float(node.attr("beta", 0.75)), x)))
+
+
+def lp_normalization(node: OnnxNode) -> Value:
+    g, x, axis = node.graph, node[0], node.axis(-1)
+    if int(node.attr("p", 2)) == 1:
+        norm = g.call("sum", g.call("abs", x), axis=(axis,), keepdims=True)
+    else:
+        norm = g.call("sqrt", g.call("sum", g.call("multiply", x, x), axis=(axis,), keepdims=True))
+    zero = g.call("equal", norm, g.scalar(0, x))
+    return g.call("where", zero, g.scalar(0, x), g.call("divide", x, norm))
+
+
+NORMALIZATION: dict[str, Converter] = {
+    "BatchNormalization": batch_normalization, "InstanceNormalization": instance_normalization, "LayerNormalization":
+    layer_normalization, "RMSNormalization": rms_normalization, "GroupNormalization": group_normalization,
+    "MeanVarianceNormalization": mean_variance_normalization, "LRN": lrn, "LpNormalization": lp_normalization,
+}  # fmt: skip

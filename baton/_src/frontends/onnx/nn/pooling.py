@@ -1,0 +1,97 @@
+"""Pools: averages, maxima and norms of windows, and over all spatial axes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.onnx.nn.places import places_of_maxima
+from baton._src.frontends.onnx.nn.windows import LAYOUTS, Window, framed, window_of
+from baton._src.frontends.onnx.node import Converter, OnnxNode
+
+
+def average_pool(node: OnnxNode) -> Value:
+    with_border, x = bool(node.attr("count_include_pad", 0)), node[0]
+    framed_x, window = framed(node, x, tuple(node.needed("kernel_shape")), 0.0)
+    mean = pool(node, framed_x, "avg", window, {"count_include_pad": with_border})
+    if framed_x is x or with_border:
+        return mean
+    ones = node.graph.broadcast_to(node.graph.scalar(1, x), (1, 1, *(x.shape or ())[2:]))
+    inside = pool(node, framed(node, ones, window.kernel, 0.0)[0], "avg", window, {"count_include_pad": True})
+    return node.graph.call("divide", mean, inside)
+
+
+def pool(node: OnnxNode, x: Value, kind: str, window: Window, extra: dict[str, bool]) -> Value:
+    """The pool of `kind` (`max`, `avg`) over `x`."""
+    layouts = LAYOUTS.get(window.rank)
+    if layouts is None:
+        node.fail(f"pools over {window.rank} spatial axes are not supported")
+    if node.attr("ceil_mode", 0):
+        window = _within(x, window)
+    return node.graph.call(
+        f"nn.{kind}_pool{window.rank}d", x, pool_size=window.kernel, strides=window.strides,
+        dilation=window.dilations, padding=window.padding, ceil_mode=bool(node.attr("ceil_mode", 0)),
+        layout=layouts[0], **extra,
+    )  # fmt: skip
+
+
+def _within(x: Value, window: Window) -> Window:
+    """The window without what hangs over an image smaller than it: `ceil_mode` lets one window of 640 x 640 stand for
+    all of a 2 x 2 image."""
+    kernel, strides = list(window.kernel), list(window.strides)
+    for axis, size in enumerate((x.shape or ())[2:]):
+        padded = window.padding[axis] or window.padding[axis + window.rank] or window.dilations[axis] != 1
+        if isinstance(size, int) and not padded and size < kernel[axis] < size + strides[axis]:
+            kernel[axis] = strides[axis] = size
+    return replace(window, kernel=tuple(kernel), strides=tuple(strides))
+
+
+def global_pool(op: str) -> Converter:
+    """The reduction `op` over all spatial axes."""
+
+    def convert(node: OnnxNode) -> Value:
+        axes = tuple(range(2, node.rank()))
+        return node.graph.call(op, node[0], axis=axes, keepdims=True)
+
+    return convert
+
+
+def lp_pool(node: OnnxNode) -> Value:
+    """The p-norm of each window: the mean of |x|**p times the window's size, to the power of 1/p."""
+    g, p = node.graph, float(node.attr("p", 2))
+    window = window_of(node, tuple(node.needed("kernel_shape")))
+    powered = _power(node, node[0], p)
+    mean = pool(node, powered, "avg", window, {"count_include_pad": True})
+    total = g.call("multiply", mean, g.scalar(math.prod(window.kernel), mean))
+    return g.call("power", total, g.scalar(1 / p, total))
+
+
+def _power(node: OnnxNode, x: Value, p: float) -> Value:
+    if p == 2:
+        return node.graph.call("multiply", x, x)
+    return node.graph.call("power", node.graph.call("abs", x), node.graph.scalar(p, x))
+
+
+def global_lp_pool(node: OnnxNode) -> Value:
+    g, p = node.graph, float(node.attr("p", 2))
+    total = g.call("sum", _power(node, node[0], p), axis=tuple(range(2, node.rank())), keepdims=True)
+    return g.call("power", total, g.scalar(1 / p, total))
+
+
+def max_pool(node: OnnxNode) -> list[Value]:
+    kernel = tuple(node.needed("kernel_shape"))
+    if len(node.outputs) < 2 or not node.outputs[1]:
+        low = -np.inf if node[0].dtype.is_float else node[0].dtype.int_range[0]
+        x, window = framed(node, node[0], kernel, low)
+        return [pool(node, x, "max", window, {})]
+    window = window_of(node, kernel)
+    return [pooled := pool(node, node[0], "max", window, {}), places_of_maxima(node, window, pooled)]
+
+
+POOLING: dict[str, Converter] = {
+    "AveragePool": average_pool, "GlobalAveragePool": global_pool("mean"), "GlobalMaxPool": global_pool("max"),
+    "MaxPool": max_pool, "LpPool": lp_pool, "GlobalLpPool": global_lp_pool,
+}  # fmt: skip

@@ -1,0 +1,101 @@
+"""Tensors made from nothing but numbers: constants, ranges, and the triangles and diagonals of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.onnx.files.reader import dtype_of
+from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.ir.tensor_info import Dim
+from baton._src.values.dtype import INT64
+
+
+def constant(node: OnnxNode) -> Value:
+    for name, content in node.attributes.items():
+        if name == "value":
+            return node.graph.constant(content)
+        if name in ("value_float", "value_floats"):
+            return node.graph.constant(np.array(content, np.float32))
+        if name in ("value_int", "value_ints"):
+            return node.graph.constant(np.array(content, np.int64))
+    node.fail("only tensor, float and integer constants are supported")
+
+
+def constant_of_shape(node: OnnxNode) -> Value:
+    fill = node.attr("value")
+    array = np.zeros(1, np.float32) if fill is None else fill
+    dims = node.sizes(0, "the shape")
+    if all(isinstance(d, int) for d in dims):
+        sizes = [d for d in dims if isinstance(d, int)]
+        return node.graph.constant(np.full(sizes, array.reshape(-1)[0], array.dtype))
+    return node.graph.broadcast_to(node.graph.constant(array.reshape(())), dims)
+
+
+def range_(node: OnnxNode) -> Value:
+    arrays = [node[i].array for i in range(3)]
+    dtype = node[0].dtype
+    if all(a is not None for a in arrays):
+        numbers = [a.reshape(-1)[0].item() for a in arrays if a is not None]
+        return node.graph.constant(np.arange(*numbers).astype(dtype.numpy))
+    found = [node.graph.numbers(node[i]) for i in range(3)]
+    bounds: list[Any] = [b.reshape(-1)[0] for b in found if b is not None]
+    if len(bounds) < 3 or not isinstance(bounds[2], int):
+        return _counted_range(node)
+    start, limit, delta = bounds
+    if delta < 0:  # as many as lie the other way, counted down
+        g = node.graph
+        steps = g.call("arange", start=0, stop=start - limit, step=-delta, dtype=dtype)
+        return g.call("subtract", g.cast(g.reshape(node[0], ()), dtype), steps)
+    return node.graph.call("arange", start=start, stop=limit, step=delta, dtype=dtype)
+
+
+def _counted_range(node: OnnxNode) -> Value:
+    """start + delta * (0, 1, ...) as often as a run finds: of floats, and where the step's sign is not known."""
+    g, wide = node.graph, "float64"
+    start, limit, delta = (g.reshape(node[k], ()) for k in range(3))
+    span = g.call("subtract", g.cast(limit, wide), g.cast(start, wide))
+    count = g.call("ceil", g.call("divide", span, g.cast(delta, wide)))
+    lengths = g.numbers(g.cast(g.call("maximum", count, g.constant(0.0, wide)), INT64))
+    if lengths is None:
+        node.fail("the range depends on values known only at run time", code="onnx-dynamic")
+    steps = g.call("arange", start=0, stop=lengths.reshape(-1)[0], step=1, dtype=INT64)
+    return g.call("add", start, g.call("multiply", g.cast(steps, start.dtype), delta))
+
+
+def trilu(node: OnnxNode) -> Value:
+    g, x, k = node.graph, node[0], node.optional(1)
+    upper = bool(node.attr("upper", 1))
+    diagonal = np.zeros(1, np.int64) if k is None else k.array
+    if diagonal is not None:
+        return g.call("triu" if upper else "tril", x, k=int(diagonal.reshape(-1)[0]))
+    if x.shape is None:
+        node.fail("the shape must be known", code="onnx-dynamic")
+    beyond = _beyond(node, x.shape[-2:])
+    kept = g.call("greater_equal" if upper else "less_equal", beyond, g.reshape(g.cast(node[1], INT64), ()))
+    return g.call("where", kept, x, g.scalar(0, x))
+
+
+def eye_like(node: OnnxNode) -> Value:
+    """Ones where the column's number is the row's and `k` more."""
+    g, dims = node.graph, node[0].shape
+    if dims is None:
+        node.fail("the shape must be known", code="onnx-dynamic")
+    dtype = dtype_of(node.attr("dtype"), node.title) if "dtype" in node.attributes else node[0].dtype
+    beyond = _beyond(node, dims)
+    return g.cast(g.call("equal", beyond, g.scalar(int(node.attr("k", 0)), beyond)), dtype)
+
+
+def _beyond(node: OnnxNode, dims: Sequence[Dim]) -> Value:
+    """int64 [rows, columns]: how far each element of a matrix lies to the right of the main diagonal."""
+    g = node.graph
+    rows, columns = (g.call("arange", start=0, stop=d, step=1, dtype=INT64) for d in dims)
+    return g.call("subtract", columns, g.reshape(rows, (dims[0], 1)))
+
+
+CREATION: dict[str, Converter] = {
+    "Constant": constant, "ConstantOfShape": constant_of_shape, "Range": range_, "Trilu": trilu, "EyeLike": eye_like,
+}  # fmt: skip

@@ -1,0 +1,144 @@
+"""Tensors put together and taken apart: concatenation, parts, slices, repetition, borders."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.frontends.onnx.tensors.padding import pad
+from baton._src.ir.tensor_info import Dim
+from baton._src.tir import expr as tir
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.operators import equal
+from baton._src.values.dtype import INT64
+
+
+def concat(node: OnnxNode) -> Value:
+    given = node.given
+    if len(given) == 1:
+        return given[0]
+    return node.graph.call("concat", tuple(given), axis=int(node.attr("axis", 0)))
+
+
+def split(node: OnnxNode) -> tuple[Value, ...]:
+    g, x, axis = node.graph, node[0], node.axis(0)
+    total = None if x.shape is None else x.shape[axis]
+    lengths: list[Dim]
+    if "split" in node.attributes or node.optional(1) is not None:
+        lengths = list(node.ints("split") or ()) or node.sizes(1, "split")
+        if total is not None:
+            x = _in_parts(node, x, axis, lengths)
+    else:
+        parts = int(node.attr("num_outputs", len(node.outputs)))
+        if total is None:
+            node.fail("the size of the split axis must be known", code="onnx-dynamic")
+        each = (total + (parts - 1)) // parts
+        lengths = [each] * (parts - 1) + [total - each * (parts - 1)]
+    if len(lengths) == 1:
+        return (x,)
+    known = [n for n in lengths if isinstance(n, int)]
+    if len(known) < len(lengths):
+        return _pieces(node, x, axis, lengths)
+    places = [int(p) for p in np.cumsum(known)[:-1]]
+    return g.call_many("split", x, indices_or_sections=tuple(places), axis=axis)
+
+
+def _in_parts(node: OnnxNode, x: Value, axis: int, lengths: list[Dim]) -> Value:
+    """`x`, whose axis is to be as long as these lengths together: known here, or checked at run time."""
+    assert x.shape is not None
+    total, whole = x.shape[axis], sum(lengths[1:], start=lengths[0])
+    if isinstance(total, int) and isinstance(whole, int) and total != whole:
+        node.fail(f"parts of {lengths} do not make up {total}")
+    return node.graph.of_shape(x, (*x.shape[:axis], whole, *x.shape[axis + 1 :]))
+
+
+def _pieces(node: OnnxNode, x: Value, axis: int, lengths: list[Dim]) -> tuple[Value, ...]:
+    """Parts of symbolic lengths."""
+    found: list[Value] = []
+    begin: Dim = 0
+    for length in lengths:
+        end = begin + length
+        part = node.graph.call("strided_slice", x, axes=(axis,), begin=(begin,), end=(end,), strides=(1,))
+        found.append(part)
+        begin = end
+    return tuple(found)
+
+
+def expand(node: OnnxNode) -> Value:
+    g, x = node.graph, node[0]
+    wanted = node.sizes(1, "the new shape")
+    if x.shape is None:
+        node.fail("the shape must be known", code="onnx-dynamic")
+    own: list[Dim] = [*[1] * (len(wanted) - len(x.shape)), *x.shape]
+    wanted = [*[1] * (len(own) - len(wanted)), *wanted]
+    return g.broadcast_to(x, [_common(g.prover, a, b) for a, b in zip(own, wanted, strict=True)])
+
+
+def _common(prover: Analyzer, own: Dim, wanted: Dim) -> Dim:
+    """The size that a size and the one asked for give: a 1 yields on both sides."""
+    if isinstance(own, int):
+        return wanted if own == 1 else own
+    if isinstance(wanted, int):
+        return own if wanted == 1 else wanted
+    return own if prover.equal(own, wanted) else tir.Select(equal(own, 1), wanted, own)
+
+
+def tile(node: OnnxNode) -> Value:
+    g, x, repeats = node.graph, node[0], node.sizes(1, "repeats")
+    if all(isinstance(r, int) for r in repeats):
+        return g.call("tile", x, repeats=tuple(repeats))
+    if x.shape is None:
+        node.fail("the shape must be known", code="onnx-dynamic")
+    apart: list[Dim] = []
+    wide: list[Dim] = []
+    for size, count in zip(x.shape, repeats, strict=True):
+        apart += [1, size]
+        wide += [count, size]
+    whole = [size * count for size, count in zip(x.shape, repeats, strict=True)]
+    return g.reshape(g.broadcast_to(g.reshape(x, apart), wide), whole)
+
+
+def slice_(node: OnnxNode) -> Value:
+    g, x = node.graph, node[0]
+    if "starts" in node.attributes:
+        begin, end = node.ints("starts") or (), node.ints("ends") or ()
+        axes = node.ints("axes") or tuple(range(len(begin)))
+        return g.call("strided_slice", x, axes=axes, begin=begin, end=end, strides=(1,) * len(begin))
+    given_axes, given_steps = node.constant(3, "axes"), node.constant(4, "steps")
+    count = node[1].shape[0] if node[1].shape else 1
+    if not isinstance(count, int):
+        node.fail_dynamic("the number of starts must be known", node[1])
+    axes = tuple(int(a) for a in given_axes) if given_axes is not None else tuple(range(count))
+    steps = tuple(int(s) for s in given_steps) if given_steps is not None else (1,) * count
+    rank = node.rank()
+    axes = tuple(node.place(a, rank) for a in axes)
+    starts, stops = (_corner(node, index, axes, steps) for index in (1, 2))
+    clipped = [_bound(b) for b in starts], [_bound(e) for e in stops]
+    return g.call("strided_slice", x, axes=axes, begin=tuple(clipped[0]), end=tuple(clipped[1]), strides=steps)
+
+
+def _corner(node: OnnxNode, index: int, axes: tuple[int, ...], steps: tuple[int, ...]) -> list[Dim]:
+    """The starts or ends of a slice; those that a run computes are counted from the front and brought within."""
+    g, given, dims = node.graph, node[index], node[0].shape
+    if given.contents() is None:
+        if dims is None or any(s < 0 for s in steps):
+            node.fail_dynamic("what is counted from an unknown end, or backwards, must be known", given)
+        sizes, given = g.dims([dims[a] for a in axes]), g.cast(given, INT64)
+        zero = g.scalar(0, given)
+        given = g.call("where", g.call("less", given, zero), g.call("add", given, sizes), given)
+        given = g.call("minimum", g.call("maximum", given, zero), sizes)
+    contents = g.numbers(given)
+    if contents is None:
+        node.fail_dynamic("a corner depends on values known only at run time", node[index])
+    return list(contents.reshape(-1))
+
+
+def _bound(dim: Dim) -> Dim:
+    """Exporters write 2**63-1 for "to the end"."""
+    return max(min(dim, 2**31 - 1), -(2**31)) if isinstance(dim, int) else dim
+
+
+PARTS: dict[str, Converter] = {
+    "Concat": concat, "Split": split, "Expand": expand, "Tile": tile, "Pad": pad, "Slice": slice_,
+}  # fmt: skip
