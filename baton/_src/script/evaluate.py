@@ -16,6 +16,7 @@ from baton._src.ir.expr import GlobalVar, GraphExpr, Op, PrimExpr
 from baton._src.relax.nodes import Call, Constant, Expr, ExternFunc, Function, TupleGetItem, Var
 from baton._src.relax.special_builders import as_expr, call_packed, const, to_vdevice
 from baton._src.relax.struct_info import StructInfo
+from baton._src.script import python_parts
 from baton._src.script.environment import MISSING, Environment
 from baton._src.script.infos import InfoKind, Pending, Scalars, resolve
 from baton._src.script.markers import Marker
@@ -23,7 +24,7 @@ from baton._src.script.read_source import ScriptSource
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError, InternalError, fail
 from baton._src.support.spans import Span
 from baton._src.support.trampoline import Task, run
-from baton._src.tir.expr import And, Not, Or
+from baton._src.tir.expr import Not
 from baton._src.tir.expr import Var as TirVar
 from baton._src.tir.index_map import IndexMap
 from baton._src.tir.operators import convert
@@ -42,14 +43,6 @@ _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.BitAnd: operator.and_,
     ast.BitOr: operator.or_,
     ast.BitXor: operator.xor,
-}
-_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
 }
 _UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.USub: operator.neg,
@@ -102,7 +95,7 @@ class Evaluator:
     def info(self, node: ast.expr) -> StructInfo:
         """`node` as an annotation."""
         said = self.value(node)
-        found: StructInfo = self._at(node, lambda: resolve(said, self.scalars))
+        found: StructInfo = self.at(node, lambda: resolve(said, self.scalars))
         return found
 
     def as_relax(self, value: Any, node: ast.AST) -> Any:
@@ -112,7 +105,7 @@ class Evaluator:
                 raise self.error("RELAX-WF-9", f"operator {value.name} is used as a value", node)
             return value
         if isinstance(value, (bool, int, float, np.generic, np.ndarray)):
-            return self._spanned(self._at(node, lambda: const(value)), node)
+            return self._spanned(self.at(node, lambda: const(value)), node)
         if isinstance(value, NDArray):
             return self._spanned(Constant(value), node)
         if isinstance(value, (tuple, list)):
@@ -125,7 +118,7 @@ class Evaluator:
         """A diagnostic at `node`."""
         return DiagnosticError(Diagnostic(code, message, span=self.source.span(node), help=help))
 
-    def _at(self, node: ast.AST, action: Callable[[], Any]) -> Any:
+    def at(self, node: ast.AST, action: Callable[[], Any]) -> Any:
         """Run `action`; what goes wrong is reported at `node`."""
         try:
             return action()
@@ -177,21 +170,28 @@ class Evaluator:
                 operand = yield self._value(node.operand)
                 return self._unary(node, operand)
             case ast.Compare():
-                left = yield self._value(node.left)
-                right = yield self._value(node.comparators[0])
-                return self._compare(node, left, right)
+                return (yield python_parts.comparison(self, node, self._value))
             case ast.BoolOp():
-                parts: list[Any] = []
-                for part in node.values:
-                    parts.append((yield self._value(part)))
-                return self._logical(node, parts)
+                return (yield python_parts.logical(self, node, self._value))
+            case ast.IfExp():
+                return (yield python_parts.conditional(self, node, self._value))
+            case ast.JoinedStr():
+                return (yield python_parts.formatted(self, node, self._value))
+            case ast.Slice():
+                bounds: list[Any] = []
+                for bound in (node.lower, node.upper, node.step):
+                    bounds.append(None if bound is None else (yield self._value(bound)))
+                return slice(*bounds)
             case ast.Subscript():
                 owner = yield self._value(node.value)
                 index = yield self._value(node.slice)
                 return self._item(node, owner, index)
             case _:
                 what = type(node).__name__
-                raise self.error("script-syntax", f"{what} expressions have no meaning in a script function", node)
+                raise self.error(
+                    "script-syntax", f"{what} expressions have no meaning in a script function", node,
+                    help="compute it in Python before the function, and use its name",
+                )  # fmt: skip
 
     def _name(self, node: ast.Name) -> Any:
         name = node.id
@@ -209,8 +209,8 @@ class Evaluator:
 
     def _attribute(self, owner: Any, node: ast.Attribute) -> Any:
         if isinstance(owner, ModuleRef):
-            return self._at(node, lambda: owner.get_global_var(node.attr))
-        return self._at(node, lambda: self.environment.attribute(owner, node.attr))
+            return self.at(node, lambda: owner.get_global_var(node.attr))
+        return self.at(node, lambda: self.environment.attribute(owner, node.attr))
 
     def _dict(self, node: ast.Dict) -> Task[dict[Any, Any]]:
         found: dict[Any, Any] = {}
@@ -234,15 +234,15 @@ class Evaluator:
             inner.update(zip((a.arg for a in given.args), variables))
             found = yield self._value(node.body)
         indices = found if isinstance(found, (tuple, list)) else (found,)
-        return self._at(node, lambda: IndexMap(variables, tuple(convert(i) for i in indices)))  # type: ignore[no-any-return]
+        return self.at(node, lambda: IndexMap(variables, tuple(convert(i) for i in indices)))  # type: ignore[no-any-return]
 
     def _binary(self, node: ast.BinOp, left: Any, right: Any) -> Any:
         action = _BINARY.get(type(node.op))
         if action is None:
-            raise self.error("script-syntax", f"operator {type(node.op).__name__} has no meaning here", node)
+            raise self.error("script-syntax", "operator @ has no meaning here", node, help="write R.matmul(a, b)")
         if not isinstance(left, (GraphExpr, PrimExpr)) and not isinstance(right, (GraphExpr, PrimExpr)):
             self._bounded(node, left, right)
-        return self._placed(self._at(node, lambda: action(left, right)), node)
+        return self.placed(self.at(node, lambda: action(left, right)), node)
 
     def _bounded(self, node: ast.BinOp, left: Any, right: Any) -> None:
         """Python values are computed on the spot: refuse what would take unbounded time or memory."""
@@ -260,28 +260,7 @@ class Evaluator:
                 raise self.error("script-syntax", "`not` has no meaning on tensors", node, help="use R.logical_not")
             return not operand
         action = _UNARY[type(node.op)]
-        return self._placed(self._at(node, lambda: action(operand)), node)
-
-    def _compare(self, node: ast.Compare, left: Any, right: Any) -> Any:
-        action = _COMPARE.get(type(node.ops[0]))
-        if action is None or len(node.ops) > 1:
-            raise self.error("script-syntax", "this comparison has no meaning in a script function", node)
-        if isinstance(node.ops[0], (ast.Eq, ast.NotEq)) and (isinstance(left, Expr) or isinstance(right, Expr)):
-            name = "equal" if isinstance(node.ops[0], ast.Eq) else "not_equal"
-            return self._placed(self._at(node, lambda: Expr.build(name, left, right)), node)
-        return self._placed(self._at(node, lambda: action(left, right)), node)
-
-    def _logical(self, node: ast.BoolOp, parts: list[Any]) -> Any:
-        if any(isinstance(p, GraphExpr) for p in parts):
-            name = "R.logical_and" if isinstance(node.op, ast.And) else "R.logical_or"
-            raise self.error("script-syntax", "`and` and `or` have no meaning on tensors", node, help=f"use {name}")
-        if any(isinstance(p, PrimExpr) for p in parts):
-            combine = And if isinstance(node.op, ast.And) else Or
-            found = parts[0]
-            for part in parts[1:]:
-                found = combine(found, part)
-            return found
-        return all(parts) if isinstance(node.op, ast.And) else any(parts)
+        return self.placed(self.at(node, lambda: action(operand)), node)
 
     def _spread(self, node: ast.Starred, value: Any) -> Any:
         if not isinstance(value, (tuple, list)):
@@ -290,6 +269,8 @@ class Evaluator:
 
     def _item(self, node: ast.Subscript, owner: Any, index: Any) -> Any:
         items = isinstance(owner, (tuple, list)) and any(isinstance(v, GraphExpr) for v in owner)
+        if items and isinstance(index, slice):
+            return self.at(node, lambda: owner[index])
         if isinstance(owner, GraphExpr) or items:
             if isinstance(index, bool) or not isinstance(index, int):
                 raise self.error(
@@ -298,7 +279,7 @@ class Evaluator:
                 )  # fmt: skip
             whole = self.as_relax(owner, node.value) if items else owner
             return TupleGetItem(whole, index, self.source.span(node))
-        found = self._at(node, lambda: owner[index])
+        found = self.at(node, lambda: owner[index])
         return Constant(found) if isinstance(found, NDArray) else found  # of the metadata section
 
     # --------------------------------------------------------------------------------------------------- calls
@@ -311,18 +292,14 @@ class Evaluator:
                 args.extend(self._spread(arg, (yield self._value(arg.value))))
             else:
                 args.append((yield self._value(arg)))
-        kwargs: dict[str, Any] = {}
-        for keyword in node.keywords:
-            if keyword.arg is None:
-                raise self.error("script-syntax", "** has no meaning in a call here", node)
-            kwargs[keyword.arg] = yield self._value(keyword.value)
+        kwargs = yield python_parts.keywords(self, node, self._value)
         return self._apply(node, function, args, kwargs)
 
     def _apply(self, node: ast.Call, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         if isinstance(function, Marker):
             raise self.error("script-context", f"{function!r} cannot stand here", node, help=function.__doc__)
         if isinstance(function, InfoKind):
-            return self._at(node, lambda: function(*args, **kwargs))
+            return self.at(node, lambda: function(*args, **kwargs))
         if isinstance(function, (Expr, GlobalVar)):
             return self._relax_call(node, function, args, kwargs)
         if getattr(function, "is_script_macro", False) and self.inline is not None:
@@ -332,8 +309,8 @@ class Evaluator:
         found = [self._finished(a, node) for a in args]
         named = {k: self._finished(v, node) for k, v in kwargs.items()}
         if function is to_vdevice:
-            return self._placed(self._at(node, lambda: self._to_vdevice(*found, **named)), node)
-        return self._placed(self._at(node, lambda: function(*found, **named)), node)
+            return self.placed(self.at(node, lambda: self._to_vdevice(*found, **named)), node)
+        return self.placed(self.at(node, lambda: function(*found, **named)), node)
 
     def _to_vdevice(self, data: Any, dst_vdevice: Any) -> Call:
         """A device that is named means one of the module's, as it does in annotations."""
@@ -343,18 +320,18 @@ class Evaluator:
         found = [self.as_relax(a, node.args[i] if i < len(node.args) else node) for i, a in enumerate(args)]
         named = {k: self._finished(v, node) for k, v in kwargs.items()}
         if isinstance(function, (ExternFunc, Var, GlobalVar, Call, Function, TupleGetItem)):
-            return self._placed(self._at(node, lambda: call_packed(function, *found, **named)), node)
+            return self.placed(self.at(node, lambda: call_packed(function, *found, **named)), node)
         raise self.error("script-value", f"{_described(function)} cannot be called", node.func)
 
     def _finished(self, value: Any, node: ast.AST) -> Any:
         """Annotations among arguments as StructInfo."""
         if isinstance(value, (Pending, InfoKind)):
-            return self._at(node, lambda: resolve(value, self.scalars))
+            return self.at(node, lambda: resolve(value, self.scalars))
         if isinstance(value, (list, tuple)):
             return type(value)(self._finished(v, node) for v in value)
         return value
 
-    def _placed(self, value: Any, node: ast.AST) -> Any:
+    def placed(self, value: Any, node: ast.AST) -> Any:
         """A fresh expression remembers where it was written."""
         if isinstance(value, Expr) and value.span is None and not isinstance(value, Var):
             return value.with_fields(span=self.source.span(node))

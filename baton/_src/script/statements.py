@@ -117,6 +117,11 @@ class Statements:
         match node:
             case ast.Assign(targets=[target]):
                 self._assign(target, node.value, None, node)
+            case ast.Assign():
+                raise self._error(
+                    "script-syntax", "one value is assigned to several names", node,
+                    help="write one assignment for each name",
+                )  # fmt: skip
             case ast.AnnAssign(value=ast.expr() as value):
                 self._assign(node.target, value, node.annotation, node)
             case ast.AnnAssign(target=ast.Name()):
@@ -166,7 +171,10 @@ class Statements:
 
     def _assign(self, target: ast.expr, value: ast.expr, annotation: ast.expr | None, node: ast.stmt) -> None:
         if isinstance(target, (ast.Tuple, ast.List)):
-            self._unpack(target, value, node)
+            names = [n.id for n in ast.walk(target) if isinstance(n, ast.Name)]
+            if len(set(names)) != len(names):
+                raise self._error("script-syntax", "one name stands twice on the left", target)
+            self._unpack(target, self._value(value), value)
             return
         if not isinstance(target, ast.Name):
             raise self._error("script-syntax", "only names can be assigned to", target)
@@ -227,37 +235,48 @@ class Statements:
                 return Var(name, info, span)
         return DataflowVar(name, info, span)
 
-    def _unpack(self, target: ast.Tuple | ast.List, value: ast.expr, node: ast.stmt) -> None:
-        found = self._value(value)
-        names = target.elts
-        if isinstance(found, (tuple, list)) and len(found) == len(names):
-            for name, item in zip(names, found):
-                self._assign_one(name, item, value)
-            return
+    def _unpack(self, target: ast.Tuple | ast.List, found: Any, value: ast.expr) -> None:
+        """`(a, b), *c = found`: what Python says, of tuples of the program item by item."""
+        items = self._items(found, target, value)
+        starred = [i for i, name in enumerate(target.elts) if isinstance(name, ast.Starred)]
+        if len(items) != len(target.elts) if not starred else len(items) < len(target.elts) - 1:
+            atleast = "at least " if starred else ""
+            names = len(target.elts) - len(starred)
+            raise self._error(
+                "script-value", f"a tuple of {len(items)} fields is unpacked into {atleast}{names} names", target
+            )
+        if starred:
+            first, behind = starred[0], len(target.elts) - starred[0] - 1
+            rest = items[first : len(items) - behind]
+            items = [*items[:first], rest, *items[len(items) - behind :]]
+        for name, item in zip(target.elts, items):
+            self._assign_one(name, item, value)
+
+    def _items(self, found: Any, target: ast.expr, value: ast.expr) -> list[Any]:
+        """The parts of what is unpacked."""
+        if isinstance(found, (tuple, list)):
+            return list(found)
         whole = self._leaf(self.evaluator.as_relax(found, value))
         info = whole.struct_info
         if not isinstance(info, TupleStructInfo):
             raise self._error("script-value", f"a value that is no tuple is unpacked: {info!r}", value)
-        if len(info.fields) != len(names):
-            raise self._error(
-                "script-value", f"a tuple of {len(info.fields)} fields is unpacked into {len(names)} names", target
-            )
-        for index, name in enumerate(names):
-            self._unpack_one(name, TupleGetItem(whole, index, self.source.span(value)))
+        return [TupleGetItem(whole, index, self.source.span(value)) for index in range(len(info.fields))]
 
     def _assign_one(self, name: ast.expr, item: Any, value: ast.expr) -> None:
         """One of `m, n = T.int64(), T.int64()` or `a, b = x, y`: as if it stood alone."""
-        if isinstance(name, ast.Name) and isinstance(item, TirVar) and not self._is_known(item):
+        if isinstance(name, (ast.Tuple, ast.List)):
+            self._unpack(name, item, value)
+        elif isinstance(name, ast.Starred) and isinstance(name.value, ast.Name):
+            parts = [self._leaf(v) if isinstance(v, GraphExpr) else v for v in item]
+            self.environment.define(name.value.id, parts)
+        elif not isinstance(name, ast.Name):
+            raise self._error("script-syntax", "only names can be assigned to", name)
+        elif isinstance(item, TirVar) and not self._is_known(item):
             self._declare(name, item, value)
-        elif isinstance(name, ast.Name) and not _is_program_value(item):
+        elif not _is_program_value(item):
             self.environment.define(name.id, item)
         else:
-            self._unpack_one(name, self.evaluator.as_relax(item, value))
-
-    def _unpack_one(self, name: ast.expr, item: Any) -> None:
-        if not isinstance(name, ast.Name):
-            raise self._error("script-syntax", "only names can be assigned to", name)
-        self._define(name, item, None)
+            self._define(name, self.evaluator.as_relax(item, value), None)
 
     def _match_cast(self, call: ast.Call, target: ast.Name | None, annotation: ast.expr | None, node: ast.stmt) -> None:
         given = {k.arg: k.value for k in call.keywords}

@@ -1,0 +1,138 @@
+"""What Python decides while a function is read: conditional expressions, `and`, comparisons, f-strings, `**`.
+
+Only values of Python can be decided on: what the program computes is chosen by an if statement, what dims say by
+`T.if_then_else`.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from baton._src.ir.expr import GraphExpr, PrimExpr
+from baton._src.relax.nodes import Expr
+from baton._src.support.trampoline import Task
+from baton._src.tir.expr import And, Or
+from baton._src.tir.operators import convert
+
+if TYPE_CHECKING:
+    from baton._src.script.evaluate import Evaluator
+
+Read = Callable[[ast.expr], Task[Any]]
+
+_ON_PROGRAM: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+_ON_PYTHON: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    **_ON_PROGRAM,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.In: lambda a, b: a in b,
+    ast.NotIn: lambda a, b: a not in b,
+}
+_CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda x: x, ord("s"): str, ord("r"): repr, ord("a"): ascii}
+
+
+def _is_program(value: Any) -> bool:
+    """Whether a value belongs to the program that is read, and so is known only when it runs."""
+    return isinstance(value, (GraphExpr, PrimExpr))
+
+
+def conditional(ev: Evaluator, node: ast.IfExp, read: Read) -> Task[Any]:
+    """`a if c else b`, where `c` is known now."""
+    test = yield read(node.test)
+    if isinstance(test, GraphExpr):
+        raise ev.error(
+            "script-syntax", "a conditional expression is decided while the script is read, this condition when it"
+            " runs", node.test, help="write an if statement whose branches end by assigning one name",
+        )  # fmt: skip
+    if isinstance(test, PrimExpr):
+        raise ev.error(
+            "script-syntax", f"a conditional expression is decided while the script is read, {test} is known only when"
+            " it runs", node.test, help="write T.if_then_else(condition, a, b) for dims, an if statement for values",
+        )  # fmt: skip
+    return (yield read(node.body if test else node.orelse))
+
+
+def logical(ev: Evaluator, node: ast.BoolOp, read: Read) -> Task[Any]:
+    """`a and b`, `a or b`: of Python's values what Python gives, of scalars a scalar."""
+    is_and = isinstance(node.op, ast.And)
+    found: Any = is_and
+    for part in node.values:
+        if not isinstance(found, PrimExpr) and bool(found) != is_and:
+            return found
+        item = yield read(part)
+        if isinstance(item, GraphExpr):
+            name = "R.logical_and" if is_and else "R.logical_or"
+            raise ev.error("script-syntax", "`and` and `or` have no meaning on tensors", node, help=f"use {name}")
+        found = (And if is_and else Or)(found, convert(item)) if isinstance(found, PrimExpr) else item
+    return found
+
+
+def comparison(ev: Evaluator, node: ast.Compare, read: Read) -> Task[Any]:
+    """`a < b`; chains, `is` and `in` are for Python's values."""
+    left = yield read(node.left)
+    holds: Any = True
+    for op, right_node in zip(node.ops, node.comparators):
+        right = yield read(right_node)
+        if len(node.ops) > 1 and (_is_program(left) or _is_program(right)):
+            raise ev.error(
+                "script-syntax", "a chain of comparisons has no meaning on tensors and dims", node,
+                help="compare two at a time; R.logical_and joins tensors, T.And dims",
+            )  # fmt: skip
+        holds = _compared(ev, node, op, left, right)
+        if len(node.ops) > 1 and not holds:
+            return holds
+        left = right
+    return holds
+
+
+def _compared(ev: Evaluator, node: ast.Compare, op: ast.cmpop, left: Any, right: Any) -> Any:
+    if isinstance(op, (ast.Eq, ast.NotEq)) and (isinstance(left, Expr) or isinstance(right, Expr)):
+        name = "equal" if isinstance(op, ast.Eq) else "not_equal"
+        return ev.placed(ev.at(node, lambda: Expr.build(name, left, right)), node)
+    if isinstance(op, (ast.In, ast.NotIn)) and _is_program(right):
+        raise ev.error("script-syntax", "`in` has no meaning on tensors and dims", node)
+    return ev.placed(ev.at(node, lambda: _ON_PYTHON[type(op)](left, right)), node)
+
+
+def formatted(ev: Evaluator, node: ast.JoinedStr, read: Read) -> Task[str]:
+    """An f-string. Widths are for scripts that run as Python anyway: a text may not ask for a long one."""
+    text = ""
+    for part in node.values:
+        if not isinstance(part, ast.FormattedValue):
+            assert isinstance(part, ast.Constant)
+            text += str(part.value)
+            continue
+        content = _CONVERSIONS[part.conversion]((yield read(part.value)))
+        layout = ""
+        if part.format_spec is not None:
+            if not ev.environment.is_trusted:
+                raise ev.error("script-syntax", "a format in an f-string cannot stand in a text", node)
+            layout = yield read(part.format_spec)
+        text += ev.at(node, lambda content=content, layout=layout: format(content, layout))  # type: ignore[misc]
+    return text
+
+
+def keywords(ev: Evaluator, node: ast.Call, read: Read) -> Task[dict[str, Any]]:
+    """The arguments by name of a call, those of `**options` among them."""
+    found: dict[str, Any] = {}
+    for keyword in node.keywords:
+        content = yield read(keyword.value)
+        if keyword.arg is not None:
+            found[keyword.arg] = content
+            continue
+        if not isinstance(content, Mapping) or not all(isinstance(name, str) for name in content):
+            raise ev.error("script-value", f"** spreads arguments by name, got {content!r}", keyword.value)
+        twice = sorted(found.keys() & content.keys())
+        if twice:
+            raise ev.error("script-value", f"argument {twice[0]!r} is given twice", keyword.value)
+        found.update(content)
+    return found
