@@ -45,12 +45,13 @@ def test_tuples_unpack_in_depth_and_with_a_rest() -> None:
         return e
 
     assert operators(main) == ["add", "negative", "exp", "multiply", "subtract", "add"]
-    assert "t[1]" in main.script() and "t[2]" in main.script()
+    assert "t[1]" in main.script()
+    assert "t[2]" in main.script()
     assert main.ret_struct_info == R.Tensor((2,), "float32")
 
 
 @pytest.mark.parametrize(
-    "body, said",
+    ("body", "said"),
     [
         ("(a, b), d = ((x, x, x), x)", "a tuple of 3 fields is unpacked into 2 names"),
         ("a, b, *d = (x,)", "a tuple of 1 fields is unpacked into at least 2 names"),
@@ -79,11 +80,12 @@ def test_python_decides_what_python_knows() -> None:
         return q
 
     assert operators(main) == ["add", "sum", "mean", "astype", "call_pure_packed", "exp"]
-    assert '"tests.exp_02"' in main.script() and main.ret_struct_info == R.Tensor((), "float16")
+    assert '"tests.exp_02"' in main.script()
+    assert main.ret_struct_info == R.Tensor((), "float16")
 
 
 @pytest.mark.parametrize(
-    "body, said",
+    ("body", "said"),
     [
         ("y = x if c else R.exp(x)", "an if statement whose branches end by assigning one name"),
         ("y = x if n > 3 else R.exp(x)", "n > T.int64(3) is known only when it runs | write T.if_then_else"),
