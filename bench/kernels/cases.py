@@ -13,7 +13,7 @@ from baton._src.lower.kernel_schedules.products.prepacked import packable_weight
 from baton._src.lower.pack_weights import reading_panels
 from baton._src.ops.builders import RELAX
 from baton._src.ops.nn.attention import ATTENTIONS, AttentionAttrs
-from baton._src.ops.nn.convolution import CONV2D, Conv2DAttrs
+from baton._src.ops.nn.convolution.convolution import CONV2D, Conv2DAttrs
 from baton._src.passes.pipelines import kernels
 from baton._src.passes.relax.operators.kernel_of_call import make_kernel
 from baton._src.relax.block_builder import BlockBuilder

@@ -46,12 +46,14 @@ from baton._src.ops.memory.storages import STORAGES
 from baton._src.ops.nn.adaptive_pooling import ADAPTIVE_POOLING
 from baton._src.ops.nn.attention import ATTENTIONS
 from baton._src.ops.nn.batch_norm import BATCH_NORM
-from baton._src.ops.nn.bitserial import BITSERIAL
-from baton._src.ops.nn.convolution import CONV1D, CONV2D, CONV2D_BLOCKED, CONV3D
-from baton._src.ops.nn.convolution_transpose import CONV1D_TRANSPOSE, CONV2D_TRANSPOSE, CONV3D_TRANSPOSE
-from baton._src.ops.nn.convolution_weight_gradient import CONV2D_BACKWARD_WEIGHT
+from baton._src.ops.nn.convolution.bitserial import BITSERIAL
+from baton._src.ops.nn.convolution.convolution import CONV1D, CONV2D, CONV2D_BLOCKED, CONV3D
+from baton._src.ops.nn.convolution.deformable import DEFORMABLE_CONV2D
+from baton._src.ops.nn.convolution.sparse import SPARSE_CONV2D
+from baton._src.ops.nn.convolution.transpose import CONV1D_TRANSPOSE, CONV2D_TRANSPOSE, CONV3D_TRANSPOSE
+from baton._src.ops.nn.convolution.weight_gradient import CONV2D_BACKWARD_WEIGHT
+from baton._src.ops.nn.convolution.winograd import WINOGRAD_CONVOLUTION
 from baton._src.ops.nn.correlation import CORRELATION
-from baton._src.ops.nn.deformable_convolution import DEFORMABLE_CONV2D
 from baton._src.ops.nn.depth_and_space import DEPTH_AND_SPACE
 from baton._src.ops.nn.dropout import DROPOUT
 from baton._src.ops.nn.fifo import FIFO_BUFFER
@@ -65,8 +67,6 @@ from baton._src.ops.nn.pooling_gradient import POOLING_GRADIENTS
 from baton._src.ops.nn.recurrence import RECURRENCE
 from baton._src.ops.nn.recurrence_gradient import RECURRENCE_GRADIENT
 from baton._src.ops.nn.softmax import FAST_SOFTMAX, LOG_SOFTMAX, SOFTMAX
-from baton._src.ops.nn.sparse_convolution import SPARSE_CONV2D
-from baton._src.ops.nn.winograd import WINOGRAD_CONVOLUTION
 from baton._src.ops.quant.affine import AFFINE
 from baton._src.ops.quant.fixed_point import FIXED_POINT_MULTIPLY
 from baton._src.ops.quant.fixed_point_per_axis import FIXED_POINT_MULTIPLY_PER_AXIS

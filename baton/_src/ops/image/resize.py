@@ -21,7 +21,7 @@ from baton._src.ops.image.resampling import METHODS, MODES, NUMPY, ROUNDINGS, TE
 from baton._src.ops.layout_names import AxisOrder, layout_over
 from baton._src.ops.layouts import anchor
 from baton._src.ops.linear_axes import known_dims, known_extents, transposed
-from baton._src.ops.nn.convolution_reference import from_canonical, to_canonical
+from baton._src.ops.nn.convolution.reference import from_canonical, to_canonical
 from baton._src.ops.samples import Arr, Sample, Shape
 from baton._src.ops.shape.targets import target_dims
 from baton._src.ops.windows import SPATIAL

@@ -17,7 +17,7 @@ from baton._src.ops.broadcasting import same_vdevice
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layout_names import AxisOrder, layout_over
 from baton._src.ops.linalg.products import computing_dtype, product_dtype, result_dtype, rounded
-from baton._src.ops.nn.convolution_reference import to_canonical
+from baton._src.ops.nn.convolution.reference import to_canonical
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import VOID, DataType
 

@@ -17,7 +17,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath
 from baton._src.ops.layout_names import layout_over
 from baton._src.ops.layouts import anchor
-from baton._src.ops.nn.convolution_reference import from_canonical, to_canonical
+from baton._src.ops.nn.convolution.reference import from_canonical, to_canonical
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.diagnostics import fail
 

@@ -24,8 +24,8 @@ from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.broadcasting import broadcast, like, same_dtype
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.linalg.dense import BATCH_MATMUL, DENSE
-from baton._src.ops.nn.convolution import CONV2D
-from baton._src.ops.nn.convolution_transpose import CONV2D_TRANSPOSE
+from baton._src.ops.nn.convolution.convolution import CONV2D
+from baton._src.ops.nn.convolution.transpose import CONV2D_TRANSPOSE
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import INT32, DataType
 

@@ -19,7 +19,7 @@ from baton._src.ir.op_def import Fusion, OpDef
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.layout_names import parse_layout
 from baton._src.ops.layouts import Anchor, FollowsInput
-from baton._src.ops.nn.convolution import Conv2DAttrs
+from baton._src.ops.nn.convolution.convolution import Conv2DAttrs
 from baton._src.relax.nodes import BindingBlock, Call, Constant, PrimValue, ShapeExpr, Tuple, Var, VarBinding
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.tir.expr import IntImm

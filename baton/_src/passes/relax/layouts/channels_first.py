@@ -19,8 +19,8 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import OpDef
 from baton._src.ir.traverse import post_order
 from baton._src.ops.layouts import Anchor
-from baton._src.ops.nn.convolution import ConvAttrs
-from baton._src.ops.nn.convolution_transpose import ConvTransposeAttrs
+from baton._src.ops.nn.convolution.convolution import ConvAttrs
+from baton._src.ops.nn.convolution.transpose import ConvTransposeAttrs
 from baton._src.ops.windows import SPATIAL
 from baton._src.passes.relax.layouts.convert_layout import ConvertLayout
 from baton._src.relax.nodes import Call, Function

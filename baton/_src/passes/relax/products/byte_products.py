@@ -31,7 +31,7 @@ from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
 from baton._src.ops.builders import RELAX
-from baton._src.ops.nn.convolution import ConvAttrs
+from baton._src.ops.nn.convolution.convolution import ConvAttrs
 from baton._src.ops.windows import SPATIAL
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.check.deduce import constant_info

@@ -25,7 +25,7 @@ from baton._src.ir.expr import Op, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ops.builders import Maker
 from baton._src.ops.catalogue import CATALOGUE
-from baton._src.ops.nn.convolution_transpose import ConvTransposeAttrs
+from baton._src.ops.nn.convolution.transpose import ConvTransposeAttrs
 from baton._src.ops.windows import SPATIAL
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.nodes import Call, Constant, Function, ShapeExpr, VarBinding

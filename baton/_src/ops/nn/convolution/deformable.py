@@ -21,8 +21,8 @@ from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.linalg.products import rounded
-from baton._src.ops.nn.convolution import Conv2DAttrs
-from baton._src.ops.nn.convolution import infer as infer_convolution
+from baton._src.ops.nn.convolution.convolution import Conv2DAttrs
+from baton._src.ops.nn.convolution.convolution import infer as infer_convolution
 from baton._src.ops.samples import Arr, Sample
 
 _REAL = "float32"

@@ -19,8 +19,8 @@ from baton._src.ops.dims import DimMath
 from baton._src.ops.layout_names import AxisOrder
 from baton._src.ops.layouts import anchor
 from baton._src.ops.linalg.products import computing_dtype, product_dtype, rounded
-from baton._src.ops.nn.convolution import check_ranks, kernel_extents, normalise_geometry, orders
-from baton._src.ops.nn.convolution_reference import convolve_transposed
+from baton._src.ops.nn.convolution.convolution import check_ranks, kernel_extents, normalise_geometry, orders
+from baton._src.ops.nn.convolution.reference import convolve_transposed
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import SPATIAL, per_axis
 from baton._src.support.diagnostics import fail

@@ -23,7 +23,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layout_names import layout_over
 from baton._src.ops.linalg.products import computing_dtype, product_dtype, rounded
-from baton._src.ops.nn.convolution import Conv2DAttrs, normalise_geometry
+from baton._src.ops.nn.convolution.convolution import Conv2DAttrs, normalise_geometry
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import padded, window_extent
 from baton._src.values.tensor import AnyArray

@@ -23,8 +23,8 @@ from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layout_names import layout_over
-from baton._src.ops.nn.convolution import Conv2DAttrs
-from baton._src.ops.nn.convolution import reference as reference_convolution
+from baton._src.ops.nn.convolution.convolution import Conv2DAttrs
+from baton._src.ops.nn.convolution.convolution import reference as reference_convolution
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import both_sides, padded, per_axis, window_extent
 from baton._src.values.dtype import DataType

@@ -21,8 +21,8 @@ from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layout_names import AxisOrder, Split, layout_over
 from baton._src.ops.layouts import anchor
 from baton._src.ops.linalg.products import computing_dtype, product_dtype, rounded
-from baton._src.ops.nn.convolution_gradient import gradient
-from baton._src.ops.nn.convolution_reference import convolve
+from baton._src.ops.nn.convolution.gradient import gradient
+from baton._src.ops.nn.convolution.reference import convolve
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import SPATIAL, both_sides, padded, per_axis, window_extent
 from baton._src.values.dtype import VOID, DataType
