@@ -43,7 +43,6 @@ from baton._src.ops.linalg.sparse import SPARSE
 from baton._src.ops.linalg.sparse_coordinates import SPARSE_COORDINATES
 from baton._src.ops.memory.copies import COPIES
 from baton._src.ops.memory.storages import STORAGES
-from baton._src.ops.nn.adaptive_pooling import ADAPTIVE_POOLING
 from baton._src.ops.nn.attention import ATTENTIONS
 from baton._src.ops.nn.batch_norm import BATCH_NORM
 from baton._src.ops.nn.convolution.bitserial import BITSERIAL
@@ -62,8 +61,9 @@ from baton._src.ops.nn.layer_norm import LAYER_NORM, RMS_NORM
 from baton._src.ops.nn.local_norm import L2_NORMALIZE, LRN
 from baton._src.ops.nn.losses import LOSSES
 from baton._src.ops.nn.padding import PADDINGS
-from baton._src.ops.nn.pooling import POOLING
-from baton._src.ops.nn.pooling_gradient import POOLING_GRADIENTS
+from baton._src.ops.nn.pooling.adaptive import ADAPTIVE_POOLING
+from baton._src.ops.nn.pooling.gradient import POOLING_GRADIENTS
+from baton._src.ops.nn.pooling.pooling import POOLING
 from baton._src.ops.nn.recurrence import RECURRENCE
 from baton._src.ops.nn.recurrence_gradient import RECURRENCE_GRADIENT
 from baton._src.ops.nn.softmax import FAST_SOFTMAX, LOG_SOFTMAX, SOFTMAX

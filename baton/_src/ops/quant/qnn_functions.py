@@ -20,7 +20,7 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops.elementwise.activations import ACTIVATIONS
 from baton._src.ops.elementwise.unary import UNARY
-from baton._src.ops.nn.pooling import POOLING
+from baton._src.ops.nn.pooling.pooling import POOLING
 from baton._src.ops.nn.softmax import SOFTMAX
 from baton._src.ops.quant.affine import DequantizeAttrs, QuantizeAttrs, reference_dequantize, reference_quantize
 from baton._src.ops.quant.qnn import RequantizeAttrs, check_parameters, reference_requantize, scalars

@@ -19,8 +19,15 @@ from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.linalg.products import computing_dtype
 from baton._src.ops.nn.convolution.reference import from_canonical, to_canonical
-from baton._src.ops.nn.pooling import Pool1DAttrs, Pool2DAttrs, Pool3DAttrs, pool_count, pool_orders, reference_max
-from baton._src.ops.nn.pooling import infer as infer_pool
+from baton._src.ops.nn.pooling.pooling import (
+    Pool1DAttrs,
+    Pool2DAttrs,
+    Pool3DAttrs,
+    pool_count,
+    pool_orders,
+    reference_max,
+)
+from baton._src.ops.nn.pooling.pooling import infer as infer_pool
 from baton._src.ops.precision import wide
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import SPATIAL
