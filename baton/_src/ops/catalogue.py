@@ -44,7 +44,6 @@ from baton._src.ops.linalg.sparse_coordinates import SPARSE_COORDINATES
 from baton._src.ops.memory.copies import COPIES
 from baton._src.ops.memory.storages import STORAGES
 from baton._src.ops.nn.attention import ATTENTIONS
-from baton._src.ops.nn.batch_norm import BATCH_NORM
 from baton._src.ops.nn.convolution.bitserial import BITSERIAL
 from baton._src.ops.nn.convolution.convolution import CONV1D, CONV2D, CONV2D_BLOCKED, CONV3D
 from baton._src.ops.nn.convolution.deformable import DEFORMABLE_CONV2D
@@ -56,10 +55,11 @@ from baton._src.ops.nn.correlation import CORRELATION
 from baton._src.ops.nn.depth_and_space import DEPTH_AND_SPACE
 from baton._src.ops.nn.dropout import DROPOUT
 from baton._src.ops.nn.fifo import FIFO_BUFFER
-from baton._src.ops.nn.group_norm import GROUP_NORM, INSTANCE_NORM
-from baton._src.ops.nn.layer_norm import LAYER_NORM, RMS_NORM
-from baton._src.ops.nn.local_norm import L2_NORMALIZE, LRN
 from baton._src.ops.nn.losses import LOSSES
+from baton._src.ops.nn.normalization.batch_norm import BATCH_NORM
+from baton._src.ops.nn.normalization.group_norm import GROUP_NORM, INSTANCE_NORM
+from baton._src.ops.nn.normalization.layer_norm import LAYER_NORM, RMS_NORM
+from baton._src.ops.nn.normalization.local_norm import L2_NORMALIZE, LRN
 from baton._src.ops.nn.padding import PADDINGS
 from baton._src.ops.nn.pooling.adaptive import ADAPTIVE_POOLING
 from baton._src.ops.nn.pooling.gradient import POOLING_GRADIENTS

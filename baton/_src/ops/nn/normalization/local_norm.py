@@ -15,7 +15,7 @@ from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import as_axes, from_front, normal_axes, normal_axis
-from baton._src.ops.nn.normalized import (
+from baton._src.ops.nn.normalization.normalized import (
     check_float,
 )
 from baton._src.ops.precision import wide

@@ -17,7 +17,7 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import as_axes, from_front, normal_axes
-from baton._src.ops.nn.normalized import (
+from baton._src.ops.nn.normalization.normalized import (
     check_float,
     check_weights,
     inverse_deviation,

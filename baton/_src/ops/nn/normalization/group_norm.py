@@ -17,7 +17,7 @@ from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import as_axes, from_front, normal_axes, normal_axis
 from baton._src.ops.dims import DimMath
-from baton._src.ops.nn.normalized import (
+from baton._src.ops.nn.normalization.normalized import (
     check_float,
     check_weights,
     inverse_deviation,
