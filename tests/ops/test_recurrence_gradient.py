@@ -13,8 +13,8 @@ import baton
 from baton import relax
 from baton._src.ops.builders import Maker
 from baton._src.ops.catalogue import CATALOGUE
-from baton._src.ops.nn.recurrence import ACTIVATIONS, COUNTS, GATES, RECURRENCE, RecurrenceAttrs
-from baton._src.ops.nn.recurrence_gradient import SLOPES
+from baton._src.ops.nn.recurrence.gradient import SLOPES
+from baton._src.ops.nn.recurrence.recurrence import ACTIVATIONS, COUNTS, GATES, RECURRENCE, RecurrenceAttrs
 from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
 from baton.relax.frontend import onnx as importer
 from tests.ops.relax_values import evaluate

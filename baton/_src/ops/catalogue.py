@@ -64,8 +64,8 @@ from baton._src.ops.nn.padding import PADDINGS
 from baton._src.ops.nn.pooling.adaptive import ADAPTIVE_POOLING
 from baton._src.ops.nn.pooling.gradient import POOLING_GRADIENTS
 from baton._src.ops.nn.pooling.pooling import POOLING
-from baton._src.ops.nn.recurrence import RECURRENCE
-from baton._src.ops.nn.recurrence_gradient import RECURRENCE_GRADIENT
+from baton._src.ops.nn.recurrence.gradient import RECURRENCE_GRADIENT
+from baton._src.ops.nn.recurrence.recurrence import RECURRENCE
 from baton._src.ops.nn.softmax import FAST_SOFTMAX, LOG_SOFTMAX, SOFTMAX
 from baton._src.ops.quant.affine import AFFINE
 from baton._src.ops.quant.fixed_point import FIXED_POINT_MULTIPLY

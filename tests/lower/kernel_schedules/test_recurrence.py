@@ -12,7 +12,7 @@ from baton._src.lower.kernel_schedules.recurrence import packable_gates
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.lower.pack_weights import gate_panels, reading_panels
 from baton._src.ops.catalogue import CATALOGUE
-from baton._src.ops.nn.recurrence import COUNTS, GATES, RecurrenceAttrs
+from baton._src.ops.nn.recurrence.recurrence import COUNTS, GATES, RecurrenceAttrs
 from baton._src.ops.samples import Arr, Sample
 from baton._src.runtime.threads import thread_pool
 from baton._src.tir.prim_func import PrimFunc

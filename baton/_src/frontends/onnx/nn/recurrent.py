@@ -8,7 +8,7 @@ import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import Converter, OnnxNode
-from baton._src.ops.nn.recurrence import ACTIVATIONS, GATES
+from baton._src.ops.nn.recurrence.recurrence import ACTIVATIONS, GATES
 
 _ALPHA = {"affine": 1.0, "elu": 1.0, "hardsigmoid": 0.2, "leakyrelu": 0.01, "scaledtanh": 1.0, "thresholdedrelu": 1.0}
 _BETA = {"affine": 0.0, "hardsigmoid": 0.5, "scaledtanh": 1.0}

@@ -24,7 +24,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops.dims import DimMath, show_shape
-from baton._src.ops.nn.recurrence_kernel import recurrence_kernel
+from baton._src.ops.nn.recurrence.kernel import recurrence_kernel
 from baton._src.ops.precision import wide
 from baton._src.ops.samples import Arr, Sample
 

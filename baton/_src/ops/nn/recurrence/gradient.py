@@ -17,7 +17,7 @@ import numpy as np
 
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TupleInfo
-from baton._src.ops.nn.recurrence import ACTIVATIONS, RECURRENCE, RecurrenceAttrs
+from baton._src.ops.nn.recurrence.recurrence import ACTIVATIONS, RECURRENCE, RecurrenceAttrs
 from baton._src.ops.precision import wide
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.tensor import AnyArray

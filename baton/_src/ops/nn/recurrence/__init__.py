@@ -1,0 +1,1 @@
+"""Recurrent layers: the operator, its one kernel, and its gradient."""
