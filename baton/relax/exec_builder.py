@@ -8,8 +8,8 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("runtime.exec_builder", "ExecBuilder VMFuncKind"),
-        **names("runtime.bytecode", "SpecialReg"),
+        **names("runtime.executable.exec_builder", "ExecBuilder VMFuncKind"),
+        **names("runtime.executable.bytecode", "SpecialReg"),
     },
     before=wire,
 )

@@ -9,8 +9,8 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **renamed("driver.relax_build", build="relax_build"),
-        **renamed("runtime.executable", VMExecutable="Executable"),
-        **names("runtime.executable", "Executable"),
+        **renamed("runtime.executable.executable", VMExecutable="Executable"),
+        **names("runtime.executable.executable", "Executable"),
     },
     before=wire,
 )

@@ -6,7 +6,7 @@ import numpy as np
 
 import baton
 from baton._src.driver.tvm_names.scripts import from_source
-from baton._src.runtime.executable import Executable
+from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.vm import VirtualMachine
 
 

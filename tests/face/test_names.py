@@ -48,7 +48,9 @@ def test_builders_of_both_languages_are_served() -> None:
     assert relax.op.nn.relu.__doc__
 
 
-@pytest.mark.parametrize("module", ["baton", "baton.runtime", "baton._src.runtime.vm", "baton._src.runtime.executable"])
+@pytest.mark.parametrize(
+    "module", ["baton", "baton.runtime", "baton._src.runtime.vm", "baton._src.runtime.executable.executable"]
+)
 def test_running_imports_no_compiler(module: str) -> None:
     """An executable runs without the compiler: nothing from `ir` up is imported by the runtime."""
     upper = ["ir", "transform", "tir", "te", "relay", "relax", "script", "ops", "analysis"]

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 import safetensors
 
-from baton._src.runtime.constants import Data
-from baton._src.runtime.exec_builder import ExecBuilder
-from baton._src.runtime.executable import Executable, load_executable
+from baton._src.runtime.executable.constants import Data
+from baton._src.runtime.executable.exec_builder import ExecBuilder
+from baton._src.runtime.executable.executable import Executable, load_executable
 from baton._src.runtime.value_info import FunctionValue, PrimScalar, ShapeValue, TensorValue, TupleValue
 from baton._src.runtime.vm import VirtualMachine
 from baton._src.support.diagnostics import DiagnosticError
@@ -182,7 +182,7 @@ def test_loading_and_running_needs_no_compiler(tmp_path: Path) -> None:
     sample().save(path)
     program = (
         "import sys\n"
-        "from baton._src.runtime.executable import load_executable\n"
+        "from baton._src.runtime.executable.executable import load_executable\n"
         "from baton._src.runtime.vm import VirtualMachine\n"
         f"assert VirtualMachine(load_executable({str(path)!r}))['choose'](False) == 'no'\n"
         "layers = {m.split('.')[2] for m in sys.modules if m.startswith('baton._src.')}\n"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from baton._src.runtime.bytecode import Goto, If
-from baton._src.runtime.constants import Data
-from baton._src.runtime.exec_builder import ExecBuilder
+from baton._src.runtime.executable.bytecode import Goto, If
+from baton._src.runtime.executable.constants import Data
+from baton._src.runtime.executable.exec_builder import ExecBuilder
 from baton._src.runtime.value_info import TensorValue, TupleValue
 from baton._src.runtime.vm import SKIP_RUN, VirtualMachine
 from baton._src.support.diagnostics import DiagnosticError

@@ -15,7 +15,7 @@ from baton._src.driver.tuning.records import with_tunings
 from baton._src.driver.wiring import wire
 from baton._src.frontends.onnx.files.opened_files import noting_files
 from baton._src.ir.target import Target
-from baton._src.runtime.executable import Executable
+from baton._src.runtime.executable.executable import Executable
 from baton._src.transform.collector import collect_recent
 from baton._src.transform.context import PassContext
 from baton._src.values.tensor import NDArray

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.runtime.executable import Executable
+from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.kernel_function import KernelFunction, KernelSignature
 from baton._src.runtime.native import load
 from baton._src.runtime.timing import BenchmarkResult, measure

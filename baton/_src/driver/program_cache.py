@@ -29,7 +29,7 @@ from baton._src.codegen.llvm.cache import CacheOptions, checked_by_environment, 
 from baton._src.codegen.llvm.jit import Machine, target_text
 from baton._src.driver.load import attach_operators
 from baton._src.ir.target import Target
-from baton._src.runtime.executable import Executable, load_executable
+from baton._src.runtime.executable.executable import Executable, load_executable
 from baton._src.support.diagnostics import BatonError
 from baton._src.support.file_digest import known_digest
 from baton._src.support.source_fingerprint import source_fingerprint

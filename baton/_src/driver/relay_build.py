@@ -13,7 +13,7 @@ from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.fuse_ops import FuseOps
 from baton._src.relay.nodes import Function
-from baton._src.runtime.executable import Executable
+from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.graph_executor import GraphRuntime, graph_json
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext

@@ -10,7 +10,7 @@ from baton._src.driver.relay_executable import as_relay_module, bind_known, opti
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.relay.nodes import Function
-from baton._src.runtime.executable import Executable
+from baton._src.runtime.executable.executable import Executable
 from baton._src.support.diagnostics import fail
 from baton._src.values.tensor import NDArray
 

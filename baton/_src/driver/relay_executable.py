@@ -19,7 +19,7 @@ from baton._src.passes.relay.memory.dissolve_memory import DissolveMemory
 from baton._src.passes.relay.pipeline import optimize
 from baton._src.passes.relay.remove_unused_functions import RemoveUnusedFunctions
 from baton._src.relay.nodes import Function
-from baton._src.runtime.executable import Executable
+from baton._src.runtime.executable.executable import Executable
 from baton._src.support.diagnostics import fail
 from baton._src.transform.collector import rarely_collecting
 from baton._src.values.convert import from_host

@@ -13,8 +13,8 @@ from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
 from baton._src.relay.nodes import Function
-from baton._src.runtime import executable as runtime_executable
-from baton._src.runtime.executable import load_executable
+from baton._src.runtime.executable import executable as runtime_executable
+from baton._src.runtime.executable.executable import load_executable
 from baton._src.runtime.timing import BenchmarkResult
 from baton._src.runtime.vm import VirtualMachine as RelaxMachine
 from baton._src.support.diagnostics import fail

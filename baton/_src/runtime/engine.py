@@ -11,9 +11,9 @@ from functools import partial
 from typing import Any
 
 from baton._src.runtime.builtins.table import BUILTINS
-from baton._src.runtime.bytecode import VM_REGISTER, Operand, OperandKind
-from baton._src.runtime.executable import Executable
-from baton._src.runtime.function_entry import FunctionEntry
+from baton._src.runtime.executable.bytecode import VM_REGISTER, Operand, OperandKind
+from baton._src.runtime.executable.executable import Executable
+from baton._src.runtime.executable.function_entry import FunctionEntry
 from baton._src.runtime.kernel_function import KernelFunction
 from baton._src.runtime.machine_code import (
     CALL,

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.runtime.executable import Executable
+from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.native_plan import Place
 from baton._src.runtime.param_dict import load_param_dict
 from baton._src.runtime.timing import BenchmarkResult, measure

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
 
-from baton._src.runtime.bytecode import (
+from baton._src.runtime.executable.bytecode import (
     VM_REGISTER,
     VOID_REGISTER,
     Call,

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from baton._src.runtime.engine import NO_OP, SKIP_RUN, Engine, Instrument, VMInstrumentReturnKind
-from baton._src.runtime.executable import Executable
+from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.timing import BenchmarkResult, Profile, measure
 from baton._src.runtime.value_checks import argument_count
 from baton._src.runtime.value_info import FunctionValue, PrimScalar

@@ -16,7 +16,7 @@ from baton._src.ir.node import Node
 from baton._src.ir.target import Target
 from baton._src.relax import nodes as relax
 from baton._src.relay import nodes as relay
-from baton._src.runtime.executable import Executable
+from baton._src.runtime.executable.executable import Executable
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Source, Span
 from baton._src.te.tensor import Tensor

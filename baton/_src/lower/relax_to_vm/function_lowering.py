@@ -53,9 +53,9 @@ from baton._src.relax.nodes import (
     VarBinding,
 )
 from baton._src.relax.struct_info import FuncStructInfo, ObjectStructInfo, TupleStructInfo
-from baton._src.runtime.bytecode import Goto, Operand
-from baton._src.runtime.bytecode import If as Branch
-from baton._src.runtime.constants import Data
+from baton._src.runtime.executable.bytecode import Goto, Operand
+from baton._src.runtime.executable.bytecode import If as Branch
+from baton._src.runtime.executable.constants import Data
 from baton._src.runtime.value_info import ObjectValue, TupleValue
 from baton._src.support.diagnostics import InternalError
 from baton._src.support.trampoline import Task, run

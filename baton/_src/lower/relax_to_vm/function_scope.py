@@ -20,9 +20,9 @@ from baton._src.relax.nodes import (
     ShapeExpr,
     StringImm,
 )
-from baton._src.runtime.bytecode import Operand
-from baton._src.runtime.constants import Data
-from baton._src.runtime.exec_builder import ExecBuilder
+from baton._src.runtime.executable.bytecode import Operand
+from baton._src.runtime.executable.constants import Data
+from baton._src.runtime.executable.exec_builder import ExecBuilder
 from baton._src.tir.expr import FloatImm, IntImm, Var
 from baton._src.values.prim import prim
 from baton._src.values.shape import ShapeTuple

@@ -14,8 +14,8 @@ from baton._src.lower.relax_to_vm.abstract_values import Fields, InRegister, Ker
 from baton._src.relax.nodes import Call, Constant, ExternFunc, GlobalVar, ShapeExpr, Tuple
 from baton._src.relax.special.calls import output_infos
 from baton._src.relax.struct_info import ShapeStructInfo, TensorStructInfo
-from baton._src.runtime.bytecode import Operand
-from baton._src.runtime.constants import Data
+from baton._src.runtime.executable.bytecode import Operand
+from baton._src.runtime.executable.constants import Data
 from baton._src.support.diagnostics import InternalError, fail
 from baton._src.tir.expr import IntImm
 from baton._src.values.dtype import DataType

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.runtime.constants import Data
+from baton._src.runtime.executable.constants import Data
 from baton._src.runtime.value_checks import describe, mismatch
 from baton._src.support.diagnostics import fail
 from baton._src.values.prim import prim

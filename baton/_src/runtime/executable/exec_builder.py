@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.runtime.bytecode import (
+from baton._src.runtime.executable.bytecode import (
     VM_REGISTER,
     VOID_REGISTER,
     Call,
@@ -28,8 +28,8 @@ from baton._src.runtime.bytecode import (
     OperandKind,
     Ret,
 )
-from baton._src.runtime.executable import Executable
-from baton._src.runtime.function_entry import FunctionEntry
+from baton._src.runtime.executable.executable import Executable
+from baton._src.runtime.executable.function_entry import FunctionEntry
 from baton._src.runtime.value_info import ValueInfo
 from baton._src.support.diagnostics import fail
 from baton._src.values.convert import from_host

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from baton._src.runtime.bytecode import VM_REGISTER, VOID_REGISTER, Call, Goto, If, Instruction, Operand, Ret
-from baton._src.runtime.function_entry import FunctionEntry
+from baton._src.runtime.executable.bytecode import VM_REGISTER, VOID_REGISTER, Call, Goto, If, Instruction, Operand, Ret
+from baton._src.runtime.executable.function_entry import FunctionEntry
 
 Functions = Sequence[FunctionEntry]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from baton._src.runtime.bytecode import (
+from baton._src.runtime.executable.bytecode import (
     VM_REGISTER,
     VOID_REGISTER,
     Call,
@@ -16,7 +16,7 @@ from baton._src.runtime.bytecode import (
     OperandKind,
     Ret,
 )
-from baton._src.runtime.function_entry import FunctionEntry
+from baton._src.runtime.executable.function_entry import FunctionEntry
 from baton._src.support.diagnostics import fail
 
 
