@@ -7,7 +7,7 @@ import numpy as np
 import baton
 from baton._src.driver.tvm_names.scripts import from_source
 from baton._src.runtime.executable.executable import Executable
-from baton._src.runtime.vm import VirtualMachine
+from baton._src.runtime.vm.virtual_machine import VirtualMachine
 
 
 def test_relax_modules_are_built_as_programs() -> None:

@@ -49,7 +49,8 @@ def test_builders_of_both_languages_are_served() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["baton", "baton.runtime", "baton._src.runtime.vm", "baton._src.runtime.executable.executable"]
+    "module",
+    ["baton", "baton.runtime", "baton._src.runtime.vm.virtual_machine", "baton._src.runtime.executable.executable"],
 )
 def test_running_imports_no_compiler(module: str) -> None:
     """An executable runs without the compiler: nothing from `ir` up is imported by the runtime."""

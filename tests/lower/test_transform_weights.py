@@ -14,7 +14,7 @@ from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order
 from baton._src.lower.transform_weights import TransformWeights
 from baton._src.relax.nodes import Constant
-from baton._src.runtime.vm import VirtualMachine
+from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.transform.context import PassContext
 from tests.codegen.native_run import random_array
 from tests.passes.relax.programs import R, program, tensor, weights

@@ -14,7 +14,7 @@ import pytest
 
 from baton._src.codegen.llvm.module import CompileOptions
 from baton._src.driver.relax_build import relax_build
-from baton._src.runtime.vm import VirtualMachine
+from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.tensor import array
 from tests.relax.build import module

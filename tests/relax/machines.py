@@ -11,7 +11,7 @@ import pytest
 from baton._src.driver.relax_build import relax_build
 from baton._src.ir.module import IRModule
 from baton._src.relax.interpreter import Interpreter
-from baton._src.runtime.vm import VirtualMachine
+from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.packed_func import FunctionTable
 from baton._src.values.tensor import NDArray

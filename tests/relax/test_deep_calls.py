@@ -10,7 +10,7 @@ import pytest
 
 from baton._src.driver.relax_build import relax_build
 from baton._src.relax.interpreter import Interpreter
-from baton._src.runtime.vm import VirtualMachine
+from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.values.packed_func import FunctionTable
 from tests.relax.build import module
 from tests.relax.machines import table

@@ -18,7 +18,7 @@ from baton._src.driver.tvm_names.registry import (
     register_func,
     remove_global_func,
 )
-from baton._src.runtime.vm import VirtualMachine
+from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values import ffi
 from baton._src.values.dtype import DataType

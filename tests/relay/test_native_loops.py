@@ -18,7 +18,7 @@ from baton._src.driver.relay_executable import build_executable
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.runtime.executable.executable import Executable
-from baton._src.runtime.vm import VirtualMachine
+from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.values.tensor import array
 from baton.relax.frontend.onnx import from_onnx
 from tests.relay.programs import plain, read_module

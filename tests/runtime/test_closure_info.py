@@ -7,9 +7,9 @@ import pytest
 
 from baton._src.driver.relax_build import relax_build
 from baton._src.driver.tvm_names.scripts import from_source
-from baton._src.runtime.closure_info import captured_info
 from baton._src.runtime.value_info import FunctionValue, TensorValue
-from baton._src.runtime.vm import VirtualMachine
+from baton._src.runtime.vm.closure_info import captured_info
+from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.tensor import NDArray
 

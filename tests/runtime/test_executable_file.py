@@ -18,7 +18,7 @@ from baton._src.runtime.executable.constants import Data
 from baton._src.runtime.executable.exec_builder import ExecBuilder
 from baton._src.runtime.executable.executable import Executable, load_executable
 from baton._src.runtime.value_info import FunctionValue, PrimScalar, ShapeValue, TensorValue, TupleValue
-from baton._src.runtime.vm import VirtualMachine
+from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.dtype import DataType
 from baton._src.values.prim import prim, prim_dtype
@@ -183,7 +183,7 @@ def test_loading_and_running_needs_no_compiler(tmp_path: Path) -> None:
     program = (
         "import sys\n"
         "from baton._src.runtime.executable.executable import load_executable\n"
-        "from baton._src.runtime.vm import VirtualMachine\n"
+        "from baton._src.runtime.vm.virtual_machine import VirtualMachine\n"
         f"assert VirtualMachine(load_executable({str(path)!r}))['choose'](False) == 'no'\n"
         "layers = {m.split('.')[2] for m in sys.modules if m.startswith('baton._src.')}\n"
         "print(sorted(layers - {'support', 'values', 'runtime'}), 'torch' in sys.modules)\n"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from baton._src.runtime.builtins.checks import check_signature
 from baton._src.runtime.executable.constants import Data
 from baton._src.runtime.value_info import ObjectValue, TensorValue, TupleValue
+from baton._src.runtime.vm.builtins.checks import check_signature
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.tensor import array
 

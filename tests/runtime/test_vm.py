@@ -9,7 +9,7 @@ from baton._src.runtime.executable.bytecode import Goto, If
 from baton._src.runtime.executable.constants import Data
 from baton._src.runtime.executable.exec_builder import ExecBuilder
 from baton._src.runtime.value_info import TensorValue, TupleValue
-from baton._src.runtime.vm import SKIP_RUN, VirtualMachine
+from baton._src.runtime.vm.virtual_machine import SKIP_RUN, VirtualMachine
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.packed_func import FunctionTable
 from baton._src.values.shape import ShapeTuple

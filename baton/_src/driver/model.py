@@ -23,7 +23,7 @@ from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.native_function import NativeFunction
 from baton._src.runtime.threads import thread_pool
 from baton._src.runtime.timing import Record
-from baton._src.runtime.vm import VirtualMachine
+from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import fail
 from baton._src.values.convert import contiguous, from_host
 from baton._src.values.shape import ShapeTuple

@@ -11,7 +11,7 @@ from baton._src.frontends.nn import spec as specs
 from baton._src.frontends.nn.export import Exporter
 from baton._src.frontends.nn.module import Module
 from baton._src.frontends.torch.library import torch_library
-from baton._src.runtime.vm import VirtualMachine
+from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import fail
 from baton._src.values.device import Device
 from baton._src.values.shape import ShapeTuple

@@ -23,7 +23,7 @@ from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import Call, Function, PrimValue, ShapeExpr, StringImm, Tuple, Var
 from baton._src.relax.struct_info import TensorStructInfo
-from baton._src.runtime.vm import VirtualMachine
+from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import fail
 from baton._src.values.convert import from_host, to_numpy
 from baton._src.values.prim import prim_dtype

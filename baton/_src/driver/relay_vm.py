@@ -16,7 +16,7 @@ from baton._src.relay.nodes import Function
 from baton._src.runtime.executable import executable as runtime_executable
 from baton._src.runtime.executable.executable import load_executable
 from baton._src.runtime.timing import BenchmarkResult
-from baton._src.runtime.vm import VirtualMachine as RelaxMachine
+from baton._src.runtime.vm.virtual_machine import VirtualMachine as RelaxMachine
 from baton._src.support.diagnostics import fail
 from baton._src.values.convert import from_host
 from baton._src.values.device import CPU, Device

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from baton._src.runtime.engine import Engine
 from baton._src.runtime.graph_executor import GraphModule, GraphRuntime
 from baton._src.runtime.graph_executor import create as create_instance
 from baton._src.runtime.native_plan import Step
 from baton._src.runtime.timing import BenchmarkResult, Profile, measure
+from baton._src.runtime.vm.engine import Engine
 from baton._src.support.diagnostics import fail
 from baton._src.values.device import CPU, Device
 from baton._src.values.tensor import AnyArray, NDArray

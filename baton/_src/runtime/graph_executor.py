@@ -20,7 +20,7 @@ from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.native_plan import Place
 from baton._src.runtime.param_dict import load_param_dict
 from baton._src.runtime.timing import BenchmarkResult, measure
-from baton._src.runtime.vm import VirtualMachine
+from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import fail
 from baton._src.values.convert import from_host
 from baton._src.values.device import CPU, Device

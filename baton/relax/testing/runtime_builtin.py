@@ -7,6 +7,6 @@ from baton._src.support.lazy import attach, renamed
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
-    {**renamed("runtime.builtins.shapes", MatchShapeCode="MatchCode", MakeShapeCode="MakeCode")},
+    {**renamed("runtime.vm.builtins.shapes", MatchShapeCode="MatchCode", MakeShapeCode="MakeCode")},
     before=wire,
 )

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from baton._src.driver.relax_build import relax_build
-from baton._src.runtime.vm import VirtualMachine
+from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.values.tensor import array
 from tests.lower.native_control.test_native_control_flow import COUNT, module
 
@@ -43,7 +43,7 @@ CHILD = """
 import os, signal, sys, threading
 import numpy as np
 from baton._src.driver.relax_build import relax_build
-from baton._src.runtime.vm import VirtualMachine
+from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.values.tensor import array
 from tests.lower.native_control.test_interrupts import ENDLESS, INSIDE
 from tests.lower.native_control.test_native_control_flow import COUNT, module

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from baton._src.driver.relax_build import relax_build
 from baton._src.relax.interpreter import Interpreter
 from baton._src.runtime.executable.executable import Executable
-from baton._src.runtime.vm import VirtualMachine
+from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.values.packed_func import FunctionTable
 from baton._src.values.tensor import NDArray, array
 from tests.relax.build import load

@@ -8,7 +8,7 @@ from typing import Any
 from baton._src.driver.relax_build import relax_build
 from baton._src.driver.tvm_names.scripts import from_source
 from baton._src.driver.wiring import wire
-from baton._src.runtime.vm import VirtualMachine
+from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.values.packed_func import FunctionTable
 
 MODES = ("compiled", "bytecode")

@@ -105,7 +105,7 @@ def test_what_nobody_needs_is_not_computed() -> None:
 
 def test_saved_and_loaded_natives_give_the_same(tmp_path: object) -> None:
     from baton._src.runtime.executable.executable import load_executable
-    from baton._src.runtime.vm import VirtualMachine
+    from baton._src.runtime.vm.virtual_machine import VirtualMachine
 
     vm = machine(TWO_KERNELS)
     path = f"{tmp_path}/m.baton"

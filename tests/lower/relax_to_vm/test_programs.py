@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from baton._src.runtime.builtins.functions import AssertionFailed
+from baton._src.runtime.vm.builtins.functions import AssertionFailed
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import NDArray

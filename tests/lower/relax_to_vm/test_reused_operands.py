@@ -15,7 +15,7 @@ from baton._src.lower.kernel_schedules.overwriting import overwritable
 from baton._src.lower.kernel_schedules.schedule import schedule
 from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.runtime.executable.executable import Executable
-from baton._src.runtime.vm import VirtualMachine
+from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.te.computation import compute, placeholder, reduce_axis
 from baton._src.te.prim_func import create_prim_func
 from baton._src.te.reduction import max as te_max

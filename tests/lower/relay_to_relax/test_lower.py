@@ -17,7 +17,7 @@ from baton._src.relax.interpreter import Interpreter as Relax
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.relay.interpreter import Interpreter as Relay
 from baton._src.relay.nodes import Call, Function, Let, TupleGetItem, Var, var
-from baton._src.runtime.builtins.table import BUILTINS
+from baton._src.runtime.vm.builtins.table import BUILTINS
 from baton._src.values.packed_func import FunctionTable
 from baton._src.values.tensor import array
 from tests.passes.relay.test_values_stay import same

@@ -32,7 +32,7 @@ from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.interpreter import Interpreter
 from baton._src.relax.nodes import Call, Function, If, PrimValue, SeqExpr, ShapeExpr
 from baton._src.relax.special_ops import special_op
-from baton._src.runtime.vm import VirtualMachine
+from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.expr import IntImm
 from baton._src.tir.expr import Var as TirVar

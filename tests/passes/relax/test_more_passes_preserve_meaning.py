@@ -25,7 +25,7 @@ from baton._src.passes.relax.products.matmul_rewrites import (
     ReorderPermuteDimsAfterConcat,
 )
 from baton._src.relax.interpreter import Interpreter
-from baton._src.runtime.vm import VirtualMachine
+from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.transform.passes import Sequential
 from baton.relax.dpl import is_op, wildcard
 from tests.passes.relax.evaluate import evaluate

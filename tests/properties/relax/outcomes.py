@@ -19,7 +19,7 @@ from baton._src.driver.relax_build import relax_build
 from baton._src.driver.targets import chosen_target
 from baton._src.ir.module import IRModule
 from baton._src.relax.interpreter import Interpreter
-from baton._src.runtime.vm import VirtualMachine
+from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.values.tensor import NDArray, array
 from tests.relax.strategies import Program
 

@@ -19,7 +19,7 @@ from baton._src.driver.training.optimizer import wrong
 from baton._src.driver.training.setup_trainer import SetupTrainer
 from baton._src.ir.module import IRModule
 from baton._src.relax.struct_info import TensorStructInfo
-from baton._src.runtime.vm import VirtualMachine
+from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.values.convert import from_host
 from baton._src.values.tensor import NDArray, array
 

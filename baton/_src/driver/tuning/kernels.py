@@ -11,10 +11,10 @@ from baton._src.driver.tuning.place import Place
 from baton._src.driver.tuning.task import Task
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import Record
-from baton._src.runtime.engine import Engine
 from baton._src.runtime.native_plan import Step
 from baton._src.runtime.threads import thread_pool
-from baton._src.runtime.vm import VirtualMachine
+from baton._src.runtime.vm.engine import Engine
+from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.tir.buffer import constant_shape
 from baton._src.tir.kernel_digest import kernel_digest
 from baton._src.tir.prim_func import PrimFunc

@@ -13,7 +13,7 @@ from baton._src.relax.call_te import call_te_arguments
 from baton._src.relax.nodes import Call, ExternFunc, Function, ShapeExpr
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
-from baton._src.runtime.vm import VirtualMachine
+from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
 from baton._src.te.computation import placeholder

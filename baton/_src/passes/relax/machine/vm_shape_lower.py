@@ -60,7 +60,7 @@ from baton._src.relax.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
-from baton._src.runtime.builtins.shapes import MakeCode, MatchCode
+from baton._src.runtime.vm.builtins.shapes import MakeCode, MatchCode
 from baton._src.support.diagnostics import fail
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, decl_buffer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from baton._src.runtime.builtins import caches, checks, data_dependent, functions, memory, relay, shapes, structures
+from baton._src.runtime.vm.builtins import caches, checks, data_dependent, functions, memory, relay, shapes, structures
 
 BUILTINS: Mapping[str, Callable[..., Any]] = {
     **caches.TABLE,

@@ -12,11 +12,11 @@ from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
-from baton._src.runtime.engine import NO_OP, SKIP_RUN, Engine, Instrument, VMInstrumentReturnKind
 from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.timing import BenchmarkResult, Profile, measure
 from baton._src.runtime.value_checks import argument_count
 from baton._src.runtime.value_info import FunctionValue, PrimScalar
+from baton._src.runtime.vm.engine import NO_OP, SKIP_RUN, Engine, Instrument, VMInstrumentReturnKind
 from baton._src.support.diagnostics import fail
 from baton._src.values.closure import Closure
 from baton._src.values.convert import from_host

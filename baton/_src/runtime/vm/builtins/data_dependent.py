@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.runtime.builtins.scope import Machine
 from baton._src.runtime.executable.constants import Data
+from baton._src.runtime.vm.builtins.scope import Machine
 from baton._src.support.diagnostics import fail
 from baton._src.values.tensor import NDArray
 

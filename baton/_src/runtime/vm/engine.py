@@ -10,12 +10,15 @@ from enum import IntEnum
 from functools import partial
 from typing import Any
 
-from baton._src.runtime.builtins.table import BUILTINS
 from baton._src.runtime.executable.bytecode import VM_REGISTER, Operand, OperandKind
 from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.executable.function_entry import FunctionEntry
 from baton._src.runtime.kernel_function import KernelFunction
-from baton._src.runtime.machine_code import (
+from baton._src.runtime.native import NativeLibrary
+from baton._src.runtime.native_function import KernelHook, NativeFunction
+from baton._src.runtime.value_checks import argument_count, describe, mismatch
+from baton._src.runtime.vm.builtins.table import BUILTINS
+from baton._src.runtime.vm.machine_code import (
     CALL,
     FIELD,
     GOTO,
@@ -28,9 +31,6 @@ from baton._src.runtime.machine_code import (
     Code,
     make_ready,
 )
-from baton._src.runtime.native import NativeLibrary
-from baton._src.runtime.native_function import KernelHook, NativeFunction
-from baton._src.runtime.value_checks import argument_count, describe, mismatch
 from baton._src.support.diagnostics import fail
 from baton._src.values.closure import Closure
 from baton._src.values.convert import from_host
