@@ -15,7 +15,7 @@ from baton._src.codegen.llvm.module import CompileOptions, compile_module
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.runtime.linker import link
-from baton._src.runtime.native import NativeLibrary, load
+from baton._src.runtime.native.library import NativeLibrary, load
 from bench.kernels.cases import Case
 from bench.kernels.measure import aligned
 

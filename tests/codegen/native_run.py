@@ -10,7 +10,7 @@ import numpy as np
 from baton._src.codegen.llvm.cache import CacheOptions
 from baton._src.codegen.llvm.module import CompileOptions, compile_module
 from baton._src.ir.target import Target
-from baton._src.runtime.native import NativeLibrary, load
+from baton._src.runtime.native.library import NativeLibrary, load
 from baton._src.tir.expr import Var
 from baton._src.tir.kernel_abi import kernel_abi
 from baton._src.tir.prim_func import PrimFunc

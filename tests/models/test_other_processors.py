@@ -13,7 +13,7 @@ from baton._src.codegen.llvm.jit import Machine, assembly
 from baton._src.codegen.llvm.module import module_texts
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.schedule import decide
-from baton._src.runtime.object_bundle import ObjectBundle
+from baton._src.runtime.native.object_bundle import ObjectBundle
 from bench.models.zoo import ZOO, example_inputs
 from tests.lower.kernel_schedules.test_rules import matmul
 from tests.models.test_compiled import close

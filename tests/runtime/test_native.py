@@ -11,8 +11,8 @@ import pytest
 from baton._src.codegen.llvm.cache import CacheOptions
 from baton._src.codegen.llvm.module import CompileOptions, compile_module
 from baton._src.ir.expr import GlobalVar
-from baton._src.runtime.native import load
-from baton._src.runtime.object_bundle import ObjectBundle
+from baton._src.runtime.native.library import load
+from baton._src.runtime.native.object_bundle import ObjectBundle
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.te.computation import compute, placeholder
 from baton._src.te.prim_func import create_prim_func

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from baton._src.runtime.output_memory import LARGEST, SMALLEST, allocator
+from baton._src.runtime.native.output_memory import LARGEST, SMALLEST, allocator
 
 SHAPE = (512, 257)
 F32 = np.dtype("float32")

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from baton._src.runtime.executable.executable import Executable
-from baton._src.runtime.kernel_function import KernelFunction, KernelSignature
-from baton._src.runtime.native import load
+from baton._src.runtime.native.kernel_function import KernelFunction, KernelSignature
+from baton._src.runtime.native.library import load
 from baton._src.runtime.timing import BenchmarkResult, measure
 from baton._src.runtime.value_checks import argument_count
 from baton._src.support.diagnostics import fail

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from baton._src.runtime.dim_expr import DimExpr, format_dim
 from baton._src.runtime.executable.executable import Executable
-from baton._src.runtime.native_plan import NativeOutput, NativePlan
+from baton._src.runtime.native.native_plan import NativeOutput, NativePlan
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import NDArray
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from baton._src.runtime.graph_executor import GraphModule, GraphRuntime
 from baton._src.runtime.graph_executor import create as create_instance
-from baton._src.runtime.native_plan import Step
+from baton._src.runtime.native.native_plan import Step
 from baton._src.runtime.timing import BenchmarkResult, Profile, measure
 from baton._src.runtime.vm.engine import Engine
 from baton._src.support.diagnostics import fail

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.runtime.executable.executable import Executable
-from baton._src.runtime.native_plan import Place
+from baton._src.runtime.native.native_plan import Place
 from baton._src.runtime.param_dict import load_param_dict
 from baton._src.runtime.timing import BenchmarkResult, measure
 from baton._src.runtime.vm.virtual_machine import VirtualMachine

@@ -13,7 +13,7 @@ from baton._src.ir.op_def import NotApplicable
 from baton._src.ir.tensor_info import TensorInfo, TupleInfo
 from baton._src.lower.kernel_schedules.schedule import schedule
 from baton._src.ops.catalogue import CATALOGUE
-from baton._src.runtime.native import load
+from baton._src.runtime.native.library import load
 from tests.codegen.native_run import HOST, call
 from tests.ops.sampled_calls import SampledCall, assert_close
 from tests.ops.test_catalogue import _has_names

@@ -15,8 +15,8 @@ from baton._src.lower.kernel_schedules.products.prepacked import packable_weight
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.lower.pack_weights import reading_panels
 from baton._src.lower.relax_to_vm.kernel_arguments import kernel_signature
-from baton._src.runtime.kernel_function import KernelFunction
-from baton._src.runtime.native import load
+from baton._src.runtime.native.kernel_function import KernelFunction
+from baton._src.runtime.native.library import load
 from baton._src.te import reduction
 from baton._src.te.computation import compute, placeholder, reduce_axis
 from baton._src.te.prim_func import create_prim_func

@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from baton._src.runtime.addresses import data_address
+from baton._src.runtime.native.addresses import data_address
 from baton._src.support.diagnostics import DiagnosticError
 from tests.lower.relax_to_vm.programs import machine
 

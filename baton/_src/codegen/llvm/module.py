@@ -1,7 +1,7 @@
 """`compile_kernels`: PrimFuncs to object code.
 
     found = compile_kernels({"fused_add": func, "main": entry}, Target("llvm"), scheduler=..., as_they_stand={"main"})
-    library = baton._src.runtime.native.load(found.code)
+    library = baton._src.runtime.native.library.load(found.code)
 
 Each function becomes an LLVM module of its own, named by the hash of what it computes *before* it is scheduled: equal
 kernels are scheduled and compiled once, and one that was compiled before (by any process on this machine) comes from
@@ -27,7 +27,7 @@ from baton._src.ir.expr import GlobalVar
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order
 from baton._src.passes.tir.lower_prim_func import lower_prim_func
-from baton._src.runtime.object_bundle import ObjectBundle
+from baton._src.runtime.native.object_bundle import ObjectBundle
 from baton._src.support.diagnostics import fail
 from baton._src.support.source_fingerprint import source_fingerprint
 from baton._src.tir import expr as tir

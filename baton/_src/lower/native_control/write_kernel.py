@@ -20,7 +20,7 @@ from baton._src.lower.native_control.steps import Choose, Compute, Keep, Repeat,
 from baton._src.lower.relax_to_vm.abstract_values import KernelCall, Value, memory_of
 from baton._src.lower.relax_to_vm.kernel_arguments import byte_count, c_arguments
 from baton._src.relax.struct_info import TensorStructInfo
-from baton._src.runtime.interrupts import FIRST_LOOK, POLL_SYMBOL, POLL_WORDS
+from baton._src.runtime.native.interrupts import FIRST_LOOK, POLL_SYMBOL, POLL_WORDS
 from baton._src.support.diagnostics import InternalError
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.buffer import Buffer, decl_buffer

@@ -10,7 +10,7 @@ from baton._src.ir.traverse import substitute
 from baton._src.lower.relax_to_vm.abstract_values import KernelCall
 from baton._src.lower.relax_to_vm.dims import to_dim_expr
 from baton._src.relax.struct_info import TensorStructInfo
-from baton._src.runtime.kernel_function import KernelSignature
+from baton._src.runtime.native.kernel_function import KernelSignature
 from baton._src.runtime.value_info import PrimScalar, TensorValue
 from baton._src.support.diagnostics import InternalError
 from baton._src.tir.expr import Cast, IntImm, Var, literal

@@ -32,7 +32,7 @@ from baton._src.relax.check.variables import prim_vars
 from baton._src.relax.nodes import Constant
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.runtime.dim_expr import DimExpr
-from baton._src.runtime.native_plan import DimCondition, NativeInput, NativeOutput, NativePlan, Place, Step
+from baton._src.runtime.native.native_plan import DimCondition, NativeInput, NativeOutput, NativePlan, Place, Step
 from baton._src.runtime.value_info import TensorValue
 from baton._src.support.diagnostics import InternalError
 from baton._src.tir.buffer import decl_buffer

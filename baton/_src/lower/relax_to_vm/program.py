@@ -13,7 +13,7 @@ from baton._src.lower.relax_to_vm.native_entry import Entry
 from baton._src.relax.nodes import Function
 from baton._src.runtime.executable.exec_builder import ExecBuilder
 from baton._src.runtime.executable.function_entry import FunctionEntry
-from baton._src.runtime.native_plan import NativePlan
+from baton._src.runtime.native.native_plan import NativePlan
 from baton._src.runtime.value_info import ValueInfo
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import Call

@@ -15,9 +15,9 @@ from baton._src.runtime.executable.constants import constants_from_data, constan
 from baton._src.runtime.executable.function_entry import FunctionEntry, entry_from_data, entry_to_data
 from baton._src.runtime.executable.text import bytecode_python, bytecode_text, statistics
 from baton._src.runtime.executable.verify import verify_executable
-from baton._src.runtime.kernel_function import KernelSignature, signature_from_data, signature_to_data
-from baton._src.runtime.native import NativeLibrary, load
-from baton._src.runtime.native_plan import NativePlan, plan_from_data, plan_to_data
+from baton._src.runtime.native.kernel_function import KernelSignature, signature_from_data, signature_to_data
+from baton._src.runtime.native.library import NativeLibrary, load
+from baton._src.runtime.native.native_plan import NativePlan, plan_from_data, plan_to_data
 from baton._src.support.diagnostics import fail
 from baton._src.values.packed_func import PackedFunc
 from baton._src.values.tensor import NDArray

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from baton._src.runtime.addresses import aligned_bytes, data_address
-from baton._src.runtime.array_call import OTHER, array_caller, recipe
 from baton._src.runtime.dim_expr import DimExpr, compile_dim
-from baton._src.runtime.interrupts import raise_noted
-from baton._src.runtime.native_plan import NativePlan, Place
-from baton._src.runtime.output_memory import allocator
+from baton._src.runtime.native.addresses import aligned_bytes, data_address
+from baton._src.runtime.native.array_call import OTHER, array_caller, recipe
+from baton._src.runtime.native.interrupts import raise_noted
+from baton._src.runtime.native.native_plan import NativePlan, Place
+from baton._src.runtime.native.output_memory import allocator
 from baton._src.runtime.threads import thread_pool
 from baton._src.runtime.value_checks import Matcher, check_condition, check_signature
 from baton._src.support.diagnostics import DiagnosticError, fail
