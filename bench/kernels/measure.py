@@ -17,7 +17,7 @@ from baton._src.ir.cpu import model_name
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.runtime.native.library import load
-from baton._src.runtime.threads import thread_pool
+from baton._src.runtime.thread_pool.threads import thread_pool
 from baton._src.support.progress import report
 from baton._src.values.dtype import DataType
 from bench.kernels.cases import Case, cases

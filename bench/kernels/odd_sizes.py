@@ -13,7 +13,7 @@ from functools import partial
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.products.prepacked import packable_weight
 from baton._src.lower.kernel_schedules.products.tiles import tile_shape
-from baton._src.runtime.threads import thread_pool
+from baton._src.runtime.thread_pool.threads import thread_pool
 from baton._src.values.dtype import FLOAT32
 from bench.kernels.cases import Case, matmul, packed
 from bench.kernels.native_loop import Call, Compiled, arguments, fastest

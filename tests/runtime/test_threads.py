@@ -12,9 +12,9 @@ import llvmlite.binding as llvm
 import pytest
 
 from baton._src.runtime.linker import link
-from baton._src.runtime.thread_pool_ir import JOBS_A_LOOK, pool_ir
-from baton._src.runtime.thread_pool_system import System
-from baton._src.runtime.threads import ThreadPool, thread_pool
+from baton._src.runtime.thread_pool.pool_ir import JOBS_A_LOOK, pool_ir
+from baton._src.runtime.thread_pool.system_ir import System
+from baton._src.runtime.thread_pool.threads import ThreadPool, thread_pool
 
 _IR = """
 declare void @baton_parallel_for(ptr, ptr, i64, i64)

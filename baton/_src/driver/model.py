@@ -21,7 +21,7 @@ from baton._src.driver.stages import Stages
 from baton._src.driver.tensor_spec import TensorSpec, specs_from_facts
 from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.native.native_function import NativeFunction
-from baton._src.runtime.threads import thread_pool
+from baton._src.runtime.thread_pool.threads import thread_pool
 from baton._src.runtime.timing import Record
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import fail

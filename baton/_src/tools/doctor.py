@@ -13,7 +13,7 @@ from rich.table import Table
 
 from baton._src.codegen.llvm.cache import CacheOptions
 from baton._src.ir.cpu import host_cpu, model_name
-from baton._src.runtime.threads import default_num_threads
+from baton._src.runtime.thread_pool.threads import default_num_threads
 from baton._src.tools.console import OUT, guarded, print_json
 
 PACKAGES = ("baton", "numpy", "llvmlite", "apache-tvm-ffi", "ml_dtypes", "onnx", "onnxruntime", "openvino", "torch")

@@ -14,7 +14,7 @@ from baton._src.lower.pack_weights import gate_panels, reading_panels
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.nn.recurrence.recurrence import COUNTS, GATES, RecurrenceAttrs
 from baton._src.ops.samples import Arr, Sample
-from baton._src.runtime.threads import thread_pool
+from baton._src.runtime.thread_pool.threads import thread_pool
 from baton._src.tir.prim_func import PrimFunc
 from tests.codegen.native_run import HOST, build, call
 from tests.lower.kernel_schedules.test_no_spills import spills_of

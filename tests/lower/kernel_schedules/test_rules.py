@@ -12,7 +12,7 @@ from baton._src.codegen.llvm.module import module_texts
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.convolution import conv2d
 from baton._src.lower.kernel_schedules.schedule import decide
-from baton._src.runtime.threads import thread_pool
+from baton._src.runtime.thread_pool.threads import thread_pool
 from baton._src.te import reduction
 from baton._src.te.computation import compute, placeholder, reduce_axis
 from baton._src.te.prim_func import create_prim_func

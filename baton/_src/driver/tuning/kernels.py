@@ -12,7 +12,7 @@ from baton._src.driver.tuning.task import Task
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import Record
 from baton._src.runtime.native.native_plan import Step
-from baton._src.runtime.threads import thread_pool
+from baton._src.runtime.thread_pool.threads import thread_pool
 from baton._src.runtime.vm.engine import Engine
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.tir.buffer import constant_shape

@@ -27,7 +27,7 @@ from baton._src.lower.kernel_schedules.shared.stages import Declined
 from baton._src.lower.relax_to_vm.kernel_arguments import kernel_signature
 from baton._src.runtime.native.kernel_function import KernelFunction
 from baton._src.runtime.native.library import load
-from baton._src.runtime.threads import thread_pool
+from baton._src.runtime.thread_pool.threads import thread_pool
 from baton._src.support.diagnostics import fail
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.text.parser import parse_text

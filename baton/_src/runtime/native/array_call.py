@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.runtime.linker import link
-from baton._src.runtime.threads import thread_pool
+from baton._src.runtime.thread_pool.threads import thread_pool
 from baton._src.values.tensor import AnyArray
 
 DONE, OTHER, FAULT = 0, 1, 2

@@ -25,7 +25,7 @@ import llvmlite.binding as llvm
 from baton._src.runtime.linker import host_features, initialize_llvm, link, process_symbol
 from baton._src.runtime.native.interrupts import POLL_SYMBOL, poll_entry
 from baton._src.runtime.native.object_bundle import ObjectBundle
-from baton._src.runtime.threads import thread_pool
+from baton._src.runtime.thread_pool.threads import thread_pool
 from baton._src.support.diagnostics import fail
 
 FAULT_SYMBOL = "baton_fault"

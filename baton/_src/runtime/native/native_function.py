@@ -19,7 +19,7 @@ from baton._src.runtime.native.array_call import OTHER, array_caller, recipe
 from baton._src.runtime.native.interrupts import raise_noted
 from baton._src.runtime.native.native_plan import NativePlan, Place
 from baton._src.runtime.native.output_memory import allocator
-from baton._src.runtime.threads import thread_pool
+from baton._src.runtime.thread_pool.threads import thread_pool
 from baton._src.runtime.value_checks import Matcher, check_condition, check_signature
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.values.convert import contiguous

@@ -19,7 +19,7 @@ again. Before it wakes workers it keeps them off its own CPU (`thread_pool_place
 
 from __future__ import annotations
 
-from baton._src.runtime.thread_pool_system import System
+from baton._src.runtime.thread_pool.system_ir import System
 
 CLOSED = 0xFFFFFFFF
 CHUNKS_PER_THREAD = 4

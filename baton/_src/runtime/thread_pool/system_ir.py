@@ -14,8 +14,8 @@ from __future__ import annotations
 import platform
 from dataclasses import dataclass
 
-from baton._src.runtime.thread_pool_placement import IMPORTS as PLACEMENT_IMPORTS
-from baton._src.runtime.thread_pool_placement import placement_ir
+from baton._src.runtime.thread_pool.placement_ir import IMPORTS as PLACEMENT_IMPORTS
+from baton._src.runtime.thread_pool.placement_ir import placement_ir
 
 FUTEX_NUMBERS = {"x86_64": 202, "aarch64": 98, "riscv64": 98, "ppc64le": 221, "s390x": 238}
 """The system call's number by processor."""

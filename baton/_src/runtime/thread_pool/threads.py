@@ -22,8 +22,8 @@ from functools import cache
 from pathlib import Path
 
 from baton._src.runtime.linker import link, process_symbol
-from baton._src.runtime.thread_pool_ir import pool_ir
-from baton._src.runtime.thread_pool_system import System
+from baton._src.runtime.thread_pool.pool_ir import pool_ir
+from baton._src.runtime.thread_pool.system_ir import System
 from baton._src.support.diagnostics import InternalError, fail
 
 _FUNCTIONS = (
