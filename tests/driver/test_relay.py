@@ -17,8 +17,8 @@ from baton._src.ir.module import IRModule
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.relay.nodes import Call
 from baton._src.relay.text.parser import parse
-from baton._src.runtime.graph_debug_executor import GraphModuleDebug
-from baton._src.runtime.graph_executor import GraphModule, create
+from baton._src.runtime.graph.graph_debug_executor import GraphModuleDebug
+from baton._src.runtime.graph.graph_executor import GraphModule, create
 from baton._src.runtime.param_dict import save_param_dict
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.device import CPU

@@ -7,6 +7,6 @@ from baton._src.support.lazy import attach, renamed
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **renamed("runtime.graph_executor", AotModule="GraphModule"),
+        **renamed("runtime.graph.graph_executor", AotModule="GraphModule"),
     },
 )

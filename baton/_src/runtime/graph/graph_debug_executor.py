@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from baton._src.runtime.graph_executor import GraphModule, GraphRuntime
-from baton._src.runtime.graph_executor import create as create_instance
+from baton._src.runtime.graph.graph_executor import GraphModule, GraphRuntime
+from baton._src.runtime.graph.graph_executor import create as create_instance
 from baton._src.runtime.native.native_plan import Step
 from baton._src.runtime.timing import BenchmarkResult, Profile, measure
 from baton._src.runtime.vm.engine import Engine

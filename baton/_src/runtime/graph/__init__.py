@@ -1,0 +1,1 @@
+"""TVM's graph executor and its debugger over executables."""
