@@ -13,9 +13,9 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("driver.compile", "compile"),
-        **names("driver.load", "load"),
+        **names("driver.model.load", "load"),
         **names("driver.tuning.tune", "tune"),
-        **names("driver.model", "Model"),
+        **names("driver.model.model", "Model"),
         **names("ir.module", "IRModule"),
         **names("values.tensor", "NDArray"),
         **names("values.dtype", "DataType DataTypeCode"),

@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 
 import baton
-from baton._src.driver.model import Model
+from baton._src.driver.model.model import Model
 from bench.models.zoo import ZOO, example_inputs
 
 DEFAULT = ("mlp", "conv", "lstm", "mobilenetv2")

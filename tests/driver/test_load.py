@@ -11,7 +11,7 @@ import numpy as np
 from onnx import TensorProto, helper
 
 import baton
-from baton._src.driver.load import load
+from baton._src.driver.model.load import load
 from baton.script import ir as I
 from baton.script import relax as R
 

@@ -11,8 +11,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from baton._src.driver.compile import compile as compile_model
-from baton._src.driver.load import load
-from baton._src.driver.model import Model
+from baton._src.driver.model.load import load
+from baton._src.driver.model.model import Model
 from baton._src.driver.open_model import open_model
 from baton._src.support.diagnostics import DiagnosticError
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from baton._src.driver.kernel_module import KERNELS, KernelModule
-from baton._src.driver.load import attach_operators
+from baton._src.driver.model.load import attach_operators
 from baton._src.driver.relay_build import GraphExecutorFactory
 from baton._src.runtime.executable.executable import Executable, load_executable
 

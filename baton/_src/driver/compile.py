@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from baton._src.driver.load import loaded_model
-from baton._src.driver.model import Model
+from baton._src.driver.model.load import loaded_model
+from baton._src.driver.model.model import Model
 from baton._src.driver.program_cache import cached_program, program_key
 from baton._src.driver.stages import Options
 from baton._src.driver.targets import chosen_target

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from baton._src.driver.model import Model
+from baton._src.driver.model.model import Model
 from baton._src.driver.program_cache import ProgramKey, keep_program
 from baton._src.driver.read_program import read_program
 from baton._src.driver.relax_build import relax_build

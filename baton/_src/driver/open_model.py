@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from baton._src.driver.compile import compile as compile_model
-from baton._src.driver.load import load
-from baton._src.driver.model import Model
+from baton._src.driver.model.load import load
+from baton._src.driver.model.model import Model
 from baton._src.support.diagnostics import fail
 
 _ZIP = b"PK\x03\x04"

@@ -27,7 +27,7 @@ import numpy as np
 
 from baton._src.codegen.llvm.cache import CacheOptions, checked_by_environment, trim
 from baton._src.codegen.llvm.jit import Machine, target_text
-from baton._src.driver.load import attach_operators
+from baton._src.driver.model.load import attach_operators
 from baton._src.ir.target import Target
 from baton._src.runtime.executable.executable import Executable, load_executable
 from baton._src.support.diagnostics import BatonError

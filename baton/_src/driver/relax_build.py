@@ -7,7 +7,7 @@ from typing import Any
 
 from baton._src.codegen.llvm.module import CompileOptions, compile_kernels
 from baton._src.driver.kernel_scheduler import scheduler
-from baton._src.driver.load import attach_operators
+from baton._src.driver.model.load import attach_operators
 from baton._src.driver.optimize import optimize
 from baton._src.driver.params import bind_params
 from baton._src.driver.signatures import signature_facts

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from baton._src.driver.load import attach_operators
+from baton._src.driver.model.load import attach_operators
 from baton._src.driver.relay_executable import as_relay_module, bind_known, build_executable, optimized
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from baton._src.driver.model import Model
+from baton._src.driver.model.model import Model
 from baton._src.transform.collector import keep_all_so_far, rarely_collecting
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from baton._src.driver.model import Model
+from baton._src.driver.model.model import Model
 from baton._src.driver.tuning.tune import Report
 from baton._src.driver.tuning.tune import tune as tune_model
 from baton._src.tools.arrays import made_up, parse_sizes, read_arrays

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from baton._src.driver.model import Model
+from baton._src.driver.model.model import Model
 from baton._src.driver.tuning.place import Place
 from baton._src.driver.tuning.task import Task
 from baton._src.ir.target import Target

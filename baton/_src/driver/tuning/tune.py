@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.driver.compile import compile as compile_model
-from baton._src.driver.model import Model
+from baton._src.driver.model.model import Model
 from baton._src.driver.targets import chosen_target
 from baton._src.driver.tuning.database import Database, Entry
 from baton._src.driver.tuning.kernels import Collector, Spent, spent, tasks

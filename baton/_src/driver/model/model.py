@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.driver.memory_report import memory_report
+from baton._src.driver.model.memory_report import memory_report
+from baton._src.driver.model.tensor_spec import TensorSpec, specs_from_facts
 from baton._src.driver.stages import Stages
-from baton._src.driver.tensor_spec import TensorSpec, specs_from_facts
 from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.native.native_function import NativeFunction
 from baton._src.runtime.thread_pool.threads import thread_pool

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from baton._src.driver.model import Model
+from baton._src.driver.model.model import Model
 from baton._src.driver.stages import Stages
 from baton._src.runtime.executable.executable import Executable, load_executable
 from baton._src.values.packed_func import PackedFunc
