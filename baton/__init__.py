@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.compile", "compile"),
+        **names("driver.compile.compile", "compile"),
         **names("driver.model.load", "load"),
         **names("driver.tuning.tune", "tune"),
         **names("driver.model.model", "Model"),

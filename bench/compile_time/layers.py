@@ -29,8 +29,8 @@ from typing import Any
 import onnx
 from onnx import TensorProto
 
-from baton._src.driver import program_cache
-from baton._src.driver.compile import compile as compile_model
+from baton._src.driver.compile import program_cache
+from baton._src.driver.compile.compile import compile as compile_model
 from baton._src.ir.cpu import model_name
 from bench.models import bert
 from bench.models.graph import Graph

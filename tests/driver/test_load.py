@@ -69,7 +69,9 @@ def test_a_hit_of_the_cache_imports_no_compiler(tmp_path: Path) -> None:
     x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, [4]) for n in "xy")
     graph = helper.make_graph([helper.make_node("Add", ["x", "x"], ["y"])], "g", [x], [y])
     path.write_bytes(helper.make_model(graph).SerializeToString())
-    settings = "import baton._src.driver.program_cache as c; c.WORTHWHILE = 0; c.source_fingerprint = lambda: 'this'\n"
+    settings = (
+        "import baton._src.driver.compile.program_cache as c; c.WORTHWHILE = 0; c.source_fingerprint = lambda: 'this'\n"
+    )
     program = settings + PROGRAM.replace("baton.load(", "baton.compile(")
     cache = {"BATON_CACHE": "1", "BATON_CACHE_PROGRAMS": "64", "BATON_CACHE_DIR": str(tmp_path / "cache")}
     environment = {**os.environ, **cache}

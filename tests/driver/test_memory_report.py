@@ -52,7 +52,7 @@ MEASURE = """
 import re, sys
 from pathlib import Path
 import numpy as np
-from baton._src.driver.open_model import open_model
+from baton._src.driver.compile.open_model import open_model
 
 def resident(field):
     return int(re.search(rf"^{field}:\\s+(\\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)[1]) * 1024

@@ -10,10 +10,10 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
-from baton._src.driver.compile import compile as compile_model
+from baton._src.driver.compile.compile import compile as compile_model
+from baton._src.driver.compile.open_model import open_model
 from baton._src.driver.model.load import load
 from baton._src.driver.model.model import Model
-from baton._src.driver.open_model import open_model
 from baton._src.support.diagnostics import DiagnosticError
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits.onnx"

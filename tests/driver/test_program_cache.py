@@ -13,9 +13,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from baton._src.driver import compile_program as driver
-from baton._src.driver import program_cache
-from baton._src.driver.compile import compile as compile_model
+from baton._src.driver.compile import compile_program as driver
+from baton._src.driver.compile import program_cache
+from baton._src.driver.compile.compile import compile as compile_model
 from baton._src.support.diagnostics import DiagnosticError
 
 X = np.linspace(-1, 1, 64, dtype="float32").reshape(1, 64)

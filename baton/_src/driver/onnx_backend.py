@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from onnx.backend.base import Backend, BackendRep, Device, DeviceType, namedtupledict
 
-from baton._src.driver.compile import compile as compile_model
+from baton._src.driver.compile.compile import compile as compile_model
 from baton._src.driver.model.model import Model
 from baton._src.frontends.onnx.files.reader import onnx_type_of, read_tensor
 from baton._src.frontends.onnx.node import DynamicValueError

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from baton._src.driver.compile import compile as compile_model
+from baton._src.driver.compile.compile import compile as compile_model
 from baton._src.driver.wiring import wire
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.programs.decompositions import decompositions

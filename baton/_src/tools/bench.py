@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from baton._src.driver.open_model import open_model
+from baton._src.driver.compile.open_model import open_model
 from baton._src.support.diagnostics import fail
 from baton._src.tools.arrays import made_up, parse_sizes, read_arrays
 from baton._src.tools.benchmark.peers import PEERS

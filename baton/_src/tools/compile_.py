@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from baton._src.driver.compile import compile as compile_model
+from baton._src.driver.compile.compile import compile as compile_model
 from baton._src.tools.arrays import read_arrays
 from baton._src.tools.console import OUT, guarded, progress
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from baton._src.driver.compile.open_model import open_model
 from baton._src.driver.model.model import Model
-from baton._src.driver.open_model import open_model
 from baton._src.tools.console import OUT, guarded, print_json, progress
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from baton._src.driver.open_model import open_model
+from baton._src.driver.compile.open_model import open_model
 from baton._src.tools.arrays import made_up, parse_sizes, read_arrays, write_arrays
 from baton._src.tools.console import OUT, guarded, print_json, progress
 

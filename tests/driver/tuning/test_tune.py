@@ -14,8 +14,8 @@ import baton
 from baton._src.codegen.llvm.cache import CacheOptions
 from baton._src.codegen.llvm.jit import Machine
 from baton._src.codegen.llvm.module import _Jobs
+from baton._src.driver.compile.program_cache import program_key
 from baton._src.driver.kernel_scheduler import scheduler
-from baton._src.driver.program_cache import program_key
 from baton._src.driver.tuning import tune as tune_module
 from baton._src.driver.tuning.database import Database, Entry
 from baton._src.driver.tuning.measurers import LocalMeasurer

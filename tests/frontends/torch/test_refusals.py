@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 import baton
-from baton._src.driver.open_model import open_model
+from baton._src.driver.compile.open_model import open_model
 from baton._src.support.diagnostics import DiagnosticError
 from baton.relay.frontend import from_pytorch
 from tests.frontends.torch.cases import floats

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.driver.compile import compile as compile_model
+from baton._src.driver.compile.compile import compile as compile_model
 from baton._src.driver.model.model import Model
 from baton._src.driver.targets import chosen_target
 from baton._src.driver.tuning.database import Database, Entry

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from baton._src.driver.compile import compile as compile_model
+from baton._src.driver.compile.compile import compile as compile_model
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.values.tensor import AnyArray
 

@@ -6,9 +6,9 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from baton._src.driver.compile.program_cache import ProgramKey, keep_program
+from baton._src.driver.compile.read_program import read_program
 from baton._src.driver.model.model import Model
-from baton._src.driver.program_cache import ProgramKey, keep_program
-from baton._src.driver.read_program import read_program
 from baton._src.driver.relax_build import relax_build
 from baton._src.driver.stages import Options, Stages
 from baton._src.driver.tuning.records import with_tunings

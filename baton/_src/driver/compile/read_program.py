@@ -21,7 +21,7 @@ from baton._src.values.tensor import AnyArray, NDArray
 
 Program = tuple[IRModule, dict[str, Any]]
 
-_TEXTS = "baton._src.driver.read_text"
+_TEXTS = "baton._src.driver.compile.read_text"
 _RELAY = "baton._src.lower.relay_to_relax.module"
 _TORCH = "baton._src.frontends.torch.relax_graph"
 _ARCHIVE = "baton._src.frontends.torch.programs.archive"

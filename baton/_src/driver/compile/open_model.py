@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from baton._src.driver.compile import compile as compile_model
+from baton._src.driver.compile.compile import compile as compile_model
 from baton._src.driver.model.load import load
 from baton._src.driver.model.model import Model
 from baton._src.support.diagnostics import fail

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
+from baton._src.driver.compile.program_cache import cached_program, program_key
 from baton._src.driver.model.load import loaded_model
 from baton._src.driver.model.model import Model
-from baton._src.driver.program_cache import cached_program, program_key
 from baton._src.driver.stages import Options
 from baton._src.driver.targets import chosen_target
 from baton._src.driver.tuning.place import tuning_version
 
-_COMPILER = "baton._src.driver.start_compiler"
+_COMPILER = "baton._src.driver.compile.start_compiler"
 """Imported when there is something to compile: that takes longer than loading what was compiled before."""
 
 

@@ -15,7 +15,7 @@ from baton._src.transform.collector import keep_all_so_far, rarely_collecting
 def start_compiler(*args: Any) -> Model:
     """`compile_program(*args)`."""
     with rarely_collecting():
-        compiler = import_module("baton._src.driver.compile_program")
+        compiler = import_module("baton._src.driver.compile.compile_program")
         keep_all_so_far()
         compiled: Model = compiler.compile_program(*args)
     return compiled

@@ -1,0 +1,1 @@
+"""`compile`: reading what a user calls a model, the cache of programs compiled before, and compiling."""
