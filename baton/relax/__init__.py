@@ -35,7 +35,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("support.spans", "Span"),
         **renamed("support.spans", SourceName="Source"),
         **renamed("runtime.executable.executable", VMExecutable="Executable"),
-        **renamed("driver.relax_build", build="relax_build"),
+        **renamed("driver.relax.build", build="relax_build"),
         **names("runtime.executable.executable", "Executable"),
         **names("passes.pipelines", "get_pipeline register_pipeline"),
         **submodules(

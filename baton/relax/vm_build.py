@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names, renamed
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **renamed("driver.relax_build", build="relax_build"),
+        **renamed("driver.relax.build", build="relax_build"),
         **renamed("runtime.executable.executable", VMExecutable="Executable"),
         **names("runtime.executable.executable", "Executable"),
     },

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.driver.optimize import optimize
-from baton._src.driver.relax_build import relax_build
+from baton._src.driver.relax.build import relax_build
+from baton._src.driver.relax.optimize import optimize
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target

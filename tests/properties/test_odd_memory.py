@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from baton._src.codegen.llvm.module import CompileOptions
-from baton._src.driver.relax_build import relax_build
+from baton._src.driver.relax.build import relax_build
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.tensor import array

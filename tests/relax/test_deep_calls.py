@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from baton._src.driver.relax_build import relax_build
+from baton._src.driver.relax.build import relax_build
 from baton._src.relax.interpreter import Interpreter
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.values.packed_func import FunctionTable

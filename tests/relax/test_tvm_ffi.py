@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from baton._src.driver.relax_build import relax_build
+from baton._src.driver.relax.build import relax_build
 from baton._src.driver.tvm_names.registry import (
     get_global_func,
     list_global_func_names,

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from baton import relay
 from baton._src.driver.executors import create_executor
-from baton._src.driver.relax_build import relax_build
+from baton._src.driver.relax.build import relax_build
 from baton._src.driver.relay_executable import build_executable
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule

@@ -13,7 +13,7 @@ import pytest
 import baton
 from baton._src.codegen.llvm.module import CompileOptions
 from baton._src.driver.model.model import Model
-from baton._src.driver.relax_build import relax_build
+from baton._src.driver.relax.build import relax_build
 from baton._src.driver.tvm_names.scripts import from_source
 from baton._src.runtime.thread_pool.threads import thread_pool
 from baton._src.support.diagnostics import DiagnosticError

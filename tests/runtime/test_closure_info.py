@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from baton._src.driver.relax_build import relax_build
+from baton._src.driver.relax.build import relax_build
 from baton._src.driver.tvm_names.scripts import from_source
 from baton._src.runtime.value_info import FunctionValue, TensorValue
 from baton._src.runtime.vm.closure_info import captured_info

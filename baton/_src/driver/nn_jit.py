@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from baton._src.driver.relax_build import relax_build
+from baton._src.driver.relax.build import relax_build
 from baton._src.driver.tvm_names.devices import device
 from baton._src.frontends.nn import spec as specs
 from baton._src.frontends.nn.export import Exporter

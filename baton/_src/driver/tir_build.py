@@ -20,7 +20,7 @@ from baton._src.driver.kernel_entries import (
 )
 from baton._src.driver.kernel_module import KernelModule, kernel_module
 from baton._src.driver.kernel_scheduler import scheduler
-from baton._src.driver.relax_build import relax_build
+from baton._src.driver.relax.build import relax_build
 from baton._src.driver.targets import chosen_target
 from baton._src.driver.wiring import wire
 from baton._src.ir.expr import GlobalVar

@@ -16,7 +16,7 @@ import time
 import numpy as np
 import pytest
 
-from baton._src.driver.relax_build import relax_build
+from baton._src.driver.relax.build import relax_build
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.values.tensor import array
 from tests.lower.native_control.test_native_control_flow import COUNT, module
@@ -42,7 +42,7 @@ def main(i: R.Tensor((), "int32"), x: R.Tensor((4,), "float32")) -> R.Tensor((4,
 CHILD = """
 import os, signal, sys, threading
 import numpy as np
-from baton._src.driver.relax_build import relax_build
+from baton._src.driver.relax.build import relax_build
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.values.tensor import array
 from tests.lower.native_control.test_interrupts import ENDLESS, INSIDE

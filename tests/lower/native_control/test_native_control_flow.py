@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
-from baton._src.driver.relax_build import relax_build
+from baton._src.driver.relax.build import relax_build
 from baton._src.relax.interpreter import Interpreter
 from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.vm.virtual_machine import VirtualMachine

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from baton._src.driver.relax_build import relax_build
+from baton._src.driver.relax.build import relax_build
 from baton._src.driver.tvm_names.scripts import from_source
 from baton._src.driver.wiring import wire
 from baton._src.runtime.vm.virtual_machine import VirtualMachine

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from baton._src.codegen.llvm.module import module_texts
-from baton._src.driver.relax_build import relax_build
+from baton._src.driver.relax.build import relax_build
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.overwriting import overwritable
 from baton._src.lower.kernel_schedules.schedule import schedule

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from baton._src.driver.relax_build import relax_build
+from baton._src.driver.relax.build import relax_build
 from baton._src.driver.tvm_names.scripts import from_source
 from baton._src.ir.module import IRModule
 from baton._src.passes.relax.interfaces.unused_interface import (

@@ -10,7 +10,7 @@ import pytest
 
 import baton
 from baton import relax
-from baton._src.driver.relax_build import relax_build
+from baton._src.driver.relax.build import relax_build
 from baton._src.driver.tvm_names.scripts import from_source
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule

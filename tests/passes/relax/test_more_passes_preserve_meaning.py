@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from baton._src.driver.relax_build import relax_build
+from baton._src.driver.relax.build import relax_build
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.passes.pipelines import default_build

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 
-from baton._src.driver.relax_build import relax_build
+from baton._src.driver.relax.build import relax_build
 from baton._src.driver.relay_to_relax import from_relay
 from baton._src.driver.tvm_names.scripts import from_source
 from baton._src.ir.module import IRModule

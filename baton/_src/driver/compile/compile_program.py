@@ -9,7 +9,7 @@ from typing import Any
 from baton._src.driver.compile.program_cache import ProgramKey, keep_program
 from baton._src.driver.compile.read_program import read_program
 from baton._src.driver.model.model import Model
-from baton._src.driver.relax_build import relax_build
+from baton._src.driver.relax.build import relax_build
 from baton._src.driver.stages import Options, Stages
 from baton._src.driver.tuning.records import with_tunings
 from baton._src.driver.wiring import wire

@@ -47,6 +47,6 @@ class _RunTimeOperators:
 
     def __call__(self, name: str, attributes: Mapping[str, Any], args: Sequence[Any]) -> Any:
         if self._compiler is None:
-            module = importlib.import_module("baton._src.driver.operator_compiler")
+            module = importlib.import_module("baton._src.driver.relax.operator_compiler")
             self._compiler = module.OperatorCompiler(self._target)
         return self._compiler(name, attributes, args)

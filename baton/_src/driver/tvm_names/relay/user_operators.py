@@ -16,7 +16,7 @@ from collections.abc import Callable
 from inspect import Parameter, Signature
 from typing import Any
 
-from baton._src.driver.operator_compiler import OperatorCompiler
+from baton._src.driver.relax.operator_compiler import OperatorCompiler
 from baton._src.ir.attrs import OpenAttrs
 from baton._src.ir.expr import Op
 from baton._src.ir.node import set_note

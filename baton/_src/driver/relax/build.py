@@ -8,9 +8,9 @@ from typing import Any
 from baton._src.codegen.llvm.module import CompileOptions, compile_kernels
 from baton._src.driver.kernel_scheduler import scheduler
 from baton._src.driver.model.load import attach_operators
-from baton._src.driver.optimize import optimize
-from baton._src.driver.params import bind_params
-from baton._src.driver.signatures import signature_facts
+from baton._src.driver.relax.optimize import optimize
+from baton._src.driver.relax.params import bind_params
+from baton._src.driver.relax.signatures import signature_facts
 from baton._src.driver.stages import Stages
 from baton._src.driver.targets import chosen_target
 from baton._src.driver.tuning.records import with_tunings
