@@ -29,7 +29,7 @@ __getattr__, __dir__, __all__ = attach(
         **renamed("relax.functors", PyExprVisitor="ExprVisitor", PyExprMutator="ExprMutator"),
         **names("runtime.executable.exec_builder", "ExecBuilder"),
         **names("runtime.vm.virtual_machine", "VirtualMachine VMInstrumentReturnKind"),
-        **names("driver.relay_to_relax", "from_relay"),
+        **names("driver.relay.to_relax", "from_relay"),
         **names("driver.tvm_names.relax.helpers", "get_default_pipeline extern get_shape_of te_tensor"),
         **names("ir.global_info", "VDevice"),
         **names("support.spans", "Span"),

@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.relay_prelude", "Prelude TensorArrayOps StaticTensorArrayOps"),
+        **names("driver.relay.prelude", "Prelude TensorArrayOps StaticTensorArrayOps"),
     },
     before=wire,
 )

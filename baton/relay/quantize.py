@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("passes.relay.quantize.config", "QConfig qconfig current_qconfig"),
-        **names("driver.relay_quantization", "quantize prerequisite_optimize annotate calibrate realize collect_stats"),
+        **names("driver.relay.quantization", "quantize prerequisite_optimize annotate calibrate realize collect_stats"),
         **names("passes.relay.quantize.config", "QAnnotateKind kind2str"),
     },
     before=wire,

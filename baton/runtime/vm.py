@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.relay_vm", "VirtualMachine Executable"),
+        **names("driver.relay.vm", "VirtualMachine Executable"),
     },
     before=wire,
 )

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from baton._src.driver import relay_vm
 from baton._src.driver.artifacts import load_module
-from baton._src.driver.executors import create_executor
-from baton._src.driver.relay_build import GraphExecutorFactory, build
+from baton._src.driver.relay import vm as relay_vm
+from baton._src.driver.relay.build import GraphExecutorFactory, build
+from baton._src.driver.relay.executors import create_executor
 from baton._src.driver.tvm_names.relay.words import const
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from baton._src.driver.executors import create_executor
+from baton._src.driver.relay.executors import create_executor
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.samples import Arr, Sample, Shape, concrete
 from baton._src.relay.nodes import Call, Function, Tuple, var

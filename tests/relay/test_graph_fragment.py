@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from baton import relay
-from baton._src.driver.executors import create_executor
+from baton._src.driver.relay.executors import create_executor
 from baton._src.relay.interpreter import Interpreter
 from baton._src.support.diagnostics import DiagnosticError
 from baton.contrib.graph_executor import GraphModule

@@ -12,9 +12,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from baton import relay
-from baton._src.driver.executors import create_executor
 from baton._src.driver.relax.build import relax_build
-from baton._src.driver.relay_executable import build_executable
+from baton._src.driver.relay.executable import build_executable
+from baton._src.driver.relay.executors import create_executor
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.runtime.executable.executable import Executable

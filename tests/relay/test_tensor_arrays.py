@@ -9,7 +9,7 @@ import pytest
 
 import baton as tvm
 from baton import relay
-from baton._src.driver.relay_prelude import Prelude, StaticTensorArrayOps
+from baton._src.driver.relay.prelude import Prelude, StaticTensorArrayOps
 from tests.relay.programs import error_of, plain, read
 
 PRELUDE = Prelude()

@@ -7,7 +7,7 @@ from typing import Any
 
 from baton._src.driver.kernel_module import KERNELS, KernelModule
 from baton._src.driver.model.load import attach_operators
-from baton._src.driver.relay_build import GraphExecutorFactory
+from baton._src.driver.relay.build import GraphExecutorFactory
 from baton._src.runtime.executable.executable import Executable, load_executable
 
 Module = Executable

@@ -58,7 +58,7 @@ def wire() -> None:
     relax.Expr.deduced_alone = staticmethod(own_info)
     relax.Function.binding_params = staticmethod(lambda f, values: alone(f, lambda name: BindParams(name, values)))
     relax.Function.binding_symbols = staticmethod(lambda f, dims: alone(f, lambda name: BindSymbolicVars(dims, name)))
-    IRModule.standard = staticmethod(later("baton._src.driver.relay_prelude", "import_from_std"))
+    IRModule.standard = staticmethod(later("baton._src.driver.relay.prelude", "import_from_std"))
     IRModule.relay_text = staticmethod(astext)
     IRModule.as_function = staticmethod(lambda expr: relay.Function(free_vars(expr), expr))
     Op.standard_column = staticmethod(standard_column)

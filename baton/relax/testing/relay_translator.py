@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, renamed
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **renamed("driver.relay_to_relax", from_relay="translated"),
+        **renamed("driver.relay.to_relax", from_relay="translated"),
     },
     before=wire,
 )

@@ -8,8 +8,8 @@ from baton._src.support.lazy import attach, renamed
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **renamed("driver.relay_build", ExecutorFactoryModule="GraphExecutorFactory"),
-        **renamed("driver.relay_build", GraphExecutorFactoryModule="GraphExecutorFactory"),
+        **renamed("driver.relay.build", ExecutorFactoryModule="GraphExecutorFactory"),
+        **renamed("driver.relay.build", GraphExecutorFactoryModule="GraphExecutorFactory"),
     },
     before=wire,
 )

@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.executors", "Executor"),
+        **names("driver.relay.executors", "Executor"),
         **names("driver.tvm_names.relay.backend", "Interpreter"),
     },
     before=wire,

@@ -8,8 +8,8 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.relay_vm", "compile VMCompiler"),
-        **names("driver.executors", "VMExecutor"),
+        **names("driver.relay.vm", "compile VMCompiler"),
+        **names("driver.relay.executors", "VMExecutor"),
     },
     before=wire,
 )

@@ -14,7 +14,7 @@ __getattr__, __dir__, __all__ = attach(
             "rand enabled_targets ctx_list add_nat_definitions make_nat_expr make_nat_value count check_grad",
         ),
         **names("driver.tvm_names.relay.to_python", "to_python run_as_python"),
-        **names("driver.relay_prelude", "Prelude"),
+        **names("driver.relay.prelude", "Prelude"),
         **names("passes.relay.gradients.gradient", "gradient"),
         **submodules("baton.relay.testing", "dcgan densenet dqn inception_v3 init layers lstm mlp mobilenet nat"),
         **submodules("baton.relay.testing", "py_converter resnet resnet_3d squeezenet synthetic"),

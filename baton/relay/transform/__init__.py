@@ -59,7 +59,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.relay.forms.to_a_normal_form", "ToANormalForm"),
         **renamed("passes.relay.forms.to_a_normal_form", ToANormalFormExpr="to_a_normal_form_expr"),
         **renamed("passes.relay.infer_type", InferTypeLocal="infer_type_local"),
-        **names("driver.relay_build", "build_config"),
+        **names("driver.relay.build", "build_config"),
         **names("passes.relay.forms.to_basic_block_normal_form", "ToBasicBlockNormalForm"),
         **names("passes.relay.forms.to_graph_normal_form", "ToGraphNormalForm"),
         **names("passes.relay.forms.to_cps", "to_cps un_cps"),

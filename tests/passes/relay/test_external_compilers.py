@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from baton._src.driver.relay_build import build
+from baton._src.driver.relay.build import build
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal
 from baton._src.ops.catalogue import CATALOGUE

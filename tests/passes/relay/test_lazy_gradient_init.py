@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from baton._src.driver.executors import create_executor
+from baton._src.driver.relay.executors import create_executor
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.first_order.specialize import Specialize

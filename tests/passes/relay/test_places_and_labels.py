@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from baton._src.driver.executors import create_executor
+from baton._src.driver.relay.executors import create_executor
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.fuse_ops import FuseOps
 from baton._src.passes.relay.infer_type import InferType

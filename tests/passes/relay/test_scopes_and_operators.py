@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from baton import relay
-from baton._src.driver.executors import create_executor
+from baton._src.driver.relay.executors import create_executor
 from baton._src.relay.interpreter import Interpreter
 from baton._src.relay.scopes import Scopes
 from tests.relay.programs import error_of, read, read_module

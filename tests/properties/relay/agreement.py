@@ -10,8 +10,8 @@ import numpy as np
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
-from baton._src.driver.executors import create_executor
-from baton._src.driver.relay_fragment import why_no_graph
+from baton._src.driver.relay.executors import create_executor
+from baton._src.driver.relay.graph_fragment import why_no_graph
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.first_order.specialize import Specialize

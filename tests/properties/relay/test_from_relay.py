@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 
 from baton._src.driver.relax.build import relax_build
-from baton._src.driver.relay_to_relax import from_relay
+from baton._src.driver.relay.to_relax import from_relay
 from baton._src.driver.tvm_names.scripts import from_source
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import assert_structural_equal

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from baton import relay
-from baton._src.driver.relay_executable import optimized
+from baton._src.driver.relay.executable import optimized
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.lower.relay_to_relax.module import lower

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from baton._src.driver.executors import Executor
-from baton._src.driver.relay_build import build
-from baton._src.driver.relay_executable import as_relay_module, build_executable
+from baton._src.driver.relay.build import build
+from baton._src.driver.relay.executable import as_relay_module, build_executable
+from baton._src.driver.relay.executors import Executor
 from baton._src.driver.stages import Stages
 from baton._src.driver.tvm_names.relay.build_options import Executor as ExecutorOptions
 from baton._src.driver.wiring import wire

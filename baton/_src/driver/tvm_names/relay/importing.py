@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.driver.executors import create_executor
+from baton._src.driver.relay.executors import create_executor
 from baton._src.driver.wiring import wire
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.driver.relay_vm import VirtualMachine
+from baton._src.driver.relay.vm import VirtualMachine
 from baton._src.runtime.timing import Profile
 from baton._src.values.device import CPU, Device
 

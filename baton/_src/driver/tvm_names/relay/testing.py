@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.driver.executors import create_executor
-from baton._src.driver.relay_prelude import Prelude
+from baton._src.driver.relay.executors import create_executor
+from baton._src.driver.relay.prelude import Prelude
 from baton._src.driver.wiring import wire
 from baton._src.ir.expr import Op
 from baton._src.ir.node import set_note

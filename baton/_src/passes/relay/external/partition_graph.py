@@ -4,7 +4,7 @@
 becomes
     @tvmgen_default_mine_main_0(%x, %y)      def @tvmgen_default_mine_main_0(%a, %b, Compiler="mine") { add(%a, %b) }
 
-Building hands such functions to the code generators that scripts registered (`driver/external_code.py`). Without one a
+Building hands such functions to the code generators that scripts registered (`driver/relay/external_code.py`). Without one a
 program with such functions is interpreted, exported as text, or taken back by InlineCompilerFunctionsBoundTo; building
 it is an error (`CheckCompilers`).
 """

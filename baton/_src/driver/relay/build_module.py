@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from baton._src.driver.relay_build import GraphExecutorFactory, build
-from baton._src.driver.relay_executable import as_relay_module, bind_known, optimized
+from baton._src.driver.relay.build import GraphExecutorFactory, build
+from baton._src.driver.relay.executable import as_relay_module, bind_known, optimized
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.relay.nodes import Function

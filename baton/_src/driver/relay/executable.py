@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from baton._src.driver.external_code import hand_over
 from baton._src.driver.relax.build import relax_build
+from baton._src.driver.relay.external_code import hand_over
 from baton._src.driver.stages import Stages
 from baton._src.ir.module import IRModule
 from baton._src.lower.relay_to_relax.module import lower as lower_relay

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from baton._src.driver.relay_executable import as_relay_module, bind_known, build_executable, optimized
-from baton._src.driver.relay_fragment import as_graph
+from baton._src.driver.relay.executable import as_relay_module, bind_known, build_executable, optimized
+from baton._src.driver.relay.graph_fragment import as_graph
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.fuse_ops import FuseOps

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.driver.relay_executable import build_executable
-from baton._src.driver.relay_fragment import as_graph
-from baton._src.driver.relay_vm import VirtualMachine
+from baton._src.driver.relay.executable import build_executable
+from baton._src.driver.relay.graph_fragment import as_graph
+from baton._src.driver.relay.vm import VirtualMachine
 from baton._src.driver.wiring import wire
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.driver.executors import create_executor
+from baton._src.driver.relay.executors import create_executor
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.bind_params import bind_params_by_name
