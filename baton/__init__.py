@@ -27,7 +27,7 @@ __getattr__, __dir__, __all__ = attach(
         **renamed("support.diagnostics", TVMError="BatonError"),
         **names("ir.target", "Target"),
         **names("driver.tvm_names.objects", "Object"),
-        **names("driver.tir_build", "build lower"),
+        **names("driver.tir.build", "build lower"),
         **names("tir.operators", "const"),
         **submodules("baton", "alias arith contrib driver error frontend ir nd parser relax relay runtime script"),
         **submodules("baton", "_ffi support target te testing tir topi transform"),

@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names, submodules
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tir_build", "build lower"),
+        **names("driver.tir.build", "build lower"),
         **submodules("baton.driver", "build_module"),
     },
     before=wire,

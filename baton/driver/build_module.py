@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tir_build", "build lower"),
+        **names("driver.tir.build", "build lower"),
     },
     before=wire,
 )

@@ -1,0 +1,1 @@
+"""`tvm.build`: kernels by themselves, and how they are called from outside."""
