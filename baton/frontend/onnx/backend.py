@@ -7,7 +7,9 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.onnx_backend", "BatonBackend BatonBackendRep is_compatible prepare run_model run_node"),
-        **names("driver.onnx_backend", "supports_device"),
+        **names(
+            "driver.frontends.onnx_backend", "BatonBackend BatonBackendRep is_compatible prepare run_model run_node"
+        ),
+        **names("driver.frontends.onnx_backend", "supports_device"),
     },
 )

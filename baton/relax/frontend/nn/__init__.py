@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from baton._src.driver.nn_wiring import wire_nn
+from baton._src.driver.frontends.nn_wiring import wire_nn
 from baton._src.support.lazy import attach, names, submodules
 from baton.relax.frontend.nn.op import OPERATORS
 
@@ -15,7 +15,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("frontends.nn.effects", "Effect IOEffect KVCache"),
         **names("frontends.nn.mutator", "Mutator"),
         **names("frontends.nn.extern", "ExternModule ObjectModule SourceModule add_extern"),
-        **names("driver.nn_jit", "TorchModule"),
+        **names("driver.frontends.nn_jit", "TorchModule"),
         **names("frontends.nn.export", "Exporter"),
         **names(
             "frontends.nn.layers", "Linear MultiLinear Embedding LayerNorm RMSNorm GroupNorm ReLU SiLU GELU Identity"

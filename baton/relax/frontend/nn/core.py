@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from baton._src.driver.nn_wiring import wire_nn
+from baton._src.driver.frontends.nn_wiring import wire_nn
 from baton._src.support.lazy import attach, names, renamed
 
 __getattr__, __dir__, __all__ = attach(

@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("frontends.torch.relax_graph", "from_exported_program from_fx"),
-        **names("driver.torch_dynamo", "relax_dynamo dynamo_capture_subgraphs"),
+        **names("driver.frontends.torch_dynamo", "relax_dynamo dynamo_capture_subgraphs"),
     },
     before=wire,
 )

@@ -9,4 +9,4 @@ from baton._src.frontends.nn.module import Module
 def wire_nn() -> None:
     """`wire`, and `Module.jit`."""
     wire()
-    Module.compiled = staticmethod(later("baton._src.driver.nn_jit", "jit"))
+    Module.compiled = staticmethod(later("baton._src.driver.frontends.nn_jit", "jit"))
