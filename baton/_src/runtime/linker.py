@@ -1,6 +1,6 @@
 """The process's one LLVM linker: turn object code or IR text into addresses.
 
-Low-level half of `native` (compiled kernels) and `threads` (the pool).
+Low-level half of `native.library` (compiled kernels) and `thread_pool` (its IR).
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def to_value_info(info: StructInfo | None, slots: Slots, shape_vars: list[Var] |
     """What `info` demands at run time. Variables that hold the shape of a tensor are added to `shape_vars`.
 
     Inside a function type, slots number the variables of the function's own signature, in order of appearance;
-    `runtime.builtins.functions.make_closure` fills in those that captured values show.
+    `make_closure` of `runtime/vm/builtins/functions.py` fills in those that captured values show.
     """
     holders: list[Var] = [] if shape_vars is None else shape_vars
     match info:

@@ -1,1 +1,1 @@
-"""Neural-network operators: convolution, pooling, activations, normalisation, losses, attention."""
+"""Neural-network operators: families of several files in folders of their own, the others one a file."""
