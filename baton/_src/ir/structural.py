@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import zlib
+from functools import cache
 from hashlib import blake2b
 from typing import Any
 
@@ -401,6 +402,7 @@ def _text_code(text: str) -> int:
     return code
 
 
+@cache
 def _class_code(cls: type) -> int:
     return _text_code(f"{cls.__module__}.{cls.__qualname__}")
 

@@ -20,11 +20,11 @@ from typing import Any
 from baton._src.ir.expr import GlobalVar, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import set_note
-from baton._src.ir.structural import structural_equal, structural_hash
 from baton._src.relax.call_te import call_te_arguments
 from baton._src.relax.check.deduce import Context, function_info
 from baton._src.relax.check.report import API, Report
 from baton._src.relax.global_names import normalize_global_vars
+from baton._src.relax.known_functions import KnownFunctions
 from baton._src.relax.nodes import (
     Binding,
     BindingBlock,
@@ -67,7 +67,7 @@ class BlockBuilder:
         self.context = Context(functions=functions, report=Report(strict))
         self.normalizer = Normalizer(self.context)
         self._open: _OpenFunction | None = None
-        self._known: dict[type, dict[int, list[GlobalVar]]] = {}
+        self._known: KnownFunctions | None = None
         self._scopes: list[set[TirVar]] = []
         self._global_names = {v.name_hint for v in functions}
         self._name_counts: dict[str, int] = {}
@@ -151,18 +151,13 @@ class BlockBuilder:
         """Add a function under a name like `func_name`; a private one that is there already is used again."""
         if isinstance(func, Function) and "global_symbol" in func.attrs:
             return self._define(GlobalVar(self.get_unique_name(func_name)), func)
-        known = self._known_functions(type(func))
-        key = structural_hash(func)
-        for var in known.get(key, ()):
-            if structural_equal(self.context.functions[var], func):
-                return var
-        var = GlobalVar(self.get_unique_name(func_name))
-        known.setdefault(key, []).append(var)
-        return self._define(var, func)
+        return self._known_functions().var_of(
+            func, lambda: self._define(GlobalVar(self.get_unique_name(func_name)), func)
+        )
 
     def update_func(self, gv: GlobalVar, updated_func: Any) -> None:
         """Define `gv` anew (or for the first time)."""
-        self._known.clear()
+        self._known = None
         self._global_names.add(gv.name_hint)
         self._define(gv, updated_func)
 
@@ -171,15 +166,13 @@ class BlockBuilder:
         set_note(var, "struct_info_", function_info(function))
         return var
 
-    def _known_functions(self, kind: type) -> dict[int, list[GlobalVar]]:
-        """The functions of one class by structural hash, worked out when first asked for."""
-        found = self._known.get(kind)
-        if found is None:
-            found = self._known[kind] = {}
+    def _known_functions(self) -> KnownFunctions:
+        """The functions by what they compute, put together when first asked for."""
+        if self._known is None:
+            self._known = KnownFunctions()
             for var, function in self.context.functions.items():
-                if type(function) is kind:
-                    found.setdefault(structural_hash(function), []).append(var)
-        return found
+                self._known.add(function, var)
+        return self._known
 
     def get_unique_name(self, name_prefix: str) -> str:
         """A name for a function of the module: `f`, `f1`, ..."""
@@ -200,7 +193,7 @@ class BlockBuilder:
         module = normalize_global_vars(self.get())
         self._module = module
         self.context.functions = dict(module.functions)
-        self._known.clear()
+        self._known = None
         return module
 
     # --------------------------------------------------------------------------------------------------- blocks

@@ -17,6 +17,10 @@ from baton._src.tir import operators as ops
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.values.tensor import AnyArray
 
+_COLUMNS = 768
+"""Columns of a product that are written at once: few enough for OpenBLAS, which has 2^18 multiply-adds for its limit, to
+do it on one core. Its threads spin after each product, and both cores are needed to compile kernels meanwhile."""
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -92,7 +96,10 @@ class Winograd:
         s, (outer, inner) = self.sizes, self.channels
         taps = packed.reshape(self.chunks, s.panels, s.beside, outer, TAPS * TAPS, inner, self.conv.width)
         taps = taps.transpose(0, 4, 1, 3, 5, 2, 6).reshape(self.chunks, TAPS * TAPS, -1)
-        np.matmul(self.transform.both(packed.dtype), taps, out=into.reshape(self.chunks, self.transform.products, -1))
+        both, found = self.transform.both(packed.dtype), into.reshape(self.chunks, self.transform.products, -1)
+        for first in range(0, taps.shape[2], _COLUMNS):
+            piece = slice(first, first + _COLUMNS)
+            np.matmul(both, taps[:, :, piece], out=found[:, :, piece])
 
 
 def rounded_up(count: PrimExpr, each: int) -> PrimExpr:

@@ -23,12 +23,12 @@ from baton._src.analysis.exposure import overwritten_later
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import Fusion
-from baton._src.ir.structural import structural_equal, structural_hash
 from baton._src.ir.traverse import post_order, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
 from baton._src.passes.shared.fusion_groups import FusionNode, fusion_groups
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, tir_vars_in_struct_info
+from baton._src.relax.known_functions import KnownFunctions
 from baton._src.relax.nodes import (
     Binding,
     BindingBlock,
@@ -79,7 +79,7 @@ class _Fuser(BindingRewriter):
         self.max_depth = max_depth
         self.lift_scalars = lift_scalars
         self.call_tir = special_op("call_tir")
-        self.made: dict[int, list[GlobalVar]] = {}
+        self.made = KnownFunctions()
 
     def leave_block(self, block: BindingBlock, bindings: list[Binding]) -> Any:
         if isinstance(block, DataflowBlock):
@@ -147,15 +147,12 @@ class _Fuser(BindingRewriter):
         return VarBinding(result, call, group[-1].span)
 
     def _named(self, function: Function, name: str) -> GlobalVar:
-        """The name of the group's function; equal groups have one. (Groups hold no weights, so hashing is cheap.)"""
-        known = self.made.setdefault(structural_hash(function), [])
-        for var in known:
-            if structural_equal(self.context.functions[var], function):
-                return var
-        var = GlobalVar(self.builder.get_unique_name(name))
+        """The name of the group's function; equal groups have one."""
+        return self.made.var_of(function, lambda: self._define(GlobalVar(self.builder.get_unique_name(name)), function))
+
+    def _define(self, var: GlobalVar, function: Function) -> GlobalVar:
         self.builder.update_func(var, function)
         self.context.functions[var] = function
-        known.append(var)
         return var
 
 

@@ -21,13 +21,13 @@ from baton._src.analysis.bindings import used_vars
 from baton._src.analysis.exposure import overwritten_later
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
-from baton._src.ir.structural import structural_equal, structural_hash
 from baton._src.ir.traverse import post_order, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
 from baton._src.passes.relax.bindings.topological_sort import in_order
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.deduce import function_info
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, tir_vars_in_struct_info
+from baton._src.relax.known_functions import KnownFunctions
 from baton._src.relax.nodes import (
     Binding,
     BindingBlock,
@@ -114,7 +114,7 @@ class _Fuser(BindingRewriter):
         super().__init__(module)
         self.builder = BlockBuilder(module)
         self.patterns, self.bind_constants, self.annotate = patterns, bind_constants, annotate
-        self.made: dict[int, list[tuple[GlobalVar, Function]]] = {}
+        self.made = KnownFunctions()
 
     def leave_block(self, block: BindingBlock, bindings: list[Binding]) -> Any:
         if isinstance(block, DataflowBlock):
@@ -171,12 +171,10 @@ class _Fuser(BindingRewriter):
 
     def _named(self, function: Function, name: str, codegen: str | None = None) -> GlobalVar:
         """The name of a function; equal ones are made once. With `codegen` it is public, for that compiler."""
-        key = structural_hash(function)
-        for var, made in self.made.get(key, ()):
-            if structural_equal(made, function):
-                return var
+        return self.made.var_of(function, lambda: self._define(function, name, codegen))
+
+    def _define(self, function: Function, name: str, codegen: str | None) -> GlobalVar:
         var = GlobalVar(self.builder.get_unique_name(name))
-        self.made.setdefault(key, []).append((var, function))
         if codegen is not None:
             function = function.with_fields(attrs={"Codegen": codegen, "global_symbol": var.name_hint})
         self.builder.update_func(var, function)
