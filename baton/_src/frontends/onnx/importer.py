@@ -17,7 +17,7 @@ from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.files.reader import dtype_of, read_tensor, read_tensors
 from baton._src.frontends.onnx.functions import EXPANDED, Expanded, body_of
 from baton._src.frontends.onnx.node import DynamicValueError, OnnxNode
-from baton._src.frontends.onnx.symbolic import fold_dims
+from baton._src.frontends.onnx.symbolic import fold_dims, folded_dtype
 from baton._src.frontends.onnx.table import CONVERTERS, DOMAINS
 from baton._src.ir.tensor_info import Dim, TensorInfo
 from baton._src.ops.dims import show_shape
@@ -199,8 +199,7 @@ class Importer:
             return self._call_function(function, node, proto.attribute)
         dims = fold_dims(node.op_type, [v.contents() if v is not None else None for v in node.inputs], node.attributes)
         if dims is not None:
-            dtype = node[1].dtype if node.op_type == "Where" else node[0].dtype
-            return [self.builder.dims(dims, dtype)]
+            return [self.builder.dims(dims, folded_dtype(node.op_type, [v.dtype for v in node.given], node.attributes))]
         self.builder.hint = node.name
         try:
             if (proto.domain, proto.op_type) in EXPANDED:

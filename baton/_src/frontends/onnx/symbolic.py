@@ -6,14 +6,17 @@ returns None where it cannot; the ordinary converter then takes over.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ops.shape.slice_bounds import is_non_negative
 from baton._src.tir.operators import max as tir_max
 from baton._src.tir.operators import min as tir_min
+from baton._src.tir.operators import truncdiv
+from baton._src.values.dtype import BOOL, INT32, INT64, DataType
 from baton._src.values.tensor import AnyArray
 
 Contents = list[Any]
@@ -21,9 +24,12 @@ Contents = list[Any]
 Attributes = dict[str, Any]
 Folder = Callable[[Contents, Attributes], Any]
 
+_INT32, _INT64 = 6, 7
+"""ONNX's numbers of element types."""
+
 
 def _gather(x: Contents, a: Attributes) -> Any:
-    return np.take(x[0], x[1].astype(np.int64), axis=a.get("axis", 0))
+    return None if _symbolic(x[1]) else np.take(x[0], x[1].astype(np.int64), axis=a.get("axis", 0))
 
 
 def _concat(x: Contents, a: Attributes) -> Any:
@@ -42,13 +48,20 @@ def _slice(x: Contents, a: Attributes) -> Any:
     found = x[0]
     for position, (start, end) in enumerate(zip(starts, ends, strict=True)):
         axis = int(axes[position]) if axes is not None else position
-        step = int(steps[position]) if steps is not None else 1
         window: list[Any] = [slice(None)] * found.ndim
-        low = None if step < 0 and int(start) >= found.shape[axis] else int(start)
-        high = None if int(end) < -(2**31) or int(end) >= 2**31 - 1 else int(end)
-        window[axis] = slice(low, high, step)
+        window[axis] = _window(
+            int(start), int(end), int(steps[position]) if steps is not None else 1, found.shape[axis]
+        )
         found = found[tuple(window)]
     return found
+
+
+def _window(start: int, end: int, step: int, size: int) -> slice:
+    """What ONNX's bounds take. Python's differ in that a start before the front, going backwards, takes nothing."""
+    if step < 0:
+        start = max(start + size, 0) if start < 0 else start
+    low, high, step = slice(start, end, step).indices(size)
+    return slice(low, None if high < 0 else high, step)
 
 
 def _unsqueeze(x: Contents, a: Attributes) -> Any:
@@ -64,17 +77,22 @@ def _squeeze(x: Contents, a: Attributes) -> Any:
 
 
 def _reshape(x: Contents, a: Attributes) -> Any:
+    if _symbolic(x[1]):
+        return None
     shape = [int(d) for d in x[1]]
     return x[0].reshape(shape) if len(shape) <= 1 and 0 not in shape else None
 
 
 def _cast(x: Contents, a: Attributes) -> Any:
-    return x[0] if a.get("to") in (6, 7) else None
+    return x[0] if a.get("to") in (_INT32, _INT64) else None
 
 
 def _divide(p: Any, q: Any) -> Any:
-    """Division of sizes: they are never negative, so rounding down is rounding to zero."""
-    return p // q
+    """ONNX's division of integers rounds to zero; of what is not negative that is rounding down, which is proved more
+    of."""
+    if isinstance(q, int) and q == 0:
+        raise Undecided
+    return p // q if is_non_negative(p) and is_non_negative(q) else truncdiv(p, q)
 
 
 def _remainder(x: Contents, a: Attributes) -> Any:
@@ -107,8 +125,8 @@ class Undecided(Exception):
 
 
 def _undecided(p: Any, q: Any) -> int:
-    """A size against a marker such as -1, 0 (no size is that) is decided; against another size it is not."""
-    if (isinstance(q, int) and q < 0) or (isinstance(p, int) and p < 0):
+    """A size against a marker such as -1 (no size is that) is decided; against another size it is not."""
+    if (isinstance(q, int) and q < 0 and is_non_negative(p)) or (isinstance(p, int) and p < 0 and is_non_negative(q)):
         return 0
     if p is q:
         return 1
@@ -128,8 +146,12 @@ def _maximum(p: Any, q: Any) -> Any:
 
 
 def _product(x: Contents, a: Attributes) -> Any:
+    """Of the elements of a list, all of them."""
+    axes = list(x[1].reshape(-1)) if len(x) > 1 else a.get("axes", ())
+    if x[0].ndim != 1 or (not len(axes) and a.get("noop_with_empty_axes")):
+        return None
     total: Any = 1
-    for element in x[0].reshape(-1):
+    for element in x[0]:
         total = element * total
     result = np.empty((1,) if a.get("keepdims", 1) else (), dtype=object)
     result[...] = total
@@ -179,3 +201,16 @@ def fold_dims(op_type: str, contents: list[AnyArray | None], attributes: Attribu
         return found
     except Undecided:
         return None
+
+
+def folded_dtype(op_type: str, dtypes: Sequence[DataType], attributes: Attributes) -> DataType:
+    """The element type of what `fold_dims` gives, from those of the operands."""
+    match op_type:
+        case "Cast":
+            return INT64 if attributes["to"] == _INT64 else INT32
+        case "Equal":
+            return BOOL
+        case "Where":
+            return dtypes[1]
+        case _:
+            return dtypes[0]

@@ -8,9 +8,12 @@ from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.frontends.onnx.tensors.padding import pad
 from baton._src.ir.tensor_info import Dim
+from baton._src.ops.shape.slice_bounds import is_non_negative
 from baton._src.tir import expr as tir
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.operators import equal
+from baton._src.tir.operators import max as tir_max
+from baton._src.tir.operators import min as tir_min
 from baton._src.values.dtype import INT64
 
 
@@ -114,24 +117,44 @@ def slice_(node: OnnxNode) -> Value:
     rank = node.rank()
     axes = tuple(node.place(a, rank) for a in axes)
     starts, stops = (_corner(node, index, axes, steps) for index in (1, 2))
-    clipped = [_bound(b) for b in starts], [_bound(e) for e in stops]
-    return g.call("strided_slice", x, axes=axes, begin=tuple(clipped[0]), end=tuple(clipped[1]), strides=steps)
+    return g.call("strided_slice", x, axes=axes, begin=tuple(starts), end=tuple(stops), strides=steps)
 
 
 def _corner(node: OnnxNode, index: int, axes: tuple[int, ...], steps: tuple[int, ...]) -> list[Dim]:
-    """The starts or ends of a slice; those that a run computes are counted from the front and brought within."""
-    g, given, dims = node.graph, node[index], node[0].shape
-    if given.contents() is None:
-        if dims is None or any(s < 0 for s in steps):
-            node.fail_dynamic("what is counted from an unknown end, or backwards, must be known", given)
-        sizes, given = g.dims([dims[a] for a in axes]), g.cast(given, INT64)
-        zero = g.scalar(0, given)
-        given = g.call("where", g.call("less", given, zero), g.call("add", given, sizes), given)
-        given = g.call("minimum", g.call("maximum", given, zero), sizes)
-    contents = g.numbers(given)
+    """The starts (operand 1) or ends of a slice. What a run tells, and what ONNX brings within the axis and the
+    operator does not (a symbolic bound that may count from the end, a start before the front where the step goes
+    backwards), is counted from the front here. -1 is then the end of what goes backwards to the front."""
+    given, dims = node[index], node[0].shape
+    lowest = [-1 if index == 2 and s < 0 else 0 for s in steps]
+    contents = given.contents()
     if contents is None:
-        node.fail_dynamic("a corner depends on values known only at run time", node[index])
-    return list(contents.reshape(-1))
+        if dims is None:
+            node.fail_dynamic("what is counted from an unknown end must be known", given)
+        return _named_corner(node, given, [dims[a] for a in axes], lowest)
+    found: list[Dim] = []
+    for bound, axis, step, low in zip(contents.reshape(-1), axes, steps, lowest, strict=True):
+        starts_before = index == 1 and step < 0 and isinstance(bound, int) and bound < 0
+        if is_non_negative(bound) or (isinstance(bound, int) and not starts_before):
+            found.append(_bound(bound))
+        elif dims is None:
+            node.fail("the rank and sizes must be known", code="onnx-dynamic")
+        else:
+            size, from_end = dims[axis], tir_max(dims[axis] + _bound(bound), low)
+            found.append(from_end if isinstance(bound, int) else tir.Select(bound < 0, from_end, tir_min(bound, size)))
+    return found
+
+
+def _named_corner(node: OnnxNode, given: Value, dims: list[Dim], lowest: list[int]) -> list[Dim]:
+    """Bounds that a run computes, brought within the axes. Those that may be -1 are named as what is one more: a size
+    is never negative."""
+    g, low = node.graph, node.graph.constant(np.array(lowest, np.int64))
+    sizes, bound = g.dims(dims), g.cast(given, INT64)
+    from_end = g.call("maximum", g.call("add", bound, sizes), low)
+    bound = g.call("where", g.call("less", bound, g.scalar(0, bound)), from_end, g.call("minimum", bound, sizes))
+    contents = g.numbers(g.call("subtract", bound, low))
+    if contents is None:
+        node.fail_dynamic("a corner depends on values known only at run time", given)
+    return [d + k for d, k in zip(contents.reshape(-1), lowest, strict=True)]
 
 
 def _bound(dim: Dim) -> Dim:

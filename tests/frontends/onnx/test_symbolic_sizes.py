@@ -1,0 +1,116 @@
+"""What models compute from open sizes while they are imported is what onnxruntime computes when it runs them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import TensorProto
+from onnx.helper import make_node
+
+import baton
+from tests.frontends.onnx.models import model_of, weight
+
+SHAPES = ((2, 3), (4, 1), (9, 8), (3, 0))
+FAR = 2**63 - 1
+
+
+def ints(name: str, *values: int) -> Any:
+    return weight(name, np.array(values, np.int64))
+
+
+def assert_as_onnxruntime(nodes: Any, *weights: Any, shapes: Any = SHAPES, inputs: Any = (), feed: Any = None) -> None:
+    """One program of open sizes gives what onnxruntime gives, dtypes and shapes included."""
+    model = model_of(nodes, [("x", ["n", "m"]), *inputs], weights=weights)
+    compiled = baton.compile(model)
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    for shape in shapes:
+        given = {"x": np.arange(np.prod(shape), dtype=np.float32).reshape(shape), **(feed or {})}
+        found, wanted = compiled.run(given)[0], session.run(None, given)[0]
+        assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_a_converted_size_has_the_type_asked_for() -> None:
+    nodes = [make_node("Shape", ["x"], ["s"]), make_node("Cast", ["s"], ["y"], to=TensorProto.INT32)]
+    assert_as_onnxruntime(nodes)
+
+
+@pytest.mark.parametrize(("op", "more"), [("Div", {}), ("Mod", {}), ("Mod", {"fmod": 1})])
+@pytest.mark.parametrize(("moved", "by"), [(-3, 2), (-7, -2), (3, -2), (5, 4)])
+def test_division_rounds_to_zero(op: str, more: Any, moved: int, by: int) -> None:
+    nodes = [make_node("Shape", ["x"], ["s"]), make_node("Add", ["s", "k"], ["t"])]
+    weights = [ints("k", moved), ints("d", by)]
+    assert_as_onnxruntime([*nodes, make_node(op, ["t", "d"], ["y"], **more)], *weights)
+    weights = [ints("k", 20 * moved), ints("d", by)]
+    assert_as_onnxruntime([*nodes, make_node(op, ["d", "t"], ["y"], **more)], *weights)
+
+
+def test_a_size_less_some_may_be_the_marker_it_is_compared_with() -> None:
+    nodes = [
+        make_node("Shape", ["x"], ["s"]),
+        make_node("Sub", ["s", "three"], ["t"]),
+        make_node("Equal", ["t", "marker"], ["e"]),
+        make_node("Where", ["e", "other", "t"], ["y"]),
+    ]
+    assert_as_onnxruntime(nodes, ints("three", 3), ints("marker", -1), ints("other", 77))
+
+
+@pytest.mark.parametrize("start", [True, False])
+@pytest.mark.parametrize("step", [1, 2, -1])
+def test_corners_computed_from_sizes_may_count_from_the_end(start: bool, step: int) -> None:
+    corners = ["c", "to"] if start else ["from", "c"]
+    nodes = [
+        make_node("Shape", ["x"], ["s"], end=1),
+        make_node("Sub", ["s", "four"], ["c"]),
+        make_node("Slice", ["x", *corners, "zero", "step"], ["y"]),
+    ]
+    weights = [ints("four", 4), ints("zero", 0), ints("step", step)]
+    ends = (ints("to", -FAR if step < 0 else FAR), ints("from", FAR if step < 0 else 0))
+    assert_as_onnxruntime(nodes, *weights, *ends, shapes=[(k, 2) for k in (0, 1, 2, 3, 4, 7)])
+
+
+CUTS = [(-5, -9, -1), (1, -3, -1), (9, 0, -2), (-1, -FAR, -3), (0, -1, 1), (-3, -1, 1), (5, 2, 1), (2, 5, -1)]
+
+
+@pytest.mark.parametrize(("start", "stop", "step"), CUTS)
+@pytest.mark.parametrize("known", [True, False])
+def test_corners_beyond_either_end(start: int, stop: int, step: int, known: bool) -> None:
+    node = make_node("Slice", ["x", "start", "stop", "zero", "step"], ["y"])
+    shapes = [(k, 2) for k in (0, 1, 2, 4, 6)]
+    bounds = {"start": np.array([start]), "stop": np.array([stop])}
+    weights = [ints("zero", 0), ints("step", step)]
+    if known:
+        assert_as_onnxruntime([node], *weights, *(weight(k, v) for k, v in bounds.items()), shapes=shapes)
+    else:
+        inputs = [(k, ((1,), TensorProto.INT64)) for k in bounds]
+        assert_as_onnxruntime([node], *weights, shapes=shapes, inputs=inputs, feed=bounds)
+
+
+@pytest.mark.parametrize("how", [{"noop_with_empty_axes": 1, "keepdims": 0}, {}])
+def test_a_product_of_sizes_has_the_rank_it_should(how: Any) -> None:
+    nodes = [make_node("Shape", ["x"], ["s"]), make_node("ReduceProd", ["s"], ["y"], **how)]
+    assert_as_onnxruntime(nodes)
+
+
+def test_products_of_the_rows_of_a_table_of_sizes() -> None:
+    nodes = [
+        make_node("Shape", ["x"], ["s"]),
+        make_node("Gather", ["s", "table"], ["t"]),
+        make_node("ReduceProd", ["t", "one"], ["y"], keepdims=0),
+    ]
+    assert_as_onnxruntime(nodes, weight("table", np.array([[0, 1], [1, 1]])), ints("one", 1))
+
+
+@pytest.mark.parametrize(("start", "stop", "step"), CUTS)
+def test_slices_of_a_list_of_sizes(start: int, stop: int, step: int) -> None:
+    corners = [make_node("Slice", ["s", "start", "stop", "zero", "step"], ["y"])]
+    weights = [ints("start", start), ints("stop", stop), ints("zero", 0), ints("step", step)]
+    assert_as_onnxruntime([make_node("Shape", ["x"], ["s"]), *corners], *weights)
+
+
+def test_the_size_that_is_picked_by_a_size() -> None:
+    nodes = [make_node("Shape", ["x"], ["s"], end=1), make_node("Gather", ["table", "s"], ["y"])]
+    assert_as_onnxruntime(nodes, ints("table", *range(10, 20)))
