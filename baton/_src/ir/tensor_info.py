@@ -40,10 +40,11 @@ class TensorInfo:
 
 @dataclass(frozen=True, slots=True)
 class ShapeInfo:
-    """A shape value (Relax's ShapeExpr as an argument)."""
+    """A shape value (Relax's ShapeExpr as an argument). `var`: the variable that holds it, where dims are unknown."""
 
     values: tuple[Dim, ...] | None = None
     ndim: int = -1
+    var: Any = None
 
     def __post_init__(self) -> None:
         if self.values is not None:

@@ -292,7 +292,13 @@ def bound_variables(root: Any, *, notes: bool = False) -> list[Any]:
 
 def with_fresh_binders(root: N) -> N:
     """A copy of `root` whose variables are new ones of the same names (to inline a function twice)."""
-    renamed: N = substitute(root, {variable: variable.copy() for variable in bound_variables(root)})
+    fresh: dict[Any, Any] = {}
+    for variable in bound_variables(root):  # what a variable is known to be may name those before it
+        fresh[variable] = copy = variable.copy()
+        notes = children(variable, notes=True)
+        if any(item in fresh for item in post_order(notes, notes=True)):
+            fresh[variable] = rebuild(copy, {n: substitute(n, fresh) for n in notes}, notes=True)
+    renamed: N = substitute(root, fresh)
     return renamed
 
 

@@ -129,7 +129,7 @@ class Normalizer:
             raise fail(
                 "relax-api",
                 "a nested expression can only be normalised where its parts can be bound",
-                help="use `with builder.function(...)` or builder.begin_scope",
+                help="normalise within `with builder.function(...)`, or bind the parts one by one",
             )
         return self.frames[-1]
 

@@ -19,7 +19,7 @@ from baton._src.ir.tensor_info import Dim, Info, PrimInfo, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.samples import Arr, Sample, Shape
-from baton._src.ops.shape.targets import target_dims, target_numbers, target_rank
+from baton._src.ops.shape.targets import of_unknown_dims, target_dims, target_numbers
 from baton._src.tir import expr as tir
 from baton._src.tir.expr import AnyDim
 from baton._src.values.dtype import VOID, DataType
@@ -55,7 +55,7 @@ def infer_full(call: OpCall[FullAttrs]) -> Info:
 def _of_shape(call: OpCall[Any], position: int, dtype: DataType) -> TensorInfo:
     shape = target_dims(call, position, "shape")
     if shape is None:
-        return TensorInfo(None, dtype, target_rank(call, position))
+        return of_unknown_dims(call, position, dtype)
     if any(isinstance(d, int) and d < 0 for d in shape):
         call.fail(f"a dim of {show_shape(shape)} is negative")
     return TensorInfo(shape, dtype)

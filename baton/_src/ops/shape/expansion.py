@@ -20,7 +20,7 @@ from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.linalg.products import computing_dtype, rounded
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample, Shape
-from baton._src.ops.shape.targets import target_dims, target_numbers, target_rank
+from baton._src.ops.shape.targets import of_unknown_dims, target_dims, target_numbers
 
 
 @attrs
@@ -40,13 +40,13 @@ def infer_broadcast_to(call: OpCall[Any]) -> Info:
     x = call.tensor(0)
     if call.op.name == "broadcast_to_like":
         like = call.tensor(1)
-        target = like.shape
-        rank = like.ndim
+        target, unknown = like.shape, TensorInfo(None, x.dtype, like.ndim, x.vdevice, like.shape_var)
     else:
-        target = target_dims(call, 1, "shape")
-        rank = target_rank(call, 1)
+        target, unknown = target_dims(call, 1, "shape"), of_unknown_dims(call, 1, x.dtype, x.vdevice)
     if target is None:
-        return TensorInfo(None, x.dtype, rank, x.vdevice)
+        if x.ndim > unknown.ndim >= 0:
+            call.fail(f"{show_shape(x.shape, x.ndim)} has more axes than the target, which has {unknown.ndim}")
+        return unknown
     if x.ndim > len(target):
         call.fail(f"{show_shape(x.shape, x.ndim)} has more axes than the target {show_shape(target)}")
     if x.shape is not None:
@@ -140,11 +140,13 @@ def infer_collapse(call: OpCall[Any]) -> Info:
     x = call.tensor(0)
     if call.op.name == "collapse_sum_like":
         like = call.tensor(1)
-        target, rank = like.shape, like.ndim
+        target, unknown = like.shape, TensorInfo(None, x.dtype, like.ndim, x.vdevice, like.shape_var)
     else:
-        target, rank = target_dims(call, 1, "shape"), target_rank(call, 1)
+        target, unknown = target_dims(call, 1, "shape"), of_unknown_dims(call, 1, x.dtype, x.vdevice)
     if target is None:
-        return TensorInfo(None, x.dtype, rank, x.vdevice)
+        if unknown.ndim > x.ndim >= 0:
+            call.fail(f"the target, which has {unknown.ndim} axes, has more than {show_shape(x.shape, x.ndim)}")
+        return unknown
     if x.shape is not None:
         math = DimMath(call.prover)
         if len(target) > len(x.shape):

@@ -23,7 +23,7 @@ from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, is_any, show_shape
 from baton._src.ops.samples import Arr, Sample, Shape
-from baton._src.ops.shape.targets import target_dims, target_numbers, target_rank
+from baton._src.ops.shape.targets import of_unknown_dims, target_dims, target_numbers
 from baton._src.tir.expr import AnyDim, IntImm
 
 
@@ -47,7 +47,7 @@ def infer(call: OpCall[ReshapeAttrs]) -> Info:
     relay = len(call.args) == 1 or isinstance(call.args[1], TensorInfo)
     target = target_dims(call, 1, "newshape")
     if target is None:
-        return TensorInfo(None, x.dtype, target_rank(call, 1), x.vdevice)
+        return of_unknown_dims(call, 1, x.dtype, x.vdevice)
     shape = resolve(call, x, target, relay)
     return TensorInfo(shape, x.dtype, len(target) if shape is None else -1, x.vdevice)
 

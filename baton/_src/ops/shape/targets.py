@@ -8,6 +8,7 @@ from baton._src.ir.op_def import OpCall
 from baton._src.ir.tensor_info import Dim, PrimInfo, ShapeInfo, TensorInfo, TupleInfo
 from baton._src.ops.dims import as_dims
 from baton._src.tir.expr import AnyDim
+from baton._src.values.dtype import DataType
 
 
 def target_dims(call: OpCall[Any], position: int, attribute: str) -> tuple[Dim, ...] | None:
@@ -35,6 +36,13 @@ def _from_argument(call: OpCall[Any], position: int) -> tuple[Dim, ...] | None:
             return tuple(AnyDim() for _ in range(found.shape[0]))
         return None
     call.fail(f"argument {position} must be a shape, got {found}", code="op-argument")
+
+
+def of_unknown_dims(call: OpCall[Any], position: int, dtype: DataType, vdevice: Any = None) -> TensorInfo:
+    """A tensor whose shape is argument `position`, of which `target_dims` knows no dims: the variable that holds it."""
+    found = call.args[position] if position < len(call.args) else None
+    variable = found.var if isinstance(found, ShapeInfo) else None
+    return TensorInfo(None, dtype, target_rank(call, position), vdevice, variable)
 
 
 def target_rank(call: OpCall[Any], position: int) -> int:

@@ -23,6 +23,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import rebuild, substitute
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.deduce import Context
+from baton._src.relax.check.erase import substitute_holders
 from baton._src.relax.nodes import (
     Binding,
     BindingBlock,
@@ -64,6 +65,8 @@ class BindingRewriter:
         self.context = Context(functions={} if module is None else dict(module.functions))
         self.replaced: dict[Any, Any] = {}
         """Variables that vanish, and what stands for them."""
+        self._meaning: dict[Any, list[Any]] = {}
+        """For what stands for others: those."""
         self.values: dict[Var, Any] = {}
         """The new value of every variable bound so far."""
         self.block: BindingBlock | None = None
@@ -118,7 +121,9 @@ class BindingRewriter:
         return isinstance(self.block, DataflowBlock)
 
     def keep(self, binding: Binding) -> None:
-        """Append a binding as it stands."""
+        """Append a binding as it stands; its variable is another one where its annotation names a replaced one."""
+        if self.replaced and binding.var is not None and (new := self._with_info(binding.var)) is not binding.var:
+            binding = binding.with_fields(var=new)
         self._made.append(binding)
         if isinstance(binding, (VarBinding, MatchCast)) and binding.var is not None:
             self.values[binding.var] = binding.value
@@ -130,8 +135,11 @@ class BindingRewriter:
         return not isinstance(var, DataflowVar) or self._homes.get(var) is self.block
 
     def replace(self, var: Var, expr: Any) -> None:
-        """Let every later use of `var` mean `expr`, which must be a leaf."""
-        self.replaced[var] = expr
+        """Let every later use of `var` mean `expr`, which must be a leaf; so what `var` itself stands for."""
+        expr = self.replaced.get(expr, expr)
+        for other in (var, *self._meaning.pop(var, ())):
+            self.replaced[other] = expr
+            self._meaning.setdefault(expr, []).append(other)
 
     def emit(self, expr: Expr, name: str = "lv") -> Var:
         """Bind `expr` (normalised on the way) to a new variable before the present binding."""
@@ -159,8 +167,19 @@ class BindingRewriter:
 
     def _function(self, function: Function) -> Task[Any]:
         self.enter_function(function)
+        if self.replaced:
+            function = self._with_signature(function)
         body = yield self._sequence(function.body)
         return self.leave_function(function if body is function.body else function.with_fields(body=body))
+
+    def _with_signature(self, function: Function) -> Function:
+        """An inner function with replaced variables gone from the shapes in its annotations."""
+        params = tuple(self._with_info(p) for p in function.params)
+        ret, info = self._info(function.ret_struct_info), self._info(function.struct_info_)
+        if ret is function.ret_struct_info and info is function.struct_info_:
+            if all(a is b for a, b in zip(params, function.params)):
+                return function
+        return function.with_fields(params=params, ret_struct_info=ret, struct_info_=info)
 
     def _sequence(self, seq: Any) -> Task[Any]:
         if not isinstance(seq, SeqExpr):
@@ -187,31 +206,37 @@ class BindingRewriter:
         """`binding` with replaced variables gone; a task where it has inner sequences."""
         assert isinstance(binding, (VarBinding, MatchCast))
         if self.replaced:
-            binding = self._with_holders(binding)
+            binding = self.with_holders(binding)
         if isinstance(binding.value, (If, Function)):
             return self._compound(binding)
         value = self._use(binding.value)
         return binding if value is binding.value else binding.with_fields(value=value)
 
-    def _with_holders(self, binding: Any) -> Any:
-        """The binding with replaced variables gone from the shapes in its annotations, too: `R.Tensor(s, ...)`."""
+    def with_holders(self, binding: Any) -> Any:
+        """The binding with replaced variables gone from the shapes its value is said to have: `R.Tensor(s, ...)`."""
         if isinstance(binding, MatchCast):
             cast = self._info(binding.struct_info)
             if cast is not binding.struct_info:
                 binding = binding.with_fields(struct_info=cast)
-        var = binding.var
-        if var is not None and (said := self._info(var.struct_info_)) is not var.struct_info_:
-            new = type(var)(var.name_hint, said, var.span)
-            self.replace(var, new)
-            binding = binding.with_fields(var=new)
+        value = binding.value
+        if isinstance(value, Call) and (said := self._info(value.struct_info_)) is not value.struct_info_:
+            binding = binding.with_fields(value=value.with_fields(struct_info_=said))
         return binding
 
+    def _with_info(self, var: Var) -> Var:
+        """A variable that is being defined; another one, used from here on, where its annotation changes."""
+        said = self._info(var.struct_info_)
+        if said is var.struct_info_:
+            return var
+        new = type(var)(var.name_hint, said, var.span)
+        self.replace(var, new)
+        return new
+
     def _info(self, info: Any) -> Any:
-        """A tensor's info whose shape a variable holds, with that variable replaced."""
-        if not isinstance(info, TensorStructInfo) or not isinstance(info.shape, Var):
+        """An annotation with replaced variables gone from the shapes that variables hold."""
+        if info is None or (isinstance(info, TensorStructInfo) and not isinstance(info.shape, Var)):
             return info
-        holder = self.replaced.get(info.shape)
-        return info if holder is None else info.with_fields(shape=holder)
+        return substitute_holders(info, self.replaced)
 
     def _compound(self, binding: Any) -> Task[Any]:
         value = binding.value

@@ -12,6 +12,7 @@ from typing import Any
 
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.op_def import DimProver, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, ShapeInfo
 from baton._src.relax.check.compatibility import check_compatibility
 from baton._src.relax.check.dims import Answer, combine
 from baton._src.relax.check.erase import drop_variables, substitute_info
@@ -281,7 +282,7 @@ def _call_operator(expr: Call, definition: OpDef[Any], context: Context) -> Stru
     attrs = expr.attrs if expr.attrs is not None else definition.attrs()
     call = OpCall(
         definition,
-        tuple(to_info(info_of(a, context)) for a in expr.args),
+        tuple(_operand(a, context) for a in expr.args),
         attrs,
         context.prover,
         tuple(_known_value(a) for a in expr.args),
@@ -291,6 +292,14 @@ def _call_operator(expr: Call, definition: OpDef[Any], context: Context) -> Stru
         return from_info(definition.infer(call))
     except DiagnosticError as error:
         raise DiagnosticError([d.within(f"in {_call_site(expr, context)}") for d in error.diagnostics]) from error
+
+
+def _operand(arg: Any, context: Context) -> Info:
+    """What is known of an argument. A variable of the whole function that holds a shape may be named by the result."""
+    found = to_info(info_of(arg, context))
+    if isinstance(found, ShapeInfo) and found.values is None and isinstance(arg, Var):
+        return found if isinstance(arg, DataflowVar) else ShapeInfo(None, found.ndim, arg)
+    return found
 
 
 def _call_site(expr: Call, context: Context) -> str:

@@ -75,6 +75,24 @@ def substitute_info(
     return run(_erase(info, lambda v: mapping.get(v, v), lambda v: v, prover))
 
 
+def substitute_holders(info: StructInfo, mapping: Mapping[Var, Any]) -> StructInfo:
+    """`info` with the variables that hold shapes (`R.Tensor(s)`) replaced: by others, or by the dims of a ShapeExpr.
+
+    A shape that anything else stands for is not known any more.
+    """
+
+    def shape_of(var: Var) -> Any:
+        found = mapping.get(var, var)
+        return found if isinstance(found, (Var, ShapeExpr)) else None
+
+    return run(_erase(info, lambda v: v, shape_of, None))
+
+
+def without_holders(info: StructInfo) -> StructInfo:
+    """`info` where shapes that variables hold are known by their rank only."""
+    return run(_erase(info, lambda v: v, lambda v: None, None))
+
+
 def _lookup(mapping: Any) -> Any:
     if mapping is None:
         return lambda _var: None
@@ -121,7 +139,10 @@ def _erase_leaf(info: StructInfo, dim_of: DimOf, var_of: VarOf, prover: DimProve
             return TensorStructInfo(None if dims is None else ShapeExpr(dims), info.dtype, info.vdevice, info.ndim)
         case TensorStructInfo(shape=Var() as holder):
             found = var_of(holder)
-            return info if found is holder else TensorStructInfo(found, info.dtype, info.vdevice, info.ndim)
+            if found is holder:
+                return info
+            rank = info.ndim if found is None else -1
+            return TensorStructInfo(found, info.dtype, info.vdevice, rank)
         case ShapeStructInfo(values=tuple() as values):
             dims = _erase_dims(values, dim_of, prover)
             return info if dims is values else ShapeStructInfo(dims, info.ndim)

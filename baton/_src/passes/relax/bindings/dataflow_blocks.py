@@ -23,6 +23,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import children, post_order
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.check.recursion import detect_recursion
+from baton._src.relax.check.variables import shape_holders
 from baton._src.relax.nodes import (
     Binding,
     BindingBlock,
@@ -136,6 +137,7 @@ def _used_inside_only(function: Function) -> set[Var]:
             home.update((b.var, block) for b in block.bindings if b.var is not None)
     for block in blocks:
         uses = [n for n in post_order(block, below=_not_into_sequences) if isinstance(n, Var)]
+        uses += [holder for v in uses if v.struct_info_ is not None for holder in shape_holders(v.struct_info_)]
         outside.update(v for v in uses if home.get(v) is not block)
     return {v for v in home if v not in outside and not isinstance(v, DataflowVar)}
 

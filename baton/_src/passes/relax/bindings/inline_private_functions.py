@@ -124,4 +124,6 @@ class _Inliner(BindingRewriter):
         return VarBinding(var, anew, binding.span)
 
     def _renewed(self, binding: Any) -> Any:
+        if self.replaced:
+            binding = self.with_holders(binding)
         return binding.with_fields(value=substitute(binding.value, self.replaced, notes=False))

@@ -16,13 +16,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from baton._src.analysis.variables import free_symbolic_vars, free_vars
+from baton._src.analysis.variables import bound_vars, free_symbolic_vars, free_vars
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import children, post_order, rewrite, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.deduce import function_info
+from baton._src.relax.check.erase import without_holders
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info
 from baton._src.relax.nodes import (
     Binding,
@@ -37,7 +38,7 @@ from baton._src.relax.nodes import (
     VarBinding,
 )
 from baton._src.relax.special_ops import special_op
-from baton._src.relax.struct_info import FuncStructInfo, ObjectStructInfo, ShapeStructInfo
+from baton._src.relax.struct_info import FuncStructInfo, ObjectStructInfo, ShapeStructInfo, TensorStructInfo
 from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
@@ -133,7 +134,7 @@ def _with_captures(
     name: GlobalVar, var: Var, function: Function, captured: list[Var], symbols: list[TirVar]
 ) -> Function:
     """The lifted function: captures are parameters, and it calls itself by its global name."""
-    own = [Var(c.name_hint, c.struct_info) for c in captured]
+    own = [Var(c.name_hint, without_holders(c.struct_info)) for c in captured]
     extra = [*own, *((Var("s", ShapeStructInfo(symbols)),) if symbols else ())]
     passed: list[Any] = [*own, *((ShapeExpr(symbols),) if symbols else ())]
 
@@ -142,7 +143,7 @@ def _with_captures(
             return node.with_fields(op=name, args=(*node.args, *passed))
         return None
 
-    body = substitute(function.body, dict(zip(captured, own)), notes=False)
+    body = substitute(function.body, dict(zip(captured, own)))
     body = rewrite(body, call_itself)
     if any(n is var for n in post_order(body)):  # it also passes itself on
         value: Any = name
@@ -156,10 +157,27 @@ def _with_captures(
             value = itself
         body = substitute(body, {var: value}, notes=False)
     attrs = {k: v for k, v in function.attrs.items() if k != "global_symbol"}
-    lifted = function.with_fields(params=(*function.params, *extra), body=body, attrs=attrs, struct_info_=None)
+    params = [Var(p.name_hint, without_holders(p.struct_info), p.span) for p in function.params]
+    body = substitute(body, dict(zip(function.params, params)))
+    ret = None if function.ret_struct_info is None else without_holders(function.ret_struct_info)
+    lifted = function.with_fields(
+        params=(*params, *extra), body=body, ret_struct_info=ret, attrs=attrs, struct_info_=None
+    )
+    lifted = _without_strange_holders(lifted)
     known = {n for n in post_order(lifted, notes=True) if isinstance(n, TirVar)}
     fresh: Function = substitute(lifted, {v: v.copy() for v in known})
     return fresh.with_fields(struct_info_=function_info(fresh))
+
+
+def _without_strange_holders(function: Function) -> Function:
+    """The function whose annotations name no shapes of variables from outside: those are known by their rank."""
+    own = set(bound_vars(function))
+    strange: dict[Any, Any] = {}
+    for info in post_order(function, notes=True):
+        if isinstance(info, TensorStructInfo) and isinstance(info.shape, Var) and info.shape not in own:
+            strange[info] = without_holders(info)
+    found: Function = substitute(function, strange)
+    return found
 
 
 def _without_unused_casts(function: Function, casts: set[Var]) -> Function:
