@@ -15,11 +15,13 @@ from baton._src.tir import operators as ops
 from baton._src.tir.arith.analyzer import NEG_INF, POS_INF, Analyzer
 from baton._src.tir.arith.int_set import eval_set
 from baton._src.tir.buffer import decl_buffer
-from baton._src.tir.expr import AnyDim, BufferLoad, IntImm, SizeVar, Var
+from baton._src.tir.evaluate import evaluate
+from baton._src.tir.expr import AnyDim, BufferLoad, IntImm, SizeVar, Var, literal
 from baton._src.tir.text.printer import node_text
 
 B, S = SizeVar("b", "int64"), SizeVar("s", "int64")
 N, M, X, Y = (Var(name, "int64") for name in "nmxy")
+K, L = Var("k", "int32"), Var("l", "int32")
 I, J, H, D = (Var(name, "int64") for name in "ijhd")  # noqa: E741
 
 
@@ -226,3 +228,38 @@ def test_shared_subterms_do_not_explode() -> None:
     for _ in range(12):
         power = tir.Mul(power, power)
     assert Analyzer().equal(power, power + 1) is False
+
+
+@pytest.mark.parametrize(
+    ("expr", "same"),
+    [
+        (K * 1103515245 * 1103515245 + 12345, True),
+        (K + 2147483647 + L + 2147483647, True),
+        (tir.LE(K + 2147483647, L - 2147483647), True),
+        (tir.FloorDiv(tir.FloorDiv(K, literal(65536)) + L, literal(65536)), True),
+        (tir.FloorMod(K, literal(8)) + (K + 2147483647 + 1) * 0, False),
+    ],
+    ids=["product", "sum", "comparison", "quotients", "part"],
+)
+def test_numbers_beyond_the_dtype_leave_expressions_as_they_are(expr: PrimExpr, same: bool) -> None:
+    """Guards against failures on hash functions and the like: constants joined must fit int32."""
+    found = Analyzer().simplify(expr)
+    assert not same or shown(found) == shown(expr)
+    for first, second in ((0, 0), (-3, 1), (1, -7)):
+        point = {K: first, L: second}
+        assert evaluate(found, point) == evaluate(expr, point)
+
+
+@pytest.mark.parametrize(
+    ("expr", "expected"),
+    [
+        (ops.max(K, -128), "T.max(-128, k)"),
+        (ops.max(ops.min(K, 127), -128), "T.max(-128, T.min(127, k))"),
+        (ops.max(K, -5) + 5, "T.max(0, k + 5)"),
+        (ops.min(K, 5) - 5, "T.min(0, k - 5)"),
+        (ops.max(K + 5, L - 3) + 3 - ops.max(K + 8, L), "0"),
+    ],
+)
+def test_clipping_adds_nothing(expr: PrimExpr, expected: str) -> None:
+    """Guards data at the ends of int32: max(x, -128) as max(x + 128, 0) - 128 is wrong for the largest numbers."""
+    assert node_text(Analyzer().simplify(expr)) == expected

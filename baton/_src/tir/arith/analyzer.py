@@ -26,6 +26,7 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators
 from baton._src.tir.arith import conditions, division, modular
 from baton._src.tir.arith import polynomial as p
+from baton._src.tir.arith.atoms import DoesNotFit
 from baton._src.tir.arith.bounds import bound
 from baton._src.tir.arith.canonical import canonical
 from baton._src.tir.arith.facts import Context
@@ -93,7 +94,10 @@ class Analyzer:
         given = operators.convert(expr)
         if isinstance(given, (IntImm, tir.FloatImm, tir.AnyDim, tir.StringImm)) or given.dtype.kind == "void":
             return given
-        found = self._ctx.atoms.emit(canonical(self._ctx, given), given.dtype)
+        try:
+            found = self._ctx.atoms.emit(canonical(self._ctx, given), given.dtype)
+        except DoesNotFit:
+            return given
         return given if found is given or structural_equal(found, given) else found
 
     def canonical_simplify(self, expr: Any) -> Any:

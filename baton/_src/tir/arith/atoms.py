@@ -6,13 +6,14 @@ expression it stands for, made when it is interned, so that turning a polynomial
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.tir import operators
-from baton._src.tir.arith.polynomial import Key, Monomial, Poly, key
+from baton._src.tir.arith.polynomial import Key, Monomial, Poly, key, shift
 from baton._src.tir.expr import literal
 from baton._src.values.dtype import DataType
 
@@ -26,6 +27,10 @@ class Atom:
     args: tuple[Poly, ...]
     dtype: DataType
     expr: PrimExpr
+
+
+class DoesNotFit(Exception):
+    """A canonical form has a number that its dtype cannot hold: the expression has to stay as it was written."""
 
 
 class AtomTable:
@@ -55,7 +60,10 @@ class AtomTable:
         return index
 
     def emit(self, poly: Poly, dtype: DataType) -> PrimExpr:
-        """The polynomial as an expression: products in order of their atoms, the constant last, no leading minus."""
+        """The polynomial as an expression: products in order of their atoms, the constant last, no leading minus.
+
+        Raises `DoesNotFit`.
+        """
         identity = (key(poly), dtype)
         found = self._emitted.get(identity)
         if found is None:
@@ -66,10 +74,13 @@ class AtomTable:
         number = poly.get((), 0)
         terms = sorted((m for m in poly if m), key=_emission_order)
         if not terms:
-            return literal(number, dtype)
+            return _number(number, dtype)
+        moved = self._moved_inside(terms, poly, dtype) if number and len(terms) == 1 else None
+        if moved is not None:
+            return moved
         positive = [m for m in terms if poly[m] > 0]
         if not positive and number > 0:
-            total, rest, number = literal(number, dtype), terms, 0
+            total, rest, number = _number(number, dtype), terms, 0
         else:
             first = positive[0] if positive else terms[0]
             total = self._product(first, poly[first], dtype)
@@ -81,8 +92,18 @@ class AtomTable:
         if number == 0:
             return total
         if number < 0:
-            return operators.subtract(total, literal(-number, dtype))
-        return operators.add(total, literal(number, dtype))
+            return operators.subtract(total, _number(-number, dtype))
+        return operators.add(total, _number(number, dtype))
+
+    def _moved_inside(self, terms: list[Monomial], poly: Poly, dtype: DataType) -> PrimExpr | None:
+        """max(x, -5) + 5 as max(x + 5, 0), which fits wherever the sum does; None for anything else."""
+        atom, number = self.atoms[terms[0][0]], poly[()]
+        if len(terms[0]) > 1 or poly[terms[0]] != 1 or atom.kind != ("max" if number > 0 else "min"):
+            return None
+        if {(): -number} not in atom.args:
+            return None
+        combine = operators.max if number > 0 else operators.min
+        return functools.reduce(combine, [self.emit(shift(part, number), dtype) for part in atom.args])
 
     def _product(self, monomial: Monomial, coefficient: int, dtype: DataType) -> PrimExpr:
         found: PrimExpr | None = None
@@ -90,7 +111,13 @@ class AtomTable:
             factor = operators.cast(dtype, self.atoms[index].expr)
             found = factor if found is None else operators.multiply(found, factor)
         assert found is not None
-        return found if coefficient == 1 else operators.multiply(found, literal(coefficient, dtype))
+        return found if coefficient == 1 else operators.multiply(found, _number(coefficient, dtype))
+
+
+def _number(value: int, dtype: DataType) -> PrimExpr:
+    if dtype.is_int and not dtype.int_range[0] <= value <= dtype.int_range[1]:
+        raise DoesNotFit(f"{value} is no {dtype}")
+    return literal(value, dtype)
 
 
 def _emission_order(monomial: Monomial) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ from baton._src.ir.traverse import post_order, rebuild
 from baton._src.tir import expr as tir
 from baton._src.tir.arith import conditions, division, extrema
 from baton._src.tir.arith import polynomial as p
+from baton._src.tir.arith.atoms import DoesNotFit
 from baton._src.tir.arith.bounds import bound
 from baton._src.tir.arith.facts import Context
 from baton._src.tir.arith.polynomial import Poly
@@ -95,8 +96,11 @@ def _addends(ctx: Context, node: Any) -> list[tuple[Any, int]]:
 
 def _convert(ctx: Context, node: Any) -> Poly:
     """The canonical form of a node whose operands are in the memo."""
-    convert = _CONVERTERS.get(type(node))
-    return convert(ctx, node) if convert is not None else opaque(ctx, node)
+    try:
+        convert = _CONVERTERS.get(type(node))
+        return convert(ctx, node) if convert is not None else opaque(ctx, node)
+    except DoesNotFit:
+        return p.atom(ctx.atoms.intern(("once", node), "opaque", (), node.dtype, lambda: node))
 
 
 # ------------------------------------------------------------------------------------------------- leaves

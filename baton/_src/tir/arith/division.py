@@ -7,10 +7,12 @@ by a constant are reduced first: multiples of the divisor leave, the constant te
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.tir import operators
 from baton._src.tir.arith import polynomial as p
+from baton._src.tir.arith.atoms import DoesNotFit
 from baton._src.tir.arith.bounds import bound
 from baton._src.tir.arith.facts import Context
 from baton._src.tir.arith.modular import modular_set
@@ -203,7 +205,8 @@ def recombine(ctx: Context, poly: Poly, dtype: DataType = INT64) -> Poly:
             if kind in ("mod", "div"):
                 factor = {monomial[:position] + monomial[position + 1 :]: poly[monomial]}
                 join = _join if kind == "mod" else _join_exact
-                poly = join(ctx, poly, index, factor, dtype)
+                with suppress(DoesNotFit):  # then they stay apart
+                    poly = join(ctx, poly, index, factor, dtype)
                 break
     return poly
 

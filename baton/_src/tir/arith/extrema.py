@@ -69,9 +69,12 @@ def _beats(ctx: Context, kind: str, winner: Poly, loser: Poly, prove: bool) -> b
 
 
 def _shared_terms(operands: list[Poly]) -> Poly:
-    """Terms (constants by their least value) that every operand has."""
+    """Terms that every operand has, and the least constant term of those that are no numbers.
+
+    A number is left as it is: min(x, -8) must not become min(x + 8, 0) - 8, whose sum may not fit where x does.
+    """
     shared = {m: c for m, c in operands[0].items() if m and all(o.get(m) == c for o in operands[1:])}
-    offset = min(o.get((), 0) for o in operands)
+    offset = min((o.get((), 0) for o in operands if p.as_constant(o) is None), default=0)
     if offset:
         shared[()] = offset
     return shared
