@@ -45,6 +45,11 @@ module = from_exported_program(exported)
 # As a back end of torch.compile, by name; its options are those of baton.compile.
 compiled = torch.compile(layers, backend="baton", options={"num_threads": 1})
 torch.testing.assert_close(compiled(rows), layers(rows))
+
+# For inference, weights become constants that are packed once.
+frozen = torch.compile(layers, backend="baton", options={"freeze": True})
+with torch.inference_mode():
+    torch.testing.assert_close(frozen(rows), layers(rows))
 ```
 
 - `baton.compile`, and the command line, take exported programs and the `.pt2` files of `torch.export.save`. Files are
@@ -61,7 +66,9 @@ torch.testing.assert_close(compiled(rows), layers(rows))
   Dtypes are promoted by PyTorch's rules, and every result is compared with the shape and dtype that PyTorch expects.
 - A compiled function has no state: programs that change their buffers are refused, and so is training mode (dropout,
   batch statistics). Through `torch.compile` state and gradients work, since PyTorch itself keeps the state; every
-  operator of the backward graph must be supported too.
+  operator of the backward graph must be supported too. Weights are inputs there; with the option `freeze` they are
+  constants, until PyTorch's count of changes or their place in memory says that one is another: it becomes an input
+  then. What is written through `.data` or NumPy is not counted, and not seen.
 - A mask as an index (`x[mask]`) is supported only where a number is written by it; `torch.where` says the rest.
 - Not supported: complex and quantised tensors, random numbers, control flow that depends on tensors
   (`torch.cond`, `torch.while_loop`), numbers as inputs that stay open.

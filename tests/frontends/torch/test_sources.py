@@ -14,6 +14,7 @@ from torch import nn
 
 import baton
 from baton import relay, tir
+from baton._src.driver.frontends.torch_graph import CompiledGraph
 from baton._src.support.diagnostics import DiagnosticError
 from baton.relax.frontend import detach_params
 from baton.relax.frontend.torch import dynamo_capture_subgraphs, from_exported_program, from_fx, relax_dynamo
@@ -220,6 +221,45 @@ def test_options_of_torch_compile() -> None:
     for given, message in (({"options": {"threads": 1}}, "no option 'threads'"), ({"mode": "fast"}, "no mode 'fast'")):
         with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match=message):
             torch.compile(nn.Linear(4, 3), backend="baton", **given)(ROWS)
+
+
+def test_frozen_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Constants while nobody changes them: written to in place, replaced or loaded, they are inputs again."""
+    torch._dynamo.reset()
+    counts: list[int] = []
+    plain = CompiledGraph._compile
+    monkeypatch.setattr(
+        CompiledGraph, "_compile", lambda graph, frozen: counts.append(len(frozen)) or plain(graph, frozen)
+    )
+    module = seeded(lambda: nn.Sequential(nn.Linear(4, 5), nn.BatchNorm1d(5), nn.Linear(5, 2)))
+    compiled = torch.compile(module, backend="baton", options={"freeze": True})
+
+    def same(rows: Any) -> None:
+        torch.testing.assert_close(compiled(rows), module(rows))
+
+    other = ROWS * 2
+    with torch.inference_mode():
+        same(ROWS)
+        same(other)
+    assert counts == [8], "all parameters and statistics are constants, compiled once"
+    with torch.no_grad():
+        module[0].weight.mul_(0.5)
+    with torch.inference_mode():
+        same(ROWS)
+    assert counts == [8, 7]
+    module[0].bias.data = torch.ones(5)
+    module.load_state_dict({name: value * 2 for name, value in module.state_dict().items()})
+    with torch.inference_mode():
+        same(ROWS)
+    assert counts == [8, 7, 0]
+
+
+def test_weights_whose_changes_are_not_counted_are_not_frozen() -> None:
+    torch._dynamo.reset()
+    with torch.inference_mode():
+        compiled = torch.compile(nn.Linear(4, 3), backend="baton", options={"freeze": True})
+        with pytest.raises(DiagnosticError, match=r"a weight of shape \(3, 4\) was made under torch.inference_mode"):
+            compiled(ROWS)
 
 
 def test_torch_compile_with_constants_and_quotients() -> None:

@@ -3,7 +3,8 @@
 torch.compile(model, backend="baton")(x)
 
 PyTorch traces the model into graphs of aten operators without side effects (AOTAutograd); each is imported, compiled,
-and called with the memory of its tensors. Weights are inputs of these graphs, so training and changed weights are seen.
+and called with the memory of its tensors. Weights are inputs of these graphs, so training and changed weights are seen;
+`torch_graph` can freeze them.
 """
 
 from __future__ import annotations
@@ -13,21 +14,20 @@ from importlib import import_module
 from typing import Any
 
 from baton._src.driver.compile.compile import compile as compile_model
+from baton._src.driver.frontends.torch_graph import CompiledGraph
 from baton._src.driver.wiring import wire
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.programs.decompositions import decompositions
-from baton._src.frontends.torch.programs.program import read_graph
-from baton._src.frontends.torch.programs.tracing import with_own_weights
-from baton._src.frontends.torch.relax_graph import from_fx, imported
+from baton._src.frontends.torch.programs.tracing import weights_of, with_own_weights
+from baton._src.frontends.torch.relax_graph import from_fx
 from baton._src.frontends.torch.table import CONVERTERS
-from baton._src.frontends.torch.tensors import array_of, tensor_of
 from baton._src.ir.module import IRModule
 from baton._src.passes.pipelines import get_pipeline
 from baton._src.support.diagnostics import fail
 
 Backend = Callable[[Any, Sequence[Any]], Any]
-_OPTIONS = ("num_threads", "target", "opt_level", "exec_mode", "keep_stages")
-"""The parameters of `baton.compile` that are not about the model."""
+_OPTIONS = ("num_threads", "target", "opt_level", "exec_mode", "keep_stages", "freeze")
+"""The parameters of `baton.compile` that are not about the model, and what only this back end has."""
 _MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
 
@@ -37,6 +37,8 @@ def baton_backend(
     """The entry point `torch_dynamo_backends` of the package.
 
     `options`: those of `baton.compile`, by name: `torch.compile(model, backend="baton", options={"num_threads": 1})`.
+    `"freeze": True` makes constants of the weights, which are packed once, for inference: a weight that PyTorch sees
+    changed is compiled as an input from then on; what is written through `.data` or NumPy is not seen.
     `mode`: PyTorch's four are the same here, as nothing is searched for and no launches are to be saved.
     """
     unknown = [repr(name) for name in options or {} if name not in _OPTIONS]
@@ -64,36 +66,15 @@ def _backend(
     wire()
     modules = ("_dynamo.backends.common", "_functorch.aot_autograd", "_subclasses.fake_tensor")
     common, aot, fake = (import_module(f"torch.{m}") for m in modules)
+    plain = {name: value for name, value in options.items() if name != "freeze"}
+    weights = weights_of(graph_module, example_inputs) if options.get("freeze") else []
 
     def compile_graph(graph: Any, inputs: Sequence[Any]) -> Any:
         with fake.unset_fake_temporarily():  # constants of the graph are real
-            return aot.make_boxed_func(_compiled(graph, change, options))
+            return aot.make_boxed_func(CompiledGraph(graph, lambda m: compile_model(change(m), **plain), weights))
 
     table = dict(decompositions(CONVERTERS))
     return common.aot_autograd(fw_compiler=compile_graph, decompositions=table)(graph_module, example_inputs)
-
-
-def _compiled(graph: Any, change: Callable[[IRModule], IRModule], options: dict[str, Any]) -> Any:
-    """A function of the tensors (and sizes) that the graph takes, which gives what the graph returns."""
-    torch = torch_library()
-    program = read_graph(graph)
-    places = [k for k, n in enumerate(n for n in graph.graph.nodes if n.op == "placeholder") if n in program.inputs]
-    wanted = [k for k, o in enumerate(program.outputs) if isinstance(o, torch.fx.Node)]
-    sizes = {k for k in wanted if not isinstance(program.outputs[k].meta["val"], torch.Tensor)}
-    results: list[Any] = list(program.outputs)
-    if not wanted:
-        return lambda *given: results
-    outputs = tuple(program.outputs[k] for k in wanted)
-    model = compile_model(change(imported(program, outputs)), **options)
-
-    def run(*given: Any) -> list[Any]:
-        arrays = model.run_arrays([array_of(given[k]) for k in places])
-        found = list(results)
-        for place, array in zip(wanted, arrays, strict=True):
-            found[place] = int(array) if place in sizes else tensor_of(array)
-        return found
-
-    return run
 
 
 def dynamo_capture_subgraphs(model: Any, *params: Any, **kwargs: Any) -> IRModule:

@@ -55,8 +55,10 @@ def arange(node: AtenNode, *bounds: Scalar, **_: Any) -> Value:
     """arange(end), arange(start, end), arange(start, end, step)"""
     start, end, step = {1: (0, *bounds, 1), 2: (*bounds, 1)}.get(len(bounds), bounds)
     dtype = node.dtype
-    if all(isinstance(b, (int, float)) for b in (start, end, step)):
-        count = max(int(np.ceil((end - start) / step)), 0)
+    if isinstance(start, (int, float)) and isinstance(end, (int, float)) and isinstance(step, (int, float)):
+        if not dtype.is_float:  # PyTorch cuts the numbers off before it counts with them, and has rules for how far
+            start, step = int(start), int(step)
+        count = node.known(node.results[0].shape[0], "the number of elements")
         return node.graph.constant((start + np.arange(count) * np.asarray(step)).astype(dtype.numpy))
     if not isinstance(step, int) or step < 1:
         node.fail("counting down to a size known only at run time is not supported", code="torch-dynamic")

@@ -6,6 +6,7 @@ from typing import Any
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter
+from baton._src.frontends.torch.operators.shape import cut
 from baton._src.ir.tensor_info import Dim
 
 
@@ -49,7 +50,8 @@ def bucketize(node: AtenNode, x: Value, edges: Value, *, out_int32: bool, right:
 def nonzero(node: AtenNode, x: Value) -> Value:
     """[count, rank]: the places of what is not zero; how many is known at run time."""
     g = node.graph
-    return g.transpose(g.cast(g.call("nonzero", x), "int64"), (1, 0))
+    places = g.transpose(g.cast(g.call("nonzero", x if x.rank else g.reshape(x, (1,))), "int64"), (1, 0))
+    return places if x.rank else cut(node, places, 1, 0, 0)
 
 
 def kth(node: AtenNode, x: Value, k: Dim, dim: int, keepdim: bool) -> tuple[Value, Value]:

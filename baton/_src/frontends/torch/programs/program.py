@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +84,12 @@ def read_graph(module: Any) -> Program:
     numbers = tuple(n for n in placeholders if not isinstance(n.meta["val"], tensor))
     (results,) = [n.args[0] for n in module.graph.nodes if n.op == "output"]
     return Program(module.graph, module, inputs, (), tuple(results), numbers)
+
+
+def with_weights(program: Program, tensors: Mapping[str, Any]) -> Program:
+    """The program with these of its inputs (tensors by placeholder) as weights."""
+    inputs = tuple(n for n in program.inputs if n.name not in tensors)
+    return replace(program, inputs=inputs, weights=tuple(Weight(n, n, False, t) for n, t in tensors.items()))
 
 
 def _weight(plain: Any, spec: Any) -> Any:

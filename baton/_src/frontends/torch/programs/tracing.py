@@ -92,6 +92,17 @@ def export(module: Any, inputs: Sequence[Any], dynamic_shapes: Any = None) -> An
             raise fail("torch-export", f"PyTorch cannot export the model: {reason}") from error
 
 
+def weights_of(module: Any, inputs: Sequence[Any]) -> list[Any]:
+    """The inputs of a graph of `torch.compile` that are parameters or buffers of the model."""
+    placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
+    return [g for n, g in zip(placeholders, inputs, strict=True) if _is_weight(n, g)]
+
+
+def _is_weight(node: Any, given: Any) -> bool:
+    parameter = torch_library().nn.Parameter
+    return isinstance(given, parameter) or "_dynamo_static_input_type" in node.meta.get("tensor_dict", {})
+
+
 def with_own_weights(module: Any, inputs: Sequence[Any]) -> tuple[Any, list[Any]]:
     """A graph of `torch.compile` with the weights that it takes as inputs as its own, and the other inputs."""
     torch = torch_library()
@@ -99,11 +110,11 @@ def with_own_weights(module: Any, inputs: Sequence[Any]) -> tuple[Any, list[Any]
     own.graph = copy.deepcopy(module.graph)
     placeholders = [n for n in own.graph.nodes if n.op == "placeholder"]
     for node, given in zip(placeholders, inputs, strict=True):
-        kept = isinstance(given, torch.nn.Parameter)
-        if not kept and "_dynamo_static_input_type" not in node.meta.get("tensor_dict", {}):
+        if not _is_weight(node, given):
             rest.append(given)
             continue
         name = f"weight_{node.name}"
+        kept = isinstance(given, torch.nn.Parameter)
         (own.register_parameter if kept else own.register_buffer)(name, given)
         with own.graph.inserting_before(node):
             node.replace_all_uses_with(own.graph.get_attr(name))
