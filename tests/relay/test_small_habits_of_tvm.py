@@ -80,3 +80,34 @@ def test_a_variable_keeps_its_identity() -> None:
     typed = relay.transform.InferType()(baton.IRModule.from_expr(relay.exp(x)))["main"]
     assert typed.body.args[0].vid.same_as(x.vid)
     assert x.vid.name_hint == "x"
+
+
+def test_attributes_of_functions_by_name() -> None:
+    x = relay.var("x", shape=(2,))
+    function = relay.Function([x], x).with_attr("Compiler", "mine")
+    assert function.attrs.Compiler == function.attrs["Compiler"] == "mine"
+    with pytest.raises(AttributeError, match="no attribute Composite; there are: Compiler"):
+        _ = function.attrs.Composite
+
+
+def test_a_functor_without_a_method_says_that_it_is_not_implemented() -> None:
+    with pytest.raises(NotImplementedError, match="has no visit_constant"):
+        relay.ExprFunctor().visit(relay.const(1))
+
+
+def test_values_of_the_interpreter_have_classes() -> None:
+    from baton.relay.backend.interpreter import ConstructorValue, RefValue
+
+    module = relay.prelude.Prelude(baton.IRModule()).mod
+    _, cons, nil = module.get_type("List")
+    found = relay.create_executor("debug", module).evaluate(cons(relay.const(1), nil()))
+    assert isinstance(found, ConstructorValue)
+    assert (found.tag, len(found.fields)) == (cons.tag, 2)
+    assert isinstance(relay.create_executor("debug").evaluate(relay.RefCreate(relay.const(1))), RefValue)
+
+
+def test_instruments_can_be_taken_away() -> None:
+    timing = baton.instrument.PassTimingInstrument()
+    with baton.transform.PassContext(instruments=[timing]) as context:
+        context.override_instruments(None)
+        assert list(context.instruments) == []

@@ -156,3 +156,9 @@ class OpenAttrs(Attrs):
 
 class DictAttrs(dict[str, Any]):
     """Attributes of functions and of calls of things that are no operators: a plain mapping, never changed in place."""
+
+    def __getattr__(self, name: str) -> Any:
+        """`attrs.Compiler`: what TVM's scripts write for `attrs["Compiler"]`."""
+        if name in self:
+            return self[name]
+        raise AttributeError(f"there is no attribute {name}; there are: {', '.join(self) or 'none'}")

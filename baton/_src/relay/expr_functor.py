@@ -106,7 +106,9 @@ class ExprFunctor:
 
     def _missing(self, expr: Any) -> Any:
         name = self.methods[type(expr)]
-        raise fail("api", f"{type(self).__name__} has no {name}", help=f"define {name}(self, node)")
+        raise fail(
+            "api", f"{type(self).__name__} has no {name}", help=f"define {name}(self, node)", kind=NotImplementedError
+        )
 
     visit_function = visit_call = visit_let = visit_var = visit_global_var = visit_if = visit_tuple = _missing
     visit_tuple_getitem = visit_constant = visit_op = visit_ref_create = visit_ref_read = visit_ref_write = _missing

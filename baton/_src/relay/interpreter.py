@@ -39,6 +39,7 @@ from baton._src.relay.nodes import (
 )
 from baton._src.relay.reference_calls import call_reference
 from baton._src.relay.scopes import Scope, Scopes
+from baton._src.relay.stopping import stop_at
 from baton._src.support.diagnostics import fail
 from baton._src.values.adt import ADT, RefCell
 from baton._src.values.tensor import NDArray, array
@@ -285,7 +286,7 @@ class Interpreter:
                 if kind is GlobalVar:
                     self._enter(self.global_value(op), args, node)
                 else:
-                    self._primitive(op, args, node)
+                    self._primitive(op, args, node, act)
                 return
             self._then(self._apply_named, node, scopes, node.args, act)
         else:
@@ -296,7 +297,7 @@ class Interpreter:
         if type(node.op) is GlobalVar:
             self._enter(self.global_value(node.op), args, node)
         else:
-            self._primitive(node.op, args, node)
+            self._primitive(node.op, args, node, act)
 
     def _apply_value(self, node: Call, act: Activation) -> None:
         callee, *args = self._pop(len(node.args) + 1)
@@ -321,11 +322,22 @@ class Interpreter:
         act.values.update(zip(function.params, args))
         self._todo.append((self._eval, (scopes, function.body), act))
 
-    def _primitive(self, op: Any, args: list[Any], node: Call | None) -> None:
+    def _primitive(self, op: Any, args: list[Any], node: Call | None, act: Activation | None = None) -> None:
         if isinstance(op, Constructor):
             self._values.append(ADT(op.tag, tuple(args), op))
         else:
+            if node is not None and op.name == "debug":
+                stop_at(node, _frames(act))
             self._values.append(call_reference(op, args, node))
+
+
+def _frames(act: Activation | None) -> list[dict[Var, Any]]:
+    """The variables that have values, innermost scope first."""
+    found = []
+    while act is not None:
+        found.append({key: value for key, value in act.values.items() if isinstance(key, Var)})
+        act = act.parent
+    return found
 
 
 _NAMES = (Op, GlobalVar, Constructor)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from baton._src.ir.attrs import DictAttrs
 from baton._src.ir.expr import GlobalVar, GraphExpr, Op, Operators
 from baton._src.ir.node import Node, binder, init_field, node, note, part
 from baton._src.ir.types import Constructor, FuncType, TensorType, Type, TypeVar
@@ -113,17 +114,43 @@ class Call(Expr):
     op: Any
     args: tuple[Any, ...]
     attrs: Any = None
-    type_args: tuple[Type, ...] = ()
+    written_type_args: tuple[Type, ...] = ()
+    """Types written down for the callee's type parameters: `type_args` of the constructor."""
+    chosen_type_args: tuple[Type, ...] = note(kw_only=True, default=())
+    """Types that inference chose for them."""
 
     def __init__(self, op: Any, args: Any, attrs: Any = None, type_args: Any = None, span: Span | None = None) -> None:
         put = object.__setattr__  # as init_field does; calls are what long programs are made of
         put(self, "op", op)
         put(self, "args", _listed(args, "the arguments of a call"))
         put(self, "attrs", attrs)
-        put(self, "type_args", tuple(type_args or ()))
+        imposed = type_args and not isinstance(type_args, InferredTypes) and not isinstance(op, Op)
+        put(self, "written_type_args", tuple(type_args) if imposed else ())
+        put(self, "chosen_type_args", ())
         put(self, "span", span)
         put(self, "checked_type_", None)
         put(self, "struct_info_", None)
+
+    @property
+    def type_args(self) -> tuple[Type, ...]:
+        """The types of the callee's type parameters, as written down or else as inferred (none before). An operator has
+        a parameter for each argument: they are the arguments' types.
+
+        Passes copy `written_type_args`. A call made with types that were only inferred infers them again, since passes
+        of users copy `type_args` whatever they do to the arguments.
+        """
+        if self.written_type_args or self.checked_type_ is None:
+            return self.written_type_args
+        if not isinstance(self.op, Op):
+            return InferredTypes(self.chosen_type_args)
+        found = [argument.checked_type_ for argument in self.args]
+        return InferredTypes(() if any(t is None for t in found) else found)
+
+
+class InferredTypes(tuple[Type, ...]):
+    """Types that follow from the rest of the program."""
+
+    __slots__ = ()
 
 
 @node
@@ -182,7 +209,7 @@ class Function(Expr):
             ("body", body),
             ("ret_annotation", ret_type),
             ("type_params", tuple(type_params or ())),
-            ("attrs", dict(attrs or {})),
+            ("attrs", DictAttrs(attrs or {})),
             ("where", tuple(where)),
             ("span", span),
             ("checked_type_", None),
@@ -204,7 +231,7 @@ class Function(Expr):
     def with_attr(self, key: Any, content: object = None) -> Function:
         """A copy with attributes added."""
         added = key if isinstance(key, dict) else {key: content}
-        return self.with_fields(attrs={**self.attrs, **added})
+        return self.with_fields(attrs=DictAttrs({**self.attrs, **added}))
 
 
 @node

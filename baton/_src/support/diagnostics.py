@@ -103,6 +103,10 @@ class ValueDiagnosticError(DiagnosticError, ValueError):
     """A value that does not fit, where TVM raises a `ValueError`: scripts that catch either are served."""
 
 
+class MissingMethodError(DiagnosticError, NotImplementedError):
+    """A method that a subclass has to define, where TVM raises a `NotImplementedError`."""
+
+
 class TypeDiagnosticError(DiagnosticError, TypeError):
     """An argument of the wrong class, where TVM raises a `TypeError`: scripts that catch either are served."""
 
@@ -115,6 +119,7 @@ _CLASSES: dict[type[Exception] | None, type[DiagnosticError]] = {
     None: DiagnosticError,
     ValueError: ValueDiagnosticError,
     TypeError: TypeDiagnosticError,
+    NotImplementedError: MissingMethodError,
 }
 
 
@@ -125,7 +130,7 @@ def fail(
     span: Span | None = None,
     help: str | None = None,
     label: str = "",
-    kind: type[ValueError] | type[TypeError] | None = None,
+    kind: type[ValueError | TypeError | NotImplementedError] | None = None,
 ) -> DiagnosticError:
     """A `DiagnosticError` with one finding, to be raised: ``raise fail("relax-shape", "...")``.
 

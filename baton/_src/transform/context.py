@@ -114,10 +114,10 @@ class PassContext:
         finally:
             _stack.entered.pop()
 
-    def override_instruments(self, instruments: Sequence[Any]) -> None:
-        """Leave the present instruments and enter `instruments` instead."""
+    def override_instruments(self, instruments: Sequence[Any] | None) -> None:
+        """Leave the present instruments and enter `instruments` (None: no others) instead."""
         self._exit_instruments()
-        self.instruments = list(instruments)
+        self.instruments = list(instruments or ())
         self._enter_instruments()
 
     def _enter_instruments(self) -> None:

@@ -275,8 +275,6 @@ REASONS |= {f"relay.op.contrib.{name}": _NO_LIBRARY for name in _LIBRARIES.split
 REASONS |= {
     "libinfo": _TOOLCHAIN,
     "ir.supply": "names are made unique where they are printed; relax.BlockBuilder.get_unique_name makes them",
-    "relay.debug": "the debug executor computes every call by itself: contrib.debugger.debug_executor",
-    "relay.op.debug": "the debug executor computes every call by itself: contrib.debugger.debug_executor",
     "relay.transform.AnnotateUsedMemory": "not implemented: memory is planned in Relax, for whole programs",
     "relay.transform.infer_layout_utils": "layouts are told by rules: relay.op.register_convert_op_layout",
     "relay.transform.memory_plan": "memory is planned in Relax, for whole programs",

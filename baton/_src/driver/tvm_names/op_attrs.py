@@ -26,7 +26,7 @@ _BY_OPERATOR: dict[str, str] = {
     "BinaryDense:bitserial_dense SparseDense:sparse_dense SparseConv2D:sparse_conv2d SubPixel:depth_to_space "
     "BatchToSpaceND:batch_to_space_nd SpaceToBatchND:space_to_batch_nd",
     "": "Arange:arange ArgReduce:argmax Argsort:argsort Cast:cast Clip:clip Concatenate:concatenate DFT:dft "
-    "DeviceCopy:device_copy Einsum:einsum ExpandDims:expand_dims FixedPointMultiply:fixed_point_multiply "
+    "Debug:debug DeviceCopy:device_copy Einsum:einsum ExpandDims:expand_dims FixedPointMultiply:fixed_point_multiply "
     "FixedPointMultiplyPerAxis:fixed_point_multiply_per_axis Gather:gather GatherND:gather_nd InitOp:zeros "
     "LayoutTransform:layout_transform MatrixSetDiag:matrix_set_diag Meshgrid:meshgrid OnDevice:on_device "
     "OneHot:one_hot Reduce:sum Repeat:repeat Reshape:reshape ReshapeLike:reshape_like Reverse:reverse "

@@ -60,6 +60,13 @@ class CompilerAttrs(Attrs):
     compiler: str = attr("", "the name of an external compiler")
 
 
+@attrs
+class DebugAttrs(Attrs):
+    """What to call."""
+
+    debug_func: str = attr("", "the name of a registered function; empty: Python's debugger")
+
+
 def _identity(
     name: str,
     *,
@@ -166,6 +173,13 @@ COPIES: tuple[OpDef[Any], ...] = (
     ),
     _identity("device_copy", relay=True, fusion=Fusion.OPAQUE, record=DeviceCopyAttrs, summary="A copy on a device."),
     _identity("on_device", relay=True, record=OnDeviceAttrs, summary="The operand; a device is named for it."),
+    _identity(
+        "debug",
+        relay=True,
+        fusion=Fusion.OPAQUE,
+        record=DebugAttrs,
+        summary="The operand; the interpreter calls a function when it has it, compiled code does not.",
+    ),
     _identity("grad.no_grad", relay=False, gradient=_no_gradient, summary="The operand; no gradient passes."),
     _identity("grad.start_checkpoint", relay=False, summary="The operand; a stretch to recompute begins."),
     _identity("grad.end_checkpoint", relay=False, summary="The operand; a stretch to recompute ends."),

@@ -183,8 +183,9 @@ class ExpressionRules:
 
     def _function_call(self, node: Call, callee: FuncType, args: list[Any], where: str) -> Any:
         solver = self.solver
-        if len(node.type_args) > len(callee.type_params):
-            message = f"{where}: {len(node.type_args)} type arguments for {len(callee.type_params)} type parameters"
+        given, allowed = len(node.written_type_args), len(callee.type_params)
+        if given > allowed:
+            message = f"{where}: {given} type arguments for {allowed} type parameters"
             solver.report("relay-type-args", message, node.span)
             return solver.unifier.poisoned()
         if len(args) != len(callee.arg_types):
@@ -192,7 +193,7 @@ class ExpressionRules:
             takes = ", ".join(show_type(solver.unifier.resolve(t)) for t in callee.arg_types)
             solver.report("relay-arity", message, node.span, f"it takes: {takes}")
             return solver.unifier.poisoned()
-        type_args = [self.written(t, node.span) for t in node.type_args]
+        type_args = [self.written(t, node.span) for t in node.written_type_args]
         made, chosen = solver.instantiate(callee, type_args, where, node.span)
         if chosen:
             self.elaboration.type_args[node] = chosen

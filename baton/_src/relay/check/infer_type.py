@@ -222,6 +222,8 @@ class Inference(ExpressionRules):
             self.elaboration.literals[literal_] = unifier.find(hole)
         chosen = self.elaboration.type_args
         self.elaboration.type_args = {call: tuple(unifier.resolve(t) for t in args) for call, args in chosen.items()}
+        for call, args in self.elaboration.type_args.items():
+            set_note(call, "chosen_type_args", args)
 
     def _undetermined(self, node: Any, type_: Any) -> None:
         if not self.solver.errors:

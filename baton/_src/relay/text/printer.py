@@ -301,10 +301,10 @@ class Printer:
     def _call(self, node: Call, lines: list[str]) -> str:
         args = [self._operand(a, lines) for a in node.args]
         callee = node.op.name_hint if isinstance(node.op, Constructor) else self._operand(node.op, lines)
-        if node.type_args:
-            callee += f"<{', '.join(self.type(t) for t in node.type_args)}>"
+        if node.written_type_args:
+            callee += f"<{', '.join(self.type(t) for t in node.written_type_args)}>"
         args += call_attributes(node)
-        if isinstance(node.op, Constructor) and not args and not node.type_args:
+        if isinstance(node.op, Constructor) and not args and not node.written_type_args:
             return callee
         return f"{callee}({', '.join(args)})"
 

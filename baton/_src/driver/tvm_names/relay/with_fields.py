@@ -75,7 +75,7 @@ def CallWithFields(
     span: Any = None,
 ) -> Call:
     """A call of something else, or on other arguments."""
-    return _changed(call, Call, op=op, args=args, attrs=attrs, type_args=type_args, span=span)
+    return _changed(call, Call, op=op, args=args, attrs=attrs, written_type_args=type_args, span=span)
 
 
 def LetWithFields(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from baton._src.ops.arguments import relay_constant
 from baton._src.ops.builders import RELAY
 from baton._src.relay.expressions import replace
 from baton._src.relay.nodes import Constant, Function
+from baton._src.relay.stopping import InterpreterState, registered_as
 from baton._src.relay.text.printer import astext
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
@@ -67,6 +68,14 @@ def function_on_device(function: Function, param_devices: Any, result_device: An
     for device in (*param_devices, result_device):
         _device_kind(device)
     return function
+
+
+def debug(expr: Any, debug_func: Callable[[InterpreterState], object] | None = None) -> Any:
+    """`expr`; the interpreter calls `debug_func` (None: Python's debugger) with its state when it has evaluated it.
+
+    Compiled code only passes the value on.
+    """
+    return _OPS.debug(expr, debug_func=registered_as(debug_func))
 
 
 def stop_fusion(data: Any) -> Any:

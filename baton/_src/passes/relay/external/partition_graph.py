@@ -4,9 +4,9 @@
 becomes
     @tvmgen_default_mine_main_0(%x, %y)      def @tvmgen_default_mine_main_0(%a, %b, Compiler="mine") { add(%a, %b) }
 
-Building hands such functions to the code generators that scripts registered (`driver/relay/external_code.py`). Without one a
-program with such functions is interpreted, exported as text, or taken back by InlineCompilerFunctionsBoundTo; building
-it is an error (`CheckCompilers`).
+Building hands such functions to the code generators that scripts registered (`driver/relay/external_code.py`). Without
+one a program with such functions is interpreted, exported as text, or taken back by InlineCompilerFunctionsBoundTo;
+building it is an error (`CheckCompilers`).
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class InlineCompilerFunctionsBoundTo(Pass):
 
         def rule(old: Any, new: Any) -> Any:
             if isinstance(new, Call) and isinstance(new.op, GlobalVar) and new.op.name_hint in inlined:
-                return inline_call(inlined[new.op.name_hint], new.args, new.type_args)
+                return inline_call(inlined[new.op.name_hint], new.args, new.written_type_args)
             return None
 
         kept = {v: f for v, f in module.functions.items() if v.name_hint not in inlined}

@@ -105,7 +105,7 @@ class TypeTwins:
         """The type arguments a call was written with, translated."""
         if self._instances and isinstance(call.op, Constructor) and call.op.belong_to in self._changing:
             return ()
-        return tuple(self.type(t) for t in call.type_args)
+        return tuple(self.type(t) for t in call.written_type_args)
 
     def pattern(self, pattern: Any, variable: Callable[[Var], Var] | None = None, data: Any = None) -> Any:
         """The pattern over twins; its variables become what `variable` says. Nests only as deep as it was written.

@@ -184,7 +184,7 @@ class _Specializer:
         def rule(old: Any, new: Any) -> Any:
             if isinstance(old, Call) and isinstance(old.op, GlobalVar):
                 copy = self._copy(old)
-                return None if copy is None else new.with_fields(op=copy, type_args=())
+                return None if copy is None else new.with_fields(op=copy, written_type_args=())
             return None
 
         return rewrite(function, rule)  # type: ignore[no-any-return]
@@ -245,7 +245,7 @@ class _Lets:
 
     def _rule(self, old: Any, new: Any) -> Any:
         if old in self._calls:
-            return new.with_fields(op=self._calls[old], type_args=())
+            return new.with_fields(op=self._calls[old], written_type_args=())
         if not isinstance(old, Let) or old.var not in self._lets:
             return None
         used = any(n is old.var for n in walk(new.body))

@@ -35,7 +35,7 @@ class Inline(RelayFunctionPass):
 
         def rule(old: Any, new: Any) -> Any:
             if isinstance(new, Call) and isinstance(new.op, GlobalVar) and new.op.name_hint in marked:
-                return inline_call(marked[new.op.name_hint], new.args, new.type_args)
+                return inline_call(marked[new.op.name_hint], new.args, new.written_type_args)
             return None
 
         return rewrite(function, rule) if marked else function

@@ -90,7 +90,7 @@ def _inlined(function: Function, module: IRModule) -> Function:
             if isinstance(new, Call) and isinstance(new.op, (GlobalVar, Function)):
                 callee = module[new.op] if isinstance(new.op, GlobalVar) else new.op
                 changed = True
-                return inline_call(callee, new.args, new.type_args)
+                return inline_call(callee, new.args, new.written_type_args)
             return None
 
         function = rewrite(function, rule)

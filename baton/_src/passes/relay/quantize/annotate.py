@@ -93,7 +93,7 @@ class _Annotation:
             old, new = old.args[0], new.args[0]
         found = self._mark(new, INPUT)
         for move in reversed(moves):
-            found = self._build.call(Call(move.op, (found,), move.attrs, move.type_args, move.span))
+            found = self._build.call(Call(move.op, (found,), move.attrs, move.written_type_args, move.span))
         return found
 
     def _mark(self, value: Any, kind: int) -> Any:
