@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
@@ -35,6 +35,14 @@ def attr(
     languages = ("relay",) if relay_only else ("relax",) if relax_only else ("relay", "relax")
     told = {"doc": doc, "languages": languages, "relax_name": relax_name, "beyond": beyond, "same_as": same_as}
     return dataclasses.field(default=default, metadata=told)
+
+
+class AttrFieldInfo(NamedTuple):
+    """An attribute, for people."""
+
+    name: str
+    type_info: str
+    description: str
 
 
 class Attrs:
@@ -94,6 +102,11 @@ class Attrs:
 
     def get_int_tuple(self, name: str) -> tuple[int, ...]:
         return tuple(int(item) for item in self[name])
+
+    def list_field_info(self) -> list[AttrFieldInfo]:
+        """What the attributes are, for people."""
+        described = {f.name: str(f.metadata.get("doc", "")) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+        return [AttrFieldInfo(n, type(content).__name__, described.get(n, "")) for n, content in self.items()]
 
     def with_attrs(self, **changes: Any) -> Any:
         """A copy with some attributes changed."""

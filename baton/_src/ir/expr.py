@@ -150,7 +150,8 @@ class GraphExpr(BaseExpr):
     def checked_type(self) -> Any:
         """The inferred Relay type; an error if inference has not run."""
         if self.checked_type_ is None:
-            raise fail("relay-unchecked", "the type of this expression is not known yet", help="run InferType first")
+            message = "the type of this expression is not known yet"
+            raise fail("relay-unchecked", message, help="run InferType first", kind=ValueError)
         return self.checked_type_
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, ClassVar
@@ -176,7 +177,7 @@ class TypeCall(Type):
 
 @node
 class Constructor(GraphExpr):
-    """One constructor of an ADT; `tag` numbers it within its ADT."""
+    """One constructor of an ADT; `tag` tells it from all others, once its `TypeData` is made (-1 before)."""
 
     name_hint: str
     inputs: tuple[Type, ...]
@@ -204,3 +205,7 @@ class TypeData(Type):
         init_field(self, "type_vars", tuple(type_vars))
         init_field(self, "constructors", tuple(constructors))
         init_field(self, "span", span)
+        first = zlib.crc32(header.name_hint.encode()) % (1 << 22) << 8
+        for position, constructor in enumerate(self.constructors):
+            if constructor.tag < 0:
+                init_field(constructor, "tag", first + position)

@@ -233,6 +233,10 @@ class Function(Expr):
         added = key if isinstance(key, dict) else {key: content}
         return self.with_fields(attrs=DictAttrs({**self.attrs, **added}))
 
+    def without_attr(self, attr_key: str) -> Function:
+        """A copy without an attribute."""
+        return self.with_fields(attrs=DictAttrs({k: v for k, v in self.attrs.items() if k != attr_key}))
+
 
 @node
 class RefCreate(Expr):

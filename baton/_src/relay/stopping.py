@@ -15,6 +15,9 @@ from baton._src.relay.nodes import Call, Var
 from baton._src.support.diagnostics import fail
 from baton._src.values.packed_func import PROCESS_FUNCTIONS
 
+DEBUGGER = "relay.debug"
+"""The name that stands for Python's debugger, unless a function is registered by it."""
+
 _numbers = count()
 
 
@@ -31,7 +34,7 @@ class InterpreterState:
 def registered_as(function: Callable[[InterpreterState], object] | None) -> str:
     """The name by which a call of `debug` finds `function`: attributes are data, so that programs can be printed."""
     if function is None:
-        return ""
+        return DEBUGGER
     name = f"debugger_func{next(_numbers)}"
     PROCESS_FUNCTIONS.register(name, function, True)
     return name
@@ -41,9 +44,11 @@ def stop_at(call: Call, stack: list[dict[Var, Any]]) -> None:
     """Do what a call of `debug` asks for; `DiagnosticError` (`function-missing`) if its function is not known."""
     name = getattr(call.attrs, "debug_func", "")
     if not name:
-        sys.breakpointhook()  # noqa: T100  (what the program asks for)
         return
     function = PROCESS_FUNCTIONS.get(name)
+    if function is None and name == DEBUGGER:
+        sys.breakpointhook()  # noqa: T100  (what the program asks for)
+        return
     if function is None:
         help = "register it with tvm.register_func, or give relay.debug the function itself"
         raise fail("function-missing", f"debug calls {name!r}, which is not registered", span=call.span, help=help)

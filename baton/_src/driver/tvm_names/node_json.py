@@ -15,16 +15,24 @@ from baton._src.driver.tvm_names.texts import is_relax, parse, parse_expr
 from baton._src.driver.wiring import node_text, wire
 from baton._src.ir.expr import GraphExpr
 from baton._src.ir.module import IRModule
+from baton._src.ir.types import GlobalTypeVar, Type, TypeVar
 from baton._src.relax.nodes import Function
 from baton._src.relay.check.infer_type import infer_type
+from baton._src.relay.check.substitute import leaves
+from baton._src.relay.nodes import Var
 from baton._src.support.diagnostics import fail
 from baton._src.tir.prim_func import PrimFunc
 
-_READERS: dict[str, Callable[[str], Any]] = {"relay.module": parse, "relay.expr": parse_expr, "script": from_source}
+_READERS: dict[str, Callable[[str], Any]] = {
+    "relay.module": parse,
+    "relay.expr": parse_expr,
+    "relay.type": lambda text: parse_expr(text).type_annotation,
+    "script": from_source,
+}
 
 
 def save_json(node: Any) -> str:
-    """A module, a function or a Relay expression as JSON that `load_json` reads.
+    """A module, a function, a Relay expression or a closed type as JSON that `load_json` reads.
 
     The JSON is baton's own (the program's text under a heading), not TVM's table of nodes. Raises `DiagnosticError`
     (`api`) for nodes that are no programs.
@@ -36,6 +44,8 @@ def save_json(node: Any) -> str:
         kind = "script"
     elif isinstance(node, GraphExpr) and not is_relax(node):
         kind = "relay.expr"
+    elif isinstance(node, Type) and not any(isinstance(leaf, (TypeVar, GlobalTypeVar)) for leaf in leaves(node)):
+        kind, node = "relay.type", Var("_", node)
     else:
         raise fail("api", f"a {type(node).__name__} cannot be saved by itself", help="save the module it belongs to")
     return json.dumps({"format": "baton.ir", "kind": kind, "text": node_text(node, show_meta=True)}, indent=1)

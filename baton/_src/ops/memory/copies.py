@@ -64,7 +64,7 @@ class CompilerAttrs(Attrs):
 class DebugAttrs(Attrs):
     """What to call."""
 
-    debug_func: str = attr("", "the name of a registered function; empty: Python's debugger")
+    debug_func: str = attr("", "the name of a registered function; empty: none")
 
 
 def _identity(

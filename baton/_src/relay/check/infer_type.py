@@ -424,11 +424,14 @@ def _enter_unknown(inference: Inference, node: Any) -> None:
         raise fail("RELAY-TEMP-1", message, help="the pass that made it has to realize() it before it ends")
     around = inference.enclosing()
     place = f"a part of this {type(around).__name__} is" if around is not None else "this is"
+    help = "wrap numbers and arrays: relay.const(...); operators are functions of relay, or relay.op.get(name)"
+    if isinstance(getattr(node, "op", None), GlobalVar):
+        help = f"@{node.op.name_hint}() without arguments is Relax's call; Relay's is relay.Call(f, [])"
     raise fail(
         "relay-node",
         f"{place} no Relay expression: {node!r}, of class {type(node).__name__}",
         span=getattr(around, "span", None),
-        help="wrap numbers and arrays: relay.const(...); operators are functions of relay, or relay.op.get(name)",
+        help=help,
     )
 
 

@@ -239,12 +239,12 @@ class ModuleReader:
         if word != "extern":
             cursor.expect("{", "before the constructors of a type")
             while not cursor.at("}"):
-                constructors.append(self._constructor(header, params, len(constructors)))
+                constructors.append(self._constructor(header, params))
                 cursor.accept(",")
             cursor.expect("}", "after the constructors of a type")
         self._definitions[header] = TypeData(header, params, constructors, span=cursor.span(start))
 
-    def _constructor(self, header: GlobalTypeVar, params: tuple[TypeVar, ...], tag: int) -> Constructor:
+    def _constructor(self, header: GlobalTypeVar, params: tuple[TypeVar, ...]) -> Constructor:
         """`C`, `C(T, ...)` or `C : (T, ...) -> D[...]`."""
         cursor = self._cursor
         token = cursor.expect_kind(Kind.NAME, "of a constructor")
@@ -262,7 +262,7 @@ class ModuleReader:
             self._check_result(header, params, token.start)
         if token.text in self._names.constructors:
             cursor.error(f"the constructor {token.text} is defined twice", cursor.span_of(token))
-        made = Constructor(token.text, tuple(fields), header, tag=tag, span=cursor.span_of(token))
+        made = Constructor(token.text, tuple(fields), header, span=cursor.span_of(token))
         self._names.constructors[token.text] = made
         return made
 
