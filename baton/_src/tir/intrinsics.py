@@ -215,6 +215,8 @@ _ROWS = (
     Intrinsic("tir.if_then_else", 3, Operands.ANY, Result.SECOND, None, lazy=True),
     Intrinsic("tir.likely", 1, Operands.ANY, Result.SAME, lambda x: x),
     _system("assume", 1, Effect.PURE),
+    _system("index_within", 4, Effect.READ),
+    _system("leave_if_fault", 1, Effect.JUMP),
     _system("undef", 0, Effect.READ),
     _system("prefetch", -1, Effect.UPDATE),
     _system("ret", 1, Effect.JUMP),

@@ -47,6 +47,8 @@ class ExprWriter:
         self._intrinsics = intrinsics
         self.check_access: Callable[[tir.BufferLoad], None] | None = None
         """Called before each load in a checked build."""
+        self.check_index: Callable[[tir.Call], str] | None = None
+        """Writes `tir.index_within`; whoever writes statements knows how to leave the function."""
 
     # ------------------------------------------------------------------------------------------ driving
 

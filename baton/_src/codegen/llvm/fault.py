@@ -1,20 +1,53 @@
-"""Leaving a kernel because something is wrong: note the first fault in the runtime's cell and return."""
+"""Leaving a kernel because something is wrong: the first fault is noted in a cell (`runtime.native.faults`)."""
 
 from __future__ import annotations
 
 from typing import Any
 
+_SITE, _CLAIM = 4, 5
+"""Words of the cell: where in the program it was, whether somebody notes a fault."""
+
 
 def leave_with_fault(writer: Any, pattern: str, numbers: list[str]) -> None:
     """Write the fault `pattern` (with `{0}`, `{1}`, `{2}` for the i64 operands `numbers`) and return from the function.
 
-    The message goes in last, by compare-and-exchange: the first fault wins. (Two at once may mix up their numbers.)
+    Whoever claims the cell first writes its numbers, then the message.
     """
     f = writer.f
-    cell = f.module.fault_cell()
+    cell = f.value(f"call ptr {f.module.fault_cell()}()")
+    mine, leave = f.new_label("first"), f.new_label("leave")
+    f.branch_if(_first(f, _word(f, cell, _CLAIM), "1"), mine, leave)
+    f.place(mine)
     for place, number in enumerate(numbers[:3], 1):
-        where = f.value(f"getelementptr [4 x i64], ptr {cell}, i64 0, i64 {place}")
-        f.line(f"store atomic i64 {number}, ptr {where} monotonic, align 8")
-    text = f.value(f"ptrtoint ptr {f.module.string(pattern)} to i64")
-    f.value(f"cmpxchg ptr {cell}, i64 0, i64 {text} seq_cst monotonic")
+        f.line(f"store i64 {number}, ptr {_word(f, cell, place)}, align 8")
+    f.line(f"store atomic i64 {_address(f, pattern)}, ptr {cell} release, align 8")
+    f.branch(leave)
+    f.place(leave)
     writer.leave()
+
+
+def leave_if_fault(writer: Any, site: str) -> None:
+    """Behind the call of a kernel that may end with a fault: if it did, say where that was, and return too."""
+    f = writer.f
+    cell = f.value(f"call ptr {f.module.fault_cell()}()")
+    message = f.value(f"load atomic i64, ptr {cell} acquire, align 8")
+    bad, good = f.new_label("fault"), f.new_label("fine")
+    f.branch_if(f.value(f"icmp ne i64 {message}, 0"), bad, good)
+    f.place(bad)
+    _first(f, _word(f, cell, _SITE), _address(f, site))
+    writer.leave()
+    f.place(good)
+
+
+def _word(f: Any, cell: str, number: int) -> str:
+    return str(f.value(f"getelementptr i64, ptr {cell}, i64 {number}"))
+
+
+def _address(f: Any, text: str) -> str:
+    return str(f.value(f"ptrtoint ptr {f.module.string(text)} to i64"))
+
+
+def _first(f: Any, where: str, value: str) -> str:
+    """Write `value` where nothing is yet; whether it was this that was written."""
+    pair = f.value(f"cmpxchg ptr {where}, i64 0, i64 {value} seq_cst monotonic")
+    return str(f.value(f"extractvalue {{ i64, i1 }} {pair}, 1"))

@@ -350,6 +350,7 @@ HANDLERS: dict[str, Handler] = {
     "tir.dot_bf16": dot_products.dot_bf16,
     "tir.large_uint_imm": _large_uint,
     "tir.likely": _likely,
+    "tir.index_within": lambda w, call: w.check_index(call),
     "tir.undef": _undef,
     "tir.reinterpret": _reinterpret,
     "tir.ptr_add": _ptr_add,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from baton._src.codegen.llvm.bounds import check_bounds
+from baton._src.codegen.llvm.bounds import check_bounds, check_index
 from baton._src.codegen.llvm.expr import ExprWriter, memory_align, vector_suffix
-from baton._src.codegen.llvm.fault import leave_with_fault
+from baton._src.codegen.llvm.fault import leave_if_fault, leave_with_fault
 from baton._src.codegen.llvm.intrinsics import HANDLERS, call_c
 from baton._src.codegen.llvm.padded import to_memory
 from baton._src.codegen.llvm.parallel import parallel_loop
@@ -66,6 +66,7 @@ class StmtWriter:
         self.heap: list[str] = []
         """Blocks to free when the function is left."""
         self._loops: list[tuple[str, str]] = []
+        self.e.check_index = lambda call: check_index(self, call)
         if context.checked:
             self.e.check_access = lambda load: check_bounds(self, load.buffer, load.indices[0])
 
@@ -310,6 +311,8 @@ class StmtWriter:
             case tir.Call(op=Op(name="tir.ret")):
                 self.leave()
                 self.f.place(self.f.new_label("unreachable"))
+            case tir.Call(op=Op(name="tir.leave_if_fault"), args=(tir.StringImm(value=site),)):
+                leave_if_fault(self, site)
             case tir.Call(op=Op(name="tir.break_loop" | "tir.continue_loop" as name)):
                 latch, exit_ = self._loops[-1]
                 self.f.branch(exit_ if name == "tir.break_loop" else latch)

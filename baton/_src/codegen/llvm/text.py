@@ -50,10 +50,8 @@ class ModuleText:
         return name
 
     def fault_cell(self) -> str:
-        """The runtime's fault cell (see `runtime.native`)."""
-        self.imports["baton_fault"] = None
-        self.declarations.setdefault("baton_fault", "@baton_fault = external global [4 x i64]")
-        return "@baton_fault"
+        """What gives the address of the cell faults are noted in (see `runtime.native.faults`)."""
+        return self.import_function("baton_fault_cell", "ptr", [])
 
     def render(self, attributes: str) -> str:
         """The whole module's text; every defined function gets `attributes`."""

@@ -19,12 +19,13 @@ from baton._src.lower.native_control.places import Place, Places, Size, as_expr
 from baton._src.lower.native_control.steps import Choose, Compute, Keep, Repeat, Return, Step, Steps
 from baton._src.lower.relax_to_vm.abstract_values import KernelCall, Value, memory_of
 from baton._src.lower.relax_to_vm.kernel_arguments import byte_count, c_arguments
+from baton._src.lower.relax_to_vm.kernel_calls import call_statements
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.runtime.native.interrupts import FIRST_LOOK, POLL_SYMBOL, POLL_WORDS
 from baton._src.support.diagnostics import InternalError
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.buffer import Buffer, decl_buffer
-from baton._src.tir.expr import EQ, NE, BufferLoad, Call, Var, literal
+from baton._src.tir.expr import EQ, NE, BufferLoad, Var, literal
 from baton._src.tir.kernel_abi import KernelABI
 from baton._src.tir.operators import add, multiply, subtract
 from baton._src.tir.prim_func import PrimFunc
@@ -92,7 +93,7 @@ class _Writer:
         for step in steps:
             match step:
                 case Compute(call=call):
-                    found.append(self._compute(call))
+                    found += self._compute(call)
                 case Choose(condition=condition, then_steps=first, else_steps=second):
                     then_case: Stmt = yield self.sequence(first)
                     else_case: Stmt = yield self.sequence(second)
@@ -106,11 +107,11 @@ class _Writer:
                         found += self._move(value, Place("result", index), self.steps.results[index])
         return found[0] if len(found) == 1 else SeqStmt(tuple(found))
 
-    def _compute(self, call: KernelCall) -> Stmt:
+    def _compute(self, call: KernelCall) -> list[Stmt]:
         arguments = c_arguments(call, self.signatures)
         tensors = [self.address(v) for v in (*call.args, *call.results)]
         operands = [tensors[k] if k >= 0 else arguments.scalars[-k - 1] for k in arguments.order]
-        return Evaluate(Call("void", call.kernel, operands))
+        return call_statements(call, operands)
 
     def _choose(self, condition: Value, then_case: Stmt, else_case: Stmt) -> Stmt:
         pointer = Var("condition", HANDLE)

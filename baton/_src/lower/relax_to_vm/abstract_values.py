@@ -12,6 +12,7 @@ from typing import Any
 from baton._src.ir.expr import PrimExpr
 from baton._src.relax.nodes import Constant, DataTypeImm, ExternFunc, GlobalVar, PrimValue, ShapeExpr, StringImm
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.spans import Span
 from baton._src.tir.prim_func import PrimFunc
 
 
@@ -78,6 +79,7 @@ class KernelCall:
     outputs: tuple[TensorStructInfo, ...]
     inplace: tuple[int, ...]
     results: tuple[Pending, ...] = field(default=())
+    span: Span | None = None
 
 
 def memory_of(value: Value) -> Value:

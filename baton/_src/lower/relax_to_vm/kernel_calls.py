@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeGuard
 
-from baton._src.ir.expr import Op
+from baton._src.ir.expr import Op, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.lower.relax_to_vm.abstract_values import Fields, KernelCall, Literal, Value, View, memory_of
+from baton._src.ops.dims import show_shape
+from baton._src.passes.tir.check_indices import LEAVE_IF_FAULT, may_fault
 from baton._src.relax.nodes import Call, Constant, GlobalVar, ShapeExpr, Tuple, Var
 from baton._src.relax.special.calls import output_infos
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.tir.expr import Call as TirCall
+from baton._src.tir.expr import IntImm, StringImm
 from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.stmt import Evaluate, Stmt
 
 NAMES = ("relax.call_tir", "relax.call_tir_inplace", "relax.call_tir_with_grad")
 
@@ -36,7 +41,25 @@ def as_kernel_call(call: Call, module: IRModule, value_of: Callable[[Any], Value
     if any(i >= 0 and _is_constant(values[i]) for i in inplace):
         return None
     scalars = () if ints is None else ints.values
-    return KernelCall(kernel, function, kernel.name_hint, values, infos, scalars, outputs, inplace)
+    return KernelCall(kernel, function, kernel.name_hint, values, infos, scalars, outputs, inplace, span=call.span)
+
+
+def call_statements(call: KernelCall, operands: Sequence[PrimExpr]) -> list[Stmt]:
+    """The call of the kernel in a function that calls kernels; one that may end with a fault ends its caller too."""
+    found: list[Stmt] = [Evaluate(TirCall("void", call.kernel, operands))]
+    if may_fault(call.function):
+        found.append(Evaluate(TirCall("void", LEAVE_IF_FAULT, [StringImm(_site(call))])))
+    return found
+
+
+def _site(call: KernelCall) -> str:
+    """What a message about a fault begins with: `gather_nd(float32 (4, n), int64 (2, 2)) at model.py:12`."""
+    operands = ", ".join(f"{i.dtype} {_shown(i.shape.values)}" for i in call.arg_infos)
+    return f"{call.name}({operands})" + (f" at {call.span}" if call.span else "")
+
+
+def _shown(dims: Sequence[PrimExpr]) -> str:
+    return show_shape(tuple(d.value if isinstance(d, IntImm) else d for d in dims))
 
 
 def as_view(call: Call, var: Var, value_of: Callable[[Any], Value]) -> View | None:

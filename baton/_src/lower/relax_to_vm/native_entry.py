@@ -1,6 +1,6 @@
 """A run of kernel calls as one native entry: its plan for the runtime, and the TIR function that calls the kernels.
 
-The entry takes the address of a table of words (see `runtime.native_plan`):
+The entry takes the address of a table of words (see `runtime.native.native_plan`):
 
     call kernel_a(words[0], words[2] + 0,  ...)      # input 0 -> arena
     call kernel_b(words[2] + 0, words[1], ...)       # arena -> output 0
@@ -25,7 +25,7 @@ from baton._src.lower.relax_to_vm.abstract_values import (
 from baton._src.lower.relax_to_vm.cast_conditions import CastCondition
 from baton._src.lower.relax_to_vm.dims import to_dim_expr
 from baton._src.lower.relax_to_vm.kernel_arguments import byte_count, c_arguments, in_terms_of
-from baton._src.lower.relax_to_vm.kernel_calls import is_known
+from baton._src.lower.relax_to_vm.kernel_calls import call_statements, is_known
 from baton._src.lower.relax_to_vm.reused_operands import ReusedOperands, reused_operands
 from baton._src.lower.relax_to_vm.shared_memory import without_moves
 from baton._src.relax.check.variables import prim_vars
@@ -36,7 +36,7 @@ from baton._src.runtime.native.native_plan import DimCondition, NativeInput, Nat
 from baton._src.runtime.value_info import TensorValue
 from baton._src.support.diagnostics import InternalError
 from baton._src.tir.buffer import decl_buffer
-from baton._src.tir.expr import BufferLoad, Call, Cast, IntImm, Var, literal
+from baton._src.tir.expr import BufferLoad, Cast, IntImm, Var, literal
 from baton._src.tir.kernel_abi import KernelABI
 from baton._src.tir.operators import add
 from baton._src.tir.prim_func import PrimFunc
@@ -139,7 +139,7 @@ class EntryBuilder:
             ]
             if self.spoils:
                 body += self._spoiled(call, [words.address(*t) for t in tensors], words)
-            body.append(Evaluate(Call("void", call.kernel, operands)))
+            body += call_statements(call, operands)
             steps.append(self._step(call, tensors, c_args.scalars, c_args.order, slots))
         plan = NativePlan(
             self.name,

@@ -207,6 +207,11 @@ class _Expressions(Visitor):
             condition, true, false = args
             wide = node.dtype.with_lanes(self.lanes)
             return tir.Call(wide, node.op, (condition, broadcast(true, self.lanes), broadcast(false, self.lanes)))
+        if name == "tir.index_within":
+            index, extent, text, shown = args
+            if extent.dtype.lanes > 1 or shown.dtype.lanes != index.dtype.lanes:
+                raise CannotVectorize("an axis of many sizes")
+            return tir.Call(index.dtype, node.op, (index, extent, text, shown))
         row = node.op.definition if isinstance(node.op, Op) else None
         if not isinstance(row, Intrinsic) or row.effect is not Effect.PURE or name in _SCALAR_ONLY:
             raise CannotVectorize(f"a call of {name or node.op}")

@@ -6,8 +6,8 @@ LLVM IR look there: `call(recipe, arrays, threads)` compares every input with th
 words and runs the entry. Where this Python or NumPy lays objects out differently, `array_caller` gives None and callers
 keep to Python.
 
-A recipe is words: entry, address of the fault cell, number of inputs, number of tensors, number of further words, the
-array type; for each input its descr, number of dims and dims; then the further words of the table.
+A recipe is words: entry, number of inputs, number of tensors, number of further words, the array type; for each input
+its descr, number of dims and dims; then the further words of the table.
 """
 
 from __future__ import annotations
@@ -34,20 +34,21 @@ _USABLE = 0x501
 """The flags of arrays that are C-contiguous, aligned and writeable."""
 _BASE = object.__basicsize__
 _ITEMS = tuple.__basicsize__
-_FIXED = 6
+_FIXED = 5
 
 _IR = """
 declare i64 @baton_thread_limit(i64)
+declare ptr @baton_fault_cell()
 
 define i32 @baton_array_call(ptr %recipe, ptr %tuple, i64 %threads) {{
 entry:
-  %p.inputs = getelementptr i64, ptr %recipe, i64 2
+  %p.inputs = getelementptr i64, ptr %recipe, i64 1
   %inputs = load i64, ptr %p.inputs
-  %p.tensors = getelementptr i64, ptr %recipe, i64 3
+  %p.tensors = getelementptr i64, ptr %recipe, i64 2
   %tensors = load i64, ptr %p.tensors
-  %p.more = getelementptr i64, ptr %recipe, i64 4
+  %p.more = getelementptr i64, ptr %recipe, i64 3
   %more = load i64, ptr %p.more
-  %p.type = getelementptr i64, ptr %recipe, i64 5
+  %p.type = getelementptr i64, ptr %recipe, i64 4
   %type = load i64, ptr %p.type
   %words = add i64 %tensors, %more
   %room = add i64 %words, 1
@@ -138,6 +139,8 @@ further:
   br label %more.head
 
 run:
+  %cell = call ptr @baton_fault_cell()
+  store <8 x i64> zeroinitializer, ptr %cell, align 8
   %code = load ptr, ptr %recipe
   %common = icmp eq i64 %threads, 0
   br i1 %common, label %plain, label %limited
@@ -150,8 +153,6 @@ limited:
   %r = call i64 @baton_thread_limit(i64 %before)
   br label %ran
 ran:
-  %p.cell = getelementptr i64, ptr %recipe, i64 1
-  %cell = load ptr, ptr %p.cell
   %fault = load i64, ptr %cell
   %failed = icmp ne i64 %fault, 0
   %answer = select i1 %failed, i32 2, i32 0
@@ -169,18 +170,18 @@ def array_caller() -> ArrayCall | None:
         items=_ITEMS, fixed=_FIXED, usable=_USABLE, type=_BASE - 8, data=_BASE, rank=_BASE + 8, dims=_BASE + 16,
         descr=_BASE + 40, flags=_BASE + 48,
     )  # fmt: skip
-    library = link((), ("baton_array_call",), {"baton_thread_limit": thread_pool().limit_entry}, ir=text)
+    pool = thread_pool()
+    imports = {"baton_thread_limit": pool.limit_entry, "baton_fault_cell": pool.cell_entry}
+    library = link((), ("baton_array_call",), imports, ir=text)
     prototype = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_size_t, ctypes.py_object, ctypes.c_int64)
     call: Any = prototype(library["baton_array_call"])
     call.library = library  # the code lives as long as the function
     return call  # type: ignore[no-any-return]
 
 
-def recipe(
-    entry: int, fault_cell: int, inputs: Sequence[tuple[np.dtype[Any], Sequence[int]]], outputs: int, tail: bytes
-) -> bytes:
+def recipe(entry: int, inputs: Sequence[tuple[np.dtype[Any], Sequence[int]]], outputs: int, tail: bytes) -> bytes:
     """The words of a recipe; `outputs` counts the tensors behind the inputs, `tail` are the words behind those."""
-    words = [entry, fault_cell, len(inputs), len(inputs) + outputs, len(tail) // 8, id(np.ndarray)]
+    words = [entry, len(inputs), len(inputs) + outputs, len(tail) // 8, id(np.ndarray)]
     for dtype, shape in inputs:
         words += [id(dtype), len(shape), *shape]
     return struct.pack(f"={len(words)}q", *words) + tail

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.runtime.native.addresses import data_address
+from baton._src.runtime.native.faults import forget_fault
 from baton._src.runtime.native.interrupts import raise_noted
 from baton._src.runtime.value_checks import Matcher, argument_count, mismatch
 from baton._src.runtime.value_info import PrimScalar, TensorValue, info_from_data, info_to_data
@@ -70,7 +71,9 @@ class KernelFunction:
         self._entry = ctypes.CFUNCTYPE(None, *types)(address)
 
     def __call__(self, *values: Any) -> tuple[()]:
-        self.bound(*values)()
+        call = self.bound(*values)
+        forget_fault()
+        call()
         if getattr(self.library, "has_loops", False):
             raise_noted()
         fault = self._take_fault()

@@ -8,39 +8,35 @@ Calling convention of every exported function: the platform's C convention, no r
 float16 and bfloat16 as uint16 bits), then one i64 a shape variable. Functions may be called from any number of
 Python threads at once, with the GIL released. The code is valid as long as the `NativeLibrary` is referenced.
 
-A failing assertion or (in checked builds) an access out of bounds does not stop the process: the kernel returns early
-and notes the first fault in the library's fault cell; `take_fault()` reads and clears it.
+A failing assertion, or an index that lies outside its buffer, does not stop the process: the kernel notes the fault
+and returns early (`runtime.native.faults`).
 
 This module knows LLVM's linker (llvmlite), not the compiler.
 """
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Mapping
 from typing import Any
 
 import llvmlite.binding as llvm
 
 from baton._src.runtime.linker import host_features, initialize_llvm, link, process_symbol
+from baton._src.runtime.native.faults import FAULT_SYMBOL, fault_entry, take_fault
 from baton._src.runtime.native.interrupts import POLL_SYMBOL, poll_entry
 from baton._src.runtime.native.object_bundle import ObjectBundle
 from baton._src.runtime.thread_pool.threads import thread_pool
 from baton._src.support.diagnostics import fail
 
-FAULT_SYMBOL = "baton_fault"
-"""`[4 x i64]`: address of the message (a C string with `{0}`, `{1}`, `{2}`), and three numbers for it."""
 PARALLEL_SYMBOL = "baton_parallel_for"
 
 
 class NativeLibrary:
     """Linked object code. Keep it alive while its addresses are in use."""
 
-    def __init__(self, bundle: ObjectBundle, tracker: Any, fault: Any) -> None:
+    def __init__(self, bundle: ObjectBundle, tracker: Any) -> None:
         self._exports = bundle.exports
         self._tracker = tracker
-        self._fault = fault
-        self.fault_address = ctypes.addressof(fault)
         self.uses_threads = PARALLEL_SYMBOL in bundle.imports
         self.has_loops = POLL_SYMBOL in bundle.imports
         """Whether its loops ask for signals, so that callers have to `raise_noted`."""
@@ -60,13 +56,8 @@ class NativeLibrary:
         return address
 
     def take_fault(self) -> str | None:
-        """The message of the first fault since the last call, or None."""
-        if self._fault[0] == 0:
-            return None
-        pattern = ctypes.string_at(self._fault[0]).decode()
-        text = pattern.format(*self._fault[1:4])
-        self._fault[0] = 0
-        return text
+        """The message of the fault of this thread's last call, or None."""
+        return take_fault()
 
 
 def load(object_code: bytes, externs: Mapping[str, int] | None = None) -> NativeLibrary:
@@ -77,10 +68,9 @@ def load(object_code: bytes, externs: Mapping[str, int] | None = None) -> Native
     """
     bundle = ObjectBundle.from_bytes(object_code)
     _check_target(bundle)
-    fault = (ctypes.c_int64 * 4)()
-    imports = {name: _import_address(name, fault, externs or {}) for name in bundle.imports}
+    imports = {name: _import_address(name, externs or {}) for name in bundle.imports}
     tracker = link(bundle.objects, set(bundle.exports.values()), imports)
-    return NativeLibrary(bundle, tracker, fault)
+    return NativeLibrary(bundle, tracker)
 
 
 def _check_target(bundle: ObjectBundle) -> None:
@@ -101,11 +91,11 @@ def _check_target(bundle: ObjectBundle) -> None:
         )
 
 
-def _import_address(name: str, fault: Any, externs: Mapping[str, int]) -> int:
+def _import_address(name: str, externs: Mapping[str, int]) -> int:
     if name in externs:
         return externs[name]
     if name == FAULT_SYMBOL:
-        return ctypes.addressof(fault)
+        return fault_entry()
     if name == PARALLEL_SYMBOL:
         pool = thread_pool()
         pool.start_once()

@@ -16,12 +16,13 @@ import numpy as np
 from baton._src.runtime.dim_expr import DimExpr, compile_dim
 from baton._src.runtime.native.addresses import aligned_bytes, data_address
 from baton._src.runtime.native.array_call import OTHER, array_caller, recipe
+from baton._src.runtime.native.faults import forget_fault
 from baton._src.runtime.native.interrupts import raise_noted
 from baton._src.runtime.native.native_plan import NativePlan, Place
 from baton._src.runtime.native.output_memory import allocator
 from baton._src.runtime.thread_pool.threads import thread_pool
 from baton._src.runtime.value_checks import Matcher, check_condition, check_signature
-from baton._src.support.diagnostics import DiagnosticError, fail
+from baton._src.support.diagnostics import fail
 from baton._src.values.convert import contiguous
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import AnyArray, NDArray
@@ -74,7 +75,7 @@ class NativeFunction:
         self._result = None if plan.is_single else plan.result
         self._is_flat = plan.result == ["tuple", list(range(len(plan.outputs)))]
         self._shared = _mentioned_twice(plan.result)
-        self._call_arrays = array_caller() if hasattr(library, "fault_address") else None
+        self._call_arrays = array_caller() if hasattr(library, "take_fault") else None
         self._address = address
         self._recent: Sizes | None = None
         """The sizes of the last call: most calls are like the one before."""
@@ -132,23 +133,20 @@ class NativeFunction:
         if answer:
             if answer == OTHER:
                 return None
-            # The cell is the library's: a call that runs at the same time may have taken what was noted for this one.
-            raise self._fault(self._take_fault() or "a kernel noted a fault, which a call at the same time reported")
+            self._raise_fault()
         return outputs
 
     def _raise_fault(self) -> None:
         fault = self._take_fault()
         if fault is not None:
-            raise self._fault(fault)
-
-    def _fault(self, text: str) -> DiagnosticError:
-        return fail("kernel-fault", f"{self.name}: {text}")
+            raise fail("kernel-fault", f"{self.name}: {fault}")
 
     def _run(self, arrays: Sequence[AnyArray], sizes: Sizes, hook: KernelHook | None) -> list[AnyArray]:
         if self._pool is not None:
             self._pool.start_once()
         outputs = [make() for make in sizes.outputs]
         arena = self._take_arena(sizes.arena_bytes) if self._has_arena else None
+        forget_fault()
         try:
             if hook is not None:
                 self._step_by_step(arrays, outputs, arena, sizes, hook)
@@ -204,7 +202,6 @@ class NativeFunction:
             return None, 0
         content = recipe(
             self._address,
-            self.library.fault_address,
             list(zip(self._dtypes, shapes)),
             len(self.plan.outputs) + self._has_arena,
             tail,

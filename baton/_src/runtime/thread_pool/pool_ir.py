@@ -12,9 +12,13 @@ job's fields are written. The caller works too and never waits for a worker that
 Limits. Each operating system thread may have a limit of its own (`baton_thread_limit`), kept in the system's
 thread-specific storage; without one, the pool's limit holds. So calls with different numbers of threads do not meet.
 
+Faults. What goes wrong in a call is noted in a cell that belongs to the thread that called (`runtime.native.faults`
+says what is in it), so calls from several threads do not meet. A worker has its caller's cell as its own while it runs
+a chunk.
+
 Waiting. A worker spins for `spin` rounds and then sleeps until `wake` changes, as the operating system lets it
-(`thread_pool_system`). The caller waits for claimed chunks with a bounded spin and then yields its time slice again and
-again. Before it wakes workers it keeps them off its own CPU (`thread_pool_placement`).
+(`system_ir`). The caller waits for claimed chunks with a bounded spin and then yields its time slice again and
+again. Before it wakes workers it keeps them off its own CPU (`placement_ir`).
 """
 
 from __future__ import annotations
@@ -41,6 +45,9 @@ _STATE = """
 @stop = internal global i32 0, align 128
 @limit = internal global i64 1
 @key = internal global i64 0
+@cell.key = internal global i64 0
+@cell = internal global i64 0
+@spare.cell = internal global [8 x i64] zeroinitializer
 @spin = internal global i64 4000
 """
 
@@ -72,6 +79,9 @@ serial:
   call void %body(ptr %closure, i64 0, i64 %total)
   ret void
 publish:
+  %cell = call ptr @baton_fault_cell()
+  %cell.address = ptrtoint ptr %cell to i64
+  store atomic i64 %cell.address, ptr @cell release, align 8
   store atomic ptr %body, ptr @body release, align 8
   store atomic ptr %closure, ptr @closure release, align 8
   store atomic i64 %total, ptr @total release, align 8
@@ -146,6 +156,7 @@ take:
   %body = load atomic ptr, ptr @body acquire, align 8
   %closure = load atomic ptr, ptr @closure acquire, align 8
   %total = load atomic i64, ptr @total acquire, align 8
+  %cell = load atomic i64, ptr @cell acquire, align 8
   %after = add i64 %seen, 1
   %pair = cmpxchg ptr @claim, i64 %seen, i64 %after seq_cst monotonic
   %mine = extractvalue {{ i64, i1 }} %pair, 1
@@ -160,7 +171,10 @@ run:
   %one = zext i1 %longer to i64
   %length = add i64 %size, %one
   %end = add i64 %begin, %length
+  %own = call i64 @own_cell()
+  call void @set_own_cell(i64 %cell)
   call void %body(ptr %closure, i64 %begin, i64 %end)
+  call void @set_own_cell(i64 %own)
   %count = atomicrmw add ptr @done, i64 1 release
   br label %next
 leave:
@@ -232,6 +246,25 @@ define internal i64 @allowed() {{
   ret i64 %limit
 }}
 
+define ptr @baton_fault_cell() {{
+  %own = call i64 @own_cell()
+  %none = icmp eq i64 %own, 0
+  br i1 %none, label %make, label %have
+have:
+  %cell = inttoptr i64 %own to ptr
+  ret ptr %cell
+make:
+  %fresh = call ptr @calloc(i64 8, i64 8)
+  %address = ptrtoint ptr %fresh to i64
+  %empty = icmp eq i64 %address, 0
+  br i1 %empty, label %share, label %keep
+share:
+  ret ptr @spare.cell
+keep:
+  call void @set_own_cell(i64 %address)
+  ret ptr %fresh
+}}
+
 define i64 @baton_thread_limit(i64 %threads) {{
   %before = call i64 @own_limit()
   call void @set_own_limit(i64 %threads)
@@ -265,6 +298,7 @@ define void @baton_pool_reset() {{
   ret void
 }}
 
+declare ptr @calloc(i64, i64)
 declare i64 @llvm.smax.i64(i64, i64)
 declare i64 @llvm.smin.i64(i64, i64)
 declare i64 @llvm.umin.i64(i64, i64)

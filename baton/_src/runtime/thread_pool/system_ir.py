@@ -6,7 +6,8 @@
 Each defines `wait_for_wake(ticket)`, which returns soon after `wake` differs from `ticket`; `wake_all()`; `give_way()`;
 `own_limit()` and `set_own_limit(number)`, a number of the present thread's own, 0 at first; `baton_pool_key()`, called
 once, which is 0 if it could set that up; and `relax()`, what a spinning thread does between two looks. Where workers
-run is `thread_pool_placement`.
+run is `placement_ir`. `own_cell()` and `set_own_cell(address)` are a second such number: where faults of the
+thread's calls are noted.
 """
 
 from __future__ import annotations
@@ -79,9 +80,25 @@ define internal void @set_own_limit(i64 %number) {{
   ret void
 }}
 
+declare void @free(ptr)
+
+define internal i64 @own_cell() {{
+  %key = load i64, ptr @cell.key
+  %own = call i64 @pthread_getspecific(i64 %key)
+  ret i64 %own
+}}
+
+define internal void @set_own_cell(i64 %address) {{
+  %key = load i64, ptr @cell.key
+  %r = call i32 @pthread_setspecific(i64 %key, i64 %address)
+  ret void
+}}
+
 define i32 @baton_pool_key() {{
   %r = call i32 @pthread_key_create(ptr @key, ptr null)
-  ret i32 %r
+  %s = call i32 @pthread_key_create(ptr @cell.key, ptr @free)
+  %both = or i32 %r, %s
+  ret i32 %both
 }}
 """
 
@@ -124,17 +141,36 @@ define internal void @set_own_limit(i64 %number) {{
   ret void
 }}
 
+define internal i64 @own_cell() {{
+  %key = load i64, ptr @cell.key
+  %slot = trunc i64 %key to i32
+  %own = call i64 @TlsGetValue(i32 %slot)
+  ret i64 %own
+}}
+
+define internal void @set_own_cell(i64 %address) {{
+  %key = load i64, ptr @cell.key
+  %slot = trunc i64 %key to i32
+  %r = call i32 @TlsSetValue(i32 %slot, i64 %address)
+  ret void
+}}
+
 define i32 @baton_pool_key() {{
   %slot = call i32 @TlsAlloc()
   %wide = zext i32 %slot to i64
   store i64 %wide, ptr @key
+  %cell = call i32 @TlsAlloc()
+  %cell.wide = zext i32 %cell to i64
+  store i64 %cell.wide, ptr @cell.key
   %none = icmp eq i32 %slot, -1
-  %r = zext i1 %none to i32
+  %none.either = icmp eq i32 %cell, -1
+  %bad = or i1 %none, %none.either
+  %r = zext i1 %bad to i32
   ret i32 %r
 }}
 """
 
-_PTHREADS = ("sched_yield", "pthread_key_create", "pthread_getspecific", "pthread_setspecific")
+_PTHREADS = ("sched_yield", "pthread_key_create", "pthread_getspecific", "pthread_setspecific", "calloc", "free")
 _RELAX = {"x86_64": "llvm.x86.sse2.pause()", "aarch64": "llvm.aarch64.isb(i32 15)"}
 """As an intrinsic (inline assembly would need LLVM's parser for it)."""
 
@@ -163,14 +199,14 @@ class System:
             case "linux":
                 return ("syscall", *_PTHREADS, *PLACEMENT_IMPORTS)
             case "windows":
-                names = "WaitOnAddress WakeByAddressAll SwitchToThread TlsAlloc TlsGetValue TlsSetValue"
+                names = "WaitOnAddress WakeByAddressAll SwitchToThread TlsAlloc TlsGetValue TlsSetValue calloc"
                 return tuple(names.split())
             case _:
                 return ("usleep", *_PTHREADS)
 
     @property
     def ir(self) -> str:
-        """The functions that the module names; they use its globals `wake` and `key`."""
+        """The functions that the module names; they use its globals `wake`, `key` and `cell.key`."""
         parts = {"linux": _FUTEX + _POSIX, "windows": _WINDOWS}.get(self.name, _POLLING + _POSIX)
         return parts.format(futex=FUTEX_NUMBERS.get(self.machine)) + self._relax + placement_ir(self.name == "linux")
 

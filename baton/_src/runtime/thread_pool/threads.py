@@ -1,12 +1,12 @@
 """The thread pool that parallel loops of compiled code run on.
 
     pool = thread_pool()          # one a process
-    pool.start()                  # as many threads as physical cores, or BATON_NUM_THREADS; `native.load` does it once
+    pool.start()                  # as many threads as physical cores, or BATON_NUM_THREADS; loading code does it once
     with pool.limited(2): ...     # calls this Python thread makes meanwhile use at most 2 threads
 
 Workers are Python threads sitting in one foreign call (the GIL released), so a debugger and a profiler see them, and
 the pool needs no thread library. Compiled code reaches the pool through `baton_parallel_for(body, closure, total,
-grain)` (`thread_pool_ir` has the protocol); without started workers it runs serially. A forked child starts with an
+grain)` (`pool_ir` has the protocol); without started workers it runs serially. A forked child starts with an
 empty pool and can start its own.
 """
 
@@ -36,6 +36,7 @@ _FUNCTIONS = (
     "baton_pool_key",
     "baton_pool_settle",
     "baton_thread_limit",
+    "baton_fault_cell",
 )
 
 
@@ -67,6 +68,8 @@ class ThreadPool:
         self.limit_entry: int = self._library["baton_thread_limit"]
         """Address of `baton_thread_limit(threads) -> before`; 0 stands for the pool's limit."""
         self._limit_thread = limit_thread(self.limit_entry)
+        self.cell_entry: int = self._library["baton_fault_cell"]
+        """Address of `baton_fault_cell() -> words`: where faults of the present thread's calls are noted."""
         if ctypes.CFUNCTYPE(ctypes.c_int32)(self._library["baton_pool_key"])() != 0:
             raise InternalError("the C library has no thread-specific storage left for the thread pool")
         self._workers: list[threading.Thread] = []

@@ -1,0 +1,152 @@
+"""Indices that depend on what a kernel is given are checked where they are used, in every build.
+
+    C[i, j] = A[B[i], j]   ->   C[i, j] = A[tir.index_within(B[i], 5, "... axis 0 of operand 0 ...", B[i]), j]
+
+`index_within(index, extent, text, shown)` is `index` if it lies in [0, extent); otherwise the kernel ends with a fault:
+`text` of `shown` and the extent. What is shown is what was given, before it was counted from the front.
+
+What a kernel computes from its loops alone is right or wrong whatever the data; checked builds test it. What it reads
+it cannot know: elements of operands that it does not write, and what it computed from such elements. An index that the
+prover shows to be in range (clipped, modulo the extent) needs no check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.structural import structural_equal
+from baton._src.ir.traverse import children, post_order, rebuild
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.buffer import Buffer
+from baton._src.tir.intrinsics import INTRINSICS
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.values.dtype import INT64
+
+INDEX_WITHIN = INTRINSICS["tir.index_within"]
+LEAVE_IF_FAULT = INTRINSICS["tir.leave_if_fault"]
+
+
+def may_fault(func: PrimFunc) -> bool:
+    """Whether the kernel could end with a fault: it or one it calls asserts something, or an index depends on data."""
+    return any(isinstance(n, st.AssertStmt) or _is_leaving(n) for n in post_order(func.body)) or bool(_given(func.body))
+
+
+def check_indices(body: st.Stmt, params: Iterable[tir.Var]) -> st.Stmt:
+    """`body` (without blocks, its buffers not yet flat) with such indices checked. `params` are the data pointers."""
+    given = _given(body)
+    if not given:
+        return body
+    checks = _Checks(body, given, params)
+    changed: dict[Any, Any] = {}
+    for node in post_order(body):
+        found = rebuild(node, changed) if changed else node
+        if _is_access(node):
+            found = checks.checked(node, found)
+        if found is not node:
+            changed[node] = found
+    whole: st.Stmt = changed.get(body, body)
+    return whole
+
+
+def _given(body: st.Stmt) -> set[Any]:
+    """The expressions (and variables bound to them) that depend on elements the kernel was given; empty if none of
+    them is part of an index."""
+    nodes = post_order(body)
+    if not any(_is_access(n) and any(_has_load(i) for i in n.indices) for n in nodes) and not any(
+        isinstance(n, st.LetStmt) for n in nodes
+    ):
+        return set()
+    written = {n.buffer.data for n in nodes if isinstance(n, st.BufferStore)}
+    tainted: set[Any] = set()
+    """Expressions, variables, and data pointers of buffers."""
+    count = -1
+    while count != len(tainted):
+        count = len(tainted)
+        for node in nodes:
+            match node:
+                case tir.BufferLoad(buffer=buffer):
+                    if buffer.data not in written or buffer.data in tainted:
+                        tainted.add(node)
+                case st.LetStmt(var=var, value=value) | tir.Let(var=var, value=value) if value in tainted:
+                    tainted.add(var)
+                case st.BufferStore(buffer=buffer, value=value) if value in tainted:
+                    tainted.add(buffer.data)
+                case PrimExpr() if any(c in tainted for c in children(node)):
+                    tainted.add(node)
+                case _:
+                    pass
+    used = any(_is_access(n) and any(i in tainted for i in n.indices) for n in nodes)
+    return tainted if used else set()
+
+
+def _is_leaving(node: Any) -> bool:
+    return isinstance(node, tir.Call) and node.op is LEAVE_IF_FAULT
+
+
+def _is_access(node: Any) -> bool:
+    return isinstance(node, (tir.BufferLoad, st.BufferStore))
+
+
+def _has_load(index: PrimExpr) -> bool:
+    return any(isinstance(n, tir.BufferLoad) for n in post_order(index))
+
+
+class _Checks:
+    """Which indices are checked, and what is said of those that fail. `given` are nodes of the tree as it was."""
+
+    def __init__(self, body: st.Stmt, given: set[Any], params: Iterable[tir.Var]) -> None:
+        nodes = post_order(body)
+        self.given = given
+        self.names = {var: f"operand {number}" for number, var in enumerate(params)}
+        self.names |= {n.buffer.data: "the result" for n in nodes if isinstance(n, st.BufferStore)}
+        self.analyzer = Analyzer()
+        self.made: dict[Any, PrimExpr] = {}
+        loops: dict[tir.Var, set[tuple[Any, Any]]] = {}
+        for node in nodes:
+            if isinstance(node, st.For):
+                loops.setdefault(node.loop_var, set()).add((node.min, node.extent))
+        for var, ranges in loops.items():
+            if len(ranges) == 1:
+                ((low, extent),) = ranges
+                self.analyzer.bind(var, Range(low, ops.add(low, extent)))
+
+    def checked(self, access: Any, rebuilt: Any) -> Any:
+        """`rebuilt` (`access` with what is below it checked) with its own indices checked."""
+        indices = list(rebuilt.indices)
+        for axis, (index, extent) in enumerate(zip(access.indices, access.buffer.shape)):
+            if index in self.given and not self._is_inside(index, extent):
+                indices[axis] = self._within(indices[axis], extent, self._place(access.buffer, axis))
+        return rebuilt.with_fields(indices=tuple(indices))
+
+    def _is_inside(self, index: PrimExpr, extent: PrimExpr) -> bool:
+        where, end = ops.cast(INT64, index), ops.cast(INT64, extent)
+        prove = self.analyzer.prove
+        return prove(tir.GE(where, tir.IntImm(INT64, 0))) and prove(tir.LT(where, end))
+
+    def _place(self, buffer: Buffer, axis: int) -> str:
+        return f"axis {axis} of {self.names.get(buffer.data, 'an intermediate result')}"
+
+    def _within(self, index: PrimExpr, extent: PrimExpr, place: str) -> PrimExpr:
+        """The same index of the same axis is checked once a statement: it stays one node."""
+        key = (index, extent, place)
+        if key not in self.made:
+            given = _counted_from_either_end(index, extent)
+            shown, more = (index, "") if given is None else (given, " (negative ones count from the end)")
+            text = f"index {{0}} is out of range for {place}, which has {{1}} elements{more}"
+            self.made[key] = tir.Call(index.dtype, INDEX_WITHIN, (index, extent, tir.StringImm(text), shown))
+        return self.made[key]
+
+
+def _counted_from_either_end(index: PrimExpr, extent: PrimExpr) -> PrimExpr | None:
+    """x of `select(x < 0, x + extent, x)`."""
+    match index:
+        case tir.Select(condition=tir.LT(a=x), true_value=tir.Add(a=y, b=size), false_value=z):
+            whole = structural_equal(ops.cast(INT64, size), ops.cast(INT64, extent))
+            return x if whole and structural_equal(x, y) and structural_equal(x, z) else None
+        case _:
+            return None

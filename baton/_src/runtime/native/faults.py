@@ -1,0 +1,61 @@
+"""What went wrong in a native call: kernels note it in a cell and return, whoever called raises it.
+
+A cell is eight 64-bit words: the address of a message (a C string with `{0}`, `{1}`, `{2}`), three numbers for it, the
+address of a text that says where in the program it was noted (or 0), whether somebody has begun to note a fault. It
+belongs to the thread that called, and workers that run parts of the call note in their caller's: the first fault wins,
+and calls from several threads do not meet.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from functools import cache
+from typing import Any
+
+from baton._src.runtime.thread_pool.threads import thread_pool
+
+WORDS = 8
+FAULT_SYMBOL = "baton_fault_cell"
+"""`baton_fault_cell() -> the address of the present thread's cell`: what compiled code imports."""
+
+_NOTHING = [0] * WORDS
+_find = ctypes.CFUNCTYPE(ctypes.c_size_t)
+
+
+class _Cell(threading.local):
+    """The present thread's cell."""
+
+    def __init__(self) -> None:
+        self.words: Any = (ctypes.c_int64 * WORDS).from_address(_find(fault_entry())())
+
+
+@cache
+def _cell() -> _Cell:
+    """Made when the first call is: it needs the thread pool's library."""
+    return _Cell()
+
+
+def fault_entry() -> int:
+    """The address of `baton_fault_cell`."""
+    return thread_pool().cell_entry
+
+
+def take_fault() -> str | None:
+    """The message of the fault of the last native call of this thread, or None. Afterwards the cell is empty.
+
+    The message lies in the library that was called, which has to be alive.
+    """
+    words = _cell().words
+    if words[0] == 0:
+        return None
+    text = ctypes.string_at(words[0]).decode().format(*words[1:4])
+    if words[4]:
+        text = f"{ctypes.string_at(words[4]).decode()}: {text}"
+    words[:] = _NOTHING
+    return text
+
+
+def forget_fault() -> None:
+    """Empty the cell, before a call: an earlier one may have left something that nobody raised."""
+    _cell().words[:] = _NOTHING
