@@ -111,3 +111,18 @@ def test_instruments_can_be_taken_away() -> None:
     with baton.transform.PassContext(instruments=[timing]) as context:
         context.override_instruments(None)
         assert list(context.instruments) == []
+
+
+def test_several_results_may_be_given_where_an_expression_is_wanted() -> None:
+    x, whole = relay.var("x", shape=(4, 2)), relay.var("whole")
+    parts = relay.split(x, 2)
+    bodies = [
+        parts,
+        relay.Let(whole, parts, relay.split(x, 2)),
+        relay.If(relay.const(True), parts, relay.split(x, 2)),
+        relay.Tuple([parts])[0],
+    ]
+    for body in bodies:
+        found = relay.create_executor("vm", baton.IRModule.from_expr(relay.Function([x], body)))
+        assert [r.shape for r in found.evaluate()(np.ones((4, 2), "float32"))] == [(2, 2), (2, 2)]
+    assert result_type(relay.TupleGetItem(parts, 1)) == "Tensor[(2, 2), float32]"

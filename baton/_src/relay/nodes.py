@@ -58,10 +58,15 @@ class Var(Expr):
         return found
 
 
+def _unwrapped(part: Any) -> Any:
+    """The tuple itself where a builder's wrapper around one is given (`ops.tuple_wrapper`, of a later layer)."""
+    return part.astuple() if hasattr(part, "astuple") else part
+
+
 def _listed(parts: Any, what: str) -> tuple[Any, ...]:
     """`parts` as a tuple; one expression where a list of them is wanted is a frequent slip."""
     try:
-        return tuple(parts)
+        return tuple([p if isinstance(p, Node) else _unwrapped(p) for p in parts])
     except TypeError:
         raise fail("api", f"{what} are given as a list, not as a {type(parts).__name__}", help="write [x]") from None
 
@@ -105,6 +110,9 @@ class TupleGetItem(Expr):
 
     tuple_value: Any
     index: int
+
+    def __post_init__(self) -> None:
+        init_field(self, "tuple_value", _unwrapped(self.tuple_value))
 
 
 @node
@@ -163,7 +171,7 @@ class Let(Expr):
 
     def __init__(self, variable: Var, value: Any, body: Any, span: Span | None = None) -> None:
         _variables((variable,))
-        for name, content in (("var", variable), ("value", value), ("body", body), ("span", span)):
+        for name, content in (("var", variable), ("value", _unwrapped(value)), ("body", _unwrapped(body)), ("span", span)):
             init_field(self, name, content)
         init_field(self, "checked_type_", None)
         init_field(self, "struct_info_", None)
@@ -176,6 +184,10 @@ class If(Expr):
     cond: Any
     true_branch: Any
     false_branch: Any
+
+    def __post_init__(self) -> None:
+        init_field(self, "true_branch", _unwrapped(self.true_branch))
+        init_field(self, "false_branch", _unwrapped(self.false_branch))
 
 
 @node
@@ -206,7 +218,7 @@ class Function(Expr):
     ) -> None:
         for name, content in (
             ("params", _variables(_listed(params, "the parameters of a function"))),
-            ("body", body),
+            ("body", _unwrapped(body)),
             ("ret_annotation", ret_type),
             ("type_params", tuple(type_params or ())),
             ("attrs", DictAttrs(attrs or {})),
