@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.expr import GlobalVar, GraphExpr, Op, PrimExpr
+from baton._src.ir.node import Node
 from baton._src.relax.nodes import Call, Constant, Expr, ExternFunc, Function, TupleGetItem, Var
 from baton._src.relax.special_builders import as_expr, call_packed, const, to_vdevice
 from baton._src.relax.struct_info import StructInfo
@@ -22,6 +23,7 @@ from baton._src.script.infos import InfoKind, Pending, Scalars, resolve
 from baton._src.script.markers import Marker
 from baton._src.script.read_source import ScriptSource
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError, InternalError, fail
+from baton._src.support.python_in_scripts import Reading
 from baton._src.support.spans import Span
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.expr import Not
@@ -81,6 +83,12 @@ class Evaluator:
         self.environment = environment
         self.scalars = scalars
         self.inline: Callable[[Any, list[Any], dict[str, Any], Span | None], Any] | None = None
+        self._python = Reading(
+            read=self._value,
+            error=lambda node, message: self.error("script-value", message, node),
+            is_program=lambda value: isinstance(value, Node),
+            is_trusted=environment.is_trusted,
+        )
 
     # ----------------------------------------------------------------------------------------------- entrances
 
@@ -151,12 +159,7 @@ class Evaluator:
             case ast.Call():
                 return (yield self._call(node))
             case ast.Tuple() | ast.List():
-                items: list[Any] = []
-                for element in node.elts:
-                    if isinstance(element, ast.Starred):
-                        items.extend(self._spread(element, (yield self._value(element.value))))
-                    else:
-                        items.append((yield self._value(element)))
+                items = yield self._python.items(node.elts)
                 return tuple(items) if isinstance(node, ast.Tuple) else items
             case ast.Dict():
                 return (yield self._dict(node))
@@ -176,12 +179,9 @@ class Evaluator:
             case ast.IfExp():
                 return (yield python_parts.conditional(self, node, self._value))
             case ast.JoinedStr():
-                return (yield python_parts.formatted(self, node, self._value))
+                return (yield self._python.formatted(node))
             case ast.Slice():
-                bounds: list[Any] = []
-                for bound in (node.lower, node.upper, node.step):
-                    bounds.append(None if bound is None else (yield self._value(bound)))
-                return slice(*bounds)
+                return (yield self._python.slice(node))
             case ast.Subscript():
                 owner = yield self._value(node.value)
                 index = yield self._value(node.slice)
@@ -262,11 +262,6 @@ class Evaluator:
         action = _UNARY[type(node.op)]
         return self.placed(self.at(node, lambda: action(operand)), node)
 
-    def _spread(self, node: ast.Starred, value: Any) -> Any:
-        if not isinstance(value, (tuple, list)):
-            raise self.error("script-value", f"{value!r} is no sequence that * could spread", node)
-        return value
-
     def _item(self, node: ast.Subscript, owner: Any, index: Any) -> Any:
         items = isinstance(owner, (tuple, list)) and any(isinstance(v, GraphExpr) for v in owner)
         if items and isinstance(index, slice):
@@ -286,13 +281,8 @@ class Evaluator:
 
     def _call(self, node: ast.Call) -> Task[Any]:
         function = yield self._value(node.func)
-        args: list[Any] = []
-        for arg in node.args:
-            if isinstance(arg, ast.Starred):
-                args.extend(self._spread(arg, (yield self._value(arg.value))))
-            else:
-                args.append((yield self._value(arg)))
-        kwargs = yield python_parts.keywords(self, node, self._value)
+        args = yield self._python.items(node.args)
+        kwargs = yield self._python.keywords(node)
         return self._apply(node, function, args, kwargs)
 
     def _apply(self, node: ast.Call, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:

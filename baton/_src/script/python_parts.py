@@ -1,4 +1,4 @@
-"""What Python decides while a function is read: conditional expressions, `and`, comparisons, f-strings, `**`.
+"""What Python decides while a function is read: conditional expressions, `and`, comparisons.
 
 Only values of Python can be decided on: what the program computes is chosen by an if statement, what dims say by
 `T.if_then_else`.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from baton._src.ir.expr import GraphExpr, PrimExpr
@@ -37,7 +37,6 @@ _ON_PYTHON: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.In: lambda a, b: a in b,
     ast.NotIn: lambda a, b: a not in b,
 }
-_CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda x: x, ord("s"): str, ord("r"): repr, ord("a"): ascii}
 
 
 def _is_program(value: Any) -> bool:
@@ -101,38 +100,3 @@ def _compared(ev: Evaluator, node: ast.Compare, op: ast.cmpop, left: Any, right:
     if isinstance(op, (ast.In, ast.NotIn)) and _is_program(right):
         raise ev.error("script-syntax", "`in` has no meaning on tensors and dims", node)
     return ev.placed(ev.at(node, lambda: _ON_PYTHON[type(op)](left, right)), node)
-
-
-def formatted(ev: Evaluator, node: ast.JoinedStr, read: Read) -> Task[str]:
-    """An f-string. Widths are for scripts that run as Python anyway: a text may not ask for a long one."""
-    text = ""
-    for part in node.values:
-        if not isinstance(part, ast.FormattedValue):
-            assert isinstance(part, ast.Constant)
-            text += str(part.value)
-            continue
-        content = _CONVERSIONS[part.conversion]((yield read(part.value)))
-        layout = ""
-        if part.format_spec is not None:
-            if not ev.environment.is_trusted:
-                raise ev.error("script-syntax", "a format in an f-string cannot stand in a text", node)
-            layout = yield read(part.format_spec)
-        text += ev.at(node, lambda content=content, layout=layout: format(content, layout))  # type: ignore[misc]
-    return text
-
-
-def keywords(ev: Evaluator, node: ast.Call, read: Read) -> Task[dict[str, Any]]:
-    """The arguments by name of a call, those of `**options` among them."""
-    found: dict[str, Any] = {}
-    for keyword in node.keywords:
-        content = yield read(keyword.value)
-        if keyword.arg is not None:
-            found[keyword.arg] = content
-            continue
-        if not isinstance(content, Mapping) or not all(isinstance(name, str) for name in content):
-            raise ev.error("script-value", f"** spreads arguments by name, got {content!r}", keyword.value)
-        twice = sorted(found.keys() & content.keys())
-        if twice:
-            raise ev.error("script-value", f"argument {twice[0]!r} is given twice", keyword.value)
-        found.update(content)
-    return found

@@ -181,3 +181,47 @@ def test_texts_run_nothing(expression: str) -> None:
     text = f"@T.prim_func\ndef f(A: T.Buffer((4,), 'int32')):\n    A[0] = {expression}\n"
     with pytest.raises(DiagnosticError):
         from_source(text)
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("A[0] = T.max(*A)", "is no sequence that * could spread"),
+        ("A[0] = T.max(*[*A, 1])", "is no sequence that * could spread"),
+        ("A[0] = T.max(*3)", "3 is no sequence that * could spread"),
+        ("A[0] = T.max(1, 2, **3)", "** spreads arguments by name, got 3"),
+        ("A[0] = T.max(1, 2, **{1: 2})", "** spreads arguments by name"),
+        ("T.evaluate(T.call_extern('int32', f'{1:>1000000000}'))", "a format in an f-string cannot stand in a text"),
+        ("T.evaluate(T.call_extern('int32', f'{(1, 2)}'))", "a tuple in an f-string cannot stand in a text"),
+    ],
+)
+def test_what_texts_spread_and_format_has_bounds(statement: str, said: str) -> None:
+    """A buffer has no end that * could find: the text was read for ever. The rest left with errors of Python's own."""
+    text = f"@T.prim_func\ndef f(A: T.Buffer((4,), 'int32')):\n    {statement}\n"
+    with pytest.raises(DiagnosticError) as raised:
+        from_source(text)
+    assert said in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "said"),
+    [
+        ('T.meta_var("ab")', "f'{a}{a}'", "more than 1048576 characters"),
+        ("T.meta_var((1, 2))", "(*a, *a)", "more than 1048576 items"),
+    ],
+)
+def test_doubling_ends(first: str, again: str, said: str) -> None:
+    """Each line doubles what the one before gives: forty of them would ask for more than there is."""
+    lines = [f"    a = {first}", *[f"    a = T.meta_var({again})"] * 40, "    A[0] = 1"]
+    text = "@T.prim_func\ndef f(A: T.Buffer((4,), 'int32')):\n" + "\n".join(lines) + "\n"
+    with pytest.raises(DiagnosticError) as raised:
+        from_source(text)
+    assert said in str(raised.value)
+
+
+def test_failing_formats_are_reported_where_they_stand() -> None:
+    with pytest.raises(DiagnosticError, match="the f-string fails: ValueError"):
+
+        @T.prim_func
+        def kernel(A: T.Buffer((4,), "int32")):
+            T.evaluate(T.call_extern("int32", f"{1:zz}"))

@@ -1,4 +1,4 @@
-"""What Python says in a script and is computed while reading: attributes, methods, f-strings, comprehensions, lambdas.
+"""What Python says in a script and is computed while reading: attributes, methods, comprehensions, lambdas.
 
 Buffers, scalars and ranges may be asked for what is theirs in any text. Other objects may be looked into and called
 only where the text is Python that is running anyway (`Scope.is_trusted`).
@@ -62,24 +62,6 @@ def call(scope: Scope, node: ast.Call, callee: Any, args: list[Any], kwargs: dic
     except Exception as error:
         name = getattr(callee, "__name__", "the function")
         raise scope.error(node, "tir-call", f"{name} fails: {type(error).__name__}: {error}") from error
-
-
-_CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda x: x, ord("s"): str, ord("r"): repr, ord("a"): ascii}
-
-
-def formatted(scope: Scope, node: ast.JoinedStr, read: Read) -> Task[str]:
-    """An f-string."""
-    text = ""
-    for part in node.values:
-        if isinstance(part, ast.FormattedValue):
-            content = yield read(scope, part.value)
-            content = _CONVERSIONS[part.conversion](content)
-            layout = "" if part.format_spec is None else (yield read(scope, part.format_spec))
-            text += format(content, layout)
-        else:
-            assert isinstance(part, ast.Constant)
-            text += str(part.value)
-    return text
 
 
 def comprehension(scope: Scope, node: ast.ListComp | ast.GeneratorExp | ast.DictComp, read: Read) -> Task[Any]:

@@ -14,7 +14,7 @@ from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.expr import IntImm, IterVar, Var, literal
 from baton._src.tir.regions import access_regions, behind_views
 from baton._src.tir.stmt import Block, MatchBufferRegion, Stmt
-from baton._src.tir.text.read_expressions import as_scalar, extent_between, region, scalar, value
+from baton._src.tir.text.read_expressions import arguments, as_scalar, extent_between, region, scalar, value
 from baton._src.tir.text.scope import BlockFrame, Scope, Word
 from baton._src.tir.text.words import names_dtype
 from baton._src.values.dtype import DataType
@@ -36,22 +36,6 @@ def call_name(scope: Scope, node: ast.AST) -> str:
     if isinstance(callee, ast.Name) and callee.id in scope.roots and parts:
         return ".".join(reversed(parts))
     return "range" if isinstance(callee, ast.Name) and callee.id == "range" and not parts else ""
-
-
-def arguments(scope: Scope, node: ast.Call) -> Task[tuple[list[Any], dict[str, Any]]]:
-    """The values of a call's arguments."""
-    args: list[Any] = []
-    for arg in node.args:
-        if isinstance(arg, ast.Starred):
-            args.extend((yield value(scope, arg.value)))
-        else:
-            args.append((yield value(scope, arg)))
-    kwargs: dict[str, Any] = {}
-    for keyword in node.keywords:
-        if keyword.arg is None:
-            raise scope.error(keyword.value, "tir-syntax", "** cannot be used here")
-        kwargs[keyword.arg] = yield value(scope, keyword.value)
-    return args, kwargs
 
 
 def plain(content: Any) -> Any:

@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.expr import GlobalVar, PrimExpr, Range
+from baton._src.ir.node import Node
 from baton._src.ir.types import FuncType, PrimType
+from baton._src.support.python_in_scripts import Reading
 from baton._src.support.trampoline import Task
 from baton._src.tir import expr as tir
 from baton._src.tir import operators
@@ -112,26 +114,18 @@ def value(scope: Scope, node: ast.expr) -> Task[Any]:
         case ast.Call():
             return scope.at(node, (yield _call(scope, node)))
         case ast.Tuple() | ast.List():
-            items: list[Any] = []
-            for element in node.elts:
-                if isinstance(element, ast.Starred):
-                    items.extend((yield value(scope, element.value)))
-                else:
-                    items.append((yield value(scope, element)))
+            items = yield as_python(scope).items(node.elts)
             return tuple(items) if isinstance(node, ast.Tuple) else items
         case ast.Dict():
             return (yield _dict(scope, node))
         case ast.JoinedStr():
-            return (yield python_parts.formatted(scope, node, value))
+            return (yield as_python(scope).formatted(node))
         case ast.ListComp() | ast.GeneratorExp() | ast.DictComp():
             return (yield python_parts.comprehension(scope, node, value))
         case ast.Lambda():
             return python_parts.function(scope, node, value)
         case ast.Slice():
-            bounds: list[Any] = []
-            for bound in (node.lower, node.upper, node.step):
-                bounds.append(None if bound is None else (yield value(scope, bound)))
-            return slice(*bounds)
+            return (yield as_python(scope).slice(node))
         case ast.IfExp():
             test = yield value(scope, node.test)
             yes, no = (yield value(scope, node.body)), (yield value(scope, node.orelse))
@@ -140,6 +134,23 @@ def value(scope: Scope, node: ast.expr) -> Task[Any]:
             return scope.at(node, if_then_else(test, yes, no))
         case _:
             raise scope.error(node, "tir-syntax", f"{type(node).__name__} cannot be used in a PrimFunc")
+
+
+def as_python(scope: Scope) -> Reading:
+    """What is read as Python reads it."""
+    return Reading(
+        read=lambda node: value(scope, node),
+        error=lambda node, message: scope.error(node, "tir-syntax", message),
+        is_program=lambda found: isinstance(found, Node),
+        is_trusted=scope.is_trusted,
+    )
+
+
+def arguments(scope: Scope, node: ast.Call) -> Task[tuple[list[Any], dict[str, Any]]]:
+    """The values of a call's arguments, by position and by name."""
+    python = as_python(scope)
+    args = yield python.items(node.args)
+    return args, (yield python.keywords(node))
 
 
 def scalar(scope: Scope, node: ast.expr) -> Task[PrimExpr]:
@@ -356,18 +367,7 @@ def _call(scope: Scope, node: ast.Call) -> Task[Any]:
     callee = yield value(scope, node.func)
     if isinstance(callee, Word) and callee.name == "Let":
         return (yield _let(scope, node))
-    args: list[Any] = []
-    for arg in node.args:
-        if isinstance(arg, ast.Starred):
-            args.extend((yield value(scope, arg.value)))
-        else:
-            args.append((yield value(scope, arg)))
-    kwargs: dict[str, Any] = {}
-    for keyword in node.keywords:
-        if keyword.arg is None:
-            kwargs.update((yield value(scope, keyword.value)))
-        else:
-            kwargs[keyword.arg] = yield value(scope, keyword.value)
+    args, kwargs = yield arguments(scope, node)
     if isinstance(callee, Word):
         return call_word(scope, node, callee.name, args, kwargs)
     if isinstance(callee, GlobalVar):

@@ -14,8 +14,8 @@ from baton._src.support.trampoline import Task
 from baton._src.tir import operators
 from baton._src.tir.expr import StringImm, Var, literal
 from baton._src.tir.stmt import Allocate, AssertStmt, AttrStmt, DeclBuffer, LetStmt, Stmt, launch
-from baton._src.tir.text.read_blocks import arguments, make_buffer, plain
-from baton._src.tir.text.read_expressions import as_scalar
+from baton._src.tir.text.read_blocks import make_buffer, plain
+from baton._src.tir.text.read_expressions import arguments, as_scalar
 from baton._src.tir.text.scope import Scope
 from baton._src.tir.text.threads import launched
 from baton._src.values.dtype import HANDLE, DataType

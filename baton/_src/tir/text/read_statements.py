@@ -30,7 +30,6 @@ from baton._src.tir.stmt import (
     While,
 )
 from baton._src.tir.text.read_blocks import (
-    arguments,
     axes,
     block_word,
     buffer_word,
@@ -38,7 +37,7 @@ from baton._src.tir.text.read_blocks import (
     close_block,
     plain,
 )
-from baton._src.tir.text.read_expressions import as_scalar, extent_between, index_list, scalar, value
+from baton._src.tir.text.read_expressions import arguments, as_scalar, extent_between, index_list, scalar, value
 from baton._src.tir.text.read_scoped_words import SCOPED, Wrap, scoped_word
 from baton._src.tir.text.scope import BlockFrame, Expansion, Scope, Word
 from baton._src.tir.text.threads import env_thread

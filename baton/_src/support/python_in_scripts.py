@@ -1,0 +1,97 @@
+"""What scripts of all languages take from Python as it is: displays, arguments, slices and f-strings.
+
+Each reader of a language says how it reads an expression and what an error of its own looks like (`Reading`). A text
+that is no running Python may be hostile: it may not ask for sequences and strings without bound, line by line doubled.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.support.diagnostics import BatonError
+from baton._src.support.trampoline import Task
+
+_CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda x: x, ord("s"): str, ord("r"): repr, ord("a"): ascii}
+
+_MOST = 1 << 20
+"""Items of a sequence, and characters of a string, that a text may ask for."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a language reads: `read` gives an expression's value, `error` a finding at a node, to be raised.
+
+    `is_program` says what belongs to the program being read: it is not spread, though it may have items.
+    `is_trusted`: the script is Python that is running anyway.
+    """
+
+    read: Callable[[ast.expr], Task[Any]]
+    error: Callable[[ast.AST, str], BatonError]
+    is_program: Callable[[Any], bool]
+    is_trusted: bool
+
+    def items(self, nodes: Sequence[ast.expr]) -> Task[list[Any]]:
+        """The values of `a, *b, c`."""
+        found: list[Any] = []
+        for node in nodes:
+            if not isinstance(node, ast.Starred):
+                found.append((yield self.read(node)))
+                continue
+            spread = yield self.read(node.value)
+            if not isinstance(spread, Iterable) or self.is_program(spread):
+                raise self.error(node, f"{spread!r} is no sequence that * could spread")
+            found.extend(spread)
+            if len(found) > _MOST and not self.is_trusted:
+                raise self.error(node, f"a text may not ask for more than {_MOST} items")
+        return found
+
+    def keywords(self, node: ast.Call) -> Task[dict[str, Any]]:
+        """The arguments by name of a call, those of `**options` among them."""
+        found: dict[str, Any] = {}
+        for keyword in node.keywords:
+            content = yield self.read(keyword.value)
+            if keyword.arg is not None:
+                content = {keyword.arg: content}
+            elif not isinstance(content, Mapping) or not all(isinstance(name, str) for name in content):
+                raise self.error(keyword.value, f"** spreads arguments by name, got {content!r}")
+            twice = sorted(found.keys() & content.keys())
+            if twice:
+                raise self.error(keyword.value, f"argument {twice[0]!r} is given twice")
+            found.update(content)
+        return found
+
+    def slice(self, node: ast.Slice) -> Task[slice]:
+        """`[a:b:c]`."""
+        bounds: list[Any] = []
+        for bound in (node.lower, node.upper, node.step):
+            bounds.append(None if bound is None else (yield self.read(bound)))
+        return slice(*bounds)
+
+    def formatted(self, node: ast.JoinedStr) -> Task[str]:
+        """An f-string. Widths are for Python that runs anyway: a text may not ask for a long one."""
+        text = ""
+        for part in node.values:
+            if not isinstance(part, ast.FormattedValue):
+                assert isinstance(part, ast.Constant)
+                text += str(part.value)
+                continue
+            content = yield self.read(part.value)
+            if isinstance(content, (tuple, list, dict)) and not self.is_trusted:
+                raise self.error(node, f"a {type(content).__name__} in an f-string cannot stand in a text")
+            layout = ""
+            if part.format_spec is not None:
+                if not self.is_trusted:
+                    raise self.error(node, "a format in an f-string cannot stand in a text")
+                layout = yield self.read(part.format_spec)
+            try:
+                text += format(_CONVERSIONS[part.conversion](content), layout)
+            except BatonError:
+                raise
+            except Exception as error:
+                raise self.error(node, f"the f-string fails: {type(error).__name__}: {error}") from None
+            if len(text) > _MOST and not self.is_trusted:
+                raise self.error(node, f"a text may not ask for more than {_MOST} characters")
+        return text
