@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from baton._src.ir.expr import Op
-from baton._src.ir.traverse import post_order
 from baton._src.lower.relax_to_vm.abstract_values import (
     Fields,
     InRegister,
@@ -31,8 +30,9 @@ from baton._src.lower.relax_to_vm.kernel_calls import as_kernel_call, as_view
 from baton._src.lower.relax_to_vm.native_entry import EntryBuilder, live_calls, written_into
 from baton._src.lower.relax_to_vm.operator_calls import HANDLERS, emit_kernel_call, emit_operator
 from baton._src.lower.relax_to_vm.program import Program
+from baton._src.lower.relax_to_vm.variable_uses import Overlay, last_uses, read_by_kernels_only
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
-from baton._src.relax.check.variables import shape_holders, tir_vars_in_struct_info
+from baton._src.relax.check.variables import tir_vars_in_struct_info
 from baton._src.relax.nodes import (
     Binding,
     Call,
@@ -75,7 +75,7 @@ class FunctionLowering:
         self.env: dict[Var, Value] = {}
         self.waiting: list[KernelCall] = []
         self.bound: list[Var] = []
-        self.native_only = _native_only(function)
+        self.native_only = read_by_kernels_only(function)
         self.checked = bool(function.attrs.get("relax.checks_lowered"))
         """Whether VMShapeLower has put the checks into the body."""
         self.entries = 0
@@ -131,7 +131,7 @@ class FunctionLowering:
             self._flush(lambda var: False, [value])
             return value
         bindings = [b for block in seq.blocks for b in block.bindings]
-        last_use = _last_uses(bindings, seq.body)
+        last_use = last_uses(bindings, seq.body)
         for number, binding in enumerate(bindings):
             value = binding.value
             call = as_kernel_call(value, self.program.module, self.value) if isinstance(value, Call) else None
@@ -219,7 +219,7 @@ class FunctionLowering:
 
     def _arm(self, body: Any, merged: int) -> Task[None]:
         outer = self.env
-        self.env = _Overlay(outer)
+        self.env = Overlay(outer)
         value = yield self._sequence(body)
         self.scope.copy(self.register(value), merged)
         self.env = outer
@@ -391,33 +391,6 @@ class FunctionLowering:
             output.emitted = InRegister(self.scope.call_into("vm.builtin.tuple_getitem", part), output.info)
 
 
-class _Overlay(dict[Var, Value]):
-    """The environment of a branch: what it binds does not reach the outside."""
-
-    def __init__(self, outer: dict[Var, Value]) -> None:
-        super().__init__()
-        self.outer = outer
-
-    def __missing__(self, key: Var) -> Value:
-        scope = self.outer
-        found: Value | None
-        while isinstance(scope, _Overlay):
-            found = dict.get(scope, key)
-            if found is not None:
-                return found
-            scope = scope.outer
-        found = dict.get(scope, key)
-        if found is None:
-            raise KeyError(key)
-        return found
-
-    def get(self, key: Var, default: Any = None) -> Any:
-        try:
-            return self[key]
-        except KeyError:
-            return default
-
-
 def _pending_in(value: Value) -> list[Pending]:
     """The results of waiting calls inside a value."""
     found: list[Pending] = []
@@ -430,54 +403,4 @@ def _pending_in(value: Value) -> list[Pending]:
             found.append(item)
         elif isinstance(item, Fields):
             work.extend(reversed(item.fields))
-    return found
-
-
-def _last_uses(bindings: Sequence[Binding], body: Any) -> dict[Var, int]:
-    """For each variable the number of the last binding that mentions it; the body counts as one more."""
-    found: dict[Var, int] = {}
-    for number, binding in enumerate(bindings):
-        for node in post_order(binding.value, notes=False):
-            if isinstance(node, Var):
-                found[node] = number
-        if isinstance(binding, MatchCast):
-            found.update((holder, number) for holder in shape_holders(binding.struct_info))
-    found.update({n: len(bindings) for n in post_order(body) if isinstance(n, Var)})
-    return found
-
-
-def _native_only(function: Function) -> set[Var]:
-    """Variables that only kernels read (through `call_tir`): a constant bound to one needs no copy."""
-    others: set[Var] = set()
-    mentioned: set[Var] = set()
-    for node in post_order(function.body):
-        match node:
-            case Call(op=Op(name="relax.call_tir"), args=(_, Tuple(fields=fields), *_)):
-                mentioned.update(f for f in fields if isinstance(f, Var))
-            case Call(args=args):
-                others.update(_vars_of(args))
-            case VarBinding(value=value):
-                others.update(_vars_of([value]))
-            case MatchCast(value=value):
-                others.update(_vars_of([value]))
-            case SeqExpr(body=body):
-                others.update(_vars_of([body]))
-            case If(cond=cond):
-                others.update(_vars_of([cond]))
-            case _:
-                pass
-    return mentioned - others
-
-
-def _vars_of(exprs: Any) -> list[Var]:
-    found: list[Var] = []
-    work = list(exprs)
-    while work:
-        item = work.pop()
-        if isinstance(item, Var):
-            found.append(item)
-        elif isinstance(item, Tuple):
-            work.extend(item.fields)
-        elif isinstance(item, TupleGetItem):
-            work.append(item.tuple_value)
     return found
