@@ -21,38 +21,14 @@ from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.expr import BufferLoad, CommReducer, IntImm, IterVar, SizeVar, Var
 from baton._src.tir.kernel_abi import implicit_shape_vars
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.stmt import (
-    Allocate,
-    AssertStmt,
-    AttrStmt,
-    Block,
-    BlockRealize,
-    BufferStore,
-    DeclBuffer,
-    Evaluate,
-    For,
-    ForKind,
-    IfThenElse,
-    LetStmt,
-    MatchBufferRegion,
-    SeqStmt,
-    Stmt,
-    While,
-    launched_axis,
-)
-from baton._src.tir.text.blocks import axis_lines, region_text
+from baton._src.tir.stmt import Block, BlockRealize, BufferStore, DeclBuffer, Stmt
+from baton._src.tir.text.blocks import region_text
 from baton._src.tir.text.buffers import buffer_args, declared_in, is_default_param
-from baton._src.tir.text.expressions import expression_text, is_plain_call, returned, string_text
-from baton._src.tir.text.names import Names
+from baton._src.tir.text.expressions import expression_text
+from baton._src.tir.text.statements import StatementPrinter
 from baton._src.values.dtype import BOOL, HANDLE
 
 _HEADER = "# from tvm.script import tir as T"
-_LOOPS = {
-    ForKind.SERIAL: "T.serial",
-    ForKind.PARALLEL: "T.parallel",
-    ForKind.VECTORIZED: "T.vectorized",
-    ForKind.UNROLLED: "T.unroll",
-}
 
 
 def script(func: PrimFunc, name: str | None = None) -> str:
@@ -62,12 +38,12 @@ def script(func: PrimFunc, name: str | None = None) -> str:
 
 def prim_func_lines(func: PrimFunc, name: str) -> list[str]:
     """The lines of a PrimFunc called `name`, decorator first. A `global_symbol` equal to the name is left out."""
-    return _Printer().prim_func(func, name)
+    return _FunctionPrinter().prim_func(func, name)
 
 
 def node_text(node: Node) -> str:
     """Any node of TIR as text, names as they are hinted."""
-    printer = _Printer()
+    printer = StatementPrinter()
     match node:
         case PrimFunc():
             return script(node)
@@ -96,39 +72,8 @@ def node_text(node: Node) -> str:
             return f"<{type(node).__name__}>"
 
 
-class _Printer:
-    """The state of printing one text."""
-
-    def __init__(self) -> None:
-        self.names = Names()
-        self.lines: list[str] = []
-        self.indent = ""
-        self.loops: dict[Any, For] = {}
-        """Loop variables in scope, for `T.axis.remap`."""
-        self.waiting: dict[Any, list[Buffer]] = {}
-        """Buffers nobody declares, by their pointer: they are declared where the pointer is defined."""
-
-    def expr(self, node: Any) -> str:
-        return expression_text(node, self.names)
-
-    def line(self, content: str) -> None:
-        self.lines.append(self.indent + content)
-
-    def value(self, content: Any) -> str:
-        """An attribute or annotation as a Python literal."""
-        if isinstance(content, PrimExpr):
-            return self.expr(content)
-        if isinstance(content, bool) or content is None:
-            return f"T.bool({content})" if content is not None else "None"
-        if isinstance(content, str):
-            return string_text(content)
-        if isinstance(content, dict):
-            return "{" + ", ".join(f"{string_text(k)}: {self.value(v)}" for k, v in content.items()) + "}"
-        if isinstance(content, (list, tuple)):
-            return "[" + ", ".join(self.value(v) for v in content) + "]"
-        return repr(content)
-
-    # ------------------------------------------------------------------------------------------- function
+class _FunctionPrinter(StatementPrinter):
+    """A whole PrimFunc: its signature, what it defines before the body, the body."""
 
     def prim_func(self, func: PrimFunc, name: str) -> list[str]:
         symbol = func.attrs.get("global_symbol")
@@ -147,13 +92,13 @@ class _Printer:
         for param in func.params:
             buffer = func.buffer_map.get(param)
             if buffer is not None and param not in inline:
-                self._define(buffer)
+                self.define(buffer)
                 dims, options = buffer_args(buffer, self.expr)
                 shown = ", ".join([self.names.of(param), dims, *options])
                 self.line(f"{self.names.of(buffer)} = T.match_buffer({shown})")
         self._find_undeclared(func)
         for pointer in (*func.params, *(buffer.data for buffer in func.buffer_map.values())):
-            self._declare_waiting(pointer)
+            self.declare_waiting(pointer)
         run(self._function_body(func.body))
         return self.lines
 
@@ -171,13 +116,9 @@ class _Printer:
                 kind = f'T.handle("{param.pointee}", "{param.scope or "global"}")'
             return f"{self.names.of(param)}: {kind}"
         buffer = func.buffer_map[param]
-        self._define(buffer)
+        self.define(buffer)
         dims, options = buffer_args(buffer, self.expr, with_dtype=True)
         return f"{self.names.of(buffer)}: T.Buffer({', '.join([dims, *options])})"
-
-    def _define(self, buffer: Buffer) -> None:
-        name = self.names.of(buffer)
-        self.names.set(buffer.data, f"{name}.data")
 
     def _free_vars(self, func: PrimFunc) -> list[Var]:
         """Variables that nothing in the function defines: shape variables first."""
@@ -209,256 +150,15 @@ class _Printer:
             if buffer not in declared:
                 self.waiting.setdefault(buffer.data, []).append(buffer)
 
-    def _declare_waiting(self, pointer: Any) -> None:
-        for buffer in self.waiting.pop(pointer, ()):
-            dims, options = buffer_args(buffer, self.expr, with_dtype=True)
-            shown = ", ".join([dims, *options, f"data={self.expr(pointer)}"])
-            self.line(f"{self.names.of(buffer)} = T.Buffer({shown})")
-
     def _function_body(self, body: Stmt) -> Task[None]:
         if _is_plain_root(body):
             assert isinstance(body, BlockRealize)
             self.line('# with T.block("root"):')
             for buffer in body.block.alloc_buffers:
-                self._alloc_buffer(buffer)
+                self.alloc_buffer(buffer)
             yield self.body(body.block.body)
         else:
             yield self.body(body)
-
-    # ----------------------------------------------------------------------------------------- statements
-
-    def nested(self, node: Stmt) -> Task[None]:
-        """A body one level deeper."""
-        outer, self.indent = self.indent, self.indent + "    "
-        with self.names.scope():
-            yield self.body(node)
-        self.indent = outer
-
-    def body(self, node: Stmt) -> Task[None]:
-        """Statements at the present indentation; what comes after a let, allocation, ... at the end stays flat."""
-        current: Stmt | None = node
-        while current is not None:
-            if isinstance(current, SeqStmt):
-                for part in current.seq[:-1]:
-                    yield self._statement(part)
-                current = current.seq[-1] if current.seq else None
-                if current is None or isinstance(current, SeqStmt):
-                    # A sequence in a sequence keeps its shape only when it is written as a scope.
-                    yield self._statement(current or Evaluate(IntImm("int32", 0)))
-                    return
-            tail = self._flat(current)
-            if tail is None:
-                yield self._statement(current)
-                return
-            current = tail
-
-    def _flat(self, node: Stmt) -> Stmt | None:
-        """Write a statement whose body goes on in the same scope, and return that body; None for other statements."""
-        match node:
-            case LetStmt():
-                kind = f'handle("{node.var.pointee}", "{node.var.scope or "global"}")' if node.var.pointee else None
-                self.line(f"{self.names.of(node.var)}: T.{kind or node.var.dtype} = {self.expr(node.value)}")
-                self._declare_waiting(node.var)
-            case AttrStmt():
-                launched = launched_axis(node)
-                place = f"{self.names.of(launched.var)} = " if launched is not None else ""
-                self.line(f"{place}{self._attr(node)}")
-            case AssertStmt():
-                self.line(f"assert {self.expr(node.condition)}, {self.expr(node.message)}")
-            case Allocate():
-                self.line(f"{self.names.of(node.buffer_var)} = {self._allocate(node)}")
-                self._declare_waiting(node.buffer_var)
-            case DeclBuffer():
-                self.line(f"{self.names.of(node.buffer)} = {self._decl_buffer(node.buffer)}")
-            case _:
-                return None
-        found: Stmt = node.body
-        return found
-
-    def _scoped(self, node: Any) -> str:
-        match node:
-            case LetStmt():
-                kind = f', dtype="{node.var.dtype}"' if node.var.dtype != node.value.dtype else ""
-                return f"with T.LetStmt({self.expr(node.value)}{kind}) as {self.names.of(node.var)}:"
-            case AttrStmt():
-                launched = launched_axis(node)
-                given = f" as {self.names.of(launched.var)}" if launched is not None else ""
-                return f"with {self._attr(node)}{given}:"
-            case AssertStmt():
-                return f"with T.Assert({self.expr(node.condition)}, {self.expr(node.message)}):"
-            case Allocate():
-                return f"with {self._allocate(node)} as {self.names.of(node.buffer_var)}:"
-            case DeclBuffer():
-                return f"with {self._decl_buffer(node.buffer)} as {self.names.of(node.buffer)}:"
-            case _:
-                return "with T.seq():"
-
-    def _evaluated(self, value: PrimExpr) -> str:
-        """An expression for its effect: `return x`, the call of an intrinsic by itself, else `T.evaluate(x)`."""
-        if not is_plain_call(value):
-            return f"T.evaluate({self.expr(value)})"
-        given = returned(value)
-        return self.expr(value) if given is None else f"return {self.expr(given)}"
-
-    def _statement(self, node: Stmt) -> Task[None]:
-        with self.names.scope():
-            yield self._scope_of(node)
-
-    def _scope_of(self, node: Stmt) -> Task[None]:
-        """A statement that opens a scope, or a single line."""
-        match node:
-            case BufferStore():
-                where = ", ".join(self.expr(i) for i in node.indices) or "()"
-                self.line(f"{self.names.of(node.buffer)}[{where}] = {self.expr(node.value)}")
-            case Evaluate():
-                self.line(self._evaluated(node.value))
-            case For():
-                yield self._for(node)
-            case BlockRealize():
-                yield self._block(node)
-            case IfThenElse():
-                yield self._if(node)
-            case While():
-                self.line(f"while {self.expr(node.condition)}:")
-                yield self.nested(node.body)
-            case SeqStmt():
-                self.line("with T.seq():")
-                yield self.nested(node)
-            case LetStmt() | AttrStmt() | AssertStmt() | Allocate() | DeclBuffer():
-                self.line(self._scoped(node))
-                if isinstance(node, (LetStmt, Allocate)):
-                    outer, self.indent = self.indent, self.indent + "    "
-                    self._declare_waiting(node.var if isinstance(node, LetStmt) else node.buffer_var)
-                    self.indent = outer
-                yield self.nested(node.body)
-            case _:
-                self.line(f"# {type(node).__name__}")
-
-    def _attr(self, node: AttrStmt) -> str:
-        owner = node.node
-        if launched_axis(node) is not None:
-            return f'T.launch_thread("{owner.thread_tag}", {self.expr(node.value)})'
-        if isinstance(owner, Buffer):
-            shown = self.names.of(owner)
-        elif isinstance(owner, IterVar):
-            dom = "None" if owner.dom is None else f"({self.expr(owner.dom.min)}, {self.expr(owner.dom.extent)})"
-            kind = f'T.iter_var({self.names.of(owner.var)}, {dom}, "{owner.iter_type}")'
-            shown = kind
-        else:
-            shown = self.value(owner)
-        return f'T.attr({shown}, "{node.attr_key}", {self.expr(node.value)})'
-
-    def _allocate(self, node: Allocate) -> str:
-        extents = ", ".join(self.expr(e) for e in node.extents)
-        shown = [f"[{extents}]", f'"{node.dtype}"', f'"{node.buffer_var.scope or "global"}"']
-        if not (node.condition is None or (isinstance(node.condition, IntImm) and node.condition.value)):
-            shown.append(f"condition={self.expr(node.condition)}")
-        if node.annotations:
-            shown.append(f"annotations={self.value(node.annotations)}")
-        return f"T.allocate({', '.join(shown)})"
-
-    def _decl_buffer(self, buffer: Buffer) -> str:
-        dims, options = buffer_args(buffer, self.expr)
-        pointer = f"data={self.expr(buffer.data)}"
-        return f"T.decl_buffer({', '.join([dims, *options, pointer])})"
-
-    def _alloc_buffer(self, buffer: Buffer) -> None:
-        self._define(buffer)
-        dims, options = buffer_args(buffer, self.expr)
-        self.line(f"{self.names.of(buffer)} = T.alloc_buffer({', '.join([dims, *options])})")
-        self._declare_waiting(buffer.data)
-
-    def _if(self, node: IfThenElse) -> Task[None]:
-        word = "if"
-        current: Stmt | None = node
-        while isinstance(current, IfThenElse):
-            self.line(f"{word} {self.expr(current.condition)}:")
-            yield self.nested(current.then_case)
-            current, word = current.else_case, "elif"
-        if current is not None:
-            self.line("else:")
-            yield self.nested(current)
-
-    # ---------------------------------------------------------------------------------------------- loops
-
-    def _for(self, node: For) -> Task[None]:
-        nest = _grid(node)
-        for loop in nest:
-            self.loops[loop.loop_var] = loop
-        if len(nest) > 1:
-            extents = ", ".join(self.expr(loop.extent) for loop in nest)
-            shown = ", ".join(self.names.of(loop.loop_var) for loop in nest)
-            self.line(f"for {shown} in T.grid({extents}):")
-        else:
-            bounds = self._bounds(node)
-            self.line(f"for {self.names.of(node.loop_var)} in {self._iterator(node, bounds)}:")
-        yield self.nested(nest[-1].body)
-
-    def _bounds(self, node: For) -> str:
-        if operators.is_const(node.min, 0):
-            return self.expr(node.extent)
-        return f"{self.expr(node.min)}, {self.expr(operators.add(node.min, node.extent))}"
-
-    def _iterator(self, node: For, bounds: str) -> str:
-        if node.kind is ForKind.SERIAL and not node.annotations:
-            return f"range({bounds})"
-        options = f", annotations={self.value(node.annotations)}" if node.annotations else ""
-        if node.kind is ForKind.THREAD_BINDING:
-            assert node.thread_binding is not None
-            return f'T.thread_binding({bounds}, thread="{node.thread_binding.var.name}"{options})'
-        return f"{_LOOPS[node.kind]}({bounds}{options})"
-
-    # --------------------------------------------------------------------------------------------- blocks
-
-    def _block(self, node: BlockRealize) -> Task[None]:
-        block = node.block
-        self.line(f"with T.block({string_text(block.name_hint)}):")
-        outer, self.indent = self.indent, self.indent + "    "
-        for line in axis_lines(node, self.loops, self.names):
-            self.line(line)
-        if not (isinstance(node.predicate, IntImm) and node.predicate.dtype == BOOL and node.predicate.value):
-            self.line(f"T.where({self.expr(node.predicate)})")
-        for word, regions in (("reads", block.reads), ("writes", block.writes)):
-            self.line(f"T.{word}({', '.join(region_text(r, self.names) for r in regions)})")
-        if block.annotations:
-            self.line(f"T.block_attr({self.value(block.annotations)})")
-        for buffer in block.alloc_buffers:
-            self._alloc_buffer(buffer)
-        for match in block.match_buffers:
-            self._match_buffer(match)
-        if block.init is not None:
-            self.line("with T.init():")
-            yield self.nested(block.init)
-        yield self.body(block.body)
-        self.indent = outer
-
-    def _match_buffer(self, match: MatchBufferRegion) -> None:
-        buffer = match.buffer
-        offset = () if buffer.elem_offset is None else (buffer.elem_offset,)
-        for dim in (*buffer.shape, *buffer.strides, *offset):
-            if isinstance(dim, Var) and not self.names.knows(dim):
-                self.line(f"{self.names.of(dim)} = T.{dim.dtype}()")
-        self._define(buffer)
-        dims, options = buffer_args(buffer, self.expr)
-        shown = ", ".join([region_text(match.source, self.names), dims, *options])
-        self.line(f"{self.names.of(buffer)} = T.match_buffer({shown})")
-
-
-def _grid(node: For) -> list[For]:
-    """The nest of plain loops from 0 that `T.grid` can say: no extent names an outer variable of the nest."""
-    nest = [node]
-    own = {node.loop_var}
-    while _is_plain(nest[-1]) and isinstance(nest[-1].body, For) and _is_plain(nest[-1].body):
-        inner = nest[-1].body
-        if any(n in own for n in post_order(inner.extent)):
-            break
-        nest.append(inner)
-        own.add(inner.loop_var)
-    return nest
-
-
-def _is_plain(node: For) -> bool:
-    return node.kind is ForKind.SERIAL and not node.annotations and operators.is_const(node.min, 0)
 
 
 def _is_plain_root(body: Stmt) -> bool:
