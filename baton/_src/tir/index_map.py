@@ -26,7 +26,7 @@ from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.arith.iter_map import invert
 from baton._src.tir.evaluate import evaluate
 from baton._src.tir.expr import FloorDiv, FloorMod, IntImm, Var
-from baton._src.tir.operators import cast, convert
+from baton._src.tir.operators import cast, convert, multiply
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import NDArray, array
 
@@ -113,9 +113,8 @@ class IndexMap(Node):
     def inverse(self, shape: Sequence[Any]) -> IndexMap:
         """Back from the new indices to the old ones. Error `index-map`: the map is not one to one onto its range."""
         variables, old = self._inverted(shape)
-        count = math.prod(d.value if isinstance(d, IntImm) else -1 for d in map(convert, shape))
-        there = math.prod(d.value if isinstance(d, IntImm) else -1 for d in self.map_shape(shape))
-        if count > 0 and there > 0 and count != there:
+        there = self.map_shape(shape)
+        if not Analyzer().can_prove_equal(_count(shape), _count(there)):
             raise fail(_CODE, f"{self._title()} leaves places of {there} empty", help="use non_surjective_inverse")
         return IndexMap(tuple(variables), tuple(old))
 
@@ -163,6 +162,14 @@ class IndexMap(Node):
         if len(items) != len(self.initial_indices):
             raise fail(_CODE, f"{self._title()} takes {len(self.initial_indices)} indices, got {len(items)}")
         return [convert(i) for i in items]
+
+
+def _count(shape: Sequence[Any]) -> PrimExpr:
+    """How many elements there are."""
+    total: PrimExpr = IntImm("int64", 1)
+    for dim in shape:
+        total = multiply(total, _as_dtype(convert(dim), total.dtype))
+    return total
 
 
 def _padded(index_map: IndexMap, domains: dict[Var, Range]) -> dict[Var, Range]:

@@ -76,7 +76,8 @@ class _Lowering:
         first: st.Stmt | None = None
         if realize is not None and realize.block.init is not None and realize.block not in self.initialised:
             reducing = _reducing(realize)
-            if loop.loop_var in reducing and not reducing & _variables_of(realize, reducing=False):
+            outermost = not any(around.loop_var in reducing for around in self.open_loops)
+            if outermost and loop.loop_var in reducing and not reducing & _variables_of(realize, reducing=False):
                 first = self._initialisation(loop, realize)
                 self.initialised.add(realize.block)
         self.open_loops.append(loop)

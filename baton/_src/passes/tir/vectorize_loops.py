@@ -126,4 +126,6 @@ def _masked(loop: st.For, start: PrimExpr, lanes: int) -> st.Stmt:
     base = ops.add(loop.min, start)
     end = ops.add(loop.min, loop.extent)
     inside = tir.LT(tir.Ramp(base, tir.IntImm(base.dtype, 1), lanes), tir.Broadcast(end, lanes))
-    return st.IfThenElse(inside, Widening(loop.loop_var, base, lanes).statement(loop.body))
+    widening = Widening(loop.loop_var, base, lanes)
+    widening.depth = 1
+    return st.IfThenElse(inside, widening.statement(loop.body))

@@ -32,7 +32,7 @@ def _own_loops(root: st.Stmt, realize: st.BlockRealize, what: str) -> list[st.Fo
     loops = loops[len(loops) - len(realize.iter_values) :]
     plain = len(loops) == len(realize.iter_values) and is_true(realize.predicate)
     for loop, value, axis in zip(loops, realize.iter_values, realize.block.iter_vars):
-        plain = plain and value is loop.loop_var and axis.dom is not None and _is_zero(loop.min)
+        plain = plain and value is loop.loop_var and _is_zero(loop.min) and _same(loop.extent, axis.extent)
     if not plain or not loops:
         raise refuse(f"{what} takes a block whose loops are its axes, one by one, without a condition")
     return loops

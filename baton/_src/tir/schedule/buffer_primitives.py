@@ -86,12 +86,14 @@ class BufferPrimitives:
         axes = self._block(block).iter_vars
         kind = str(axes[0].var.dtype) if axes else "int64"
         chosen = index_map_of(index_map, len(found.shape), kind, node_text)  # (memory of CPUs is flat: no separators)
+        name = block_name(block)
         writes = [region.buffer for region in self._block(block).writes]
-        self.func = layout.transform_layout(self.func, found, chosen)
+        changed = layout.transform_layout(self.func, found, chosen)
         if pad_value is not None and found in writes:
-            new = self._block(block).writes[writes.index(found)].buffer
+            new = find_block(changed.body, name).block.writes[writes.index(found)].buffer
             given = IndexMap.from_func(pad_value, new.ndim) if callable(pad_value) else pad_value
-            self.func = layout.with_padding(self.func, block_name(block), new, chosen, found.shape, given)
+            changed = layout.with_padding(changed, name, new, chosen, found.shape, given)
+        self.func = changed
 
     @recorded
     def reindex(self, block: BlockRV | str, buffer: Any) -> BlockRV:

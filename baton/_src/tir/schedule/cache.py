@@ -15,6 +15,7 @@ from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, BufferRegion, decl_buffer
 from baton._src.tir.expr import IterVar
 from baton._src.tir.regions import point_regions
+from baton._src.tir.schedule.coverage import require_unconditional, require_whole
 from baton._src.tir.schedule.tree import (
     find_block,
     path_to,
@@ -60,7 +61,7 @@ def cache_write(root: st.Stmt, name: str, index: int, scope: str, readers: Seque
     """
     realize = find_block(root, name)
     target = _pick(realize.block.writes, index, name, "writes").buffer
-    if realize.block.init is None and _uses(realize.block.reads, target):
+    if realize.block.init is None and _loads(realize.block.body, target):
         raise refuse(f"block {name} goes on from what is in {target.name}: cache it before decompose_reduction")
     copy = _like(target, scope)
     moved = replace_buffer(realize, target, copy)
@@ -85,6 +86,11 @@ def cache_write(root: st.Stmt, name: str, index: int, scope: str, readers: Seque
 
 def _uses(regions: tuple[BufferRegion, ...], buffer: Buffer) -> bool:
     return any(region.buffer is buffer for region in regions)
+
+
+def _loads(body: st.Stmt, buffer: Buffer) -> bool:
+    """Whether anything is read from the buffer; a reduction does not say so of what it adds to."""
+    return any(isinstance(n, tir.BufferLoad) and n.buffer is buffer for n in post_order(body))
 
 
 @dataclass(frozen=True)
@@ -146,11 +152,12 @@ def _clipped(part: Range, dim: PrimExpr, analyzer: Analyzer) -> Range:
 
 def _require_filled(realize: st.BlockRealize, spot: Spot, buffer: Buffer, box: list[Range]) -> None:
     """All of the box is written before it is copied back, or nobody else has anything in it."""
+    require_unconditional(realize)
     axes = {axis.var for axis in realize.block.iter_vars}
     stores = [n.indices for n in post_order(realize.block.body) if isinstance(n, st.BufferStore) and n.buffer is buffer]
     plain = all(len(set(at)) == len(at) and all(i in axes for i in at) for at in stores)
     if plain and spot.is_whole:
-        return
+        return require_whole(spot.block, realize, [a for a in realize.block.iter_vars if a.iter_type == "spatial"])
     inside = [n for n in post_order(spot.statement) if isinstance(n, st.For)]
     used = {n for value in realize.iter_values for n in post_order(value)}
     runs: PrimExpr = tir.IntImm(INT64, 1)

@@ -12,6 +12,7 @@ from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.regions import point_regions
+from baton._src.tir.schedule.loops import require_independent
 from baton._src.tir.schedule.tree import (
     find_block,
     find_loop,
@@ -88,6 +89,14 @@ def _require_complete(realize: st.BlockRealize) -> None:
         raise refuse(
             f"block {realize.block.name_hint} runs under a condition", help="move it before splitting its loops"
         )
+    block = realize.block
+    written = {w.buffer for w in block.writes}
+    loaded = {n.buffer for n in post_order(block.body) if isinstance(n, tir.BufferLoad)}
+    if block.init is None and written & loaded:
+        raise refuse(
+            f"block {block.name_hint} goes on from what is in {(written & loaded).pop().name}: it must not run twice",
+            help="move it before decompose_reduction",
+        )
 
 
 def _moved(
@@ -108,6 +117,8 @@ def _moved(
     nest = _nest(realize, wanted, before, unit_loops, {n.loop_var: Range(n.min, n.extent) for n in around})
     parts = st.stmt_list(loop.body)
     place = _place(parts, block, index)
+    for outer in around:
+        require_independent(outer.with_fields(body=nest))
     return replace(root, {loop: loop.with_fields(body=st.SeqStmt((*parts[:place], nest, *parts[place:])))})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
@@ -17,7 +17,7 @@ from baton._src.tir.schedule.tree import find_loop, path_to, refuse, replace, si
 
 def split(root: st.Stmt, var: tir.Var, factors: Sequence[Any]) -> tuple[st.Stmt, list[tir.Var]]:
     """One loop as several nested ones; a None among the factors is what is left (rounded up, under a condition)."""
-    loop = find_loop(root, var)
+    loop = without_thread(find_loop(root, var))
     dtype = var.dtype
     sizes: list[PrimExpr | None] = [None if f is None else ops.cast(dtype, ops.convert(f)) for f in factors]
     if sum(s is None for s in sizes) > 1:
@@ -33,14 +33,32 @@ def split(root: st.Stmt, var: tir.Var, factors: Sequence[Any]) -> tuple[st.Stmt,
         place = ops.add(ops.multiply(place, extent), part)
     body = substitute(loop.body, {var: ops.add(loop.min, place)})
     gap = simplify(ops.subtract(total, loop.extent))
-    if isinstance(gap, tir.IntImm) and gap.value < 0:
-        raise refuse(f"the factors {list(factors)} cover fewer iterations than the loop over {var.name} has")
+    if None not in sizes and not is_nonnegative(gap, domains_around(root, loop)):
+        raise refuse(
+            f"the factors {list(factors)} may cover fewer iterations than the loop over {var.name} has, {loop.extent}",
+            help="leave one factor None: it becomes what is left",
+        )
     if not (isinstance(gap, tir.IntImm) and gap.value == 0):
         body = under_condition(body, ops.build("less", place, loop.extent))
     body = _with_simple_bindings(root, body, {v: Range(tir.IntImm(dtype, 0), e) for v, e in zip(inner, extents)})
     for part, extent in zip(reversed(inner), reversed(extents)):
         body = st.For(part, 0, extent, loop.kind, body, annotations=loop.annotations)
     return replace(root, {loop: body}), inner
+
+
+def is_nonnegative(number: PrimExpr, domains: Mapping[tir.Var, Range]) -> bool:
+    """Whether a number is certainly not negative, for variables in their ranges."""
+    analyzer = Analyzer()
+    for var, domain in domains.items():
+        analyzer.bind(var, domain)
+    return analyzer.is_nonnegative(number)
+
+
+def without_thread(loop: st.For) -> st.For:
+    """The loop, unless threads run it: which would run the loops made of it is for the script to say."""
+    if loop.kind is st.ForKind.THREAD_BINDING:
+        raise refuse(f"the loop over {loop.loop_var.name} is bound to threads", help="bind the loops that come of it")
+    return loop
 
 
 def _with_simple_bindings(root: st.Stmt, body: st.Stmt, made: dict[tir.Var, Range]) -> st.Stmt:
@@ -90,7 +108,10 @@ def under_condition(body: st.Stmt, condition: PrimExpr) -> st.Stmt:
 
 def fuse(root: st.Stmt, variables: Sequence[tir.Var]) -> tuple[st.Stmt, tir.Var]:
     """Perfectly nested loops as one, outermost first."""
-    loops = [find_loop(root, v) for v in variables]
+    loops = [without_thread(find_loop(root, v)) for v in variables]
+    annotated = next((loop for loop in loops if loop.annotations), None)
+    if annotated is not None:
+        raise refuse(f"the loop over {annotated.loop_var.name} is annotated", help="annotate the fused loop instead")
     for outer, inner in itertools.pairwise(loops):
         if outer.body is not inner:
             raise refuse(f"{inner.loop_var.name} is not the only thing inside {outer.loop_var.name}")
@@ -108,7 +129,8 @@ def fuse(root: st.Stmt, variables: Sequence[tir.Var]) -> tuple[st.Stmt, tir.Var]
     extent = simplify(_product([ops.cast(dtype, loop.extent) for loop in loops], dtype))
     body = substitute(loops[-1].body, values)
     body = _with_simple_bindings(root, body, {fused: Range(tir.IntImm(dtype, 0), extent)})
-    return replace(root, {loops[0]: st.For(fused, 0, extent, loops[0].kind, body)}), fused
+    made = replace(root, {loops[0]: st.For(fused, 0, extent, st.ForKind.SERIAL, body)})
+    return set_kind(made, fused, loops[0].kind), fused
 
 
 def reorder(root: st.Stmt, variables: Sequence[tir.Var]) -> st.Stmt:
@@ -141,17 +163,25 @@ def reorder(root: st.Stmt, variables: Sequence[tir.Var]) -> st.Stmt:
 def set_kind(root: st.Stmt, var: tir.Var, kind: st.ForKind) -> st.Stmt:
     """How the iterations run. Parallel and vectorised iterations must be independent: of data-parallel axes only."""
     loop = find_loop(root, var)
-    if kind in (st.ForKind.PARALLEL, st.ForKind.VECTORIZED):
-        for item in post_order(loop.body):
-            if isinstance(item, st.BlockRealize):
-                for axis, value in zip(item.block.iter_vars, item.iter_values):
-                    if axis.iter_type != "spatial" and any(n is var for n in post_order(value)):
-                        carried = "the reduction" if axis.iter_type == "reduce" else f"the axis {axis.var.name}"
-                        raise refuse(
-                            f"the loop over {var.name} carries {carried} of block {item.block.name_hint}",
-                            help="split the reduction off (rfactor) or choose a data-parallel loop",
-                        )
-    return replace(root, {loop: loop.with_fields(kind=kind)})
+    made = loop.with_fields(kind=kind, thread_binding=None)
+    require_independent(made)
+    return replace(root, {loop: made})
+
+
+def require_independent(loop: st.For) -> None:
+    """Refuse a parallel or vectorised loop whose iterations go on from one another."""
+    if loop.kind not in (st.ForKind.PARALLEL, st.ForKind.VECTORIZED):
+        return
+    for item in post_order(loop.body):
+        if not isinstance(item, st.BlockRealize):
+            continue
+        for axis, value in zip(item.block.iter_vars, item.iter_values):
+            if axis.iter_type != "spatial" and any(n is loop.loop_var for n in post_order(value)):
+                carried = "the reduction" if axis.iter_type == "reduce" else f"the axis {axis.var.name}"
+                raise refuse(
+                    f"the loop over {loop.loop_var.name} carries {carried} of block {item.block.name_hint}",
+                    help="split the reduction off (rfactor) or choose a data-parallel loop",
+                )
 
 
 def bind(root: st.Stmt, var: tir.Var, thread: str) -> st.Stmt:

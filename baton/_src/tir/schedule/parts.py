@@ -15,13 +15,13 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, decl_buffer
-from baton._src.tir.schedule.loops import domains_around
+from baton._src.tir.schedule.loops import domains_around, is_nonnegative, without_thread
 from baton._src.tir.schedule.tree import find_loop, path_to, refuse, replace, simplify, without_blocks
 
 
 def loop_partition(root: st.Stmt, var: tir.Var, factors: Sequence[Any]) -> tuple[st.Stmt, list[tir.Var]]:
     """The loop as several in a row, of these extents; one may be None (what is left). They must cover it exactly."""
-    loop = find_loop(root, var)
+    loop = without_thread(find_loop(root, var))
     if sum(f is None for f in factors) > 1 or not factors:
         raise refuse("loop_partition takes one extent or more, of which one may be None")
     sizes = [None if f is None else ops.cast(var.dtype, ops.convert(f)) for f in factors]
@@ -33,6 +33,8 @@ def loop_partition(root: st.Stmt, var: tir.Var, factors: Sequence[Any]) -> tuple
     left = rest if None not in sizes else tir.IntImm(var.dtype, 0)
     if not (isinstance(left, tir.IntImm) and left.value == 0):
         raise refuse(f"the partitions {list(factors)} do not make up the {loop.extent!r} iterations over {var.name}")
+    if not isinstance(rest, tir.IntImm) and not is_nonnegative(rest, domains_around(root, loop)):
+        raise refuse(f"the loop over {var.name} may have fewer iterations than its partitions: {loop.extent!r}")
     if any(isinstance(e, tir.IntImm) and e.value <= 0 for e in extents):
         raise refuse(f"a partition of the loop over {var.name} would be empty")
     made: list[st.Stmt] = []
@@ -88,6 +90,8 @@ def _with_own_variables(body: st.Stmt) -> st.Stmt:
         match node:
             case st.For(loop_var=var) | st.LetStmt(var=var):
                 renamed[var] = var.copy()
+                if isinstance(node, st.For) and node.thread_binding is not None:
+                    renamed[node.thread_binding.var] = node.thread_binding.var.copy()
             case st.Block():
                 renamed |= {axis.var: axis.var.copy() for axis in node.iter_vars}
                 for buffer in node.alloc_buffers:

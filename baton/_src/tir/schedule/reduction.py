@@ -20,10 +20,16 @@ def decompose_reduction(root: st.Stmt, name: str, var: tir.Var) -> tuple[st.Stmt
     loop = find_loop(root, var)
     path = path_to(loop, realize)
     below = [item for item in path if isinstance(item, st.For)]
-    reduced = _reduced_variables(realize)
+    reduced = _variables_of(realize, reducing=True)
     outer = [item for item in path_to(root, loop)[:-1] if isinstance(item, st.For)]
     if any(item.loop_var in reduced for item in outer):
         raise refuse(f"a loop outside of {var.name} reduces: the initialisation would run more than once")
+    fused = next((v for v in _variables_of(realize, reducing=False) if v in reduced), None)
+    if fused is not None:
+        raise refuse(
+            f"the loop over {fused.name} runs a reduced and another axis",
+            help="decompose_reduction before they are fused",
+        )
     fresh_axes: dict[tir.Var, PrimExpr] = {}
     iters: list[IterVar] = []
     values: list[PrimExpr] = []
@@ -54,11 +60,12 @@ def decompose_reduction(root: st.Stmt, name: str, var: tir.Var) -> tuple[st.Stmt
     return replace(root, {loop: st.SeqStmt((nest, updated))}), label
 
 
-def _reduced_variables(realize: st.BlockRealize) -> set[tir.Var]:
+def _variables_of(realize: st.BlockRealize, *, reducing: bool) -> set[tir.Var]:
+    """Variables in the values of axes that reduce, or of those that do not."""
     return {
         n
         for axis, value in zip(realize.block.iter_vars, realize.iter_values)
-        if axis.iter_type == "reduce"
+        if (axis.iter_type == "reduce") is reducing
         for n in post_order(value)
         if isinstance(n, tir.Var)
     }

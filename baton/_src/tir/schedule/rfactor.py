@@ -5,6 +5,7 @@ C[i] = sum(A[i, ko * 4 + ki])      ->      C_rf[i, ki] = sum over ko, then C[i] 
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -17,6 +18,7 @@ from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.expr import IterVar
 from baton._src.tir.scalar_functions import highest, lowest
+from baton._src.tir.schedule.coverage import require_whole
 from baton._src.tir.schedule.tree import find_block, find_loop, is_true, path_to, refreshed, refuse, replace
 
 _TRUE = tir.IntImm("bool", 1)
@@ -35,6 +37,8 @@ def rfactor(root: st.Stmt, name: str, var: tir.Var, factor_axis: int) -> tuple[s
     path = path_to(root, realize)
     if loop not in path:
         raise refuse(f"the loop over {var.name} is not around block {name}")
+    _require_alone(path, name)
+    require_whole(root, realize, realize.block.iter_vars)
     store, source = _update(realize.block)
     rank = len(store.indices)
     place = factor_axis if factor_axis >= 0 else factor_axis + rank + 1
@@ -53,6 +57,17 @@ def rfactor(root: st.Stmt, name: str, var: tir.Var, factor_axis: int) -> tuple[s
     found = find_scope(changed, scope)
     with_memory = found.with_fields(alloc_buffers=(*found.alloc_buffers, buffer), body=flat(found.body))
     return replace(changed, {found: with_memory}), label
+
+
+def _require_alone(path: list[st.Stmt], name: str) -> None:
+    """Nothing else stands in the loops around: it would run before the partial results are combined."""
+    outer = max(i for i, item in enumerate(path[:-1]) if isinstance(item, st.Block))
+    inside = itertools.dropwhile(lambda item: not isinstance(item, st.For), path[outer + 1 :])
+    if not all(isinstance(item, st.For | st.BlockRealize) for item in inside):
+        raise refuse(
+            f"the loops around block {name} hold other blocks, too, which would not see its result",
+            help="rfactor before other blocks are moved to these loops",
+        )
 
 
 def find_scope(root: st.Stmt, block: st.Block) -> st.Block:

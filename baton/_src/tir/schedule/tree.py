@@ -113,7 +113,10 @@ def with_condition(realize: st.BlockRealize, condition: PrimExpr) -> st.BlockRea
 def refreshed(block: st.Block) -> st.Block:
     """The block with reads and writes as its body has them."""
     reads, writes = access_regions(block.body, block.init)
-    return block.with_fields(reads=tuple(reads), writes=tuple(writes))
+    own = block.alloc_buffers
+    return block.with_fields(
+        reads=tuple(r for r in reads if r.buffer not in own), writes=tuple(w for w in writes if w.buffer not in own)
+    )
 
 
 def without_blocks(stmt: st.Stmt) -> st.Stmt:

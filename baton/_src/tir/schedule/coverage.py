@@ -1,0 +1,98 @@
+"""Whether a block runs for all of its axes' domains: after `loop_partition` it need not.
+
+Primitives that go through the axes anew (copies, reductions in two steps) would make more than the block did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.traverse import post_order
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.expr import IterVar
+from baton._src.tir.schedule.tree import is_true, path_to, refuse
+from baton._src.values.dtype import INT64
+
+
+def require_whole(root: st.Stmt, realize: st.BlockRealize, axes: Sequence[IterVar]) -> None:
+    """Refuse a block that does not run for every value of these axes of it."""
+    require_unconditional(realize)
+    extents: dict[tir.Var, PrimExpr] = {}
+    for item in path_to(root, realize)[:-1]:
+        if isinstance(item, st.For):
+            extents[item.loop_var] = item.extent
+        elif isinstance(item, st.Block):
+            extents |= {axis.var: axis.extent for axis in item.iter_vars}
+    for used, members in _groups(realize, axes):
+        runs = _product([extents[v] for v in used if v in extents])
+        if not Analyzer().prove(_product([axis.extent for axis in members]) <= runs):
+            raise refuse(
+                f"block {realize.block.name_hint} runs for a part of {', '.join(a.var.name for a in members)} only",
+                help="use the primitive before loop_partition",
+            )
+
+
+def require_unconditional(realize: st.BlockRealize) -> None:
+    """Refuse a block whose condition leaves out more than what lies outside of its axes' domains."""
+    pairs = list(zip(realize.iter_values, realize.block.iter_vars))
+    groups = _groups(realize, realize.block.iter_vars)
+    for part in _conjuncts(realize.predicate):
+        used = _variables(part)
+        sizes = [_product([a.extent for a in members]) for loops, members in groups if loops & used]
+        upper = isinstance(part, tir.LT) and any(_same(part.b, size) for size in sizes)
+        if not upper and not any(_is_bound(part, value, axis) for value, axis in pairs):
+            raise refuse(
+                f"block {realize.block.name_hint} runs under the condition {part} only: not all of a copy would be made"
+            )
+
+
+def _is_bound(condition: PrimExpr, value: PrimExpr, axis: IterVar) -> bool:
+    """Whether the condition says that an axis stays below the end of its domain, or does not go below its start."""
+    assert axis.dom is not None
+    match condition:
+        case tir.LT(a=a, b=b):
+            end = ops.add(axis.dom.min, axis.dom.extent)
+            return _same(ops.subtract(b, a), ops.subtract(end, value))
+        case tir.GE(a=a, b=b):
+            return _same(ops.subtract(a, b), ops.subtract(value, axis.dom.min))
+        case _:
+            return False
+
+
+def _groups(realize: st.BlockRealize, axes: Sequence[IterVar]) -> list[tuple[set[tir.Var], list[IterVar]]]:
+    """Axes that share loops, because these were fused, and the variables in their values."""
+    groups: list[tuple[set[tir.Var], list[IterVar]]] = []
+    for axis, value in zip(realize.block.iter_vars, realize.iter_values):
+        if axis not in axes:
+            continue
+        used, members = _variables(value), [axis]
+        for group in [g for g in groups if g[0] & used]:
+            groups.remove(group)
+            used, members = used | group[0], [*group[1], *members]
+        groups.append((used, members))
+    return groups
+
+
+def _conjuncts(condition: PrimExpr) -> list[PrimExpr]:
+    if isinstance(condition, tir.And):
+        return [*_conjuncts(condition.a), *_conjuncts(condition.b)]
+    return [] if is_true(condition) else [condition]
+
+
+def _variables(expr: PrimExpr) -> set[tir.Var]:
+    return {n for n in post_order(expr) if isinstance(n, tir.Var)}
+
+
+def _same(a: PrimExpr, b: PrimExpr) -> bool:
+    return Analyzer().can_prove_equal(ops.cast(INT64, a), ops.cast(INT64, b))
+
+
+def _product(extents: Sequence[PrimExpr]) -> PrimExpr:
+    total: PrimExpr = tir.IntImm(INT64, 1)
+    for extent in extents:
+        total = ops.multiply(total, ops.cast(INT64, extent))
+    return total
