@@ -436,8 +436,11 @@ def _by_reference(definition: OpDef[Any], args: list[Any], call: Call) -> Any:
         raise fail("relax-run", f"operator {definition.name} cannot be run: {reference.why}", span=call.span)
     inputs = [_to_numpy(a) for a in args]
     attrs = call.attrs if call.attrs is not None else definition.attrs()
-    with np.errstate(all="ignore"):
-        return _from_numpy(reference(inputs, attrs), inputs)
+    try:
+        with np.errstate(all="ignore"):
+            return _from_numpy(reference(inputs, attrs), inputs)
+    except IndexError as error:
+        raise fail("relax-index", f"{definition.name}: {error}", span=call.span) from error
 
 
 def _to_numpy(value: Any) -> Any:

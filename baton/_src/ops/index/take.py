@@ -4,8 +4,8 @@ tensor.
     out[b..., i..., j..., k...] = data[b..., i..., index(indices[b..., j...]), k...]
 
 Indices beyond the ends: `clip` takes the nearest end, `wrap` counts modulo the extent (so negative ones count from
-the end), `fast` promises that there are none. Source: facts relax-ops-passes-vm §1 (index), relay-language §6 level
-3.
+the end), `fast` promises that there are none: one there is ends the call with an error.
+Source: facts relax-ops-passes-vm §1 (index), relay-language §6 level 3.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class TakeAttrs(Attrs):
 
     axis: Any = attr(None, "the axis indices count along; None: all of it, flattened")
     batch_dims: int = attr(0, "leading axes that data and indices share", relay_only=True)
-    mode: str = attr("clip", 'indices outside: "clip", "wrap" or "fast" (there are none)', beyond=True)
+    mode: str = attr("clip", 'indices outside: "clip", "wrap" or "fast" (an error)', beyond=True)
 
 
 def indices_info(call: OpCall[Any], position: int = 1) -> TensorInfo:
@@ -70,8 +70,10 @@ def _check_batch(call: OpCall[Any], x: tuple[Dim, ...], at: tuple[Dim, ...], bat
 
 
 def in_range(position: Any, extent: Any, mode: str) -> Any:
-    """`position` as a valid int64 index of an axis of this extent."""
+    """`position` as a valid int64 index of an axis of this extent; `fast`: as it is, to be checked where it is used."""
     found, dim = k.index(position), k.index(extent)
+    if mode == "fast":
+        return found
     if mode == "wrap":
         return k.tir.FloorMod(found, dim)
     return k.maximum(k.index(0), k.minimum(found, dim - k.index(1)))
@@ -105,6 +107,9 @@ def reference(inputs: Any, a: TakeAttrs) -> Any:
     """`numpy.take`, batch by batch."""
     x, at = np.asarray(inputs[0]), np.asarray(inputs[1]).astype(np.int64)
     mode = "wrap" if a.mode == "wrap" else "clip"
+    extent = x.size if a.axis is None else x.shape[a.axis]
+    if a.mode == "fast" and at.size and not (at.min() >= 0 and at.max() < extent):
+        raise IndexError(f"take: indices from {at.min()} to {at.max()} for an axis of {extent} elements")
     if a.axis is None or not a.batch_dims:
         return np.asarray(np.take(x, at, axis=a.axis, mode=mode))  # type: ignore[call-overload]
     batch, axis = x.shape[: a.batch_dims], from_front(a.axis, x.ndim) - a.batch_dims

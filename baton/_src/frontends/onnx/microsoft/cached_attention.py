@@ -52,7 +52,9 @@ def rotated(node: OnnxNode, x: Value, positions: Value, cos: Value, sin: Value, 
     if not isinstance(half, int) or not isinstance(size, int):
         node.fail("the size of a head must be known", code="onnx-dynamic")
     turned, rest = (x, None) if 2 * half == size else parts_of(node, x, (2 * half, size - 2 * half))
-    c, s = (g.call("expand_dims", g.call("take", table, positions, axis=0), axis=(1,)) for table in (cos, sin))
+    c, s = (
+        g.call("expand_dims", g.call("take", table, positions, axis=0, mode="fast"), axis=(1,)) for table in (cos, sin)
+    )
     if interleaved:
         pairs = g.reshape(turned, (batch, heads, length, half, 2))
         a, b = (g.call("take", pairs, g.constant(i, "int64"), axis=4) for i in range(2))

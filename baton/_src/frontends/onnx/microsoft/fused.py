@@ -136,10 +136,10 @@ def embed_layer_normalization(node: OnnxNode) -> list[Value]:
     places = node.optional(8)
     if places is None:
         places = g.reshape(g.call("arange", start=0, stop=length, step=1, dtype=INT64), (1, length))
-    total = g.call("add", g.call("take", node[2], ids, axis=0), g.call("take", node[3], places, axis=0))
+    total = g.call("add", *(g.call("take", x, i, axis=0, mode="fast") for x, i in ((node[2], ids), (node[3], places))))
     segments = node.optional(4)
     if segments is not None and node.optional(1) is not None:
-        total = g.call("add", total, g.call("take", segments, node[1], axis=0))
+        total = g.call("add", total, g.call("take", segments, node[1], axis=0, mode="fast"))
     epsilon = float(node.attr("epsilon", 1e-12))
     out = layer_normalization(derived(node, total, node[5], node[6], epsilon=epsilon))[0]
     mask = node.optional(7)

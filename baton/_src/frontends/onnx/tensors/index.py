@@ -24,12 +24,12 @@ def _positive(node: OnnxNode, indices: Value, data: Value, axis: int) -> Value:
 
 def gather(node: OnnxNode) -> Value:
     axis = node.axis(0)
-    return node.graph.call("take", node[0], _positive(node, node[1], node[0], axis), axis=axis)
+    return node.graph.call("take", node[0], _positive(node, node[1], node[0], axis), axis=axis, mode="fast")
 
 
 def gather_elements(node: OnnxNode) -> Value:
     axis = node.axis(0)
-    return node.graph.call("gather_elements", node[0], _positive(node, node[1], node[0], axis), axis=axis)
+    return node.graph.call("gather_elements", node[0], node[1], axis=axis)
 
 
 def gather_nd(node: OnnxNode) -> Value:
@@ -39,8 +39,7 @@ def gather_nd(node: OnnxNode) -> Value:
 def scatter_elements(node: OnnxNode) -> Value:
     axis = node.axis(0)
     reduction = {"none": "update"}.get(str(node.attr("reduction", "none")), str(node.attr("reduction", "none")))
-    indices = _positive(node, node[1], node[0], axis)
-    return node.graph.call("scatter_elements", node[0], indices, node[2], axis=axis, reduction=reduction)
+    return node.graph.call("scatter_elements", node[0], node[1], node[2], axis=axis, reduction=reduction)
 
 
 def scatter_nd(node: OnnxNode) -> Value:
