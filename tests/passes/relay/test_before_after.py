@@ -258,7 +258,7 @@ def test_layouts_change_at_the_borders_only() -> None:
     params = IMAGE + ", %v: Tensor[(5, 4, 3, 3), float32]"
     before = main(params, "nn.conv2d(nn.relu(nn.conv2d(%x, %w) + %b) * 2f, %v)")
     after = ConvertLayout({"nn.conv2d": ["NHWC", "default"]})(before)
-    moved = [n for n in walk(after["main"]) if isinstance(n, Call) and n.op.name == "transpose"]
+    moved = [n for n in walk(after["main"]) if isinstance(n, Call) and n.op.name == "layout_transform"]
     assert len(moved) == 5  # in, out, two kernels and the bias
     check_same(before, after)
 

@@ -65,7 +65,7 @@ def test_channels_last_through_a_pooling() -> None:
         after = Sequential([ConvertLayout({"nn.conv2d": ["NHWC", "default"]})])(before)
     check_same(before, after)
     assert data_layouts(after) == ["NHWC", "NHWC"]
-    assert names(after).count("transpose") == 5
+    assert names(after).count("layout_transform") == 5
 
 
 def test_what_does_not_divide_stays() -> None:

@@ -46,7 +46,7 @@ CASES = [
     (X, f"{REAL_X} + {REAL_Y}", ["qnn.add"]),
     (X, f"{REAL_X} * {REAL_Y}", ["qnn.mul"]),
     (X, f"{REAL_X} - 0.5f", ["qnn.quantize", "qnn.subtract"]),
-    (X, f"nn.relu({REAL_X})", ["cast", "maximum", "qnn.requantize"]),
+    (X, f"nn.relu({REAL_X})", ["maximum", "qnn.requantize"]),
     (X, f"nn.max_pool2d({REAL_X}, pool_size=[2, 2])", ["nn.max_pool2d", "qnn.requantize"]),
     (X, f"nn.avg_pool2d({REAL_X}, pool_size=[2, 2])", ["cast", "nn.avg_pool2d", "cast", "qnn.requantize"]),
     (X, f"reshape(transpose({REAL_X}, axes=[0, 2, 3, 1]), newshape=[36, 4])", ["transpose", "reshape"]),

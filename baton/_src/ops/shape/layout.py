@@ -20,6 +20,7 @@ from baton._src.ops.dims import DimMath, as_dims, show_shape
 from baton._src.ops.layout_names import AxisOrder, parse_layout
 from baton._src.ops.loop_nests import both, load, loops, store
 from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.shape.axes_moved import PERMUTE_DIMS, PermuteAttrs
 from baton._src.te.computation import extern
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.index_map import IndexMap
@@ -36,6 +37,20 @@ class NamedLayoutAttrs(Attrs):
 
 def _orders(a: NamedLayoutAttrs) -> tuple[AxisOrder, AxisOrder]:
     return parse_layout(a.src_layout), parse_layout(a.dst_layout)
+
+
+def moved_axes(a: NamedLayoutAttrs) -> tuple[int, ...] | None:
+    """The axes of the data in the order of the result's, where whole axes move and none is cut into blocks."""
+    source, target = str(a.src_layout), str(a.dst_layout)
+    if sorted(source) != sorted(target) or not source.isalpha() or not source.isupper():
+        return None
+    return tuple(source.index(letter) for letter in target)
+
+
+def to_relax(args: list[Any], a: NamedLayoutAttrs) -> tuple[Any, ...]:
+    """Axes that only move are permute_dims, which other passes of Relax know how to combine."""
+    order = moved_axes(a)
+    return (args, a) if order is None else (args, PermuteAttrs(axes=order), PERMUTE_DIMS)
 
 
 def infer(call: OpCall[NamedLayoutAttrs]) -> Info:
@@ -101,6 +116,7 @@ RELAY_LAYOUT_TRANSFORM = OpDef(
     fusion=Fusion.INJECTIVE,
     relay_name="layout_transform",
     in_relax=False,
+    relay_to_relax=to_relax,
     samples=lambda: (
         Sample((Arr(("n", 8, 2, 3)),), NamedLayoutAttrs("NCHW", "NHWC")),
         Sample((Arr((1, 8, 2, 3)),), NamedLayoutAttrs("NCHW", "NCHW4c")),

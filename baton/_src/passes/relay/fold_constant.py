@@ -1,6 +1,7 @@
 """FoldConstant: operator calls on constants become their value.
 
     (1 + 2) * %x      becomes   3 * %x
+    if (True) { %a } else { %b }   becomes   %a
     shape_of(%x)      becomes   its value where the type of %x says it (so does ndarray_size)
 
 Values come from `OpDef.reference`. Stateful operators stay, results larger than `max_bytes` too (unless an argument was
@@ -22,7 +23,7 @@ from baton._src.ir.types import TensorType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.check.infer_type import infer_expr
 from baton._src.relay.expressions import rewrite
-from baton._src.relay.nodes import Call, Constant, Let, Tuple, TupleGetItem
+from baton._src.relay.nodes import Call, Constant, If, Let, Tuple, TupleGetItem
 from baton._src.relay.reference_calls import call_reference
 from baton._src.tir.expr import IntImm
 from baton._src.transform.context import PassContext
@@ -57,6 +58,8 @@ class FoldConstant(RelayFunctionPass):
     def _fold(self, node: Any, known: dict[Any, Any]) -> Any:
         if isinstance(node, TupleGetItem) and isinstance(node.tuple_value, Tuple):
             return node.tuple_value.fields[node.index]
+        if isinstance(node, If) and isinstance(node.cond, Constant):
+            return node.true_branch if node.cond.data.data else node.false_branch
         if not isinstance(node, Call) or not isinstance(node.op, Op) or not node.args:
             return None
         definition = node.op.definition

@@ -2,8 +2,8 @@
 
 `TransposedExpr` is a temporary expression: the value in layout `now` where the program has `was`; `now` may block
 axes (`NCHW8c`).
-Elementwise operators pass it on; whatever else uses it realises it, one transpose a value. So two convolutions in a row
-need one transpose in and one out.
+Elementwise operators pass it on; whatever else uses it realises it, one transform a value. So two convolutions in a row
+need one in and one out.
 """
 
 from __future__ import annotations
@@ -31,11 +31,9 @@ class TransposedExpr(TempExpr):
 
 
 def transposed(build: Build, value: Any, source: str, target: str) -> Any:
-    """`value` from layout `source` to layout `target`: a transpose, or a layout_transform where axes are blocked."""
+    """`value` from layout `source` to layout `target`."""
     if source == target:
         return value
-    if sorted(source) == sorted(target):
-        return build.op("transpose", value, axes=tuple(source.index(letter) for letter in target))
     return build.op("relay_layout_transform", value, src_layout=source, dst_layout=target)
 
 

@@ -2,6 +2,7 @@
 
     reshape(reshape(x))         reshape(x)          cast(cast(x, "int8"...))   one cast where nothing is lost
     transpose(transpose(x))     one, or none        x + 0, x - 0, x * 1, x / 1     x
+    layout_transforms likewise, where whole axes move or one undoes the other
     reshape to its own shape    x                   zeros(...), ones(...), full(1f)   the constant
 
 and the rules of `simplify_arithmetic`. A constant is written out only up to `MAX_ELEMENTS` elements. Values are the
@@ -17,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from baton._src.ir.module import IRModule
+from baton._src.ops.shape.layout import moved_axes
 from baton._src.passes.relay.building import Build, dtype_of, is_call, shape_of
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.operators import simplify_arithmetic
@@ -102,23 +104,39 @@ def _reshapes(build: Build, call: Call) -> Any:
 
 
 def _transposes(build: Build, call: Call) -> Any:
-    if not is_call(call, "permute_dims", "transpose"):
-        return None
-    rank = len(call.checked_type.shape)
-    order = _order(call, rank)
-    if order == tuple(range(rank)):
+    order = _order(call)
+    if order is None:
+        return _layouts(build, call)
+    if order == tuple(range(len(order))):
         return call.args[0]
     inner = call.args[0]
-    if not is_call(inner, "permute_dims", "transpose"):
+    before = _order(inner)
+    if before is None:
         return None
-    before = _order(inner, rank)
     both = tuple(before[axis] for axis in order)
-    return inner.args[0] if both == tuple(range(rank)) else build.op("transpose", inner.args[0], axes=both)
+    return inner.args[0] if both == tuple(range(len(both))) else build.op("transpose", inner.args[0], axes=both)
 
 
-def _order(call: Call, rank: int) -> tuple[int, ...]:
-    axes = call.attrs.axes if call.attrs is not None else None
-    return tuple(reversed(range(rank))) if axes is None else tuple(a % rank for a in axes)
+def _order(call: Any) -> tuple[int, ...] | None:
+    """The axes of its operand in the order of the result's, if `call` moves whole axes."""
+    if is_call(call, "permute_dims", "transpose"):
+        axes = call.attrs.axes if call.attrs is not None else None
+        rank = len(call.checked_type.shape)
+        return tuple(reversed(range(rank))) if axes is None else tuple(a % rank for a in axes)
+    return moved_axes(call.attrs) if is_call(call, "relay_layout_transform") else None
+
+
+def _layouts(build: Build, call: Call) -> Any:
+    """There and back again, where blocks are cut: nothing; on to a third layout: at once."""
+    if not is_call(call, "relay_layout_transform") or not is_call(call.args[0], "relay_layout_transform"):
+        return None
+    inner = call.args[0]
+    if inner.attrs.dst_layout != call.attrs.src_layout:
+        return None
+    if inner.attrs.src_layout == call.attrs.dst_layout:
+        return inner.args[0]
+    layouts = {"src_layout": inner.attrs.src_layout, "dst_layout": call.attrs.dst_layout}
+    return build.op("relay_layout_transform", inner.args[0], **layouts)
 
 
 def _casts(build: Build, call: Call) -> Any:

@@ -96,7 +96,7 @@ class _Narrowing:
         target = self._narrow if becomes_narrow else DataType("float32")
         args = tuple(self._as(a, target) for a in node.args)
         made = node if all(x is y for x, y in zip(args, node.args)) else node.with_fields(args=args)
-        if becomes_narrow and sums != target and "out_dtype" in getattr(made.attrs, "names", ()):
+        if becomes_narrow and "out_dtype" in getattr(made.attrs, "names", ()):
             made = made.with_fields(attrs=replace(made.attrs, out_dtype=sums))
         made = self._build.call(made) if made is not node else made
         if becomes_narrow and _is_float(node):

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
+from baton._src.ir.structural import structural_equal
 from baton._src.passes.relay.building import Build, dtype_of, is_call, shape_of
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.operators.channel_scales import data_axis
@@ -25,6 +26,7 @@ from baton._src.passes.relay.operators.div_to_mul import DivToMul
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import parts, rewrite
 from baton._src.relay.nodes import Call, Constant, Tuple, TupleGetItem
+from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 from baton._src.values.dtype import DataType
@@ -42,7 +44,7 @@ class AffineType:
 
 @dataclass(frozen=True)
 class FakeQuantizationToInteger(RelayFunctionPass):
-    """See the module's docstring."""
+    """See the module's docstring. With `hard_fail` a region that stays is an error (`fake-quantization`)."""
 
     opt_level: ClassVar[int] = 0
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(), DivToMul())
@@ -57,13 +59,40 @@ class FakeQuantizationToInteger(RelayFunctionPass):
         optional = frozenset(self.optional_qnn_ops or ())
 
         def rule(old: Any, new: Any) -> Any:
-            return _Region(build, new, optional).rewritten() if is_call(new, "quantize") else None
+            if not is_call(new, "quantize"):
+                return None
+            try:
+                return _Region(build, new, optional).rewritten()
+            except _NoRule as stays:
+                if self.hard_fail:
+                    raise stays.error() from None
+                return None
 
         return rewrite(function, rule)
 
 
+def _alike(one: AffineType, other: AffineType) -> bool:
+    """Whether equal integers stand for equal numbers."""
+    places = ((one.scale, other.scale), (one.zero_point, other.zero_point))
+    return one.dtype == other.dtype and all(
+        a is b
+        or (isinstance(a, Constant) and isinstance(b, Constant) and a.data.shape == () and structural_equal(a, b))
+        for a, b in places
+    )
+
+
 class _NoRule(Exception):
     """The region stays as it is."""
+
+    at: Any = None
+    """The operator whose rule does not apply, or that has none."""
+
+    def error(self) -> DiagnosticError:
+        """The diagnostic for those who want no region to stay."""
+        name = getattr(getattr(self.at, "op", None), "name", "this expression")
+        message = f"{name} between a dequantize and a quantize cannot be computed on integers"
+        help = f"register_fake_quantization_to_integer({name!r}, rule) teaches how, hard_fail=False leaves it alone"
+        return fail("fake-quantization", message, span=getattr(self.at, "span", None), help=help)
 
 
 class _Region:
@@ -83,13 +112,14 @@ class _Region:
             return None
         target = AffineType(scale, self._integer(zero), dtype_of(self._root), self._root.attrs.axis)
         done: dict[Any, Any] = {}
-        try:
-            for node in order:
+        for node in order:
+            try:
                 done[node] = self._node(node, done, target)
-        except _NoRule:
-            return None
+            except _NoRule as stays:
+                stays.at = node
+                raise
         value, found = done[out], self.types[out]
-        if (found.scale, found.zero_point, found.dtype) == (scale, target.zero_point, target.dtype):
+        if _alike(found, target):
             return value
         return self.requantized(value, found, target)
 
@@ -182,7 +212,11 @@ def _same(region: _Region, call: Call, args: tuple[Any, ...], target: AffineType
 def _relu(region: _Region, call: Call, args: tuple[Any, ...], target: AffineType) -> tuple[Any, AffineType]:
     type_ = region.type_of(call.args[0])
     region.scalars(type_) if shape_of(type_.zero_point) != () else None
-    zero = region.build.op("astype", type_.zero_point, dtype=type_.dtype)
+    zero = type_.zero_point
+    if isinstance(zero, Constant):
+        zero = region.build.const(zero.data.data.astype(DataType(type_.dtype).numpy), str(type_.dtype))
+    else:
+        zero = region.build.op("astype", zero, dtype=type_.dtype)
     return region.build.op("maximum", args[0], zero), type_
 
 
@@ -298,7 +332,7 @@ def _extreme(region: _Region, call: Call, args: tuple[Any, ...], target: AffineT
     """The greater of two numbers is the greater of their integers, once these have one scale."""
     types = [region.type_of(a) for a in call.args]
     region.scalars(target, *types)
-    same = all((t.scale, t.zero_point, t.dtype) == (types[0].scale, types[0].zero_point, types[0].dtype) for t in types)
+    same = all(_alike(t, types[0]) for t in types)
     common = types[0] if same else target
     whole = args if same else tuple(region.requantized(a, t, target) for a, t in zip(args, types))
     return region.build.call(Call(call.op, whole, call.attrs)), common

@@ -1,0 +1,100 @@
+"""What TVM's passes leave behind, operator by operator: scripts and suites look for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import baton
+from baton import relay
+from baton.relay import transform
+
+
+def after(body: Any, *passes: Any) -> baton.IRModule:
+    """A module of `body` after passes."""
+    module = transform.InferType()(baton.IRModule.from_expr(body))
+    with baton.transform.PassContext(opt_level=3):
+        return baton.transform.Sequential([*passes, transform.InferType()])(module)
+
+
+def names(module: baton.IRModule) -> list[str]:
+    """The operators of main, parts first."""
+    found: list[str] = []
+    relay.analysis.post_order_visit(
+        module["main"], lambda n: found.append(n.op.name) if isinstance(n, relay.Call) else None
+    )
+    return found
+
+
+def same(body: Any, module: baton.IRModule, *arrays: Any) -> None:
+    """Both give the same, compiled."""
+    before = relay.create_executor("debug", baton.IRModule.from_expr(body)).evaluate()(*arrays)
+    found = relay.create_executor("graph", module).evaluate()(*arrays)
+    np.testing.assert_allclose(found.numpy(), before.numpy(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.rule("RELAY-PASS-27")
+def test_converted_layouts_stand_between_layout_transforms() -> None:
+    x, w = relay.var("x", shape=(1, 8, 8, 4)), relay.var("w", shape=(3, 3, 4, 6))
+    options = {"data_layout": "NHWC", "kernel_layout": "HWIO", "padding": (1, 1)}
+    body = relay.nn.relu(relay.nn.conv2d(x, w, channels=6, kernel_size=(3, 3), **options))
+    found = after(body, transform.ConvertLayout({"nn.conv2d": ["NCHW", "default"]}))
+    assert names(found) == ["layout_transform", "layout_transform", "nn.conv2d", "nn.relu", "layout_transform"]
+    rng = np.random.default_rng(0)
+    same(body, found, rng.random((1, 8, 8, 4), "float32"), rng.random((3, 3, 4, 6), "float32"))
+
+
+def test_layout_transforms_and_transposes_cancel() -> None:
+    x = relay.var("x", shape=(1, 8, 2, 3))
+    blocked = relay.layout_transform(x, "NCHW", "NCHW4c")
+    for body in (
+        relay.layout_transform(blocked, "NCHW4c", "NCHW"),
+        relay.transpose(relay.layout_transform(x, "NCHW", "NHWC"), [0, 3, 1, 2]),
+        relay.layout_transform(relay.transpose(x, [0, 2, 3, 1]), "NHWC", "NCHW"),
+    ):
+        assert names(after(relay.nn.relu(body), transform.SimplifyExpr())) == ["nn.relu"]
+    onward = relay.layout_transform(blocked, "NCHW4c", "NCHW2c")
+    found = after(onward, transform.SimplifyExpr())
+    assert names(found) == ["layout_transform"]
+    array = np.random.default_rng(1).random((1, 8, 2, 3), "float32")
+    reference = relay.create_executor("debug", baton.IRModule.from_expr(onward)).evaluate()(array)
+    np.testing.assert_array_equal(relay.create_executor("graph", found).evaluate()(array).numpy(), reference.numpy())
+
+
+@pytest.mark.parametrize(("known", "left"), [(True, "exp"), (False, "tanh")])
+def test_a_branch_that_is_known_is_taken(known: bool, left: str) -> None:
+    x = relay.var("x", shape=(2,))
+    assert names(after(relay.If(relay.const(known), relay.exp(x), relay.tanh(x)), transform.FoldConstant())) == [left]
+
+
+def test_mixed_precision_says_what_sums_are() -> None:
+    x, w = relay.var("x", shape=(1, 3, 8, 8)), relay.var("w", shape=(4, 3, 3, 3))
+    found = after(relay.nn.conv2d(x, w), transform.ToMixedPrecision("float16"))
+    calls: list[Any] = []
+    relay.analysis.post_order_visit(found["main"], lambda n: calls.append(n) if isinstance(n, relay.Call) else None)
+    assert [str(c.attrs.out_dtype) for c in calls if c.op.name == "nn.conv2d"] == ["float16"]
+
+
+def quantised(operator: Any, scale: float = 2.0) -> relay.Expr:
+    """quantize(operator(dequantize(%x)))"""
+    x, zero = relay.var("x", shape=(1, 3, 4, 4), dtype="int8"), relay.const(0)
+    real = relay.qnn.op.dequantize(x, relay.const(2.0), zero)
+    return relay.qnn.op.quantize(operator(real), relay.const(scale), zero, out_dtype="int8")
+
+
+def test_integers_that_mean_the_same_are_not_requantised() -> None:
+    array = np.arange(-24, 24, dtype="int8").reshape(1, 3, 4, 4)
+    for scale, last in ((2.0, "maximum"), (3.0, "qnn.requantize")):
+        body = quantised(relay.nn.relu, scale)
+        found = after(body, transform.FakeQuantizationToInteger())
+        assert names(found)[-1] == last
+        same(body, found, array)
+
+
+def test_a_region_that_stays_is_an_error_with_hard_fail() -> None:
+    body = quantised(relay.tan)
+    assert "tan" in names(after(body, transform.FakeQuantizationToInteger()))
+    with pytest.raises(baton.error.DiagnosticError, match="tan between a dequantize and a quantize"):
+        after(body, transform.FakeQuantizationToInteger(hard_fail=True))
