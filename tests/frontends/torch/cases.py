@@ -305,7 +305,11 @@ BORDERS: list[Case] = [
     (lambda b: functional.pad(b, (1, 1), value=True), (B,)),
 ]
 
+BYTES = ints(1, 2, 4, 4, low=0, high=256, dtype=torch.uint8)
 RESIZES: list[Case] = [
+    (lambda u: functional.interpolate(u, scale_factor=1.7, mode="bilinear"), (BYTES,)),
+    (lambda u: functional.interpolate(u, size=(3, 7), mode="bicubic"), (BYTES,)),
+    (lambda u: functional.interpolate(u, size=(3, 7), mode="nearest"), (BYTES,)),
     (lambda x: (functional.interpolate(x, scale_factor=2), functional.interpolate(x, (5, 13))), (IMAGE,)),
     (lambda x: functional.interpolate(x, scale_factor=2, mode="bilinear"), (IMAGE,)),
     (lambda x: functional.interpolate(x, (7, 4), mode="bilinear", align_corners=True), (IMAGE,)),
@@ -398,7 +402,89 @@ WHOLE_IN_PYTORCH: list[Case] = [
     (strided, (X,)),
     (lambda x, w: torch.ops.aten._native_batch_norm_legit.no_stats(x, w, w, True, 0.1, 1e-5)[0], (IMAGE, GAMMA)),
 ]
-"""What is taken apart in decompositions.py, in terms of PyTorch."""
+"""What is taken apart by `programs/decompositions.py`, in terms of PyTorch."""
+
+INF, NAN = float("inf"), float("nan")
+SPECIAL_NUMBERS = torch.tensor([0.0, -0.0, 1.0, -1.0, INF, -INF, NAN, 1e38, -200.0])
+SPECIALS: list[Case] = [
+    (
+        lambda a, b: (torch.atan2(a, b), torch.hypot(a, b), torch.fmax(a, b), torch.fmin(a, b)),
+        (SPECIAL_NUMBERS.repeat(9, 1).T, SPECIAL_NUMBERS),
+    ),
+    (
+        lambda a, b: (a // b, a % b, torch.fmod(a, b), torch.copysign(a, b), a**b),
+        (SPECIAL_NUMBERS.repeat(9, 1).T, SPECIAL_NUMBERS),
+    ),
+    (
+        lambda a: (torch.sign(a), torch.sgn(a), torch.signbit(a), torch.expm1(a), torch.log1p(a), torch.exp2(a)),
+        (SPECIAL_NUMBERS,),
+    ),
+    (lambda a: (a.median(), a.median(0)[0], a.sort()[0], a.argmax(), a.max(), a.topk(2)[0]), (SPECIAL_NUMBERS,)),
+    (lambda b: (b.sign(), b.square(), functional.pad(b[None], (1, 2), "circular"), torch.signbit(b)), (B,)),
+    (lambda x: (x.round(decimals=1), torch.exp2(x), (x * 30).round(decimals=-1)), (UNIT,)),
+    (
+        lambda n: (torch.arange(-0.9, 2.1, 2.0, dtype=torch.int64) + n[:1, 0], torch.arange(3.1, dtype=torch.int64)),
+        (N,),
+    ),
+    (lambda u: (u == 3, u - 1, u * 2, u // 2, u.clamp(1, 200), -u), (torch.tensor([0, 3, 255], dtype=torch.uint8),)),
+]
+"""Zeros with signs, infinities, NaN, numbers beyond a dtype; floats as bounds of whole numbers."""
+
+SCALAR = torch.tensor(1.5)
+WITHOUT_AXES: list[Case] = [
+    (
+        lambda x, i, y: (x.gather(0, i), x.scatter(0, i, y), x.scatter_add(0, i, y), x.index_copy(0, i, y[0])),
+        (SCALAR, torch.tensor([0]), torch.tensor([2.0])),
+    ),
+    (
+        lambda x, i, y: (x.index_add(0, i, y[0]), x.index_fill(0, i, 2.0), x.index_select(0, i), torch.nonzero(x)),
+        (SCALAR, torch.tensor([0]), torch.tensor([2.0])),
+    ),
+    (
+        lambda x, y: (x.scatter_reduce(0, torch.tensor(0), y, "prod"), x.topk(1)[0], x.kthvalue(1)[1], x.median(0)[0]),
+        (SCALAR, torch.tensor(2.0)),
+    ),
+    (lambda x: (x[:0].var(0), x[:1].var(0), x[:0].sum(0), x[:0].softmax(1)), (UNIT,)),
+]
+"""Tensors of rank 0 have one axis where they are indexed; nothing to average gives no number."""
+
+
+def put(x: Any, mask: Any, values: Any) -> Any:
+    found = x.clone()
+    found[mask] = values
+    return found
+
+
+MASK = torch.tensor([[True, False, True], [False, True, True]])
+MASKS: list[Case] = [
+    (lambda x, m: (x[m], torch.masked_select(x, m[0]), x[:, m[1]], *torch.where(m)), (UNIT, MASK)),
+    (lambda x, m: (x[m], x[m[0, :2]], x[:, m[1]]), (floats(2, 3, 4), MASK)),
+    (lambda x, m: (put(x, m, 2.0), x.masked_fill(m, 3.0)), (UNIT, MASK)),
+]
+"""Masks as indices, of which a run finds how many elements they pick."""
+
+ONLY_IN_RELAX: list[Case] = [
+    (put, (UNIT, MASK, floats(4))),
+    (put, (floats(3, 4), MASK[0], floats(2, 4))),
+    (put, (floats(3, 4), MASK[0], floats(1, 4))),
+    (lambda x, m, v: torch.masked_scatter(x, m, v), (UNIT, MASK, floats(5))),
+    (lambda x, m: torch.masked_scatter(x, m, x * 2), (floats(2, 3), MASK[0])),
+    (lambda x, n: (x.repeat_interleave(n, 0), torch.repeat_interleave(n)), (UNIT, torch.tensor([3, 0]))),
+]
+"""What computes with sizes that a run finds, for which Relay has no names."""
+
+MORE_IN_TERMS_OF_PYTORCH: list[Case] = [
+    (lambda x: (x.unfold(1, 2, 1), x.unfold(0, 2, 2), torch.diagonal_scatter(x, x[:, 0] * 9, 1)), (UNIT,)),
+    (lambda x: (x.index_reduce(0, torch.tensor([1, 1]), x, "amax"), torch.dist(x, x * 2, 1)), (UNIT,)),
+    (
+        lambda a, b: torch.addbmm(a[0].T[:, :1], a.transpose(1, 2), b, beta=0.5, alpha=2),
+        (floats(2, 3, 4), floats(2, 3, 5)),
+    ),
+    (torch.nn.Bilinear(3, 4, 2), (floats(5, 3), floats(5, 4))),
+    (lambda e, x: (torch.searchsorted(e, x), torch.searchsorted(e[0], x, right=True)), (UNIT.sort()[0], UNIT)),
+    (lambda x: x.scatter(1, torch.tensor([[0], [1]]), 2.0, reduce="add"), (UNIT,)),
+    (lambda n: (torch.einsum("ij->i", n), torch.einsum("ij,kj->ik", n, n)), (N.to(torch.uint8),)),
+]
 
 FAMILIES: dict[str, list[Case]] = {
     "unary": UNARY,
@@ -418,4 +504,8 @@ FAMILIES: dict[str, list[Case]] = {
     "resizes": RESIZES,
     "recurrences": RECURRENCES,
     "whole in PyTorch": WHOLE_IN_PYTORCH,
+    "special numbers": SPECIALS,
+    "without axes": WITHOUT_AXES,
+    "masks": MASKS,
+    "more in terms of PyTorch": MORE_IN_TERMS_OF_PYTORCH,
 }

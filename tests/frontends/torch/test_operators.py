@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.frontends.torch.cases import FAMILIES
+from tests.frontends.torch.cases import FAMILIES, ONLY_IN_RELAX
 from tests.frontends.torch.comparing import check, exported_cases
 
 
@@ -12,3 +12,8 @@ from tests.frontends.torch.comparing import check, exported_cases
 def test_family(family: str) -> None:
     exported, inputs, expected = exported_cases(FAMILIES[family])
     check(exported, inputs, expected, family, level=0)  # whole modules are optimised: test_modules.py
+
+
+def test_sizes_that_a_run_finds() -> None:
+    exported, inputs, expected = exported_cases(ONLY_IN_RELAX)
+    check(exported, inputs, expected, "run-time sizes", level=0, relay=False)

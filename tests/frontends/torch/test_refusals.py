@@ -87,6 +87,27 @@ def test_state_is_refused() -> None:
     assert "'count'" in str(error)
 
 
+class Masked(nn.Module):
+    """Writes values where a mask says so."""
+
+    def __init__(self, write: Any) -> None:
+        super().__init__()
+        self.write = write
+
+    def forward(self, x: Any, mask: Any, values: Any) -> Any:
+        return self.write(x, mask, values)
+
+    @staticmethod
+    def put(x: Any, mask: Any, values: Any) -> Any:
+        found = x.clone()
+        found[mask] = values
+        return found
+
+    @staticmethod
+    def scatter(x: Any, mask: Any, values: Any) -> Any:
+        return torch.masked_scatter(x, mask, values)
+
+
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("torch") / "model.pt2"
@@ -170,3 +191,15 @@ def test_other_files(saved: Path, tmp_path: Path) -> None:
     for reading in (baton.compile, open_model):
         with pytest.raises(DiagnosticError, match="is a pickle"):
             reading(tmp_path / "e.pt")
+
+
+@pytest.mark.parametrize("write", [Masked.put, Masked.scatter], ids=["index", "masked_scatter"])
+def test_masks_that_pick_another_number_than_is_given(write: Any) -> None:
+    """Too few values for a mask are an error of the call, as in PyTorch."""
+    mask = torch.tensor([[True, False], [True, True]])
+    model = baton.compile(torch.export.export(Masked(write), (floats(2, 2), mask, floats(3))))
+    assert_same(
+        model(as_array(floats(2, 2)), mask.numpy(), as_array(floats(3))), [write(floats(2, 2), mask, floats(3))], "mask"
+    )
+    with pytest.raises(DiagnosticError, match="is 3"):
+        model(as_array(floats(2, 2)), (mask | True).numpy(), as_array(floats(3)))

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, NoReturn
 
+import numpy as np
+
 from baton._src.frontends.graph_builder.graph import GraphBuilder
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.library import torch_library
@@ -53,12 +55,12 @@ class AtenNode:
         return f"{self.name} ({self.source})" if self.source else self.name
 
     def tensor(self, operand: Value | Scalar, dtype: object) -> Value:
-        """A tensor, number or size as a tensor of `dtype`."""
+        """A tensor, number or size as a tensor of `dtype`; numbers wrap around as PyTorch's do."""
         if isinstance(operand, Value):
             return self.graph.cast(operand, dtype)
         if isinstance(operand, PrimExpr):
             return self.graph.cast(self.graph.dims(operand), dtype)
-        return self.graph.constant(operand, dtype)
+        return self.graph.constant(np.asarray(operand).astype(DataType(dtype).numpy))
 
     def promoted(self, *operands: Value | Scalar) -> list[Value]:
         """The operands as tensors of one dtype, chosen as PyTorch chooses it."""
@@ -75,6 +77,12 @@ class AtenNode:
         if x.shape is None:
             self.fail("the shape of an operand is known only at run time", code="torch-dynamic")
         return x.shape
+
+    def common_shape(self, *operands: Value) -> tuple[Dim, ...]:
+        """What tensors broadcast to; sizes of which neither is known to be 1 are taken to be equal."""
+        rank = max(o.rank for o in operands)
+        columns = zip(*[(1,) * (rank - o.rank) + self.sizes(o) for o in operands], strict=True)
+        return tuple(next((d for d in column if not (isinstance(d, int) and d == 1)), 1) for column in columns)
 
     def known(self, dim: Dim, what: str) -> int:
         """A size that must be a number."""

@@ -33,10 +33,12 @@ from baton._src.frontends.torch.operators.padding import PADDING
 from baton._src.frontends.torch.operators.reduction import REDUCTION
 from baton._src.frontends.torch.operators.shape import SHAPE
 from baton._src.frontends.torch.operators.sorting import SORTING
+from baton._src.frontends.torch.operators.special import SPECIAL
 from baton._src.frontends.torch.operators.writing import WRITING
 
 CONVERTERS: dict[str, Converter] = {
     **ELEMENTWISE,
+    **SPECIAL,
     **ACTIVATION,
     **MATRIX,
     **SHAPE,

@@ -78,7 +78,7 @@ def compute_log(inputs: Any, attributes: SoftmaxAttrs, out: Any) -> Any:
 
 def softmax(x: Any, axis: int) -> Any:
     """Over NumPy."""
-    powers = np.exp(x - np.max(x, axis=axis, keepdims=True))
+    powers = np.exp(x - np.max(x, axis=axis, keepdims=True, initial=-np.inf))
     return powers / np.sum(powers, axis=axis, keepdims=True)
 
 
@@ -91,7 +91,7 @@ def reference_log(inputs: Any, attributes: SoftmaxAttrs) -> Any:
     """The definition."""
 
     def log_softmax(x: Any) -> Any:
-        shifted = x - np.max(x, axis=attributes.axis, keepdims=True)
+        shifted = x - np.max(x, axis=attributes.axis, keepdims=True, initial=-np.inf)
         return shifted - np.log(np.sum(np.exp(shifted), axis=attributes.axis, keepdims=True))
 
     return computed_wide(log_softmax, inputs[0])

@@ -1,7 +1,8 @@
 """Where extrema lie: argmax and argmin, along one axis or (axis None) over all elements in row-major order.
 
-The first of equal elements wins (Relay's `select_last_index`: the last). Relax's results are int64, Relay's int32, so
-they are two operators each. Source: facts relax-ops-passes-vm §1 (search), relay-language §6 level 4.
+The first of equal elements wins (Relay's `select_last_index`: the last), and NaN before all numbers, as by NumPy.
+Relax's results are int64, Relay's int32, so they are two operators each. Source: facts relax-ops-passes-vm §1 (search),
+relay-language §6 level 4.
 """
 
 from __future__ import annotations
@@ -102,8 +103,13 @@ def _extremum(x: k.Tensor, axes: tuple[int, ...], a: Any, shape: Any, is_max: bo
 
     def pick(left: Any, right: Any) -> Any:
         better = left[1] > right[1] if is_max else left[1] < right[1]
+        equal: Any = k.tir.EQ(left[1], right[1])
         earlier = left[0] > right[0] if last else left[0] < right[0]
-        keep = k.tir.Or(better, k.tir.And(k.tir.EQ(left[1], right[1]), earlier))
+        if x.dtype.is_float:
+            nothing_left, nothing_right = k.isnan(left[1]), k.isnan(right[1])
+            better = k.tir.Or(better, k.tir.And(nothing_left, k.tir.Not(nothing_right)))
+            equal = k.tir.Or(equal, k.tir.And(nothing_left, nothing_right))
+        keep = k.tir.Or(better, k.tir.And(equal, earlier))
         return k.select(keep, left[0], right[0]), k.select(keep, left[1], right[1])
 
     def nothing(_: Any, dtype: Any) -> Any:

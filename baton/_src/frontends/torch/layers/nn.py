@@ -206,7 +206,7 @@ def _per_channel(node: AtenNode, x: Value, weight: Value | None, bias: Value | N
 
 
 def embedding(node: AtenNode, weight: Value, indices: Value, *_: object) -> Value:
-    return node.graph.call("take", weight, indices, axis=0)
+    return node.graph.call("take", weight, indices, axis=0, mode="fast")
 
 
 NN: dict[str, Converter] = {

@@ -10,6 +10,7 @@ import numpy as np
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter
 from baton._src.ir.tensor_info import Dim
+from baton._src.values.dtype import FLOAT32
 from baton._src.values.tensor import AnyArray
 
 Scales = Sequence[float | None] | None
@@ -52,12 +53,15 @@ def resized(node: AtenNode, x: Value, method: str, size: Sequence[Dim], align: b
     """`method` is nearest, exact (nearest by the centres of pixels), linear or cubic."""
     own = node.sizes(x)[2:]
     factors = list(scales or ()) or [None] * len(size)
-    if all(_is_ratio(a, b, s) for a, b, s in zip(own, size, factors, strict=True)):
+    blended = method in ("linear", "cubic") and not x.dtype.is_float
+    if not blended and all(_is_ratio(a, b, s) for a, b, s in zip(own, size, factors, strict=True)):
         return _plain(node, x, method, size, align)
-    for axis, (before, after, scale) in enumerate(zip(own, size, factors, strict=True)):
+    axes = list(enumerate(zip(own, size, factors, strict=True), 2))
+    for axis, (before, after, scale) in reversed(axes):
         sizes = node.known(before, "the size of the axis"), node.known(after, "the size of the result")
         matrix = weights_of(method, *sizes, align, scale)
-        x = _along(node, x, axis + 2, node.graph.constant(matrix, x.dtype))
+        apply = _blended_along if blended else _along
+        x = apply(node, x, axis, matrix)
     return x
 
 
@@ -78,11 +82,23 @@ def _plain(node: AtenNode, x: Value, method: str, size: Sequence[Dim], align: bo
     )  # fmt: skip
 
 
-def _along(node: AtenNode, x: Value, axis: int, matrix: Value) -> Value:
+def _blended_along(node: AtenNode, x: Value, axis: int, matrix: AnyArray) -> Value:
+    """`_along` of bytes as PyTorch does it: weights are whole numbers of at most 15 bits, and every axis is rounded."""
+    g, bounds, bits = node.graph, np.iinfo(x.dtype.numpy), 0
+    while bits < 22 and int(0.5 + matrix.max(initial=0) * (1 << (bits + 1))) < 1 << 15:
+        bits += 1
+    whole = np.trunc(matrix * (1 << bits) + np.copysign(0.5, matrix))
+    found = _along(node, g.cast(x, FLOAT32), axis, whole)  # which are exact: their sums have less than 24 bits
+    shifted = g.call("multiply", g.call("add", found, g.scalar((1 << bits) / 2, found)), g.scalar(2.0**-bits, found))
+    found = g.call("floor", shifted)
+    return g.cast(g.call("clip", found, min=float(bounds.min), max=float(bounds.max)), x.dtype)
+
+
+def _along(node: AtenNode, x: Value, axis: int, matrix: AnyArray) -> Value:
     """Every line along an axis times a matrix [after, before]."""
     g, last = node.graph, x.rank - 1
     order = [a for a in range(x.rank) if a != axis] + [axis]
-    found = g.call("matmul", g.transpose(x, order), g.transpose(matrix, (1, 0)))
+    found = g.call("matmul", g.transpose(x, order), g.constant(matrix.T, x.dtype))
     back = [order.index(a) for a in range(last + 1)]
     return g.transpose(found, back)
 

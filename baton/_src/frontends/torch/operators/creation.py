@@ -86,6 +86,16 @@ def triangle(op: str) -> Converter:
     return convert
 
 
+def triangle_places(upper: bool) -> Converter:
+    """[2, count]: rows and columns of a triangle of a matrix."""
+
+    def convert(node: AtenNode, rows: int, columns: int, offset: int = 0, **_: Any) -> Value:
+        chosen = (np.triu if upper else np.tril)(np.ones((rows, columns), bool), offset)
+        return node.graph.constant(np.stack(np.nonzero(chosen)), node.dtype)
+
+    return convert
+
+
 def scalar_tensor(node: AtenNode, number: Scalar, **_: Any) -> Value:
     return node.tensor(number, node.dtype)
 
@@ -101,5 +111,6 @@ CREATION: dict[str, Converter] = {
     "aten.fill.Scalar": fill, "aten.fill.Tensor": fill, "aten.arange.default": arange, "aten.arange.start": arange,
     "aten.arange.start_step": arange, "aten.linspace.default": linspace, "aten.eye.default": eye,
     "aten.eye.m": eye, "aten.tril.default": triangle("tril"), "aten.triu.default": triangle("triu"),
-    "aten.scalar_tensor.default": scalar_tensor,
+    "aten.scalar_tensor.default": scalar_tensor, "aten.tril_indices.default": triangle_places(False),
+    "aten.triu_indices.default": triangle_places(True),
 }  # fmt: skip

@@ -7,9 +7,8 @@ from typing import Any
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter, Scalar
+from baton._src.frontends.torch.operators.special import Operand, sign
 from baton._src.values.dtype import BOOL, FLOAT32
-
-Operand = Value | Scalar
 
 
 def unary(op: str) -> Converter:
@@ -112,10 +111,21 @@ def _rounded_quotient(node: AtenNode, a: Value, b: Value, rounding_mode: str) ->
     g = node.graph
     if rounding_mode == "trunc":
         return g.call("trunc", g.call("divide", a, b))
-    rest = remainder(node, a, b)
+    quotient, rest = g.call("divide", a, b), remainder(node, a, b)
     exact = g.call("round", g.call("divide", g.call("subtract", a, rest), b))
-    by_zero = g.call("equal", b, g.scalar(0, b))
-    return g.call("where", by_zero, g.call("divide", a, b), exact)
+    endless = g.call("logical_or", g.call("equal", b, g.scalar(0, b)), g.call("isinf", b))
+    return g.call("where", endless, _floor_of_endless(node, a, b, quotient), exact)
+
+
+def _floor_of_endless(node: AtenNode, a: Value, b: Value, quotient: Value) -> Value:
+    """Floors of quotients by zero, and by infinity: the next number below zero is -1, however near it is."""
+    g = node.graph
+    zero = g.scalar(0, a)
+    below = g.call("less", g.call("multiply", sign(node, a), sign(node, b)), zero)
+    finite = g.call("logical_and", g.call("isinf", b), g.call("logical_not", g.call("isinf", a)))
+    found = g.call("where", g.call("logical_and", finite, below), g.scalar(-1, a), quotient)
+    both = g.call("logical_and", g.call("isinf", b), g.call("isinf", a))
+    return g.call("where", both, g.scalar(math.nan, a), found)
 
 
 def floor_divide(node: AtenNode, x: Operand, y: Operand) -> Value:
@@ -153,30 +163,8 @@ def reciprocal(node: AtenNode, x: Value) -> Value:
 
 
 def square(node: AtenNode, x: Value) -> Value:
-    return node.graph.call("multiply", x, x)
-
-
-def expm1(node: AtenNode, x: Value) -> Value:
-    """2 * exp(x / 2) * sinh(x / 2), which loses nothing near zero."""
-    g = node.graph
-    half = g.call("multiply", g.cast(x, node.dtype), g.scalar(0.5, g.constant(0, node.dtype)))
-    product = g.call("multiply", g.call("exp", half), g.call("sinh", half))
-    return g.call("add", product, product)
-
-
-def log1p(node: AtenNode, x: Value) -> Value:
-    """2 * atanh(x / (2 + x)), which loses nothing near zero; log(1 + x) elsewhere."""
-    g, wide = node.graph, node.graph.cast(x, node.dtype)
-    near = g.call("less", g.call("abs", wide), g.scalar(0.5, wide))
-    small = g.call("where", near, wide, g.scalar(0, wide))
-    inner = g.call("atanh", g.call("divide", small, g.call("add", small, g.scalar(2, wide))))
-    far = g.call("log", g.call("add", wide, g.scalar(1, wide)))
-    return g.call("where", near, g.call("add", inner, inner), far)
-
-
-def erfc(node: AtenNode, x: Value) -> Value:
-    g, found = node.graph, node.graph.call("erf", node.graph.cast(x, node.dtype))
-    return g.call("subtract", g.scalar(1, found), found)
+    wide = node.graph.cast(x, node.dtype)
+    return node.graph.call("multiply", wide, wide)
 
 
 def clamp(node: AtenNode, x: Value, low: Operand | None = None, high: Operand | None = None) -> Value:
@@ -241,36 +229,10 @@ def lerp(node: AtenNode, start: Value, end: Value, weight: Operand) -> Value:
     return g.call("add", start, step)
 
 
-def atan2(node: AtenNode, y: Operand, x: Operand) -> Value:
-    """The angle of (x, y): atan(y / x), turned by half a circle where x is negative."""
-    g, dtype = node.graph, node.dtype
-    a, b = (node.tensor(o, dtype) for o in (y, x))
-    zero, pi = g.constant(0, dtype), g.constant(math.pi, dtype)
-    turned = g.call("where", g.call("less", a, zero), g.call("negative", pi), pi)
-    angle = g.call("atan", g.call("divide", a, b))
-    angle = g.call("where", g.call("less", b, zero), g.call("add", angle, turned), angle)
-    both = g.call("logical_and", g.call("equal", a, zero), g.call("equal", b, zero))
-    return g.call("where", both, zero, angle)
-
-
-def nan_to_num(node: AtenNode, x: Value, nan: float | None, high: float | None, low: float | None) -> Value:
-    g = node.graph
-    if not x.dtype.is_float:
-        return x
-    largest = x.dtype.largest_float
-    found = g.call("where", g.call("isnan", x), g.scalar(nan or 0.0, x), x)
-    infinite = g.call("isinf", x)
-    positive, negative = (g.call(op, x, g.scalar(0, x)) for op in ("greater", "less"))
-    top = g.scalar(largest if high is None else high, x)
-    bottom = g.scalar(-largest if low is None else low, x)
-    found = g.call("where", g.call("logical_and", infinite, positive), top, found)
-    return g.call("where", g.call("logical_and", infinite, negative), bottom, found)
-
-
 _UNARY = {
     "acos": "acos", "acosh": "acosh", "asin": "asin", "asinh": "asinh", "atan": "atan", "atanh": "atanh", "cos": "cos",
     "cosh": "cosh", "erf": "erf", "exp": "exp", "log": "log", "log10": "log10", "log2": "log2", "neg": "negative",
-    "rsqrt": "rsqrt", "sigmoid": "sigmoid", "sign": "sign", "sin": "sin", "sinh": "sinh", "sqrt": "sqrt", "tan": "tan",
+    "rsqrt": "rsqrt", "sigmoid": "sigmoid", "sin": "sin", "sinh": "sinh", "sqrt": "sqrt", "tan": "tan",
     "tanh": "tanh",
 }  # fmt: skip
 _COMPARISONS = {
@@ -317,7 +279,5 @@ ELEMENTWISE: dict[str, Converter] = {
     "aten.maximum.default": binary("maximum", "logical_or"), "aten.minimum.default": binary("minimum", "logical_and"),
     "aten.max.other": binary("maximum", "logical_or"), "aten.min.other": binary("minimum", "logical_and"),
     "aten.abs.default": absolute, "aten.bitwise_not.default": bitwise_not, "aten.square.default": square,
-    "aten.reciprocal.default": reciprocal, "aten.expm1.default": expm1, "aten.log1p.default": log1p,
-    "aten.erfc.default": erfc, "aten.addcmul.default": addcmul, "aten.addcdiv.default": addcdiv,
-    "aten.atan2.default": atan2, "aten.nan_to_num.default": nan_to_num,
+    "aten.reciprocal.default": reciprocal, "aten.addcmul.default": addcmul, "aten.addcdiv.default": addcdiv,
 }  # fmt: skip

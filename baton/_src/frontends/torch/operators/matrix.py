@@ -57,6 +57,7 @@ def outer(node: AtenNode, a: Value, b: Value) -> Value:
 
 
 def einsum(node: AtenNode, equation: str, operands: tuple[Value, ...], path: object = None) -> Value:
+    operands = tuple(node.graph.cast(o, node.dtype) for o in operands)
     return node.graph.call("einsum", operands, equation=equation.replace(" ", ""))
 
 

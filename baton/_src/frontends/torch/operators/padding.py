@@ -14,6 +14,8 @@ _MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "ci
 def pad(node: AtenNode, x: Value, widths: Sequence[int], mode: str = "constant", value: float | None = None) -> Value:
     """`widths`: before and after, the last axis first. Negative ones take elements away."""
     g, rank, count = node.graph, x.rank, len(widths) // 2
+    if x.dtype.is_bool:
+        return g.cast(pad(node, g.cast(x, "int8"), widths, mode, float(bool(value))), "bool")
     borders = [(node.known(widths[2 * k], "a border"), node.known(widths[2 * k + 1], "a border")) for k in range(count)]
     every = [(0, 0)] * (rank - count) + borders[::-1]
     for axis, (before, after) in enumerate(every):
@@ -23,8 +25,6 @@ def pad(node: AtenNode, x: Value, widths: Sequence[int], mode: str = "constant",
     kept = [max(w, 0) for pair in every for w in pair]
     if not any(kept):
         return x
-    if x.dtype.is_bool:
-        return g.cast(g.call("nn.pad", g.cast(x, "int8"), pad_width=tuple(kept), pad_value=float(bool(value))), "bool")
     return g.call("nn.pad", x, pad_width=tuple(kept), pad_value=float(value or 0), pad_mode=_MODES[mode])
 
 

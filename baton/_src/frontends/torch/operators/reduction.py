@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.torch.node import AtenNode, Converter
+from baton._src.frontends.torch.node import AtenNode, Converter, Scalar
+from baton._src.ir.expr import PrimExpr
+from baton._src.tir.operators import max as tir_max
 
 Axes = Sequence[int] | int | None
 
@@ -102,9 +104,14 @@ def moments(node: AtenNode, x: Value, dims: Axes, correction: float, keepdim: bo
     mean = reduced(node, "mean", x, axes, True)
     centred = g.call("subtract", x, mean)
     total = reduced(node, "sum", g.call("multiply", centred, centred), axes, keepdim)
-    found = g.call("divide", total, node.tensor(count - correction, x.dtype))
+    found = g.call("divide", total, node.tensor(_at_least_zero(count - correction), x.dtype))
     plain = mean if keepdim or not x.rank else g.call("squeeze", mean, axis=axes)
     return g.call("sqrt", found) if root else found, plain
+
+
+def _at_least_zero(number: Scalar) -> Scalar:
+    """Fewer elements than are corrected for leave nothing to divide by: the variance is no number."""
+    return tir_max(number, 0) if isinstance(number, PrimExpr) else max(number, 0)
 
 
 def vector_norm(node: AtenNode, x: Value, order: Any = 2, dims: Axes = None, keepdim: bool = False, **_: Any) -> Value:

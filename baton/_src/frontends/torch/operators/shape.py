@@ -206,6 +206,7 @@ SHAPE: dict[str, Converter] = {
     "aten.expand_copy.default": expand, "aten.expand_as.default": expand_as, "aten.repeat.default": repeat,
     "aten.cat.default": cat, "aten.concat.default": cat, "aten.stack.default": stack, "aten.split.Tensor": split,
     "aten.split.sizes": split, "aten.split_with_sizes.default": split, "aten.chunk.default": chunk,
+    "aten.unbind_copy.int": unbind,
     "aten.unbind.int": unbind, "aten.slice.Tensor": slice_, "aten.select.int": select, "aten.narrow.default": narrow,
     "aten.flip.default": flip, "aten.sym_size.int": size_of, "aten.sym_numel.default": count,
 }  # fmt: skip

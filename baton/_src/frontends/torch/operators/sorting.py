@@ -6,7 +6,7 @@ from typing import Any
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter
-from baton._src.frontends.torch.operators.shape import cut
+from baton._src.frontends.torch.operators.shape import unsqueeze
 from baton._src.ir.tensor_info import Dim
 
 
@@ -31,6 +31,8 @@ def argsort(node: AtenNode, x: Value, dim: int = -1, descending: bool = False, *
 def topk(node: AtenNode, x: Value, k: Dim, dim: int, largest: bool, is_sorted: bool) -> tuple[Value, ...]:
     g, axis = node.graph, node.axis(dim, x.rank)
     count = node.known(k, "how many are wanted")
+    if not x.rank:
+        return x, g.constant(0, "int64")
     options = {"k": count, "axis": axis, "ret_type": "both", "dtype": "int64"}
     if not count:
         node.fail("the greatest 0 elements are asked for")
@@ -47,15 +49,26 @@ def bucketize(node: AtenNode, x: Value, edges: Value, *, out_int32: bool, right:
     return searched(node, a, b, right, out_int32)
 
 
-def nonzero(node: AtenNode, x: Value) -> Value:
-    """[count, rank]: the places of what is not zero; how many is known at run time."""
+def searched_tensor(
+    node: AtenNode, edges: Value, x: Value, *, out_int32: bool, right: bool, side: str | None, sorter: Value | None
+) -> Value:
+    """Where `x` belongs among edges; rows of edges are compared with all of a row of `x`."""
     g = node.graph
-    places = g.transpose(g.cast(g.call("nonzero", x if x.rank else g.reshape(x, (1,))), "int64"), (1, 0))
-    return places if x.rank else cut(node, places, 1, 0, 0)
+    if sorter is not None:
+        edges = g.call("gather_elements", edges, sorter, axis=edges.rank - 1)
+    a, b = node.promoted(edges, x)
+    behind = right or side == "right"
+    if edges.rank == 1:
+        return searched(node, a, b, behind, out_int32)
+    shape = node.sizes(x)
+    before = g.call("less_equal" if behind else "less", unsqueeze(node, a, a.rank - 1), g.reshape(b, (*shape, 1)))
+    return g.call("sum", g.cast(before, node.dtype), axis=(before.rank - 1,), keepdims=False)
 
 
 def kth(node: AtenNode, x: Value, k: Dim, dim: int, keepdim: bool) -> tuple[Value, Value]:
     """The k-th least along an axis, counted from 1, and its place."""
+    if not x.rank:
+        return x, node.graph.constant(0, "int64")
     g, axis = node.graph, node.axis(dim, x.rank)
     place = g.constant([node.known(k, "k") - 1], "int64")
     found = tuple(g.call("take", part, place, axis=axis) for part in sort(node, x, axis))
@@ -64,9 +77,20 @@ def kth(node: AtenNode, x: Value, k: Dim, dim: int, keepdim: bool) -> tuple[Valu
 
 
 def median(node: AtenNode, x: Value, dim: int, keepdim: bool) -> tuple[Value, Value]:
-    """The lower one of two."""
-    count = node.known(node.sizes(x)[node.axis(dim, x.rank)], "the size of the axis")
-    return kth(node, x, (count + 1) // 2, dim, keepdim)
+    """The lower one of two; NaN, which is sorted behind all numbers, where there is one."""
+    if not x.rank:
+        return x, node.graph.constant(0, "int64")
+    g, axis = node.graph, node.axis(dim, x.rank)
+    count = node.known(node.sizes(x)[axis], "the size of the axis")
+    ordered, places = sort(node, x, axis)
+    middle = g.constant([(count - 1) // 2], "int64")
+    found = [g.call("take", part, middle, axis=axis) for part in (ordered, places)]
+    if x.dtype.is_float:
+        last = [g.call("take", part, g.constant([count - 1], "int64"), axis=axis) for part in (ordered, places)]
+        unknown = g.call("isnan", last[0])
+        found = [g.call("where", unknown, a, b) for a, b in zip(last, found, strict=True)]
+    values, at = found if keepdim else (g.call("squeeze", part, axis=(axis,)) for part in found)
+    return values, at
 
 
 def whole_median(node: AtenNode, x: Value) -> Value:
@@ -77,5 +101,5 @@ SORTING: dict[str, Converter] = {
     "aten.sort.default": sort, "aten.sort.stable": sort, "aten.argsort.default": argsort,
     "aten.argsort.stable": argsort, "aten.topk.default": topk, "aten.kthvalue.default": kth,
     "aten.median.default": whole_median, "aten.median.dim": median, "aten.bucketize.Tensor": bucketize,
-    "aten.nonzero.default": nonzero,
+    "aten.searchsorted.Tensor": searched_tensor,
 }  # fmt: skip

@@ -8,7 +8,7 @@ import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter, Scalar
-from baton._src.frontends.torch.operators.indexing import from_front, leading
+from baton._src.frontends.torch.operators.indexing import at_least_a_row, joined, leading, of_one, without_masks
 from baton._src.frontends.torch.operators.shape import END, corner, cut, unsqueeze
 from baton._src.ir.tensor_info import Dim
 from baton._src.values.dtype import DataType
@@ -48,21 +48,18 @@ def select_scatter(node: AtenNode, x: Value, source: Value, dim: int, index: Dim
 def index_put(
     node: AtenNode, x: Value, indices: Sequence[Value | None], values: Value, accumulate: bool, *_: bool
 ) -> Value:
-    """x[indices] = values. A mask alone chooses between them; other indices are joined to one, as in `index`."""
+    """x[indices] = values. A mask alone chooses between x and one number; others are joined to one, as in `index`."""
     g = node.graph
     first = indices[0]
     if len(indices) == 1 and first is not None and first.dtype.is_bool and not values.rank and not accumulate:
         mask = g.reshape(first, (*node.sizes(first), *[1] * (x.rank - first.rank)))
         return g.call("where", mask, g.cast(values, x.dtype), x)
-    if any(i is not None and i.dtype.is_bool for i in indices):
-        node.fail("a mask picks as many elements as a run finds", help="use torch.where")
+    indices = without_masks(node, x, indices)
     axes = [a for a, i in enumerate(indices) if i is not None]
     rest = [a for a in range(x.rank) if a not in axes]
     order, sizes = (*axes, *rest), node.sizes(x)
-    places = [from_front(node, g.cast(i, "int64"), x, a) for a, i in enumerate(indices) if i is not None]
-    place = places[0]
-    for axis, more in zip(axes[1:], places[1:], strict=True):
-        place = g.call("add", g.call("multiply", place, g.dims(sizes[axis])), more)
+    given = [g.cast(i, "int64") for i in indices if i is not None]
+    place = given[0] if len(given) == 1 else joined(node, given, x, axes)
     kept = tuple(sizes[a] for a in rest)
     flat = g.reshape(g.transpose(x, order), (-1, *kept))
     updates = _indices_first(node, g.cast(values, x.dtype), axes, node.sizes(place), kept)
@@ -70,6 +67,17 @@ def index_put(
     found = g.call("scatter_nd", flat, column, updates, reduction="add" if accumulate else "update")
     whole = g.reshape(found, tuple(sizes[a] for a in order))
     return g.transpose(whole, tuple(order.index(a) for a in range(x.rank)))
+
+
+def masked_scatter(node: AtenNode, x: Value, mask: Value, source: Value) -> Value:
+    """Where the mask says so, the elements of `source` one after another, of which there must be enough."""
+    g, shape = node.graph, node.common_shape(x, mask)
+    flat, seen = (g.reshape(g.broadcast_to(v, shape), (-1,)) for v in (x, mask))
+    places = without_masks(node, flat, [seen])
+    assert places[0] is not None
+    (count,) = node.sizes(places[0])
+    part = g.of_shape(cut(node, g.reshape(source, (-1,)), 0, 0, count), (count,))
+    return g.reshape(index_put(node, flat, places, part, False), shape)
 
 
 def _indices_first(
@@ -90,17 +98,20 @@ def _rows(node: AtenNode, x: Value, axis: int, index: Value, like: Value) -> Val
     """Indices along an axis in the shape of what is written there."""
     g, shape = node.graph, [1] * x.rank
     shape[axis] = -1
-    places = from_front(node, g.cast(index, "int64"), x, axis)
-    return g.broadcast_to(g.reshape(places, shape), node.sizes(like))
+    return g.broadcast_to(g.reshape(g.cast(index, "int64"), shape), node.sizes(like))
 
 
 def index_copy(node: AtenNode, x: Value, dim: int, index: Value, source: Value) -> Value:
+    if not x.rank:
+        return of_one(node, index_copy, x, dim, index, at_least_a_row(node, source))
     axis = node.axis(dim, x.rank)
     places = _rows(node, x, axis, index, source)
     return node.graph.call("scatter_elements", x, places, source, axis=axis, reduction="update")
 
 
 def index_add(node: AtenNode, x: Value, dim: int, index: Value, source: Value, *, alpha: Scalar = 1) -> Value:
+    if not x.rank:
+        return of_one(node, index_add, x, dim, index, at_least_a_row(node, source), alpha=alpha)
     g, axis = node.graph, node.axis(dim, x.rank)
     scaled = g.cast(source, x.dtype)
     if not isinstance(alpha, int) or alpha != 1:
@@ -109,6 +120,8 @@ def index_add(node: AtenNode, x: Value, dim: int, index: Value, source: Value, *
 
 
 def index_fill(node: AtenNode, x: Value, dim: int, index: Value, value: Value | Scalar) -> Value:
+    if not x.rank:
+        return of_one(node, index_fill, x, dim, index, value)
     g, axis = node.graph, node.axis(dim, x.rank)
     shape = list(node.sizes(x))
     shape[axis] = node.sizes(index)[0] if index.rank else 1
@@ -121,17 +134,20 @@ def scatter_reduce(
     node: AtenNode, x: Value, dim: int, index: Value, source: Value, reduce: str, *, include_self: bool
 ) -> Value:
     """What is there counts as one more element, unless it is left out (where something is written)."""
+    if not x.rank:
+        return of_one(node, scatter_reduce, x, dim, index, source, reduce, include_self=include_self)
     g, axis = node.graph, node.axis(dim, x.rank)
-    places, updates = from_front(node, index, x, axis), leading(node, source, index)
+    index, source = at_least_a_row(node, index), at_least_a_row(node, source)
+    updates = leading(node, source, index)
     if not include_self:
         start = g.broadcast_to(g.constant(_neutral(reduce, x.dtype), x.dtype), node.sizes(updates))
-        x = g.call("scatter_elements", x, places, start, axis=axis, reduction="update")
-    found = g.call("scatter_elements", x, places, updates, axis=axis, reduction=_REDUCTIONS[reduce])
+        x = g.call("scatter_elements", x, index, start, axis=axis, reduction="update")
+    found = g.call("scatter_elements", x, index, updates, axis=axis, reduction=_REDUCTIONS[reduce])
     if reduce != "mean":
         return found
     each = g.broadcast_to(g.constant(1, x.dtype), node.sizes(updates))
     start = g.broadcast_to(g.constant(int(include_self), x.dtype), node.sizes(x))
-    counts = g.call("scatter_elements", start, places, each, axis=axis, reduction="add")
+    counts = g.call("scatter_elements", start, index, each, axis=axis, reduction="add")
     several = g.call("maximum", counts, g.constant(1, x.dtype))
     return g.call("divide" if x.dtype.is_float else "floor_divide", found, several)
 
@@ -154,7 +170,8 @@ def _neutral(reduce: str, dtype: DataType) -> float:
 WRITING: dict[str, Converter] = {
     "aten.copy.default": copy, "aten.slice_scatter.default": slice_scatter,
     "aten.select_scatter.default": select_scatter, "aten.index_put.default": index_put,
-    "aten._unsafe_index_put.default": index_put, "aten.index_copy.default": index_copy,
+    "aten._unsafe_index_put.default": index_put, "aten.masked_scatter.default": masked_scatter,
+    "aten.index_copy.default": index_copy,
     "aten.index_add.default": index_add, "aten.index_fill.int_Scalar": index_fill,
     "aten.index_fill.int_Tensor": index_fill, "aten.scatter_reduce.two": scatter_reduce,
 }  # fmt: skip

@@ -1,0 +1,151 @@
+"""Functions with values of their own: signs of zeros, angles, what infinity and NaN give, what is lost near zero."""
+
+from __future__ import annotations
+
+import math
+
+from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.torch.node import AtenNode, Converter, Scalar
+
+Operand = Value | Scalar
+
+
+def sign(node: AtenNode, x: Value) -> Value:
+    """-1, 0 or 1; NaN has no sign, and bools are theirs."""
+    g = node.graph
+    if x.dtype.is_bool:
+        return x
+    found = g.call("sign", x)
+    return g.call("where", g.call("isnan", x), g.scalar(0, x), found) if x.dtype.is_float else found
+
+
+def is_negative(node: AtenNode, x: Value) -> Value:
+    """Whether numbers are below zero, or zeros that come from there."""
+    g = node.graph
+    below = g.call("less", x, g.scalar(0, x))
+    if not x.dtype.is_float:
+        return below
+    zero = g.call("equal", x, g.scalar(0, x))
+    turned = g.call("less", g.call("divide", g.scalar(1, x), x), g.scalar(0, x))
+    return g.call("logical_or", below, g.call("logical_and", zero, turned))
+
+
+def copysign(node: AtenNode, x: Operand, y: Operand) -> Value:
+    """The size of one, the sign of the other."""
+    g, dtype = node.graph, node.dtype
+    size = g.call("abs", node.tensor(x, dtype))
+    return g.call("where", is_negative(node, node.tensor(y, dtype)), g.call("negative", size), size)
+
+
+def expm1(node: AtenNode, x: Value) -> Value:
+    """2 * exp(x / 2) * sinh(x / 2), which loses nothing near zero; exp(x) - 1 elsewhere."""
+    g, wide = node.graph, node.graph.cast(x, node.dtype)
+    near = g.call("less", g.call("abs", wide), g.scalar(1, wide))
+    half = g.call("where", near, g.call("multiply", wide, g.scalar(0.5, wide)), g.scalar(0, wide))
+    product = g.call("multiply", g.call("exp", half), g.call("sinh", half))
+    far = g.call("subtract", g.call("exp", wide), g.scalar(1, wide))
+    return g.call("where", near, g.call("add", product, product), far)
+
+
+def log1p(node: AtenNode, x: Value) -> Value:
+    """2 * atanh(x / (2 + x)), which loses nothing near zero; log(1 + x) elsewhere."""
+    g, wide = node.graph, node.graph.cast(x, node.dtype)
+    near = g.call("less", g.call("abs", wide), g.scalar(0.5, wide))
+    small = g.call("where", near, wide, g.scalar(0, wide))
+    inner = g.call("atanh", g.call("divide", small, g.call("add", small, g.scalar(2, wide))))
+    far = g.call("log", g.call("add", wide, g.scalar(1, wide)))
+    return g.call("where", near, g.call("add", inner, inner), far)
+
+
+def erfc(node: AtenNode, x: Value) -> Value:
+    g, found = node.graph, node.graph.call("erf", node.graph.cast(x, node.dtype))
+    return g.call("subtract", g.scalar(1, found), found)
+
+
+def atan2(node: AtenNode, y: Operand, x: Operand) -> Value:
+    """The angle of (x, y): that of (larger, smaller) side by side, mirrored into its octant. Zeros have signs."""
+    g, dtype = node.graph, node.dtype
+    a, b = (node.tensor(o, dtype) for o in (y, x))
+    high, wide = (g.call("abs", v) for v in (a, b))
+    steep = g.call("greater", high, wide)
+    large, small = g.call("maximum", high, wide), g.call("minimum", high, wide)
+    one = g.scalar(1, a)
+    same = g.call("equal", large, small)  # zero by zero and infinity by infinity, too
+    ratio = g.call("where", same, one, g.call("divide", small, large))
+    nothing = g.call("equal", large, g.scalar(0, a))
+    angle = g.call("atan", g.call("where", nothing, g.scalar(0, a), ratio))
+    angle = g.call("where", steep, g.call("subtract", g.scalar(math.pi / 2, a), angle), angle)
+    angle = g.call("where", is_negative(node, b), g.call("subtract", g.scalar(math.pi, a), angle), angle)
+    return g.call("where", is_negative(node, a), g.call("negative", angle), angle)
+
+
+def nan_to_num(node: AtenNode, x: Value, nan: float | None, high: float | None, low: float | None) -> Value:
+    g = node.graph
+    if not x.dtype.is_float:
+        return x
+    largest = x.dtype.largest_float
+    found = g.call("where", g.call("isnan", x), g.scalar(nan or 0.0, x), x)
+    infinite = g.call("isinf", x)
+    positive, negative = (g.call(op, x, g.scalar(0, x)) for op in ("greater", "less"))
+    top = g.scalar(largest if high is None else high, x)
+    bottom = g.scalar(-largest if low is None else low, x)
+    found = g.call("where", g.call("logical_and", infinite, positive), top, found)
+    return g.call("where", g.call("logical_and", infinite, negative), bottom, found)
+
+
+def signbit(node: AtenNode, x: Value) -> Value:
+    g = node.graph
+    return g.broadcast_to(g.constant(False), node.sizes(x)) if x.dtype.is_bool else is_negative(node, x)
+
+
+def hypotenuse(node: AtenNode, x: Value, y: Value) -> Value:
+    """sqrt(x² + y²), where no square overflows."""
+    g = node.graph
+    a, b = (g.call("abs", node.tensor(v, node.dtype)) for v in (x, y))
+    large, small = g.call("maximum", a, b), g.call("minimum", a, b)
+    plain = g.call("logical_or", g.call("equal", large, g.scalar(0, a)), g.call("isinf", large))
+    ratio = g.call("where", plain, g.scalar(0, a), g.call("divide", small, large))
+    whole = g.call("sqrt", g.call("add", g.call("multiply", ratio, ratio), g.scalar(1, a)))
+    endless = g.call("logical_or", g.call("isinf", a), g.call("isinf", b))  # whatever the other one is, NaN too
+    return g.call("where", endless, g.scalar(math.inf, a), g.call("multiply", large, whole))
+
+
+def numeric(op: str) -> Converter:
+    """`fmax` and `fmin`: a number is preferred to NaN."""
+
+    def convert(node: AtenNode, x: Operand, y: Operand) -> Value:
+        g, dtype = node.graph, node.dtype
+        a, b = (node.tensor(o, dtype) for o in (x, y))
+        if dtype.is_bool:
+            return g.call({"maximum": "logical_or", "minimum": "logical_and"}[op], a, b)
+        found = g.call(op, a, b)
+        if not dtype.is_float:
+            return found
+        found = g.call("where", g.call("isnan", a), b, found)
+        return g.call("where", g.call("isnan", b), a, found)
+
+    return convert
+
+
+def exp2(node: AtenNode, x: Value) -> Value:
+    g, wide = node.graph, node.graph.cast(x, node.dtype)
+    return g.call("power", g.scalar(2, wide), wide)
+
+
+def round_decimals(node: AtenNode, x: Value, *, decimals: int) -> Value:
+    """Rounded to that many places behind the point; before it, where there are fewer than none."""
+    g = node.graph
+    if not decimals or not x.dtype.is_float:
+        return g.call("round", x) if x.dtype.is_float else x
+    scale = g.scalar(10.0 ** abs(decimals), x)
+    there, back = ("multiply", "divide") if decimals > 0 else ("divide", "multiply")
+    return g.call(back, g.call("round", g.call(there, x, scale)), scale)
+
+
+SPECIAL: dict[str, Converter] = {
+    "aten.sign.default": sign, "aten.sgn.default": sign, "aten.signbit.default": signbit,
+    **{f"aten.copysign.{kind}": copysign for kind in ("Tensor", "Scalar")}, "aten.hypot.default": hypotenuse,
+    "aten.atan2.default": atan2, "aten.expm1.default": expm1, "aten.log1p.default": log1p, "aten.exp2.default": exp2,
+    "aten.erfc.default": erfc, "aten.nan_to_num.default": nan_to_num, "aten.fmax.default": numeric("maximum"),
+    "aten.fmin.default": numeric("minimum"), "aten.round.decimals": round_decimals,
+}  # fmt: skip

@@ -1,0 +1,123 @@
+"""Layers that PyTorch keeps whole, in its own terms: its fast transformers, bags of embeddings, distances."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from baton._src.frontends.torch.library import torch_library
+
+
+def encoder_layer(
+    src: Any, embed_dim: int, num_heads: int, qkv_weight: Any, qkv_bias: Any, proj_weight: Any, proj_bias: Any,
+    use_gelu: bool, norm_first: bool, eps: float, norm_weight_1: Any, norm_bias_1: Any, norm_weight_2: Any,
+    norm_bias_2: Any, ffn_weight_1: Any, ffn_bias_1: Any, ffn_weight_2: Any, ffn_bias_2: Any, mask: Any = None,
+    mask_type: int | None = None,
+) -> Any:  # fmt: skip
+    """`nn.TransformerEncoderLayer` as it runs where no gradients are wanted."""
+    functional = torch_library().nn.functional
+
+    def attended(x: Any) -> Any:
+        weights = (qkv_weight, qkv_bias, proj_weight, proj_bias)
+        return attention(x, x, x, embed_dim, num_heads, *weights, mask, False, True, mask_type)[0]
+
+    def fed(x: Any) -> Any:
+        hidden = functional.linear(x, ffn_weight_1, ffn_bias_1)
+        active = functional.gelu(hidden) if use_gelu else functional.relu(hidden)
+        return functional.linear(active, ffn_weight_2, ffn_bias_2)
+
+    def first(x: Any) -> Any:
+        return functional.layer_norm(x, (embed_dim,), norm_weight_1, norm_bias_1, eps)
+
+    def second(x: Any) -> Any:
+        return functional.layer_norm(x, (embed_dim,), norm_weight_2, norm_bias_2, eps)
+
+    if norm_first:
+        x = src + attended(first(src))
+        return x + fed(second(x))
+    x = first(src + attended(src))
+    return second(x + fed(x))
+
+
+def attention(
+    query: Any, key: Any, value: Any, embed_dim: int, num_head: int, qkv_weight: Any, qkv_bias: Any, proj_weight: Any,
+    proj_bias: Any, mask: Any = None, need_weights: bool = True, average_attn_weights: bool = True,
+    mask_type: int | None = None,
+) -> tuple[Any, Any]:  # fmt: skip
+    """`nn.MultiheadAttention` as it runs where no gradients are wanted: (result, how much each key counts or None)."""
+    torch = torch_library()
+    functional = torch.nn.functional
+    heads = []
+    for x, weight, bias in zip((query, key, value), qkv_weight.chunk(3), qkv_bias.chunk(3), strict=True):
+        heads.append(functional.linear(x, weight, bias).unflatten(-1, (num_head, -1)).transpose(1, 2))
+    q, k, v = heads
+    scores = (q * (embed_dim // num_head) ** -0.5) @ k.transpose(-2, -1)
+    if mask is not None:
+        scores = scores.masked_fill(_hidden(mask, mask_type), -math.inf)
+    counts = scores.softmax(-1)
+    result = functional.linear((counts @ v).transpose(1, 2).flatten(2), proj_weight, proj_bias)
+    if not need_weights:
+        return result, None
+    return result, counts.mean(1) if average_attn_weights else counts
+
+
+def _hidden(mask: Any, mask_type: int | None) -> Any:
+    """[batch, heads, queries, keys], or what broadcasts to it: True where a key is not seen.
+
+    Types: 0 says it for [queries, keys], 1 for [batch, keys], 2 for all axes.
+    """
+    hidden = mask.bool()
+    return hidden[:, None, None, :] if mask_type == 1 else hidden
+
+
+def embedding_bag(
+    weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False,
+    per_sample_weights: Any = None, include_last_offset: bool = False, padding_idx: int = -1,
+) -> tuple[Any, Any, Any, Any]:  # fmt: skip
+    """Sums (mode 0), means (1) or maxima (2) of rows, which bag every index is in, how many count there, -."""
+    torch = torch_library()
+    starts = offsets[:-1] if include_last_offset else offsets
+    places = torch.arange(indices.shape[0], dtype=starts.dtype)
+    bags = torch.bucketize(places, starts, right=True) - 1
+    counted = (indices != padding_idx).to(bags.dtype)
+    sizes = bags.new_zeros(starts.shape[0]).index_add(0, bags, counted)
+    rows = weight[indices]
+    start = weight.new_zeros(starts.shape[0], weight.shape[1])
+    if mode == 2:
+        seen = rows.masked_fill(counted[:, None] == 0, -math.inf)
+        found = (start - math.inf).scatter_reduce(0, bags[:, None].expand_as(rows), seen, "amax")
+        return found.masked_fill(sizes[:, None] == 0, 0.0), bags, sizes, bags
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights[:, None]
+    total = start.index_add(0, bags, rows * counted[:, None].to(rows.dtype))
+    return total / sizes.clamp(min=1)[:, None].to(total.dtype) if mode == 1 else total, bags, sizes, bags
+
+
+def pairwise_distances(x1: Any, x2: Any, p: float, compute_mode: int | None) -> Any:
+    """The p-norms of the differences of all rows of one and all rows of the other."""
+    apart = (x1.unsqueeze(-2) - x2.unsqueeze(-3)).abs()
+    match p:
+        case 0:
+            return (apart != 0).sum(-1).to(apart.dtype)
+        case 1:
+            return apart.sum(-1)
+        case 2:
+            return apart.square().sum(-1).sqrt()
+        case math.inf:
+            return apart.amax(-1)
+        case _:
+            return apart.pow(p).sum(-1).pow(1 / p)
+
+
+def trilinear(
+    i1: Any, i2: Any, i3: Any, expand1: Sequence[int], expand2: Sequence[int], expand3: Sequence[int],
+    sumdim: Sequence[int], unroll_dim: int = 1,
+) -> Any:  # fmt: skip
+    """Three tensors with new axes where they are said, multiplied, and summed over axes: `nn.Bilinear`."""
+    whole = []
+    for tensor, axes in ((i1, expand1), (i2, expand2), (i3, expand3)):
+        for axis in axes:
+            tensor = tensor.unsqueeze(axis)
+        whole.append(tensor)
+    return (whole[0] * whole[1] * whole[2]).sum(tuple(sumdim))

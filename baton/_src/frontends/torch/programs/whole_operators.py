@@ -1,0 +1,145 @@
+"""Operators that PyTorch keeps whole, in its own terms: what is scanned, strides, windows, writes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from baton._src.frontends.torch.library import torch_library
+
+Scanned = tuple[Any, ...]
+"""Tensors of one shape that are scanned together."""
+
+
+def scanned(x: Scanned, dim: int, joined: Callable[[Scanned, Scanned], Scanned]) -> Scanned:
+    """What `joined` makes of all elements up to each one, in log2(length) steps. The length must be known."""
+    torch = torch_library()
+    length, reach = x[0].shape[dim], 1
+    while reach < length:
+        before = tuple(part.narrow(dim, 0, length - reach) for part in x)
+        here = tuple(part.narrow(dim, reach, length - reach) for part in x)
+        both = joined(before, here)
+        x = tuple(torch.cat((a.narrow(dim, 0, reach), b), dim) for a, b in zip(x, both, strict=True))
+        reach *= 2
+    return x
+
+
+def running_extreme(better: str) -> Callable[[Any, int], Any]:
+    """The greatest (`ge`) or least (`le`) element up to each one and its place; the last of several, NaN before all."""
+
+    def take_apart(x: Any, dim: int) -> Any:
+        torch = torch_library()
+        if not x.dim():
+            return x.clone(), torch.zeros((), dtype=torch.int64)
+        if not isinstance(x.shape[dim], int):
+            return NotImplemented
+
+        def joined(before: Scanned, here: Scanned) -> Scanned:
+            wins = getattr(torch, better)(here[0], before[0])
+            if x.is_floating_point():
+                wins = here[0].isnan() | (wins & ~before[0].isnan())
+            return tuple(torch.where(wins, b, a) for a, b in zip(before, here, strict=True))
+
+        shape = [1] * x.dim()
+        shape[dim] = -1
+        places = torch.arange(x.shape[dim]).view(shape).expand(x.shape)
+        return scanned((x, places), dim, joined)
+
+    return take_apart
+
+
+def log_running_sum(x: Any, dim: int) -> Any:
+    """log(cumsum(exp(x))), where every step keeps what is small."""
+    torch = torch_library()
+    if not x.dim():
+        return x.clone()
+    if not isinstance(x.shape[dim], int):
+        return NotImplemented
+    return scanned((x,), dim, lambda a, b: (torch.logaddexp(a[0], b[0]),))[0]
+
+
+def strided(x: Any, size: Sequence[Any], stride: Sequence[Any], storage_offset: Any = None) -> Any:
+    """Elements by where they lie in memory, as far as they are elements of a tensor without gaps."""
+    torch = torch_library()
+    offset = 0 if storage_offset is None else storage_offset - x.storage_offset()
+    axes = [a for a in range(x.dim()) if x.shape[a] != 1]
+    order = sorted(axes, key=lambda a: x.stride(a), reverse=True)
+    if not _dense([x.shape[a] for a in order], [x.stride(a) for a in order]):
+        return NotImplemented
+    flat = x.permute([*order, *(a for a in range(x.dim()) if a not in axes)]).reshape(-1)
+    wide = [k for k in range(len(size)) if size[k] != 1]
+    sorted_axes = sorted(wide, key=lambda k: stride[k], reverse=True)
+    sizes = [size[k] for k in sorted_axes]
+    if offset == 0 and _dense(sizes, [stride[k] for k in sorted_axes]) and math.prod(sizes) == flat.shape[0]:
+        back = [sorted_axes.index(k) for k in wide]
+        return flat.reshape(sizes).permute(back).reshape(tuple(size))
+    if not all(isinstance(n, int) for n in (*size, *stride, offset, flat.shape[0])) or 0 in size:
+        return NotImplemented
+    last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+    if offset < 0 or last >= flat.shape[0]:
+        return NotImplemented
+    places = torch.full((1,) * len(size), offset)
+    for axis, (count, step) in enumerate(zip(size, stride, strict=True)):
+        shape = [1] * len(size)
+        shape[axis] = count
+        places = places + (torch.arange(count) * step).view(shape)
+    return flat[places]
+
+
+def _dense(sizes: Sequence[Any], strides: Sequence[Any]) -> bool:
+    """Whether axes, the widest first, cover memory without gaps and without overlap."""
+    expected: Any = 1
+    for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
+        if stride != expected:
+            return False
+        expected = expected * size
+    return True
+
+
+def windows(x: Any, dimension: int, size: int, step: int) -> Any:
+    """Windows along an axis, every `step` elements; their elements are the last axis."""
+    torch = torch_library()
+    if not x.dim():
+        return x.reshape(1)
+    axis = dimension % x.dim()
+    count = (x.shape[axis] - size) // step + 1
+    places = (torch.arange(count) * step)[:, None] + torch.arange(size)
+    found = x.index_select(axis, places.reshape(-1))
+    return found.reshape(*x.shape[:axis], count, size, *x.shape[axis + 1 :]).movedim(axis + 1, -1)
+
+
+def batches_added(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """beta * x + alpha * the sum of all products."""
+    total = torch_library().bmm(batch1, batch2).sum(0)
+    total = total if alpha == 1 else total * alpha
+    if beta == 0:
+        return total
+    return total + (x if beta == 1 else x * beta)
+
+
+def distance(x: Any, y: Any, p: Any = 2) -> Any:
+    """The p-norm of the difference."""
+    return torch_library().linalg.vector_norm(x - y, p)
+
+
+def diagonal_scatter(x: Any, source: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    """`x` with a diagonal replaced."""
+    torch = torch_library()
+    places = torch.arange(x.numel()).view(x.shape).diagonal(offset, dim1, dim2)
+    flat = x.reshape(-1).index_copy(0, places.reshape(-1), source.to(x.dtype).expand(places.shape).reshape(-1))
+    return flat.view(x.shape)
+
+
+def narrowed(x: Any, dim: int, start: Any, length: Any) -> Any:
+    return x.narrow(dim, start, length)
+
+
+def index_reduce(x: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Any:
+    """`scatter_reduce` of whole slices."""
+    if not x.dim():
+        return NotImplemented
+    shape = [1] * x.dim()
+    shape[dim] = -1
+    places = index.view(shape).expand(source.shape)
+    return x.scatter_reduce(dim, places, source, reduce, include_self=include_self)
