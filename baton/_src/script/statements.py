@@ -5,27 +5,25 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from baton._src.ir.expr import GlobalVar, GraphExpr
+from baton._src.ir.expr import GlobalVar
 from baton._src.relax.nodes import (
     Binding,
     Constant,
-    DataflowVar,
     DataTypeImm,
     ExternFunc,
     If,
-    MatchCast,
     PrimValue,
     SeqExpr,
     ShapeExpr,
     StringImm,
     Tuple,
-    TupleGetItem,
     Var,
     VarBinding,
 )
 from baton._src.relax.normalize import Frame
-from baton._src.relax.struct_info import FuncStructInfo, StructInfo, TupleStructInfo
+from baton._src.relax.struct_info import FuncStructInfo, TupleStructInfo
 from baton._src.script import markers
+from baton._src.script.assignments import Assignments
 from baton._src.script.evaluate import Evaluator
 from baton._src.script.infos import Scalars
 from baton._src.script.macros import Macro, bind_arguments
@@ -33,7 +31,6 @@ from baton._src.script.options import Options, options_of
 from baton._src.script.syntax import INSTEAD, KINDS, Announced, common_result, mentions, targets
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.support.spans import Span
-from baton._src.tir.expr import Var as TirVar
 
 if TYPE_CHECKING:
     from baton._src.script.functions import FunctionReader
@@ -41,22 +38,15 @@ if TYPE_CHECKING:
 _LEAVES = (Var, GlobalVar, Tuple, Constant, ShapeExpr, PrimValue, StringImm, DataTypeImm, ExternFunc)
 
 
-class Statements:
+class Statements(Assignments):
     """Reads the statements of one function into the builder's current frame."""
 
     def __init__(self, reader: FunctionReader, scalars: Scalars, local: bool) -> None:
-        self.reader = reader
-        self.source = reader.source
-        self.environment = reader.environment
-        self.normalizer = reader.builder.normalizer
-        self.builder = reader.builder
-        self.evaluator = Evaluator(reader.source, reader.environment, scalars)
+        super().__init__(reader, scalars)
         self.evaluator.inline = self._inline
         self.local = local
         self.attrs: dict[str, Any] = {}
         self.public_name: str | None = None
-        self.outputs: dict[str, int] | None = None
-        """Inside a dataflow block: the names that leave it, with the number of assignments to them still to come."""
         self.announced: Announced | None = None
         """The annotation of the variable that the next if binds, where it stands by itself."""
 
@@ -98,9 +88,6 @@ class Statements:
     def _ret_value(self, statement: ast.stmt) -> bool:
         """Whether a statement is `R.func_ret_value(x)`."""
         return self._marker_call(statement, markers.FUNC_RET) is not None
-
-    def _leaf(self, expr: Any) -> Any:
-        return self.normalizer.atom(expr)
 
     def _problem(self, code: str, message: str, node: ast.AST, help: str | None = None) -> None:
         self.reader.problems += self.evaluator.error(code, message, node, help).diagnostics
@@ -146,153 +133,6 @@ class Statements:
                 raise self._error(
                     "script-syntax", f"{what} has no meaning in a Relax function", node, INSTEAD.get(type(node))
                 )
-
-    def _error(self, code: str, message: str, node: ast.AST, help: str | None = None) -> DiagnosticError:
-        return self.evaluator.error(code, message, node, help)
-
-    def _marker_call(self, node: ast.AST, *wanted: markers.Marker) -> ast.Call | None:
-        """The call, if `node` is (a statement of) a call of one of the markers."""
-        call = node.value if isinstance(node, ast.Expr) else node
-        if not isinstance(call, ast.Call) or not isinstance(call.func, (ast.Name, ast.Attribute)):
-            return None
-        root: ast.expr = call.func
-        while isinstance(root, ast.Attribute):
-            root = root.value
-        if not isinstance(root, ast.Name) or root.id in self.environment.failed:
-            return None
-        function = self.environment.get(root.id)
-        if isinstance(call.func, ast.Attribute):
-            if isinstance(function, (Var, GraphExpr)):
-                return None
-            function = getattr(function, call.func.attr, None) if root is call.func.value else None
-        return call if any(function is m for m in wanted) else None
-
-    # --------------------------------------------------------------------------------------------- assignments
-
-    def _assign(self, target: ast.expr, value: ast.expr, annotation: ast.expr | None, node: ast.stmt) -> None:
-        if isinstance(target, (ast.Tuple, ast.List)):
-            names = [n.id for n in ast.walk(target) if isinstance(n, ast.Name)]
-            if len(set(names)) != len(names):
-                raise self._error("script-syntax", "one name stands twice on the left", target)
-            self._unpack(target, self._value(value), value)
-            return
-        if not isinstance(target, ast.Name):
-            raise self._error("script-syntax", "only names can be assigned to", target)
-        cast = self._marker_call(value, markers.MATCH_CAST)
-        if cast is not None:
-            self._match_cast(cast, target, annotation, node)
-            return
-        found = self._value(value)
-        if isinstance(found, TirVar) and annotation is None and not self._is_known(found):
-            self._declare(target, found, value)
-            return
-        if not _is_program_value(found) and annotation is None:
-            self.environment.define(target.id, found)
-            return
-        info = None if annotation is None else self.evaluator.info(annotation)
-        self._define(target, self.evaluator.as_relax(found, value), info)
-
-    def _value(self, node: ast.expr) -> Any:
-        """An expression, looking through R.emit and R.emit_te."""
-        call = self._marker_call(node, markers.EMIT, markers.EMIT_TE)
-        if call is None:
-            return self.evaluator.value(node)
-        if self._marker_call(node, markers.EMIT) is not None:
-            return self.evaluator.value(call.args[0])
-        function, *args = [self.evaluator.value(a) for a in call.args]
-        kwargs = {k.arg: self.evaluator.value(k.value) for k in call.keywords if k.arg is not None}
-        return self.builder.call_te(function, *args, **kwargs)
-
-    def _is_known(self, var: TirVar) -> bool:
-        return any(v is var for scope in self.environment.scopes for v in scope.values())
-
-    def _declare(self, target: ast.Name, fresh: TirVar, value: ast.expr) -> None:
-        """`n = T.int64()`: the signature's n if there is one, else a new shape variable."""
-        if fresh.name not in ("", "v", target.id):
-            raise self._error(
-                "script-name", f"shape variable {fresh.name!r} is assigned to another name, {target.id!r}", value
-            )
-        known = self.environment.get(target.id)
-        if isinstance(known, TirVar) and known.dtype == fresh.dtype and self.environment.is_local(target.id):
-            return
-        self.environment.define(target.id, TirVar(target.id, fresh.dtype, self.source.span(target)))
-
-    def _define(self, target: ast.Name, expr: Any, info: StructInfo | None) -> Var:
-        """Bind a name to a new variable holding `expr`."""
-        value = self.normalizer.expression(expr)
-        var = self._variable(target.id, info, self.source.span(target))
-        self.normalizer.add_binding(VarBinding(var, value, self.source.span(target)))
-        self.environment.define(target.id, var)
-        return var
-
-    def _variable(self, name: str, info: StructInfo | None, span: Span | None) -> Var:
-        """A DataflowVar, unless the name leaves the dataflow block by this, its last, assignment."""
-        if not self.normalizer.frame.dataflow:
-            return Var(name, info, span)
-        if self.outputs is not None and name in self.outputs:
-            self.outputs[name] -= 1
-            if self.outputs[name] == 0:
-                return Var(name, info, span)
-        return DataflowVar(name, info, span)
-
-    def _unpack(self, target: ast.Tuple | ast.List, found: Any, value: ast.expr) -> None:
-        """`(a, b), *c = found`: what Python says, of tuples of the program item by item."""
-        items = self._items(found, target, value)
-        starred = [i for i, name in enumerate(target.elts) if isinstance(name, ast.Starred)]
-        if len(items) != len(target.elts) if not starred else len(items) < len(target.elts) - 1:
-            atleast = "at least " if starred else ""
-            names = len(target.elts) - len(starred)
-            raise self._error(
-                "script-value", f"a tuple of {len(items)} fields is unpacked into {atleast}{names} names", target
-            )
-        if starred:
-            first, behind = starred[0], len(target.elts) - starred[0] - 1
-            rest = items[first : len(items) - behind]
-            items = [*items[:first], rest, *items[len(items) - behind :]]
-        for name, item in zip(target.elts, items):
-            self._assign_one(name, item, value)
-
-    def _items(self, found: Any, target: ast.expr, value: ast.expr) -> list[Any]:
-        """The parts of what is unpacked."""
-        if isinstance(found, (tuple, list)):
-            return list(found)
-        whole = self._leaf(self.evaluator.as_relax(found, value))
-        info = whole.struct_info
-        if not isinstance(info, TupleStructInfo):
-            raise self._error("script-value", f"a value that is no tuple is unpacked: {info!r}", value)
-        return [TupleGetItem(whole, index, self.source.span(value)) for index in range(len(info.fields))]
-
-    def _assign_one(self, name: ast.expr, item: Any, value: ast.expr) -> None:
-        """One of `m, n = T.int64(), T.int64()` or `a, b = x, y`: as if it stood alone."""
-        if isinstance(name, (ast.Tuple, ast.List)):
-            self._unpack(name, item, value)
-        elif isinstance(name, ast.Starred) and isinstance(name.value, ast.Name):
-            parts = [self._leaf(v) if isinstance(v, GraphExpr) else v for v in item]
-            self.environment.define(name.value.id, parts)
-        elif not isinstance(name, ast.Name):
-            raise self._error("script-syntax", "only names can be assigned to", name)
-        elif isinstance(item, TirVar) and not self._is_known(item):
-            self._declare(name, item, value)
-        elif not _is_program_value(item):
-            self.environment.define(name.id, item)
-        else:
-            self._define(name, self.evaluator.as_relax(item, value), None)
-
-    def _match_cast(self, call: ast.Call, target: ast.Name | None, annotation: ast.expr | None, node: ast.stmt) -> None:
-        given = {k.arg: k.value for k in call.keywords}
-        value = call.args[0] if call.args else given.get("value")
-        said = call.args[1] if len(call.args) > 1 else given.get("struct_info")
-        if value is None or said is None or len(call.args) + len(given) != 2:
-            raise self._error("script-value", "R.match_cast takes a value and an annotation", call)
-        found = self.normalizer.expression(self.evaluator.expr(value))
-        info = self.evaluator.info(said)
-        var = None
-        if target is not None:
-            declared = None if annotation is None else self.evaluator.info(annotation)
-            var = self._variable(target.id, declared, self.source.span(target))
-        self.normalizer.add_binding(MatchCast(var, found, info, self.source.span(call)))
-        if target is not None:
-            self.environment.define(target.id, var)
 
     # ----------------------------------------------------------------------------------- expressions as statements
 
@@ -502,10 +342,3 @@ class Statements:
                     return None if statement.value is None else inner.evaluator.value(statement.value)
                 inner._run(statement)
         return None
-
-
-def _is_program_value(value: Any) -> bool:
-    """Whether an assigned value becomes a binding; strings, annotations, functions and scalars stay Python's."""
-    if isinstance(value, (GraphExpr, bool, int, float)) or hasattr(value, "__array__"):
-        return True
-    return (isinstance(value, (tuple, list)) and any(_is_program_value(v) for v in value)) or value == ()
