@@ -98,3 +98,18 @@ def test_a_region_that_stays_is_an_error_with_hard_fail() -> None:
     assert "tan" in names(after(body, transform.FakeQuantizationToInteger()))
     with pytest.raises(baton.error.DiagnosticError, match="tan between a dequantize and a quantize"):
         after(body, transform.FakeQuantizationToInteger(hard_fail=True))
+
+
+def test_injective_operators_are_fused_into_a_concatenation() -> None:
+    x = relay.var("x", shape=(1, 4, 8, 8))
+    body = relay.concatenate([relay.nn.max_pool2d(x), relay.reverse(x, 1)], 1)
+    found = after(body, transform.FuseOps(2))
+    groups: list[list[str]] = []
+
+    def note(node: Any) -> None:
+        if isinstance(node, relay.Function) and "Primitive" in node.attrs:
+            groups.append(names(baton.IRModule.from_expr(node.body)))
+
+    relay.analysis.post_order_visit(found["main"].body, note)
+    assert sorted(groups) == [["nn.max_pool2d"], ["reverse", "concatenate"]]
+    same(body, found, np.random.default_rng(2).random((1, 4, 8, 8), "float32"))

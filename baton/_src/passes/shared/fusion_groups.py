@@ -121,7 +121,8 @@ class _Partition:
             if group is not target:
                 group.parent = target
                 target.size += group.size
-                target.pattern = max(target.pattern, group.pattern)
+                if group.pattern is not TUPLE:  # a tuple inside makes nobody one: phase 2 asks what is around it
+                    target.pattern = max(target.pattern, group.pattern)
 
     def _between(self, number: int, sink: int) -> list[int] | None:
         """The nodes on paths from a node to its post-dominator, the node included; None if there are too many."""
