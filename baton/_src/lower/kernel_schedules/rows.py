@@ -16,6 +16,7 @@ from baton._src.ir.target import Target
 from baton._src.ir.traverse import rewrite
 from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.shared.affine import merge_trailing, same
+from baton._src.lower.kernel_schedules.shared.chains import vector_loop
 from baton._src.lower.kernel_schedules.shared.inline import expression_cost, inline_elementwise
 from baton._src.lower.kernel_schedules.shared.loops import (
     PARALLEL,
@@ -138,7 +139,7 @@ def elementwise(stage: Stage, target: Target) -> st.Stmt:
     last = stage.spatial[-1]
     if len(stage.spatial) == 1:
         return _flat(last, store, work, target)
-    inner = loop(last.var, last.extent, store, VECTORIZED)
+    inner = vector_loop(last.var, last.extent, store, target)
     row_work = ops.multiply(as_int64(last.extent), i64(max(1, work // 4)))
     return parallel_rows(stage.spatial[:-1], row_work, inner, target.num_cores)
 
@@ -148,7 +149,7 @@ def _flat(axis: Axis, store: st.Stmt, work: int, target: Target) -> st.Stmt:
     size = axis.size
     cost = max(1, work // 4)
     if target.num_cores <= 1 or (size is not None and size * cost < 2 * WORTH_A_THREAD):
-        return loop(axis.var, axis.extent, store, VECTORIZED)
+        return vector_loop(axis.var, axis.extent, store, target)
     wide = tuned("chunk", CHUNK, (1 << n for n in range(9, 17)))
     chunk, lane = index_var("chunk"), index_var("i")
     start = ops.multiply(chunk, i64(wide))
@@ -159,7 +160,7 @@ def _flat(axis: Axis, store: st.Stmt, work: int, target: Target) -> st.Stmt:
     else:
         here = ops.min(i64(wide), ops.subtract(as_int64(axis.extent), start))
     grain = max(1, thread_work() // (wide * cost))
-    return loop(chunk, count, loop(lane, here, body, VECTORIZED), PARALLEL, grain=grain)
+    return loop(chunk, count, vector_loop(lane, here, body, target), PARALLEL, grain=grain)
 
 
 def _single_reduction(stage: Stage, target: Target) -> st.Stmt:

@@ -18,8 +18,8 @@ from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.values.tensor import AnyArray
 
 _COLUMNS = 768
-"""Columns of a product that are written at once: few enough for OpenBLAS, which has 2^18 multiply-adds for its limit, to
-do it on one core. Its threads spin after each product, and both cores are needed to compile kernels meanwhile."""
+"""Columns of a product that are written at once: few enough for OpenBLAS (its limit is 2^18 multiply-adds) to do it on
+one core. Its threads spin after each product, and both cores are needed to compile kernels meanwhile."""
 
 
 @dataclass(frozen=True)
