@@ -33,6 +33,11 @@ CASES: list[tuple[str, int, tuple[Any, ...], dict[str, Any]]] = [
     ("Resize", 13, (ROI, SCALES), {"mode": "nearest", "nearest_mode": "round_prefer_ceil"}),
     ("Resize", 13, (ROI, SCALES), {"mode": "cubic", "exclude_outside": 1}),
     ("Resize", 19, (ROI, SCALES), {"mode": "linear", "coordinate_transformation_mode": "half_pixel_symmetric"}),
+    # the corners that are aligned are those of the tensor there is, though 4 * 1.15 are 4.6
+    *(
+        ("Resize", 19, (ROI, np.array([1, 1, 1.15, 0.6], "float32")), {"mode": m, "coordinate_transformation_mode": c})
+        for m, c in (("linear", "align_corners"), ("cubic", "align_corners"), ("linear", "half_pixel"))
+    ),
     ("ArgMax", 12, (), {"select_last_index": 1, "axis": 1, "keepdims": 0}),
 ]
 

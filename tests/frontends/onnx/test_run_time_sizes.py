@@ -298,3 +298,15 @@ def test_regions_of_images_of_any_size() -> None:
             "of": np.array([0, 1, 1])[:regions],
         }
         np.testing.assert_allclose(model.run(feed)[0], onnxruntime_outputs(proto, feed)[0], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("rank", [2, 3])
+def test_frames_of_a_signal_of_any_length(rank: int) -> None:
+    """PyTorch leaves out the last axis of real signals."""
+    nodes = [helper.make_node("STFT", ["x", "step", "window"], ["y"])]
+    weights = [weight("step", np.int64(4)), weight("window", np.hanning(16).astype("float32"))]
+    model = model_of(nodes, [("x", ["b", "t", 1][:rank])], weights=weights)
+    compiled = baton.compile(model)
+    for shape in ((2, 64, 1), (1, 16, 1), (3, 33, 1)):
+        x = np.random.default_rng(0).standard_normal(shape[:rank]).astype("float32")
+        np.testing.assert_allclose(compiled.run({"x": x})[0], onnxruntime_outputs(model, {"x": x})[0], atol=1e-4)

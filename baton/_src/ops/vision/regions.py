@@ -37,6 +37,7 @@ class RoiAlignAttrs(Attrs):
     sample_ratio: int = attr(-1, "samples along each axis of a bin; 0 or less: as many as it has pixels")
     layout: str = attr("NCHW", "NCHW or NHWC")
     mode: str = attr("avg", "avg or max")
+    aligned: bool = attr(False, "pixels are centred at halves, and a box may be smaller than a pixel", beyond=True)
 
     def __post_init__(self) -> None:
         size = self.pooled_size
@@ -144,18 +145,20 @@ def compute_align(inputs: Any, a: RoiAlignAttrs, out: Any) -> Any:
 def _with_bins(boxes: Any, m: Any, a: RoiAlignAttrs, body: Callable[[Any, Any, Any], Stmt]) -> Stmt:
     """`body(low corner, extents of a bin, samples of a bin)`, rows first."""
     scale, one = k.const(float(a.spatial_scale), _REAL), k.const(1.0, _REAL)
+    half = k.const(0.5, _REAL)
     values: list[tuple[str, Any]] = []
     for name, low, high in (("y", 2, 4), ("x", 1, 3)):
-        values += [(f"{name}_low", _corner(boxes, m, low) * scale), (f"{name}_high", _corner(boxes, m, high) * scale)]
+        places = [_corner(boxes, m, column) * scale for column in (low, high)]
+        values += zip((f"{name}_low", f"{name}_high"), [p - half for p in places] if a.aligned else places)
 
     def with_extents(y0: Any, y1: Any, x0: Any, x1: Any) -> Stmt:
-        sizes = [k.maximum(h - lo, one) for lo, h in ((y0, y1), (x0, x1))]
+        sizes = [h - lo if a.aligned else k.maximum(h - lo, one) for lo, h in ((y0, y1), (x0, x1))]
         bins = [s / k.const(float(n), _REAL) for s, n in zip(sizes, a.pooled_size)]
 
         def with_counts(by: Any, bx: Any) -> Stmt:
             if a.sample_ratio > 0:
                 return body((y0, x0), (by, bx), [k.index(a.sample_ratio)] * 2)
-            return body((y0, x0), (by, bx), [k.cast("int64", k.ceil(b)) for b in (by, bx)])
+            return body((y0, x0), (by, bx), [k.maximum(k.cast("int64", k.ceil(b)), k.index(0)) for b in (by, bx)])
 
         return _chain([("y_bin", bins[0]), ("x_bin", bins[1])], with_counts)
 
@@ -190,13 +193,14 @@ def reference_align(inputs: Any, a: RoiAlignAttrs) -> Any:
     found = np.zeros((len(rois), images.shape[1], *a.pooled_size), _REAL)
     for m, roi in enumerate(rois.astype(_REAL)):
         image = images[int(roi[0])]
-        x0, y0, x1, y1 = (v * np.float32(a.spatial_scale) for v in roi[1:])
-        bins = [max(h - lo, np.float32(1)) / np.float32(n) for lo, h, n in zip((y0, x0), (y1, x1), a.pooled_size)]
-        counts = [a.sample_ratio if a.sample_ratio > 0 else math.ceil(b) for b in bins]
+        x0, y0, x1, y1 = (v * np.float32(a.spatial_scale) - np.float32(0.5 * a.aligned) for v in roi[1:])
+        least = np.float32(-np.inf if a.aligned else 1)
+        bins = [max(h - lo, least) / np.float32(n) for lo, h, n in zip((y0, x0), (y1, x1), a.pooled_size)]
+        counts = [a.sample_ratio if a.sample_ratio > 0 else max(math.ceil(b), 0) for b in bins]
         for i, j in np.ndindex(*a.pooled_size):
             rows = [y0 + np.float32(i + (n + 0.5) / counts[0]) * bins[0] for n in range(counts[0])]
             columns = [x0 + np.float32(j + (n + 0.5) / counts[1]) * bins[1] for n in range(counts[1])]
-            values = np.stack([_sampled(image, v, u) for v in rows for u in columns])
+            values = np.stack([_sampled(image, v, u) for v in rows for u in columns] or [image[:, 0, 0] * 0])
             found[m, :, i, j] = values.max(axis=0) if a.mode == "max" else values.mean(axis=0)
     return np.ascontiguousarray(found if a.layout == "NCHW" else np.moveaxis(found, 1, 3)).astype(x.dtype)
 
@@ -276,6 +280,7 @@ def reference_pool(inputs: Any, a: RoiPoolAttrs) -> Any:
 
 _BOXES = ((1, 1, 2, 9, 8), (0, 0, 0, 3, 3), (1, -3, 4, 30, 5.5), (0, 6, 7, 2, 1))
 _ROIS = Arr((4, 5), values=_BOXES)
+_SMALL = Arr((3, 5), values=((1, 1, 2, 1.5, 9), (0, 4, 4, 4, 4), (1, 2, 6, 9, 5)))
 _NO_SLOPE = NotApplicable("Relay does not offer it")
 
 ROI_ALIGN = OpDef(
@@ -292,6 +297,7 @@ ROI_ALIGN = OpDef(
         Sample((Arr((2, "m", 7, 9)), _ROIS), RoiAlignAttrs((2, 3), 0.5, 2), rtol=1e-4, atol=1e-5),
         Sample((Arr((2, 3, 7, 9)), _ROIS), RoiAlignAttrs((3, 2), 1.0, mode="max"), rtol=1e-4, atol=1e-5),
         Sample((Arr((2, 7, 9, 2)), _ROIS), RoiAlignAttrs(2, 0.7, layout="NHWC"), rtol=1e-4, atol=1e-5),
+        Sample((Arr((2, 3, 7, 9)), _SMALL), RoiAlignAttrs(2, 0.5, aligned=True), rtol=1e-4, atol=1e-5),
     ),
     summary="The mean or the maximum of bilinear samples in each bin of each box.",
 )

@@ -100,20 +100,46 @@ def roi_align(node: OnnxNode) -> Value:
     """[regions, channels, height, width]: means (or maxima) of bilinear samples, a grid of them for each bin."""
     g, x, rois = node.graph, node[0], node[1]
     ratio, height, width = (int(node.attr(n, d)) for n, d in _ROI_SIZES)
-    if ratio <= 0:
-        node.fail("RoiAlign needs a sampling_ratio: without one the number of samples depends on the regions")
     mode = str(node.attr("mode", "avg"))
-    if mode not in ("avg", "max"):
+    if mode == "avg":
+        return g.call(
+            "vision.roi_align", x, _with_images(node, rois), pooled_size=(height, width), sample_ratio=ratio,
+            spatial_scale=float(node.attr("spatial_scale", 1.0)), aligned=_is_aligned(node),
+        )  # fmt: skip
+    if mode != "max":
         node.fail(f"mode must be avg or max, got {mode!r}")
-    shape = x.shape
-    if shape is None:
+    if ratio <= 0:
+        node.fail("maxima need a sampling_ratio: without one the number of samples depends on the regions")
+    if x.shape is None:
         node.fail("the shape must be known", code="onnx-dynamic")
     images = g.call("take", x, node[2], axis=0)
     rows = _sample_places(node, rois, (1, 3), height * ratio)
     columns = _sample_places(node, rois, (0, 2), width * ratio)
-    sampled = _bilinear(node, images, rows, columns, mode == "max")
+    sampled = _greatest_shares(node, images, rows, columns)
     parts = g.reshape(sampled, (*sampled.shape[:2], height, ratio, width, ratio))  # type: ignore[index]
-    return g.call("mean" if mode == "avg" else "max", parts, axis=(3, 5), keepdims=False)
+    return g.call("max", parts, axis=(3, 5), keepdims=False)
+
+
+def _with_images(node: OnnxNode, rois: Value) -> Value:
+    """[regions, 5]: the number of each region's image, brought within those there are, before its corners."""
+    g, number, images = node.graph, node[2], node[0].shape
+    if images is None:
+        node.fail("the rank of the images must be known", code="onnx-dynamic")
+    last = g.call("subtract", g.cast(g.dims(images[0]), number.dtype), g.scalar(1, number))
+    number = g.call("minimum", g.call("maximum", number, g.scalar(0, number)), last)
+    return g.call("concat", (g.cast(g.reshape(number, (-1, 1)), rois.dtype), rois), axis=1)
+
+
+def _is_aligned(node: OnnxNode) -> bool:
+    """Whether pixels are centred at halves, as they are since opset 16."""
+    return str(node.attr("coordinate_transformation_mode", "half_pixel")) == "half_pixel" and node.opset >= 16
+
+
+def max_roi_pool(node: OnnxNode) -> Value:
+    """[regions, channels, rows, columns]: the greatest pixel of each bin. A region names its image first."""
+    size = tuple(int(d) for d in node.needed("pooled_shape"))
+    scale = float(node.attr("spatial_scale", 1.0))
+    return node.graph.call("vision.roi_pool", node[0], node[1], pooled_size=size, spatial_scale=scale)
 
 
 _ROI_SIZES = (("sampling_ratio", 0), ("output_height", 1), ("output_width", 1))
@@ -122,7 +148,7 @@ _ROI_SIZES = (("sampling_ratio", 0), ("output_height", 1), ("output_width", 1))
 def _sample_places(node: OnnxNode, rois: Value, ends: tuple[int, int], count: int) -> Value:
     """[regions, count]: where along one axis each region is sampled, in pixels."""
     g, scale = node.graph, float(node.attr("spatial_scale", 1.0))
-    half = str(node.attr("coordinate_transformation_mode", "half_pixel")) == "half_pixel" and node.opset >= 16
+    half = _is_aligned(node)
     low, high = (
         g.call("subtract", g.call("multiply", e, g.scalar(scale, e)), g.scalar(0.5 if half else 0.0, e))
         for e in (g.call("take", rois, g.constant([i], "int64"), axis=1) for i in ends)
@@ -134,20 +160,19 @@ def _sample_places(node: OnnxNode, rois: Value, ends: tuple[int, int], count: in
     return g.call("add", low, g.call("multiply", length, steps))
 
 
-def _bilinear(node: OnnxNode, images: Value, rows: Value, columns: Value, strongest: bool) -> Value:
+def _greatest_shares(node: OnnxNode, images: Value, rows: Value, columns: Value) -> Value:
     """[regions, channels, rows, columns]: samples at every crossing; zero beyond a pixel outside the image.
 
-    Along an axis a sample is a product with its weights, so the whole is two products of matrices.
-    `strongest`: not the sum of the four weighed pixels around a place but the greatest of them, which is what ONNX
-    takes the maxima of.
+    Of the four pixels around a place that are weighed to interpolate it, the greatest share: what ONNX takes the
+    maxima of. Along an axis a share is a product with a matrix of weights.
     """
     g, shape = node.graph, images.shape
     assert shape is not None
     height, width = shape[2:]
     found: Value | None = None
-    for by_row in _hats(node, rows, height, strongest):
+    for by_row in _hats(node, rows, height):
         half = g.call("matmul", g.call("expand_dims", by_row, axis=(1,)), images)
-        for by_column in _hats(node, columns, width, strongest):
+        for by_column in _hats(node, columns, width):
             right = g.call("expand_dims", g.transpose(by_column, (0, 2, 1)), axis=(1,))
             part = g.call("matmul", half, right)
             found = part if found is None else g.call("maximum", found, part)
@@ -155,9 +180,9 @@ def _bilinear(node: OnnxNode, images: Value, rows: Value, columns: Value, strong
     return found
 
 
-def _hats(node: OnnxNode, places: Value, size: Dim, apart: bool) -> list[Value]:
-    """[regions, samples, size]: how much each pixel counts for each sample; `apart`: the pixel before the sample in one
-    matrix, the one behind it in another."""
+def _hats(node: OnnxNode, places: Value, size: Dim) -> tuple[Value, Value]:
+    """[regions, samples, size]: how much each pixel counts for each sample, the one before the sample in one matrix,
+    the one behind it in another."""
     g = node.graph
     zero, one, end = g.scalar(0, places), g.scalar(1, places), g.cast(g.dims(size), places.dtype)
     inside = g.call(
@@ -171,11 +196,10 @@ def _hats(node: OnnxNode, places: Value, size: Dim, apart: bool) -> list[Value]:
     pixels = g.cast(g.reshape(pixels, (1, 1, size)), places.dtype)
     near = g.call("maximum", g.call("subtract", one, g.call("abs", g.call("subtract", at, pixels))), zero)
     weights = g.call("multiply", near, g.call("expand_dims", g.cast(inside, places.dtype), axis=(2,)))
-    if not apart:
-        return [weights]
-    before = g.call("less_equal", pixels, at)
-    nothing = g.scalar(0, weights)
-    return [g.call("where", before, weights, nothing), g.call("where", before, nothing, weights)]
+    before, nothing = g.call("less_equal", pixels, at), g.scalar(0, weights)
+    return g.call("where", before, weights, nothing), g.call("where", before, nothing, weights)
 
 
-DETECTION: dict[str, Converter] = {"NonMaxSuppression": non_max_suppression, "RoiAlign": roi_align}
+DETECTION: dict[str, Converter] = {
+    "NonMaxSuppression": non_max_suppression, "RoiAlign": roi_align, "MaxRoiPool": max_roi_pool,
+}  # fmt: skip

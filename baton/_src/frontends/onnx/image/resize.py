@@ -130,12 +130,19 @@ def _by_sizes(node: OnnxNode, box: AnyArray | None) -> list[Axis]:
 
 def _resized(node: OnnxNode, style: Style, axes: list[Axis]) -> Value:
     boxed = style.mode == "tf_crop_and_resize"  # whose box may be anywhere
-    changed = [a for a in axes if boxed or not node.graph.prover.equal(a.after, a.before)]
+    changed = [a for a in axes if boxed or _is_scaled(node, a)]
     if not changed:
         return node[0]
     if _is_plain(node, style, changed):
         return _by_operator(node, style, changed)
     return reduce(lambda x, axis: resized_along(node, style, x, axis), changed, node[0])
+
+
+def _is_scaled(node: OnnxNode, axis: Axis) -> bool:
+    """Whether the axis is sampled anew: also where it keeps its size by a scale that is not 1 (3 by 1.2 are 3)."""
+    if not math.isnan(axis.scale) and axis.scale != 1:
+        return True
+    return not node.graph.prover.equal(axis.after, axis.before)
 
 
 def _is_plain(node: OnnxNode, style: Style, changed: list[Axis]) -> bool:

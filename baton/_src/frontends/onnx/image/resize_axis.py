@@ -113,8 +113,9 @@ def _coordinates(g: GraphBuilder, mode: str, axis: Axis, scale: Value) -> Value:
     length = g.call("multiply", scale, before)
     match mode:
         case "align_corners":
-            many = _with(g, "greater", length, 1.0)
-            steps = g.call("where", many, _with(g, "subtract", length, 1.0), g.scalar(1.0, length))
+            # The corners are those of the tensor there is: its whole length, as onnxruntime and PyTorch have it; the
+            # cases of the onnx package take size * scale before it is rounded.
+            steps = _with(g, "maximum", _with(g, "subtract", after, 1.0), 1.0)
             return g.call("divide", g.call("multiply", at, last), steps)
         case "asymmetric":
             return g.call("divide", at, scale)

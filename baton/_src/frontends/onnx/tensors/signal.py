@@ -1,4 +1,5 @@
-"""Fourier transforms, as products with matrices made while importing, and the mel scale. Lengths must be known."""
+"""Fourier transforms, as products with matrices made while importing, and the mel scale. Lengths of
+transforms must be known."""
 
 from __future__ import annotations
 
@@ -7,6 +8,9 @@ import numpy as np
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.files.reader import dtype_of
 from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.ir.tensor_info import Dim
+from baton._src.tir.operators import max as tir_max
+from baton._src.values.dtype import INT64
 from baton._src.values.tensor import AnyArray
 
 MAX_LENGTH = 1 << 13
@@ -39,6 +43,8 @@ def _transform(node: OnnxNode, x: Value, length: int, inverse: bool, one_sided: 
     assert shape is not None
     size, parts = shape[-2], shape[-1]
     assert isinstance(size, int)
+    if not isinstance(parts, int) or parts not in (1, 2):
+        node.fail(f"the last axis must be known to hold 1 number (real) or 2 (complex), not {parts}")
     if length > MAX_LENGTH:
         node.fail(f"transforms of length {length} are not supported", help=f"at most {MAX_LENGTH}")
     matrix = _matrix(length, inverse)
@@ -85,16 +91,18 @@ def _times(node: OnnxNode, x: Value, matrix: AnyArray) -> Value:
 
 
 def stft(node: OnnxNode) -> Value:
-    """[batch, length, 1 or 2] to [batch, frames, bins, 2]: the transform of overlapping frames."""
+    """[batch, length, 1 or 2] to [batch, frames, bins, 2]: the transform of overlapping frames. The signal's length may
+    be open. What PyTorch exports leaves out the last axis of real signals."""
     g, x = node.graph, node[0]
+    if x.rank == 2:
+        x = g.call("expand_dims", x, axis=(2,))
     step_array, window, length_array = (
         node.constant(1, "frame_step"),
         node.optional(2),
         node.constant(3, "frame_length"),
     )
-    size = None if x.shape is None else x.shape[1]
-    if not isinstance(size, int) or x.shape is None or step_array is None:
-        node.fail("the signal's length must be known", code="onnx-dynamic")
+    if x.shape is None or step_array is None:
+        node.fail("the signal's rank and the frame_step must be known", code="onnx-dynamic")
     step = int(step_array.reshape(-1)[0])
     length = int(length_array.reshape(-1)[0]) if length_array is not None else None
     if length is None:
@@ -102,11 +110,22 @@ def stft(node: OnnxNode) -> Value:
         if not isinstance(extent, int):
             node.fail("neither frame_length nor a window of known length is given")
         length = extent
-    starts = np.arange((size - length) // step + 1) * step
-    frames = g.call("take", x, g.constant((starts[:, None] + np.arange(length)[None, :]).astype(np.int64)), axis=1)
+    frames = g.call("take", x, _frame_places(node, x.shape[1], length, step), axis=1)
     if window is not None:
         frames = g.call("multiply", frames, g.reshape(window, (length, 1)))
     return _transform(node, frames, length, inverse=False, one_sided=bool(node.attr("onesided", 1)))
+
+
+def _frame_places(node: OnnxNode, size: Dim, length: int, step: int) -> Value:
+    """int64 [frames, length]: where the elements of each frame lie in a signal of `size`."""
+    g, within = node.graph, np.arange(length, dtype=np.int64)[None, :]
+    if isinstance(size, int):
+        if length > size:
+            node.fail(f"a frame of {length} is longer than the signal of {size}")
+        return g.constant((np.arange((size - length) // step + 1) * step)[:, None] + within)
+    count = tir_max((size - length) // step + 1, 0)
+    starts = g.call("multiply", g.call("arange", start=0, stop=count, step=1, dtype=INT64), g.constant(np.int64(step)))
+    return g.call("add", g.reshape(starts, (count, 1)), g.constant(within))
 
 
 _MEL = ("num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz", "upper_edge_hertz")

@@ -1,0 +1,42 @@
+"""Regions of images, small, empty, and reaching beyond, pooled as onnxruntime pools them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import TensorProto
+from onnx.helper import make_node
+
+import baton
+from tests.frontends.onnx.models import model_of
+
+IMAGES = np.random.default_rng(0).standard_normal((2, 3, 8, 9)).astype("float32")
+BOXES = np.array([[0, 0, 4, 4], [1.3, 2, 9.7, 7], [-3, -2, 30, 5], [3, 3, 3.2, 3.1], [5, 5, 4, 4]], "float32")
+NUMBERS = np.array([0, 1, 1, 0, 1])
+
+
+def assert_as_onnxruntime(node: Any, inputs: Any, **feed: Any) -> None:
+    model = model_of([node], [("x", ["n", "c", "h", "w"]), *inputs], opset=16)
+    wanted = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": IMAGES, **feed})[0]
+    np.testing.assert_allclose(baton.compile(model).run({"x": IMAGES, **feed})[0], wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("mode", "ratio"), [("avg", 0), ("avg", 2), ("max", 2)])
+@pytest.mark.parametrize("corners", ["half_pixel", "output_half_pixel"])
+def test_roi_align(mode: str, ratio: int, corners: str) -> None:
+    """Without a sampling_ratio a bin has as many samples as it has pixels, which a run tells."""
+    node = make_node(
+        "RoiAlign", ["x", "boxes", "numbers"], ["y"], mode=mode, sampling_ratio=ratio, output_height=3,
+        output_width=2, spatial_scale=0.5, coordinate_transformation_mode=corners,
+    )  # fmt: skip
+    inputs = [("boxes", ["k", 4]), ("numbers", (["k"], TensorProto.INT64))]
+    assert_as_onnxruntime(node, inputs, boxes=BOXES, numbers=NUMBERS)
+
+
+def test_max_roi_pool() -> None:
+    node = make_node("MaxRoiPool", ["x", "boxes"], ["y"], pooled_shape=[3, 2], spatial_scale=0.5)
+    boxes = np.concatenate([NUMBERS[:4, None], 2 * BOXES[:4]], axis=1).astype("float32")
+    assert_as_onnxruntime(node, [("boxes", ["k", 5])], boxes=boxes)
