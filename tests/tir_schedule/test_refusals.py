@@ -140,6 +140,25 @@ def test_sums_do_not_move_under_parallel_loops_that_run_them() -> None:
         s.reverse_compute_at("C", inner)
 
 
+def test_copies_of_what_another_block_goes_on_from() -> None:
+    s = Schedule(matmul())
+    s.loop_partition(loop(s, "C", 2), [2, None])
+    with pytest.raises(DiagnosticError, match="C_1 goes on from"):
+        s.cache_write("C", 0, "local")
+
+
+def test_blocks_with_more_axes_are_not_inlined_backwards() -> None:
+    """One element of B is many of C: they cannot be made where B was."""
+    a = te.placeholder((7,), name="A")
+    b = te.compute((7,), lambda i: a[i] + 1.0, name="B")
+    s = Schedule(te.create_prim_func([a, te.compute((7, 6), lambda i, j: b[i] * j, name="C")]))
+    with pytest.raises(DiagnosticError, match="one element of many"):
+        s.reverse_compute_inline("C")
+    s = Schedule(te.create_prim_func([a, te.compute((7, 1), lambda i, j: b[i] * 2.0, name="C")]))
+    s.reverse_compute_inline("C")
+    assert "B" not in s.func.script().split("T.block")[1]
+
+
 def test_copies_of_what_a_condition_leaves_out() -> None:
     """The border would be filled with what the copy happens to hold."""
     a = te.placeholder((6,), name="A")

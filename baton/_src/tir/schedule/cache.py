@@ -63,6 +63,11 @@ def cache_write(root: st.Stmt, name: str, index: int, scope: str, readers: Seque
     target = _pick(realize.block.writes, index, name, "writes").buffer
     if realize.block.init is None and _loads(realize.block.body, target):
         raise refuse(f"block {name} goes on from what is in {target.name}: cache it before decompose_reduction")
+    for other in realizes(root):
+        inner = other.block
+        if other is not realize and isinstance(inner.body, st.BufferStore) and inner.init is None:
+            if inner.body.buffer is target and _loads(inner.body, target):
+                raise refuse(f"block {inner.name_hint} goes on from what block {name} writes to {target.name}")
     copy = _like(target, scope)
     moved = replace_buffer(realize, target, copy)
     order = in_order(root)

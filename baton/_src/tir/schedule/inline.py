@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import rewrite, substitute
 from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.schedule.tree import (
@@ -62,8 +64,9 @@ def reverse_compute_inline(root: st.Stmt, name: str, params: set[Buffer]) -> st.
         raise refuse(f"block {name} reads the results of {len(sources)} blocks, not of one")
     producer = sources[0]
     made = only_store(producer.block)
-    if producer.block.init is not None:
+    if producer.block.init is not None or any(iv.iter_type != "spatial" for iv in producer.block.iter_vars):
         raise refuse(f"block {producer.block.name_hint} is a reduction: its sums are not finished in the block")
+    _require_only_writer(root, producer, made.buffer)
     if made.buffer in params:
         raise refuse(f"{made.buffer.name} is a result of the function")
     reads = [n for n in _loads(store.value) if n.buffer is made.buffer]
@@ -73,6 +76,9 @@ def reverse_compute_inline(root: st.Stmt, name: str, params: set[Buffer]) -> st.
     if others:
         raise refuse(f"{made.buffer.name} has other readers: {others[0].block.name_hint}")
     bound = dict(zip(reads[0].indices, made.indices))
+    for axis in consumer.iter_vars:
+        if axis.var not in bound:
+            bound[axis.var] = _only_value(axis, producer.block.name_hint)
 
     def take(node: Any) -> Any:
         return made.value if isinstance(node, tir.BufferLoad) and node.buffer is made.buffer else None
@@ -84,6 +90,13 @@ def reverse_compute_inline(root: st.Stmt, name: str, params: set[Buffer]) -> st.
     root = remove(root, realize)
     root = replace(root, {find_block(root, producer.block.name_hint): producer.with_fields(block=new)})
     return _without_buffer(root, made.buffer)
+
+
+def _only_value(axis: tir.IterVar, producer: str) -> PrimExpr:
+    """Where an axis is that the block's source knows nothing of."""
+    if axis.dom is None or not ops.is_const(axis.dom.extent, 1):
+        raise refuse(f"block {producer} has no axis like {axis.var.name}: it would make one element of many")
+    return axis.dom.min
 
 
 def _without_buffer(root: st.Stmt, buffer: Buffer) -> st.Stmt:
