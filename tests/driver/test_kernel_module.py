@@ -103,3 +103,19 @@ def test_scalars_that_a_kernel_cannot_hold(value: Any, message: str) -> None:
     for fits in (127, -128, np.int64(5), np.uint8(6), True):
         module(fits, place)
         assert place.numpy()[0] == int(fits)
+
+
+def test_the_source_is_llvm_ir() -> None:
+    a = te.placeholder((8,), name="a")
+    module = tvm.build(te.create_prim_func([a, te.compute((8,), lambda i: a[i] * 2.0)]))
+    assert "define" in module.get_source()
+    assert module.get_source("ll") == module.get_source()
+    with pytest.raises(tvm.error.DiagnosticError, match="no source of format 'asm'"):
+        module.get_source("asm")
+
+
+def test_a_loaded_library_has_no_source(tmp_path: Path) -> None:
+    a = te.placeholder((8,), name="a")
+    tvm.build(te.create_prim_func([a, te.compute((8,), lambda i: a[i] * 2.0)])).export_library(tmp_path / "k")
+    with pytest.raises(tvm.error.DiagnosticError, match="loaded from a file, which has no source"):
+        tvm.runtime.load_module(tmp_path / "k").get_source()

@@ -62,7 +62,7 @@ assert tvm.relay is baton.relay and "relay" in dir(tvm)
 for name, why in {
     "tvm.autotvm": "no tuning",
     "tvm.autotvm.tuner": "no tuning",
-    "tvm.rpc": "in the process",
+    "tvm.rpc.server": "in its own process",
     "tvm.relay.frontend.tensorflow": "from_onnx",
     "tvm.contrib.nvcc": "for CPUs",
 }.items():

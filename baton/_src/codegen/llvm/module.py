@@ -192,10 +192,10 @@ class _Jobs:
 
 
 def module_texts(
-    functions: Mapping[str, PrimFunc], target: Target, checked: bool = False
+    functions: Mapping[str, PrimFunc], target: Target, checked: bool = False, scheduler: Scheduler | None = None
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     """LLVM IR by symbol, each kernel under its name inside the objects, and what has to be imported."""
-    jobs = _Jobs(functions, target, Machine.of(target), checked, None, ())
+    jobs = _Jobs(functions, target, Machine.of(target), checked, scheduler, ())
     found = {symbol: jobs.text(symbol) for symbol in functions}
     imports = dict.fromkeys(name for _, needed, _ in found.values() for name in needed)
     return {symbol: text for symbol, (text, _, _) in found.items()}, tuple(imports)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from baton._src.codegen.llvm.module import compile_kernels
+from baton._src.codegen.llvm.module import compile_kernels, module_texts
 from baton._src.driver.kernel_scheduler import scheduler
 from baton._src.driver.relax.build import relax_build
 from baton._src.driver.targets import chosen_target
@@ -69,7 +69,11 @@ def build(
                 results[symbol] = dtype
     code = compile_kernels(functions, found, None, scheduler(found)).code
     shown = {n: f for n, f in functions.items() if n not in inner or takes_tensors(f)}
-    return kernel_module(code, {n: kernel_signature(n, f) for n, f in shown.items()}, results)
+
+    def listing() -> str:
+        return "\n\n".join(module_texts(functions, found, scheduler=scheduler(found))[0].values())
+
+    return kernel_module(code, {n: kernel_signature(n, f) for n, f in shown.items()}, results, listing)
 
 
 def _called(functions: dict[str, PrimFunc]) -> set[str]:

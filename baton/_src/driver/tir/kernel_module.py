@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,17 @@ class KernelModule:
     """Compiled kernels by name. Calling the module calls its entry, the only kernel or `main`."""
 
     executable: Executable
+    listing: Callable[[], str] | None = field(default=None, repr=False, compare=False)
+    """Gives the LLVM IR of the kernels; None if they were loaded from a file, which has machine code only."""
+
+    def get_source(self, fmt: str = "") -> str:
+        """The code as text: LLVM IR. Raises `DiagnosticError` (`api`) for other formats and for what was loaded."""
+        if self.listing is None:
+            help = "ask the module that tvm.build gave"
+            raise fail("api", "this library was loaded from a file, which has no source", help=help)
+        if fmt not in ("", "ll"):
+            raise fail("api", f"there is no source of format {fmt!r}", help='get_source("ll") gives LLVM IR')
+        return self.listing()
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
@@ -119,8 +130,11 @@ class KernelModule:
 
 
 def kernel_module(
-    object_code: bytes, signatures: Mapping[str, KernelSignature], results: Mapping[str, DataType]
+    object_code: bytes,
+    signatures: Mapping[str, KernelSignature],
+    results: Mapping[str, DataType],
+    listing: Callable[[], str] | None = None,
 ) -> KernelModule:
     """The module of compiled kernels; `results`: what those return that return something."""
     facts = {"kind": KERNELS, "results": {name: str(dtype) for name, dtype in results.items()}}
-    return KernelModule(Executable((), kernels=dict(signatures), object_code=object_code, facts=facts))
+    return KernelModule(Executable((), kernels=dict(signatures), object_code=object_code, facts=facts), listing)

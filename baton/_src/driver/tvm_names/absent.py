@@ -30,6 +30,11 @@ _SOLVER_NAMES = (
     "solve_linear_equations solve_linear_inequalities IntConstraints IntGroupBounds IntConstraintsTransform int_solver"
 )
 
+_REMOTE = (
+    "RPCSession TrackerSession PopenSession Server MinRPCServer connect connect_tracker with_minrpc client server "
+    "tracker proxy minrpc base testing server_ios_launcher"
+)
+
 REASONS: dict[str, str] = {
     "register_object": _NO_OBJECTS,
     "_ffi.register_object": _NO_OBJECTS,
@@ -53,7 +58,7 @@ REASONS: dict[str, str] = {
     "auto_scheduler": _TUNING,
     "meta_schedule": _TUNING,
     "exec": "baton serves no devices; its command line is `baton`",
-    "rpc": "baton runs programs in the process that compiled or loaded them",
+    **{f"rpc.{name}": "baton runs programs in its own process: rpc.LocalSession" for name in _REMOTE.split()},
     "contrib.rpc": "baton runs programs in the process that compiled or loaded them",
     "micro": "baton generates code for processes, not for bare devices",
     "contrib.micro": "baton generates code for processes, not for bare devices",
