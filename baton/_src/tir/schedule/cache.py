@@ -15,7 +15,7 @@ from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, BufferRegion, decl_buffer
 from baton._src.tir.expr import IterVar
 from baton._src.tir.regions import point_regions
-from baton._src.tir.schedule.coverage import require_unconditional, require_whole
+from baton._src.tir.schedule.coverage import require_own_start, require_unconditional, require_whole
 from baton._src.tir.schedule.tree import (
     find_block,
     path_to,
@@ -61,13 +61,7 @@ def cache_write(root: st.Stmt, name: str, index: int, scope: str, readers: Seque
     """
     realize = find_block(root, name)
     target = _pick(realize.block.writes, index, name, "writes").buffer
-    if realize.block.init is None and _loads(realize.block.body, target):
-        raise refuse(f"block {name} goes on from what is in {target.name}: cache it before decompose_reduction")
-    for other in realizes(root):
-        inner = other.block
-        if other is not realize and isinstance(inner.body, st.BufferStore) and inner.init is None:
-            if inner.body.buffer is target and _loads(inner.body, target):
-                raise refuse(f"block {inner.name_hint} goes on from what block {name} writes to {target.name}")
+    require_own_start(root, realize, target)
     copy = _like(target, scope)
     moved = replace_buffer(realize, target, copy)
     order = in_order(root)
@@ -91,11 +85,6 @@ def cache_write(root: st.Stmt, name: str, index: int, scope: str, readers: Seque
 
 def _uses(regions: tuple[BufferRegion, ...], buffer: Buffer) -> bool:
     return any(region.buffer is buffer for region in regions)
-
-
-def _loads(body: st.Stmt, buffer: Buffer) -> bool:
-    """Whether anything is read from the buffer; a reduction does not say so of what it adds to."""
-    return any(isinstance(n, tir.BufferLoad) and n.buffer is buffer for n in post_order(body))
 
 
 @dataclass(frozen=True)

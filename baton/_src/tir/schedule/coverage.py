@@ -1,6 +1,7 @@
-"""Whether a block runs for all of its axes' domains: after `loop_partition` it need not.
+"""Whether what a block makes may be copied: it runs for all of its axes' domains, and from a beginning of its own.
 
-Primitives that go through the axes anew (copies, reductions in two steps) would make more than the block did.
+After `loop_partition` a block runs for a part; primitives that go through its axes anew (copies, reductions in two
+steps) would make more than it did. After `decompose_reduction` it goes on from what another block has stored.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import IterVar
-from baton._src.tir.schedule.tree import is_true, path_to, refuse
+from baton._src.tir.schedule.tree import is_true, path_to, realizes, refuse
 from baton._src.values.dtype import INT64
 
 
@@ -48,6 +50,26 @@ def require_unconditional(realize: st.BlockRealize) -> None:
             raise refuse(
                 f"block {realize.block.name_hint} runs under the condition {part} only: not all of a copy would be made"
             )
+
+
+def require_own_start(root: st.Stmt, realize: st.BlockRealize, buffer: Buffer) -> None:
+    """Refuse a block that goes on from what is in the buffer, or that another one goes on from: copies begin empty."""
+    name = realize.block.name_hint
+    if realize.block.init is None and _loads(realize.block.body, buffer):
+        raise refuse(
+            f"block {name} goes on from what is in {buffer.name}: a copy would begin empty",
+            help="make the copy before decompose_reduction",
+        )
+    for other in realizes(root):
+        store = other.block.body
+        updates = isinstance(store, st.BufferStore) and store.buffer is buffer and other.block.init is None
+        if updates and other is not realize and _loads(store, buffer):
+            raise refuse(f"block {other.block.name_hint} goes on from what block {name} writes to {buffer.name}")
+
+
+def _loads(body: st.Stmt, buffer: Buffer) -> bool:
+    """Whether anything is read from the buffer; a reduction does not say so of what it adds to."""
+    return any(isinstance(n, tir.BufferLoad) and n.buffer is buffer for n in post_order(body))
 
 
 def _is_bound(condition: PrimExpr, value: PrimExpr, axis: IterVar) -> bool:

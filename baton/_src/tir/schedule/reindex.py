@@ -22,7 +22,7 @@ from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.expr import IterVar
 from baton._src.tir.index_map import IndexMap
 from baton._src.tir.schedule.cache import find_spot, insert_nest
-from baton._src.tir.schedule.coverage import require_whole
+from baton._src.tir.schedule.coverage import require_own_start, require_whole
 from baton._src.tir.schedule.layout import buffer_of
 from baton._src.tir.schedule.tree import find_block, refreshed, refuse, simplify
 
@@ -116,6 +116,7 @@ def _through(
             help="cache_read copies the buffer as it lies",
         )
     if which == "write":
+        require_own_start(root, realize, original[0])
         require_whole(root, realize, axes)
     if not find_spot(root, realize, lambda r: _accesses(r.block, buffer, which)).is_whole:
         raise refuse(f"{buffer.name} is made or used in loops that block {realize.block.name_hint} stands in")
