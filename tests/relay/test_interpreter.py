@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import baton as tvm
+from baton import relay
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops.catalogue import CATALOGUE
@@ -151,3 +153,35 @@ def test_an_operator_without_implementation() -> None:
 def test_temporary_expressions_have_no_value() -> None:
     for action in (Interpreter().evaluate, lambda node: node.astext()):
         assert error_of(lambda act=action: act(TempExpr())).code == "RELAY-TEMP-1"
+
+
+BUILDS: dict[str, Any] = {
+    "constant": lambda c: c,
+    "view": lambda c: relay.reshape(c, (3, 2)),
+    "tuple": lambda c: relay.Tuple([c, relay.reshape(c, (6,)), c]),
+}
+
+
+@pytest.mark.parametrize("kind", ["debug", "graph", "vm", "aot"])
+@pytest.mark.parametrize("build", BUILDS)
+def test_writing_into_results_changes_no_program(kind: str, build: str) -> None:
+    """The debug executor gave constants themselves and views of them: writing into a result changed the program."""
+    constant = relay.const(np.arange(6, dtype="float32").reshape(2, 3))
+    function = relay.Function([], BUILDS[build](constant))
+    run_it = relay.create_executor(kind, tvm.IRModule.from_expr(function)).evaluate()
+    first = run_it()
+    for tensor in first if build == "tuple" else [first]:
+        tensor.copyfrom(np.full(tensor.shape, 9, "float32"))
+    again = run_it()
+    for tensor in again if build == "tuple" else [again]:
+        np.testing.assert_array_equal(tensor.numpy().ravel(), np.arange(6, dtype="float32"))
+    np.testing.assert_array_equal(constant.data.numpy().ravel(), np.arange(6, dtype="float32"))
+
+
+@pytest.mark.parametrize("kind", ["debug", "graph", "vm", "aot"])
+def test_writing_into_a_view_changes_no_argument(kind: str) -> None:
+    x = relay.var("x", shape=(2, 3))
+    function = relay.Function([x], relay.reshape(x, (3, 2)))
+    given = tvm.nd.array(np.zeros((2, 3), "float32"))
+    relay.create_executor(kind, tvm.IRModule.from_expr(function)).evaluate()(given).copyfrom(np.ones((3, 2), "float32"))
+    assert not given.numpy().any()

@@ -42,6 +42,7 @@ from baton._src.relay.scopes import Scope, Scopes
 from baton._src.relay.stopping import stop_at
 from baton._src.support.diagnostics import fail
 from baton._src.values.adt import ADT, RefCell
+from baton._src.values.own_tensors import with_own_tensors
 from baton._src.values.tensor import NDArray, array
 
 
@@ -88,11 +89,12 @@ class Interpreter:
         outermost = Activation(None, 0)
         for key, value in (arguments or {}).items():
             outermost.values[key] = to_value(value)
-        return self._run(lambda: self._eval_in(scopes, expr, outermost))
+        found = self._run(lambda: self._eval_in(scopes, expr, outermost))
+        return with_own_tensors(found, outermost.values.values())
 
     def apply(self, function: FunctionValue, args: Sequence[Any]) -> Any:
         """Call a function value."""
-        return self._run(lambda: self._enter(function, list(args), None))
+        return with_own_tensors(self._run(lambda: self._enter(function, list(args), None)), args)
 
     def _run(self, start: Callable[[], None]) -> Any:
         todo, values = self._todo, self._values
