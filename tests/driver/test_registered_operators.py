@@ -129,3 +129,35 @@ def test_operators_name_their_operands() -> None:
     named = fresh()
     named.add_argument("speed", "Tensor", "how fast")
     assert named.arguments[0] == ("speed", "Tensor", "how fast")
+
+
+def test_an_error_in_a_compute_function_names_the_operator() -> None:
+    """It used to be told as a fault of the compiler's."""
+    op = relay.op.op.register("mine.broken_compute")
+    op.set_num_inputs(1)
+    op.add_type_rel("Identity")
+    relay.op.op.register_compute(op.name, lambda attrs, inputs, out: [inputs[0].no_such_thing])
+    x = relay.var("x", shape=(2, 3))
+    with pytest.raises(
+        tvm.error.DiagnosticError, match=r"mine.broken_compute: .* failed on Tensor\[\(2, 3\), float32\]: Attrib"
+    ):
+        relay.build(relay.Function([x], relay.Call(op, [x])))
+
+
+def test_an_error_in_a_type_relation_names_the_operator() -> None:
+    op = relay.op.op.register("mine.broken_relation")
+    op.set_num_inputs(1)
+
+    def relation(types: Any, attrs: Any) -> Any:
+        raise AssertionError("no")
+
+    op.add_type_rel("Broken", relation)
+    x = relay.var("x", shape=(2, 3))
+    with pytest.raises(
+        tvm.error.DiagnosticError, match=r"mine.broken_relation: .* failed on Tensor\[\(2, 3\), float32\]: Asse"
+    ):
+        relay.transform.InferType()(tvm.IRModule.from_expr(relay.Call(op, [x])))
+
+
+def test_schedules_of_a_target_are_those_of_every_target() -> None:
+    assert set(dir(tvm.topi.x86)) >= {"schedule_injective", "schedule_conv2d_nchw"}

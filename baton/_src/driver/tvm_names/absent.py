@@ -81,7 +81,6 @@ REASONS: dict[str, str] = {
     "contrib.coreml_runtime": _BYOC,
     "driver.tvmc": "baton's command line is `baton`: compile, run, bench, inspect, doctor",
     "topi.cuda": _GPU,
-    "topi.x86": _TUNING,
     "topi.arm_cpu": _TUNING,
     **{f"topi.{target}": _GPU for target in ("gpu", "mali", "bifrost", "intel_graphics", "adreno", "rocm")},
     "topi.hexagon": _GPU,

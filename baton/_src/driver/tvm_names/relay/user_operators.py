@@ -12,7 +12,8 @@ that is given the inputs and the outputs to fill.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from inspect import Parameter, Signature
 from typing import Any
 
@@ -23,14 +24,16 @@ from baton._src.ir.node import set_note
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.target import Target
 from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ir.types import TensorType
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.relax import nodes as rx
 from baton._src.relax.info import from_info as relax_from_info
 from baton._src.relax.special_ops import special_op
 from baton._src.relay.check.relations import STANDARD_RELATIONS
+from baton._src.relay.check.show import show_type
 from baton._src.relay.info import from_info, to_info
 from baton._src.relay.nodes import Call
-from baton._src.support.diagnostics import fail
+from baton._src.support.diagnostics import BatonError, fail
 from baton._src.te.computation import placeholder
 from baton._src.te.tensor import ExternOp, Tensor
 from baton._src.tir import expr as tir
@@ -182,14 +185,14 @@ def _computing(op: Op, function: Callable[..., Any]) -> dict[str, Any]:
     """How it is computed: a kernel of tensor expressions, or a call of a packed function."""
 
     def compute(inputs: Any, attrs: Any, out: Info) -> Any:
-        return _single(_outputs(function, attrs, list(inputs), out))
+        return _single(_outputs(op.name, function, attrs, list(inputs), out))
 
     def decompose(builder: Any, args: Any, attrs: Any, out: Info) -> Any:
         infos = [to_info_of(a) for a in args]
         if not all(isinstance(i, TensorInfo) and i.shape is not None for i in infos):
             return None
         inputs = [placeholder(i.shape, str(i.dtype), f"x{n}") for n, i in enumerate(infos)]
-        name = _packed_name(_outputs(function, attrs, inputs, out))
+        name = _packed_name(_outputs(op.name, function, attrs, inputs, out))
         if name is None:
             return None
         callee = special_op("call_dps_packed")
@@ -208,9 +211,24 @@ def _tensor_info(info: Any) -> Any:
     return TensorInfo(tuple(shape.values), info.dtype) if isinstance(shape, rx.ShapeExpr) else None
 
 
-def _outputs(function: Callable[..., Any], attrs: Any, inputs: list[Tensor], out: Info) -> list[Tensor]:
-    found = function(attrs if attrs is not None else OpenAttrs(), inputs, from_info(out))
+def _outputs(name: str, function: Callable[..., Any], attrs: Any, inputs: list[Tensor], out: Info) -> list[Tensor]:
+    with _blaming(f"{name}: the function registered to compute it failed on", inputs):
+        found = function(attrs if attrs is not None else OpenAttrs(), inputs, from_info(out))
     return list(found) if isinstance(found, (list, tuple)) else [found]
+
+
+@contextmanager
+def _blaming(what: str, given: Sequence[Any]) -> Iterator[None]:
+    """An error in a function of the user's, told as one of the program's, with what the function was given."""
+    try:
+        yield
+    except BatonError:
+        raise
+    except Exception as error:
+        types = (TensorType(tuple(g.shape), g.dtype) if isinstance(g, Tensor) else g for g in given)
+        shown = ", ".join(show_type(t) for t in types) or "no operands"
+        message = f"{what} {shown}: {type(error).__name__}: {error}"
+        raise fail("op-registered", message, help="the traceback above shows where") from error
 
 
 def _single(outputs: list[Tensor]) -> Any:
@@ -263,7 +281,9 @@ _FACETS: dict[str, Callable[[Op, Any], dict[str, Any]]] = {
 
 def _inferring(function: Callable[..., Any]) -> Callable[[OpCall[Any]], Info]:
     def infer(call: OpCall[Any]) -> Info:
-        found = function([from_info(a) for a in call.args], call.attrs)
+        types = [from_info(a) for a in call.args]
+        with _blaming(f"{call.op.name}: the type relation registered for it failed on", types):
+            found = function(types, call.attrs)
         if found is None:
             call.fail("its type relation gives no type for these arguments", code="op-registered")
         return to_info(found)
