@@ -65,11 +65,12 @@ with torch.inference_mode():
   embeddings, distances). What is left is reported all at once, with the lines of the program, also of TorchScript.
   Dtypes are promoted by PyTorch's rules, and every result is compared with the shape and dtype that PyTorch expects.
 - A compiled function has no state: programs that change their buffers are refused, and so is training mode (dropout,
-  batch statistics). Through `torch.compile` state and gradients work, since PyTorch itself keeps the state; every
-  operator of the backward graph must be supported too. Weights are inputs there; with the option `freeze` they are
-  constants, until PyTorch's count of changes or their place in memory says that one is another: it becomes an input
-  then. What is written through `.data` or NumPy is not counted, and not seen.
-- A mask as an index (`x[mask]`) is supported only where a number is written by it; `torch.where` says the rest.
+  batch statistics). Through `torch.compile` state and gradients work, since PyTorch itself keeps the state:
+  convolutions, norms, pools, attention, recurrences and bags have their gradients. Weights are inputs there; with the
+  option `freeze` they are constants, until PyTorch's count of changes or their place in memory says that one is
+  another: it becomes an input then. What is written through `.data` or NumPy is not counted, and not seen.
+- A mask as an index picks as many elements as a run finds: `x[mask]`, `x[mask] = values` (checked to be as many),
+  `masked_select`, `nonzero`, `repeat_interleave`. Relay, which has no names for such sizes, cannot write by them.
 - Not supported: complex and quantised tensors, random numbers, control flow that depends on tensors
   (`torch.cond`, `torch.while_loop`), numbers as inputs that stay open.
 """

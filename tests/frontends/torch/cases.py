@@ -186,6 +186,8 @@ LAYERS: list[Case] = [
 ]
 
 POOLS: list[Case] = [
+    (lambda x: functional.max_pool2d(x, 3, 2, 1, return_indices=True), (IMAGE,)),
+    (lambda x: functional.max_pool2d(x[0].relu(), 2, (2, 1), dilation=(1, 2), return_indices=True), (IMAGE,)),
     (lambda x: (functional.max_pool2d(x, 3, 2, 1), functional.max_pool2d(x, 2, ceil_mode=True)), (IMAGE,)),
     (lambda x: (functional.max_pool2d(x[0], 2, 1, dilation=2), functional.max_pool1d(x[0], 3)), (IMAGE,)),
     (lambda x: (functional.avg_pool2d(x, 3, 2, 1), functional.avg_pool2d(x, 3, 2, 1, False, False)), (IMAGE,)),

@@ -74,7 +74,9 @@ def _backend(
             return aot.make_boxed_func(CompiledGraph(graph, lambda m: compile_model(change(m), **plain), weights))
 
     table = dict(decompositions(CONVERTERS))
-    return common.aot_autograd(fw_compiler=compile_graph, decompositions=table)(graph_module, example_inputs)
+    attention = torch_library().nn.attention  # PyTorch's own kernels of attention have gradients that are kernels, too
+    with attention.sdpa_kernel([attention.SDPBackend.MATH]):
+        return common.aot_autograd(fw_compiler=compile_graph, decompositions=table)(graph_module, example_inputs)
 
 
 def dynamo_capture_subgraphs(model: Any, *params: Any, **kwargs: Any) -> IRModule:

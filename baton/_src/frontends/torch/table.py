@@ -19,6 +19,7 @@ An operator that is missing is taken apart by PyTorch if it is not of PyTorch's 
 from __future__ import annotations
 
 from baton._src.frontends.torch.layers.attention import ATTENTION
+from baton._src.frontends.torch.layers.backward import BACKWARD
 from baton._src.frontends.torch.layers.nn import NN
 from baton._src.frontends.torch.layers.pooling import POOLING
 from baton._src.frontends.torch.layers.recurrent import RECURRENT
@@ -46,6 +47,7 @@ CONVERTERS: dict[str, Converter] = {
     **CREATION,
     **NN,
     **POOLING,
+    **BACKWARD,
     **ATTENTION,
     **INDEXING,
     **WRITING,

@@ -170,21 +170,27 @@ def group_norm(
     node: AtenNode, x: Value, groups: int, weight: Value | None, bias: Value | None, eps: float, *_: bool
 ) -> Value:
     """The channels of a group, and all that lies behind them, are normalised together."""
+    return _by_groups(node, x, groups, weight, bias, eps)[0]
+
+
+def _by_groups(
+    node: AtenNode, x: Value, groups: int, weight: Value | None, bias: Value | None, eps: float
+) -> tuple[Value, Value, Value]:
+    """(result, mean, inverse deviation), the statistics as [batch, groups]"""
     g, shape = node.graph, node.sizes(x)
     channels = node.known(shape[1], "the number of channels")
     parts = g.reshape(x, (shape[0], groups, channels // groups, *shape[2:]))
-    normal = _normalised(node, parts, tuple(range(2, parts.rank)), eps)[0]
-    return _per_channel(node, g.reshape(normal, shape), weight, bias)
+    normal, mean, inverse = _normalised(node, parts, tuple(range(2, parts.rank)), eps)
+    found = _per_channel(node, g.reshape(normal, shape), weight, bias)
+    return found, *(g.reshape(v, (shape[0], groups)) for v in (mean, inverse))  # type: ignore[return-value]
 
 
 def native_group_norm(
     node: AtenNode, x: Value, weight: Value | None, bias: Value | None, batch: int, channels: int, area: int,
     groups: int, eps: float,
-) -> tuple[Value, None, None]:  # fmt: skip
-    """(result, nothing, nothing): the statistics are for gradients."""
-    if node.used - {0}:
-        node.fail("the statistics of the groups are not supported")
-    return group_norm(node, x, groups, weight, bias, eps), None, None
+) -> tuple[Value, Value, Value]:  # fmt: skip
+    """(result, mean, inverse deviation)"""
+    return _by_groups(node, x, groups, weight, bias, eps)
 
 
 def instance_norm(

@@ -13,6 +13,7 @@ from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.programs.whole_layers import (
     attention,
     embedding_bag,
+    embedding_bag_backward,
     encoder_layer,
     pairwise_distances,
     trilinear,
@@ -51,7 +52,13 @@ def _operator(name: str) -> Any:
     return getattr(getattr(torch_library().ops.aten, packet), overload)
 
 
-PYTORCH_HAS = ("aten._native_batch_norm_legit.no_stats",)
+PYTORCH_HAS = (
+    "aten._native_batch_norm_legit.no_stats",
+    "aten._native_batch_norm_legit_functional.default",
+    "aten._batch_norm_with_update_functional.default",
+    "aten.native_batch_norm_backward.default",
+    "aten.batch_norm_backward.default",
+)
 """What PyTorch can take apart, but keeps whole in its core set."""
 
 OURS: dict[str, Callable[..., Any]] = {
@@ -64,6 +71,7 @@ OURS: dict[str, Callable[..., Any]] = {
     "aten.cummin.default": running_extreme("le"),
     "aten.logcumsumexp.default": log_running_sum,
     "aten.as_strided.default": strided,
+    "aten._embedding_bag_backward.default": embedding_bag_backward,
     "aten._trilinear.default": trilinear,
     "aten.addbmm.default": batches_added,
     "aten.dist.default": distance,

@@ -94,6 +94,22 @@ def embedding_bag(
     return total / sizes.clamp(min=1)[:, None].to(total.dtype) if mode == 1 else total, bags, sizes, bags
 
 
+def embedding_bag_backward(
+    grad: Any, indices: Any, offsets: Any, offset2bag: Any, bag_size: Any, maximum_indices: Any, num_weights: Any,
+    scale_grad_by_freq: bool, mode: int, sparse: bool, per_sample_weights: Any, padding_idx: int = -1,
+) -> Any:  # fmt: skip
+    """What every row of the weight has given to sums (mode 0) and means (1)."""
+    if sparse or scale_grad_by_freq or mode == 2:
+        return NotImplemented
+    rows = grad[offset2bag]
+    if mode == 1:
+        rows = rows / bag_size.clamp(min=1)[offset2bag][:, None].to(rows.dtype)
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights[:, None]
+    rows = rows * (indices != padding_idx)[:, None].to(rows.dtype)
+    return grad.new_zeros(num_weights, grad.shape[1]).index_add(0, indices, rows)
+
+
 def pairwise_distances(x1: Any, x2: Any, p: float, compute_mode: int | None) -> Any:
     """The p-norms of the differences of all rows of one and all rows of the other."""
     apart = (x1.unsqueeze(-2) - x2.unsqueeze(-3)).abs()

@@ -1,0 +1,66 @@
+"""Gradients through `torch.compile` are those of PyTorch: of inputs and parameters, beside running statistics."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from tests.frontends.torch.cases import floats, ints
+from tests.frontends.torch.modules import seeded
+
+IMAGE, ROWS = floats(2, 3, 9, 8), floats(2, 5, 16)
+
+
+class Bags(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.means = nn.EmbeddingBag(10, 4, mode="mean")
+        self.sums = nn.EmbeddingBag(10, 4, mode="sum", padding_idx=3)
+
+    def forward(self, words: Any) -> Any:
+        return self.means(words) * self.sums(words)
+
+
+def pooled() -> nn.Module:
+    return nn.Sequential(
+        nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(3, 2, 1),
+        nn.Conv2d(4, 4, 3, stride=2, padding=1, groups=2, bias=False), nn.GroupNorm(2, 4), nn.AvgPool2d(2),
+        nn.AdaptiveAvgPool2d((2, 1)),
+    )  # fmt: skip
+
+
+def turned() -> nn.Module:
+    return nn.Sequential(
+        nn.ConvTranspose2d(3, 4, 3, stride=2, padding=1, output_padding=1), nn.InstanceNorm2d(4, affine=True),
+        nn.Flatten(2), nn.Conv1d(4, 6, 4, stride=3, padding=1, dilation=2, groups=2),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("make", "given"),
+    [
+        (pooled, IMAGE),
+        (turned, IMAGE),
+        (lambda: nn.Conv3d(2, 3, 2, stride=2, padding=1), floats(1, 2, 4, 5, 6)),
+        (lambda: nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True), ROWS),
+        (Bags, ints(3, 4, low=0, high=10)),
+    ],
+    ids=["pooled", "turned", "volume", "attention", "bags"],
+)
+def test_gradients(make: Callable[[], nn.Module], given: Any) -> None:
+    torch._dynamo.reset()
+    module = seeded(make).train()
+    found = []
+    for used in (module, torch.compile(copy.deepcopy(module), backend="baton")):
+        x = given.clone().requires_grad_(given.is_floating_point())
+        result = used(x)
+        result.square().sum().backward()
+        found.append(
+            (result.detach(), x.grad, [p.grad for p in used.parameters()], [b.clone() for b in used.buffers()])
+        )
+    torch.testing.assert_close(found[1], found[0], rtol=1e-3, atol=1e-4)
