@@ -232,7 +232,8 @@ def check_condition(found: DimExpr, expected: DimExpr, place: str, heap: Heap, n
     have, want = compile_dim(found)(heap), compile_dim(expected)(heap)
     if have != want:
         shown = f"{format_dim(found, names)}, expected {want} = {format_dim(expected, names)}"
-        raise fail("value-mismatch", f"{place} is {have} = {shown}")
+        broadcasts = "a size of 1 is repeated where it is known when compiling: state it as 1, or write broadcast_to"
+        raise fail("value-mismatch", f"{place} is {have} = {shown}", help=broadcasts if 1 in (have, want) else None)
 
 
 def argument_count(function: str, expected: int, given: int, names: Sequence[str] = ()) -> NoReturn:

@@ -112,6 +112,17 @@ def test_modes_of_take_that_leave_no_index_outside_but_for_an_empty_axis(mode: s
         main(*_given((X[:0], _at(0, 1))))
 
 
+@pytest.mark.parametrize("is_symbolic", [False, True], ids=["numbers", "symbols"])
+def test_an_empty_axis_has_no_nearest_element(is_symbolic: bool) -> None:
+    """Indices that are clipped to an axis are in range only if it has elements: a resized image of no rows has none."""
+    empty = np.zeros((1, 1, 0, 4), "float32")
+    main = _machine(lambda x: R.image.resize2d(x, size=(3, 3), method="nearest_neighbor"), (empty,), is_symbolic)[
+        "main"
+    ]
+    with pytest.raises(DiagnosticError, match="axis 2 of operand 0, which has 0 elements"):
+        main(*_given((empty,)))
+
+
 def test_wide_gathers_name_the_lane_that_is_outside() -> None:
     """Vectors of indices are tested at once, also where the last one is only part of a vector."""
     source, at = np.arange(1000, dtype="float32"), np.arange(1000)[::-1].copy()

@@ -7,12 +7,15 @@
 
 What a kernel computes from its loops alone is right or wrong whatever the data; checked builds test it. What it reads
 it cannot know: elements of operands that it does not write, and what it computed from such elements. An index that the
-prover shows to be in range (clipped, modulo the extent) needs no check.
+prover shows to be in range (clipped, modulo the extent) needs no check. One that is in range if only the axis has
+elements (clipped to an axis of unknown size, say) has that tested instead, once for all elements:
+
+    A[max(0, min(B[i], n - 1)), j]   ->   A[max(0, min(B[i], n - 1)) + tir.index_within(0, n, ...), j]
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
@@ -32,18 +35,20 @@ LEAVE_IF_FAULT = INTRINSICS["tir.leave_if_fault"]
 
 
 def may_fault(func: PrimFunc) -> bool:
-    """Whether the kernel could end with a fault: it or one it calls asserts something, or an index depends on data."""
-    return any(isinstance(n, st.AssertStmt) or _is_leaving(n) for n in post_order(func.body)) or bool(_given(func.body))
+    """Whether the kernel could end with a fault: it or one it calls asserts something, or an index may be outside."""
+    nodes = post_order(func.body)
+    return any(isinstance(n, st.AssertStmt) or _is_leaving(n) for n in nodes) or bool(_suspects(nodes))
 
 
 def check_indices(body: st.Stmt, params: Iterable[tir.Var]) -> st.Stmt:
     """`body` (without blocks, its buffers not yet flat) with such indices checked. `params` are the data pointers."""
-    given = _given(body)
-    if not given:
+    nodes = post_order(body)
+    suspects = _suspects(nodes)
+    if not suspects:
         return body
-    checks = _Checks(body, given, params)
+    checks = _Checks(nodes, suspects, params)
     changed: dict[Any, Any] = {}
-    for node in post_order(body):
+    for node in nodes:
         found = rebuild(node, changed) if changed else node
         if _is_access(node):
             found = checks.checked(node, found)
@@ -53,10 +58,30 @@ def check_indices(body: st.Stmt, params: Iterable[tir.Var]) -> st.Stmt:
     return whole
 
 
-def _given(body: st.Stmt) -> set[Any]:
-    """The expressions (and variables bound to them) that depend on elements the kernel was given; empty if none of
-    them is part of an index."""
-    nodes = post_order(body)
+def _suspects(nodes: Sequence[Any]) -> set[Any]:
+    """The indices that depend on elements the kernel was given, or are made to fit an axis that may be empty."""
+    given = _given(nodes)
+    accesses = [n for n in nodes if _is_access(n)]
+    return {
+        index
+        for access in accesses
+        for index, extent in zip(access.indices, access.buffer.shape)
+        if index in given or (_may_be_empty(extent) and _is_made_to_fit(index))
+    }
+
+
+def _may_be_empty(extent: PrimExpr) -> bool:
+    return not isinstance(extent, tir.IntImm) or extent.value < 1
+
+
+def _is_made_to_fit(index: PrimExpr) -> bool:
+    return isinstance(index, tir.IntImm) or any(
+        isinstance(n, (tir.Min, tir.Max, tir.FloorMod)) for n in post_order(index)
+    )
+
+
+def _given(nodes: Sequence[Any]) -> set[Any]:
+    """The expressions (and variables bound to them) that depend on elements the kernel was given."""
     if not any(_is_access(n) and any(_has_load(i) for i in n.indices) for n in nodes) and not any(
         isinstance(n, st.LetStmt) for n in nodes
     ):
@@ -80,8 +105,7 @@ def _given(body: st.Stmt) -> set[Any]:
                     tainted.add(node)
                 case _:
                     pass
-    used = any(_is_access(n) and any(i in tainted for i in n.indices) for n in nodes)
-    return tainted if used else set()
+    return tainted
 
 
 def _is_leaving(node: Any) -> bool:
@@ -97,11 +121,10 @@ def _has_load(index: PrimExpr) -> bool:
 
 
 class _Checks:
-    """Which indices are checked, and what is said of those that fail. `given` are nodes of the tree as it was."""
+    """Which of the suspects are checked, and what is said of those that fail."""
 
-    def __init__(self, body: st.Stmt, given: set[Any], params: Iterable[tir.Var]) -> None:
-        nodes = post_order(body)
-        self.given = given
+    def __init__(self, nodes: Sequence[Any], suspects: set[Any], params: Iterable[tir.Var]) -> None:
+        self.suspects = suspects
         self.names = {var: f"operand {number}" for number, var in enumerate(params)}
         self.names |= {n.buffer.data: "the result" for n in nodes if isinstance(n, st.BufferStore)}
         self.analyzer = Analyzer()
@@ -119,14 +142,25 @@ class _Checks:
         """`rebuilt` (`access` with what is below it checked) with its own indices checked."""
         indices = list(rebuilt.indices)
         for axis, (index, extent) in enumerate(zip(access.indices, access.buffer.shape)):
-            if index in self.given and not self._is_inside(index, extent):
-                indices[axis] = self._within(indices[axis], extent, self._place(access.buffer, axis))
+            if index in self.suspects and not self._is_inside(index, extent):
+                place = self._place(access.buffer, axis)
+                if self._fits_unless_empty(index, extent):
+                    first = self._within(tir.IntImm(indices[axis].dtype, 0), extent, place)
+                    indices[axis] = tir.Add(indices[axis], first)
+                else:
+                    indices[axis] = self._within(indices[axis], extent, place)
         return rebuilt.with_fields(indices=tuple(indices))
 
     def _is_inside(self, index: PrimExpr, extent: PrimExpr) -> bool:
         where, end = ops.cast(INT64, index), ops.cast(INT64, extent)
         prove = self.analyzer.prove
         return prove(tir.GE(where, tir.IntImm(INT64, 0))) and prove(tir.LT(where, end))
+
+    def _fits_unless_empty(self, index: PrimExpr, extent: PrimExpr) -> bool:
+        if isinstance(extent, tir.IntImm):
+            return False
+        with self.analyzer.constrained(tir.GE(extent, tir.IntImm(extent.dtype, 1))):
+            return self._is_inside(index, extent)
 
     def _place(self, buffer: Buffer, axis: int) -> str:
         return f"axis {axis} of {self.names.get(buffer.data, 'an intermediate result')}"
