@@ -56,6 +56,7 @@ from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.convert import from_host
 from baton._src.values.packed_func import PROCESS_FUNCTIONS, FunctionTable, PackedFunc
 from baton._src.values.prim import as_declared, prim
+from baton._src.values.reference_values import from_reference, to_reference
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import NDArray
 
@@ -434,42 +435,10 @@ def _by_reference(definition: OpDef[Any], args: list[Any], call: Call) -> Any:
     reference = definition.reference
     if isinstance(reference, NotApplicable):
         raise fail("relax-run", f"operator {definition.name} cannot be run: {reference.why}", span=call.span)
-    inputs = [_to_numpy(a) for a in args]
+    inputs = [to_reference(a) for a in args]
     attrs = call.attrs if call.attrs is not None else definition.attrs()
     try:
         with np.errstate(all="ignore"):
-            return _from_numpy(reference(inputs, attrs), inputs)
+            return from_reference(reference(inputs, attrs), apart_from=inputs)
     except IndexError as error:
         raise fail("relax-index", f"{definition.name}: {error}", span=call.span) from error
-
-
-def _to_numpy(value: Any) -> Any:
-    if isinstance(value, NDArray):
-        return value.data
-    if isinstance(value, ShapeTuple):
-        return tuple(value)
-    if isinstance(value, tuple):
-        return tuple(_to_numpy(v) for v in value)
-    return value
-
-
-def _from_numpy(value: Any, inputs: list[Any]) -> Any:
-    if isinstance(value, (tuple, list)):
-        return tuple(_from_numpy(v, inputs) for v in value)
-    if isinstance(value, (np.ndarray, np.generic)):
-        found = np.asarray(value)
-        aliased = any(isinstance(i, np.ndarray) and np.may_share_memory(found, i) for i in _arrays(inputs))
-        return NDArray(
-            np.array(found, order="C", copy=True) if aliased else np.ascontiguousarray(found).reshape(found.shape)
-        )
-    return value
-
-
-def _arrays(inputs: Sequence[Any]) -> list[Any]:
-    found: list[Any] = []
-    for item in inputs:
-        if isinstance(item, tuple):
-            found.extend(_arrays(item))
-        else:
-            found.append(item)
-    return found

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from baton._src.ir.attrs import NO_ATTRS
 from baton._src.ir.expr import Op
 from baton._src.ir.op_def import NotApplicable
 from baton._src.relay.memory_calls import MEMORY_OPS, call_memory
 from baton._src.support.diagnostics import fail
+from baton._src.values.reference_values import from_reference, to_reference
 from baton._src.values.tensor import NDArray
 
 
@@ -27,9 +26,9 @@ def call_reference(op: Op, args: Sequence[Any], node: Any) -> Any:
     attrs = getattr(node, "attrs", None)
     if attrs is None:
         attrs = definition.attrs() if definition.attrs is not None else NO_ATTRS
-    inputs = [a.data if type(a) is NDArray else to_numpy(a) for a in args]
+    inputs = [a.data if type(a) is NDArray else to_reference(a) for a in args]
     try:
-        return _from_numpy(definition.reference(inputs, attrs))
+        return from_reference(definition.reference(inputs, attrs))
     except (ValueError, TypeError, IndexError) as error:
         given = ", ".join(_brief(a) for a in args)
         help = (
@@ -43,20 +42,3 @@ def _brief(value: Any) -> str:
     if isinstance(value, NDArray):
         return f"a {value.dtype} tensor of shape {value.shape}"
     return f"({', '.join(map(_brief, value))})" if isinstance(value, (tuple, list)) else repr(value)
-
-
-def to_numpy(value: Any) -> Any:
-    """A value as the reference wants it."""
-    if isinstance(value, NDArray):
-        return value.data
-    return tuple(to_numpy(v) for v in value) if isinstance(value, (tuple, list)) else value
-
-
-def _from_numpy(found: Any) -> Any:
-    if isinstance(found, np.ndarray):
-        return NDArray(found if found.flags.c_contiguous else np.ascontiguousarray(found))
-    if isinstance(found, (tuple, list)):
-        return tuple(_from_numpy(item) for item in found)
-    if isinstance(found, np.generic):
-        return NDArray(np.asarray(found))
-    return found

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from baton._src.codegen.llvm.module import compile_kernels
 from baton._src.driver.kernel_scheduler import scheduler
 from baton._src.ir.module import IRModule
@@ -25,8 +23,8 @@ from baton._src.relax.nodes import Call, Function, PrimValue, ShapeExpr, StringI
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import fail
-from baton._src.values.convert import from_host, to_numpy
 from baton._src.values.prim import prim_dtype
+from baton._src.values.reference_values import from_reference, to_reference
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import NDArray
 
@@ -85,20 +83,10 @@ def _reference(definition: OpDef[Any], attrs: Any) -> Callable[..., Any]:
         raise fail("operator-reference", f"{definition.name} cannot be run: {reference.why}")
 
     def run(*args: Any) -> Any:
-        found = reference([_as_reference(a) for a in args], attrs)
-        if isinstance(found, (tuple, list)):
-            return tuple([from_host(np.asarray(f)) for f in found])
-        return from_host(np.asarray(found))
+        operands = [to_reference(a) for a in args]
+        return from_reference(reference(operands, attrs), apart_from=operands)
 
     return run
-
-
-def _as_reference(value: Any) -> Any:
-    if isinstance(value, NDArray):
-        return to_numpy(value)
-    if isinstance(value, ShapeTuple):
-        return tuple(value)
-    return [_as_reference(v) for v in value] if isinstance(value, tuple) else value
 
 
 def _as_expr(value: Any, name: str, params: list[Var]) -> Any:
