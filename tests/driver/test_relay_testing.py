@@ -115,3 +115,11 @@ def test_names_of_types_are_called() -> None:
     box, v = relay.GlobalTypeVar("Box"), relay.TypeVar("v")
     assert box(v) == relay.TypeCall(box, (v,))
     assert relay.op.get("nn.conv2d").get_attr("TOpPattern") == relay.op.OpPattern.OUT_ELEMWISE_FUSABLE
+
+
+def test_gradients_are_checked_without_the_rounding_of_float32() -> None:
+    """Sums of many products, and kinks near which a large step would lead."""
+    d, w = relay.var("d", shape=(1, 2, 5, 5)), relay.var("w", shape=(3, 2, 3, 3))
+    product = relay.nn.conv2d(d, w, padding=(1, 1))
+    for body in (product, relay.nn.relu(product), relay.nn.max_pool2d(relay.abs(d), (2, 2))):
+        relay.testing.check_grad(relay.Function(relay.analysis.free_vars(body), body), mode="first_order")

@@ -15,9 +15,11 @@ from baton._src.ir.node import set_note
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relay.gradients.gradient import gradient
 from baton._src.relay.check.infer_type import infer_expr
+from baton._src.relay.interpreter import Interpreter
 from baton._src.relay.nodes import Call, Function
 from baton._src.support.diagnostics import fail
 from baton._src.values.adt import ADT
+from baton._src.values.convert import to_numpy
 from baton._src.values.device import CPU, Device
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import NDArray, array
@@ -114,7 +116,7 @@ def check_grad(
     typed = infer_expr(func)
     given = list(inputs) if inputs is not None else [_random(p, scale, mean) for p in typed.params]
     backward = infer_expr(gradient(typed, mode=mode))
-    forward = create_executor(executor_kind).evaluate(typed)
+    forward = Interpreter().evaluate(typed)
     _, slopes = create_executor(executor_kind).evaluate(backward)(*given)
     chosen = given if test_inputs is None else list(test_inputs)
     for position, value in enumerate(given):
@@ -132,12 +134,18 @@ def _random(param: Any, scale: float | None, mean: float) -> Any:
 
 
 def _differences(forward: Callable[..., Any], given: list[Any], position: int, eps: float) -> Any:
-    """The slope of the sum of the result by each element of one input, by central differences."""
-    value = np.asarray(given[position])
-    if value.dtype.kind != "f":
-        raise fail("api", f"a gradient by a tensor of {value.dtype} is not defined", help="choose test_inputs")
-    slopes = np.zeros(value.shape, value.dtype)
-    step = eps if value.dtype == "float64" else max(eps, 1e-3)  # smaller ones drown in the rounding of float32
+    """The slope of the sum of the result by each element of one input, by central differences.
+
+    They are taken of float64s, which `forward` (the interpreter) computes with: those of float32s drown in rounding.
+    """
+    arrays = [np.asarray(to_numpy(v)) for v in given]
+    if arrays[position].dtype.kind != "f":
+        raise fail(
+            "api", f"a gradient by a tensor of {arrays[position].dtype} is not defined", help="choose test_inputs"
+        )
+    given = [v.astype("float64") if v.dtype.kind == "f" else v for v in arrays]
+    value, step = given[position], eps
+    slopes = np.zeros(value.shape)
     for index in np.ndindex(*value.shape):
         ends = []
         for change in (step, -step):
