@@ -193,6 +193,14 @@ def masked_tail(s: Schedule) -> None:
     s.vectorize(loop(s, "C", 1))
 
 
+def nested_vectors(s: Schedule) -> None:
+    """The inner loops are vectors, or masked ones, when the outer one is looked at."""
+    s.read_at(loop(s, "D", 0), "D", 0, "local")
+    s.vectorize(loop(s, "C_local", -1))
+    s.vectorize(loop(s, "C_local", -2))
+    s.vectorize(loop(s, "D", 1))
+
+
 def relayout(s: Schedule) -> None:
     s.blockize(loop(s, "D", 1))
     s.read_at(loop(s, "D", 0), "D", 0, "local")
@@ -204,7 +212,9 @@ def rebound(s: Schedule) -> None:
     s.parallel(loop(s, "D", 0))
 
 
-KEPT: dict[str, Change] = {f.__name__: f for f in (inner_copy, outer_copy, masked_tail, relayout, rebound)}
+KEPT: dict[str, Change] = {
+    f.__name__: f for f in (inner_copy, outer_copy, masked_tail, nested_vectors, relayout, rebound)
+}
 
 
 @pytest.mark.parametrize(

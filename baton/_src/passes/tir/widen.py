@@ -73,6 +73,10 @@ class Widening:
     def _store(self, stmt: st.BufferStore) -> st.Stmt:
         index, value = self.expression(stmt.indices[0]), self.expression(stmt.value)
         buffer = stmt.buffer
+        if stmt.indices[0].dtype.lanes > 1:  # of a loop inside
+            if self.depth or buffer.data in self.private or index is not stmt.indices[0] or value is not stmt.value:
+                raise CannotVectorize("vectors inside vectors")
+            return stmt
         if buffer.data in self.private:
             index = self._own_place(index)
         elif index.dtype.lanes == 1:
@@ -89,10 +93,11 @@ class Widening:
 
     def _if(self, stmt: st.IfThenElse) -> st.Stmt:
         condition = self.expression(stmt.condition)
-        self.depth += condition.dtype.lanes > 1
+        masks = condition.dtype.lanes > stmt.condition.dtype.lanes
+        self.depth += masks
         then = self.statement(stmt.then_case)
         other = None if stmt.else_case is None else self.statement(stmt.else_case)
-        self.depth -= condition.dtype.lanes > 1
+        self.depth -= masks
         return st.IfThenElse(condition, then, other)
 
     def _for(self, stmt: st.For) -> st.Stmt:
@@ -107,8 +112,18 @@ class Widening:
 
     def expression(self, expr: PrimExpr) -> PrimExpr:
         """`expr` for all lanes: a vector if it depends on the lane, else as it was."""
+        if expr.dtype.lanes > 1:  # a loop inside made it
+            return self._independent(expr)
         found: PrimExpr = _Expressions(self).visit(expr)
         return found
+
+    def _independent(self, expr: PrimExpr) -> PrimExpr:
+        """A vector, which must be the same in all lanes."""
+        for n in post_order(expr):
+            private = isinstance(n, tir.BufferLoad) and n.buffer.data in self.private
+            if private or (isinstance(n, tir.Var) and n in self.values):
+                raise CannotVectorize("vectors inside vectors")
+        return expr
 
 
 class _Expressions(Visitor):
@@ -226,19 +241,13 @@ class _Expressions(Visitor):
         return tir.Let(wide, value, self.owner.expression(node.body))
 
     def visit_Ramp(self, node: tir.Ramp) -> PrimExpr:
-        return self._vector(node)
+        return self.owner._independent(node)
 
     def visit_Broadcast(self, node: tir.Broadcast) -> PrimExpr:
-        return self._vector(node)
+        return self.owner._independent(node)
 
     def visit_Shuffle(self, node: tir.Shuffle) -> PrimExpr:
-        return self._vector(node)
-
-    def _vector(self, node: Any) -> PrimExpr:
-        if any(isinstance(n, tir.Var) and n in self.owner.values for n in post_order(node)):
-            raise CannotVectorize("vectors inside vectors")
-        found: PrimExpr = node
-        return found
+        return self.owner._independent(node)
 
 
 _SCALAR_ONLY = {"tir.call_pure_extern", "tir.address_of", "tir.ptr_add", "tir.q_multiply_shift", "tir.large_uint_imm"}
