@@ -88,3 +88,26 @@ def test_scanned_sequences_are_equally_long() -> None:
     np.testing.assert_array_equal(program.run({"x": two, "z": two})[0], [4, 9])
     with pytest.raises(baton.DiagnosticError, match="operand_of_pairs"):
         program.run({"x": two, "z": two[:1]})
+
+
+@pytest.mark.parametrize("go_on", [True, False])
+def test_a_condition_that_is_a_constant(go_on: bool) -> None:
+    """A body that ends by a constant false runs once."""
+    f = TensorProto.FLOAT
+    body = helper.make_graph(
+        [helper.make_node("Add", ["before", "before"], ["after"]), helper.make_node("Identity", ["after"], ["seen"])],
+        "body",
+        [
+            helper.make_tensor_value_info("i", TensorProto.INT64, []),
+            helper.make_tensor_value_info("on", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("before", f, [2]),
+        ],
+        [helper.make_empty_tensor_value_info(n) for n in ("further", "after", "seen")],
+        [weight("further", np.array(go_on))],
+    )
+    node = helper.make_node("Loop", ["count", "", "x"], ["y", "z"], body=body)
+    model = model_of([node], [("x", [2])], ("y", "z"), weights=[weight("count", np.int64(3))])
+    y, z = baton.compile(model).run({"x": np.ones(2, np.float32)})
+    times = 3 if go_on else 1
+    np.testing.assert_array_equal(y, np.full(2, 2.0**times))
+    assert z.shape == (times, 2)

@@ -61,6 +61,10 @@ SELECTION = {
     "rotaryembedding": "rotary_embedding_interleaved",
     "negativeloglikelihoodloss": "nllloss_NCd1d2_with_weight_reduction_mean",
     "softmax_cross_entropy_loss": "sce_mean_weight_ii_log_prob",
+    # steps of optimizers
+    "adagrad": "adagrad_multiple",
+    "adam": "adam adam_multiple",
+    "momentum": "momentum nesterov_momentum momentum_multiple",
     # quantised
     "quantizelinear": "quantizelinear_blocked_asymmetric quantizelinear_axis quantizelinear_e4m3fn "
     "quantizelinear_float4e2m1 quantizelinear_int4",

@@ -9,6 +9,7 @@ from baton._src.frontends.onnx.control.sequences import SEQUENCES
 from baton._src.frontends.onnx.image.detection import DETECTION
 from baton._src.frontends.onnx.image.resize import RESIZE
 from baton._src.frontends.onnx.learning.classical import CLASSICAL
+from baton._src.frontends.onnx.learning.optimizers import OPTIMIZERS
 from baton._src.frontends.onnx.learning.trees import TREES
 from baton._src.frontends.onnx.microsoft.attention import CONTRIB_ATTENTION
 from baton._src.frontends.onnx.microsoft.blocks import CONTRIB_BLOCKS
@@ -78,6 +79,7 @@ DOMAINS: dict[str, dict[str, Converter]] = {
     "": CONVERTERS,
     "ai.onnx": CONVERTERS,
     "ai.onnx.ml": LEARNING,
+    "ai.onnx.preview.training": OPTIMIZERS,
     "com.microsoft": MICROSOFT,
 }
 """Domain -> operator -> converter."""

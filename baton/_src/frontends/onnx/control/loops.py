@@ -25,13 +25,13 @@ def loop(node: OnnxNode) -> Sequence[Value]:
     trips, condition = node.optional(0), node.optional(1)
     count = None if trips is None or trips.array is None else int(trips.array.reshape(-1)[0])
     always = condition is None or (condition.array is not None and bool(condition.array.reshape(-1)[0]))
-    if count is not None and always and count * len(body.node) <= UNROLL_NODES and _never_stops(body):
+    if count is not None and always and count * len(body.node) <= UNROLL_NODES and _goes_on_alike(body):
         return _unrolled(node, body, count)
     return _recursive(node, body, trips, condition)
 
 
-def _never_stops(body: Any) -> bool:
-    """Whether the body hands its condition on unchanged, or as a constant true."""
+def _goes_on_alike(body: Any) -> bool:
+    """Whether the body hands its condition on unchanged, or as a constant."""
     output = body.output[0].name
     names = {body.input[1].name} if len(body.input) > 1 else set()
     for tensor in body.initializer:
@@ -132,11 +132,11 @@ def _unrolled(node: OnnxNode, body: Any, count: int) -> list[Value]:
         names = [v.name for v in body.input]
         bound = dict(zip(names, [g.constant(np.int64(i)), true, *carried], strict=True))
         outputs = node.run_graph(body, bound)
-        if outputs[0].array is not None and not outputs[0].array.reshape(-1)[0]:
-            node.fail("the loop stops in the middle although its condition is a constant")
         carried = outputs[1 : 1 + len(carried)]
         for collected, value in zip(scanned, outputs[1 + len(carried) :], strict=True):
             collected.append(value)
+        if outputs[0].array is not None and not outputs[0].array.reshape(-1)[0]:
+            break  # A condition that is a constant, and false.
     if count == 0 and scanned:
         node.fail("a loop of no iterations has scan outputs of unknown shape")
     return [*carried, *(in_one(node, c, 0) for c in scanned)]

@@ -1,1 +1,1 @@
-"""Converters of the domain `ai.onnx.ml`: what scikit-learn's models become."""
+"""Converters of the domains `ai.onnx.ml`, what scikit-learn's models become, and `ai.onnx.preview.training`."""
