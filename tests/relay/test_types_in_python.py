@@ -78,3 +78,15 @@ def test_attributes_describe_themselves() -> None:
 def test_attributes_of_functions_are_taken_away_again() -> None:
     function = relay.Function([], relay.const(np.float32(1))).with_attr({"a": 1, "b": 2})
     assert dict(function.without_attr("a").attrs) == {"b": 2}
+
+
+@pytest.mark.parametrize(
+    ("argument", "said"),
+    [
+        (relay.Tuple([relay.const(1), relay.const(2)]), "a tuple of 2"),
+        (relay.Function([relay.var("y", "int32")], relay.const(1)), "a value of another kind, such as a function"),
+    ],
+)
+def test_what_is_given_in_place_of_a_tensor_is_said_in_words(argument: relay.Expr, said: str) -> None:
+    with pytest.raises(baton.error.DiagnosticError, match=f"nn.relu: data must be a tensor, got {said}\n"):
+        relay.transform.InferType()(baton.IRModule.from_expr(relay.Call(relay.op.get("nn.relu"), [argument])))

@@ -13,7 +13,7 @@ from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
 from baton._src.ir.attrs import Attrs, NoAttrs
 from baton._src.ir.expr import Op, PrimExpr
-from baton._src.ir.tensor_info import Dim, Info, TensorInfo
+from baton._src.ir.tensor_info import Dim, Info, ObjectInfo, PrimInfo, ShapeInfo, TensorInfo, TupleInfo
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError
 from baton._src.support.spans import Span
 
@@ -76,8 +76,16 @@ class OpCall(Generic[A]):
         found = self.args[index]
         if not isinstance(found, TensorInfo):
             name = self.op.inputs[index].name if index < len(self.op.inputs) else f"argument {index}"
-            self.fail(f"{name} must be a tensor, got {found}", code="op-argument")
+            self.fail(f"{name} must be a tensor, got {_kind(found)}", code="op-argument")
         return found
+
+
+def _kind(found: Any) -> str:
+    """What an argument is that is no tensor, in a word or two."""
+    if isinstance(found, TupleInfo):
+        return f"a tuple of {len(found.fields)}"
+    words = {ShapeInfo: "a shape", PrimInfo: "a number", ObjectInfo: "a value of another kind, such as a function"}
+    return words.get(type(found), repr(found))
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,7 +171,8 @@ class Let(Expr):
 
     def __init__(self, variable: Var, value: Any, body: Any, span: Span | None = None) -> None:
         _variables((variable,))
-        for name, content in (("var", variable), ("value", _unwrapped(value)), ("body", _unwrapped(body)), ("span", span)):
+        parts = (("var", variable), ("value", _unwrapped(value)), ("body", _unwrapped(body)), ("span", span))
+        for name, content in parts:
             init_field(self, name, content)
         init_field(self, "checked_type_", None)
         init_field(self, "struct_info_", None)
