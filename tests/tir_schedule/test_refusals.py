@@ -87,6 +87,11 @@ REFUSED: dict[str, tuple[bool, Change, str]] = {
     "a parallel loop fused with a sum": (False, reduced_in_parallel, "carries the reduction"),
     "more partitions than iterations": (True, lambda s: partitioned(s, "D"), "may have fewer iterations"),
     "copies of a part": (False, lambda s: s.cache_write(partitioned(s, "D"), 0, "local"), "a part of v_i only"),
+    "copies of a part that was split": (
+        False,
+        lambda s: (partitioned(s, "D"), s.split(loop(s, "D_1", 0), [4, 4]), s.cache_write("D_1", 0, "local")),
+        "a part of v_i only",
+    ),
     "indexed copies of a part": (
         False,
         lambda s: s.reindex_cache_write(partitioned(s, "D"), 0, "local", lambda i, j: (j, i)),

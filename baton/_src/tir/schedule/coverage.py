@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from baton._src.ir.expr import PrimExpr
-from baton._src.ir.traverse import post_order
+from baton._src.ir.traverse import post_order, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
@@ -30,12 +30,23 @@ def require_whole(root: st.Stmt, realize: st.BlockRealize, axes: Sequence[IterVa
         elif isinstance(item, st.Block):
             extents |= {axis.var: axis.extent for axis in item.iter_vars}
     for used, members in _groups(realize, axes):
-        runs = _product([extents[v] for v in used if v in extents])
-        if not Analyzer().prove(_product([axis.extent for axis in members]) <= runs):
+        size = _product([axis.extent for axis in members])
+        runs = [_product([extents[v] for v in used if v in extents]), *_allowed(realize.predicate, used)]
+        if not all(Analyzer().prove(size <= count) for count in runs):
             raise refuse(
                 f"block {realize.block.name_hint} runs for a part of {', '.join(a.var.name for a in members)} only",
                 help="use the primitive before loop_partition",
             )
+
+
+def _allowed(predicate: PrimExpr, loops: set[tir.Var]) -> list[PrimExpr]:
+    """How many iterations of the loops each upper bound among the conditions lets run."""
+    found: list[PrimExpr] = []
+    for part in _conjuncts(predicate):
+        if isinstance(part, tir.LT) and _variables(part.a) & loops:
+            start: dict[tir.Var, PrimExpr] = {v: tir.IntImm(v.dtype, 0) for v in loops}
+            found.append(ops.cast(INT64, ops.subtract(part.b, substitute(part.a, start))))
+    return found
 
 
 def require_unconditional(realize: st.BlockRealize) -> None:
