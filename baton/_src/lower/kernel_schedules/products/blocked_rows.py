@@ -49,9 +49,9 @@ STEPS = 256
 """Rows of B in a block: as many uses of a sum that is loaded and stored."""
 SUMS_BYTES = 1 << 18
 """Sums of a block of columns: they share the second-level cache with what B brings."""
-SUMS = 20
+SUMS = 24
 """Vectors of sums of a tile, if the number of rows is not known: beside them there is room for what comes after."""
-TALLEST, TALLEST_NARROW, TALLEST_HALF = 6, 8, 12
+TALLEST, TALLEST_NARROW, TALLEST_HALF = 8, 8, 12
 """Rows of such a tile, and of one that is one vector or half of one wide, whose fewer sums would wait for each other:
 each height takes time to compile, and more gain nothing.
 """
@@ -124,7 +124,7 @@ class _Blocked:
         """The most rows of a tile, and vectors of a strip."""
         rows, most = self.matrix.rows.size, min(self.shape.rows, rows_in_place(self.matrix))
         if rows is None:
-            vectors = self._vectors(SUMS // MOST_VECTORS)
+            vectors = self._vectors(TALLEST)
             narrow = TALLEST_HALF if self.columns <= self.shape.lanes // 2 else TALLEST_NARROW
             usual = narrow if self.columns <= self.shape.lanes else min(TALLEST, SUMS // vectors)
             return tuned("tile_rows", min(most, usual), range(2, most + 1)), vectors

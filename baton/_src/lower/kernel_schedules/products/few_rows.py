@@ -31,8 +31,8 @@ from baton._src.tir import stmt as st
 
 MOST = 16
 """An unknown number of rows goes this way up to so many."""
-FEWEST = 3
-"""Up to so many rows registers hold the sums of strips of three panels, of more those of two."""
+FEWEST = 4
+"""Up to so many rows strips are of four panels, in halves if registers do not hold their sums; of more, of two."""
 SUMS = 20
 """Vectors of sums of the tallest of the tiles that make up an unknown number of rows: each height takes time to
 compile.
@@ -74,14 +74,14 @@ def up_to_most(matrix: Product, target: Target, most: int = MOST) -> st.Stmt:
 def _even_tiles(matrix: Product, target: Target, most: int) -> st.Stmt:
     shape = tile_shape(target, matrix.stage.buffer.dtype)
     every = as_int64(matrix.rows.extent)
-    strip = (3 if most <= FEWEST else 2) * shape.width
+    strip = (4 if most <= FEWEST else 2) * shape.width
     width, _ = _strip_columns(matrix, shape, strip)
 
     def with_heights(usual: EvenTiles, low: EvenTiles) -> st.Stmt:
         def tiles(wide: int, start: PrimExpr, masked: bool) -> st.Stmt:
             def of(rows: int, first: PrimExpr, _: PrimExpr) -> st.Stmt:
                 # Few rows need the whole strip to hide the latency of their sums; more may need more registers.
-                halves = 2 if wide == 2 * shape.width and (rows + 1) * 2 * shape.vectors >= shape.registers else 1
+                halves = 2 if wide == strip and (rows + 1) * (strip // shape.lanes) >= shape.registers else 1
                 half, size = index_var("half"), wide // halves
                 begin = ops.add(start, ops.multiply(half, i64(size))) if halves > 1 else start
                 body = _tile(matrix, rows, size, first, begin, masked)
@@ -91,7 +91,7 @@ def _even_tiles(matrix: Product, target: Target, most: int) -> st.Stmt:
 
         return _strips(matrix, target, strip, every, tiles)
 
-    tallest = min(most, TALLEST_NARROW, max(1, SUMS * shape.lanes // width))
+    tallest = most if most <= FEWEST else min(TALLEST_NARROW, max(1, SUMS * shape.lanes // width))
     return even_tiles(
         every, tallest, lambda usual: even_tiles(every, TALLEST_MASKED, lambda low: with_heights(usual, low))
     )

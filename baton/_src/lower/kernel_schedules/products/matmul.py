@@ -68,7 +68,7 @@ from baton._src.tir.prim_func import PrimFunc
 FEW_ROWS = 4
 """Up to this many rows B is not packed."""
 FEW_ROWS_IN_CACHE = 12
-"""Up to this many, if B comes from a cache and not from memory."""
+"""Up to this many, if the second-level cache holds B."""
 
 
 def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
@@ -107,13 +107,20 @@ def _across_columns(matrix: Product, kernel: Kernel, contiguous: bool, target: T
         return _any_rows(matrix, kernel, contiguous, streaming, target)
     if streaming and count <= STREAMED_ROWS:
         return streamed(matrix, target, count)
-    few = FEW_ROWS if streaming else FEW_ROWS_IN_CACHE
+    few = FEW_ROWS_IN_CACHE if _is_near(matrix, target) else FEW_ROWS
     if contiguous and blocked_rows.suits(matrix) and few < count <= blocked_rows.MOST:
         return blocked_rows.blocked(matrix, target)
     in_one_tile = count == matrix.rows.size and count <= tile_shape(target, matrix.stage.buffer.dtype).rows
     if count <= FEW_ROWS or (contiguous and in_one_tile):
         return few_rows(matrix, target)  # one tile would use each packed panel once
     return packed_product(matrix, target)
+
+
+def _is_near(matrix: Product, target: Target) -> bool:
+    """Whether the second-level cache holds B, whose strips are read in any order then."""
+    assert matrix.right is not None
+    size: int = (matrix.columns.size or 0) * (matrix.k.size or 0) * load_of(matrix.right).buffer.dtype.itemsize
+    return size <= target.cpu.l2_bytes
 
 
 def _any_rows(matrix: Product, kernel: Kernel, contiguous: bool, streaming: bool, target: Target) -> st.Stmt:

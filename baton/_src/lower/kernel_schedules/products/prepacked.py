@@ -10,7 +10,7 @@ compete for the same lines of the first-level cache: tiles are then no taller th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
@@ -20,7 +20,7 @@ from baton._src.lower.kernel_schedules.products.last_columns import last_columns
 from baton._src.lower.kernel_schedules.products.matmul import FEW_ROWS, shape_for
 from baton._src.lower.kernel_schedules.products.panel_groups import group_size, in_turn, member
 from baton._src.lower.kernel_schedules.products.panel_packing import Ahead, asking_for
-from baton._src.lower.kernel_schedules.products.products import Product, find_product, merged_rows
+from baton._src.lower.kernel_schedules.products.products import Product, exactly, find_product, merged_rows, renamed
 from baton._src.lower.kernel_schedules.products.row_tiles import (
     columns_of,
     multiply_add_tile,
@@ -63,6 +63,8 @@ WORTH_STREAMING = 1 << 12
 """Vectors of weights that are worth a thread of their own: 2 to 3 microseconds from the second-level cache."""
 ACCUMULATORS = 8
 """Vectors of sums that hide the latency of a multiply-add."""
+FEWEST_ROWS = (1, 2)
+"""Numbers of rows that have panels side by side even where any may come: in one, their sums wait for each other."""
 
 
 @dataclass(frozen=True)
@@ -182,9 +184,15 @@ class _Panels:
 def _emit(panels: _Panels, target: Target) -> st.Stmt:
     matrix = panels.matrix
     count = constant(product([a.extent for a in (*matrix.outer, matrix.rows)]))
-    if count is not None and count <= FEW_ROWS:
-        return _few_rows(panels, target)
-    return _tiles(panels, target)
+    if count is not None:
+        return (_few_rows if count <= FEW_ROWS else _tiles)(panels, target)
+    every = _tiles(panels, target)
+    if not matrix.has_one_row_axis:
+        return every
+    for rows in FEWEST_ROWS:
+        just = replace(panels, matrix=exactly(renamed(matrix), rows))
+        every = st.IfThenElse(tir.EQ(as_int64(matrix.rows.extent), i64(rows)), _few_rows(just, target), every)
+    return every
 
 
 def _tiles(panels: _Panels, target: Target) -> st.Stmt:

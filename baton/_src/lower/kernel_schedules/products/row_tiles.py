@@ -56,8 +56,8 @@ WORTH_A_TAIL = 16
 
 TALLEST = 16
 """Rows of a tile one vector wide: more have their lines of the first-level cache in too few places."""
-TALLEST_UNKNOWN = 6
-"""Rows of a tile, if their number is not known: as fast as taller ones, and each height takes time to compile."""
+TALLEST_UNKNOWN = 8
+"""Rows of a tile, if their number is not known: nearly as fast as taller ones, and each height takes compile time."""
 TALLEST_UNKNOWN_NARROW, TALLEST_UNKNOWN_HALF = 8, 12
 """The same of tiles one vector wide, or half of one: fewer sums would wait for each other."""
 
