@@ -112,3 +112,21 @@ def test_scalars_join_with_pythons_truth() -> None:
         "    y = R.shape([T.if_then_else(True and n > 1 and n < 9, n, 4)])\n    return y\n"
     )
     assert "T.if_then_else(T.And(n > 1, n < 9), n, 4)" in found.script()
+
+
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [
+        ("'ab'", "a + a"),
+        ("'ab'", "a * 1000"),
+        ("'ab'", "f'{a}{a}'"),
+        ("['ab']", "[*a, *a]"),
+        ("'%999999999d'", "a % 3"),
+        ("list(range(10 ** 12))", "a"),
+        ("[*range(10 ** 12)]", "a"),
+    ],
+)
+def test_texts_have_bounds(first: str, again: str) -> None:
+    """What forty lines double, and what one line asks for, would be more than there is memory."""
+    lines = [f"a = {first}", *[f"a = {again}"] * 40, "y = R.exp(x)"]
+    assert any(words in problem("\n    ".join(lines)) for words in ("too large", "may not ask for", "cannot stand"))

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from baton._src.support.diagnostics import fail
+from baton._src.support.python_in_scripts import short_range
 
 _PLAIN = ("float", "int", "bool", "str", "len", "range", "tuple", "list", "min", "max", "abs", "sum")
 SAFE_BUILTINS: Mapping[str, Any] = {name: getattr(builtins, name) for name in _PLAIN} | {
@@ -87,7 +88,7 @@ class Environment:
                 return scope[name]
         for table in (self.captured or {}, self.roots, SAFE_BUILTINS, self.ended):
             if name in table:
-                return table[name]
+                return table[name] if table[name] is not range or self.is_trusted else short_range
         return getattr(builtins, name, MISSING) if self.is_trusted else MISSING
 
     def visible(self) -> dict[str, Any]:

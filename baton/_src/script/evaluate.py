@@ -51,8 +51,6 @@ _UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.Invert: operator.invert,
     ast.UAdd: operator.pos,
 }
-_MAX_POWER = 4096
-"""Python numbers may be computed in a text, but not without bound."""
 
 
 class Poisoned(Exception):
@@ -241,16 +239,8 @@ class Evaluator:
         if action is None:
             raise self.error("script-syntax", "operator @ has no meaning here", node, help="write R.matmul(a, b)")
         if not isinstance(left, (GraphExpr, PrimExpr)) and not isinstance(right, (GraphExpr, PrimExpr)):
-            self._bounded(node, left, right)
+            self._python.check_size(node, left, right)
         return self.placed(self.at(node, lambda: action(left, right)), node)
-
-    def _bounded(self, node: ast.BinOp, left: Any, right: Any) -> None:
-        """Python values are computed on the spot: refuse what would take unbounded time or memory."""
-        big = isinstance(node.op, (ast.Pow, ast.LShift)) and isinstance(right, int) and abs(right) > _MAX_POWER
-        sequence = isinstance(node.op, ast.Mult) and any(isinstance(v, (str, list, tuple)) for v in (left, right))
-        count = max((v for v in (left, right) if isinstance(v, int)), default=0)
-        if not self.environment.is_trusted and (big or (sequence and count > _MAX_POWER)):
-            raise self.error("script-value", "the value is too large", node)
 
     def _unary(self, node: ast.UnaryOp, operand: Any) -> Any:
         if isinstance(node.op, ast.Not):

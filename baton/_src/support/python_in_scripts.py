@@ -18,6 +18,16 @@ _CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda x: x, ord("s"): str,
 
 _MOST = 1 << 20
 """Items of a sequence, and characters of a string, that a text may ask for."""
+_MOST_BITS = 1 << 12
+"""Bits of a whole number that a text may ask for."""
+
+
+def short_range(*bounds: int) -> range:
+    """`range` for texts, which may go on to ask for a list of it."""
+    found = range(*bounds)
+    if found[_MOST:]:
+        raise ValueError(f"a text may not ask for more than {_MOST} items")
+    return found
 
 
 @dataclass(frozen=True)
@@ -43,9 +53,9 @@ class Reading:
             spread = yield self.read(node.value)
             if not isinstance(spread, Iterable) or self.is_program(spread):
                 raise self.error(node, f"{spread!r} is no sequence that * could spread")
-            found.extend(spread)
-            if len(found) > _MOST and not self.is_trusted:
+            if not self.is_trusted and len(found) + _length(spread) > _MOST:
                 raise self.error(node, f"a text may not ask for more than {_MOST} items")
+            found.extend(spread)
         return found
 
     def keywords(self, node: ast.Call) -> Task[dict[str, Any]]:
@@ -69,6 +79,31 @@ class Reading:
         for bound in (node.lower, node.upper, node.step):
             bounds.append(None if bound is None else (yield self.read(bound)))
         return slice(*bounds)
+
+    def check_size(self, node: ast.BinOp, left: Any, right: Any) -> None:
+        """Refuse what an operator would make of two values of Python, before it does: squares grow, strings double."""
+        if self.is_trusted:
+            return
+        bits = items = 0
+        whole = isinstance(left, int) and isinstance(right, int)
+        match node.op:
+            case ast.Pow() if whole:
+                bits = left.bit_length() * max(right, 0)
+            case ast.LShift() if whole:
+                bits = left.bit_length() + max(right, 0)
+            case ast.Mult() if whole:
+                bits = left.bit_length() + right.bit_length()
+            case ast.Mult():
+                items = _length(left) * (right if isinstance(right, int) else 1)
+                items += _length(right) * (left if isinstance(left, int) else 1)
+            case ast.Add():
+                items = _length(left) + _length(right)
+            case ast.Mod() if isinstance(left, (str, bytes)):
+                raise self.error(node, "a format cannot stand in a text")
+            case _:
+                pass
+        if bits > _MOST_BITS or items > _MOST:
+            raise self.error(node, "the value is too large")
 
     def formatted(self, node: ast.JoinedStr) -> Task[str]:
         """An f-string. Widths are for Python that runs anyway: a text may not ask for a long one."""
@@ -95,3 +130,7 @@ class Reading:
             if len(text) > _MOST and not self.is_trusted:
                 raise self.error(node, f"a text may not ask for more than {_MOST} characters")
         return text
+
+
+def _length(value: Any) -> int:
+    return len(value) if isinstance(value, Sequence | Mapping) else 0

@@ -208,6 +208,7 @@ def test_what_texts_spread_and_format_has_bounds(statement: str, said: str) -> N
     [
         ('T.meta_var("ab")', "f'{a}{a}'", "more than 1048576 characters"),
         ("T.meta_var((1, 2))", "(*a, *a)", "more than 1048576 items"),
+        ("T.meta_var(3)", "a * a", "the value is too large"),
     ],
 )
 def test_doubling_ends(first: str, again: str, said: str) -> None:

@@ -213,6 +213,7 @@ def _python_binary(scope: Scope, node: ast.BinOp, left: Any, right: Any) -> Any:
     kind = type(node.op)
     compute = _ON_NUMBERS.get(kind) or (_ON_TRUSTED_NUMBERS.get(kind) if scope.is_trusted else None)
     if compute is not None and (scope.is_trusted or (_is_number(left) and _is_number(right))):
+        as_python(scope).check_size(node, left, right)
         with suppress(TypeError, ArithmeticError):
             return compute(left, right)
     raise scope.error(node, "tir-syntax", "this cannot be computed from two numbers")
