@@ -71,7 +71,9 @@ with torch.inference_mode():
   another: it becomes an input then. What is written through `.data` or NumPy is not counted, and not seen.
 - A mask as an index picks as many elements as a run finds: `x[mask]`, `x[mask] = values` (checked to be as many),
   `masked_select`, `nonzero`, `repeat_interleave`. Relay, which has no names for such sizes, cannot write by them.
-- Not supported: complex and quantised tensors, random numbers, control flow that depends on tensors
+- Complex tensors live within a program, as pairs of real ones: `torch.fft`, `stft`, `view_as_complex`, arithmetic.
+  Inputs and results are real (`torch.view_as_real`), and transforms at most 8192 long: they are products with matrices.
+- Not supported: quantised tensors, random numbers, control flow that depends on tensors
   (`torch.cond`, `torch.while_loop`), numbers as inputs that stay open.
 """
 

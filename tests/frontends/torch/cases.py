@@ -488,6 +488,41 @@ MORE_IN_TERMS_OF_PYTORCH: list[Case] = [
     (lambda n: (torch.einsum("ij->i", n), torch.einsum("ij,kj->ik", n, n)), (N.to(torch.uint8),)),
 ]
 
+SIGNAL = floats(2, 5, 12)
+COMPLEX: list[Case] = [
+    (lambda x: (torch.fft.rfft(x).abs(), torch.fft.rfft(x, 9, 1, "ortho").angle(), torch.fft.fft2(x).real), (SIGNAL,)),
+    (lambda x: (torch.fft.irfft(torch.fft.rfft(x), 12), torch.fft.irfft(torch.fft.rfft(x, 11), 11)), (SIGNAL,)),
+    (lambda x: (torch.fft.ifft(torch.fft.fft(x, norm="forward"), 7, 1).imag, torch.fft.hfft(x[0]).sum()), (SIGNAL,)),
+    (lambda x: torch.fft.irfft2(torch.fft.rfft2(x) * torch.fft.rfft2(x.flip(2)), s=(5, 12)), (SIGNAL,)),
+    (lambda x: torch.view_as_real(torch.fft.fftshift(torch.fft.fftn(x), (1, 2))), (SIGNAL,)),
+    (
+        lambda x: torch.istft(torch.stft(x[:, 0].repeat(1, 4), 8, 3, window=torch.ones(8), return_complex=True), 8, 3),
+        (SIGNAL,),
+    ),
+    (
+        lambda x: [
+            torch.view_as_real(z)
+            for c in [torch.view_as_complex(x.view(2, 5, 6, 2))]
+            for z in (
+                c * c,
+                c / (c + 2),
+                c * 1j - 1,
+                c @ c.mT,
+                c.conj().exp(),
+                torch.cat([c, c * 2], 1)[:, 1:7:2],
+                -c,
+                c.sum(1),
+                c * x[:, :, :6],
+                x[:, :, :6] / c,
+                torch.polar(c.abs(), c.angle()),
+                c.to(torch.complex128),
+            )
+        ],
+        (SIGNAL,),
+    ),
+]
+"""Complex tensors within a program."""
+
 FAMILIES: dict[str, list[Case]] = {
     "unary": UNARY,
     "binary": BINARY,
@@ -509,5 +544,6 @@ FAMILIES: dict[str, list[Case]] = {
     "special numbers": SPECIALS,
     "without axes": WITHOUT_AXES,
     "masks": MASKS,
+    "complex": COMPLEX,
     "more in terms of PyTorch": MORE_IN_TERMS_OF_PYTORCH,
 }

@@ -203,3 +203,22 @@ def test_masks_that_pick_another_number_than_is_given(write: Any) -> None:
     )
     with pytest.raises(DiagnosticError, match="is 3"):
         model(as_array(floats(2, 2)), (mask | True).numpy(), as_array(floats(3)))
+
+
+@pytest.mark.parametrize(
+    ("function", "given", "message"),
+    [
+        (torch.fft.fft, ROWS, "returns a complex tensor"),
+        (torch.abs, torch.ones(3, dtype=torch.complex64), "input '.*' is complex"),
+        (lambda x: torch.fft.fft(x).tanh().real, ROWS, r"aten.tanh.default of complex tensors is not supported"),
+        (lambda x: torch.fft.rfft(x.repeat(1, 2500)).abs(), ROWS, "a transform of length 10000"),
+    ],
+    ids=["output", "input", "operator", "length"],
+)
+def test_complex_tensors_that_do_not_fit(function: Any, given: Any, message: str) -> None:
+    class Applied(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return function(x)
+
+    with pytest.raises(DiagnosticError, match=message):
+        baton.compile(torch.export.export(Applied(), (given,)))

@@ -7,9 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+import numpy as np
+
 from baton._src.frontends.graph_builder.graph import GraphBuilder
 from baton._src.frontends.graph_builder.language import Language
 from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.torch.complex.fourier import FOURIER
+from baton._src.frontends.torch.complex.pair import PARTS, Pair, Part, has_pair, part_of
+from baton._src.frontends.torch.complex.paired import COMPLEX, PAIRED
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.node import AtenNode, Converter
 from baton._src.frontends.torch.programs.program import Program, name_of, source_of
@@ -20,6 +25,7 @@ from baton._src.frontends.torch.tensors import array_of, dtype_of
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.tensor_info import TensorInfo
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError, InternalError, fail
+from baton._src.values.dtype import DataType
 from baton._src.values.tensor import AnyArray
 
 _DROPPED = {"layout", "device", "pin_memory", "memory_format"}
@@ -62,23 +68,34 @@ class Importer:
     def _bind_constants(self, weights: Mapping[str, AnyArray]) -> None:
         for placeholder, array in weights.items():
             if placeholder not in self.values:
-                self.values[placeholder] = self.builder.constant(array)
+                self.values[placeholder] = self._constant(array)
+
+    def _constant(self, array: AnyArray) -> Value | Pair:
+        if not np.iscomplexobj(array):
+            return self.builder.constant(array)
+        return Pair(self.builder.constant(array.real), self.builder.constant(array.imag))
 
     def _input_info(self, node: Any) -> TensorInfo:
         found = node.meta["val"]
+        if found.dtype.is_complex:
+            help = "take its parts as a last axis: f(x), with x = torch.view_as_complex(parts) within the program"
+            raise fail("torch-dtype", f"input {node.name!r} is complex, which functions cannot take", help=help)
         return TensorInfo(tuple(self.symbols.dim(d) for d in found.shape), dtype_of(found.dtype))
 
     def _attribute(self, node: Any) -> Any:
         found = self.program.module
         for part in node.target.split("."):
             found = getattr(found, part)
-        return self.builder.constant(array_of(found)) if isinstance(found, torch_library().Tensor) else found
+        return self._constant(array_of(found)) if isinstance(found, torch_library().Tensor) else found
 
     def _output(self, found: Any) -> Value:
         if isinstance(found, Value):
             return found
         if isinstance(found, (int, PrimExpr)):
             return self.builder.dims(found)
+        if isinstance(found, Pair):
+            help = "return torch.view_as_real(...) of it"
+            raise fail("torch-output", "the program returns a complex tensor, which functions cannot return", help=help)
         raise fail("torch-output", f"the program returns {found!r}: only tensors and sizes can be results")
 
     def _call(self, node: Any) -> Any:
@@ -87,16 +104,25 @@ class Importer:
             return SIZES[name](*(self._operand(a) for a in node.args))
         if name in IGNORED:
             return None
-        results = _results_of(node)
+        results = tuple(part_of(r) for r in _results_of(node))
         call = AtenNode(name, self.builder, results, source_of(node), _used(node))
         self.builder.hint = node.name
         positional, keywords = self._arguments(node)
         try:
-            found = self.converters[name](call, *positional, **keywords)
+            found = self._converter(call, (*positional, *keywords.values()))(call, *positional, **keywords)
             return self._checked(call, found)
         except DiagnosticError as error:
             shown = f"while importing {node.name} = {call.title}"
             raise DiagnosticError([d.within(shown) for d in error.diagnostics]) from error
+
+    def _converter(self, call: AtenNode, given: Sequence[Any]) -> Converter:
+        """The one of the operator; of what it does with complex tensors, if there are some."""
+        is_complex = has_pair(given) or any(isinstance(r, Part) for r in call.results)
+        if call.name in COMPLEX or call.name in FOURIER or not is_complex:
+            return self.converters[call.name]
+        if call.name not in PAIRED:
+            call.fail(f"{call.name} of complex tensors is not supported", help="compute with torch.view_as_real(...)")
+        return PAIRED[call.name]
 
     def _arguments(self, node: Any) -> tuple[list[Any], dict[str, Any]]:
         """All arguments of the schema, defaults filled in; keyword-only ones by name."""
@@ -121,14 +147,20 @@ class Importer:
         torch = torch_library()
         if isinstance(given, torch.fx.Node):
             return self.values[given.name]
-        return dtype_of(given) if isinstance(given, torch.dtype) else given
+        if isinstance(given, torch.dtype):
+            name = str(given).removeprefix("torch.")
+            return DataType(PARTS[name]) if name in PARTS else dtype_of(given)
+        return given
 
     def _checked(self, call: AtenNode, found: Any) -> Any:
         """The results, which must have the dtypes and the shapes that PyTorch says."""
         values = found if isinstance(found, (tuple, list)) else (found,)
         for value, expected in zip(values, call.results):
-            if isinstance(value, Value) and hasattr(expected, "shape"):
-                self._check(call, value, expected)
+            if isinstance(value, Pair) is not isinstance(expected, Part):
+                raise InternalError(f"{call.title}: a result is complex, or is not, where PyTorch has it otherwise")
+            for part in (value.real, value.imag) if isinstance(value, Pair) else (value,):
+                if isinstance(part, Value) and hasattr(expected, "shape"):
+                    self._check(call, part, expected)
         return found
 
     @staticmethod
@@ -144,7 +176,8 @@ class Importer:
         for node in self.program.graph.nodes:
             if node.op == "call_function":
                 name = name_of(node.target)
-                if name not in self.converters and name not in SIZES and name not in IGNORED:
+                known = (self.converters, SIZES, IGNORED, PAIRED)
+                if not any(name in table for table in known):
                     missing.setdefault(name, []).append(source_of(node) or node.name)
         if missing:
             raise DiagnosticError([_unsupported(n, s, self.converters) for n, s in sorted(missing.items())])

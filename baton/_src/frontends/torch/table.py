@@ -18,6 +18,8 @@ An operator that is missing is taken apart by PyTorch if it is not of PyTorch's 
 
 from __future__ import annotations
 
+from baton._src.frontends.torch.complex.fourier import FOURIER
+from baton._src.frontends.torch.complex.paired import COMPLEX
 from baton._src.frontends.torch.layers.attention import ATTENTION
 from baton._src.frontends.torch.layers.backward import BACKWARD
 from baton._src.frontends.torch.layers.nn import NN
@@ -48,6 +50,8 @@ CONVERTERS: dict[str, Converter] = {
     **NN,
     **POOLING,
     **BACKWARD,
+    **COMPLEX,
+    **FOURIER,
     **ATTENTION,
     **INDEXING,
     **WRITING,

@@ -1,0 +1,178 @@
+"""What operators mean for pairs: `COMPLEX` are operators of complex tensors only, `PAIRED` what others do with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.torch.complex.pair import Pair, Part, pair_of
+from baton._src.frontends.torch.node import AtenNode, Converter
+from baton._src.frontends.torch.operators.elementwise import ELEMENTWISE
+from baton._src.frontends.torch.operators.indexing import INDEXING
+from baton._src.frontends.torch.operators.matrix import matmul
+from baton._src.frontends.torch.operators.padding import constant_pad
+from baton._src.frontends.torch.operators.reduction import REDUCTION
+from baton._src.frontends.torch.operators.shape import SHAPE
+from baton._src.frontends.torch.operators.special import atan2, hypotenuse
+
+
+def as_real(node: AtenNode, x: Pair) -> Value:
+    """`view_as_real`: the parts as a last axis."""
+    return node.graph.call("stack", (x.real, x.imag), axis=x.real.rank)
+
+
+def as_complex(node: AtenNode, x: Value) -> Pair:
+    """`view_as_complex`: the last axis, of two, as parts."""
+    g = node.graph
+    return Pair(*(g.call("take", x, g.constant(k, "int64"), axis=x.rank - 1) for k in (0, 1)))
+
+
+def joined(node: AtenNode, real: Value, imag: Value) -> Pair:
+    shape = node.common_shape(real, imag)
+    return Pair(node.graph.broadcast_to(real, shape), node.graph.broadcast_to(imag, shape))
+
+
+def polar(node: AtenNode, size: Value, angle: Value) -> Pair:
+    g = node.graph
+    return Pair(*(g.call("multiply", size, g.call(op, angle)) for op in ("cos", "sin")))
+
+
+def conjugate(node: AtenNode, x: Pair | Value) -> Pair | Value:
+    return Pair(x.real, node.graph.call("negative", x.imag)) if isinstance(x, Pair) else x
+
+
+def real_part(node: AtenNode, x: Pair) -> Value:
+    return x.real
+
+
+def imaginary_part(node: AtenNode, x: Pair) -> Value:
+    return x.imag
+
+
+def size(node: AtenNode, x: Pair) -> Value:
+    return hypotenuse(node, x.real, x.imag)
+
+
+def angle(node: AtenNode, x: Pair) -> Value:
+    return atan2(node, x.imag, x.real)
+
+
+def product(op: Any) -> Converter:
+    """(a + bi)(c + di) = ac - bd + (ad + bc)i, where `op(node, x, y)` multiplies."""
+
+    def convert(node: AtenNode, x: Any, y: Any) -> Pair:
+        g, a, b = node.graph, pair_of(node, x), pair_of(node, y)
+        if not isinstance(y, (Pair, complex)):
+            return Pair(op(node, a.real, b.real), op(node, a.imag, b.real))
+        if not isinstance(x, (Pair, complex)):
+            return Pair(op(node, a.real, b.real), op(node, a.real, b.imag))
+        real = g.call("subtract", op(node, a.real, b.real), op(node, a.imag, b.imag))
+        return Pair(real, g.call("add", op(node, a.real, b.imag), op(node, a.imag, b.real)))
+
+    return convert
+
+
+def _times(node: AtenNode, x: Value, y: Value) -> Value:
+    return node.graph.call("multiply", x, y)
+
+
+def quotient(node: AtenNode, x: Any, y: Any) -> Pair:
+    """By a real number part by part; by a complex one scaled by its larger part, so that nothing overflows."""
+    g, a, b = node.graph, pair_of(node, x), pair_of(node, y)
+    if not isinstance(y, (Pair, complex)):
+        return Pair(*(g.call("divide", part, b.real) for part in (a.real, a.imag)))
+    scale = g.call("maximum", *(g.call("abs", part) for part in (b.real, b.imag)))
+    c, d = (g.call("divide", part, scale) for part in (b.real, b.imag))
+    below = g.call("multiply", scale, g.call("add", _times(node, c, c), _times(node, d, d)))
+    real = g.call("add", _times(node, a.real, c), _times(node, a.imag, d))
+    imag = g.call("subtract", _times(node, a.imag, c), _times(node, a.real, d))
+    return Pair(g.call("divide", real, below), g.call("divide", imag, below))
+
+
+def exponential(node: AtenNode, x: Pair) -> Pair:
+    return polar(node, node.graph.call("exp", x.real), x.imag)
+
+
+def padded(node: AtenNode, x: Pair, widths: Any, value: Any = 0) -> Pair:
+    """Borders of one number, which may be real."""
+    number = complex(value or 0)
+    return Pair(constant_pad(node, x.real, widths, number.real), constant_pad(node, x.imag, widths, number.imag))
+
+
+def converted(node: AtenNode, x: Pair | Value, *_: Any, **__: Any) -> Pair | Value:
+    """To another dtype; of a complex tensor as a real one the real part is left."""
+    if isinstance(node.results[0], Part):
+        return pair_of(node, x)
+    return node.graph.cast(x.real if isinstance(x, Pair) else x, node.dtype)
+
+
+def each(converter: Converter, join: bool = False) -> Converter:
+    """The real operator on the real parts, and on the imaginary ones; with `join` all operands have two parts."""
+
+    def convert(node: AtenNode, *positional: Any, **keywords: Any) -> Any:
+        given = _joined(node, positional) if join else positional
+        real, imag = (converter(node, *_parts(given, name), **keywords) for name in ("real", "imag"))
+        if isinstance(real, tuple):
+            return tuple(Pair(a, b) for a, b in zip(real, imag, strict=True))
+        return Pair(real, imag)
+
+    return convert
+
+
+def _joined(node: AtenNode, given: Any) -> Any:
+    if isinstance(given, tuple):
+        return tuple(_joined(node, g) for g in given)
+    return pair_of(node, given) if isinstance(given, (Value, Pair, complex)) else given
+
+
+def _parts(given: Any, name: str) -> Any:
+    if isinstance(given, tuple):
+        return tuple(_parts(g, name) for g in given)
+    return getattr(given, name) if isinstance(given, Pair) else given
+
+
+def _added(op: str) -> Converter:
+    def convert(node: AtenNode, x: Any, y: Any, alpha: Any = 1, **given: Any) -> Pair:
+        a, b, factor = pair_of(node, x), pair_of(node, y), given.get("alpha", alpha)
+        if isinstance(factor, complex):
+            node.fail("a complex alpha is not supported")
+        if factor != 1:
+            number = node.tensor(factor, node.dtype)
+            b = Pair(*(_times(node, part, number) for part in (b.real, b.imag)))
+        return Pair(*(node.graph.call(op, getattr(a, p), getattr(b, p)) for p in ("real", "imag")))
+
+    return convert
+
+
+COMPLEX: dict[str, Converter] = {
+    "aten.view_as_real.default": as_real, "aten.view_as_complex.default": as_complex, "aten.complex.default": joined,
+    "aten.polar.default": polar, "aten._conj.default": conjugate, "aten._conj_physical.default": conjugate,
+    "aten.conj_physical.default": conjugate, "aten.real.default": real_part, "aten.imag.default": imaginary_part,
+}  # fmt: skip
+"""Operators of complex tensors."""
+
+_MOVED = (
+    "alias", "clone", "contiguous", "detach", "lift_fresh_copy", "neg", "view", "reshape", "_unsafe_view", "view_copy",
+    "permute", "permute_copy", "t", "numpy_T", "unsqueeze", "squeeze", "expand", "expand_copy", "expand_as", "repeat",
+    "split_with_sizes", "chunk", "narrow", "flip", "index_select", "gather", "diagonal", "sum", "mean", "cumsum",
+)  # fmt: skip
+_ALSO = (
+    "flatten.using_ints", "unflatten.int", "transpose.int", "squeeze.dim", "squeeze.dims", "split.Tensor",
+    "split.sizes", "unbind.int", "slice.Tensor", "select.int", "index.Tensor", "sum.dim_IntList", "mean.dim",
+)  # fmt: skip
+_REAL = {**ELEMENTWISE, **SHAPE, **INDEXING, **REDUCTION}
+_TWO_PARTS = ("cat.default", "concat.default", "stack.default")
+
+PAIRED: dict[str, Converter] = {
+    **{f"aten.{name}.default": each(_REAL[f"aten.{name}.default"]) for name in _MOVED},
+    **{f"aten.{name}": each(_REAL[f"aten.{name}"]) for name in _ALSO},
+    **{f"aten.{name}": each(_REAL[f"aten.{name}"], join=True) for name in _TWO_PARTS},
+    **{f"aten.add.{kind}": _added("add") for kind in ("Tensor", "Scalar")},
+    **{f"aten.sub.{kind}": _added("subtract") for kind in ("Tensor", "Scalar")},
+    **{f"aten.mul.{kind}": product(_times) for kind in ("Tensor", "Scalar")},
+    **{f"aten.{name}.default": product(matmul) for name in ("matmul", "mm", "bmm", "mv")},
+    **{f"aten.div.{kind}": quotient for kind in ("Tensor", "Scalar")},
+    "aten.abs.default": size, "aten.angle.default": angle, "aten.exp.default": exponential,
+    "aten.constant_pad_nd.default": padded, "aten._to_copy.default": converted, "aten.to.dtype": converted,
+}  # fmt: skip
+"""What operators that know real tensors, too, do with complex ones."""
