@@ -55,7 +55,9 @@ def window_extent(
     found = math.add(math.ceil_divide(room, stride), 1)
     if isinstance(found, int) and isinstance(extent, int):
         return found - 1 if (found - 1) * stride >= extent + begin else found
-    return found if end < stride else math.minimum(found, math.ceil_divide(math.add(extent, begin), stride))
+    if isinstance(reach, int) and end + stride <= reach:  # The last window starts before the end padding.
+        return found
+    return math.minimum(found, math.ceil_divide(math.add(extent, begin), stride))
 
 
 def padded(

@@ -9,7 +9,7 @@ import pytest
 from onnx import helper
 
 import baton
-from tests.frontends.onnx.contrib_cases import onnxruntime_outputs
+from tests.frontends.onnx.contrib_cases import assert_as_onnxruntime, onnxruntime_outputs
 from tests.frontends.onnx.models import model_of, weight
 
 
@@ -76,3 +76,15 @@ def test_a_border_up_to_a_multiple_of_the_size() -> None:
         x = np.ones((rows, columns), "float32")
         padded_x = np.pad(x, ((0, -rows % 4), (0, -columns % 4)))
         np.testing.assert_array_equal(program.run({"x": x})[0], padded_x)
+
+
+@pytest.mark.parametrize("op", ["LpPool", "AveragePool", "MaxPool"])
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("more", [{"pads": [1, 0, 1, 1]}, {"pads": [0] * 4, "dilations": [2, 2]}])
+def test_windows_that_hang_over(op: str, known: bool, more: Any) -> None:
+    """With ceil_mode: zeros beyond the border count in a norm, and no window starts in the border at the end."""
+    node = helper.make_node(op, ["x"], ["y"], kernel_shape=[3, 2], strides=[2, 2], ceil_mode=1, **more)
+    for shape in ((1, 2, 7, 8), (2, 2, 5, 6)):
+        model = model_of([node], [("x", list(shape) if known else ["n", 2, "h", "w"])], opset=19)
+        x = np.random.default_rng(0).standard_normal(shape).astype("float32")
+        assert_as_onnxruntime(baton.compile(model).run({"x": x}), onnxruntime_outputs(model, {"x": x}))

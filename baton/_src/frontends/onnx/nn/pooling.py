@@ -11,6 +11,8 @@ from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.nn.places import places_of_maxima
 from baton._src.frontends.onnx.nn.windows import LAYOUTS, Window, framed, window_of
 from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.ops.dims import DimMath
+from baton._src.ops.windows import window_extent
 
 
 def average_pool(node: OnnxNode) -> Value:
@@ -62,11 +64,31 @@ def global_pool(op: str) -> Converter:
 def lp_pool(node: OnnxNode) -> Value:
     """The p-norm of each window: the mean of |x|**p times the window's size, to the power of 1/p."""
     g, p = node.graph, float(node.attr("p", 2))
-    window = window_of(node, tuple(node.needed("kernel_shape")))
-    powered = _power(node, node[0], p)
-    mean = pool(node, powered, "avg", window, {"count_include_pad": True})
+    powered, window = framed(node, _power(node, node[0], p), tuple(node.needed("kernel_shape")), 0.0)
+    mean = _mean_of_whole(node, powered, window)
     total = g.call("multiply", mean, g.scalar(math.prod(window.kernel), mean))
     return g.call("power", total, g.scalar(1 / p, total))
+
+
+def _mean_of_whole(node: OnnxNode, x: Value, window: Window) -> Value:
+    """The mean of windows, zeros counted where they hang over the border, as they may with `ceil_mode`: `x` gets as
+    wide a border as they can reach, and of the result only the windows that `ceil_mode` counts are kept."""
+    if not node.attr("ceil_mode", 0):
+        return pool(node, x, "avg", window, {"count_include_pad": True})
+    g, rank, shape = node.graph, window.rank, x.shape
+    if shape is None:
+        node.fail("the rank must be known", code="onnx-dynamic")
+    begins, ends = window.padding[:rank], window.padding[rank:]
+    widths = [0] * 4 + [w for b, e, s in zip(begins, ends, window.strides, strict=True) for w in (b, e + s - 1)]
+    wide = g.call("nn.pad", x, pad_width=tuple(widths), pad_value=0.0)
+    plain = replace(node, attributes={**node.attributes, "ceil_mode": 0})
+    found = pool(plain, wide, "avg", replace(window, padding=(0,) * (2 * rank)), {"count_include_pad": True})
+    kept = [
+        window_extent(DimMath(g.prover), *geometry, ceil_mode=True)
+        for geometry in zip(shape[2:], window.kernel, window.strides, window.dilations, begins, ends, strict=True)
+    ]
+    axes = tuple(range(2, 2 + rank))
+    return g.call("strided_slice", found, axes=axes, begin=(0,) * rank, end=tuple(kept), strides=(1,) * rank)
 
 
 def _power(node: OnnxNode, x: Value, p: float) -> Value:
