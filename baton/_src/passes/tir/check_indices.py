@@ -82,10 +82,8 @@ def _is_made_to_fit(index: PrimExpr) -> bool:
 
 def _given(nodes: Sequence[Any]) -> set[Any]:
     """The expressions (and variables bound to them) that depend on elements the kernel was given."""
-    if not any(_is_access(n) and any(_has_load(i) for i in n.indices) for n in nodes) and not any(
-        isinstance(n, st.LetStmt) for n in nodes
-    ):
-        return set()
+    if not any(_gives_integers(n) for n in nodes):
+        return set()  # most kernels: nothing else can become an index
     written = {n.buffer.data for n in nodes if isinstance(n, st.BufferStore)}
     tainted: set[Any] = set()
     """Expressions, variables, and data pointers of buffers."""
@@ -116,8 +114,19 @@ def _is_access(node: Any) -> bool:
     return isinstance(node, (tir.BufferLoad, st.BufferStore))
 
 
-def _has_load(index: PrimExpr) -> bool:
-    return any(isinstance(n, tir.BufferLoad) for n in post_order(index))
+def _gives_integers(node: Any) -> bool:
+    """Whether integers, or what chooses between them, come out of data here."""
+    match node:
+        case tir.BufferLoad(buffer=buffer):
+            return not buffer.dtype.is_float
+        case tir.Cast(dtype=dtype, value=value):
+            return value.dtype.is_float and not dtype.is_float
+        case tir.CompareOp(a=a):
+            return a.dtype.is_float
+        case tir.Call(dtype=dtype, args=args):
+            return not dtype.is_float and any(isinstance(a, PrimExpr) and a.dtype.is_float for a in args)
+        case _:
+            return False
 
 
 class _Checks:
