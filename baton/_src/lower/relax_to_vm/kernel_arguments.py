@@ -13,6 +13,7 @@ from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.runtime.native.kernel_function import KernelSignature
 from baton._src.runtime.value_info import PrimScalar, TensorValue
 from baton._src.support.diagnostics import InternalError
+from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import Cast, IntImm, Var, literal
 from baton._src.tir.kernel_abi import KernelABI, kernel_abi
 from baton._src.tir.operators import multiply
@@ -70,6 +71,35 @@ def c_arguments(call: KernelCall, known: dict[PrimFunc, KernelABI]) -> CArgument
     if tensor != len(dims) or trailing:
         raise _unfit(call, f"{len(dims)} tensors and {len(call.scalars)} integers are given")
     return CArguments(tuple(order), tuple(scalars))
+
+
+def fits(function: PrimFunc, tensors: Sequence[TensorStructInfo], integers: Sequence[PrimExpr]) -> bool:
+    """Whether the kernel is certainly made for these tensors (arguments, then fresh outputs) and integers.
+
+    Where it is not, whoever calls it looks at the tensors when it runs: a native entry passes mere addresses.
+    """
+    solved: dict[Var, PrimExpr] = {}
+    pairs: list[tuple[PrimExpr, PrimExpr]] = []
+    left, trailing = list(tensors), list(integers)
+    for param in kernel_abi(function).params:
+        if param.buffer is not None:
+            if not left or left[0].dtype != param.buffer.dtype or left[0].ndim != len(param.buffer.shape):
+                return False
+            pairs += zip(param.buffer.shape, left.pop(0).shape.values)
+        elif not param.is_shape:
+            if not trailing:
+                return False
+            solved[param.var] = trailing.pop(0)
+    for own, given in pairs:
+        if isinstance(own, Var):
+            solved.setdefault(own, given)
+    return not left and not trailing and all(_is_same(in_terms_of(own, solved), given) for own, given in pairs)
+
+
+def _is_same(own: PrimExpr, given: PrimExpr) -> bool:
+    if isinstance(own, IntImm) and isinstance(given, IntImm):
+        return own.value == given.value
+    return own is given or Analyzer().equal(own, given) is True
 
 
 def _unfit(call: KernelCall, why: str) -> InternalError:

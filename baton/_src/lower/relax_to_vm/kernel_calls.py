@@ -8,6 +8,7 @@ from typing import Any, TypeGuard
 from baton._src.ir.expr import Op, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.lower.relax_to_vm.abstract_values import Fields, KernelCall, Literal, Value, View, memory_of
+from baton._src.lower.relax_to_vm.kernel_arguments import fits
 from baton._src.ops.dims import show_shape
 from baton._src.passes.tir.check_indices import LEAVE_IF_FAULT, may_fault
 from baton._src.relax.nodes import Call, Constant, GlobalVar, ShapeExpr, Tuple, Var
@@ -41,6 +42,9 @@ def as_kernel_call(call: Call, module: IRModule, value_of: Callable[[Any], Value
     if any(i >= 0 and _is_constant(values[i]) for i in inplace):
         return None
     scalars = () if ints is None else ints.values
+    fresh = [o for o, place in zip(outputs, inplace) if place < 0]
+    if not fits(function, [*infos, *fresh], scalars):
+        return None
     return KernelCall(kernel, function, kernel.name_hint, values, infos, scalars, outputs, inplace, span=call.span)
 
 
