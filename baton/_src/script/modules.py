@@ -13,6 +13,7 @@ from baton._src.ir.node import set_note
 from baton._src.ir.types import FuncType
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.deduce import prim_func_info
+from baton._src.relax.check.recursion import detect_recursion
 from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.nodes import Function
 from baton._src.script import markers
@@ -68,6 +69,7 @@ class ModuleReader:
         self._raise_problems()
         module = self._ordered([f.name for f, _ in defined])
         if check:
+            self._check_recursion(module, {f.name: f for f, o in defined if o.check_well_formed})
             self._check(module, {f.name for f, o in defined if not o.check_well_formed})
         return module
 
@@ -224,6 +226,17 @@ class ModuleReader:
         problems = [p for p in problems if not crumbs.intersection(p.breadcrumbs)]
         if problems:
             raise DiagnosticError(problems)
+
+    def _check_recursion(self, module: IRModule, nodes: dict[str, ast.FunctionDef]) -> None:
+        """Criterion 8: what the body of a recursive function gives is not known before it is read."""
+        for var in (v for group in detect_recursion(module) for v in group):
+            node = nodes.get(var.name_hint)
+            if node is not None and node.returns is None and isinstance(module.functions[var], Function):
+                self.problems += self.evaluator.error(
+                    "RELAX-WF-8", f"function {node.name} is recursive and has no return annotation", node,
+                    help="annotate its result: def f(...) -> R.Tensor(...)",
+                ).diagnostics  # fmt: skip
+        self._raise_problems()
 
     # ------------------------------------------------------------------------------------------------- problems
 

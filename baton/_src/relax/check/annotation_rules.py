@@ -189,7 +189,7 @@ class AnnotationRules:
             self.findings.add(
                 {Place.CAST: "RELAX-WF-5", Place.RETURN: "RELAX-WF-4", Place.PARAM: "RELAX-WF-6"}.get(place, code),
                 f"shape variable {var.name} is used in {what} before it is bound",
-                span=dim.span or span,
+                span=span or dim.span if isinstance(dim, TirVar) else dim.span or span,
                 help=_BINDING_HELP[place],
             )
 

@@ -213,10 +213,12 @@ class ScopeWalk:
                 yield self._expr(expr, span)
 
     def _scalar_vars(self, scalar: Any, span: Span | None) -> None:
+        # A variable by itself has the place of its declaration.
+        place = span or scalar.span if isinstance(scalar, TirVar) else scalar.span or span
         for var in prim_vars(scalar):
             if var not in self.shape_scope:
                 self.findings.add(
-                    "RELAX-WF-5", f"shape variable {var.name} is used before it is bound", span=scalar.span or span,
+                    "RELAX-WF-5", f"shape variable {var.name} is used before it is bound", span=place,
                     help="bind it first: alone in a dimension of a parameter or of a match_cast",
                 )  # fmt: skip
 
