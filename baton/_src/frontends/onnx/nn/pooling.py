@@ -83,10 +83,9 @@ def _mean_of_whole(node: OnnxNode, x: Value, window: Window) -> Value:
     wide = g.call("nn.pad", x, pad_width=tuple(widths), pad_value=0.0)
     plain = replace(node, attributes={**node.attributes, "ceil_mode": 0})
     found = pool(plain, wide, "avg", replace(window, padding=(0,) * (2 * rank)), {"count_include_pad": True})
-    kept = [
-        window_extent(DimMath(g.prover), *geometry, ceil_mode=True)
-        for geometry in zip(shape[2:], window.kernel, window.strides, window.dilations, begins, ends, strict=True)
-    ]
+    geometry = zip(shape[2:], window.kernel, window.strides, window.dilations, begins, ends, strict=True)
+    prover = DimMath(g.prover)
+    kept = [window_extent(prover, size, k, s, d, b, e, True) for size, k, s, d, b, e in geometry]
     axes = tuple(range(2, 2 + rank))
     return g.call("strided_slice", found, axes=axes, begin=(0,) * rank, end=tuple(kept), strides=(1,) * rank)
 
