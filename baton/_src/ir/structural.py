@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 import zlib
-from functools import cache
 from hashlib import blake2b
 from typing import Any
 
@@ -402,9 +401,14 @@ def _text_code(text: str) -> int:
     return code
 
 
-@cache
+_class_codes: dict[type, int] = {}
+
+
 def _class_code(cls: type) -> int:
-    return _text_code(f"{cls.__module__}.{cls.__qualname__}")
+    code = _class_codes.get(cls)
+    if code is None:
+        code = _class_codes[cls] = _text_code(f"{cls.__module__}.{cls.__qualname__}")
+    return code
 
 
 def _hash_module(module: IRModule, map_free_vars: bool) -> int:
