@@ -38,9 +38,17 @@ def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
         data_layout=a.data_layout,
         kernel_layout="IO" + letters,
     )
+    return [to_data, _towards_kernel(b, x, a, grad, kernel, left_over)]
+
+
+def _towards_kernel(b: Any, x: Any, a: Any, grad: Any, kernel: tuple[int, ...], left_over: tuple[int, ...]) -> Any:
+    """`left_over`: the elements at the end of each axis that no window reaches."""
+    count = a.spatial
     if a.groups != 1 and count == 2:
         geometry = {name: getattr(a, name) for name in ("strides", "padding", "dilation", "groups")}
-        return [to_data, b.op("nn.conv2d_backward_weight", grad, x, kernel_size=kernel, **geometry)]
+        return b.op("nn.conv2d_backward_weight", grad, x, kernel_size=kernel, **geometry)
+    begins, ends = a.padding[:count], a.padding[count:]
+    fits = min(ends) >= max(left_over)
     swap = (1, 0, *range(2, count + 2))
     slid = b.op(
         f"nn.conv{count}d",
@@ -49,13 +57,12 @@ def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
         strides=a.dilation,
         dilation=a.strides,
         groups=a.groups,
-        padding=(*begins, *(e - r for e, r in zip(ends, left_over))) if min(ends) >= max(left_over) else a.padding,
+        padding=(*begins, *(e - r for e, r in zip(ends, left_over))) if fits else a.padding,
     )
-    to_weight = b.op("permute_dims", slid, axes=swap)
-    if min(ends) < max(left_over):
-        axes = tuple(range(2, count + 2))
-        to_weight = b.op("strided_slice", to_weight, axes, (0,) * count, kernel)
-    return [to_data, to_weight]
+    found = b.op("permute_dims", slid, axes=swap)
+    if fits:
+        return found
+    return b.op("strided_slice", found, tuple(range(2, count + 2)), (0,) * count, kernel)
 
 
 def _channels_before_groups(b: Any, x: Any, groups: int) -> Any:
