@@ -11,6 +11,7 @@ from pathlib import Path
 import onnx
 
 from baton._src.frontends.onnx.functions import EXPANDED
+from baton._src.frontends.onnx.learning.optimizers import OPTIMIZERS
 from baton._src.frontends.onnx.table import CONVERTERS, LEARNING, MICROSOFT
 from tests.docs.generated_page import write_or_check
 
@@ -51,8 +52,8 @@ assert backend.run_model(onnx_model, [np.ones((2, 3), np.float32), np.array([0])
   them all.
 - In Relax, sizes may also depend on the values of a run: the corners of Slice, the widths of Pad, the `k` of TopK and
   Trilu, the lengths of Range, Split, Expand, Tile and ConstantOfShape, the scales and sizes of Resize, the number of
-  boxes of NonMaxSuppression. Axes, and what the help of an error with the code `onnx-dynamic` names, must be known
-  when compiling.
+  boxes of NonMaxSuppression, the length of the signal of STFT. Axes, and what the help of an error with the code
+  `onnx-dynamic` names, must be known when compiling.
 - Sizes that ought to be equal but are computed in different ways (the halved and doubled maps of a U-Net) are taken
   to be, and checked in every run.
 - Operators that are not supported are reported all at once, with the names of their nodes.
@@ -60,7 +61,9 @@ assert backend.run_model(onnx_model, [np.ones((2, 3), np.float32), np.array([0])
   asked for, and a damaged file is a diagnostic.
 - Weights of 2, 4 and 8 bits (`MatMulNBits`) are made real numbers when compiling: they take the memory of float32.
 - Models of scikit-learn: export them with `options={"zipmap": False}`, and with classes that are integers.
-- Not supported: strings, complex numbers, sequences as inputs or outputs of a model, training. Random
+- Resize with aligned corners aligns those of the tensor there is, as onnxruntime and PyTorch do; two cases of the
+  onnx package take its size before it is rounded.
+- Not supported: strings, complex numbers, sequences as inputs or outputs of a model, gradients of a graph. Random
   operators give the same numbers in every run (they follow from the seed, or the node's name).
 """
 
@@ -95,6 +98,8 @@ def render() -> str:
     lines.append(f"\nOf other domains: {', '.join(extra)}, and a model's own functions.")
     learned = ", ".join(f"`{name}`" for name in sorted(LEARNING.keys() - {"ZipMap"}))
     lines.append(f"\nOf `ai.onnx.ml`, as scikit-learn's models become (classes are integers): {learned}.")
+    steps = ", ".join(f"`{name}`" for name in sorted(OPTIMIZERS))
+    lines.append(f"\nOf `ai.onnx.preview.training`, the steps of optimizers: {steps}.")
     fused = ", ".join(f"`{name}`" for name in sorted(MICROSOFT))
     lines.append(f"\nOf `com.microsoft`, as onnxruntime's tools write them into files: {fused}.")
     return "\n".join(lines) + "\n"
