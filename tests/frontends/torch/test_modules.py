@@ -11,7 +11,7 @@ from torch.export import Dim
 import baton
 from baton._src.frontends.torch.programs.program import read_program
 from baton._src.frontends.torch.table import CONVERTERS
-from tests.frontends.torch.cases import floats, ints
+from tests.frontends.torch.cases.inputs import floats, ints
 from tests.frontends.torch.comparing import as_array, assert_same, check, relax_module, relay_module
 from tests.frontends.torch.modules import Decoder, Residual, Tagger, Unet, encoder, seeded
 

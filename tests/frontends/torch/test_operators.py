@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.frontends.torch.cases import FAMILIES, ONLY_IN_RELAX
+from tests.frontends.torch.cases import FAMILIES
+from tests.frontends.torch.cases.indexed import ONLY_IN_RELAX
 from tests.frontends.torch.comparing import check, exported_cases
 
 

@@ -16,7 +16,7 @@ import baton
 from baton._src.driver.compile.open_model import open_model
 from baton._src.support.diagnostics import DiagnosticError
 from baton.relay.frontend import from_pytorch
-from tests.frontends.torch.cases import floats
+from tests.frontends.torch.cases.inputs import floats
 from tests.frontends.torch.comparing import as_array, assert_same
 from tests.frontends.torch.modules import seeded
 

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional
 
 import baton
-from tests.frontends.torch.cases import floats, ints
+from tests.frontends.torch.cases.inputs import floats, ints
 from tests.frontends.torch.comparing import as_array, assert_same
 from tests.frontends.torch.modules import seeded
 

@@ -19,7 +19,7 @@ from baton._src.support.diagnostics import DiagnosticError
 from baton.relax.frontend import detach_params
 from baton.relax.frontend.torch import dynamo_capture_subgraphs, from_exported_program, from_fx, relax_dynamo
 from baton.relay.frontend import from_pytorch
-from tests.frontends.torch.cases import floats
+from tests.frontends.torch.cases.inputs import floats
 from tests.frontends.torch.comparing import as_array, assert_same
 from tests.frontends.torch.modules import seeded
 

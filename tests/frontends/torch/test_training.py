@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from tests.frontends.torch.cases import floats, ints
+from tests.frontends.torch.cases.inputs import floats, ints
 from tests.frontends.torch.modules import seeded
 
 IMAGE, ROWS = floats(2, 3, 9, 8), floats(2, 5, 16)

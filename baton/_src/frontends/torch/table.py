@@ -10,7 +10,7 @@ To add an operator:
    tuple. `node.graph.call(op, ...)` writes operators of the catalogue for both languages; `node.dtype` is the dtype
    PyTorch gives the result, `node.promoted(...)` brings operands to their common one, `node.axis` counts from the
    front, `node.fail` refuses with a reason. The result is checked against PyTorch's shape and dtype.
-3. Add it to the file's table, and a case to `tests/frontends/torch/cases.py`; `python -m tests.docs` lists it.
+3. Add it to the file's table, and a case to `tests/frontends/torch/cases/`; `python -m tests.docs` lists it.
 
 An operator that is missing is taken apart by PyTorch if it is not of PyTorch's core set, so look first at what
 `exported.run_decompositions()` makes of it: often nothing is left to do.
