@@ -1,4 +1,4 @@
-"""What the machine can do at most, measured: multiply-adds in registers, and bytes read from memory.
+"""What the machine can do at most, measured: multiply-adds in registers, and bytes read from or written to memory.
 
 With several threads all of them work at once, so that what cores share (clock, memory) is shared here, too.
 """
@@ -32,24 +32,27 @@ class Limits:
     def __init__(self, target: Target, threads: int) -> None:
         self.threads = threads
         lanes = target.lanes(32)
-        self._read = _entry(_reads(target), target)
+        self._read, self._write = _entry(_reads(target), target), _entry(_writes(target), target)
         self._arrays = [np.ones(LARGEST // 4 // threads, np.float32) for _ in range(threads)]
         multiply = _entry(_multiply_adds(target), target)
         cells = [np.zeros(lanes, np.float32) for _ in range(threads)]
         seconds = _fastest(lambda number: multiply(cells[number].ctypes.data, STEPS, 1), threads)
         self.flops = threads * 2.0 * lanes * CHAINS * STEPS / seconds
         """Multiply-adds of float32 a second, each counted as two operations."""
-        self._bandwidth: dict[int, float] = {}
+        self._bandwidth: dict[tuple[bool, int], float] = {}
 
-    def bandwidth(self, size: int) -> float:
-        """Bytes a second at which `size` bytes are read again and again: from the cache that holds them, or memory."""
-        near = min(LARGEST, max(1 << 16, 1 << round(math.log2(size))))
-        if near not in self._bandwidth:
+    def bandwidth(self, size: int, writing: bool = False) -> float:
+        """Bytes a second at which `size` bytes are read, or written, again and again: in the cache that holds them, or
+        in memory.
+        """
+        near = min(LARGEST, max(1 << 14, 1 << round(math.log2(size))))
+        if (writing, near) not in self._bandwidth:
             lengths, times = near // self.threads // 4, max(1, LARGEST // near)
             places = [array.ctypes.data for array in self._arrays]
-            seconds = _fastest(lambda number: self._read(places[number], lengths, times), self.threads)
-            self._bandwidth[near] = near * times / seconds
-        return self._bandwidth[near]
+            entry = self._write if writing else self._read
+            seconds = _fastest(lambda number: entry(places[number], lengths, times), self.threads)
+            self._bandwidth[writing, near] = near * times / seconds
+        return self._bandwidth[writing, near]
 
 
 def _fastest(work: Callable[[int], object], threads: int) -> float:
@@ -108,6 +111,21 @@ def _reads(target: Target) -> str:
             f"  %q{c} = getelementptr float, ptr %p, i64 %k{c}",
             f"  %v{c} = load {kind}, ptr %q{c}, align 4",
             f"  %n{c} = fadd {kind} %a{c}, %v{c}",
+        ]
+    return _loop(target, kind, "\n".join(lines), CHAINS * lanes)
+
+
+def _writes(target: Target) -> str:
+    """Every vector of an array written once."""
+    lanes = target.lanes(32)
+    kind = f"<{lanes} x float>"
+    lines = []
+    for c in range(CHAINS):
+        lines += [
+            f"  %k{c} = add i64 %i, {c * lanes}",
+            f"  %q{c} = getelementptr float, ptr %p, i64 %k{c}",
+            f"  store {kind} %x, ptr %q{c}, align 4",
+            f"  %n{c} = bitcast {kind} %a{c} to {kind}",
         ]
     return _loop(target, kind, "\n".join(lines), CHAINS * lanes)
 

@@ -19,15 +19,15 @@ from tests.passes.relax.evaluate import evaluate
 from tests.passes.relax.programs import R, program, tensor, weights
 
 SIZES = [
-    (1, 40, 7),
+    (1, 40, 13),
     (1, 300, 20),
-    (2, 33, 5),
+    (2, 33, 11),
     (3, 70, 9),
-    (4, 64, 8),
-    (5, 16, 3),
+    (4, 64, 12),
+    (5, 16, 15),
     (13, 33, 9),
     (30, 130, 1024),
-    (7, 5, 4),
+    (7, 12, 10),
 ]
 TARGETS = [HOST, Target("llvm -num-cores=4"), Target("llvm -mcpu=x86-64")]
 
@@ -67,7 +67,7 @@ def _check(func: object, target: Target, a: np.ndarray, b: np.ndarray, v: np.nda
 
 def test_program() -> None:
     """A batch of rows against constant weights: packed once for two uses; the program means the same."""
-    x, w = tensor("x", 2, 3, 8), weights(8, 40)
+    x, w = tensor("x", 2, 3, 12), weights(12, 40)
     before = program([x], lambda bb, x: R.add(R.matmul(x, w), R.matmul(R.add(x, x), w)))
     with HOST:
         lowered = before
@@ -75,8 +75,8 @@ def test_program() -> None:
             lowered = step(lowered)
         after = PackWeights()(lowered)
     shapes = [n.data.shape for n in post_order(after["main"]) if isinstance(n, Constant)]
-    assert all(len(s) == 3 and s[1] == 8 for s in shapes), shapes
-    data = random_array((2, 3, 8), "float32", 5)
+    assert all(len(s) == 3 and s[1] == 12 for s in shapes), shapes
+    data = random_array((2, 3, 12), "float32", 5)
     np.testing.assert_allclose(evaluate(after, "main", data), evaluate(before, "main", data), rtol=1e-5)
 
 

@@ -15,7 +15,10 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
-    """`features` are LLVM's names (`avx2`, `fma`, `avx512f`, `neon`); sizes in bytes, per core except `l3_bytes`."""
+    """`features` are LLVM's names (`avx2`, `fma`, `avx512f`, `neon`); sizes in bytes, per core except `l3_bytes`.
+    `halves`: whether half a vector of 512 bits takes half the time, because there are units of 256 bits (Zen 4) or more
+    of them (Intel's CPUs for laptops).
+    """
 
     arch: str = "x86_64"
     features: frozenset[str] = frozenset()
@@ -25,6 +28,7 @@ class Cpu:
     l2_bytes: int = 512 << 10
     l3_bytes: int = 8 << 20
     num_cores: int = 1
+    halves: bool = True
 
 
 def has_byte_dots(features: Collection[str], lanes: int) -> bool:
@@ -49,6 +53,7 @@ _NEON = frozenset({"neon", "fp-armv8"})
 SSE2 = Cpu(features=_SSE)
 AVX2 = Cpu(features=_V3, vector_bits=256)
 AVX512 = Cpu(features=_V4, vector_bits=512, vector_registers=32, l2_bytes=1 << 20)
+WHOLE = replace(AVX512, features=_VNNI, halves=False)
 NEON = Cpu("aarch64", _NEON, vector_registers=32)
 
 NAMED: dict[str, Cpu] = {
@@ -64,13 +69,13 @@ NAMED: dict[str, Cpu] = {
     "znver2": AVX2,
     "znver3": AVX2,
     "core-avx2": AVX2,
-    "skylake-avx512": AVX512,
-    "cascadelake": replace(AVX512, features=_VNNI),
+    "skylake-avx512": replace(WHOLE, features=_V4),
+    "cascadelake": WHOLE,
     "icelake-client": replace(AVX512, features=_VNNI),
-    "icelake-server": replace(AVX512, features=_VNNI),
-    "sapphirerapids": replace(AVX512, features=_VNNI | {"avx512bf16"}, l2_bytes=2 << 20),
+    "icelake-server": WHOLE,
+    "sapphirerapids": replace(WHOLE, features=_VNNI | {"avx512bf16"}, l2_bytes=2 << 20),
     "znver4": replace(AVX512, features=_VNNI | {"avx512bf16"}),
-    "znver5": replace(AVX512, features=_VNNI | {"avx512bf16"}),
+    "znver5": replace(WHOLE, features=_VNNI | {"avx512bf16"}, l1_bytes=48 << 10),
     "cortex-a53": NEON,
     "cortex-a72": NEON,
     "cortex-a76": NEON,
@@ -133,16 +138,31 @@ def host_cpu() -> Cpu:
         l2_bytes=caches.get(2, 512 << 10),
         l3_bytes=caches.get(3, 8 << 20),
         num_cores=_host_cores(),
+        halves=_has_halves(_host_facts()),
     )
 
 
 def _host_features() -> frozenset[str]:
-    text = _read(Path("/proc/cpuinfo"))
-    for line in text.splitlines():
-        key, _, listed = line.partition(":")
-        if key.strip() in ("flags", "Features"):
-            return frozenset(_LINUX_TO_LLVM.get(flag, flag) for flag in listed.split())
-    return frozenset()
+    facts = _host_facts()
+    listed = facts.get("flags") or facts.get("Features", "")
+    return frozenset(_LINUX_TO_LLVM.get(flag, flag) for flag in listed.split())
+
+
+def _host_facts() -> dict[str, str]:
+    """What Linux says of the first core."""
+    first, _, _ = _read(Path("/proc/cpuinfo")).partition("\n\n")
+    lines = (line.partition(":") for line in first.splitlines())
+    return {key.strip(): value.strip() for key, _, value in lines}
+
+
+def _has_halves(facts: dict[str, str]) -> bool:
+    """See `Cpu.halves`: not on Intel's CPUs for servers, and Zen 5 where it is none of those for laptops."""
+    vendor, family, model = facts.get("vendor_id", ""), facts.get("cpu family", ""), facts.get("model", "")
+    if vendor == "GenuineIntel":
+        return "Xeon" not in facts.get("model name", "")
+    if vendor == "AuthenticAMD" and family == "26" and model.isdigit():
+        return int(model) // 16 not in (0, 1, 4)
+    return True
 
 
 def _host_caches() -> dict[int, int]:

@@ -9,7 +9,7 @@ import pytest
 
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import Choices, using
-from baton._src.lower.kernel_schedules.products import blocked_rows, streamed_rows
+from baton._src.lower.kernel_schedules.products import blocked_rows, short_sums, streamed_rows
 from baton._src.lower.kernel_schedules.products.prepacked import packable_weight
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.lower.pack_weights import panels, reading_panels
@@ -107,9 +107,10 @@ STREAMED = [(1, 40, 33, "float32"), (3, 33, 7, "float16"), (4, 100, 9, "float32"
 
 @pytest.fixture
 def _streaming(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small matrices stream, in blocks of few columns."""
+    """Small matrices stream, in blocks of few columns; none is so small that it would stay near."""
     for name, value in (("CACHES", 0), ("LEAST_COLUMNS", 1), ("SUMS_BYTES", 1 << 10)):
         monkeypatch.setattr(streamed_rows, name, value)
+    monkeypatch.setattr(short_sums, "NEAR", 0)
 
 
 @pytest.mark.usefixtures("_streaming")

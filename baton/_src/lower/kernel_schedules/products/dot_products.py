@@ -167,7 +167,7 @@ def _in_words(kernel: Kernel, matrix: Product, target: Target, ahead: bool) -> _
         return Declined("few rows: packing B costs more than it saves")
     shape = tile_shape(target, stage.buffer.dtype)
     halves = dot_instruction(left.dtype, dtypes[0], stage.buffer.dtype, target, shape.grain)
-    shape = replace(shape, wide=shape.wide and halves is not None)
+    shape = replace(shape, halves=shape.halves and halves is not None)
     vectors = _vectors(matrix, shape) if width is None else width // shape.lanes
     shape = replace(shape, vectors=vectors, rows=min(shape.rows, rows_in_place(matrix)))
     return _Plan(kernel, matrix, dot, dtypes[0], shape, width is not None)

@@ -17,7 +17,7 @@ from dataclasses import replace
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import tuned
-from baton._src.lower.kernel_schedules.products import blocked_rows
+from baton._src.lower.kernel_schedules.products import blocked_rows, short_sums
 from baton._src.lower.kernel_schedules.products.converted_rows import with_converted_rows
 from baton._src.lower.kernel_schedules.products.few_rows import FEWEST, MOST, few_rows, up_to_most
 from baton._src.lower.kernel_schedules.products.last_columns import last_columns, with_last_columns
@@ -92,6 +92,8 @@ def _emit(matrix: Product, kernel: Kernel, target: Target) -> st.Stmt | Declined
     count = matrix.row_count
     assert matrix.right is not None
     contiguous = step(load_of(matrix.right), matrix.columns) == 1
+    if short_sums.suits(matrix, target):
+        return short_sums.short_sums(matrix, target)
     if suits(matrix, target):
         return dot_tiles(matrix, target)
     last = last_columns(matrix, target)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import tuned
+from baton._src.lower.kernel_schedules.products import short_sums
 from baton._src.lower.kernel_schedules.products.converted_rows import with_converted_rows
 from baton._src.lower.kernel_schedules.products.last_columns import last_columns, with_last_columns
 from baton._src.lower.kernel_schedules.products.matmul import FEW_ROWS, shape_for
@@ -91,6 +92,8 @@ def packable_weight(func: PrimFunc, target: Target) -> Weight | None:
         return None
     matrix = find_product(inline_elementwise(kernel))
     if matrix is None or matrix.right is None or matrix.batch:
+        return None
+    if short_sums.suits(matrix, target):
         return None
     last = last_columns(matrix, target)
     if last is not None and last.are_all and (matrix.row_count is not None or last.least_rows == 1):

@@ -119,7 +119,7 @@ def panel_tiles(
         return row_tiles(matrix, shape, width, first, count, start, packed, ahead, make)
 
     if columns.whole is None:  # where masks cost nothing, a second set of tiles without any would
-        return tiles(pitch, True if shape.wide else None)
+        return tiles(pitch, True if shape.masks else None)
     if not columns.tail:
         return tiles(pitch, False)
     last = tiles(columns.tail, columns.masked)

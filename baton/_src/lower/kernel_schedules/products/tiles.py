@@ -40,8 +40,10 @@ class TileShape:
     lanes: int
     registers: int = 16
     """Of the processor."""
-    wide: bool = False
+    halves: bool = False
     """Whether half vectors are cheaper than whole ones."""
+    masks: bool = False
+    """Whether masked vectors cost as much as others."""
 
     @property
     def width(self) -> int:
@@ -49,10 +51,8 @@ class TileShape:
 
     @property
     def grain(self) -> int:
-        """Columns that a narrow tile is a multiple of: half a vector of 512 bits is cheaper than a whole one, narrower
-        vectors cost the same.
-        """
-        return self.lanes // 2 if self.wide else self.lanes
+        """Columns that a narrow tile is a multiple of."""
+        return self.lanes // 2 if self.halves else self.lanes
 
     def heights(self, vectors: int) -> range:
         """The rows of tiles `vectors` wide that leave registers for a row of operands and a broadcast."""
@@ -65,7 +65,7 @@ def tile_shape(target: Target, dtype: DataType) -> TileShape:
     """
     lanes = max(2, target.lanes(max(32, dtype.bits)))
     if target.vector_bits >= 512:
-        return TileShape(12, 2, lanes, 32, wide=True)
+        return TileShape(12, 2, lanes, 32, halves=target.cpu.halves, masks=True)
     if target.vector_bits == 128 and "neon" in target.features:
         return TileShape(8, 3, lanes, 32)
     return TileShape(6, 2, lanes)

@@ -1,0 +1,113 @@
+"""Products whose sums have a few terms: results are written row after row, as a copy would be.
+
+    for i in parallel: for j in vectors:    C[i, j] = A[i, 0] * B[0, j] + A[i, 1] * B[1, j]
+
+Such a product takes as long as its results take to be written. Tiles of rows write a piece of each row and come back
+for the next, which caches do not foresee: a quarter to half as fast. A B that lies (n, k) is turned first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.products.converted_rows import with_converted_rows
+from baton._src.lower.kernel_schedules.products.products import Product
+from baton._src.lower.kernel_schedules.shared.affine import step
+from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
+from baton._src.lower.kernel_schedules.shared.loops import (
+    VECTORIZED,
+    allocated,
+    i64,
+    index_var,
+    local_buffer,
+    loop,
+    nest,
+    parallel_rows,
+    sequence,
+)
+from baton._src.lower.kernel_schedules.shared.stages import Axis
+from baton._src.passes.tir.flatten_buffers import as_int64
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+
+MOST_TERMS, MOST_TERMS_FAR = 8, 12
+"""More terms than that take longer than their sum takes to be written; to what no second-level cache holds, that is."""
+FEWEST_TERMS = 2
+"""Up to so many terms, results are written as fast as they can be: B need not be shared."""
+NEAR = 1 << 16
+"""Bytes of B that stay in a cache from row to row."""
+
+
+def suits(matrix: Product, target: Target) -> bool:
+    """Whether sums are short, rows are whole vectors at least, and B stays near."""
+    columns, terms, dtype = matrix.columns.size, matrix.k.size, matrix.stage.buffer.dtype
+    if matrix.right is None or columns is None or terms is None or matrix.batch:
+        return False
+    most = MOST_TERMS_FAR if _writes_far(matrix, target) else MOST_TERMS
+    return 0 < terms <= most and columns >= target.lanes(dtype.bits) and columns * terms * dtype.itemsize <= NEAR
+
+
+def _writes_far(matrix: Product, target: Target) -> bool:
+    """Whether results find no room in the second-level cache."""
+    size = (matrix.row_count or 0) * (matrix.columns.size or 0) * matrix.stage.buffer.dtype.itemsize
+    return size > target.cpu.l2_bytes
+
+
+def short_sums(matrix: Product, target: Target) -> st.Stmt:
+    """The product; `suits` holds."""
+    return with_converted_rows(matrix, target, lambda plain: _rows(plain, target))
+
+
+def _rows(matrix: Product, target: Target) -> st.Stmt:
+    assert matrix.right is not None
+    load = load_of(matrix.right)
+    if step(load, matrix.columns) == 1 and load.dtype == matrix.stage.buffer.dtype:
+        return _sums(matrix, matrix.right, target)
+    turned = local_buffer("turned", (i64(matrix.k.size or 1), i64(matrix.columns.size or 1)), matrix.right.dtype)
+    lines = []
+    for term in range(matrix.k.size or 0):
+        column = index_var("column")
+        element = bound(matrix.right, {matrix.k: i64(term), matrix.columns: column})
+        lines.append(loop(column, turned.shape[1], st.BufferStore(turned, element, (i64(term), column)), VECTORIZED))
+    right = tir.BufferLoad(turned, (ops.cast("int64", matrix.k.var), ops.cast("int64", matrix.columns.var)))
+    return allocated(turned, sequence(*lines, _sums(matrix, right, target)))
+
+
+def _sums(matrix: Product, right: PrimExpr, target: Target) -> st.Stmt:
+    """All rows, one after the other; two at a time, which share what is loaded of B, if that is what takes time."""
+    rows, terms = matrix.rows, matrix.k.size or 1
+    work = (matrix.columns.size or 1) * max(1, terms // 2)
+    if terms <= FEWEST_TERMS or _writes_far(matrix, target):
+        each = _lines(matrix, right, (rows.var,))
+        return parallel_rows((*matrix.outer, rows), work, each, target.num_cores)
+    every = as_int64(rows.extent)
+    pairs = Axis(index_var("pair"), ops.floordiv(every, i64(2)))
+    first = ops.multiply(pairs.var, i64(2))
+    both = _lines(matrix, right, (first, ops.add(first, i64(1))))
+    parts = [parallel_rows((*matrix.outer, pairs), 2 * work, both, target.num_cores)]
+    if rows.size is None or rows.size % 2:
+        last = nest(matrix.outer, _lines(matrix, right, (ops.subtract(every, i64(1)),)))
+        odd = tir.EQ(ops.floormod(every, i64(2)), i64(1))
+        parts.append(last if rows.size is not None else st.IfThenElse(odd, last))
+    return sequence(*parts)
+
+
+def _lines(matrix: Product, right: PrimExpr, rows: Sequence[PrimExpr]) -> st.Stmt:
+    """The results of some rows."""
+    assert matrix.stage.init is not None
+    column, stores, scalars = index_var("column"), [], []
+    for row in rows:
+        total = matrix.stage.init
+        for term in range(matrix.k.size or 0):
+            scalar = tir.Var(f"a{term}", matrix.left.dtype)
+            scalars.append((scalar, bound(matrix.left, {matrix.k: i64(term), matrix.rows: row})))
+            factor = bound(right, {matrix.k: i64(term), matrix.columns: column})
+            total = ops.add(total, tir.Mul(scalar, factor))
+        stores.append(matrix.anchored.store(total, {matrix.columns.var: column, matrix.rows.var: row}))
+    body = loop(column, matrix.columns.extent, sequence(*stores), VECTORIZED)
+    for scalar, value in scalars:
+        body = st.LetStmt(scalar, value, body)
+    return body
