@@ -185,7 +185,7 @@ class _Jobs:
         scheduler = self._scheduler(symbol)
         if scheduler is not None:
             function, rule = scheduler.run(function)
-        lowered = lower_prim_func(function, self.target)
+        lowered = lower_prim_func(function, self.target, self.functions[symbol])
         target = self.target
         kernel = kernel_text(symbol, lowered, self.names, target.features, target.vector_bits, self.checked)
         return kernel.text.replace(f"@{KERNEL}(", f"@{self.names[symbol]}(", 1), kernel.imports, rule

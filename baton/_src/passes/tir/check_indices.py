@@ -40,6 +40,13 @@ def may_fault(func: PrimFunc) -> bool:
     return any(isinstance(n, st.AssertStmt) or _is_leaving(n) for n in nodes) or bool(_suspects(nodes))
 
 
+def has_suspects(func: PrimFunc) -> bool:
+    """Whether indices of a kernel would be checked: asked before it is scheduled, while it has few of them. Those that
+    a schedule adds come of its loops alone.
+    """
+    return bool(_suspects(post_order(func.body)))
+
+
 def check_indices(body: st.Stmt, params: Iterable[tir.Var]) -> st.Stmt:
     """`body` (without blocks, its buffers not yet flat) with such indices checked. `params` are the data pointers."""
     nodes = post_order(body)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
-from baton._src.passes.tir.check_indices import check_indices
+from baton._src.passes.tir.check_indices import check_indices, has_suspects
 from baton._src.passes.tir.flatten_buffers import element_count, flatten_buffers
 from baton._src.passes.tir.lower_blocks import lower_blocks
 from baton._src.passes.tir.unroll_loops import unroll_loops
@@ -21,11 +21,15 @@ from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.dtype import INT64
 
 
-def lower_prim_func(func: PrimFunc, target: Target) -> PrimFunc:
-    """`func` as plain loops. A function without buffer map (a native entry) goes the same way."""
+def lower_prim_func(func: PrimFunc, target: Target, unscheduled: PrimFunc | None = None) -> PrimFunc:
+    """`func` as plain loops. A function without buffer map (a native entry) goes the same way.
+
+    `unscheduled` is the kernel that `func` was made of, if another: what it needs no checks for, `func` does not.
+    """
     body = lower_blocks(func.body)
     abi = kernel_abi(func).params
-    body = check_indices(body, [p.buffer.data for p in abi if p.buffer is not None])
+    if has_suspects(unscheduled or func):
+        body = check_indices(body, [p.buffer.data for p in abi if p.buffer is not None])
     body = flatten_buffers(body)
     body = vectorize_loops(body, target)
     body = unroll_loops(body)
