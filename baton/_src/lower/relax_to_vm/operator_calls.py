@@ -14,10 +14,12 @@ from baton._src.lower.relax_to_vm.abstract_values import Fields, InRegister, Ker
 from baton._src.relax.nodes import Call, Constant, ExternFunc, GlobalVar, ShapeExpr, Tuple
 from baton._src.relax.special.calls import output_infos
 from baton._src.relax.struct_info import ShapeStructInfo, TensorStructInfo
+from baton._src.relax.text.scalars import scalar_text
 from baton._src.runtime.executable.bytecode import Operand
 from baton._src.runtime.executable.constants import Data
 from baton._src.support.diagnostics import InternalError, fail
 from baton._src.tir.expr import IntImm
+from baton._src.tir.index_map import IndexMap, index_map_text
 from baton._src.values.dtype import DataType
 
 if TYPE_CHECKING:
@@ -210,6 +212,8 @@ def plain(content: Any) -> Any:
         return [plain(c) for c in content]
     if content is None or isinstance(content, (bool, int, float, str)):
         return str(content) if isinstance(content, DataType) else content
+    if isinstance(content, IndexMap):
+        return index_map_text(content, lambda index: scalar_text(index, lambda var: var.name))
     value = getattr(content, "value", None)
     if isinstance(value, (bool, int, float, str)):
         return value

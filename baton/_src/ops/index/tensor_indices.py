@@ -131,8 +131,9 @@ def infer_unravel(call: OpCall[Any]) -> Info:
 def compute_unravel(inputs: Any, a: Any, out: Any) -> Any:
     """Remainders of quotients."""
     at, shape = inputs
-    count = out.shape[0]
-    count = count if isinstance(count, int) else count.value
+    count = getattr(out.shape[0], "value", out.shape[0])
+    if not isinstance(count, int):
+        return _unravel_unknown_rank(at, shape, out)
 
     def body(row: Any, *i: Any) -> Any:
         parts = split_index(k.index(at(*i)), [k.index(shape(k.index(n))) for n in range(count)])
@@ -141,6 +142,22 @@ def compute_unravel(inputs: Any, a: Any, out: Any) -> Any:
             range(count - 1),
             k.cast(out.dtype, parts[-1]),
         )
+
+    return k.compute(out.shape, body, "unravel_index")
+
+
+def _unravel_unknown_rank(at: Any, shape: Any, out: Any) -> Any:
+    """A row's quotient is by the product of the extents behind it."""
+    one = k.index(1)
+
+    def product(row: Any) -> Any:
+        axis = k.reduce_axis(out.shape[0])
+        return k.reduce_product(k.if_then_else(k.tir.GT(axis.var, row), k.index(shape(axis.var)), one), [axis])
+
+    behind = k.compute(out.shape[:1], product, "behind")
+
+    def body(row: Any, *i: Any) -> Any:
+        return k.cast(out.dtype, k.index(at(*i)) // behind(row) % k.index(shape(row)))
 
     return k.compute(out.shape, body, "unravel_index")
 

@@ -22,7 +22,7 @@ from baton._src.ops.precision import computed_wide, wide
 from baton._src.ops.reduce.folds import fold_compute
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.diagnostics import fail
-from baton._src.tir.expr import literal
+from baton._src.tir.expr import IntImm, literal
 
 
 def infer_entropy(call: OpCall[Any]) -> Info:
@@ -206,11 +206,7 @@ def to_predictions(b: Any, grad: Any, args: Any, a: NllLossAttrs) -> tuple[Any, 
     x, t, *weights = args
     info = x.struct_info
     axis = 0 if info.ndim == 1 else 1
-    depth = getattr(info.shape.values[axis], "value", None)
-    if depth is None:
-        raise fail("op-gradient", f"nn.nll_loss: the number of classes of {show_shape(info.shape.values)} is not known")
-    zero, one = (literal(v, info.dtype) for v in (0.0, 1.0))
-    hot = b.op("one_hot", t, one, zero, depth=depth, axis=axis)
+    hot = _one_hot(b, x, t, axis)
     counts = b.op("astype", b.op("not_equal", t, b.const(a.ignore_index, t.struct_info.dtype)), dtype=info.dtype)
     hot = b.op("multiply", hot, b.op("expand_dims", counts, axis=(axis,)))
     others = tuple(n for n in range(info.ndim) if n != axis)
@@ -222,6 +218,38 @@ def to_predictions(b: Any, grad: Any, args: Any, a: NllLossAttrs) -> tuple[Any, 
     if a.reduction == "mean":
         step = b.op("divide", step, b.op("sum", weighed))
     return b.op("multiply", weighed, step), hot, step
+
+
+def _one_hot(b: Any, x: Any, t: Any, axis: int) -> Any:
+    """1 where a class is the target's, 0 elsewhere, in the shape and dtype of the predictions `x`."""
+    info = x.struct_info
+    classes = _classes(x)
+    if classes is None:
+        raise fail(
+            "op-gradient",
+            f"nn.nll_loss: the number of classes of predictions that are {info!r} is not known",
+            help="give them a shape, by R.match_cast, say",
+        )
+    if isinstance(classes, IntImm):
+        one, zero = (literal(v, info.dtype) for v in (1.0, 0.0))
+        return b.op("one_hot", t, one, zero, depth=classes.value, axis=axis)
+    bounds = (literal(v, classes.dtype) for v in (0, classes, 1))
+    numbers = b.op("arange", *bounds, dtype=t.struct_info.dtype)
+    others = tuple(n for n in range(info.ndim) if n != axis)
+    numbers = b.op("expand_dims", numbers, axis=others) if others else numbers
+    return b.op("astype", b.op("equal", b.op("expand_dims", t, axis=(axis,)), numbers), dtype=info.dtype)
+
+
+def _classes(x: Any) -> Any:
+    """How many classes the predictions `x` are of; None if unknown."""
+    info = x.struct_info
+    dims = getattr(info.shape, "values", None)
+    return None if dims is None else dims[0 if info.ndim == 1 else 1]
+
+
+def decompose_nll_backward(b: Any, args: Any, a: NllLossAttrs, out: Any) -> Any:
+    """In terms of 1 where the target is; not while the number of classes is unknown."""
+    return None if _classes(args[1]) is None else to_predictions(b, args[0], args[1:], a)[0]
 
 
 def infer_nll_backward(call: OpCall[NllLossAttrs]) -> Info:
@@ -281,7 +309,7 @@ NLL_LOSS_BACKWARD = OpDef(
     ),
     infer=infer_nll_backward,
     compute=NotApplicable("decomposed"),
-    decompose=lambda b, args, a, out: to_predictions(b, args[0], args[1:], a)[0],
+    decompose=decompose_nll_backward,
     reference=reference_nll_backward,
     gradient=NotApplicable("of second order"),
     fusion=Fusion.OPAQUE,

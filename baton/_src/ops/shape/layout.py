@@ -23,7 +23,7 @@ from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.axes_moved import PERMUTE_DIMS, PermuteAttrs
 from baton._src.te.computation import extern
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.index_map import IndexMap
+from baton._src.tir.index_map import IndexMap, index_map_from_text
 from baton._src.tir.stmt import Stmt
 
 
@@ -141,6 +141,8 @@ class MapAttrs(Attrs):
     input_axis_separators: Any = attr((), "the same, of the operand")
 
     def __post_init__(self) -> None:
+        if isinstance(self.index_map, str):  # as an executable stores it
+            set_attr(self, "index_map", index_map_from_text(self.index_map))
         if isfunction(self.index_map) and all(
             p.kind is p.POSITIONAL_OR_KEYWORD for p in signature(self.index_map).parameters.values()
         ):
