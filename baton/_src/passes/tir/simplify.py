@@ -40,8 +40,12 @@ class RenormalizeSplitPattern(Simplify):
 
 
 def simplified(body: st.Stmt, function: PrimFunc | None = None) -> st.Stmt:
-    """`body` with everything simplified; sizes in the shapes of `function`'s parameters are at least 0."""
+    """`body` with everything simplified; sizes in the shapes of `function`'s parameters are at least 0.
+
+    Indices are taken not to overflow, sums of integers that are read from memory wrap.
+    """
     analyzer = Analyzer()
+    analyzer.let_data_wrap()
     if function is not None:
         shapes = [d for b in function.buffer_map.values() for d in b.shape]
         analyzer.mark_nonnegative(*(n for d in shapes for n in post_order(d) if isinstance(n, tir.Var)))
@@ -80,6 +84,8 @@ class _Simplifier:
                 value = self.analyzer.simplify(node.value)
                 if isinstance(value, tir.IntImm | tir.Var) and value.dtype.is_int:
                     self.analyzer.bind(node.var, value)
+                elif value.dtype.is_int:
+                    self.analyzer.mark_data(node.var, value)
                 found = node.with_fields(value=value, body=(yield self.stmt(node.body)))
             case st.AssertStmt():
                 held = self.analyzer.simplify(node.condition)

@@ -241,8 +241,12 @@ class Analyzer:
             return
         last = p.shift(p.add(begin, extent), -1)
         facts.narrow(index, bound(self._ctx, begin)[0], bound(self._ctx, last)[1])
-        facts.lower[index] = () if p.as_constant(begin) is not None else (begin,)
-        facts.upper[index] = () if p.as_constant(last) is not None else (last,)
+        facts.lower[index] = (begin,) if self._is_lasting_limit(begin) else ()
+        facts.upper[index] = (last,) if self._is_lasting_limit(last) else ()
+
+    def _is_lasting_limit(self, limit: Poly) -> bool:
+        """Whether a limit says more than its bounds and holds as long as the loop runs: memory may be written in it."""
+        return p.as_constant(limit) is None and not self._ctx.atoms.has_data(limit)
 
     def mark_nonnegative(self, *variables: Var) -> None:
         """Note that variables are >= 0 (shape variables)."""
@@ -253,6 +257,15 @@ class Analyzer:
     def atom(self, var: Var) -> int:
         """The number of a variable among the atoms."""
         return self._ctx.atoms.intern(("var", var), "var", (), var.dtype, lambda: var)
+
+    def let_data_wrap(self) -> None:
+        """From here on integers read from memory may be any: what is computed of them wraps (see `wrapping`)."""
+        self._ctx.atoms.wraps = True
+
+    def mark_data(self, var: Var, value: Any) -> None:
+        """Note that a variable, met for the first time, is `value`, which may have such an integer in it."""
+        if self._ctx.atoms.has_data(self._poly(value)):
+            self._ctx.atoms.data_variables.add(self.atom(var))
 
     @contextmanager
     def constrained(self, condition: Any) -> Iterator[None]:

@@ -39,6 +39,12 @@ class AtomTable:
     def __init__(self) -> None:
         self.atoms: list[Atom] = []
         self._known: dict[Any, int] = {}
+        self.wraps = False
+        """Whether integers read from memory are taken to wrap (see `wrapping`)."""
+        self.data_variables: set[int] = set()
+        """Variables whose value is computed of such integers."""
+        self._data: list[bool] = []
+        """By atom, as far as it was asked: whether it has such an integer in it."""
         self._emitted: dict[tuple[Key, DataType], PrimExpr] = {}
 
     def __getitem__(self, index: int) -> Atom:
@@ -58,6 +64,18 @@ class AtomTable:
             index = self._known[identity] = len(self.atoms)
             self.atoms.append(Atom(index, kind, args, dtype, expr))
         return index
+
+    def has_data(self, poly: Poly) -> bool:
+        """Whether an integer that was read from memory, and may be any, is part of the polynomial."""
+        known = self._data
+        for atom in self.atoms[len(known) :]:  # an atom's parts are older than it is
+            if atom.kind == "var":
+                known.append(atom.index in self.data_variables)
+            elif atom.kind == "opaque":
+                known.append(not atom.dtype.is_bool)
+            else:
+                known.append(not atom.dtype.is_bool and any(known[i] for part in atom.args for m in part for i in m))
+        return any(known[i] for m in poly for i in m)
 
     def emit(self, poly: Poly, dtype: DataType) -> PrimExpr:
         """The polynomial as an expression: products in order of their atoms, the constant last, no leading minus.
@@ -100,7 +118,7 @@ class AtomTable:
         atom, number = self.atoms[terms[0][0]], poly[()]
         if len(terms[0]) > 1 or poly[terms[0]] != 1 or atom.kind != ("max" if number > 0 else "min"):
             return None
-        if {(): -number} not in atom.args:
+        if {(): -number} not in atom.args or (self.wraps and self.has_data(poly)):
             return None
         combine = operators.max if number > 0 else operators.min
         return functools.reduce(combine, [self.emit(shift(part, number), dtype) for part in atom.args])

@@ -1,8 +1,8 @@
 """Taking expressions apart: every scalar expression becomes a polynomial over atoms, without recursion.
 
-int32 and int64 expressions are taken as integers that do not overflow (they are sizes and indices); everything else
-(floats, narrow or unsigned integers, loads, calls) is opaque with simplified operands. Chains a + b + c + ... are
-summed in one step, however long.
+int32 and int64 expressions are taken as integers that do not overflow (they are sizes and indices; `wrapping` has what
+is different for data); everything else (floats, narrow or unsigned integers, loads, calls) is opaque with simplified
+operands. Chains a + b + c + ... are summed in one step, however long.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import post_order, rebuild
 from baton._src.tir import expr as tir
-from baton._src.tir.arith import conditions, division, extrema
+from baton._src.tir.arith import conditions, division, extrema, wrapping
 from baton._src.tir.arith import polynomial as p
 from baton._src.tir.arith.atoms import DoesNotFit
 from baton._src.tir.arith.bounds import bound
@@ -175,15 +175,17 @@ def _degree(poly: Poly) -> int:
 
 
 def _floor_div(ctx: Context, node: Any) -> Poly:
-    if not is_index(node.dtype):
+    a, b = ctx.memo[node.a], ctx.memo[node.b]
+    if not is_index(node.dtype) or not wrapping.is_exact_quotient(ctx, a, b):
         return opaque(ctx, node)
-    return division.floor_div(ctx, ctx.memo[node.a], ctx.memo[node.b], node.dtype)
+    return division.floor_div(ctx, a, b, node.dtype)
 
 
 def _floor_mod(ctx: Context, node: Any) -> Poly:
-    if not is_index(node.dtype):
+    a, b = ctx.memo[node.a], ctx.memo[node.b]
+    if not is_index(node.dtype) or not wrapping.is_exact_quotient(ctx, a, b):
         return opaque(ctx, node)
-    return division.floor_mod(ctx, ctx.memo[node.a], ctx.memo[node.b], node.dtype)
+    return division.floor_mod(ctx, a, b, node.dtype)
 
 
 def _truncated(ctx: Context, node: Any) -> Poly:
@@ -194,7 +196,7 @@ def _truncated(ctx: Context, node: Any) -> Poly:
     if x is not None and y:
         quotient = abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
         return p.constant(quotient if isinstance(node, tir.Div) else x - y * quotient)
-    if y == 0 or not division.truncation_is_floor(ctx, a, b):
+    if y == 0 or not wrapping.is_exact_quotient(ctx, a, b) or not division.truncation_is_floor(ctx, a, b):
         return opaque(ctx, node)
     rule = division.floor_div if isinstance(node, tir.Div) else division.floor_mod
     return rule(ctx, a, b, node.dtype)
@@ -203,15 +205,17 @@ def _truncated(ctx: Context, node: Any) -> Poly:
 def _extremum(ctx: Context, node: Any) -> Poly:
     if not is_index(node.dtype):
         return opaque(ctx, node)
-    kind = "min" if isinstance(node, tir.Min) else "max"
-    return extrema.extremum(ctx, kind, (ctx.memo[node.a], ctx.memo[node.b]), node.dtype)
+    a, b = ctx.memo[node.a], ctx.memo[node.b]
+    if not wrapping.is_exact(ctx, a, b):
+        return a if a == b else opaque(ctx, node)
+    return extrema.extremum(ctx, "min" if isinstance(node, tir.Min) else "max", (a, b), node.dtype)
 
 
 def _cast(ctx: Context, node: tir.Cast) -> Poly:
     """A conversion between integers that keeps the value is no operation."""
     source, target = node.value.dtype, node.dtype
     form = ctx.memo[node.value]
-    if is_index(target) and source.lanes == 1:
+    if is_index(target) and source.lanes == 1 and wrapping.is_exact(ctx, form):
         if source.is_bool or (source.is_int and source.bits <= target.bits - (source.kind == "uint")):
             return form
         low, high = bound(ctx, form)
@@ -228,6 +232,8 @@ def _comparison(ctx: Context, node: Any) -> Poly:
     if not is_index(dtype):
         return opaque(ctx, node)
     a, b = ctx.memo[node.a], ctx.memo[node.b]
+    if not wrapping.is_exact(ctx, a, b):
+        return _wrapped_comparison(ctx, node, p.as_constant(p.subtract(a, b)))
     match node:
         case tir.EQ():
             return conditions.is_zero(ctx, p.subtract(a, b), dtype)
@@ -242,6 +248,15 @@ def _comparison(ctx: Context, node: Any) -> Poly:
         case _:
             gap = p.subtract(a, b)
     return conditions.at_least_zero(ctx, division.recombine(ctx, gap, dtype), dtype)
+
+
+def _wrapped_comparison(ctx: Context, node: Any, gap: int | None) -> Poly:
+    """A comparison of sums that may wrap: equal ones are known, and those that differ by a constant differ."""
+    if gap is not None and gap % (1 << node.a.dtype.bits) == 0:
+        return p.constant(int(isinstance(node, tir.EQ | tir.LE | tir.GE)))
+    if gap is not None and isinstance(node, tir.EQ | tir.NE):
+        return p.constant(int(isinstance(node, tir.NE)))
+    return opaque(ctx, node)
 
 
 def _logical(ctx: Context, node: Any) -> Poly:
@@ -265,6 +280,8 @@ def _select(ctx: Context, node: Any) -> Poly:
         return a if number else b
     if a == b:
         return a
+    if not wrapping.is_exact(ctx, a, b):
+        return opaque(ctx, node)
 
     def make() -> PrimExpr:
         parts = [ctx.atoms.emit(f, e.dtype) for f, e in ((condition, test), (a, yes), (b, no))]
@@ -287,7 +304,8 @@ def _call(ctx: Context, node: Call) -> Poly:
             form = ctx.memo[node.args[0]]
             if name == "tir.shift_left":
                 return p.scale(form, 1 << amount)
-            return division.floor_div(ctx, form, p.constant(1 << amount), node.dtype)
+            if wrapping.is_exact_quotient(ctx, form, p.constant(1 << amount)):
+                return division.floor_div(ctx, form, p.constant(1 << amount), node.dtype)
     return opaque(ctx, node)
 
 
