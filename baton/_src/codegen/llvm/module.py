@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import llvmlite
 
@@ -34,6 +34,8 @@ from baton._src.tir import expr as tir
 from baton._src.tir.kernel_digest import kernel_digest
 from baton._src.tir.prim_func import PrimFunc
 
+LONG = 1 << 12
+"""The size of other work beside kernels, in nodes of one: it begins among the first."""
 SOURCES = ("support", "values", "ir", "transform", "tir", "passes/tir", "codegen")
 """What decides the code of a kernel that is scheduled already: part of every key."""
 
@@ -69,10 +71,11 @@ class Scheduler:
 
 @dataclass(frozen=True)
 class CompiledKernels:
-    """Object code for `runtime.native.load`, and by symbol the rule that scheduled it."""
+    """Object code for `runtime.native.load`, and by symbol the rule that scheduled it; what was made beside."""
 
     code: bytes
     rules: dict[str, str]
+    beside: dict[str, bytes] = field(default_factory=dict)
 
 
 def compile_module(functions: Mapping[str, PrimFunc], target: Target, options: CompileOptions | None = None) -> bytes:
@@ -86,8 +89,11 @@ def compile_kernels(
     options: CompileOptions | None = None,
     scheduler: Scheduler | None = None,
     as_they_stand: Collection[str] = (),
+    beside: Mapping[str, Callable[[], bytes]] | None = None,
 ) -> CompiledKernels:
-    """Schedule (all but `as_they_stand`) and compile `functions`, given by symbol."""
+    """Schedule (all but `as_they_stand`) and compile `functions`, given by symbol. What is to be made `beside` is work
+    for the same processes.
+    """
     chosen = options or CompileOptions()
     machine = Machine.of(target, chosen.level)
     jobs = _Jobs(functions, target, machine, chosen.checked, scheduler, as_they_stand)
@@ -100,11 +106,15 @@ def compile_kernels(
     missing = {key: jobs.sizes[key] for key in jobs.symbols if key not in parts}
     if missing:
         target_machine(machine)  # before any fork
-        for key, part in shared(missing, jobs.compile, chosen.workers).items():
-            parts[key] = part
-            if key in jobs.lasting:
-                cache.put(key, part)
-    return _linked(jobs, parts, machine)
+    others = dict(beside or {})
+    sizes = missing | dict.fromkeys(others, LONG)
+    work = jobs.compile if not others else lambda key: others[key]() if key in others else jobs.compile(key)
+    made = shared(sizes, work, chosen.workers) if sizes else {}
+    for key in missing:
+        parts[key] = made[key]
+        if key in jobs.lasting:
+            cache.put(key, made[key])
+    return replace(_linked(jobs, parts, machine), beside={name: made[name] for name in others})
 
 
 def _linked(jobs: _Jobs, parts: Mapping[str, bytes], machine: Machine) -> CompiledKernels:

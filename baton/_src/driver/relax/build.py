@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from baton._src.codegen.llvm.module import CompileOptions, compile_kernels
@@ -63,8 +63,8 @@ def relax_build(
         chosen = options or CompileOptions()
         program = lower_module(lowered, exec_mode == "compiled", spoils=chosen.checked)
         facts = {"target": str(found), "exec_mode": exec_mode, "signatures": signature_facts(module)}
-        text = module_text(module)
-        return attach_operators(emit_program(program, found, chosen, noted, ir_text=text, facts=facts), found)
+        text = {"ir_text": lambda: module_text(module)}
+        return attach_operators(emit_program(program, found, chosen, noted, text, facts=facts), found)
 
 
 def module_text(module: IRModule) -> str:
@@ -84,15 +84,24 @@ def as_module(mod: IRModule | Function) -> IRModule:
 
 
 def emit_program(
-    program: Program, target: Target, options: CompileOptions | None, stages: Stages, **parts: Any
+    program: Program,
+    target: Target,
+    options: CompileOptions | None,
+    stages: Stages,
+    texts: Mapping[str, Callable[[], str]],
+    **parts: Any,
 ) -> Executable:
-    """Schedule and compile the kernels and entries of `program`, and put the executable together."""
+    """Schedule and compile the kernels and entries of `program`, and put the executable together. Parts that are
+    `texts` are written meanwhile, by whichever process has the time.
+    """
     functions = {v.name_hint: f for v, f in program.kernels.items()} | program.entries
-    code = b""
+    code, made = b"", texts
     if functions:
-        found = compile_kernels(functions, target, options, scheduler(target), as_they_stand=program.entries)
-        code = found.code
+        beside = {name: lambda text=text: text().encode() for name, text in texts.items()}
+        found = compile_kernels(functions, target, options, scheduler(target), program.entries, beside)
+        code, made = found.code, {name: text.decode for name, text in found.beside.items()}
         stages.rules.update(found.rules)
         parts["facts"] = {**parts.get("facts", {}), "schedules": found.rules}
+    parts |= {name: text() for name, text in made.items()}
     signatures = {v.name_hint: kernel_signature(v.name_hint, f) for v, f in program.machine_kernels.items()}
     return program.builder.get(natives=program.natives, kernels=signatures, object_code=code, **parts)
