@@ -58,12 +58,28 @@ class Importer:
             self.values[node.name] = self.symbols.dim(node.meta["val"])
         self._bind_constants(weights)
         self.builder.language.start()
-        for node in self.program.graph.nodes:
+        self._walk(self.program.module)
+        return [self._output(self._operand(o)) for o in self.program.outputs]
+
+    def _walk(self, module: Any) -> None:
+        for node in module.graph.nodes:
             if node.op == "get_attr":
-                self.values[node.name] = self._attribute(node)
+                self.values[node.name] = self._attribute(module, node)
             elif node.op == "call_function":
                 self.values[node.name] = self._call(node)
-        return [self._output(self._operand(o)) for o in self.program.outputs]
+
+    def _region(self, module: Any, operands: Sequence[Any]) -> list[Value]:
+        """The results of a graph within the graph, whose nodes have names of their own."""
+        outer, self.values = self.values, {}
+        placeholders = [n.name for n in module.graph.nodes if n.op == "placeholder"]
+        self.values.update(zip(placeholders, operands, strict=True))
+        self._walk(module)
+        (results,) = [n.args[0] for n in module.graph.nodes if n.op == "output"]
+        found = [
+            self._output(self._operand(r)) for r in (results if isinstance(results, (list, tuple)) else (results,))
+        ]
+        self.values = outer
+        return found
 
     def _bind_constants(self, weights: Mapping[str, AnyArray]) -> None:
         for placeholder, array in weights.items():
@@ -82,11 +98,14 @@ class Importer:
             raise fail("torch-dtype", f"input {node.name!r} is complex, which functions cannot take", help=help)
         return TensorInfo(tuple(self.symbols.dim(d) for d in found.shape), dtype_of(found.dtype))
 
-    def _attribute(self, node: Any) -> Any:
-        found = self.program.module
+    def _attribute(self, module: Any, node: Any) -> Any:
+        """A tensor of a graph, or a graph within it as a function of its operands."""
+        torch, found = torch_library(), module
         for part in node.target.split("."):
             found = getattr(found, part)
-        return self._constant(array_of(found)) if isinstance(found, torch_library().Tensor) else found
+        if isinstance(found, torch.fx.GraphModule):
+            return lambda *operands: self._region(found, operands)
+        return self._constant(array_of(found)) if isinstance(found, torch.Tensor) else found
 
     def _output(self, found: Any) -> Value:
         if isinstance(found, Value):
@@ -128,6 +147,8 @@ class Importer:
         """All arguments of the schema, defaults filled in; keyword-only ones by name."""
         positional: list[Any] = []
         keywords: dict[str, Any] = {}
+        if not hasattr(node.target, "_schema"):  # control flow
+            return [self._operand(a) for a in node.args], {k: self._operand(a) for k, a in node.kwargs.items()}
         for place, declared in enumerate(node.target._schema.arguments):
             if declared.name in _DROPPED:
                 continue
@@ -173,12 +194,11 @@ class Importer:
 
     def _check_supported(self) -> None:
         missing: dict[str, list[str]] = {}
-        for node in self.program.graph.nodes:
-            if node.op == "call_function":
-                name = name_of(node.target)
-                known = (self.converters, SIZES, IGNORED, PAIRED)
-                if not any(name in table for table in known):
-                    missing.setdefault(name, []).append(source_of(node) or node.name)
+        known = (self.converters, SIZES, IGNORED, PAIRED)
+        for node in self.program.calls:
+            name = name_of(node.target)
+            if not any(name in table for table in known):
+                missing.setdefault(name, []).append(source_of(node) or node.name)
         if missing:
             raise DiagnosticError([_unsupported(n, s, self.converters) for n, s in sorted(missing.items())])
 

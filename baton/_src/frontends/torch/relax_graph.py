@@ -73,7 +73,7 @@ def imported(program: Program, outputs: Sequence[Any]) -> IRModule:
 def _imported(
     program: Program, parameters: list[tuple[str, str]], inputs: int | None, unwrap: bool, bind: bool
 ) -> IRModule:
-    with RelaxGraph(dataflow=True) as language:
+    with RelaxGraph(dataflow=not program.branches) as language:  # a block of dataflow has no ways to choose from
         importer = Importer(program, language)
         outputs = [importer.builder.expr(v) for v in importer.run(parameters)]
         return language.finish(outputs, inputs, wrap=not (unwrap and len(outputs) == 1), bind=bind)

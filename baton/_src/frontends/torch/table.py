@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from baton._src.frontends.torch.complex.fourier import FOURIER
 from baton._src.frontends.torch.complex.paired import COMPLEX
+from baton._src.frontends.torch.control import CONTROL
 from baton._src.frontends.torch.layers.attention import ATTENTION
 from baton._src.frontends.torch.layers.backward import BACKWARD
 from baton._src.frontends.torch.layers.nn import NN
@@ -59,6 +60,7 @@ CONVERTERS: dict[str, Converter] = {
     **PADDING,
     **RESIZE,
     **RECURRENT,
+    **CONTROL,
 }
 
 IGNORED = {

@@ -50,6 +50,17 @@ class Program:
     outputs: tuple[Any, ...]
     numbers: tuple[Any, ...] = ()
 
+    @property
+    def calls(self) -> list[Any]:
+        """All calls, those of graphs within the graph too."""
+        graphs = [m.graph for m in self.module.modules() if isinstance(m, torch_library().fx.GraphModule)]
+        return [n for graph in graphs for n in graph.nodes if n.op == "call_function"]
+
+    @property
+    def branches(self) -> bool:
+        """Whether what is computed depends on tensors: `torch.cond` and its like."""
+        return any(name_of(n.target).startswith("torch.ops.higher_order.") for n in self.calls)
+
 
 def read_program(exported: Any, supported: Collection[str]) -> Program:
     """The program with operators named in `supported` left whole.
@@ -122,8 +133,8 @@ def _plain(exported: Any, supported: Collection[str]) -> Any:
 
 def _is_plain(target: Any, supported: Collection[str]) -> bool:
     """Whether a function is one of sizes, or an operator with a converter that changes nothing in place."""
-    name = name_of(target)
-    return name in SIZES or (name in supported and not target._schema.is_mutable)
+    name, schema = name_of(target), getattr(target, "_schema", None)  # control flow has none, and graphs of its own
+    return name in SIZES or (name in supported and schema is not None and not schema.is_mutable)
 
 
 def name_of(target: Any) -> str:

@@ -110,7 +110,9 @@ def windows(x: Any, dimension: int, size: int, step: int) -> Any:
 
 
 def batches_added(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
-    """beta * x + alpha * the sum of all products."""
+    """beta * x + alpha * the sum of all products; whole numbers have whole factors."""
+    if not x.is_floating_point():
+        beta, alpha = int(beta), int(alpha)
     total = torch_library().bmm(batch1, batch2).sum(0)
     total = total if alpha == 1 else total * alpha
     if beta == 0:
