@@ -83,6 +83,9 @@ def test_looking_inside(digits: Model) -> None:
     ("feed", "code", "text"),
     [
         ({}, "input-missing", "input 'image' is missing"),
+        (np.zeros((1, 1)), "input-names", r"call the model itself with the arrays in order"),
+        ([np.zeros(1)], "input-names", "run takes arrays by name, not a list"),
+        (None, "input-names", "not a NoneType"),
         ({"imagee": 0}, "input-unknown", "did you mean 'image'"),
         ({"image": 0, "mask": 1}, "input-unknown", "no input 'mask'"),
         ({"image": np.zeros((1, 1, 8, 9), "float32")}, "value-mismatch", "dimension 3 is 9, expected 8"),

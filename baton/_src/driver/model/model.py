@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -95,13 +95,15 @@ class Model:
     def run(self, feed: Mapping[str, Any], num_threads: int | None = None) -> list[AnyArray]:
         """The outputs for the inputs given by name: NumPy arrays, or anything NumPy or DLPack can read.
 
-        Raises `DiagnosticError`: `input-missing`, `input-unknown`, `value-mismatch` (wrong dtype or shape).
+        Raises `DiagnosticError`: `input-names` (no mapping), `input-missing`, `input-unknown`, `value-mismatch` (wrong
+        dtype or shape).
         """
-        if len(feed) != len(self._names):
-            self._refuse_names(feed)
         try:
             arrays = [feed[name] for name in self._names]
-        except KeyError:
+            is_whole = len(feed) == len(arrays)
+        except (KeyError, IndexError, TypeError):
+            is_whole = False
+        if not is_whole:
             self._refuse_names(feed)
         return self._run(arrays, num_threads)
 
@@ -150,7 +152,11 @@ class Model:
             return np.asarray(given, self.inputs[index].dtype.numpy)
         raise fail("value-mismatch", f"input {self._names[index]}: a {type(given).__name__} is no array")
 
-    def _refuse_names(self, feed: Mapping[str, Any]) -> None:
+    def _refuse_names(self, feed: Any) -> NoReturn:
+        if not isinstance(feed, Mapping):
+            example = ", ".join(f"{name!r}: ..." for name in self._names)
+            help = f"give {{{example}}}, or call the model itself with the arrays in order: model(...)"
+            raise fail("input-names", f"run takes arrays by name, not a {type(feed).__name__}", help=help)
         unknown = [str(n) for n in feed if n not in self._expected]
         known = ", ".join(self._names)
         if unknown:
