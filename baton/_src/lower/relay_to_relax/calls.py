@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from baton._src.ir.attrs import OpenAttrs
 from baton._src.ir.expr import GlobalVar, GraphExpr, Op, PrimExpr
+from baton._src.ir.op_def import OpCall
 from baton._src.ir.types import Constructor, FuncType, TensorType
 from baton._src.lower.relay_to_relax.types import OBJECT
 from baton._src.relax import nodes as rx
+from baton._src.relax.info import to_info
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import StructInfo
 from baton._src.relay.nodes import Call, Function, Var
 from baton._src.support.diagnostics import fail
+from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import IntImm
 
 if TYPE_CHECKING:
@@ -39,7 +42,7 @@ class Calls:
         args = [owner.values[a] for a in node.args]
         match node.op:
             case Op():
-                return owner.emit(bindings, self.operator(node, node.op, args), node)
+                return owner.emit(bindings, self.operator(node, node.op, args, bindings), node)
             case Constructor():
                 return self.construct(bindings, node.op, args, node)
             case GlobalVar():
@@ -70,7 +73,7 @@ class Calls:
         made = rx.Call(op, (owner.values[node.op], rx.Tuple(args)), None, (info,), node.span)
         return owner.emit(bindings, made, node)
 
-    def operator(self, node: Any, op: Op, args: Sequence[Any]) -> rx.Call:
+    def operator(self, node: Any, op: Op, args: list[Any], bindings: Bindings) -> rx.Call:
         """The same operator in Relax."""
         definition = op.definition
         if definition is None:
@@ -86,11 +89,31 @@ class Calls:
             given, attrs, *other = definition.relay_to_relax(list(args), attrs)
             definition = other[0] if other else definition
         else:
-            given = with_relax_operands(definition, args, attrs, getattr(node, "checked_type_", None))
+            type_ = getattr(node, "checked_type_", None)
+            target = self._resolved_target(node, definition, attrs, args, bindings)
+            given = with_relax_operands(definition, args, attrs, type_, target)
             attrs = without_operands(definition, attrs)
         kinds = [operand.kind for operand in definition.inputs if "relax" in operand.languages]
         operands = [as_relax(a, kinds[n] if n < len(kinds) else "") for n, a in enumerate(given)]
         return rx.Call(definition.relax_op, operands, attrs, span=node.span)
+
+    def _resolved_target(
+        self, node: Any, definition: Any, attrs: Any, args: list[Any], bindings: Bindings
+    ) -> tuple[Any, ...] | None:
+        """The target shape of an operator on a tensor of unknown dims, whose attribute has values that only Relay knows
+        (0, -2, -3, -4): those dims get names, which replaces the first of `args`. None where nothing is to resolve.
+        """
+        operand = next((o for o in definition.inputs if _is_target(o)), None)
+        target = None if operand is None else attrs.get(operand.relay_name or operand.name)
+        if len(args) != 1 or not any(isinstance(d, int) and (d == 0 or d < -1) for d in target or ()):
+            return None
+        type_ = node.args[0].checked_type
+        if _is_static(type_) or not isinstance(type_, TensorType):
+            return None
+        info = self._owner.types.param(type_)
+        args[0] = self._owner.match(bindings, args[0], info, node)
+        found = definition.infer(OpCall(definition, (to_info(info),), attrs, Analyzer(), (None,), node.span))
+        return found.shape  # type: ignore[no-any-return]
 
     def construct(self, bindings: Bindings, constructor: Constructor, args: Sequence[Any], node: Any) -> Any:
         """A tagged tuple."""
@@ -123,11 +146,22 @@ class Calls:
         return made
 
 
-def with_relax_operands(definition: Any, args: Sequence[Any], attrs: Any, type_: Any) -> list[Any]:
+def _is_target(operand: Any) -> bool:
+    """Whether an operand of Relax is the shape of the result, which is an attribute in Relay."""
+    return operand.kind == "shape" and operand.name == "shape" and "relay" not in operand.languages
+
+
+def _is_static(type_: Any) -> bool:
+    return isinstance(type_, TensorType) and all(isinstance(d, IntImm) for d in type_.shape)
+
+
+def with_relax_operands(
+    definition: Any, args: Sequence[Any], attrs: Any, type_: Any, target: tuple[Any, ...] | None
+) -> list[Any]:
     """`args` with the operands that Relay gives as attributes put in place: a target shape, the bounds of a clip.
 
     The shape of the result comes from the call's type where that is known (Relay's `newshape` has special values), else
-    from the attribute.
+    it is `target`, else the attribute.
     """
     rest = iter(args)
     found: list[Any] = []
@@ -136,13 +170,8 @@ def with_relax_operands(definition: Any, args: Sequence[Any], attrs: Any, type_:
             found.extend(arg for arg in (next(rest, None),) if arg is not None)
             continue
         content = attrs.get(operand.relay_name or operand.name)
-        if (
-            operand.kind == "shape"
-            and operand.name == "shape"
-            and isinstance(type_, TensorType)
-            and all(isinstance(d, IntImm) for d in type_.shape)
-        ):
-            content = type_.shape
+        if _is_target(operand):
+            content = type_.shape if _is_static(type_) else content if target is None else target
         if content is None:
             break
         found.append(tuple(content) if operand.kind == "shape" else content)

@@ -156,10 +156,13 @@ class ScopeLowering:
 
     def cast(self, bindings: Bindings, value: Any, have: StructInfo, want: StructInfo, origin: Any) -> Any:
         """`value`, declared as `have`, as a `want`: a checked cast where types alone cannot say it."""
-        if not says_more(have, want):
-            return value
-        var = rx.Var(self.fresh("lv"), want, getattr(origin, "span", None))
-        bindings.append(rx.MatchCast(var, value, want, getattr(origin, "span", None)))
+        return self.match(bindings, value, want, origin) if says_more(have, want) else value
+
+    def match(self, bindings: Bindings, value: Any, want: StructInfo, origin: Any) -> rx.Var:
+        """`value` checked to be a `want`, which may name dims of it."""
+        span = getattr(origin, "span", None)
+        var = rx.Var(self.fresh("lv"), want, span)
+        bindings.append(rx.MatchCast(var, value, want, span))
         return var
 
     def _lower(self, node: Any, bindings: Bindings) -> Task[Any]:

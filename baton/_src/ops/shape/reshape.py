@@ -63,11 +63,19 @@ def resolve(call: OpCall[Any], x: TensorInfo, target: Sequence[Dim], relay: bool
         call.fail(f"at most one dim may be -1, the target is {show_shape(tuple(target))}", help="-1 is what remains")
     if x.shape is None:
         return None if special else tuple(target)
-    result, gap = _walk(call, math, x.shape, target, zero and relay) if relay else _plain(target)
+    result, gap, taken, copied = _walk(call, math, x.shape, target, zero and relay) if relay else _plain(target)
     known = math.product(d for i, d in enumerate(result) if i != gap)
     total = math.product(x.shape)
-    if gap is not None:
-        result[gap] = _quotient(call, math, total, known, x, target)
+    if gap is not None:  # of what no other value stands for, so that dims that are 0 are no matter
+        rest = math.product(d for i, d in enumerate(x.shape) if i not in taken)
+        asked = math.product(d for i, d in enumerate(result) if i != gap and i not in copied)
+        if isinstance(rest, int) and isinstance(asked, int) and asked and rest % asked:
+            call.fail(
+                f"cannot reshape {show_shape(x.shape)} into {show_shape(tuple(target))}: "
+                f"{total} elements are not a multiple of {known}",
+                help=_instead(total, target),
+            )
+        result[gap] = _quotient(math, rest, asked)
     elif math.equal(known, total) is False:
         call.fail(
             f"cannot reshape {show_shape(x.shape)} into {show_shape(tuple(target))}: {total} elements against {known}",
@@ -90,56 +98,57 @@ def _instead(total: Dim, target: Sequence[Dim]) -> str:
     return wanted
 
 
-def _plain(target: Sequence[Dim]) -> tuple[list[Dim], int | None]:
+Walked = tuple[list[Dim], int | None, set[int], set[int]]
+"""A target without special values, the place of its -1, the dims of the operand that it took, and where they went."""
+
+
+def _plain(target: Sequence[Dim]) -> Walked:
     gap = next((i for i, d in enumerate(target) if isinstance(d, int) and d == -1), None)
-    return list(target), gap
+    return list(target), gap, set(), set()
 
 
-def _quotient(call: OpCall[Any], math: DimMath, total: Dim, known: Dim, x: TensorInfo, target: Sequence[Dim]) -> Dim:
+def _quotient(math: DimMath, rest: Dim, asked: Dim) -> Dim:
     """The dim that -1 stands for."""
-    if is_any(total) or is_any(known):
+    if is_any(rest) or is_any(asked):
         return AnyDim()
-    if isinstance(total, int) and isinstance(known, int):
-        if known == 0:
-            return 0
-        if total % known:
-            call.fail(
-                f"cannot reshape {show_shape(x.shape)} into {show_shape(tuple(target))}: "
-                f"{total} elements are not a multiple of {known}",
-                help=_instead(total, target),
-            )
-    math.divides(known, total)  # assumed: nothing is left over
-    return math.floor_divide(total, known)
+    if asked == 0:
+        return 0
+    math.divides(asked, rest)  # assumed: nothing is left over
+    return math.floor_divide(rest, asked)
 
 
-def _walk(
-    call: OpCall[Any], math: DimMath, shape: tuple[Dim, ...], target: Sequence[Dim], zero: bool
-) -> tuple[list[Dim], int | None]:
+def _walk(call: OpCall[Any], math: DimMath, shape: tuple[Dim, ...], target: Sequence[Dim], zero: bool) -> Walked:
     """Relay's special values, consumed from left to right."""
     result: list[Dim] = []
     gap: int | None = None
+    taken: set[int] = set()
+    copied: set[int] = set()
     at = step = 0
 
     def source(position: int) -> Dim:
         if position >= len(shape):
             call.fail(f"the target {show_shape(tuple(target))} refers to more dims than {show_shape(shape)} has")
+        taken.add(position)
         return shape[position]
 
     while step < len(target):
         dim = target[step]
         step += 1
+        before = len(result)
         if not isinstance(dim, int) or dim > 0 or (dim == 0 and not zero):
             result.append(dim)
             at += 1
-        elif dim == 0:
-            result.append(source(at))
-            at += 1
-        elif dim == -1:
+            continue
+        if dim == -1:
             gap = len(result)
             result.append(1)
             at += 1
+            continue
+        if dim == 0:
+            result.append(source(at))
+            at += 1
         elif dim == -2:
-            result += shape[at:]
+            result += [source(i) for i in range(at, len(shape))]
             at = len(shape)
         elif dim == -3:
             result.append(math.multiply(source(at), source(at + 1)))
@@ -149,7 +158,8 @@ def _walk(
             step, at = step + 2, at + 1
         else:
             call.fail(f"{dim} has no meaning in a target shape", help="special values are 0, -1, -2, -3 and -4")
-    return result, gap
+        copied.update(range(before, len(result)))
+    return result, gap, taken, copied
 
 
 def _split(
@@ -225,28 +235,30 @@ def reference(inputs: Any, attributes: ReshapeAttrs) -> Any:
 
 
 def resolve_numbers(shape: tuple[int, ...], target: tuple[int, ...], allowzero: bool = False) -> tuple[int, ...]:
-    """Relay's special values resolved for known shapes (-1 may stay: NumPy resolves it)."""
+    """Relay's special values resolved for known shapes (a -1 that does not divide stays: NumPy refuses it)."""
     result: list[int] = []
+    asked: list[int] = []
+    rest = list(shape)
     at = step = 0
     while step < len(target):
         dim = target[step]
         step += 1
         if dim > 0 or dim == -1 or (dim == 0 and allowzero):
             result.append(dim)
+            asked += [dim] if dim != -1 else []
             at += 1
-        elif dim == 0:
-            result.append(shape[at])
-            at += 1
-        elif dim == -2:
-            result += shape[at:]
-            at = len(shape)
-        elif dim == -3:
-            result.append(shape[at] * shape[at + 1])
-            at += 2
-        else:
+            continue
+        end = len(shape) if dim == -2 else at + (2 if dim == -3 else 1)
+        found, rest[at:end] = shape[at:end], [1] * (end - at)
+        if dim == -4:
             left, right = target[step : step + 2]
-            result += [shape[at] // right if left == -1 else left, shape[at] // left if right == -1 else right]
-            step, at = step + 2, at + 1
+            found = (found[0] // right if left == -1 else left, found[0] // left if right == -1 else right)
+            step += 2
+        result += (prod(found),) if dim == -3 else found
+        at = end
+    gap = next((i for i, dim in enumerate(result) if dim == -1), None)
+    if gap is not None and (prod(asked) == 0 or prod(rest) % prod(asked) == 0):
+        result[gap] = prod(rest) // prod(asked) if prod(asked) else 0
     return tuple(result)
 
 
