@@ -185,3 +185,28 @@ def test_writing_into_a_view_changes_no_argument(kind: str) -> None:
     given = tvm.nd.array(np.zeros((2, 3), "float32"))
     relay.create_executor(kind, tvm.IRModule.from_expr(function)).evaluate()(given).copyfrom(np.ones((3, 2), "float32"))
     assert not given.numpy().any()
+
+
+@pytest.mark.parametrize("kind", ["debug", "vm", "graph", "aot"])
+def test_writing_into_a_result_changes_no_argument(kind: str) -> None:
+    """Guards results that are arguments: executors gave the very object, or NumPy's memory behind it."""
+    x = relay.var("x", shape=(3,))
+    run_it = relay.create_executor(
+        kind, tvm.IRModule.from_expr(relay.Function([x], relay.Tuple([x, x + x])))
+    ).evaluate()
+    for given in (tvm.nd.array(np.ones(3, "float32")), np.ones(3, "float32")):
+        first, second = run_it(given)
+        first.copyfrom(np.zeros(3, "float32"))
+        second.copyfrom(np.zeros(3, "float32"))
+        assert np.asarray(given if isinstance(given, np.ndarray) else given.numpy()).all()
+
+
+def test_writing_into_a_result_of_the_machine_changes_no_argument() -> None:
+    x = relay.var("x", shape=(3,))
+    machine = relay.vm.VirtualMachine(relay.vm.compile(relay.Function([x], x), "llvm"), tvm.cpu())
+    given = tvm.nd.array(np.ones(3, "float32"))
+    machine.run(given).copyfrom(np.zeros(3, "float32"))
+    machine.run(x=given).copyfrom(np.zeros(3, "float32"))
+    machine.set_input("main", given)
+    machine.run().copyfrom(np.zeros(3, "float32"))
+    assert given.numpy().all()

@@ -89,12 +89,11 @@ class Interpreter:
         outermost = Activation(None, 0)
         for key, value in (arguments or {}).items():
             outermost.values[key] = to_value(value)
-        found = self._run(lambda: self._eval_in(scopes, expr, outermost))
-        return with_own_tensors(found, outermost.values.values())
+        return with_own_tensors(self._run(lambda: self._eval_in(scopes, expr, outermost)))
 
     def apply(self, function: FunctionValue, args: Sequence[Any]) -> Any:
         """Call a function value."""
-        return with_own_tensors(self._run(lambda: self._enter(function, list(args), None)), args)
+        return with_own_tensors(self._run(lambda: self._enter(function, list(args), None)))
 
     def _run(self, start: Callable[[], None]) -> Any:
         todo, values = self._todo, self._values

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
+
+import numpy as np
 
 from baton._src.values.adt import ADT
 from baton._src.values.tensor import NDArray
 
 
-def with_own_tensors(value: Any, given: Iterable[Any]) -> Any:
-    """`value` with its tensors copied, once each; those that are among `given` themselves come back as they are.
+def with_own_tensors(value: Any) -> Any:
+    """`value` with its tensors copied, once each.
 
     Looks into tuples and algebraic data types; references and functions keep what they hold: that is shared on purpose.
     """
-    done = {id(tensor): tensor for tensor in _tensors(given)}
+    return _rebuilt(value, lambda tensor: True)
+
+
+def apart_from(value: Any, given: Iterable[Any]) -> Any:
+    """`value` with copies of those of its tensors that lie in the memory of `given`, looked into alike."""
+    held = _tensors(given)
+    if not held:
+        return value
+    return _rebuilt(value, lambda tensor: any(np.may_share_memory(tensor.data, other.data) for other in held))
+
+
+def _rebuilt(value: Any, is_foreign: Callable[[NDArray], bool]) -> Any:
+    """`value` with copies of its foreign tensors, and what holds them."""
+    done: dict[int, Any] = {}
     stack = [value]
     while stack:
         item = stack[-1]
@@ -26,7 +41,7 @@ def with_own_tensors(value: Any, given: Iterable[Any]) -> Any:
         if missing:
             stack.extend(missing)
             continue
-        done[id(item)] = _copied(item, tuple([done[id(field)] for field in fields]))
+        done[id(item)] = _copied(item, tuple([done[id(field)] for field in fields]), is_foreign)
         stack.pop()
     return done[id(value)]
 
@@ -37,9 +52,9 @@ def _fields(item: Any) -> tuple[Any, ...]:
     return item if type(item) is tuple else ()
 
 
-def _copied(item: Any, fields: tuple[Any, ...]) -> Any:
+def _copied(item: Any, fields: tuple[Any, ...], is_foreign: Callable[[NDArray], bool]) -> Any:
     if isinstance(item, NDArray):
-        return NDArray(item.data.copy(), item.device)
+        return NDArray(item.data.copy(), item.device) if is_foreign(item) else item
     if all(new is old for new, old in zip(fields, _fields(item))):
         return item
     return ADT(item.tag, fields, item.constructor) if isinstance(item, ADT) else fields

@@ -107,7 +107,7 @@ class Executor:
             module = as_graph(module, name)
         executable, _ = build_executable(module, self.target, entry=name)
         machine = VirtualMachine(executable, self.device)
-        return lambda *args: machine.machine[name](*[_as_tensor(a) for a in args])
+        return lambda *args: machine.invoke(name, *[_as_tensor(a) for a in args])
 
 
 class GraphExecutor(Executor):

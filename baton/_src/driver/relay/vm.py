@@ -20,6 +20,7 @@ from baton._src.runtime.vm.virtual_machine import VirtualMachine as RelaxMachine
 from baton._src.support.diagnostics import fail
 from baton._src.values.convert import from_host
 from baton._src.values.device import CPU, Device
+from baton._src.values.own_tensors import apart_from
 from baton._src.values.tensor import NDArray
 
 
@@ -160,13 +161,17 @@ class VirtualMachine:
         if not isinstance(inner, runtime_executable.Executable):
             raise fail("api", f"VirtualMachine takes an Executable, not a {type(exe).__name__}")
         self.machine = RelaxMachine(inner, device, memory_cfg)
+        self._kept: dict[str, tuple[Any, ...]] = {}
+        """The arguments that `set_input` was given, by function."""
 
     def invoke(self, func_name: str, *args: Any, **kwargs: Any) -> Any:
-        """Call a function; without arguments, with those of `set_input`."""
+        """Call a function; without arguments, with those of `set_input`. Results share no memory with arguments."""
         if not args and not kwargs and self.machine.executable.entry(func_name).params:
             self.machine.invoke_stateful(func_name)
-            return self.machine.get_outputs(func_name)
-        return self.machine[func_name](*args, **kwargs)
+            return self._results(func_name)
+        given = from_host(args)
+        named = {name: from_host(value) for name, value in kwargs.items()}
+        return apart_from(self.machine[func_name](*given, **named), (*given, *named.values()))
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """Call `main`."""
@@ -174,7 +179,10 @@ class VirtualMachine:
 
     def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
         """Keep the arguments of the next call of `func_name`."""
-        self.machine.set_input(func_name, *args, **kwargs)
+        given = from_host(args)
+        named = {name: from_host(value) for name, value in kwargs.items()}
+        self._kept[func_name] = (*given, *named.values())
+        self.machine.set_input(func_name, *given, **named)
 
     def set_one_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
         """Keep one argument, given as (index or name, value) or as name=value."""
@@ -183,18 +191,21 @@ class VirtualMachine:
         if args:
             key, value = args
             pairs[params[key] if isinstance(key, int) else str(key)] = value
-        self.machine.set_input(func_name, **pairs)
+        self.set_input(func_name, **pairs)
 
     def invoke_stateful(self, func_name: str, *args: Any, **kwargs: Any) -> None:
         """Run on the inputs kept; results by `get_outputs`."""
         if args or kwargs:
-            self.machine.set_input(func_name, *args, **kwargs)
+            self.set_input(func_name, *args, **kwargs)
         self.machine.invoke_stateful(func_name)
 
     def get_outputs(self, func_name: str = "main") -> list[Any]:
         """What the last `invoke_stateful` gave."""
-        found = self.machine.get_outputs(func_name)
+        found = self._results(func_name)
         return list(found) if isinstance(found, tuple) else [found]
+
+    def _results(self, func_name: str) -> Any:
+        return apart_from(self.machine.get_outputs(func_name), self._kept.get(func_name, ()))
 
     def invoke_with_outputs(self, func_name: str, input_args: Mapping[str, Any], output_args: Any) -> None:
         """Call a function on inputs by name, and write its results into the tensors given."""
