@@ -285,3 +285,13 @@ def test_a_polymorphic_function_without_a_result_type_as_a_value_of_a_particular
     assert _module_type(text, "main") == "fn [A]() -> fn (A, (A, A)) -> (A, A)"
     error = error_of(lambda: read_module("def @main[A](%y: A) -> fn (A) -> int32 { fn [B](%x: B) { %x } }"))
     assert "does not fit" in str(error)
+
+
+@pytest.mark.rule("RELAY-FN-6", rejects=True)
+@pytest.mark.parametrize("function", ["fn(%x) { %x }", "fn(%x: int32) { %x }"])
+def test_functions_beside_literals(function: str) -> None:
+    """The open dtype of the literal kept the call waiting, which became a constraint of the function around it."""
+    error = error_of(lambda: read_module(f"def @main() {{ let %f = {function}; %f + 1 }}"))
+    assert error.code == "op-argument"
+    assert "add(%f: fn" in str(error)
+    assert "int32" in str(error)

@@ -13,6 +13,7 @@ from baton._src.driver.stages import Stages
 from baton._src.ir.module import IRModule
 from baton._src.lower.relay_to_relax.module import lower as lower_relay
 from baton._src.passes.relay.bind_params import bind_params_by_name
+from baton._src.passes.relay.external.partition_graph import CheckCompilers
 from baton._src.passes.relay.first_order.eta_expand import EtaExpand
 from baton._src.passes.relay.first_order.specialize import Specialize
 from baton._src.passes.relay.memory.dissolve_memory import DissolveMemory
@@ -56,6 +57,7 @@ def build_executable(
     with rarely_collecting():
         bound, known = bind_known(module, params or {})
         bound, external = hand_over(bound)
+        bound = CheckCompilers()(bound)  # before `restrict`, which would speak of the composites inside
         bound = restrict(bound) if restrict is not None else bound
         noted.note("Relay", bound)
         relay_module = optimized(bound, entry)
