@@ -126,3 +126,15 @@ def test_several_results_may_be_given_where_an_expression_is_wanted() -> None:
         found = relay.create_executor("vm", baton.IRModule.from_expr(relay.Function([x], body)))
         assert [r.shape for r in found.evaluate()(np.ones((4, 2), "float32"))] == [(2, 2), (2, 2)]
     assert result_type(relay.TupleGetItem(parts, 1)) == "Tensor[(2, 2), float32]"
+
+
+def test_operators_and_modules_tell_their_attributes() -> None:
+    keys = {name: relay.op.get(name).attrs_type_key for name in ("nn.conv2d", "sum", "nn.conv2d_transpose", "add")}
+    assert keys == {
+        "nn.conv2d": "relay.attrs.Conv2DAttrs",
+        "sum": "relay.attrs.ReduceAttrs",
+        "nn.conv2d_transpose": "relay.attrs.Conv2DTransposeAttrs",
+        "add": "",
+    }
+    module = baton.IRModule.from_expr(relay.const(1)).with_attr("runtime", "cpp")
+    assert dict(module.get_attrs()) == {"runtime": "cpp"}

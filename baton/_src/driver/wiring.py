@@ -63,6 +63,7 @@ def wire() -> None:
     IRModule.as_function = staticmethod(lambda expr: relay.Function(free_vars(expr), expr))
     Op.standard_column = staticmethod(standard_column)
     Op.registration = Registration
+    Op.attributes_key = staticmethod(later("baton._src.driver.tvm_names.op_attrs", "attributes_key"))
     Type.equal = staticmethod(structural_equal)
     TensorType.dim = staticmethod(type_dim)
     DFPattern.matching = staticmethod(match)

@@ -292,6 +292,14 @@ class Op(GraphExpr):
         """The class of its attributes in TVM; here a call's attributes are what it gives."""
         type(self).registration(self).set_attrs_type_key(key)
 
+    attributes_key: ClassVar[Callable[[Op], str]]
+    """TVM's key of the class of an operator's attributes; bound by `driver.wiring`."""
+
+    @property
+    def attrs_type_key(self) -> str:
+        """TVM's key of the class of its attributes (`"relay.attrs.Conv2DAttrs"`); empty where it takes none."""
+        return type(self).attributes_key(self)
+
     def set_support_level(self, level: int) -> None:
         """How stable it is: 1 (most) to 11."""
         type(self).registration(self).set_support_level(level)

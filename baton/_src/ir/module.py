@@ -206,6 +206,10 @@ class IRModule(Node):
     def get_attr(self, name: str) -> Any:
         return self.attrs.get(name)
 
+    def get_attrs(self) -> Any:
+        """All attributes."""
+        return self.attrs
+
     def with_attr(self, name: str, content: object) -> IRModule:
         """A copy with one attribute more."""
         return IRModule(self.functions, self.type_definitions, {**self.attrs, name: content}, self.global_infos)

@@ -28,7 +28,21 @@ def padded(widths: str, value: str = "0f") -> str:
     return f"nn.conv2d(nn.pad(%x, {value}, pad_width={widths}), %w, padding=[1, 0])"
 
 
+def pooled(name: str, value: str, more: str = "") -> str:
+    border = f"nn.pad(%x, {value}, pad_width=[[0, 0], [0, 0], [1, 2], [0, 1]])"
+    return f"nn.{name}_pool2d({border}, pool_size=[3, 2], strides=[2, 1]{more})"
+
+
+LOWEST = "-inff"
 CASES = [
+    ("RELAY-PASS-26", FoldExplicitPadding(), NCHW, pooled("avg", "0f"), ["nn.avg_pool2d"]),
+    ("RELAY-PASS-26", FoldExplicitPadding(), NCHW, pooled("avg", "0f", ", padding=[1, 0]"), None),
+    ("RELAY-PASS-26", FoldExplicitPadding(), NCHW, pooled("avg", "0f", ", ceil_mode=True"), None),
+    ("RELAY-PASS-26", FoldExplicitPadding(), NCHW, pooled("avg", "1f"), None),
+    ("RELAY-PASS-26", FoldExplicitPadding(), NCHW, pooled("avg", "0f", ", dilation=[2, 2]"), None),
+    ("RELAY-PASS-26", FoldExplicitPadding(), NCHW, pooled("max", LOWEST), ["nn.max_pool2d"]),
+    ("RELAY-PASS-26", FoldExplicitPadding(), NCHW, pooled("max", "0f"), None),
+    ("RELAY-PASS-26", FoldExplicitPadding(), NCHW, pooled("max", LOWEST, ", padding=[2, 0]"), None),
     ("RELAY-PASS-26", FoldExplicitPadding(), NCHW, padded("[[0, 0], [0, 0], [1, 2], [0, 1]]"), ["nn.conv2d"]),
     ("RELAY-PASS-26", FoldExplicitPadding(), NCHW, padded("[[0, 0], [0, 0], [1, 2], [0, 1]]", "1f"), None),
     ("RELAY-PASS-26", FoldExplicitPadding(), NCHW, padded("[[1, 0], [0, 0], [1, 2], [0, 1]]"), None),

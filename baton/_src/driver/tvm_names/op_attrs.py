@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from baton._src.ir.attrs import NoAttrs
+from baton._src.ir.expr import Op
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.relax.special.calls import CallTIRInplaceAttrs, CallTIRWithGradAttrs
 from baton._src.relax.special.devices import HintOnDeviceAttrs, ToVDeviceAttrs
@@ -87,3 +89,13 @@ def attribute_classes() -> dict[str, Any]:
             definition = CATALOGUE.relay(prefix + operator).definition
             found[f"{name}Attrs"] = definition.attrs if definition is not None else None
     return found
+
+
+def attributes_key(op: Op) -> str:
+    """TVM's key of the class of an operator's attributes: its name here where TVM's has no entry above."""
+    made = getattr(op.definition, "attrs", None)
+    if made is None or made is NoAttrs:
+        return ""
+    language = "relax" if op.name.startswith("relax.") else "relay"
+    known = relax_attribute_classes() if language == "relax" else attribute_classes()
+    return f"{language}.attrs.{next((name for name, found in known.items() if found is made), made.__name__)}"

@@ -1,7 +1,11 @@
-"""FoldExplicitPadding: zeros written around a convolution's input become the convolution's own padding.
+"""FoldExplicitPadding: a border written around the input of a convolution or pool becomes that operator's own padding.
 
 nn.conv2d(nn.pad(%x, 0f, pad_width=[[0, 0], [0, 0], [1, 1], [1, 1]]), %w)    becomes
 nn.conv2d(%x, %w, padding=[1, 1, 1, 1])
+
+Zeros for convolutions and means (which then count them), the lowest value for maxima. For floats that is -inf: the
+lowest finite number wins over data that is -inf. Pools with `ceil_mode`, which cuts windows at the end of the data, and
+those with windows that may lie in the border altogether are left alone.
 """
 
 from __future__ import annotations
@@ -19,13 +23,16 @@ from baton._src.relay.expressions import rewrite
 from baton._src.relay.nodes import Constant
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
+from baton._src.values.dtype import DataType
 
 CONVOLUTIONS = ("nn.conv1d", "nn.conv2d", "nn.conv3d")
+MEANS = ("nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d")
+MAXIMA = ("nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d")
 
 
 @dataclass(frozen=True)
 class FoldExplicitPadding(RelayFunctionPass):
-    """See the module's docstring. Padding of other axes, or by other values than zero, stays."""
+    """See the module's docstring. Padding of other axes, or by other values, stays."""
 
     opt_level: ClassVar[int] = 0
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
@@ -34,33 +41,60 @@ class FoldExplicitPadding(RelayFunctionPass):
         build = Build()
 
         def rule(old: Any, new: Any) -> Any:
-            if not is_call(new, *CONVOLUTIONS) or not is_call(new.args[0], "nn.pad"):
+            if not is_call(new, *CONVOLUTIONS, *MEANS, *MAXIMA) or not is_call(new.args[0], "nn.pad"):
                 return None
-            padding = _together(new, new.args[0])
-            if padding is None:
+            attrs = _with_border(new, new.args[0])
+            if attrs is None:
                 return None
-            attrs = replace(new.attrs, padding=padding)
             return build.call(new.with_fields(args=(new.args[0].args[0], *new.args[1:]), attrs=attrs))
 
         return rewrite(function, rule)
 
 
-def _together(conv: Any, pad: Any) -> tuple[int, ...] | None:
-    """The padding of both, begins before ends; None if the convolution cannot do what the pad does."""
-    layout, widths = str(conv.attrs.data_layout), pad.attrs.pad_width
-    if pad.attrs.pad_mode != "constant" or len(widths) != len(layout) or not _pads_zeros(pad):
+def _with_border(call: Any, pad: Any) -> Any:
+    """The attributes of a call that does what `pad` did, too; None if there are none."""
+    is_pool = not is_call(call, *CONVOLUTIONS)
+    padding = _together(call.attrs, str(call.attrs.layout if is_pool else call.attrs.data_layout), pad)
+    if padding is None:
+        return None
+    if not is_pool:
+        return replace(call.attrs, padding=padding) if _value(pad) == 0 else None
+    if call.attrs.ceil_mode or not _windows_reach(call.attrs, padding):
+        return None
+    if is_call(call, *MAXIMA):
+        return replace(call.attrs, padding=padding) if _value(pad) == _lowest(pad.checked_type.dtype) else None
+    counts = call.attrs.count_include_pad or not any(call.attrs.padding)
+    return replace(call.attrs, padding=padding, count_include_pad=True) if counts and _value(pad) == 0 else None
+
+
+def _together(attrs: Any, layout: str, pad: Any) -> tuple[int, ...] | None:
+    """The padding of both, begins before ends; None if the call cannot do what the pad does."""
+    widths = pad.attrs.pad_width
+    if pad.attrs.pad_mode != "constant" or len(widths) != len(layout):
         return None
     places = [layout.index(letter) for letter in layout if letter in "DHW"]
     if any(begin or end for i, (begin, end) in enumerate(widths) if i not in places):
         return None
     count = len(places)
-    begins = [int(conv.attrs.padding[n]) + int(widths[i][0]) for n, i in enumerate(places)]
-    ends = [int(conv.attrs.padding[n + count]) + int(widths[i][1]) for n, i in enumerate(places)]
+    begins = [int(attrs.padding[n]) + int(widths[i][0]) for n, i in enumerate(places)]
+    ends = [int(attrs.padding[n + count]) + int(widths[i][1]) for n, i in enumerate(places)]
     return (*begins, *ends)
 
 
-def _pads_zeros(pad: Any) -> bool:
-    if len(pad.args) > 1:
-        value = pad.args[1]
-        return isinstance(value, Constant) and not np.any(value.data.data)
-    return not pad.attrs.pad_value
+def _windows_reach(attrs: Any, padding: tuple[int, ...]) -> bool:
+    """Whether no window of a pool lies in the border altogether, or steps over the data."""
+    plain = all(step == 1 for step in attrs.dilation)
+    return plain and all(p < size for p, size in zip(padding, (*attrs.pool_size, *attrs.pool_size)))
+
+
+def _value(pad: Any) -> float | None:
+    """What the border consists of; None if that is not known."""
+    if len(pad.args) == 1:
+        return float(pad.attrs.pad_value)
+    value = pad.args[1]
+    return float(value.data.data) if isinstance(value, Constant) and not value.data.shape else None
+
+
+def _lowest(dtype: DataType) -> float:
+    """What wins no maximum."""
+    return float(np.iinfo(dtype.numpy).min) if dtype.numpy.kind in "iu" else float("-inf")
