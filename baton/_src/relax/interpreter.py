@@ -11,11 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
-from baton._src.ir.op_def import NotApplicable, OpDef
+from baton._src.ir.op_def import OpDef
 from baton._src.relax.check.compatibility import is_subtype
 from baton._src.relax.check.deduce import function_info, prim_func_info
 from baton._src.relax.check.dims import Answer
@@ -23,6 +21,7 @@ from baton._src.relax.check.variables import tir_vars_in_struct_info
 from baton._src.relax.interpret.checks import Checker, describe_value
 from baton._src.relax.interpret.environment import Frame, FunctionClosure, PartialClosure, PrimFuncValue
 from baton._src.relax.interpret.mentioned_variables import mentioned_variables
+from baton._src.relax.interpret.operators import by_reference
 from baton._src.relax.interpret.special import RUN, RUN_CALLS
 from baton._src.relax.nodes import (
     Binding,
@@ -56,7 +55,6 @@ from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.convert import from_host
 from baton._src.values.packed_func import PROCESS_FUNCTIONS, FunctionTable, PackedFunc
 from baton._src.values.prim import as_declared, prim
-from baton._src.values.reference_values import from_reference, to_reference
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import NDArray
 
@@ -317,7 +315,7 @@ class Interpreter:
                 return (yield calling(self, expr, tuple(args), frame))
             return RUN[definition.name](self, expr, tuple(args), frame)
         if isinstance(definition, OpDef):
-            return _by_reference(definition, args, expr)
+            return by_reference(definition, args, expr)
         raise fail("relax-run", f"operator {expr.op.name} has no definition, so it cannot be run", span=expr.span)
 
     def _atom(self, expr: Any, frame: Frame) -> Any:
@@ -428,17 +426,3 @@ def _item(whole: Any, index: int) -> Any:
     if index >= len(whole):
         raise fail("value-mismatch", f"item {index} is taken of a tuple with {len(whole)} fields")
     return whole[index]
-
-
-def _by_reference(definition: OpDef[Any], args: list[Any], call: Call) -> Any:
-    """Run an operator by its NumPy meaning; results never alias arguments (RELAX-SEM-09)."""
-    reference = definition.reference
-    if isinstance(reference, NotApplicable):
-        raise fail("relax-run", f"operator {definition.name} cannot be run: {reference.why}", span=call.span)
-    inputs = [to_reference(a) for a in args]
-    attrs = call.attrs if call.attrs is not None else definition.attrs()
-    try:
-        with np.errstate(all="ignore"):
-            return from_reference(reference(inputs, attrs), apart_from=inputs)
-    except IndexError as error:
-        raise fail("relax-index", f"{definition.name}: {error}", span=call.span) from error

@@ -13,10 +13,10 @@ import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
-from baton._src.ops.dims import DimMath
+from baton._src.ops.dims import DimMath, is_any
 from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
 from baton._src.ops.samples import Arr, Sample
 from baton._src.te.computation import extern
@@ -287,6 +287,21 @@ def _largest(a: TopKAttrs) -> bool:
     return bool(a.largest) and not a.is_ascend
 
 
+def first_extent(call: OpCall[Any], count: int, dim: Dim) -> Dim:
+    """The extent of the first `count` of `dim` elements; all where `count` is less than 1.
+
+    Where `dim` is symbolic, that there are so many is asked of the prover: checked when running if it cannot be decided.
+    """
+    if count < 1:
+        return dim
+    if isinstance(dim, int):
+        return min(count, dim)
+    math = DimMath(call.prover)
+    if not is_any(dim) and math.equal(math.maximum(dim, count), dim) is False:
+        call.fail(f"{count} elements are taken of {dim}")
+    return count
+
+
 def infer_topk(call: OpCall[TopKAttrs]) -> Info:
     """k elements along the axis, as many as there are at most."""
     x, a = call.tensor(0), call.attrs
@@ -295,10 +310,7 @@ def infer_topk(call: OpCall[TopKAttrs]) -> Info:
     axis = normal_axis(call, a.axis, x.ndim) if x.ndim >= 0 else 0
     shape = None
     if x.shape is not None:
-        math = DimMath(call.prover)
-        dim = x.shape[axis]
-        extent = dim if a.k < 1 else math.minimum(a.k, dim) if isinstance(dim, int) else a.k
-        shape = (*x.shape[:axis], extent, *x.shape[axis + 1 :])
+        shape = (*x.shape[:axis], first_extent(call, a.k, x.shape[axis]), *x.shape[axis + 1 :])
     values = TensorInfo(shape, x.dtype, x.ndim, x.vdevice)
     indices = TensorInfo(shape, a.dtype, x.ndim, x.vdevice)
     if a.ret_type == "both":

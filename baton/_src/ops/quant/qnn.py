@@ -294,8 +294,8 @@ class _Sums:
 
     def decompose(self, b: Any, args: Any, a: Any, out: Any) -> Any:
         x, w, zx, zw = (b.op("astype", v, dtype="int32") for v in args[:4])
-        rank = len(args[1].struct_info.shape.values)
-        if len(args[3].struct_info.shape.values):
+        rank = args[1].struct_info.ndim
+        if args[3].struct_info.ndim:
             zw = b.op("expand_dims", zw, axis=tuple(i for i in range(rank) if i != self.axis(a)))
         options = {f: getattr(_exact(a), f) for f in self.base.attrs.names}
         return b.op(self.base.name, b.op("subtract", x, zx), b.op("subtract", w, zw), **options)

@@ -15,7 +15,7 @@ from baton._src.ir.attrs import Attrs, NoAttrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops.axes import normal_axes, normal_axis
-from baton._src.ops.index.sorting import TopKAttrs, reference_topk
+from baton._src.ops.index.sorting import TopKAttrs, first_extent, reference_topk
 from baton._src.ops.shape.grids import SparseToDenseAttrs, reference_sparse
 from baton._src.tir.expr import AnyDim
 from baton._src.values.dtype import DataType
@@ -82,10 +82,8 @@ def infer_topk(call: OpCall[DynTopKAttrs]) -> Info:
         dim = x.shape[axis]
         if known is None:
             extent: Any = AnyDim()
-        elif known[0] < 1:
-            extent = dim
         else:
-            extent = min(known[0], dim) if isinstance(dim, int) else known[0]
+            extent = first_extent(call, known[0], dim)
         shape = (*x.shape[:axis], extent, *x.shape[axis + 1 :])
     values, indices = TensorInfo(shape, x.dtype, x.ndim, x.vdevice), TensorInfo(shape, a.dtype, x.ndim, x.vdevice)
     return TupleInfo((values, indices)) if a.ret_type == "both" else values if a.ret_type == "values" else indices

@@ -1,0 +1,59 @@
+"""Operators by their NumPy meaning. Their type rule judges the values first: NumPy would add int32 to float32.
+
+What was known of the operands when the program was checked may be little; what they are is known now, so an operator
+refuses the same values here as where it is compiled when it is first called (`driver/relax/operator_compiler`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.op_def import NotApplicable, OpDef
+from baton._src.relax.check.deduce import Context, deduce
+from baton._src.relax.interpret.checks import describe_value
+from baton._src.relax.nodes import Call, Constant, PrimValue, ShapeExpr, StringImm, Tuple, Var
+from baton._src.relax.struct_info import ObjectStructInfo, TensorStructInfo
+from baton._src.support.diagnostics import fail
+from baton._src.values.prim import prim_dtype
+from baton._src.values.reference_values import from_reference, to_reference
+from baton._src.values.shape import ShapeTuple
+from baton._src.values.tensor import NDArray
+
+
+def by_reference(definition: OpDef[Any], args: Sequence[Any], call: Call) -> Any:
+    """What the operator of `call` gives of `args`; results never alias arguments (RELAX-SEM-09)."""
+    reference = definition.reference
+    if isinstance(reference, NotApplicable):
+        raise fail("relax-run", f"operator {definition.name} cannot be run: {reference.why}", span=call.span)
+    operands = [_operand(value, arg) for value, arg in zip(args, call.args)]
+    deduce(Call(call.op, operands, call.attrs, call.sinfo_args, call.span), Context())
+    inputs = [to_reference(a) for a in args]
+    attrs = call.attrs if call.attrs is not None else definition.attrs()
+    try:
+        with np.errstate(all="ignore"):
+            return from_reference(reference(inputs, attrs), apart_from=inputs)
+    except IndexError as error:
+        raise fail("relax-index", f"{definition.name}: {error}", span=call.span) from error
+    except ValueError as error:
+        given = ", ".join(describe_value(a) for a in args)
+        raise fail("value-mismatch", f"{definition.name} of {given}: {error}", span=call.span) from error
+
+
+def _operand(value: Any, arg: Any) -> Any:
+    """An operand of which everything is known that the type rule may ask for, under its own name."""
+    if isinstance(arg, Constant):
+        return arg
+    name = arg.name_hint if isinstance(arg, Var) else "x"
+    if isinstance(value, NDArray):
+        return Var(name, TensorStructInfo(value.shape, value.dtype))
+    if isinstance(value, ShapeTuple):
+        return ShapeExpr(value)
+    if isinstance(value, tuple):
+        fields = arg.fields if isinstance(arg, Tuple) else [arg] * len(value)
+        return Tuple([_operand(v, f) for v, f in zip(value, fields)])
+    if isinstance(value, str):
+        return StringImm(value)
+    return PrimValue(value) if prim_dtype(value) is not None else Var(name, ObjectStructInfo())

@@ -1,0 +1,65 @@
+"""Operators about whose operands little is known when compiling judge the values when run, the same way everywhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baton._src.values.shape import ShapeTuple
+from tests.relax.machines import everywhere, f32, fails_everywhere
+
+PROGRAM = """
+@R.function
+def main(x: R.Tensor, y: R.Object) -> R.Object:
+    {body}
+"""
+FIRST = """
+@R.function
+def main(x: R.Tensor(("n",), "float32")):
+    n = T.int64()
+    y = R.topk(x, k=3, ret_type="values")
+    return y
+"""
+TENSOR = "z = R.match_cast(y, R.Tensor)\n    "
+SHAPE = "z = R.match_cast(y, R.Shape)\n    "
+
+
+def ones(*shape: int, dtype: str = "float32") -> np.ndarray[Any, Any]:
+    return np.ones(shape, dtype)
+
+
+@pytest.mark.rule("RELAX-OPSHAPE-04", rejects=True)
+@pytest.mark.rule("RELAX-OPSHAPE-07", rejects=True)
+@pytest.mark.parametrize(
+    ("body", "x", "y", "code", "says"),
+    [
+        ("return R.add(x, z)", ones(2, 3), ones(2, 3, dtype="int32"), "op-dtype", "got float32 and int32"),
+        ("return R.concat((x, z), axis=0)", ones(2), ones(2, dtype="int8"), "op-dtype", "got float32 and int8"),
+        ("return R.exp(z)", ones(2), ones(2, dtype="int32"), "op-dtype", "floating-point elements, got int32"),
+        ("return R.add(x, z)", ones(2, 3), ones(3, 2), "op-shape", "(2, 3) and (3, 2) do not broadcast"),
+        ("return R.matmul(x, z)", ones(2, 3), ones(2, 3), "op-shape", "differ: 3 against 2"),
+        ("return R.split(x, 3, axis=0)", ones(4), ones(1), "op-shape", "cannot be cut into 3 parts"),
+        ("return R.sum(x, axis=[2])", ones(4, 2), ones(1), "op-axis", "axis 2 is out of range for rank 2"),
+        ("return R.nn.conv2d(x, z)", ones(4, 2), ones(2, 2), "op-shape", "has rank 2"),
+    ],
+)
+def test_values_that_do_not_fit_are_refused_by_every_machine(body: str, x: Any, y: Any, code: str, says: str) -> None:
+    """Guards the interpreter, too: NumPy would add int32 to float32, and raise errors of its own."""
+    fails_everywhere(PROGRAM.format(body=TENSOR + body), x, y, code=code, says=says)
+
+
+@pytest.mark.rule("RELAX-OPSHAPE-10", rejects=True)
+def test_a_shape_that_does_not_fit_names_the_operator_and_its_line() -> None:
+    """Guards messages of the interpreter: NumPy's ValueError came through as it was."""
+    error = fails_everywhere(PROGRAM.format(body=SHAPE + "return R.reshape(x, z)"), ones(5), ShapeTuple([2, 3]))
+    assert "reshape: cannot reshape (5,) into (2, 3)" in str(error)
+    assert "return R.reshape(x, z)" in str(error)
+
+
+@pytest.mark.rule("RELAX-OPSHAPE-15")
+def test_the_first_elements_of_an_axis_that_has_fewer_are_refused() -> None:
+    """Guards topk of a symbolic axis: where it was shorter than k, compiled code read behind its end."""
+    assert everywhere(FIRST, f32(1, 4, 2, 3)).numpy().tolist() == [4, 3, 2]
+    fails_everywhere(FIRST, f32(1, 4), code="value-mismatch")
