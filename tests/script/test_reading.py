@@ -70,6 +70,14 @@ def wrong(body: str, params: str = 'x: R.Tensor((3,), "float32")') -> Diagnostic
         ("R.Callable((R.Tensor, R.Object), R.Tuple, False)", "R.Callable((R.Tensor, R.Object), R.Tuple, False)"),
         ("R.Callable", "R.Callable"),
         ('R.Callable(derive_func="default_derive")', 'R.Callable(derive_func="default_derive")'),
+        (
+            'R.Callable(ret=R.Shape(ndim=2), derive_func="empty_derive", purity=True)',
+            'R.Callable(ret=R.Shape(ndim=2), derive_func="empty_derive", purity=True)',
+        ),
+        (
+            'R.Callable(derive_func="tvm.relax.struct_info.infer_by_sinfo_args")',
+            'R.Callable(derive_func="default_derive")',
+        ),
         ('R.Prim("int64")', 'R.Prim("int64")'),
         ('R.Prim(value="k")', 'R.Prim(value="k")'),
         ("R.Object", "R.Object"),
@@ -237,7 +245,7 @@ from tvm.script import relax as R, tir as T
 class M:
     """A module."""
     I.module_attrs({"version": 3, "names": ["a", "b"]})
-    I.module_global_infos({"vdevice": [I.vdevice("llvm"), I.vdevice("llvm", 1)]})
+    I.module_global_infos({"vdevice": [I.vdevice("llvm"), I.vdevice("llvm", 1), I.vdevice({"kind": "llvm"}, 2)]})
 
     @T.prim_func
     def copy(a: T.handle, b: T.handle):

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+from baton._src.ir.target import Target
 
 
 @dataclass(frozen=True, slots=True)
 class VDevice:
-    """A place tensors can live: a target (by its text), a number among those of that target, and a kind of memory."""
+    """A place tensors can live: a target (by its text), a number among those of that target, and a kind of memory.
+
+    A target may be given as whatever `Target` takes, a dictionary of its options, say.
+    """
 
     target: str = "llvm"
     vdevice_id: int = 0
     memory_scope: str = "global"
+
+    def __post_init__(self) -> None:
+        given: Any = self.target
+        if not isinstance(given, str):
+            object.__setattr__(self, "target", str(Target(given)))
 
     def script(self) -> str:
         """How TVMScript defines it."""

@@ -28,6 +28,7 @@ from baton._src.values.packed_func import PROCESS_FUNCTIONS
 
 DERIVE_FUNCS: dict[str, Callable[..., Any]] = {
     "default_derive": default_derive,
+    "tvm.relax.struct_info.infer_by_sinfo_args": default_derive,
     "empty_derive": empty_derive,
 }
 

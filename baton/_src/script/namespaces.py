@@ -16,7 +16,7 @@ from baton._src.script.scalars import SCALARS
 
 def vdevice(target: Any = "llvm", vdevice_id: int = 0, memory_scope: str = "global") -> VDevice:
     """A virtual device of the module (`I.vdevice`)."""
-    return VDevice(str(target), int(vdevice_id), memory_scope)
+    return VDevice(target, int(vdevice_id), memory_scope)
 
 
 def ir_entries() -> dict[str, Any]:

@@ -16,7 +16,7 @@ from baton._src.relax.interpreter import Interpreter
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.shape import ShapeTuple
-from tests.relax.build import load
+from tests.relax.build import load, module
 
 wire()
 
@@ -102,3 +102,21 @@ def test_passes_follow_variables_in_annotations(name: str) -> None:
         VirtualMachine(relax_build(changed), cpu())["main"](x, s),
     ):
         np.testing.assert_allclose(np.asarray(found.numpy()), np.asarray(wanted.numpy()))
+
+
+def test_what_holds_a_shape_is_no_dataflow_variable() -> None:
+    """Guards ConvertToDataflow: its text read back with a warning, for no result is named by a DataflowVar."""
+    program = module("""
+@R.function
+def main(x: R.Tensor("float32")) -> R.Tensor("float32"):
+    s = R.shape_of(x)
+    z = R.broadcast_to(R.const(1.0), s)
+    w = R.add(x, z)
+    return w
+""")
+    changed = relax.transform.ConvertToDataflow()(program)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again = load(changed.script())
+    assert again.script() == changed.script()
+    assert not well_formed(changed)

@@ -11,6 +11,7 @@ from baton._src.relax.derive_funcs import empty_derive
 from baton._src.relax.nodes import ShapeExpr
 from baton._src.relax.struct_info import (
     FuncStructInfo,
+    ObjectStructInfo,
     PrimStructInfo,
     ShapeStructInfo,
     StructInfo,
@@ -58,13 +59,13 @@ class InfoText:
 
     def _function(self, info: FuncStructInfo) -> Task[str]:
         if info.params is None:
-            purity = ", purity=True" if info.purity else ""
-            if info.derive_func is empty_derive:
-                return f"R.Callable({purity[2:]})" if purity else "R.Callable"
-            if info.derive_func is not None:
-                return f'R.Callable(derive_func="{derive_name(info.derive_func)}"{purity})'
-            ret = yield self._nested(info.ret)
-            return f"R.Callable(ret={ret}{purity})"
+            plain = isinstance(info.ret, ObjectStructInfo) and info.derive_func is not None
+            ret = "" if plain else (yield self._nested(info.ret))
+            said = [] if plain else [f"ret={ret}"]
+            if info.derive_func is not None and not (plain and info.derive_func is empty_derive):
+                said.append(f'derive_func="{derive_name(info.derive_func)}"')
+            said += ["purity=True"] if info.purity else []
+            return f"R.Callable({', '.join(said)})" if said else "R.Callable"
         params: list[str] = []
         for part in info.params:
             params.append((yield self._nested(part)))

@@ -128,7 +128,10 @@ def _is_pure(binding: Binding) -> bool:
 
 
 def _used_inside_only(function: Function) -> set[Var]:
-    """The ordinary variables bound in dataflow blocks and used nowhere outside of the block that binds them."""
+    """The ordinary variables bound in dataflow blocks and used nowhere outside of the block that binds them.
+
+    What holds the shape of others stays ordinary: no result's shape is known by a DataflowVar, which ends before it.
+    """
     home: dict[Any, DataflowBlock] = {}
     outside: set[Any] = set()
     blocks = [n for n in post_order(function) if isinstance(n, (BindingBlock, SeqExpr, If))]
@@ -137,7 +140,7 @@ def _used_inside_only(function: Function) -> set[Var]:
             home.update((b.var, block) for b in block.bindings if b.var is not None)
     for block in blocks:
         uses = [n for n in post_order(block, below=_not_into_sequences) if isinstance(n, Var)]
-        uses += [holder for v in uses if v.struct_info_ is not None for holder in shape_holders(v.struct_info_)]
+        outside.update(holder for v in uses if v.struct_info_ is not None for holder in shape_holders(v.struct_info_))
         outside.update(v for v in uses if home.get(v) is not block)
     return {v for v in home if v not in outside and not isinstance(v, DataflowVar)}
 
