@@ -278,7 +278,8 @@ class MatchCast(Binding):
     @property
     def place(self) -> str:
         """What messages call the cast."""
-        return "match_cast" if self.var is None else f"match_cast to {self.var.name_hint}"
+        cast = "match_cast" if self.var is None else f"match_cast to {self.var.name_hint}"
+        return f"{self.span}: {cast}" if self.span else cast
 
 
 def _checked_bindings(bindings: Any, span: Span | None) -> tuple[Binding, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -31,7 +32,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A range in a source. Lines and columns count from 1; the end column is exclusive. Column 0: the whole line."""
+    """A range in a source. Lines and columns count from 1; the end column is exclusive. Column 0: the whole line.
+
+    Line 0: a place in what has no lines, such as a node of a model; the source's name says which.
+    """
 
     source: Source
     line: int
@@ -49,8 +53,30 @@ class Span:
         return Span(self.source, self.line, other.end_line, self.column, other.end_column)
 
     def __str__(self) -> str:
+        if not self.line:
+            return self.source.name
         place = f"{self.source.name}:{self.line}"
         return f"{place}:{self.column}" if self.column else place
+
+
+@lru_cache(maxsize=1024)
+def node_place(name: str) -> Span:
+    """The node `name` of a model as a place."""
+    return Span(Source(f"node {name!r}"), 0, 0, 0, 0)
+
+
+MOST_NAMED = 8
+"""How many places are named that have been put together."""
+
+
+def places_together(spans: Iterable[Span | None]) -> Span | None:
+    """What was made of several pieces of a program: of nodes all their names, of lines the last."""
+    found = list(dict.fromkeys(s for s in spans if s is not None))
+    if len(found) < 2 or found[-1].line:
+        return found[-1] if found else None
+    names = [s.source.name for s in found if not s.line]
+    more = ["..."] if len(names) > MOST_NAMED else []
+    return Span(Source(", ".join([*names[:MOST_NAMED], *more])), 0, 0, 0, 0)
 
 
 @lru_cache(maxsize=1024)

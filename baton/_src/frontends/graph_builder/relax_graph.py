@@ -30,6 +30,8 @@ from baton._src.relax.nodes import (
 )
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import FuncStructInfo, ShapeStructInfo, TupleStructInfo
+from baton._src.support.spans import node_place
+from baton._src.tir.expr import AnyDim
 from baton._src.tir.expr import Var as ShapeVar
 from baton._src.values.tensor import AnyArray, NDArray, array
 
@@ -75,7 +77,8 @@ class RelaxGraph:
 
     def call(self, definition: OpDef[Any], args: list[Any], attrs: Any, count: int, hint: str) -> Sequence[Any]:
         made = [_argument(a) for a in args]
-        result = self.builder.emit(Call(definition.relax_op, made, attrs))
+        span = node_place(hint) if hint else None
+        result = self.builder.emit(Call(definition.relax_op, made, attrs, span=span), span=span)
         if not count:
             return [result]
         return [self.builder.emit(TupleGetItem(result, i)) for i in range(count)]
@@ -132,9 +135,11 @@ class RelaxGraph:
         return self.builder.match_cast(expr, from_info(info), name and f"operand_of_{name}")
 
     def named(self, expr: Any, info: TensorInfo) -> tuple[Any, TensorInfo]:
-        if info.shape is not None or info.ndim < 0:
+        dims = (AnyDim(),) * info.ndim if info.shape is None else info.shape
+        if info.ndim < 0 or not any(isinstance(d, AnyDim) for d in dims):
             return expr, info
-        named = TensorInfo(self._new_sizes(info.ndim), info.dtype)
+        known = tuple(self._new_sizes(1)[0] if isinstance(d, AnyDim) else d for d in dims)
+        named = TensorInfo(known, info.dtype)
         return self.builder.match_cast(expr, from_info(named)), named
 
     def numbers(self, expr: Any, count: int) -> list[ShapeVar] | None:

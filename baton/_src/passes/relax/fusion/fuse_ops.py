@@ -45,6 +45,7 @@ from baton._src.relax.nodes import (
 )
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import ShapeStructInfo, TensorStructInfo
+from baton._src.support.spans import places_together
 from baton._src.tir.expr import Var as TirVar
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
@@ -141,10 +142,11 @@ class _Fuser(BindingRewriter):
         shape_vars = _unshown_shape_vars(group, outside)
         arguments: list[Any] = [*outside, *((ShapeExpr(shape_vars),) if shape_vars else ())]
         var = self._named(_group_function(group, outside, shape_vars), _group_name(group))
-        call: Any = self.normalized(Call(var, arguments, span=group[-1].span))
+        span = places_together(b.span for b in group)
+        call: Any = self.normalized(Call(var, arguments, span=span))
         if call.struct_info_ is not result.struct_info_:
             call = call.with_fields(struct_info_=result.struct_info)
-        return VarBinding(result, call, group[-1].span)
+        return VarBinding(result, call, span)
 
     def _named(self, function: Function, name: str) -> GlobalVar:
         """The name of the group's function; equal groups have one."""

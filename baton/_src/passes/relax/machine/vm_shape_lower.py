@@ -180,8 +180,7 @@ class _Lowerer(BindingRewriter):
     def visit_binding(self, binding: Binding) -> None:
         if isinstance(binding, MatchCast):
             value = self._without_dims(binding.value)
-            where = "match_cast" if binding.var is None else f"match_cast to {binding.var.name_hint}"
-            self._check_all([(value, binding.struct_info, where)])
+            self._check_all([(value, binding.struct_info, binding.place)])
             if binding.var is not None:
                 self._keep_cast(binding, value)
             return
