@@ -85,3 +85,25 @@ def test_what_is_certain_or_was_checked_before_costs_nothing() -> None:
     assert CheckSizes()(certain).script().count("match_cast") == 0
     twice = program({"x": ("m", "k"), "w": ("i", "n")}, "R.add(R.matmul(x, w), R.matmul(R.exp(x), w))")
     assert CheckSizes()(twice).script().count("match_cast") == 1
+
+
+CAST_OF_A_CONSTANT = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", 2), dtype="float32")) -> R.Tensor(("n", 2), dtype="float32"):
+        n = T.int64()
+        with R.dataflow():
+            c = R.match_cast(R.const([[1.0, 2.0]], "float32"), R.Tensor((n, 2), "float32"))
+            y = R.add(c, x)
+            R.output(y)
+        return y
+"""
+
+
+def test_a_constant_that_is_cast_to_an_open_size() -> None:
+    """The constant took the place of its cast, which nothing checked then: a 1 was repeated."""
+    module = baton.script.from_source(CAST_OF_A_CONSTANT)
+    assert run(module, (1, 2)).tolist() == [[1, 3]]
+    with pytest.raises(baton.DiagnosticError, match="match_cast to c: dimension 0 is 1, expected 3"):
+        run(module, (3, 2))

@@ -268,7 +268,9 @@ class GraphBuilder:
         both = (left.shape[-1], right.shape[place])
         if all(isinstance(d, int) for d in both) or self.prover.equal(*both):
             return [left, right]
-        size = plainest(both, self.prover) or both[0]
+        known = next((d for d in both if isinstance(d, int)), None)  # a 1, too: no product repeats it
+        plain = plainest(both, self.prover) if known is None else known
+        size = both[0] if plain is None else plain
         rows, columns = right.shape[:place], right.shape[place + 1 :]
         return [self.of_shape(left, (*left.shape[:-1], size)), self.of_shape(right, (*rows, size, *columns))]
 

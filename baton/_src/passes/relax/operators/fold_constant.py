@@ -79,6 +79,8 @@ class _Folder(BindingRewriter):
     def visit_binding(self, binding: Binding) -> None:
         super().visit_binding(binding)
         var = binding.var
+        if not isinstance(binding, VarBinding):
+            return  # A cast is a check, of a constant too: the sizes it names may be others.
         if isinstance(var, DataflowVar) and isinstance(self.values.get(var), Constant):
             self._made.pop()
             self.replace(var, self.values[var])
