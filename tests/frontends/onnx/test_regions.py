@@ -40,3 +40,13 @@ def test_max_roi_pool() -> None:
     node = make_node("MaxRoiPool", ["x", "boxes"], ["y"], pooled_shape=[3, 2], spatial_scale=0.5)
     boxes = np.concatenate([NUMBERS[:4, None], 2 * BOXES[:4]], axis=1).astype("float32")
     assert_as_onnxruntime(node, [("boxes", ["k", 5])], boxes=boxes)
+
+
+@pytest.mark.parametrize("mode", ["avg", "max"])
+@pytest.mark.parametrize("number", [2, -1])
+def test_a_region_of_an_image_that_is_not_there(mode: str, number: int) -> None:
+    node = make_node("RoiAlign", ["x", "boxes", "of"], ["y"], mode=mode, sampling_ratio=2, name="/pool")
+    inputs = [("x", ["n", "c", "h", "w"]), ("boxes", ["k", 4]), ("of", (["k"], TensorProto.INT64))]
+    model = baton.compile(model_of([node], inputs, opset=16))
+    with pytest.raises(baton.DiagnosticError, match=f"'/pool'.*index {number} is out of range"):
+        model.run({"x": IMAGES, "boxes": BOXES[:1], "of": np.array([number])})

@@ -242,6 +242,22 @@ def test_as_many_classes_as_an_input_says(axis: int) -> None:
         assert_as_onnxruntime([np.asarray(o) for o in program.run(feed)], onnxruntime_outputs(model, feed))
 
 
+@pytest.mark.parametrize("step", [1, -2])
+@pytest.mark.parametrize("fixed", ["", "start", "limit"])
+def test_a_range_that_may_be_empty(step: int, fixed: str) -> None:
+    """Its limit may lie on the wrong side of its start; either may be negative."""
+    node = helper.make_node("Range", ["start", "limit", "delta"], ["y"])
+    weights = {"delta": step, **({fixed: 2} if fixed else {})}
+    inputs = [(n, ([], INT)) for n in ("start", "limit") if n != fixed]
+    model = model_of([node], inputs, weights=[weight(n, np.array(v)) for n, v in weights.items()], opset=17)
+    program = baton.compile(model, num_threads=1)
+    for start, limit in ((2, 5), (5, -1), (-4, 3), (-1, -6), (3, 3)):
+        feed = {n: np.array(v) for n, v in (("start", start), ("limit", limit)) if n != fixed}
+        ends = {"start": start, "limit": limit, **weights}
+        found = np.asarray(program.run(feed)[0])
+        np.testing.assert_array_equal(found, np.arange(ends["start"], ends["limit"], step))
+
+
 def test_a_range_of_floats() -> None:
     """Counted when it runs; up or down, as the step says."""
     node = helper.make_node("Range", ["start", "limit", "delta"], ["y"])

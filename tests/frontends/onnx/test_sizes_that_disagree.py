@@ -42,6 +42,21 @@ def test_a_product(batch: tuple[int, ...]) -> None:
         model.run({"a": a, "b": np.ones((*batch, 5, 3), "float32")})
 
 
+def test_a_product_over_a_size_that_is_computed() -> None:
+    """Against a number of rows that is known; it was an error that an expression has no truth value."""
+    nodes = [
+        helper.make_node("MaxPool", ["x"], ["p"], kernel_shape=[2], strides=[2]),
+        helper.make_node("MatMul", ["p", "w"], ["y"], name="/head"),
+    ]
+    for rows in (1, 3):
+        weights = [weight("w", np.ones((rows, 2), "float32"))]
+        model = baton.compile(model_of(nodes, [("x", [1, 4, "n"])], weights=weights), num_threads=1)
+        found = model.run({"x": np.ones((1, 4, 2 * rows), "float32")})[0]
+        np.testing.assert_array_equal(found, np.full((1, 4, 2), rows, "float32"))
+        with pytest.raises(baton.DiagnosticError, match="operand_of_head: dimension 2 is 5"):
+            model.run({"x": np.ones((1, 4, 10), "float32")})
+
+
 def test_an_axis_that_is_to_go() -> None:
     node = helper.make_node("Squeeze", ["x", "axes"], ["y"])
     model = compiled(node, {"x": 2}, weight("axes", np.array([-2])))
@@ -59,3 +74,17 @@ def test_a_one_yields_on_both_sides(own: tuple[int, ...], wanted: tuple[int, ...
     model = baton.compile(model_of([helper.make_node("Expand", ["x", "to"], ["y"])], inputs), num_threads=1)
     x = np.arange(np.prod(own), dtype="float32").reshape(own)
     np.testing.assert_array_equal(model.run({"x": x, "to": np.array(wanted)})[0], x * np.ones(wanted))
+
+
+@pytest.mark.parametrize("own", [3, "n"])
+@pytest.mark.parametrize("wanted", [5, 2, 0])
+def test_a_size_to_expand_to_that_is_neither_its_own_nor_one(own: Any, wanted: int) -> None:
+    """The tensor came back as it was where its size was known and the other open, and the other way round."""
+    inputs = [("x", [own]), ("to", ([1], 7))]
+    node = helper.make_node("Expand", ["x", "to"], ["y"], name="/wide")
+    model = baton.compile(model_of([node], inputs), num_threads=1)
+    x = np.arange(3, dtype="float32")
+    for same in (1, 3):
+        np.testing.assert_array_equal(model.run({"x": x, "to": np.array([same])})[0], x)
+    with pytest.raises(baton.DiagnosticError, match=f"node '/wide': .* is 3 .*expected {wanted}"):
+        model.run({"x": x, "to": np.array([wanted])})

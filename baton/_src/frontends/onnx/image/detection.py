@@ -112,7 +112,7 @@ def roi_align(node: OnnxNode) -> Value:
         node.fail("maxima need a sampling_ratio: without one the number of samples depends on the regions")
     if x.shape is None:
         node.fail("the shape must be known", code="onnx-dynamic")
-    images = g.call("take", x, node[2], axis=0)
+    images = g.call("take", x, node[2], axis=0, mode="fast")
     rows = _sample_places(node, rois, (1, 3), height * ratio)
     columns = _sample_places(node, rois, (0, 2), width * ratio)
     sampled = _greatest_shares(node, images, rows, columns)
@@ -121,12 +121,12 @@ def roi_align(node: OnnxNode) -> Value:
 
 
 def _with_images(node: OnnxNode, rois: Value) -> Value:
-    """[regions, 5]: the number of each region's image, brought within those there are, before its corners."""
-    g, number, images = node.graph, node[2], node[0].shape
+    """[regions, 5]: the number of each region's image before its corners; one that is not there is an error."""
+    g, images = node.graph, node[0].shape
     if images is None:
         node.fail("the rank of the images must be known", code="onnx-dynamic")
-    last = g.call("subtract", g.cast(g.dims(images[0]), number.dtype), g.scalar(1, number))
-    number = g.call("minimum", g.call("maximum", number, g.scalar(0, number)), last)
+    there = g.call("arange", start=0, stop=images[0], step=1, dtype=INT64)
+    number = g.call("take", there, node[2], axis=0, mode="fast")
     return g.call("concat", (g.cast(g.reshape(number, (-1, 1)), rois.dtype), rois), axis=1)
 
 

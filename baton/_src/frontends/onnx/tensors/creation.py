@@ -41,16 +41,35 @@ def range_(node: OnnxNode) -> Value:
     if all(a is not None for a in arrays):
         numbers = [a.reshape(-1)[0].item() for a in arrays if a is not None]
         return node.graph.constant(np.arange(*numbers).astype(dtype.numpy))
-    found = [node.graph.numbers(node[i]) for i in range(3)]
-    bounds: list[Any] = [b.reshape(-1)[0] for b in found if b is not None]
-    if len(bounds) < 3 or not isinstance(bounds[2], int):
+    ends = _ends(node)
+    if ends is None:
         return _counted_range(node)
-    start, limit, delta = bounds
+    start, limit, delta = ends
     if delta < 0:  # as many as lie the other way, counted down
         g = node.graph
         steps = g.call("arange", start=0, stop=start - limit, step=-delta, dtype=dtype)
         return g.call("subtract", g.cast(g.reshape(node[0], ()), dtype), steps)
     return node.graph.call("arange", start=start, stop=limit, step=delta, dtype=dtype)
+
+
+def _ends(node: OnnxNode) -> tuple[Any, Any, int] | None:
+    """(start, limit, step) of a range of integers whose step is known.
+
+    A number that only a run tells counts as a size, which is never negative: the greater end is brought to the other
+    where it may lie on the wrong side, and the range is empty.
+    """
+    g, start, limit = node.graph, node[0], node[1]
+    steps = node[2].contents()
+    step = None if steps is None else steps.reshape(-1)[0]
+    if not isinstance(step, int) or not node[0].dtype.is_int:
+        return None
+    if step > 0 and limit.contents() is None:
+        limit = g.call("maximum", limit, start)
+    if step < 0 and start.contents() is None:
+        start = g.call("maximum", start, limit)
+    ends = [g.numbers(start), g.numbers(limit)]
+    found: list[Any] = [e.reshape(-1)[0] for e in ends if e is not None]
+    return (found[0], found[1], step) if len(found) == 2 else None
 
 
 def _counted_range(node: OnnxNode) -> Value:

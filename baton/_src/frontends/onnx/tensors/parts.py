@@ -75,16 +75,20 @@ def expand(node: OnnxNode) -> Value:
         node.fail("the shape must be known", code="onnx-dynamic")
     own: list[Dim] = [*[1] * (len(wanted) - len(x.shape)), *x.shape]
     wanted = [*[1] * (len(own) - len(wanted)), *wanted]
-    return g.broadcast_to(x, [_common(g.prover, a, b) for a, b in zip(own, wanted, strict=True)])
+    common = [_common(g.prover, a, b) for a, b in zip(own, wanted, strict=True)]
+    known = [a if isinstance(a, int) and a != 1 else c for a, c in zip(own, common, strict=True)]
+    return g.of_shape(g.broadcast_to(x, common), tuple(known))
 
 
 def _common(prover: Analyzer, own: Dim, wanted: Dim) -> Dim:
-    """The size that a size and the one asked for give: a 1 yields on both sides."""
-    if isinstance(own, int):
-        return wanted if own == 1 else own
+    """The size that a size and the one asked for give: a 1 yields on both sides. Others that differ are refused where
+    the tensor is repeated."""
+    if isinstance(own, int) and own == 1:
+        return wanted
     if isinstance(wanted, int):
         return own if wanted == 1 else wanted
-    return own if prover.equal(own, wanted) else tir.Select(equal(own, 1), wanted, own)
+    size = tir.IntImm("int64", own) if isinstance(own, int) else own
+    return size if prover.equal(size, wanted) else tir.Select(equal(wanted, 1), size, wanted)
 
 
 def tile(node: OnnxNode) -> Value:
