@@ -84,6 +84,23 @@ def test_linear_classifier(attributes: Any) -> None:
     _check("LinearClassifier", (X,), attributes, outputs=2)
 
 
+@pytest.mark.parametrize("counts", [[2, 3], [2, 1, 3, 2]])
+@pytest.mark.parametrize("post", ["NONE", "LOGISTIC"])
+@pytest.mark.parametrize("coupled", [False, True])
+def test_classes_with_support_vectors(counts: list[int], post: str, coupled: bool) -> None:
+    """Pairs of classes vote; with `prob_a` and `prob_b` there are probabilities of classes, else scores of pairs."""
+    classes, vectors = len(counts), sum(counts)
+    pairs = classes * (classes - 1) // 2
+    attributes: dict[str, Any] = {
+        "classlabels_ints": list(range(10, 10 + classes)), "coefficients": numbers((classes - 1) * vectors),
+        "kernel_params": [0.4, 0.5, 2.0], "kernel_type": "RBF", "rho": numbers(pairs), "post_transform": post,
+        "support_vectors": numbers(3 * vectors), "vectors_per_class": counts,
+    }  # fmt: skip
+    if coupled:
+        attributes |= {"prob_a": [-abs(n) for n in numbers(pairs)], "prob_b": numbers(pairs)}
+    _check("SVMClassifier", (X,), attributes, outputs=2)
+
+
 def trees(leaf: str, count: int, depth: int, ids: list[int], modes: list[str], low: float = -1.0) -> dict[str, Any]:
     """Complete trees of random thresholds; each leaf speaks of every one of `ids`."""
     nodes: dict[str, list[Any]] = {

@@ -13,7 +13,7 @@ from baton._src.frontends.onnx.importer import Importer
 from baton._src.ir.module import IRModule
 from baton._src.values.tensor import array
 
-CONTROL_FLOW = {"If", "Loop", "Scan", "NonMaxSuppression"}
+CONTROL_FLOW = {"If", "Loop", "Scan", "NonMaxSuppression", "SVMClassifier"}
 """Operators that become branches or loops, which no dataflow block may hold."""
 
 

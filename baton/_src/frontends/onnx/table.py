@@ -10,6 +10,7 @@ from baton._src.frontends.onnx.image.detection import DETECTION
 from baton._src.frontends.onnx.image.resize import RESIZE
 from baton._src.frontends.onnx.learning.classical import CLASSICAL
 from baton._src.frontends.onnx.learning.optimizers import OPTIMIZERS
+from baton._src.frontends.onnx.learning.support_vectors import SUPPORT_VECTORS
 from baton._src.frontends.onnx.learning.trees import TREES
 from baton._src.frontends.onnx.microsoft.attention import CONTRIB_ATTENTION
 from baton._src.frontends.onnx.microsoft.blocks import CONTRIB_BLOCKS
@@ -72,7 +73,7 @@ MICROSOFT: dict[str, Converter] = {
 }
 """Of the domain `com.microsoft`."""
 
-LEARNING: dict[str, Converter] = {**CLASSICAL, **TREES}
+LEARNING: dict[str, Converter] = {**CLASSICAL, **SUPPORT_VECTORS, **TREES}
 """Of the domain `ai.onnx.ml`."""
 
 DOMAINS: dict[str, dict[str, Converter]] = {

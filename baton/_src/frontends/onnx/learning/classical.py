@@ -174,40 +174,6 @@ def linear_classifier(node: OnnxNode) -> list[Value]:
     return [g.call("take", labels, positive, axis=0), second_score(node, transformed(node, scores), True)]
 
 
-def svm_regressor(node: OnnxNode) -> Value:
-    """Of kernels with support vectors; without them `coefficients` are weights."""
-    g, x, count = node.graph, real(node, node[0]), int(node.attr("n_supports", 0))
-    coefficients = np.array(node.attr("coefficients"), np.float32)
-    if count:
-        vectors = np.array(node.attr("support_vectors"), np.float32).reshape(count, -1)
-        x = _kernel(node, x, vectors)
-    out = g.call("matmul", x, g.constant(coefficients.reshape(-1, 1), x.dtype))
-    out = g.call("add", out, g.constant(list(node.attr("rho", (0.0,)))[:1], x.dtype))
-    if not node.attr("one_class", 0):
-        return transformed(node, out)
-    inside = g.call("greater", out, g.scalar(0, out))
-    return g.call("where", inside, g.scalar(1, out), g.scalar(-1, out))
-
-
-def _kernel(node: OnnxNode, x: Value, vectors: AnyArray) -> Value:
-    """(rows, vectors): how near each row is to each support vector."""
-    g, kind = node.graph, str(node.attr("kernel_type", "LINEAR"))
-    gamma, offset, degree = (*(float(p) for p in node.attr("kernel_params", ())), 0.0, 0.0, 0.0)[:3]
-    if kind == "RBF":
-        apart = g.call("subtract", g.call("expand_dims", x, axis=(1,)), g.constant(vectors, x.dtype))
-        squares = g.call("sum", g.call("multiply", apart, apart), axis=(2,), keepdims=False)
-        return g.call("exp", g.call("multiply", squares, g.scalar(-gamma, squares)))
-    product = g.call("matmul", x, g.constant(np.ascontiguousarray(vectors.T), x.dtype))
-    if kind == "LINEAR":
-        return product
-    shifted = g.call("add", g.call("multiply", product, g.scalar(gamma, product)), g.scalar(offset, product))
-    if kind == "POLY":
-        return g.call("power", shifted, g.scalar(degree, shifted))
-    if kind == "SIGMOID":
-        return g.call("tanh", shifted)
-    node.fail(f"the kernel {kind!r} is none of LINEAR, POLY, RBF and SIGMOID")
-
-
 def zip_map(node: OnnxNode) -> Value:
     node.fail(
         "a sequence of dictionaries is not supported as a result",
@@ -219,5 +185,5 @@ CLASSICAL: dict[str, Converter] = {
     "Scaler": scaler, "Normalizer": normalizer, "Binarizer": binarizer, "Imputer": imputer,
     "ArrayFeatureExtractor": array_feature_extractor, "FeatureVectorizer": feature_vectorizer,
     "OneHotEncoder": one_hot_encoder, "LabelEncoder": label_encoder, "LinearRegressor": linear_regressor,
-    "LinearClassifier": linear_classifier, "SVMRegressor": svm_regressor, "ZipMap": zip_map,
+    "LinearClassifier": linear_classifier, "ZipMap": zip_map,
 }  # fmt: skip
