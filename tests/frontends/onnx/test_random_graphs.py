@@ -1,0 +1,46 @@
+"""Random graphs compute what onnxruntime computes, node for node, at several sizes of their open dims."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import baton
+from baton._src.frontends.onnx.node import DynamicValueError
+from baton.frontend.onnx import backend
+from tests.frontends.onnx.random_graphs import grown, model_of_scope
+from tests.frontends.onnx.random_nodes import DRAWS
+
+LENGTH = 12
+"""How many nodes a graph has, about."""
+
+
+def _program(model: Any) -> Any:
+    """One program for all sizes; where ranks depend on operands that are inputs, one for each value of them."""
+    try:
+        return baton.compile(model, num_threads=1)
+    except DynamicValueError:
+        return backend.prepare(model, num_threads=1)
+
+
+def check(seed: int) -> None:
+    model, feeds, outputs = model_of_scope(grown(np.random.default_rng(seed), DRAWS, LENGTH))
+    program = _program(model)
+    for k, feed in enumerate(feeds):
+        for wanted, found in zip(outputs, map(np.asarray, program.run(feed)), strict=True):
+            expected = wanted.arrays[k]
+            assert (found.dtype, found.shape) == (expected.dtype, expected.shape), f"run {k}: {wanted.name}"
+            np.testing.assert_allclose(found, expected, rtol=2e-3, atol=2e-3, err_msg=f"run {k}: {wanted.name}")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_as_onnxruntime(seed: int) -> None:
+    check(seed)
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("seed", range(100, 400))
+def test_many_as_onnxruntime(seed: int) -> None:
+    check(seed)
