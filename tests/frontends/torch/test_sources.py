@@ -64,6 +64,36 @@ def test_regions_without_gradients() -> None:
     assert_same(baton.compile(exported)(as_array(ROWS)), [Wrapped()(ROWS)], "wrapped")
 
 
+def test_results_that_are_none_are_left_out() -> None:
+    class Optional(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x * 2, None, {"last": x + 1, "cache": None}
+
+    found = baton.compile(torch.export.export(Optional(), (ROWS,)))(as_array(ROWS))
+    assert_same(found, [ROWS * 2, ROWS + 1], "optional")
+
+
+def test_padded_positions_of_transformers_are_those_of_the_exported_program() -> None:
+    """Where nobody wants gradients, PyTorch runs another program, whose padded positions are zero."""
+    module = seeded(lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2))
+    rows, hidden = floats(2, 5, 8), torch.tensor([[False] * 5, [False, False, True, True, True]])
+
+    class Padded(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = module
+
+        def forward(self, x: Any, hidden: Any) -> Any:
+            return self.layers(x, src_key_padding_mask=hidden)
+
+    exported = torch.export.export(Padded().eval(), (rows, hidden))
+    found = baton.compile(exported)(as_array(rows), hidden.numpy())
+    assert_same(found, [exported.module()(rows, hidden)], "padded")
+    with torch.no_grad():
+        visible = Padded().eval()(rows, hidden)[~hidden]
+    torch.testing.assert_close(torch.from_numpy(found[0])[~hidden], visible, rtol=1e-4, atol=1e-5)
+
+
 def test_parameters_as_inputs() -> None:
     """They stand before the inputs of an exported program, and behind those of an fx graph."""
     module = seeded(perceptron)

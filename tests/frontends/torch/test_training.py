@@ -1,4 +1,4 @@
-"""Gradients through `torch.compile` are those of PyTorch: of inputs and parameters, beside running statistics."""
+"""Gradients through `torch.compile` are those of PyTorch: of inputs and parameters, beside statistics and dropout."""
 
 from __future__ import annotations
 
@@ -64,3 +64,46 @@ def test_gradients(make: Callable[[], nn.Module], given: Any) -> None:
             (result.detach(), x.grad, [p.grad for p in used.parameters()], [b.clone() for b in used.buffers()])
         )
     torch.testing.assert_close(found[1], found[0], rtol=1e-3, atol=1e-4)
+
+
+class Drawing(nn.Module):
+    """Random numbers in many ways, and how many rows there are is open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear, self.drop = nn.Linear(6, 4), nn.Dropout(0.3)
+
+    def forward(self, x: Any) -> Any:
+        kept = self.drop(self.linear(x)) * torch.rand(x.shape[0], 1) + torch.randn_like(x[:, :4])
+        places = torch.randint(0, 4, (x.shape[0], 2))
+        return kept + torch.bernoulli(torch.full_like(kept, 0.3), p=0.5), kept.gather(1, places)
+
+
+@pytest.mark.parametrize(
+    ("make", "inputs"),
+    [
+        (Drawing, [floats(4, 6), floats(7, 6), floats(9, 6)]),
+        (lambda: nn.TransformerEncoderLayer(16, 2, 32, dropout=0.2, batch_first=True), [ROWS]),
+    ],
+    ids=["drawing", "attention"],
+)
+def test_random_numbers_are_those_of_the_seed(make: Callable[[], nn.Module], inputs: list[Any]) -> None:
+    """PyTorch draws them, with and without gradients; two calls draw different ones."""
+    torch._dynamo.reset()
+    module = seeded(make).train()
+    compiled = torch.compile(copy.deepcopy(module), backend="baton")
+
+    def run(used: Any, x: Any, gradients: bool) -> list[Any]:
+        torch.manual_seed(5)
+        given = x.clone().requires_grad_(gradients)
+        with torch.set_grad_enabled(gradients):
+            first, second = (used(given) for _ in range(2))
+        results = [r for found in (first, second) for r in (found if isinstance(found, tuple) else (found,))]
+        assert not torch.equal(results[0], results[len(results) // 2])
+        if gradients:
+            sum(r.pow(3).sum() for r in results).backward()
+        return [r.detach() for r in results] + ([given.grad] if gradients else [])
+
+    for x in inputs:
+        torch.testing.assert_close(run(compiled, x, True), run(module, x, True), rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(run(compiled, inputs[0], False), run(module, inputs[0], False), rtol=1e-3, atol=1e-4)

@@ -2,7 +2,8 @@
 
 Weights are inputs of such a graph. Frozen ones are constants instead, so that they are packed when compiling, once:
 the graph is compiled when it is first called, as only then its weights are at hand. Every call compares their memory
-and PyTorch's count of changes; a weight that is another one by then becomes an input again.
+and PyTorch's count of changes; a weight that is another one by then becomes an input again. Random numbers are inputs
+that PyTorch draws (`torch_draws`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from baton._src.driver.frontends.torch_draws import drawn, take_out_draws
 from baton._src.driver.model.model import Model
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.programs.program import Program, read_graph, with_weights
@@ -47,6 +49,8 @@ class CompiledGraph:
 
     def __init__(self, graph: Any, build: Build, weights: Sequence[Any] = ()) -> None:
         torch = torch_library()
+        self.given = [n for n in graph.graph.nodes if n.op == "placeholder"]
+        self.draws = take_out_draws(graph)
         self.program, self.build = read_graph(graph), build
         placeholders = [n for n in graph.graph.nodes if n.op == "placeholder"]
         self.places = {n.name: k for k, n in enumerate(placeholders)}
@@ -60,7 +64,8 @@ class CompiledGraph:
         if not self.weights:
             self._compile(())
 
-    def __call__(self, *given: Any) -> list[Any]:
+    def __call__(self, *inputs: Any) -> list[Any]:
+        given = (*inputs, *drawn(self.draws, self.given, inputs))
         if self.model is None:
             self._compile([self._frozen(k, given[k]) for k in self._weights_among(given)])
         elif not all(f.holds(given[f.place]) for f in self.frozen):

@@ -44,7 +44,7 @@ class Importer:
         """What every node of the program so far is: values, tuples of them, sizes, numbers."""
 
     def run(self, parameters: Sequence[tuple[str, str]]) -> list[Value]:
-        """The outputs. `parameters`: the placeholders that become parameters of the function, with names for them.
+        """The outputs without None. `parameters`: the placeholders that become parameters of the function, with names.
 
         All other placeholders of weights become constants.
         """
@@ -59,7 +59,7 @@ class Importer:
         self._bind_constants(weights)
         self.builder.language.start()
         self._walk(self.program.module)
-        return [self._output(self._operand(o)) for o in self.program.outputs]
+        return [self._output(self._operand(o)) for o in self.program.outputs if o is not None]
 
     def _walk(self, module: Any) -> None:
         for node in module.graph.nodes:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from tests.frontends.torch.cases.elementwise import ACTIVATIONS, BINARY, SPECIALS, UNARY
+from tests.frontends.torch.cases.functions import FUNCTIONS, QUANTISED
 from tests.frontends.torch.cases.indexed import INDICES, MASKS, WITHOUT_AXES, WRITES
 from tests.frontends.torch.cases.inputs import Case
 from tests.frontends.torch.cases.layers import ATTENTIONS, LAYERS, POOLS, RECURRENCES, RESIZES
@@ -34,5 +35,7 @@ FAMILIES: dict[str, list[Case]] = {
     "without axes": WITHOUT_AXES,
     "masks": MASKS,
     "complex": COMPLEX,
+    "functions": FUNCTIONS,
+    "quantised": QUANTISED,
     "more in terms of PyTorch": MORE_IN_TERMS_OF_PYTORCH,
 }

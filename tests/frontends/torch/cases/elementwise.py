@@ -84,6 +84,7 @@ SPECIALS: list[Case] = [
     ),
     (lambda a: (a.median(), a.median(0)[0], a.sort()[0], a.argmax(), a.max(), a.topk(2)[0]), (SPECIAL_NUMBERS,)),
     (lambda b: (b.sign(), b.square(), functional.pad(b[None], (1, 2), "circular"), torch.signbit(b)), (B,)),
+    (lambda a: functional.hardswish(a), (SPECIAL_NUMBERS,)),
     (lambda x: (x.round(decimals=1), torch.exp2(x), (x * 30).round(decimals=-1)), (UNIT,)),
     (
         lambda n: (torch.arange(-0.9, 2.1, 2.0, dtype=torch.int64) + n[:1, 0], torch.arange(3.1, dtype=torch.int64)),

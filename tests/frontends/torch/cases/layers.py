@@ -32,6 +32,16 @@ LAYERS: list[Case] = [
 ]
 
 POOLS: list[Case] = [
+    (lambda x: functional.avg_pool2d(x, (2, 3), (3, 2), 1, True, True), (IMAGE,)),
+    (
+        lambda x: (functional.avg_pool2d(x, 3, 2, 1, True, False, 5), functional.avg_pool2d(x, 2, 3, 0, True, True, 3)),
+        (IMAGE,),
+    ),
+    (lambda x: functional.max_pool2d(x, 2, 3, 1, (1, 2), True, return_indices=True), (IMAGE,)),
+    (lambda x: functional.max_pool2d((x * 5).int(), 3, 2, 1, 1, True, return_indices=True), (IMAGE,)),
+    (lambda x: functional.max_pool1d(x[0], 3, 2, 1, 1, True, return_indices=True), (IMAGE,)),
+    (lambda x: functional.adaptive_max_pool2d(x, (3, 2), return_indices=True), (IMAGE,)),
+    (lambda x: functional.max_pool3d(x, 2, 2, 1, 1, True, return_indices=True), (floats(1, 2, 4, 5, 4),)),
     (lambda x: functional.max_pool2d(x, 3, 2, 1, return_indices=True), (IMAGE,)),
     (lambda x: functional.max_pool2d(x[0].relu(), 2, (2, 1), dilation=(1, 2), return_indices=True), (IMAGE,)),
     (lambda x: (functional.max_pool2d(x, 3, 2, 1), functional.max_pool2d(x, 2, ceil_mode=True)), (IMAGE,)),

@@ -33,36 +33,47 @@ def max_pool_with_places(rank: int) -> Converter:
         found = max_pool(rank)(node, x, kernel, stride, padding, dilation, ceil_mode)
         if 1 not in node.used:
             return found, None
-        if rank != 2 or ceil_mode or not x.dtype.is_float:
-            node.fail("the places of maxima are supported over two axes of floats, without ceil_mode")
-        windows = spread_over(kernel, 2), spread_over(stride or kernel, 2)
-        return found, _places(node, x, found, *windows, spread_over(padding, 2), spread_over(dilation, 2))
+        counts = [node.known(d, "the size of the result") for d in node.sizes(found)[-rank:]]
+        windows = (spread_over(given, rank) for given in (kernel, stride or kernel, padding, dilation))
+        return found, _places(node, x, counts, *windows)
 
     return convert
 
 
 def _places(
-    node: AtenNode, x: Value, pooled: Value, kernel: tuple[int, ...], stride: tuple[int, ...],
+    node: AtenNode, x: Value, counts: Sequence[int], kernel: tuple[int, ...], stride: tuple[int, ...],
     padding: tuple[int, ...], dilation: tuple[int, ...],
 ) -> Value:  # fmt: skip
     """For every window the place of the first of its greatest elements: which tap it is, and where that lies."""
-    g, sizes = node.graph, [node.known(d, "the size of an image") for d in node.sizes(x)[-2:]]
-    counts = [node.known(d, "the size of the result") for d in node.sizes(pooled)[-2:]]
-    widths = (0, 0) * (x.rank - 2) + tuple(p for border in padding for p in (border, border))
-    wide = g.call("nn.pad", x, pad_width=widths, pad_value=-np.inf) if any(padding) else x
-    first, taps = x.rank - 2, []
-    for down in range(kernel[0]):
-        for right in range(kernel[1]):
-            part = wide
-            for axis, tap in enumerate((down, right)):
-                start = tap * dilation[axis]
-                part = cut(node, part, first + axis, start, start + (counts[axis] - 1) * stride[axis] + 1, stride[axis])
-            taps.append(part)
-    chosen = g.cast(g.call("argmax", g.call("stack", tuple(taps), axis=0), axis=0, keepdims=False), "int64")
+    g, rank = node.graph, len(counts)
+    sizes = [node.known(d, "the size of an image") for d in node.sizes(x)[-rank:]]
+    whole = [(n - 1) * s + (k - 1) * d + 1 for n, s, k, d in zip(counts, stride, kernel, dilation, strict=True)]
+    least = -np.inf if x.dtype.is_float else int(np.iinfo(x.dtype.numpy).min)
+    wide = _bordered(node, x, padding, whole, least)
+    taps = list(np.ndindex(*kernel))
+    parts = []
+    for tap in taps:
+        part = wide
+        for axis, (t, d, n, s) in enumerate(zip(tap, dilation, counts, stride, strict=True), x.rank - rank):
+            part = cut(node, part, axis, t * d, t * d + (n - 1) * s + 1, s)
+        parts.append(part)
+    chosen = g.cast(g.call("argmax", g.call("stack", tuple(parts), axis=0), axis=0, keepdims=False), "int64")
+    strides = [int(np.prod(sizes[axis + 1 :])) for axis in range(rank)]
+    steps = np.array(taps) * np.array(dilation) @ np.array(strides)
     corners = [np.arange(n) * s - p for n, s, p in zip(counts, stride, padding, strict=True)]
-    downwards, sidewards = np.divmod(np.arange(len(taps)), kernel[1])
-    steps = g.constant(downwards * dilation[0] * sizes[1] + sidewards * dilation[1], "int64")
-    return g.call("add", g.call("take", steps, chosen, axis=0), g.constant(corners[0][:, None] * sizes[1] + corners[1]))
+    starts = sum(c * n for c, n in zip(np.meshgrid(*corners, indexing="ij"), strides, strict=True))
+    return g.call("add", g.call("take", g.constant(steps, "int64"), chosen, axis=0), g.constant(starts, "int64"))
+
+
+def _bordered(node: AtenNode, x: Value, before: Sequence[int], whole: Sequence[int], number: float) -> Value:
+    """Borders of a number in front of the last axes, and behind them up to these sizes; what is beyond is cut off."""
+    first, widths = x.rank - len(whole), [0, 0] * (x.rank - len(whole))
+    for axis, (border, total) in enumerate(zip(before, whole, strict=True), first):
+        behind = total - border - node.known(node.sizes(x)[axis], "the size of an image")
+        if behind < 0:
+            x = cut(node, x, axis, 0, total - border)
+        widths += [border, max(behind, 0)]
+    return node.graph.call("nn.pad", x, pad_width=tuple(widths), pad_value=number) if any(widths) else x
 
 
 def average_pool(rank: int) -> Converter:
@@ -71,14 +82,45 @@ def average_pool(rank: int) -> Converter:
         ceil_mode: bool, count_include_pad: bool, divisor: int | None = None,
     ) -> Value:  # fmt: skip
         if divisor is not None:
-            node.fail("divisor_override is not supported", help="scale the result of a plain average instead")
+            return _shares(node, _sums(node, x, rank, kernel, stride, padding), divisor)
         if ceil_mode and count_include_pad and any(padding):
-            node.fail("ceil_mode with padding that counts is not supported", help="use count_include_pad=False")
+            return _with_borders(node, x, rank, kernel, stride, padding)
         return _pool(
             node, x, "avg", rank, kernel, stride, padding, (1,), ceil_mode, count_include_pad=count_include_pad
         )
 
     return convert
+
+
+def _sums(
+    node: AtenNode, x: Value, rank: int, kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int]
+) -> Value:
+    """The sums of all windows of PyTorch's result, which may hang over the border."""
+    g, sizes, strides = node.graph, spread_over(kernel, rank), spread_over(stride or kernel, rank)
+    counts = [node.known(n, "the size of the result") for n in node.results[0].shape[-rank:]]
+    whole = [(n - 1) * s + k for n, s, k in zip(counts, strides, sizes, strict=True)]
+    wide = _bordered(node, x, spread_over(padding, rank), whole, 0)
+    mean = _pool(node, wide, "avg", rank, sizes, strides, (0,) * rank, (1,), False, count_include_pad=True)
+    return g.call("multiply", mean, g.scalar(int(np.prod(sizes)), mean))
+
+
+def _shares(node: AtenNode, sums: Value, divisor: int) -> Value:
+    return node.graph.call("divide", sums, node.graph.scalar(divisor, sums))
+
+
+def _with_borders(
+    node: AtenNode, x: Value, rank: int, kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int]
+) -> Value:
+    """Means where borders count as elements, but not what windows reach beyond them."""
+    counts = [node.known(n, "the size of the result") for n in node.results[0].shape[-rank:]]
+    images = [node.known(n, "the size of an image") for n in node.sizes(x)[-rank:]]
+    elements = np.ones((), np.int64)
+    windows = (spread_over(given, rank) for given in (kernel, stride or kernel, padding))
+    for n, image, k, s, p in zip(counts, images, *windows, strict=True):
+        starts = np.arange(n) * s - p
+        elements = np.multiply.outer(elements, np.minimum(starts + k, image + p) - starts)
+    sums = _sums(node, x, rank, kernel, stride, padding)
+    return node.graph.call("divide", sums, node.graph.constant(elements, sums.dtype))
 
 
 def _pool(
@@ -95,12 +137,18 @@ def _pool(
 
 
 def adaptive_max(rank: int) -> Converter:
-    """(maxima, nothing)"""
+    """(maxima, where they are in their image, if the program takes that and all windows are of one size)"""
 
-    def convert(node: AtenNode, x: Value, size: Sequence[Dim | None]) -> tuple[Value, None]:
-        if 1 in node.used:
-            node.fail("the places of the maxima are not supported")
-        return adaptive("max", rank)(node, x, size), None
+    def convert(node: AtenNode, x: Value, size: Sequence[Dim | None]) -> tuple[Value, Value | None]:
+        found = adaptive("max", rank)(node, x, size)
+        if 1 not in node.used:
+            return found, None
+        counts = [node.known(d, "the size of the result") for d in node.sizes(found)[-rank:]]
+        images = [node.known(d, "the size of an image") for d in node.sizes(x)[-rank:]]
+        if any(image % n for image, n in zip(images, counts, strict=True)):
+            node.fail("the places of maxima are supported where every window has the same size")
+        windows = tuple(image // n for image, n in zip(images, counts, strict=True))
+        return found, _places(node, x, counts, windows, windows, (0,) * rank, (1,) * rank)
 
     return convert
 

@@ -65,13 +65,17 @@ def silu(node: AtenNode, x: Value) -> Value:
 
 def hardsigmoid(node: AtenNode, x: Value) -> Value:
     """min(max(x + 3, 0), 6) / 6"""
-    g = node.graph
-    shifted = g.call("clip", g.call("add", x, g.scalar(3, x)), min=0.0, max=6.0)
-    return g.call("divide", shifted, g.scalar(6, x))
+    return node.graph.call("divide", _six_wide(node, x), node.graph.scalar(6, x))
 
 
 def hardswish(node: AtenNode, x: Value) -> Value:
-    return node.graph.call("multiply", x, hardsigmoid(node, x))
+    """Multiplied before it is divided: numbers beyond a sixth of the greatest are infinite, as in PyTorch."""
+    g = node.graph
+    return g.call("divide", g.call("multiply", x, _six_wide(node, x)), g.scalar(6, x))
+
+
+def _six_wide(node: AtenNode, x: Value) -> Value:
+    return node.graph.call("clip", node.graph.call("add", x, node.graph.scalar(3, x)), min=0.0, max=6.0)
 
 
 def softplus(node: AtenNode, x: Value, beta: float = 1, threshold: float = 20) -> Value:

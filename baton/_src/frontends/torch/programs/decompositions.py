@@ -10,6 +10,14 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from baton._src.frontends.torch.library import torch_library
+from baton._src.frontends.torch.programs.functions import (
+    greatest_divisor,
+    in_bins,
+    inverse_erf,
+    least_multiple,
+    log_gamma,
+)
+from baton._src.frontends.torch.programs.quantized import QUANTIZED
 from baton._src.frontends.torch.programs.whole_layers import (
     attention,
     embedding_bag,
@@ -24,9 +32,12 @@ from baton._src.frontends.torch.programs.whole_operators import (
     distance,
     index_reduce,
     log_running_sum,
+    median_of_numbers,
+    most_frequent,
     narrowed,
     running_extreme,
     strided,
+    whole_median_of_numbers,
     windows,
 )
 
@@ -40,6 +51,9 @@ def decompositions(supported: Collection[str]) -> Any:
         table[_operator(name)] = everything[_operator(name)]
     for name, function in OURS.items():
         table[_operator(name)] = function
+    if hasattr(torch.ops.quantized_decomposed, "quantize_per_tensor"):  # registered by the module that quantises
+        for name, function in QUANTIZED.items():
+            table[_operator(name)] = function
     for operator in list(table):
         if str(operator) in supported:
             table.pop(operator)
@@ -48,8 +62,8 @@ def decompositions(supported: Collection[str]) -> Any:
 
 def _operator(name: str) -> Any:
     """The overload called `aten.add.Tensor`."""
-    _, packet, overload = name.split(".")
-    return getattr(getattr(torch_library().ops.aten, packet), overload)
+    space, packet, overload = name.split(".")
+    return getattr(getattr(getattr(torch_library().ops, space), packet), overload)
 
 
 PYTORCH_HAS = (
@@ -79,5 +93,13 @@ OURS: dict[str, Callable[..., Any]] = {
     "aten.narrow_copy.default": narrowed,
     "aten.unfold.default": windows,
     "aten.index_reduce.default": index_reduce,
+    "aten.nanmedian.default": whole_median_of_numbers,
+    "aten.nanmedian.dim": median_of_numbers,
+    "aten.mode.default": most_frequent,
+    "aten.lgamma.default": log_gamma,
+    "aten.erfinv.default": inverse_erf,
+    "aten.gcd.default": greatest_divisor,
+    "aten.lcm.default": least_multiple,
+    "aten.histc.default": in_bins,
 }
 """What PyTorch keeps whole."""

@@ -145,3 +145,34 @@ def index_reduce(x: Any, dim: int, index: Any, source: Any, reduce: str, *, incl
     shape[dim] = -1
     places = index.view(shape).expand(source.shape)
     return x.scatter_reduce(dim, places, source, reduce, include_self=include_self)
+
+
+def median_of_numbers(x: Any, dim: int, keepdim: bool = False) -> Any:
+    """(the lower one of two in the middle, its place), without NaN, which is sorted behind all numbers."""
+    torch = torch_library()
+    if not x.dim():
+        return x.clone(), torch.zeros((), dtype=torch.int64)
+    values, places = x.sort(dim)
+    counts = torch.isnan(x).logical_not().sum(dim, keepdim=True)
+    middle = torch.div(counts - 1, 2, rounding_mode="floor").clamp(min=0)
+    found = tuple(part.gather(dim, middle) for part in (values, places))
+    return found if keepdim else tuple(part.squeeze(dim) for part in found)
+
+
+def whole_median_of_numbers(x: Any) -> Any:
+    return median_of_numbers(x.reshape(-1), 0)[0]
+
+
+def most_frequent(x: Any, dim: int = -1, keepdim: bool = False) -> Any:
+    """(the least of the most frequent elements, its last place): in order, equal ones are side by side."""
+    torch = torch_library()
+    if not x.dim():
+        return x.clone(), torch.zeros((), dtype=torch.int64)
+    values, places = torch.sort(x, dim=dim, stable=True)
+    row, at = values.movedim(dim, -1), places.movedim(dim, -1)
+    first = torch.searchsorted(row.contiguous(), row.contiguous())
+    behind = torch.searchsorted(row.contiguous(), row.contiguous(), right=True)
+    chosen = (behind - first).argmax(-1, keepdim=True)
+    last = behind.gather(-1, chosen) - 1
+    found = tuple(part.gather(-1, last).movedim(-1, dim) for part in (row, at))
+    return found if keepdim else tuple(part.squeeze(dim) for part in found)

@@ -1,0 +1,122 @@
+"""Random numbers of a graph of `torch.compile`: PyTorch draws them before each call, from its own generator.
+
+What only draws (`rand`, `bernoulli`, the mask of a dropout) depends on sizes, not on elements. It becomes an input of
+the graph, so that compiled functions stay functions, and `torch.manual_seed` gives what it gives without compiling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.frontends.torch.library import torch_library
+from baton._src.frontends.torch.programs.program import name_of
+
+_DRAWING = {
+    f"aten.{name}"
+    for name in (
+        "rand.default", "randn.default", "randint.default", "randint.low", "randperm.default", "rand_like.default",
+        "randn_like.default", "randint_like.default", "randint_like.low_dtype", "bernoulli.p", "uniform.default",
+        "normal_functional.default", "exponential.default",
+    )
+}  # fmt: skip
+"""Of tensors among their arguments only the shapes and dtypes count."""
+_DROPOUT = "aten.native_dropout.default"
+
+
+@dataclass(frozen=True)
+class Draw:
+    """What a call of the graph needs from PyTorch's generator: `make` of arguments whose sizes may be symbols."""
+
+    make: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+def take_out_draws(module: Any) -> list[Draw]:
+    """Replace what draws by placeholders behind the others, in the order of drawing; how they are filled."""
+    graph = module.graph
+    draws: list[Draw] = []
+    placeholders = [n for n in graph.nodes if n.op == "placeholder"]
+    for node in [n for n in graph.nodes if n.op == "call_function"]:
+        name = name_of(node.target)
+        if name not in _DRAWING and not (name == _DROPOUT and node.args[2] and 0 < node.args[1] < 1):
+            continue
+        place = next(n for n in graph.nodes if n.op != "placeholder")
+        with graph.inserting_before(place):
+            given = graph.placeholder(f"drawn_{len(placeholders)}_{len(draws)}")
+        draws.append(_dropout(graph, node, given) if name == _DROPOUT else _plain(node, given))
+        graph.erase_node(node)
+    return draws
+
+
+def _plain(node: Any, given: Any) -> Draw:
+    given.meta["val"] = node.meta["val"]
+    node.replace_all_uses_with(given)
+    return Draw(node.target, _described(node.args), _described(node.kwargs))
+
+
+def _dropout(graph: Any, node: Any, given: Any) -> Draw:
+    """Elements that are kept, as PyTorch draws them where it does not compile, times what makes up for the others."""
+    aten = torch_library().ops.aten
+    x, p = node.args[0], node.args[1]
+    values = node.meta["val"]
+    given.meta["val"] = values[1]
+    with graph.inserting_before(node):
+        kept = graph.call_function(aten.mul.Tensor, (x, given))
+        scaled = graph.call_function(aten.mul.Tensor, (kept, 1 / (1 - p)))
+    for made in (kept, scaled):
+        made.meta = {**node.meta, "val": values[0]}
+    for user in list(node.users):
+        user.replace_all_uses_with(given if user.args[1] else scaled)
+        graph.erase_node(user)
+    return Draw(_kept, (_described(x), 1 - p), {})
+
+
+def _kept(x: Any, share: float) -> Any:
+    return x.bernoulli_(share).bool()
+
+
+def _described(argument: Any) -> Any:
+    """An argument with what PyTorch says of its nodes in their places."""
+    if isinstance(argument, (tuple, list)):
+        return type(argument)(_described(a) for a in argument)
+    if isinstance(argument, dict):
+        return {name: _described(a) for name, a in argument.items()}
+    return argument.meta["val"] if isinstance(argument, torch_library().fx.Node) else argument
+
+
+def drawn(draws: Sequence[Draw], placeholders: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+    """The tensors of one call, whose inputs say what the symbols of sizes are."""
+    if not draws:
+        return []
+    sizes = _sizes(placeholders, given)
+    return [d.make(*_filled(d.args, sizes), **_filled(d.kwargs, sizes)) for d in draws]
+
+
+def _sizes(placeholders: Sequence[Any], given: Sequence[Any]) -> dict[Any, int]:
+    """Symbols by the inputs that have them as a number or a size."""
+    torch = torch_library()
+    found: dict[Any, int] = {}
+    for node, value in zip(placeholders, given, strict=True):
+        expected = node.meta["val"]
+        whole = isinstance(expected, torch.Tensor)
+        pairs = zip(expected.shape, value.shape, strict=True) if whole else ((expected, value),)
+        found.update((e.node.expr, int(v)) for e, v in pairs if isinstance(e, torch.SymInt) and e.node.expr.is_Symbol)
+    return found
+
+
+def _filled(argument: Any, sizes: dict[Any, int]) -> Any:
+    """An argument of this call: tensors are empty ones, as only their shape and the order of their axes count."""
+    torch = torch_library()
+    if isinstance(argument, (tuple, list)):
+        return type(argument)(_filled(a, sizes) for a in argument)
+    if isinstance(argument, dict):
+        return {name: _filled(a, sizes) for name, a in argument.items()}
+    if isinstance(argument, torch.Tensor):
+        shape, strides = (tuple(_filled(n, sizes) for n in each) for each in (argument.shape, argument.stride()))
+        return torch.empty_like(torch.empty_strided(shape, strides, dtype=argument.dtype))
+    if isinstance(argument, torch.SymInt):
+        return int(argument.node.expr.xreplace(sizes))
+    return argument

@@ -1,0 +1,56 @@
+"""Functions of mathematics, and quantised tensors, taken apart in terms of PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.ao.quantization.fx._decomposed
+
+from tests.frontends.torch.cases.inputs import INF, Case, floats, ints
+
+NAN = float("nan")
+EDGES = torch.tensor([0.5, 1, 2, 3.3, -0.5, -1, 0, 1e5, INF, -INF, NAN, 1e-6, -2.7, 1.999, 171.5])
+WITHIN_ONE = torch.tensor([0.0, 1, -1, 0.5, -0.999999, 0.999, 1.5, 1e-8, NAN, -0.3])
+HOLES = torch.tensor([[NAN, 3.0, 1, 2], [NAN] * 4, [5, 6, NAN, 4]])
+COUNTS, DIVISORS = ints(4, 5, low=-50, high=50), torch.tensor([0, 6, -8, 45, 7])
+
+FUNCTIONS: list[Case] = [
+    (lambda x: (torch.lgamma(x), torch.lgamma(x.double())), (EDGES,)),
+    (lambda x: (torch.erfinv(x), torch.erfinv(x.double())), (WITHIN_ONE,)),
+    (lambda a, b: (torch.gcd(a, b), torch.lcm(a, b), torch.gcd(a[0, 0] * 0, b)), (COUNTS, DIVISORS)),
+    (lambda a, b: (torch.gcd(a, b), torch.lcm(a, b)), (COUNTS.to(torch.int8), DIVISORS.to(torch.int8))),
+    (lambda x: (x.nanmedian(), x.nanmedian(1, True)[0], x[::2].nanmedian(1)[1], x.nanmedian(0)[0]), (HOLES,)),
+    (lambda n: (*n.mode(1), *n.mode(0, True), n.float().mode(1)[0]), (ints(5, 9, low=0, high=4),)),
+    (lambda x: (torch.histc(x, 5, -1, 1), torch.histc(x, 4, 0, 9)), (floats(4, 6),)),
+    (lambda a, b, c: torch.addbmm(a, b, c, beta=0.6, alpha=1.2), (ints(5, 3), ints(2, 5, 4), ints(2, 4, 3))),
+]
+
+WEIGHT = ints(5, 6, low=-127, high=128, dtype=torch.int8)
+SCALES, STARTS = floats(5, low=0.1), ints(5)
+
+
+def quantised_layer(x: Any, weight: Any, scales: Any, starts: Any) -> Any:
+    """A layer as PT2E leaves it: whole numbers in and out, a scale for every row of the weight."""
+    whole = torch.ops.quantized_decomposed
+    kept = whole.quantize_per_tensor(x, 0.05, 3, -128, 127, torch.int8)
+    wide = whole.dequantize_per_tensor(kept, 0.05, 3, -128, 127, torch.int8)
+    found = torch.nn.functional.linear(
+        wide, whole.dequantize_per_channel(weight, scales, starts, 0, -127, 127, torch.int8)
+    )
+    out = whole.quantize_per_tensor(found, 0.7, 128, 0, 255, torch.uint8)
+    return kept, out, whole.quantize_per_channel(found, scales, starts, 1, -128, 127, torch.int8)
+
+
+def found_scale(x: Any) -> Any:
+    """Scales from the elements, as dynamic quantisation takes them."""
+    whole = torch.ops.quantized_decomposed
+    scale, start = whole.choose_qparams.tensor(x, -128, 127, 1e-7, torch.int8)
+    kept = whole.quantize_per_tensor.tensor(x, scale, start, -128, 127, torch.int8)
+    return scale, start, kept, whole.dequantize_per_tensor.tensor(kept, scale, start, -128, 127, torch.int8)
+
+
+QUANTISED: list[Case] = [
+    (quantised_layer, (floats(4, 6, low=-9, high=9), WEIGHT, SCALES, STARTS)),
+    (found_scale, (floats(4, 6),)),
+]
