@@ -11,9 +11,9 @@ import numpy as np
 
 from baton._src.codegen.llvm.cache import CacheOptions
 from baton._src.codegen.llvm.jit import Machine, compile_text
-from baton._src.codegen.llvm.module import CompileOptions, compile_module
+from baton._src.codegen.llvm.module import CompileOptions, compile_kernels
+from baton._src.driver.kernel_scheduler import scheduler
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.runtime.linker import link
 from baton._src.runtime.native.library import NativeLibrary, load
 from bench.kernels.cases import Case
@@ -48,8 +48,8 @@ class Compiled:
     @staticmethod
     def of(case: Case, target: Target) -> Compiled:
         start = time.perf_counter()
-        func = decide(case.func, target).func
-        library = load(compile_module({"f": func}, target, CompileOptions(cache=CacheOptions(None))))
+        options = CompileOptions(cache=CacheOptions(None))
+        library = load(compile_kernels({"f": case.func}, target, options, scheduler(target)).code)
         return Compiled(case, library, time.perf_counter() - start)
 
 
