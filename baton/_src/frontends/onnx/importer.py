@@ -19,6 +19,7 @@ from baton._src.frontends.onnx.functions import EXPANDED, Expanded, body_of
 from baton._src.frontends.onnx.node import DynamicValueError, OnnxNode
 from baton._src.frontends.onnx.symbolic import fold_dims, folded_dtype
 from baton._src.frontends.onnx.table import CONVERTERS, DOMAINS
+from baton._src.frontends.onnx.texts import check_no_texts
 from baton._src.ir.tensor_info import Dim, TensorInfo
 from baton._src.ops.dims import show_shape
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError, fail
@@ -75,6 +76,7 @@ class Importer:
         """
         self._check_supported(self.model.graph)
         graph = self.model.graph
+        check_no_texts(graph)
         weights = read_tensors(graph.initializer, self.folder)
         bound = self._bound_values(graph, weights)
         scope: dict[str, Value] = {n: self.builder.constant(a) for n, a in {**weights, **bound}.items()}
@@ -178,7 +180,11 @@ class Importer:
                     help=f"did you mean {near[0]!r}?" if near else "nodes must stand in the order of their data",
                 )
             inputs.append(scope[name] if name else None)
-        attributes = {a.name: self._attribute(a) for a in proto.attribute}
+        try:
+            attributes = {a.name: self._attribute(a) for a in proto.attribute}
+        except DiagnosticError as error:
+            where = f"while reading the attributes of {proto.op_type} node {title!r}"
+            raise DiagnosticError([d.within(where) for d in error.diagnostics]) from error
 
         def run_graph(graph: Any, bound: dict[str, Value]) -> list[Value]:
             inner = {**scope, **{t.name: self.builder.constant(read_tensor(t, self.folder)) for t in graph.initializer}}

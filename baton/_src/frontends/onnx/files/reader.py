@@ -92,14 +92,22 @@ _DTYPES = {
     18: "float8_e4m3fnuz", 19: "float8_e5m2", 20: "float8_e5m2fnuz", 21: "uint4", 22: "int4", 23: "float4_e2m1fn",
     24: "float8_e8m0fnu", 25: "uint2", 26: "int2",
 }  # fmt: skip
-_NAMES = {8: "string", 14: "complex64", 15: "complex128"}
+STRING = 8
+"""ONNX's number of texts."""
+_NAMES = {STRING: "string", 14: "complex64", 15: "complex128"}
+WITHOUT_TEXTS = (
+    "number the texts before they get to the model: export it with integers for categories and classes, "
+    "or leave out the nodes that handle texts"
+)
 
 
 def dtype_of(elem_type: int, where: str) -> DataType:
     """The data type of ONNX's number `elem_type`; `DiagnosticError` (`onnx-dtype`) where there is none here."""
     found = _DTYPES.get(elem_type)
     if found is None:
-        raise fail("onnx-dtype", f"{where} has element type {_NAMES.get(elem_type, elem_type)}, which is not supported")
+        help = WITHOUT_TEXTS if elem_type == STRING else None
+        name = _NAMES.get(elem_type, elem_type)
+        raise fail("onnx-dtype", f"{where} has element type {name}, which is not supported", help=help)
     return DataType(found)
 
 
@@ -184,4 +192,14 @@ def _elements(content: AnyArray, dtype: DataType, count: int) -> AnyArray:
     return codes.astype("uint8").reshape(-1)[:count].view(dtype.numpy)
 
 
-__all__ = ["dtype_of", "onnx_library", "onnx_type_of", "read_model", "read_tensor", "read_tensors", "save_named"]
+__all__ = [
+    "STRING",
+    "WITHOUT_TEXTS",
+    "dtype_of",
+    "onnx_library",
+    "onnx_type_of",
+    "read_model",
+    "read_tensor",
+    "read_tensors",
+    "save_named",
+]

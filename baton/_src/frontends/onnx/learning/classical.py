@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.onnx.files.reader import WITHOUT_TEXTS
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.values.dtype import FLOAT32, INT64, DataType
 from baton._src.values.tensor import AnyArray
@@ -75,7 +76,7 @@ def one_hot_encoder(node: OnnxNode) -> Value:
     """(...,) -> (..., categories), float32"""
     g, x, known = node.graph, node[0], node.attr("cats_int64s")
     if not known:
-        node.fail("only categories that are integers are supported, not texts")
+        node.fail("only categories that are integers are supported, not texts", help=WITHOUT_TEXTS)
     column = g.call("expand_dims", g.cast(x, INT64), axis=(x.rank,))
     return g.cast(g.call("equal", column, g.constant(list(known), INT64)), FLOAT32)
 
@@ -106,7 +107,7 @@ def _numbers(node: OnnxNode, name: str) -> AnyArray:
         return np.array(node.attr(f"{name}_int64s"), np.int64)
     if node.attr(f"{name}_floats"):
         return np.array(node.attr(f"{name}_floats"), np.float32)
-    node.fail(f"only {name} that are numbers are supported, not texts")
+    node.fail(f"only {name} that are numbers are supported, not texts", help=WITHOUT_TEXTS)
 
 
 def transformed(node: OnnxNode, scores: Value) -> Value:

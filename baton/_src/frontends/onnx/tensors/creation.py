@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.files.reader import dtype_of
+from baton._src.frontends.onnx.files.reader import WITHOUT_TEXTS, dtype_of
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.ir.tensor_info import Dim
 from baton._src.values.dtype import INT64
@@ -22,7 +22,8 @@ def constant(node: OnnxNode) -> Value:
             return node.graph.constant(np.array(content, np.float32))
         if name in ("value_int", "value_ints"):
             return node.graph.constant(np.array(content, np.int64))
-    node.fail("only tensor, float and integer constants are supported")
+    texts = any(name.startswith("value_string") for name in node.attributes)
+    node.fail("only tensor, float and integer constants are supported", help=WITHOUT_TEXTS if texts else None)
 
 
 def constant_of_shape(node: OnnxNode) -> Value:
