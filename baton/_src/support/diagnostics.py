@@ -6,7 +6,7 @@ A broken invariant of the compiler itself is an `InternalError`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -96,7 +96,13 @@ class DiagnosticError(BatonError):
 
 
 class ScheduleError(DiagnosticError):
-    """A primitive of a schedule does not apply."""
+    """A primitive of a schedule does not apply. `program`, if given, makes the text that shows where."""
+
+    program: Callable[[], str] | None = None
+
+    def __str__(self) -> str:
+        said = super().__str__()
+        return said if self.program is None else f"{said}\n\n{self.program()}"
 
 
 class ValueDiagnosticError(DiagnosticError, ValueError):

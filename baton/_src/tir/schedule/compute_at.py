@@ -14,6 +14,7 @@ from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.regions import point_regions
 from baton._src.tir.schedule.loops import require_independent
 from baton._src.tir.schedule.tree import (
+    blocks_passed,
     find_block,
     find_loop,
     is_true,
@@ -40,6 +41,11 @@ def compute_at(root: st.Stmt, name: str, var: tir.Var, unit_loops: bool = False,
     missing = [r.block.name_hint for r in readers if r not in inside]
     if missing or not readers:
         raise refuse(f"{', '.join(missing) or 'nobody'} reads {name} outside of the loop over {var.name}")
+    _require_only_writer(root, realize)
+    passed = blocks_passed(root, realize, [*inside])
+    changed = [r.block.name_hint for r in passed if _touches(r.block.writes, {b.buffer for b in realize.block.reads})]
+    if changed:
+        raise refuse(f"what {name} reads is written anew by {changed[0]} before the loop over {var.name} is done")
     return _moved(root, realize, var, lambda body: point_regions(body)[0], True, unit_loops, index)
 
 
@@ -53,6 +59,11 @@ def reverse_compute_at(root: st.Stmt, name: str, var: tir.Var, unit_loops: bool 
     if not writers or any(w not in inside for w in writers):
         raise refuse(f"{name} needs results from outside of the loop over {var.name}")
     _require_finished(root, realize, writers, var)
+    _require_only_writer(root, realize)
+    made = {b.buffer for b in realize.block.writes}
+    passed = [r.block.name_hint for r in blocks_passed(root, realize, [*inside]) if _touches(r.block.reads, made)]
+    if passed:
+        raise refuse(f"{passed[0]} reads what is there before {name} runs: {name} cannot run earlier")
     return _moved(root, realize, var, lambda body: point_regions(body)[1], False, unit_loops, index)
 
 
@@ -97,6 +108,15 @@ def _require_complete(realize: st.BlockRealize) -> None:
             f"block {block.name_hint} goes on from what is in {(written & loaded).pop().name}: it must not run twice",
             help="move it before decompose_reduction",
         )
+
+
+def _require_only_writer(root: st.Stmt, realize: st.BlockRealize) -> None:
+    """No other block makes part of the same buffers: moved past it, the block could overwrite what that one made."""
+    name, written = realize.block.name_hint, {w.buffer for w in realize.block.writes}
+    around = path_to(root, realize)
+    others = [r for r in realizes(root) if r.block.iter_vars and r not in around and _touches(r.block.writes, written)]
+    if others:
+        raise refuse(f"blocks {name} and {others[0].block.name_hint} both write {next(iter(written)).name}")
 
 
 def _moved(

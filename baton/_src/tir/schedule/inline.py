@@ -11,6 +11,7 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.schedule.tree import (
+    blocks_passed,
     find_block,
     only_store,
     realizes,
@@ -35,6 +36,8 @@ def compute_inline(root: st.Stmt, name: str, params: set[Buffer]) -> st.Stmt:
     axes = [iv.var for iv in block.iter_vars]
     if not _distinct(store.indices, axes):
         raise refuse(f"block {name} does not store at its own axes")
+    readers = [r for r in realizes(root) if any(x.buffer is buffer for x in r.block.reads)]
+    _require_unchanged(root, realize, readers, {r.buffer for r in block.reads})
     root = remove(root, realize)
 
     def rule(node: Any) -> Any:
@@ -75,6 +78,9 @@ def reverse_compute_inline(root: st.Stmt, name: str, params: set[Buffer]) -> st.
     others = [r for r in realizes(root) if r is not realize and any(x.buffer is made.buffer for x in r.block.reads)]
     if others:
         raise refuse(f"{made.buffer.name} has other readers: {others[0].block.name_hint}")
+    used = {r.buffer for r in consumer.reads} - {made.buffer}
+    _require_unchanged(root, realize, [producer], used | {w.buffer for w in consumer.writes})
+    _require_unread(root, realize, producer)
     bound = dict(zip(reads[0].indices, made.indices))
     for axis in consumer.iter_vars:
         if axis.var not in bound:
@@ -113,6 +119,26 @@ def _require_only_writer(root: st.Stmt, realize: st.BlockRealize, buffer: Buffer
     for other in realizes(root):
         if other is not realize and other.block.iter_vars and any(w.buffer is buffer for w in other.block.writes):
             raise refuse(f"{buffer.name} is also written by {other.block.name_hint}")
+
+
+def _require_unchanged(
+    root: st.Stmt, realize: st.BlockRealize, to: list[st.BlockRealize], buffers: set[Buffer]
+) -> None:
+    """Nothing between a block and where its computation goes writes these buffers."""
+    for passed in blocks_passed(root, realize, to):
+        for region in passed.block.writes:
+            if region.buffer in buffers:
+                name, other = realize.block.name_hint, passed.block.name_hint
+                raise refuse(f"block {name} cannot be moved past block {other}, which writes {region.buffer.name}")
+
+
+def _require_unread(root: st.Stmt, realize: st.BlockRealize, producer: st.BlockRealize) -> None:
+    """Nothing between a block and its producer reads what is there before the block runs."""
+    written = {w.buffer for w in realize.block.writes}
+    for passed in blocks_passed(root, realize, [producer]):
+        if passed is not producer and any(r.buffer in written for r in passed.block.reads):
+            name, other = realize.block.name_hint, passed.block.name_hint
+            raise refuse(f"block {name} cannot be moved past block {other}, which reads what it writes")
 
 
 def _distinct(indices: Any, axes: list[tir.Var]) -> bool:

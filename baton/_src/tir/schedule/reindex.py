@@ -109,6 +109,8 @@ def _through(
     source, target = (copy, original) if which == "write" else (original, copy)
     nest = _copy_of_axes(axes, source, target, copy[0].name)
     buffer, indices = original
+    if which == "read" and any(region.buffer is buffer for region in realize.block.writes):
+        raise refuse(f"block {realize.block.name_hint} goes on from what is in {buffer.name}: it would go on in a copy")
     if which == "read" and not _always_inside(axes, indices, buffer):
         raise refuse(
             f"block {realize.block.name_hint} reads {buffer.name} at places outside of it, "

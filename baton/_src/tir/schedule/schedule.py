@@ -21,8 +21,8 @@ from typing import Any
 
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
-from baton._src.ir.traverse import rewrite
-from baton._src.support.diagnostics import DiagnosticError
+from baton._src.ir.traverse import post_order, rewrite
+from baton._src.support.diagnostics import DiagnosticError, ScheduleError
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import IntImm, Var
@@ -36,9 +36,12 @@ from baton._src.tir.schedule.state import ScheduleState, StmtSRef
 from baton._src.tir.schedule.tile_primitives import TilePrimitives
 from baton._src.tir.schedule.trace import ExprRV, Trace, recorded
 from baton._src.tir.schedule.tree import find_block, find_loop, path_to, realizes, refuse, replace
+from baton._src.tir.text.printer import marked_script
 
 _OPTIONS = {"seed", "debug_mask", "error_render_level", "enable_check"}
-"""Options of TVM's schedules. Only `seed` has an effect: every primitive is checked."""
+"""Options of TVM's schedules. `debug_mask` and `enable_check` have no effect: every primitive is checked."""
+
+_RENDER_LEVELS = ("detail", "fast", "none")
 
 _THREADS = frozenset(f"{kind}.{axis}" for kind in ("blockIdx", "threadIdx", "vthread") for axis in "xyz") | {"vthread"}
 _ABSENT = {
@@ -71,6 +74,10 @@ class Schedule(BufferPrimitives, TilePrimitives):
         """How many primitives are at work: those used inside others are not recorded."""
         self.decision: Any = None
         self._random = random.Random(options.get("seed"))
+        self.error_render_level = options.get("error_render_level", "detail")
+        """Whether errors show the program: `detail`, or `fast` and `none`, which do not."""
+        if self.error_render_level not in _RENDER_LEVELS:
+            raise refuse(f"error_render_level is one of {', '.join(_RENDER_LEVELS)}, not {self.error_render_level!r}")
 
     @property
     def mod(self) -> IRModule:
@@ -103,9 +110,26 @@ class Schedule(BufferPrimitives, TilePrimitives):
         why = "; ".join((_ABSENT[name], "the schedule's result is sch.mod")) if name in _ABSENT else "no such primitive"
         raise AttributeError(f"baton's Schedule has no {name!r}: {why}")
 
+    def show_in(self, error: ScheduleError, primitive: str, given: Sequence[Any]) -> None:
+        """Let an error show the program, the loops and blocks that the primitive was given underlined."""
+        if self.error_render_level != "detail":
+            return
+        loops = {h.var for h in given if isinstance(h, LoopRV)}
+        blocks = {h if isinstance(h, str) else h.name for h in given if isinstance(h, str | BlockRV)}
+
+        def is_given(node: Any) -> bool:
+            return node.name_hint in blocks if isinstance(node, st.Block) else getattr(node, "loop_var", None) in loops
+
+        func, name = self.func, self._name
+        marked = [node for node in post_order(func.body) if isinstance(node, st.Block | st.For) and is_given(node)]
+        if marked:
+            error.program = lambda: f"{primitive} was refused in\n\n{marked_script(func, name, marked)}"
+
     def copy(self) -> Schedule:
         """An independent schedule from here on."""
-        made = Schedule(self.func) if self._module is None else Schedule(self.mod, self._name)
+        level = self.error_render_level
+        made = Schedule(self.mod, self._name, error_render_level=level)
+        made._module = self._module
         made.trace = Trace(list(self.trace.insts))
         made.seed(self.fork_seed())
         return made

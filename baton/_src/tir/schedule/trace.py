@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from baton._src.support.diagnostics import fail
+from baton._src.support.diagnostics import ScheduleError, fail
 from baton._src.tir.index_map import IndexMap, index_map_from_text, index_map_text
 from baton._src.tir.text.printer import node_text
 
@@ -180,6 +180,10 @@ def recorded(primitive: Callable[Concatenate[Any, P], R]) -> Callable[Concatenat
         self.depth += 1
         try:
             result = primitive(self, *args, **kwargs)
+        except ScheduleError as error:
+            if self.depth == 1:
+                self.show_in(error, kind.name, (*args, *kwargs.values()))
+            raise
         finally:
             self.depth -= 1
         if self.depth == 0:

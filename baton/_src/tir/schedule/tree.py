@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
@@ -34,6 +34,15 @@ def find_block(root: st.Stmt, name: str) -> st.BlockRealize:
             return named[own]
     known = ", ".join(r.block.name_hint for r in realizes(root))
     raise refuse(f"there is no block {name!r}", help=f"the function has: {known}")
+
+
+def blocks_passed(root: st.Stmt, realize: st.BlockRealize, others: Iterable[st.BlockRealize]) -> list[st.BlockRealize]:
+    """The blocks that a block passes when it moves behind or before all of the others, those included."""
+    order = realizes(root)
+    place, ends = order.index(realize), [order.index(r) for r in others]
+    first, last = min(place, *ends), max(place, *ends)
+    around = path_to(root, realize)
+    return [r for r in order[first : last + 1] if r.block.iter_vars and r is not realize and r not in around]
 
 
 def find_loop(root: st.Stmt, var: tir.Var) -> st.For:

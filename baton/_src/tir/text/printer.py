@@ -9,6 +9,7 @@ Linear in the size of the program and without recursion.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
@@ -34,6 +35,13 @@ _HEADER = "# from tvm.script import tir as T"
 def script(func: PrimFunc, name: str | None = None) -> str:
     """The text of a PrimFunc."""
     return "\n".join([_HEADER, "", *prim_func_lines(func, name or str(func.attrs.get("global_symbol", "main")))])
+
+
+def marked_script(func: PrimFunc, name: str, marked: Iterable[Stmt]) -> str:
+    """The text of a PrimFunc with loops and blocks underlined: for people, it is not read back."""
+    printer = _FunctionPrinter()
+    printer.marked = frozenset(marked)
+    return "\n".join(printer.prim_func(func, name))
 
 
 def prim_func_lines(func: PrimFunc, name: str) -> list[str]:
@@ -154,6 +162,7 @@ class _FunctionPrinter(StatementPrinter):
         if _is_plain_root(body):
             assert isinstance(body, BlockRealize)
             self.line('# with T.block("root"):')
+            self.underline(body.block)
             for buffer in body.block.alloc_buffers:
                 self.alloc_buffer(buffer)
             yield self.body(body.block.body)

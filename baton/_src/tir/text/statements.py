@@ -51,6 +51,8 @@ class StatementPrinter:
         self.indent = ""
         self.loops: dict[Any, For] = {}
         """Loop variables in scope, for `T.axis.remap`."""
+        self.marked: frozenset[Stmt] = frozenset()
+        """Loops and blocks to underline, for messages."""
         self.waiting: dict[Any, list[Buffer]] = {}
         """Buffers nobody declares, by their pointer: they are declared where the pointer is defined."""
 
@@ -59,6 +61,18 @@ class StatementPrinter:
 
     def line(self, content: str) -> None:
         self.lines.append(self.indent + content)
+
+    def underline(self, node: Stmt) -> None:
+        """Carets under the line just written, if its statement is marked."""
+        if node in self.marked:
+            self.line("^" * (len(self.lines[-1]) - len(self.indent)))
+
+    def underline_in_grid(self, nest: list[For]) -> None:
+        """Carets under the names of marked loops in the line just written, `for i, j in T.grid(...)`."""
+        names = [self.names.of(loop.loop_var) for loop in nest]
+        carets = [("^" if loop in self.marked else " ") * len(name) for loop, name in zip(nest, names)]
+        if self.marked.intersection(nest):
+            self.line("    " + "  ".join(carets).rstrip())
 
     def value(self, content: Any) -> str:
         """An attribute or annotation as a Python literal."""
@@ -251,9 +265,11 @@ class StatementPrinter:
             extents = ", ".join(self.expr(loop.extent) for loop in nest)
             shown = ", ".join(self.names.of(loop.loop_var) for loop in nest)
             self.line(f"for {shown} in T.grid({extents}):")
+            self.underline_in_grid(nest)
         else:
             bounds = self._bounds(node)
             self.line(f"for {self.names.of(node.loop_var)} in {self._iterator(node, bounds)}:")
+            self.underline(node)
         yield self.nested(nest[-1].body)
 
     def _bounds(self, node: For) -> str:
@@ -275,6 +291,7 @@ class StatementPrinter:
     def _block(self, node: BlockRealize) -> Task[None]:
         block = node.block
         self.line(f"with T.block({string_text(block.name_hint)}):")
+        self.underline(block)
         outer, self.indent = self.indent, self.indent + "    "
         for line in axis_lines(node, self.loops, self.names):
             self.line(line)
