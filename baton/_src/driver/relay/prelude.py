@@ -11,7 +11,8 @@ from baton._src.ir.types import Constructor, GlobalTypeVar
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.relay.prelude import load
 from baton._src.relay.prelude.load import constructor_of, import_text
-from baton._src.relay.prelude.tensor_arrays import DTYPES, dynamic_name, dynamic_text, static_name, static_text
+from baton._src.relay.prelude.static_arrays import static_name, static_texts
+from baton._src.relay.prelude.tensor_arrays import DTYPES, dynamic_name, dynamic_text
 from baton._src.relay.text.parser import parse
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import AnyDim
@@ -94,17 +95,25 @@ class Prelude:
         return constructor_of(self.mod, type_name, self.get_name_static(name, dtype, shape))
 
     def _dynamic(self, dtype: str) -> None:
-        if dtype:
-            self._add(dynamic_name("tensor_t", dtype), dtype, lambda: dynamic_text(dtype))
+        type_name = dynamic_name("tensor_t", dtype)
+        if dtype and type_name not in self._known(dtype):
+            self.extend(
+                self.mod, parse(dynamic_text(dtype), CATALOGUE, module=self.mod, source_name=f"{type_name}.rly")
+            )
 
     def _static(self, dtype: str, dims: tuple[int | None, ...]) -> None:
-        self._add(static_name("tensor_t", dtype, dims), dtype, lambda: static_text(dtype, dims))
+        known = self._known(dtype)
+        if static_name("tensor_array_stack", dtype, dims) in known:
+            return
+        missing = [text for name, text in static_texts(dtype, dims).items() if name not in known]
+        source = f"{static_name('tensor_t', dtype, dims)}.rly"
+        self.extend(self.mod, parse("\n".join(missing), CATALOGUE, module=self.mod, source_name=source))
 
-    def _add(self, type_name: str, dtype: str, text: Any) -> None:
-        if dtype not in DTYPES:
+    def _known(self, dtype: str) -> set[str]:
+        """The names of the module's types and functions; error `api` if there are no tensor arrays of `dtype`."""
+        if dtype and dtype not in DTYPES:
             raise fail("api", f"there are no tensor arrays of {dtype}", help=f"there are of {', '.join(DTYPES)}")
-        if not any(v.name_hint == type_name for v in self.mod.type_definitions):
-            self.extend(self.mod, parse(text(), CATALOGUE, module=self.mod, source_name=f"{type_name}.rly"))
+        return {v.name_hint for v in self.mod.type_definitions} | {v.name_hint for v in self.mod.functions}
 
     def __getattr__(self, name: str) -> Any:
         """`prelude.map`, `prelude.length`, ..."""
@@ -153,6 +162,14 @@ class StaticTensorArrayOps:
     def register(self) -> None:
         """Add them."""
         self.prelude.get_type_static("tensor_t", self.dtype, _dims(self.shape, self.batch_dim))
+
+    def get_name(self, canonical: str) -> str:
+        """The full name of one of them."""
+        return self.prelude.get_name_static(canonical, self.dtype, self.shape, self.batch_dim)
+
+    def get_type(self, canonical: str) -> GlobalTypeVar:
+        """Their elements' type (`"tensor_t"`)."""
+        return self.prelude.get_type_static(canonical, self.dtype, _dims(self.shape, self.batch_dim))
 
     def get_global_var(self, canonical: str) -> GlobalVar:
         """One of their functions."""

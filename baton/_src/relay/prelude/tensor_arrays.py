@@ -1,10 +1,9 @@
-"""The Prelude's tensor arrays: lists of tensors whose rank (dynamic) or shape (static) the type system checks.
+"""The Prelude's tensor arrays: lists of tensors whose rank the type system checks (`static_arrays`: whose shape).
 
     dynamic_text("float32")          type tensor_float32_t { tensor_nil_float32, tensor0_float32(...), ... }, functions
-    static_text("float32", (2, 3))   type static_tensor_float32_2_3_t { tensor_constructor_..., ... }, functions
 
-They are written as Relay text, one dtype (and shape) at a time, because there is one of each for every dtype. Arrays
-are the Prelude's lists, so reading and writing are `@nth` and `@update`. Source: facts relay-language §4.
+They are written as Relay text, one dtype at a time, because there is one of each for every dtype. Arrays are the
+Prelude's lists, so reading and writing are `@nth` and `@update`. Source: facts relay-language §4.
 """
 
 from __future__ import annotations
@@ -18,12 +17,6 @@ RANKS = range(7)
 def dynamic_name(canonical: str, dtype: str) -> str:
     """`tensor_t` is `tensor_<dtype>_t`; everything else gets the dtype as a suffix."""
     return f"tensor_{dtype}_t" if canonical == "tensor_t" else f"{canonical}_{dtype}"
-
-
-def static_name(canonical: str, dtype: str, shape: Sequence[object]) -> str:
-    """`tensor_t` is `static_tensor_<dtype>_<dims>_t`; everything else gets dtype and dims as a suffix."""
-    dims = "_".join("any" if d is None else str(d) for d in shape) or "scalar"
-    return f"static_tensor_{dtype}_{dims}_t" if canonical == "tensor_t" else f"{canonical}_{dtype}_{dims}"
 
 
 def tensor(shape: Sequence[object], dtype: str) -> str:
@@ -51,8 +44,8 @@ def dynamic_text(dtype: str) -> str:
         f"def @tensor_take_{dtype}(%t: {t}, %lo: int32, %hi: int32) -> {t} {{ match? (%t) {{ {take} }} }}",
         f"def @tensor_expand_dims_{dtype}(%t: {t}) -> {t} {{ match? (%t) {{ {grow} }} }}",
         f"def @tensor_concatenate_{dtype}(%a: {t}, %b: {t}) -> {t} {{ match? ((%a, %b)) {{ {join} }} }}",
-        _arrays(t, n["tensor_nil"], dtype),
-        *(_unstack(f"tensor_array_unstack_tensor{r}_{dtype}", [None] * r, dtype, t, n[f"tensor{r - 1}"])
+        arrays(t, n["tensor_nil"], dtype),
+        *(unstack(f"tensor_array_unstack_tensor{r}_{dtype}", [None] * r, dtype, t, n[f"tensor{r - 1}"])
           for r in RANKS[1:]),
         _combining(t, t, n["tensor_nil"], f"tensor_expand_dims_{dtype}", f"tensor_concatenate_{dtype}", dtype),
         _splitting(t, f"tensor_take_{dtype}", dtype, t),
@@ -60,27 +53,7 @@ def dynamic_text(dtype: str) -> str:
     return "\n".join(parts)
 
 
-def static_text(dtype: str, shape: Sequence[int | None]) -> str:
-    """The type and functions of static tensor arrays of one dtype and shape. Stacking gives tensors of one dim more,
-    the first unknown; concatenating (of tensors that have dims) plain tensors whose first dim is unknown, which
-    splitting takes apart: where the first dim of the elements is known, into pieces of that length."""
-    suffix = static_name("", dtype, shape)[1:]
-    t, nil, make = (static_name(c, dtype, shape) for c in ("tensor_t", "tensor_nil", "tensor_constructor"))
-    plain = tensor(shape, dtype)
-    stacked = tensor([None, *shape], dtype)
-    parts = [
-        f"type {t} {{ {make}({plain}), {nil} }}",
-        f"def @tensor_get_data_{suffix}(%t: {t}) -> {plain} {{ match? (%t) {{ {make}(%v) => %v, }} }}",
-        _arrays(t, nil, suffix),
-        _unstack(f"tensor_array_unstack_{suffix}", [None, *shape], dtype, t, make),
-        _static_stack(t, make, stacked, suffix),
-    ]
-    if shape:
-        parts.append(_static_pieces(t, make, tensor([None, *shape[1:]], dtype), suffix))
-    return "\n".join(parts)
-
-
-def _arrays(t: str, nil: str, suffix: str) -> str:
+def arrays(t: str, nil: str, suffix: str) -> str:
     """Making, reading and writing arrays, and writing many places at once."""
     return f"""
 def @tensor_array_{suffix}(%n: int32) -> List[{t}] {{
@@ -101,7 +74,7 @@ def @tensor_array_scatter_{suffix}(%ta: List[{t}], %indices: Tensor[(?,), int32]
 }}"""
 
 
-def _unstack(name: str, shape: Sequence[object], dtype: str, t: str, make: str) -> str:
+def unstack(name: str, shape: Sequence[object], dtype: str, t: str, make: str) -> str:
     """The rows of a tensor as an array."""
     type_ = tensor(shape, dtype)
     return f"""
@@ -143,47 +116,5 @@ def @tensor_array_split_from_{suffix}(%ta: List[{t}], %v: {value}, %at: int32, %
   }}
 }}
 def @tensor_array_split_{suffix}(%ta: List[{t}], %v: {value}, %n: Tensor[(?,), int32]) -> List[{t}] {{
-  @tensor_array_split_from_{suffix}(%ta, %v, 0, 0, %n)
-}}"""
-
-
-def _static_stack(t: str, make: str, stacked: str, suffix: str) -> str:
-    """Static arrays stacked: a plain tensor whose first dim is their number."""
-    return f"""
-def @tensor_array_stack_{suffix}(%ta: List[{t}]) -> {stacked} {{
-  match? (%ta) {{
-    Cons({make}(%v), Nil) => expand_dims(%v, axis=0),
-    Cons({make}(%v), %rest) => concatenate((expand_dims(%v, axis=0), @tensor_array_stack_{suffix}(%rest)), axis=0),
-  }}
-}}
-def @tensor_array_gathered_{suffix}(%ta: List[{t}], %i: int32, %indices: Tensor[(?,), int32]) -> List[{t}] {{
-  if (%i == take(shape_of(%indices), 0, axis=0)) {{ Nil }} else {{
-    Cons(@nth(%ta, take(%indices, %i, axis=0)), @tensor_array_gathered_{suffix}(%ta, %i + 1, %indices))
-  }}
-}}
-def @tensor_array_gather_{suffix}(%ta: List[{t}], %indices: Tensor[(?,), int32]) -> {stacked} {{
-  @tensor_array_stack_{suffix}(@tensor_array_gathered_{suffix}(%ta, 0, %indices))
-}}"""
-
-
-def _static_pieces(t: str, make: str, whole: str, suffix: str) -> str:
-    """Static arrays one behind the other as a plain tensor, and a tensor cut into the first places of an array."""
-    piece = f'{make}(take(%v, arange(%at, %end, 1, dtype="int32"), axis=0))'
-    return f"""
-def @tensor_array_concat_{suffix}(%ta: List[{t}]) -> {whole} {{
-  match? (%ta) {{
-    Cons({make}(%v), Nil) => @tensor_as_any_{suffix}(%v),
-    Cons({make}(%v), %rest) => concatenate((@tensor_as_any_{suffix}(%v), @tensor_array_concat_{suffix}(%rest)), axis=0),
-  }}
-}}
-def @tensor_as_any_{suffix}(%v: {whole}) -> {whole} {{ %v }}
-def @tensor_array_split_from_{suffix}(%ta: List[{t}], %v: {whole}, %at: int32, %i: int32, %n: Tensor[(?,), int32])
-    -> List[{t}] {{
-  if (%i == take(shape_of(%n), 0, axis=0)) {{ %ta }} else {{
-    let %end = %at + take(%n, %i, axis=0);
-    @tensor_array_split_from_{suffix}(@update(%ta, %i, {piece}), %v, %end, %i + 1, %n)
-  }}
-}}
-def @tensor_array_split_{suffix}(%ta: List[{t}], %v: {whole}, %n: Tensor[(?,), int32]) -> List[{t}] {{
   @tensor_array_split_from_{suffix}(%ta, %v, 0, 0, %n)
 }}"""
