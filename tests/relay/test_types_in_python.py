@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 import baton
 from baton import relay
+from baton._src.support.diagnostics import DiagnosticError
 from baton.relay.prelude import Prelude
 
 
@@ -90,3 +93,22 @@ def test_attributes_of_functions_are_taken_away_again() -> None:
 def test_what_is_given_in_place_of_a_tensor_is_said_in_words(argument: relay.Expr, said: str) -> None:
     with pytest.raises(baton.error.DiagnosticError, match=f"nn.relu: data must be a tensor, got {said}\n"):
         relay.transform.InferType()(baton.IRModule.from_expr(relay.Call(relay.op.get("nn.relu"), [argument])))
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda x: relay.Function([x], 5),
+        lambda x: relay.Let(x, 1.0, x),
+        lambda x: relay.If(True, x, x),
+        lambda x: relay.Call("add", [x, x]),
+        lambda x: relay.Call(relay.op.get("add"), [x, 2]),
+        lambda x: relay.Tuple([x, np.ones(3)]),
+    ],
+)
+def test_what_is_no_expression_is_refused_where_it_is_given(build: Callable[[relay.Expr], relay.Expr]) -> None:
+    """It was found out by whoever walked the program first, as a `KeyError`."""
+    with pytest.raises(DiagnosticError, match=r"is not a Relay expression: .*") as caught:
+        build(relay.var("x", shape=(3,)))
+    assert caught.value.code == "relay-node"
+    assert "relay.const" in str(caught.value)

@@ -59,8 +59,18 @@ class Var(Expr):
 
 
 def _unwrapped(part: Any) -> Any:
-    """The tuple itself where a builder's wrapper around one is given (`ops.tuple_wrapper`, of a later layer)."""
-    return part.astuple() if hasattr(part, "astuple") else part
+    """The tuple itself where a builder's wrapper around one is given (`ops.tuple_wrapper`, of a later layer).
+
+    Raises `DiagnosticError` (`relay-node`) for what is no node: numbers, texts, arrays.
+    """
+    if isinstance(part, Node):
+        return part
+    if hasattr(part, "astuple"):
+        return part.astuple()
+    help = (
+        "relay.const(value) makes an expression of a number or an array, relay.op.get(name) one of an operator's name"
+    )
+    raise fail("relay-node", f"a {type(part).__name__} is not a Relay expression: {part!r:.60}", help=help)
 
 
 def _listed(parts: Any, what: str) -> tuple[Any, ...]:
@@ -129,7 +139,7 @@ class Call(Expr):
 
     def __init__(self, op: Any, args: Any, attrs: Any = None, type_args: Any = None, span: Span | None = None) -> None:
         put = object.__setattr__  # as init_field does; calls are what long programs are made of
-        put(self, "op", op)
+        put(self, "op", op if isinstance(op, Node) else _unwrapped(op))
         put(self, "args", _listed(args, "the arguments of a call"))
         put(self, "attrs", attrs)
         imposed = type_args and not isinstance(type_args, InferredTypes) and not isinstance(op, Op)
@@ -187,6 +197,7 @@ class If(Expr):
     false_branch: Any
 
     def __post_init__(self) -> None:
+        init_field(self, "cond", _unwrapped(self.cond))
         init_field(self, "true_branch", _unwrapped(self.true_branch))
         init_field(self, "false_branch", _unwrapped(self.false_branch))
 
