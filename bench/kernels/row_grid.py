@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.products.prepacked import packable_weight
 from baton._src.runtime.thread_pool.threads import thread_pool
 from baton._src.tir.expr import Var
 from bench.kernels.cases import matmul, packed
@@ -87,7 +88,8 @@ def main() -> None:
     for threads in (int(t) for t in given.threads.split(",")):
         for size in given.sizes.split(","):
             n, k = map(int, size.split("x"))
-            for constant in (False, True):
+            packable = packable_weight(matmul(64, n, k).func, Target(f"llvm -num-cores={threads}")) is not None
+            for constant in (False, True)[: 1 + packable]:
                 points, compiled, static = grid(n, k, constant, threads, rows, given.seconds)
                 said, least, worst = shortfalls(points, rows)
                 name = f"{size} {'constant' if constant else 'run time'}"

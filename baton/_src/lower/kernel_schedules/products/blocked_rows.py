@@ -51,9 +51,9 @@ SUMS_BYTES = 1 << 18
 """Sums of a block of columns: they share the second-level cache with what B brings."""
 SUMS = 24
 """Vectors of sums of a tile, if the number of rows is not known: beside them there is room for what comes after."""
-TALLEST, TALLEST_NARROW, TALLEST_HALF = 8, 8, 12
-"""Rows of such a tile, and of one that is one vector or half of one wide, whose fewer sums would wait for each other:
-each height takes time to compile, and more gain nothing.
+TALLEST, TALLEST_NARROW = 8, 12
+"""Rows of such a tile, and of one that is a vector wide or less, whose fewer sums would wait for each other. Each height
+takes time to compile, and more gain little.
 """
 TALLEST_MASKED = 3
 """The same of the last columns, which are few beside the others."""
@@ -125,8 +125,7 @@ class _Blocked:
         rows, most = self.matrix.rows.size, min(self.shape.rows, rows_in_place(self.matrix))
         if rows is None:
             vectors = self._vectors(TALLEST)
-            narrow = TALLEST_HALF if self.columns <= self.shape.lanes // 2 else TALLEST_NARROW
-            usual = narrow if self.columns <= self.shape.lanes else min(TALLEST, SUMS // vectors)
+            usual = TALLEST_NARROW if self.columns <= self.shape.lanes else min(TALLEST, SUMS // vectors)
             return tuned("tile_rows", min(most, usual), range(2, most + 1)), vectors
         heights = [tile_rows(rows, min(most, height)) for height in (most, *LOWER)]
         usual = min(heights, key=lambda height: -self._every_vector % self._fitting(height)[0])
