@@ -52,7 +52,7 @@ SUMS_BYTES = 1 << 18
 SUMS = 24
 """Vectors of sums of a tile, if the number of rows is not known: beside them there is room for what comes after."""
 TALLEST, TALLEST_NARROW = 8, 12
-"""Rows of such a tile, and of one that is a vector wide or less, whose fewer sums would wait for each other. Each height
+"""Rows of such a tile, and of one that is a vector wide or less, whose few sums would wait for each other. Each height
 takes time to compile, and more gain little.
 """
 TALLEST_MASKED = 3
