@@ -71,6 +71,13 @@ def fused_then_decomposed(s: Schedule) -> None:
     s.decompose_reduction("C", loop(s, "C", 1))
 
 
+def fused_then_factored(s: Schedule) -> None:
+    _, j, k = s.get_loops("C")
+    outer, inner = s.split(k, [5, 1])
+    s.fuse(j, outer)
+    s.rfactor(inner, 0)
+
+
 def reduced_in_parallel(s: Schedule) -> None:
     i, j, k = s.get_loops("C")
     s.parallel(i)
@@ -108,6 +115,7 @@ REFUSED: dict[str, tuple[bool, Change, str]] = {
         "goes on from what is in",
     ),
     "a start over fused axes": (False, fused_then_decomposed, "runs a reduced and another axis"),
+    "partial sums over fused axes": (False, fused_then_factored, "would not begin anew"),
     "sums that would run twice": (
         False,
         lambda s: (s.decompose_reduction("C", loop(s, "C", 2)), s.compute_at("C_update", loop(s, "D", 1))),

@@ -142,6 +142,13 @@ def _partial(
             f"the loop over {loop.loop_var.name} does not carry the reduction of block {block.name_hint} alone"
         )
     around = [item for item in path if isinstance(item, st.For) and item.loop_var in mentioned]
+    shared = mentioned.intersection(item.loop_var for item in around) & {n for _, v in spatial for n in post_order(v)}
+    if shared:
+        raise refuse(
+            f"the loop over {min(v.name for v in shared)} goes on with the reduction and with other results: "
+            f"the partial sums of block {block.name_hint} would not begin anew",
+            help="rfactor before such loops are fused",
+        )
     axes: dict[tir.Var, IterVar] = {}
     for item in around:
         kind = "spatial" if item is loop else "reduce"
