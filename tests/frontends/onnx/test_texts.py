@@ -9,7 +9,7 @@ from onnx import TensorProto, helper
 
 import baton
 
-WORDS = helper.make_tensor("words", TensorProto.STRING, [2], [b"a", b"b"])
+WORDS = helper.make_tensor("words", TensorProto.STRING, [2], [b"a", b"b"])  # type: ignore[list-item]
 LEARNING = {"domain": "ai.onnx.ml"}
 CASES: list[tuple[str, Any, int, str]] = [
     ("an input", helper.make_node("Identity", ["x"], ["y"], name="/id"), TensorProto.STRING, "input 'x'.*node '/id'"),

@@ -19,7 +19,9 @@ class Value:
     """A tensor of the graph. At least one of `expr`, `array` and `dims` is there; the builder makes `expr` on demand.
 
     `array`: a constant. `dims`: an integer tensor of rank 0 or 1 whose elements are known, possibly symbolic (the
-    result of Shape and what is computed from it): an object array of ints and PrimExprs. `items`: a tensor sequence.
+    result of Shape and what is computed from it): an object array of ints and PrimExprs. `items`: a tensor sequence
+    (`grows`: what a loop has appended to one in this iteration). `stack`: a sequence as long as a run makes it, of
+    tensors of one shape, in one tensor along a new first axis.
     `sources`: the inputs of the model whose values (not only sizes) it is computed from.
     """
 
@@ -28,9 +30,15 @@ class Value:
     array: AnyArray | None = None
     dims: AnyArray | None = None
     items: tuple[Value, ...] | None = None
+    grows: bool = False
+    stack: Value | None = None
     sources: frozenset[str] = frozenset()
     counted: AnyArray | None = None
     """Names for the elements, which a run reads when it gets here: `GraphBuilder.numbers`."""
+
+    @property
+    def is_sequence(self) -> bool:
+        return self.items is not None or self.stack is not None
 
     @property
     def rank(self) -> int:

@@ -97,7 +97,7 @@ class Importer:
                 near = get_close_matches(output.name, scope, n=1)
                 help = f"did you mean {near[0]!r}?" if near else f"the last node gives {', '.join(list(scope)[-1:])!r}"
                 raise fail("onnx-graph", f"the graph's output {output.name!r} is computed by no node", help=help)
-            if scope[output.name].items is not None:
+            if scope[output.name].is_sequence:
                 help = "return its tensors, or one that ConcatFromSequence makes of them"
                 raise fail("onnx-output", f"output {output.name!r} is a sequence, which is not supported", help=help)
             outputs.append((output.name, scope[output.name]))

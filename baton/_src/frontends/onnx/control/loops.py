@@ -9,7 +9,7 @@ import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import Converter, OnnxNode
-from baton._src.ir.tensor_info import TensorInfo
+from baton._src.ir.tensor_info import Dim, TensorInfo
 from baton._src.values.dtype import BOOL
 
 UNROLL_NODES = 1 << 15
@@ -46,15 +46,74 @@ def _goes_on_alike(body: Any) -> bool:
 
 
 def _recursive(node: OnnxNode, body: Any, trips: Value | None, condition: Value | None) -> list[Value]:
+    """A sequence among the carried values is one more collected output: what each iteration appends to it."""
     g = node.graph
     carried = [v for v in node.inputs[2:] if v is not None]
+    longer = [k for k, v in enumerate(carried) if v.is_sequence]
+    plain = [v for v in carried if not v.is_sequence]
     true = g.constant(np.array(True))
 
     def run_body(i: Value, inner: list[Value]) -> list[Value]:
-        return node.run_graph(body, dict(zip([v.name for v in body.input], [i, true, *inner], strict=True)))
+        state = _with_each(inner, longer, [Value(TensorInfo(), items=(), grows=True)] * len(longer))
+        outputs = node.run_graph(body, dict(zip([v.name for v in body.input], [i, true, *state], strict=True)))
+        appended = [_appended_item(node, outputs[1 + k]) for k in longer]
+        kept = [v for k, v in enumerate(outputs) if k - 1 not in longer]
+        return [*kept, *appended]
 
     limit = None if trips is None else g.reshape(trips, ())
-    return repeated(node, limit, true if condition is None else g.reshape(condition, ()), carried, run_body)
+    shapes = _item_shapes(node, [v.info for v in plain], len(longer), run_body) if longer else []
+    found = repeated(node, limit, true if condition is None else g.reshape(condition, ()), plain, run_body)
+    kept, collected = found[: len(found) - len(longer)], found[len(found) - len(longer) :]
+    stacks = [_behind(node, carried[k], s, d) for k, s, d in zip(longer, collected, shapes, strict=True)]
+    return _with_each(kept, longer, stacks)
+
+
+def _with_each(values: list[Value], places: list[int], more: list[Value]) -> list[Value]:
+    """`values` with others put in at these places of the result."""
+    found = list(values)
+    for place, value in zip(places, more, strict=True):
+        found.insert(place, value)
+    return found
+
+
+def _appended_item(node: OnnxNode, sequence: Value) -> Value:
+    if not sequence.grows or sequence.items is None or len(sequence.items) != 1:
+        node.fail("of a sequence, a loop of unknown length must append one item in each iteration")
+    return sequence.items[0]
+
+
+def _item_shapes(
+    node: OnnxNode, infos: list[TensorInfo], count: int, run_body: Callable[[Value, list[Value]], list[Value]]
+) -> list[tuple[Dim, ...]]:
+    """The shapes of what is appended. Items are stacked, so sizes must not depend on the iteration: rehearsed again,
+    the body must give the same. Sizes that are found in the body have new names each time."""
+    g, first_trip = node.graph, node.graph.constant(np.int64(0))
+    settled, _ = _settled(node, infos, lambda state: run_body(first_trip, state)[1:])
+    twice = [g.rehearse(settled, lambda state: run_body(first_trip, state))[-count:] for _ in range(2)]
+    shapes: list[tuple[Dim, ...]] = []
+    for first, second in zip(*twice, strict=True):
+        if first.shape is None or second.shape is None or not all(map(g.prover.equal, first.shape, second.shape)):
+            node.fail(
+                "the items that a loop of unknown length appends to a sequence must have the same sizes in every"
+                " iteration",
+                code="onnx-dynamic",
+            )
+        shapes.append(first.shape)
+    return shapes
+
+
+def _behind(node: OnnxNode, before: Value, stack: Value, item: tuple[Dim, ...]) -> Value:
+    """A sequence with what a loop has appended to it. Without any iteration open sizes are not known yet: 0."""
+    g = node.graph
+    sizes = g.numbers(g.call("shape_tensor", stack, dtype="int64"))
+    if sizes is None:
+        node.fail("a sequence that a loop of unknown length makes needs a language with sizes of a run")
+    stack = g.reshape(stack, (sizes[0], *item))
+    if before.items:
+        stack = g.call("concat", (in_one(node, before.items, 0), stack), axis=0)
+    elif before.stack is not None:
+        stack = g.call("concat", (before.stack, stack), axis=0)
+    return Value(TensorInfo(), stack=stack)
 
 
 def repeated(

@@ -1,4 +1,9 @@
-"""Sequences and optionals. A sequence's length, and whether an optional is there, is known when importing."""
+"""Sequences and optionals.
+
+A sequence is its items where its length is known when importing. One that a loop of unknown length has made, or a
+split of an open size, is one tensor that stacks its items, which have one shape then. Whether an optional is there is
+known when importing.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,8 @@ import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import Converter, OnnxNode
-from baton._src.ir.tensor_info import TensorInfo
+from baton._src.ir.tensor_info import Dim, TensorInfo
+from baton._src.values.dtype import INT64
 
 
 def _sequence(items: tuple[Value, ...]) -> Value:
@@ -15,8 +21,11 @@ def _sequence(items: tuple[Value, ...]) -> Value:
 
 def _items(node: OnnxNode) -> tuple[Value, ...]:
     items = node[0].items
-    if items is None:
-        node.fail("the operand is no sequence whose length is known when importing")
+    if items is None or node[0].grows:
+        node.fail(
+            "its operand is no sequence whose length is known when importing",
+            help="a loop of unknown length may append to a sequence; what reads it must come behind the loop",
+        )
     return items
 
 
@@ -37,6 +46,13 @@ def empty(node: OnnxNode) -> Value:
 
 
 def insert(node: OnnxNode) -> Value:
+    g, sequence = node.graph, node[0]
+    last = node.optional(2) is None
+    if last and sequence.grows and sequence.items is not None:
+        return Value(TensorInfo(), items=(*sequence.items, node[1]), grows=True)
+    if last and sequence.stack is not None:
+        item = g.call("expand_dims", node[1], axis=(0,))
+        return Value(TensorInfo(), stack=g.call("concat", (sequence.stack, item), axis=0))
     items = _items(node)
     at = _position(node, 2, len(items), len(items))
     return _sequence((*items[:at], node[1], *items[at:]))
@@ -49,6 +65,8 @@ def erase(node: OnnxNode) -> Value:
 
 
 def at(node: OnnxNode) -> Value:
+    if node[0].stack is not None:
+        return _taken(node, node[0].stack)
     items = _items(node)
     place = _position(node, 1, len(items), 0)
     if place >= len(items):
@@ -56,13 +74,34 @@ def at(node: OnnxNode) -> Value:
     return items[place]
 
 
+def _taken(node: OnnxNode, stack: Value) -> Value:
+    """The item at a position, which counts from the end below 0; beyond either end is an error."""
+    g, at = node.graph, node.graph.reshape(node.graph.cast(node[1], INT64), ())
+    count = g.dims(_sizes(node, stack)[0])
+    at = g.call("where", g.call("less", at, g.scalar(0, at)), g.call("add", at, count), at)
+    return g.call("take", stack, at, axis=0, mode="fast")
+
+
+def _sizes(node: OnnxNode, stack: Value) -> tuple[Dim, ...]:
+    if stack.shape is None:
+        node.fail("the rank of the items must be known", code="onnx-dynamic")
+    return stack.shape
+
+
 def length(node: OnnxNode) -> Value:
+    stack = node[0].stack
+    if stack is not None:
+        return node.graph.dims(np.array(_sizes(node, stack)[0], dtype=object))
     return node.graph.constant(np.int64(len(_items(node))))
 
 
 def split_to_sequence(node: OnnxNode) -> Value:
-    g, x, axis = node.graph, node[0], node.axis(0)
+    g, x, axis, kept = node.graph, node[0], node.axis(0), bool(node.attr("keepdims", 1))
     total = None if x.shape is None else x.shape[axis]
+    if x.shape is not None and not isinstance(total, int) and node.optional(1) is None:
+        order = [axis, *(k for k in range(x.rank) if k != axis)]
+        parts = g.transpose(x, order)
+        return Value(TensorInfo(), stack=g.call("expand_dims", parts, axis=(axis + 1,)) if kept else parts)
     if not isinstance(total, int):
         node.fail("the size of the split axis must be known", code="onnx-dynamic")
     given = node.constant(1, "split")
@@ -74,21 +113,36 @@ def split_to_sequence(node: OnnxNode) -> Value:
     if sum(lengths) != total:
         node.fail(f"parts of {lengths} do not make up {total}")
     ends = np.cumsum(lengths)
-    parts = [
+    pieces = [
         g.call("strided_slice", x, axes=(axis,), begin=(int(end - n),), end=(int(end),), strides=(1,))
         for n, end in zip(lengths, ends, strict=True)
     ]
-    if given is None and not node.attr("keepdims", 1):
-        parts = [g.call("squeeze", p, axis=(axis,)) for p in parts]
-    return _sequence(tuple(parts))
+    if given is None and not kept:
+        pieces = [g.call("squeeze", p, axis=(axis,)) for p in pieces]
+    return _sequence(tuple(pieces))
 
 
 def concat_from_sequence(node: OnnxNode) -> Value:
     name = "stack" if node.attr("new_axis", 0) else "concat"
+    if node[0].stack is not None:
+        return _unstacked(node, node[0].stack)
     items = _items(node)
     if not items:
         node.fail("an empty sequence cannot be joined")
     return node.graph.call(name, items, axis=int(node.needed("axis")))
+
+
+def _unstacked(node: OnnxNode, stack: Value) -> Value:
+    """The items along an axis of their own, or behind each other along one they have."""
+    g, sizes = node.graph, _sizes(node, stack)
+    new = bool(node.attr("new_axis", 0))
+    axis = node.place(int(node.needed("axis")), len(sizes) - (not new))
+    order = list(range(1, len(sizes)))
+    order.insert(axis, 0)
+    turned = g.transpose(stack, order)
+    if new:
+        return turned
+    return g.reshape(turned, (*sizes[1 : axis + 1], sizes[0] * sizes[axis + 1], *sizes[axis + 2 :]))
 
 
 def has_element(node: OnnxNode) -> Value:

@@ -1,0 +1,99 @@
+"""Sequences that a run makes as long as it needs, as exporters of TorchScript write lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+import baton
+from tests.frontends.onnx.contrib_cases import assert_as_onnxruntime, onnxruntime_outputs
+from tests.frontends.onnx.models import model_of, weight
+
+X = np.random.default_rng(0).standard_normal((3, 2)).astype("float32")
+TRIPS: tuple[str, Any] = ("n", ([], TensorProto.INT64))
+
+
+def appending(item: list[Any], state: str = "state") -> Any:
+    """A loop that carries a tensor and appends `item`, which nodes compute of it, to a list."""
+    tensor, sequence = helper.make_tensor_value_info, helper.make_tensor_sequence_value_info
+    nodes = [helper.make_node("Identity", ["go"], ["go_on"]), *item]
+    nodes.append(helper.make_node("SequenceInsert", ["list", "item"], ["longer"], name="/append"))
+    inputs = [tensor("i", TensorProto.INT64, []), tensor("go", TensorProto.BOOL, [])]
+    inputs += [tensor("state", TensorProto.FLOAT, None), sequence("list", TensorProto.FLOAT, None)]
+    outputs = [tensor("go_on", TensorProto.BOOL, []), tensor(state, TensorProto.FLOAT, None)]
+    body = helper.make_graph(nodes, "body", inputs, [*outputs, sequence("longer", TensorProto.FLOAT, None)])
+    return helper.make_node("Loop", ["n", "", "x", "before"], ["last", "all"], body=body, name="/loop")
+
+
+DOUBLE = [helper.make_node("Add", ["state", "state"], ["twice"]), helper.make_node("Neg", ["twice"], ["item"])]
+EMPTY = helper.make_node("SequenceEmpty", [], ["before"])
+ONE = helper.make_node("SequenceConstruct", ["x"], ["before"])
+
+
+def agrees(nodes: list[Any], *weights: Any) -> None:
+    """At several sizes and lengths, by one program."""
+    model = model_of(nodes, [("x", ["a", 2]), TRIPS], weights=weights, opset=17)
+    program = baton.compile(model, num_threads=1)
+    for rows, trips in ((3, 2), (1, 5), (2, 1)):
+        feed = {"x": X[:rows], "n": np.array(trips)}
+        assert_as_onnxruntime([np.asarray(o) for o in program.run(feed)], onnxruntime_outputs(model, feed))
+
+
+@pytest.mark.parametrize("before", [EMPTY, ONE], ids=["empty", "one"])
+@pytest.mark.parametrize(("axis", "new"), [(0, 0), (-1, 0), (0, 1), (-1, 1), (1, 1)])
+def test_joined(before: Any, axis: int, new: int) -> None:
+    loop = appending(DOUBLE, "twice")
+    agrees([before, loop, helper.make_node("ConcatFromSequence", ["all"], ["y"], axis=axis, new_axis=new)])
+
+
+@pytest.mark.parametrize("at", [0, -1])
+def test_read_and_made_longer(at: int) -> None:
+    nodes = [
+        ONE, appending(DOUBLE, "twice"),
+        helper.make_node("SequenceInsert", ["all", "x"], ["more"]),
+        helper.make_node("SequenceLength", ["more"], ["count"]),
+        helper.make_node("SequenceAt", ["more", "at"], ["found"]),
+        helper.make_node("Cast", ["count"], ["number"], to=TensorProto.FLOAT),
+        helper.make_node("Add", ["found", "number"], ["y"]),
+    ]  # fmt: skip
+    agrees(nodes, weight("at", np.int64(at)))
+
+
+@pytest.mark.parametrize("keep", [0, 1])
+def test_split_of_an_open_size(keep: int) -> None:
+    split = helper.make_node("SplitToSequence", ["x"], ["parts"], axis=0, keepdims=keep)
+    agrees([split, helper.make_node("ConcatFromSequence", ["parts"], ["y"], axis=1, new_axis=1 - keep)])
+
+
+def test_no_iteration() -> None:
+    """The items have their sizes nevertheless."""
+    join = helper.make_node("ConcatFromSequence", ["all"], ["y"], axis=0, new_axis=1)
+    model = model_of([EMPTY, appending(DOUBLE, "twice"), join], [("x", ["a", 2]), TRIPS], opset=17)
+    found = baton.compile(model, num_threads=1).run({"x": X, "n": np.array(0)})[0]
+    assert np.asarray(found).shape == (0, 3, 2)
+
+
+def test_items_that_grow_are_refused() -> None:
+    """They cannot be stacked."""
+    grow = [
+        helper.make_node("Concat", ["state", "state"], ["grown"], axis=0),
+        helper.make_node("Identity", ["grown"], ["item"]),
+    ]
+    join = helper.make_node("ConcatFromSequence", ["all"], ["y"], axis=0)
+    model = model_of([EMPTY, appending(grow, "grown"), join], [("x", ["a", 2]), TRIPS], opset=17)
+    with pytest.raises(baton.DiagnosticError, match=r"'/loop'.*the same sizes in every iteration"):
+        baton.compile(model)
+
+
+def test_a_list_read_while_it_is_made_is_refused() -> None:
+    read = [
+        helper.make_node("SequenceLength", ["list"], ["count"], name="/length"),
+        helper.make_node("Cast", ["count"], ["item"], to=TensorProto.FLOAT),
+    ]
+    join = helper.make_node("ConcatFromSequence", ["all"], ["y"], axis=0, new_axis=1)
+    model = model_of([EMPTY, appending(read), join], [("x", ["a", 2]), TRIPS], opset=17)
+    with pytest.raises(baton.DiagnosticError, match=r"(?s)'/length'.*must come behind the loop"):
+        baton.compile(model)
