@@ -63,6 +63,9 @@ assert backend.run_model(onnx_model, [np.ones((2, 3), np.float32), np.array([0])
 - Models of scikit-learn: export them with `options={"zipmap": False}`, and with classes that are integers.
 - Resize with aligned corners aligns those of the tensor there is, as onnxruntime and PyTorch do; two cases of the
   onnx package take its size before it is rounded.
+- A loop of unknown length may append to sequences, one item of the same sizes in each iteration; what reads them comes
+  behind the loop.
+- What goes wrong in a run is told with the names of the nodes; a kernel made of several names them all.
 - Not supported: strings, complex numbers, sequences as inputs or outputs of a model, gradients of a graph. Random
   operators give the same numbers in every run (they follow from the seed, or the node's name).
 """
