@@ -27,7 +27,8 @@ MODES = (
 METHODS = ("nearest_neighbor", "linear", "cubic")
 ROUNDINGS = ("", "round", "floor", "ceil", "round_prefer_floor", "round_prefer_ceil")
 _EPSILON = 1e-5
-"""Keeps i * (x / y) that should be a whole number from being rounded down below it."""
+"""Keeps what should be a whole number, or half of one, from being rounded the wrong way: machines that multiply and add
+in one step round once less."""
 
 
 @dataclass(frozen=True)
@@ -122,8 +123,8 @@ def _rounded(s: Scalars, at: Any, a: Any) -> Any:
     if method == "ceil":
         return s.ceil(at - s.number(_EPSILON))
     if method == "round_prefer_floor":
-        return s.ceil(at - s.number(0.5))
-    return s.floor(at + s.number(0.5))
+        return s.ceil(at - s.number(0.5 + _EPSILON))
+    return s.floor(at + s.number(0.5 + _EPSILON))
 
 
 def _cubic(s: Scalars, t: Any, alpha: float) -> list[Any]:
