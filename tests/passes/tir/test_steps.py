@@ -295,3 +295,25 @@ def test_functions_as_a_whole() -> None:
     assert X.AnnotateEntryFunc()(module)["main"].attrs["tir.is_entry_func"]
     assert len(X.Filter(lambda f: len(of(st.Block, f)) > 3)(module).functions) < 2
     assert X.Apply(lambda f: f.with_attr("seen", 1))(module)["other"].attrs["seen"] == 1
+
+
+@T.prim_func
+def tail_and_names(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    for i in T.unroll(2):
+        with T.LetStmt(A[i]) as x:
+            for j in T.vectorized(8):
+                if i * 8 + j < 13:
+                    B[i * 8 + j] = x + A[i * 8 + j]
+
+
+def test_vectors_under_a_condition_for_some_lanes_stay_loops() -> None:
+    """Guards what the pass may give: TIR has no statement that runs for some lanes; its interpreter failed on one."""
+    made = after(tail_and_names, X.VectorizeLoop(True))
+    assert [loop.kind.name for loop in of(st.For, made)] == ["SERIAL", "UNROLLED"]
+
+
+def test_loops_written_out_define_variables_of_their_own() -> None:
+    """Guards the well-formed result: a let inside was defined once for each iteration."""
+    made = after(tail_and_names, X.VectorizeLoop(False), X.UnrollLoop())
+    assert len({let.var for let in of(st.LetStmt, made)}) == 2
+    assert tir.analysis.verify_ssa(made)

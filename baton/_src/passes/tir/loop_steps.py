@@ -15,6 +15,7 @@ from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.passes.tir.fold import fold, substitute_and_fold
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.simplify import is_stable, mentions
+from baton._src.passes.tir.ssa import converted
 from baton._src.passes.tir.unroll_loops import unroll_loops
 from baton._src.passes.tir.widen import CannotVectorize, Widening
 from baton._src.support.diagnostics import fail
@@ -29,12 +30,14 @@ SERIAL, UNROLLED = st.ForKind.SERIAL, st.ForKind.UNROLLED
 
 @dataclass(frozen=True)
 class UnrollLoop(PrimFuncPass):
-    """Loops marked `UNROLLED` are written out, and serial ones of up to `auto_max_step` stores (`tir.UnrollLoop`)."""
+    """Loops marked `UNROLLED` are written out, and serial ones of up to `auto_max_step` stores (`tir.UnrollLoop`).
+
+    Variables that the written out iterations define are several variables then."""
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
         options = ctx.setting("tir.UnrollLoop") or {}
         most = int(options.get("auto_max_step", 0))
-        return unroll_loops(_marked(body, most) if most else body)
+        return converted(unroll_loops(_marked(body, most) if most else body), function)
 
 
 def _marked(body: st.Stmt, most: int) -> st.Stmt:
@@ -101,9 +104,15 @@ def _vectorized(node: Any, enabled: bool) -> Any:
     if node.extent.value == 1:
         return substitute_and_fold(node.body, {node.loop_var: node.min})
     try:
-        return Widening(node.loop_var, node.min, node.extent.value).statement(node.body)
+        wide = Widening(node.loop_var, node.min, node.extent.value).statement(node.body)
     except CannotVectorize:
         return node.with_fields(kind=SERIAL)
+    return node.with_fields(kind=SERIAL) if _has_masks(wide) else wide
+
+
+def _has_masks(stmt: st.Stmt) -> bool:
+    """Whether statements run for some lanes only, which no statement of TIR says (only code generation knows it)."""
+    return any(isinstance(n, st.IfThenElse) and n.condition.dtype.lanes > 1 for n in post_order(stmt))
 
 
 @dataclass(frozen=True)
