@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.linear_axes import known_extents, transposed
 from baton._src.ops.samples import Arr, Sample
+from baton._src.support.diagnostics import fail
 
 Pairs = tuple[tuple[int, int], ...]
 
@@ -149,7 +151,15 @@ def _from_copies(b: Any, info: Any, a: Any, grad: Any) -> Any:
 
 
 def relay_pad(make: Any, data: Any, pad_width: Any, pad_value: Any = 0, pad_mode: str = "constant") -> Any:
-    """The fill value is an operand; a computed width makes it `dyn.nn.pad`."""
+    """The fill value is an operand; the width may be a constant, not computed (TVM's `dyn.nn.pad`)."""
+    if isinstance(pad_width, GraphExpr):
+        known = getattr(pad_width, "data", None)
+        if known is None:
+            help = (
+                "give numbers, or a constant; nn.pad of unknown sizes: concatenate with relay.full of a computed shape"
+            )
+            raise fail("op-argument", "nn.pad: pad_width is computed, which baton leaves out", help=help)
+        pad_width = known.numpy().tolist()
     return make(data, pad_value, pad_width=pad_width, pad_mode=pad_mode)
 
 
