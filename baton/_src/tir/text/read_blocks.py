@@ -214,7 +214,8 @@ def make_buffer(scope: Scope, node: ast.AST, name: str, args: list[Any], kwargs:
     given = dict(zip(("shape", *_OPTIONS), args)) | kwargs
     unknown = set(given) - {"shape", *_OPTIONS}
     if unknown or "shape" not in given:
-        raise scope.error(node, "tir-buffer", f"unexpected {', '.join(sorted(unknown)) or 'declaration without shape'}")
+        said = f"buffers have no option {min(unknown)!r}" if unknown else "a buffer is declared with a shape"
+        raise scope.error(node, "tir-buffer", said, 'for example ((16, 8), "float32")')
     shape = given["shape"] if isinstance(given["shape"], (tuple, list)) else (given["shape"],)
     dims = tuple(as_scalar(scope, node, d) for d in shape)
     for option, kinds in _KINDS_OF_OPTIONS.items():

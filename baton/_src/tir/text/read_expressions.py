@@ -29,6 +29,7 @@ from baton._src.tir.stmt import full_region
 from baton._src.tir.text import python_parts
 from baton._src.tir.text.python_parts import attribute, described
 from baton._src.tir.text.scope import Scope, Word
+from baton._src.tir.text.slips import instead
 from baton._src.tir.text.words import call_word
 from baton._src.values.dtype import VOID
 
@@ -133,7 +134,7 @@ def value(scope: Scope, node: ast.expr) -> Task[Any]:
                 return yes if test else no
             return scope.at(node, if_then_else(test, yes, no))
         case _:
-            raise scope.error(node, "tir-syntax", f"{type(node).__name__} cannot be used in a PrimFunc")
+            raise scope.error(node, "tir-syntax", f"{type(node).__name__} cannot be used in a PrimFunc", instead(node))
 
 
 def as_python(scope: Scope) -> Reading:

@@ -40,11 +40,13 @@ from baton._src.tir.text.read_blocks import (
 from baton._src.tir.text.read_expressions import arguments, as_scalar, extent_between, index_list, scalar, value
 from baton._src.tir.text.read_scoped_words import SCOPED, Wrap, scoped_word
 from baton._src.tir.text.scope import BlockFrame, Expansion, Scope, Word
+from baton._src.tir.text.slips import instead
 from baton._src.tir.text.threads import env_thread
 from baton._src.tir.text.words import as_dtype
 from baton._src.values.dtype import BOOL
 
 _NOTHING = Evaluate(IntImm("int32", 0))
+_STEPS = "loops count by 1: for a step write `for i in range(n)` and use begin + i * step"
 _LOOPS = {
     "range": ForKind.SERIAL,
     "serial": ForKind.SERIAL,
@@ -142,7 +144,7 @@ def _statement(scope: Scope, node: ast.stmt, out: _Sequence) -> Task[None]:
         case ast.Pass():
             pass
         case _:
-            raise scope.error(node, "tir-syntax", f"{type(node).__name__} cannot be used in a PrimFunc")
+            raise scope.error(node, "tir-syntax", f"{type(node).__name__} cannot be used in a PrimFunc", instead(node))
 
 
 # --------------------------------------------------------------------------------------------- assignments
@@ -333,7 +335,11 @@ def _for(scope: Scope, node: ast.For) -> Task[Stmt]:
     else:
         begin, end = (0, args[0]) if len(args) == 1 else (args[0], args[1]) if len(args) == 2 else (None, None)
         bounds = [(begin, end)]
-    if len(bounds) != len(names) or bounds[0][1] is None:
+    unknown = sorted(set(kwargs) - {"thread", "annotations"})
+    if not bounds or bounds[0][1] is None or unknown:
+        got = f"the option {unknown[0]!r}" if unknown else f"{len(args)} arguments"
+        raise scope.error(node.iter, "tir-loop", f"loops take an extent, or begin and end, not {got}", _STEPS)
+    if len(bounds) != len(names):
         raise scope.error(node, "tir-loop", f"{len(names)} loop variables but {len(bounds)} extents")
     with scope.inner():
         loops = [_loop(scope, node, name, *box, _LOOPS[word], kwargs) for name, box in zip(names, bounds)]

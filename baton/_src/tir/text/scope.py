@@ -15,6 +15,7 @@ from baton._src.support.diagnostics import Diagnostic, DiagnosticError
 from baton._src.support.spans import Source, Span
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.stmt import For, MatchBufferRegion
+from baton._src.tir.text.slips import instead_of_name
 
 SpanOf = Callable[[ast.AST], Span | None]
 
@@ -115,7 +116,8 @@ class Scope:
             return getattr(builtins, name)
         known = [n for frame in self.frames for n in frame]
         near = difflib.get_close_matches(name, known, n=1)
-        raise self.error(node, "tir-name", f"{name!r} is not defined", f"did you mean {near[0]!r}?" if near else None)
+        help = f"did you mean {near[0]!r}?" if near else instead_of_name(name)
+        raise self.error(node, "tir-name", f"{name!r} is not defined", help)
 
     @contextmanager
     def inner(self) -> Iterator[None]:
