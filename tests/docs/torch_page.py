@@ -73,8 +73,16 @@ with torch.inference_mode():
   `masked_select`, `nonzero`, `repeat_interleave`. Relay, which has no names for such sizes, cannot write by them.
 - Complex tensors live within a program, as pairs of real ones: `torch.fft`, `stft`, `view_as_complex`, arithmetic.
   Inputs and results are real (`torch.view_as_real`), and transforms at most 8192 long: they are products with matrices.
-- Not supported: quantised tensors, random numbers, control flow that depends on tensors
-  (`torch.cond`, `torch.while_loop`), numbers as inputs that stay open.
+- Control flow that depends on tensors is imported: `torch.cond`, `while_loop` (of any number of turns), and `scan` and
+  `map` of up to 1024 steps, which are written out. Quantised models of PT2E (`quantized_decomposed`, a scale for the
+  tensor, a channel or a token) are whole numbers beside scales.
+- Random numbers are PyTorch's own: through `torch.compile` they are drawn before each call, so that `torch.manual_seed`
+  gives what it gives without compiling. Exported programs that draw are refused, as functions have no state.
+- Results that are None are left out. Of equal elements `topk` gives the places in another order than PyTorch, which
+  promises none; where nobody wants gradients, PyTorch sets padded positions of its transformers to zero, and exported
+  programs do not.
+- Not supported: tensors of quantised dtypes (`torch.qint8`), `bincount` and packed sequences, whose results are as long
+  as their elements say, numbers as inputs that stay open.
 """
 
 

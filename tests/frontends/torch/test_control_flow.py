@@ -86,3 +86,29 @@ def test_what_a_way_lacks_is_named() -> None:
 
     with pytest.raises(DiagnosticError, match=r"aten\.special_i0e\.default is not supported"):
         baton.compile(torch.export.export(Strange(), (ROWS,)))
+
+
+class Carried(nn.Module):
+    """A recurrence over rows as a scan."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(3, 3)
+
+    def forward(self, x: Any) -> Any:
+        return scan(lambda state, row: ((state + self.linear(row)).tanh(), state * row), torch.zeros(3), x)
+
+
+@pytest.mark.parametrize("make", [Chosen, Carried])
+def test_gradients(make: Any) -> None:
+    torch._dynamo.reset()
+    module = seeded(make)
+    compiled = torch.compile(module, backend="baton")
+    for rows in (ROWS, -ROWS):
+        found = []
+        for used in (module, compiled):
+            module.zero_grad()
+            given = rows.clone().requires_grad_(True)
+            sum(r.square().sum() for r in used(given)).backward()
+            found.append([given.grad, module.linear.weight.grad.clone()])
+        torch.testing.assert_close(found[1], found[0], rtol=1e-4, atol=1e-5)

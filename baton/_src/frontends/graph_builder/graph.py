@@ -336,6 +336,8 @@ class GraphBuilder:
         wanted = tuple(as_int(d) for d in dims)
         if value.shape is not None and wanted == value.shape:
             return value
+        if _is_empty(wanted) and value.shape is not None and _is_empty(value.shape):
+            return self.constant(np.zeros(wanted, value.dtype.numpy))  # a 0 is, to Relay, the size that was there
         if value.dims is not None and all(isinstance(d, int) for d in wanted) and len(wanted) <= 1:
             return self.dims(value.dims.reshape(wanted), value.dtype)
         return self.call("reshape", self._counted(value, wanted), wanted)
@@ -361,6 +363,12 @@ class GraphBuilder:
 
     def broadcast_to(self, value: Value, dims: Sequence[Dim]) -> Value:
         return self.call("broadcast_to", value, tuple(as_int(d) for d in dims))
+
+
+def _is_empty(sizes: Sequence[Dim]) -> bool:
+    """Whether all sizes are known, and one is 0."""
+    known = [d for d in sizes if isinstance(d, int)]
+    return len(known) == len(sizes) and 0 in known and -1 not in known
 
 
 def _is_quantised_weight(definition: OpDef[Any], operands: list[Operand]) -> bool:

@@ -12,6 +12,7 @@ from tests.frontends.torch.cases.inputs import BETA, GAMMA, IMAGE, MEAN, VARIANC
 KERNEL, FILTERS = floats(6, 4, 3, 2), floats(6, 2, 3, 3)
 
 LAYERS: list[Case] = [
+    (lambda x: (functional.rms_norm(x * 300, (4,)), functional.rms_norm(x * 1e-3, (4,))), (X.half(),)),
     (lambda x, w: (functional.conv2d(x, w, stride=2, padding=1), functional.conv2d(x[0], w)), (IMAGE, KERNEL)),
     (lambda x, w, b: functional.conv2d(x, w, b, (1, 2), (2, 0), (2, 1), 2), (IMAGE, FILTERS, floats(6))),
     (lambda x, w: (functional.conv2d(x, w, padding="same"), functional.conv2d(x, w, padding="valid")), (IMAGE, KERNEL)),
@@ -32,6 +33,7 @@ LAYERS: list[Case] = [
 ]
 
 POOLS: list[Case] = [
+    (lambda x: (functional.avg_pool3d(x, 2), functional.adaptive_avg_pool3d(x, 3)), (floats(0, 1, 4, 5, 4),)),
     (lambda x: functional.avg_pool2d(x, (2, 3), (3, 2), 1, True, True), (IMAGE,)),
     (
         lambda x: (functional.avg_pool2d(x, 3, 2, 1, True, False, 5), functional.avg_pool2d(x, 2, 3, 0, True, True, 3)),
@@ -73,9 +75,17 @@ ATTENTIONS: list[Case] = [
     (lambda q, k, v: functional.scaled_dot_product_attention(q[0, 0], k[0, 0], v[0, 0]), (QUERY, KEYS, VALUES)),
 ]
 
+
+def shrunk(x: Any, mode: str, align: bool) -> Any:
+    """Sizes, and factors, where one axis shrinks and the other grows."""
+    by_factor = functional.interpolate(x, scale_factor=(0.6, 1.3), mode=mode, align_corners=align, antialias=True)
+    return by_factor, functional.interpolate(x, (4, 13), mode=mode, align_corners=align, antialias=True)
+
+
 BYTES = ints(1, 2, 4, 4, low=0, high=256, dtype=torch.uint8)
 
 RESIZES: list[Case] = [
+    *((lambda x, m=m, a=a: shrunk(x, m, a), (IMAGE,)) for m in ("bilinear", "bicubic") for a in (False, True)),
     (lambda u: functional.interpolate(u, scale_factor=1.7, mode="bilinear"), (BYTES,)),
     (lambda u: functional.interpolate(u, size=(3, 7), mode="bicubic"), (BYTES,)),
     (lambda u: functional.interpolate(u, size=(3, 7), mode="nearest"), (BYTES,)),

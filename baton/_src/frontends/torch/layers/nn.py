@@ -8,6 +8,7 @@ import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter
+from baton._src.values.dtype import FLOAT32
 
 LAYOUTS = {1: ("NCW", "OIW", "IOW"), 2: ("NCHW", "OIHW", "IOHW"), 3: ("NCDHW", "OIDHW", "IODHW")}
 """(data, kernel, transposed kernel) by spatial rank."""
@@ -158,12 +159,18 @@ def native_layer_norm(
 
 
 def rms_norm(node: AtenNode, x: Value, shape: Sequence[int], weight: Value | None, eps: float | None) -> Value:
-    """x / sqrt(mean of squares + eps); without eps, the dtype's smallest step."""
+    """x / sqrt(mean of squares + eps); without eps, the dtype's smallest step.
+
+    Narrow floats are widened until the end, as PyTorch does: their squares overflow.
+    """
     g, axes = node.graph, tuple(range(x.rank - len(shape), x.rank))
-    least = eps if eps is not None else float(np.finfo(x.dtype.numpy).eps)
-    square = g.call("mean", g.call("multiply", x, x), axis=axes, keepdims=True)
-    found = g.call("multiply", x, g.call("rsqrt", g.call("add", square, g.scalar(least, x))))
-    return found if weight is None else g.call("multiply", found, weight)
+    wide = g.cast(x, FLOAT32) if x.dtype.bits < 32 else x
+    least = eps if eps is not None else float(np.finfo(wide.dtype.numpy).eps)
+    square = g.call("mean", g.call("multiply", wide, wide), axis=axes, keepdims=True)
+    found = g.call("multiply", wide, g.call("rsqrt", g.call("add", square, g.scalar(least, wide))))
+    if weight is not None:
+        found = g.call("multiply", found, g.cast(weight, found.dtype))
+    return g.cast(found, node.dtype)
 
 
 def group_norm(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -135,13 +136,57 @@ def _cubic(distance: AnyArray, a: float = -0.75) -> AnyArray:
 
 
 def grid_sample(node: AtenNode, x: Value, grid: Value, mode: int, padding: int, align: bool) -> Value:
-    """PyTorch keeps a point's coordinates last, the catalogue's operator behind the batch."""
+    """PyTorch keeps a point's coordinates last, the catalogue's operator behind the batch.
+
+    Narrow floats are widened: places between pixels have more digits than they hold.
+    """
     g, rank = node.graph, x.rank
-    return g.call(
-        "image.grid_sample", x, g.transpose(grid, (0, rank - 1, *range(1, rank - 1))),
+    image, points = (g.cast(v, FLOAT32) if v.dtype.bits < 32 else v for v in (x, grid))
+    found = g.call(
+        "image.grid_sample", image, g.transpose(points, (0, rank - 1, *range(1, rank - 1))),
         method=("bilinear", "nearest", "bicubic")[mode], layout="NCHW" if rank == 4 else "NCDHW",
         padding_mode=("zeros", "border", "reflection")[padding], align_corners=bool(align),
     )  # fmt: skip
+    return g.cast(found, x.dtype)
+
+
+def smoothed(method: str) -> Converter:
+    """Resizing with `antialias=True`: where images shrink, as many pixels count as one of the result covers."""
+
+    def convert(node: AtenNode, x: Value, size: Sequence[Dim] | None, align: bool, *scales: Any) -> Value:
+        if not x.dtype.is_float:
+            node.fail("antialias=True of whole numbers is not supported", help="convert the image to float32 before")
+        factors = scales[0] if len(scales) == 1 and isinstance(scales[0], tuple) else scales
+        own = node.sizes(x)[2:]
+        if size is None:
+            size = [_scaled(node, d, s) for d, s in zip(own, factors, strict=True)]
+        given = list(factors) if factors and factors[0] is not None else [None] * len(size)
+        axes = list(enumerate(zip(own, size, given, strict=True), 2))
+        for axis, (before, after, scale) in reversed(axes):
+            sizes = node.known(before, "the size of the axis"), node.known(after, "the size of the result")
+            x = _along(node, x, axis, smooth_weights_of(method, *sizes, align, scale))
+        return x
+
+    return convert
+
+
+def smooth_weights_of(method: str, before: int, after: int, align: bool, scale: float | None) -> AnyArray:
+    """[after, before]: a kernel as wide as a pixel of the result, at least one, cut at the border and made to sum to 1.
+
+    Here the cubic one has a = -0.5.
+    """
+    step = 1 / scale if scale else before / after
+    if align:
+        step = (before - 1) / (after - 1) if after > 1 else 0.0
+    reach, wide = (1 if method == "linear" else 2), max(step, 1.0)
+    found = np.zeros((after, before))
+    for row in range(after):
+        centre = step * (row + 0.5)
+        low, high = max(int(centre - reach * wide + 0.5), 0), min(int(centre + reach * wide + 0.5), before)
+        distance = np.abs((np.arange(low, high) - centre + 0.5) / wide)
+        kernel = np.maximum(1 - distance, 0) if method == "linear" else _cubic(distance, -0.5)
+        found[row, low:high] = kernel / kernel.sum()
+    return found
 
 
 _METHODS = {
@@ -154,5 +199,7 @@ _METHODS = {
 RESIZE: dict[str, Converter] = {
     **{f"aten.{name}.vec": by_scales(method) for name, method in _METHODS.items()},
     **{f"aten.{name}.default": by_sizes(method) for name, method in _METHODS.items()},
+    **{f"aten._upsample_bilinear2d_aa.{kind}": smoothed("linear") for kind in ("default", "vec")},
+    **{f"aten._upsample_bicubic2d_aa.{kind}": smoothed("cubic") for kind in ("default", "vec")},
     **{f"aten.{name}.default": grid_sample for name in ("grid_sampler", "grid_sampler_2d", "grid_sampler_3d")},
 }

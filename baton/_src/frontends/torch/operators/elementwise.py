@@ -269,6 +269,7 @@ ELEMENTWISE: dict[str, Converter] = {
     **{f"aten.to.{kind}": to_dtype for kind in ("dtype", "device", "dtype_layout", "other")},
     "aten._to_copy.default": to_dtype, "aten.type_as.default": to_dtype,
     **{f"aten.{name}.default": identity for name in ("alias", "clone", "contiguous", "detach", "lift_fresh_copy")},
+    **{f"aten.{name}.default": identity for name in ("alias_copy", "detach_copy")},
     **{f"aten.bitwise_left_shift.{kind}": binary("left_shift") for kind in ("Tensor", "Tensor_Scalar")},
     **{f"aten.bitwise_right_shift.{kind}": binary("right_shift") for kind in ("Tensor", "Tensor_Scalar")},
     **{f"aten.__lshift__.{kind}": binary("left_shift") for kind in ("Tensor", "Scalar")},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,12 @@ from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter, Scalar
 from baton._src.frontends.torch.operators.shape import cut
 from baton._src.ir.tensor_info import Dim
+
+
+def count_of(sizes: Sequence[Dim]) -> int:
+    """How many elements there are; -1, which a reshape finds out unless other axes are empty, where that is open."""
+    known = [size for size in sizes if isinstance(size, int)]
+    return prod(known) if len(known) == len(sizes) else -1
 
 
 def from_front(node: AtenNode, indices: Value, x: Value, axis: int) -> Value:
@@ -163,7 +170,7 @@ def index(node: AtenNode, x: Value, indices: Sequence[Value | None]) -> Value:
     rest = [a for a in range(x.rank) if a not in axes]
     sizes = node.sizes(x)
     moved = g.transpose(x, (*axes, *rest))
-    flat = g.reshape(moved, (-1, *(sizes[a] for a in rest)))
+    flat = g.reshape(moved, (count_of([sizes[a] for a in axes]), *(sizes[a] for a in rest)))
     found = g.call("take", flat, place, axis=0, mode="fast")
     together = axes == list(range(axes[0], axes[-1] + 1))
     if not together or not axes[0]:

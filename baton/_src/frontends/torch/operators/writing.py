@@ -8,7 +8,14 @@ import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter, Scalar
-from baton._src.frontends.torch.operators.indexing import at_least_a_row, joined, leading, of_one, without_masks
+from baton._src.frontends.torch.operators.indexing import (
+    at_least_a_row,
+    count_of,
+    joined,
+    leading,
+    of_one,
+    without_masks,
+)
 from baton._src.frontends.torch.operators.shape import END, corner, cut, unsqueeze
 from baton._src.ir.tensor_info import Dim
 from baton._src.values.dtype import DataType
@@ -61,7 +68,7 @@ def index_put(
     given = [g.cast(i, "int64") for i in indices if i is not None]
     place = given[0] if len(given) == 1 else joined(node, given, x, axes)
     kept = tuple(sizes[a] for a in rest)
-    flat = g.reshape(g.transpose(x, order), (-1, *kept))
+    flat = g.reshape(g.transpose(x, order), (count_of([sizes[a] for a in axes]), *kept))
     updates = _indices_first(node, g.cast(values, x.dtype), axes, node.sizes(place), kept)
     column = unsqueeze(node, place, place.rank)
     found = g.call("scatter_nd", flat, column, updates, reduction="add" if accumulate else "update")

@@ -113,7 +113,8 @@ def batches_added(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any
     """beta * x + alpha * the sum of all products; whole numbers have whole factors."""
     if not x.is_floating_point():
         beta, alpha = int(beta), int(alpha)
-    total = torch_library().bmm(batch1, batch2).sum(0)
+    rows, columns = batch1.transpose(0, 1).flatten(1), batch2.flatten(0, 1)
+    total = torch_library().mm(rows, columns)  # one product, whose sums are not rounded batch by batch
     total = total if alpha == 1 else total * alpha
     if beta == 0:
         return total

@@ -179,8 +179,8 @@ def _reference(inputs: Any, a: Any, fold: Any) -> Any:
         for at in itertools.product(*(range(s) for s in sizes)):
             element: Any = (..., *at)
             cut = [slice(i * e // s, -(-(i + 1) * e // s)) for i, e, s in zip(at, canonical.shape[2:], sizes)]
-            window = canonical[(slice(None), slice(None), *cut)].reshape(*canonical.shape[:2], -1)
-            result[element] = fold(window, axis=-1)
+            window = canonical[(slice(None), slice(None), *cut)]
+            result[element] = fold(window, axis=tuple(range(2, window.ndim)))
         return from_canonical(result, out, letters)
 
     return computed_wide(pool, inputs[0])

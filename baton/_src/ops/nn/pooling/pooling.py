@@ -8,6 +8,7 @@ relax-ops-passes-vm §1 (nn), relay-language §6 level 2.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -222,7 +223,7 @@ def _pool(x: Any, a: Any, is_max: bool) -> Any:
         window = canonical[
             np.ix_(range(x.shape[0] if data.is_plain else canonical.shape[0]), range(canonical.shape[1]), *picks)
         ]
-        flat = window.reshape(*canonical.shape[:2], -1)
+        flat = window.reshape(*canonical.shape[:2], math.prod(window.shape[2:]))
         if is_max:
             value = flat.max(axis=-1) if flat.shape[-1] else np.full(canonical.shape[:2], -np.inf)
         else:
