@@ -23,6 +23,7 @@ from baton._src.relax.nodes import (
     Var,
 )
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.diagnostics import DiagnosticError
 from tests.passes.relax.programs import R, arrays, bindings, called, check, const, dim, printing, program, tensor
 
 # ------------------------------------------------------------------------------------------------- FoldConstant
@@ -85,6 +86,8 @@ def test_unused_bindings_and_functions_disappear() -> None:
     expected = program([tensor("x", 3)], lambda b, x: R.multiply(x, x))
     check(DeadCodeElimination(), before, *arrays((3,)), expected=expected)
     assert "helper" in DeadCodeElimination(entry_functions=("helper",))(before)
+    with pytest.raises(DiagnosticError, match="no function 'halper'"):
+        DeadCodeElimination(entry_functions=("halper",))(before)
 
 
 @pytest.mark.rule("RELAX-PASS-07", rejects=True)

@@ -14,6 +14,7 @@ from baton._src.driver.relax.build import relax_build
 from baton._src.driver.tvm_names.scripts import from_source
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
+from baton._src.ir.structural import assert_structural_equal
 from baton._src.passes.pipelines import PIPELINES, default_build, get_pipeline, register_pipeline
 from baton._src.passes.relax.bindings.dataflow_blocks import ToNonDataflow
 from baton._src.passes.relax.bindings.lambda_lift import LambdaLift
@@ -109,7 +110,9 @@ def arguments() -> list[Any]:
 
 
 @pytest.mark.rule("RELAX-PIPE-2")
+@pytest.mark.filterwarnings("ignore::baton._src.relax.check.report.StructInfoWarning")
 def test_default_build_runs_its_passes_in_order_and_each_leaves_a_program_that_runs() -> None:
+    """What each leaves reads back, too: blocks are merged, allocations say their scope."""
     order = Order()
     module = Sequential([Normalize(), LambdaLift()])(from_source(PROGRAM))
     args = arguments()
@@ -117,6 +120,7 @@ def test_default_build_runs_its_passes_in_order_and_each_leaves_a_program_that_r
     with PassContext(instruments=[order]):
         for number, step in enumerate(default_build()):
             module = step(module)
+            assert_structural_equal(from_source(module.script(show_meta=True)), module)
             same_values(values(module, args, mode=("bytecode", "compiled")[number % 2]), expected)
     assert order.names == [
         *("LegalizeOps", "RewriteDataflowReshape", "ToNonDataflow", "RemovePurityChecking", "CallTIRRewrite"),

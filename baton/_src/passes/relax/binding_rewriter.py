@@ -197,7 +197,7 @@ class BindingRewriter:
         self._made, self.block = outer, outer_block
         body = self._use(seq.body)
         self.leave_sequence(seq)
-        blocks = _joined(blocks)
+        blocks = joined(blocks)
         if len(blocks) == len(seq.blocks) and all(a is b for a, b in zip(blocks, seq.blocks)):
             return seq if body is seq.body else seq.with_fields(body=body, struct_info_=body.struct_info_)
         return seq.with_fields(blocks=tuple(blocks), body=body, struct_info_=body.struct_info_)
@@ -260,7 +260,7 @@ class BindingRewriter:
         return substitute(expr, self.replaced, notes=False)
 
 
-def _joined(blocks: list[BindingBlock]) -> list[BindingBlock]:
+def joined(blocks: list[BindingBlock]) -> list[BindingBlock]:
     """Neighbours of one kind as one block, as normal form demands: what stood between them may be gone."""
     if all(type(a) is not type(b) for a, b in pairwise(blocks)):
         return blocks

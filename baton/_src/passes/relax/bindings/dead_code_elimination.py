@@ -41,7 +41,8 @@ class DeadCodeElimination(Pass):
                     changed[var] = swept
         if changed:
             module = module.with_functions({**module.functions, **changed})
-        return remove_unreachable(module, self.entry_functions or ())
+        entries = [module.get_global_var(name).name_hint for name in self.entry_functions or ()]
+        return remove_unreachable(module, entries)
 
 
 def remove_unreachable(module: IRModule, entry_functions: Sequence[str] = ()) -> IRModule:

@@ -51,7 +51,8 @@ class RunCodegen(Pass):
             for v, f in module.functions.items()
             if v not in symbols
         }
-        result = remove_unreachable(module.with_functions(functions), tuple(self.entry_functions or ()))
+        entries = [module.get_global_var(name).name_hint for name in self.entry_functions or ()]
+        result = remove_unreachable(module.with_functions(functions), entries)
         return (
             result.with_attr("external_mods", [*module.attrs.get("external_mods", []), *external])
             if external

@@ -6,7 +6,7 @@
                      "WorkspaceSize": 65536})   ->
     def main(x):                                      def main(x):
         y = cls.attention(x)                              workspace = R.builtin.alloc_tensor(R.shape([65536]),
-                                                                                             R.dtype("uint8"), 0)
+                                                              R.dtype("uint8"), R.prim_value(0), R.str("global"))
                                                           y = cls.attention_1(x, workspace)
 
 Functions with the attribute `Codegen` are looked at; the size is their own attribute `WorkspaceSize` or the largest of
@@ -32,6 +32,7 @@ from baton._src.relax.nodes import (
     Function,
     PrimValue,
     ShapeExpr,
+    StringImm,
     Var,
     VarBinding,
 )
@@ -108,7 +109,7 @@ class _Caller(BindingRewriter):
         workspace = self.workspaces.pop()
         if workspace is None:
             return function
-        operands = [ShapeExpr([self.size]), DataTypeImm("uint8"), PrimValue(0)]
+        operands = [ShapeExpr([self.size]), DataTypeImm("uint8"), PrimValue(0), StringImm("global")]
         value = self.normalized(Call(special_op("builtin.alloc_tensor"), operands))
         seq = function.body
         made = VarBinding(workspace, value)

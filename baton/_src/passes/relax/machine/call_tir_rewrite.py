@@ -2,7 +2,7 @@
 
     gv = R.call_tir(cls.k, (x,), out_sinfo=R.Tensor((n,), "float32"))
     ->
-    alloc = R.builtin.alloc_tensor(R.shape([n]), R.dtype("float32"), R.prim_value(0))
+    alloc = R.builtin.alloc_tensor(R.shape([n]), R.dtype("float32"), R.prim_value(0), R.str("global"))
     _ = cls.k(x, alloc)                                  # integers: R.vm.call_tir_dyn(cls.k, (x, alloc, integers))
     gv = alloc                                           # several outputs: gv = (alloc, alloc1)
 
@@ -25,6 +25,7 @@ from baton._src.relax.nodes import (
     ExternFunc,
     Function,
     PrimValue,
+    StringImm,
     Tuple,
     Var,
     VarBinding,
@@ -77,7 +78,7 @@ class _Rewriter(BindingRewriter):
         return [args[i] if i >= 0 else self._allocate(info) for i, info in zip(chosen, infos)]
 
     def _allocate(self, info: TensorStructInfo) -> Var:
-        operands = [info.shape, DataTypeImm(info.dtype), PrimValue(0)]
+        operands = [info.shape, DataTypeImm(info.dtype), PrimValue(0), StringImm("global")]
         return self.emit(Call(special_op("builtin.alloc_tensor"), operands), "alloc")
 
     def _call(self, call: Call, outputs: list[Any]) -> None:

@@ -26,7 +26,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal, structural_hash
 from baton._src.ir.traverse import post_order, rewrite, substitute
-from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.binding_rewriter import BindingRewriter, joined
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.check.compatibility import check_compatibility
@@ -145,7 +145,7 @@ class _Lowerer(BindingRewriter):
         head.insert(0, self._heap_allocation())
         self._finish_kernels()
         blocks = [BindingBlock(head), *body.blocks, BindingBlock(tail)]
-        body = SeqExpr([b for b in blocks if b.bindings], body.body).with_fields(struct_info_=body.struct_info_)
+        body = SeqExpr(joined([b for b in blocks if b.bindings]), body.body).with_fields(struct_info_=body.struct_info_)
         return function.with_fields(body=body).with_attr("relax.checks_lowered", True)
 
     def _heap_allocation(self) -> VarBinding:
