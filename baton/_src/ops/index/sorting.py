@@ -290,7 +290,7 @@ def _largest(a: TopKAttrs) -> bool:
 def first_extent(call: OpCall[Any], count: int, dim: Dim) -> Dim:
     """The extent of the first `count` of `dim` elements; all where `count` is less than 1.
 
-    Where `dim` is symbolic, that there are so many is asked of the prover: checked when running if it cannot be decided.
+    Where `dim` is symbolic the prover is asked whether there are so many; a run checks what it cannot decide.
     """
     if count < 1:
         return dim
