@@ -10,7 +10,15 @@ from typing import Any
 from hypothesis import strategies as st
 
 from baton._src.relax.nodes import Call, Function, If, PrimValue, ShapeExpr, Tuple, TupleGetItem, Var
-from baton._src.relax.special_builders import call_inplace_packed, call_pure_packed, const, null_value, shape_of, view
+from baton._src.relax.special_builders import (
+    call_inplace_packed,
+    call_pure_packed,
+    call_tir,
+    const,
+    null_value,
+    shape_of,
+    view,
+)
 from baton._src.relax.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -161,7 +169,46 @@ def rows_of_another_count(g: Any) -> None:
     g.add(RELAX["add"](g.pick(), _emit(g, "sum", doubled, axis=[0], keepdims=True)))
 
 
+def integers_for_a_kernel(g: Any) -> None:
+    """A kernel that is given sizes behind its output: of the shape, and computed."""
+    sizes = ShapeExpr([g.n + g.draw(st.integers(0, 3)), g.n * 2])
+    g.add(call_tir(g.kernel("raise_by"), [g.pick()], g.wide, tir_vars=sizes))
+
+
+def first_ones(g: Any) -> None:
+    """The greatest elements of each row and where they stood; the data decides which."""
+    both = _emit(g, "topk", g.pick(), k=2, axis=1)
+    where = _emit(g, "astype", TupleGetItem(both, 1), dtype="float32")
+    g.add(RELAX["concat"](Tuple([TupleGetItem(both, 0), _emit(g, "multiply", where, const(0.25))]), axis=1))
+
+
+def norms(g: Any) -> None:
+    """Normalised rows, and products of what the whole row says."""
+    x = g.pick()
+    kind = g.draw(st.integers(0, 2))
+    if kind == 0:
+        g.add(RELAX.find("nn.softmax")(x, axis=g.draw(st.integers(0, 1))))
+    elif kind == 1:
+        scale = _emit(g, "add", g.params[2], const(2.0))
+        g.add(RELAX.find("nn.layer_norm")(x, scale, g.params[2], axes=[-1]))
+    else:
+        g.add(RELAX.find("nn.rms_norm")(x, g.params[2], axes=[-1]))
+
+
+def shape_of_unknown_rank(g: Any) -> None:
+    """A tensor of which nothing is known but that it is one, brought back by the shape of another."""
+    hidden = g.builder.match_cast(g.pick(), TensorStructInfo(None, None))
+    shape = g.builder.emit(shape_of(g.pick()))
+    same = g.builder.match_cast(_emit(g, "reshape", hidden, shape), g.wide)
+    found = _emit(g, "add", hidden, _emit(g, "negative", same))
+    g.pool.append(g.builder.match_cast(found, g.wide))
+
+
 ODD = [
+    integers_for_a_kernel,
+    first_ones,
+    norms,
+    shape_of_unknown_rank,
     narrow_floats,
     integers,
     conditions,

@@ -81,6 +81,16 @@ def halve(a: T.handle):
             vi, vj = T.axis.remap("SS", [i, j])
             A[vi, vj] = A[vi, vj] * T.float32(0.5)
 
+@T.prim_func(private=True)
+def raise_by(a: T.handle, b: T.handle, k: T.int64, m: T.int64):
+    n = T.int64()
+    A = T.match_buffer(a, (n, 4), "float32")
+    B = T.match_buffer(b, (n, 4), "float32")
+    for i, j in T.grid(n, T.int64(4)):
+        with T.block("b"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(0.5) + T.Cast("float32", k) / T.Cast("float32", m + T.int64(8))
+
 @R.function(private=True)
 def even(i: R.Tensor((), "int64"), x: R.Tensor(("n", 4), "float32")) -> R.Tensor(("n", 4), "float32"):
     n = T.int64()
