@@ -159,6 +159,19 @@ def test_torchscript_that_computes_with_sizes(scripted: bool) -> None:
     assert_same(baton.compile(imported)(as_array(ROWS)), [Bordered()(ROWS)], "sizes")
 
 
+def test_torchscript_that_asks_for_dtypes() -> None:
+    """It compares them with numbers, and makes tensors of them."""
+
+    class Asking(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            if x.dtype != torch.float32:
+                return x + 1
+            return x * torch.full([4], 2.0, dtype=x.dtype)
+
+    imported, _ = from_pytorch(torch.jit.script(Asking()), [("data", (3, 4))])
+    assert_same(baton.compile(imported)(as_array(ROWS)), [Asking()(ROWS)], "dtypes")
+
+
 class Pooled(nn.Module):
     """Computes with its sizes, which may all stay open but the number of channels."""
 

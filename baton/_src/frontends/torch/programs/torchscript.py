@@ -210,6 +210,12 @@ def _tupled(*items: Any) -> tuple[Any, ...]:
     return items
 
 
+def _number_of_dtype(x: Any) -> Any:
+    """What TorchScript counts the dtype as: programs compare it with such numbers."""
+    name = str(x.dtype).removeprefix("torch.")
+    return _DTYPES.index(name) if name in _DTYPES else x.dtype
+
+
 def _formatted(text: str, *items: Any) -> str:
     return text.format(*items)
 
@@ -219,7 +225,7 @@ ON_TENSORS: dict[str, Callable[..., Any]] = {
     "prim::NumToTensor": _itself, "prim::unchecked_cast": _itself, "prim::unchecked_unwrap_optional": _itself,
     "aten::_unwrap_optional": _itself, "prim::Uninitialized": _nothing, "prim::Print": _nothing, "aten::warn": _nothing,
     "aten::size": _size, "aten::dim": lambda x: x.dim(), "aten::numel": lambda x: x.numel(),
-    "prim::dtype": lambda x: x.dtype, "prim::device": lambda x: x.device, "prim::is_cuda": lambda x: x.is_cuda,
+    "prim::dtype": _number_of_dtype, "prim::device": lambda x: x.device, "prim::is_cuda": lambda x: x.is_cuda,
     "aten::is_floating_point": lambda x: x.is_floating_point(), "aten::__is__": operator.is_,
     "aten::__isnot__": operator.is_not, "aten::append": lambda items, item: [items.append(item), items][1],
     "aten::ScalarImplicit": _item, "aten::IntImplicit": _item, "aten::FloatImplicit": _item, "aten::item": _item,
