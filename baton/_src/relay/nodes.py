@@ -70,7 +70,7 @@ def _unwrapped(part: Any) -> Any:
     help = (
         "relay.const(value) makes an expression of a number or an array, relay.op.get(name) one of an operator's name"
     )
-    raise fail("relay-node", f"a {type(part).__name__} is not a Relay expression: {part!r:.60}", help=help)
+    raise fail("relay-node", f"{part!r:.60}, of class {type(part).__name__}, is not a Relay expression", help=help)
 
 
 def _listed(parts: Any, what: str) -> tuple[Any, ...]:
