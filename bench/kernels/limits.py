@@ -102,30 +102,24 @@ def _multiply_adds(target: Target) -> str:
 
 def _reads(target: Target) -> str:
     """Every vector of an array read once."""
-    lanes = target.lanes(32)
-    kind = f"<{lanes} x float>"
-    lines = []
-    for c in range(CHAINS):
-        lines += [
-            f"  %k{c} = add i64 %i, {c * lanes}",
-            f"  %q{c} = getelementptr float, ptr %p, i64 %k{c}",
-            f"  %v{c} = load {kind}, ptr %q{c}, align 4",
-            f"  %n{c} = fadd {kind} %a{c}, %v{c}",
-        ]
-    return _loop(target, kind, "\n".join(lines), CHAINS * lanes)
+    return _along(target, "%v{c} = load {kind}, ptr %q{c}, align 4", "fadd {kind} %a{c}, %v{c}")
 
 
 def _writes(target: Target) -> str:
     """Every vector of an array written once."""
+    return _along(target, "store {kind} %x, ptr %q{c}, align 4", "bitcast {kind} %a{c} to {kind}")
+
+
+def _along(target: Target, access: str, result: str) -> str:
+    """`access` to each vector of an array, at `%q<c>`, and what accumulators become."""
     lanes = target.lanes(32)
-    kind = f"<{lanes} x float>"
-    lines = []
+    kind, lines = f"<{lanes} x float>", []
     for c in range(CHAINS):
         lines += [
             f"  %k{c} = add i64 %i, {c * lanes}",
             f"  %q{c} = getelementptr float, ptr %p, i64 %k{c}",
-            f"  store {kind} %x, ptr %q{c}, align 4",
-            f"  %n{c} = bitcast {kind} %a{c} to {kind}",
+            "  " + access.format(c=c, kind=kind),
+            f"  %n{c} = " + result.format(c=c, kind=kind),
         ]
     return _loop(target, kind, "\n".join(lines), CHAINS * lanes)
 

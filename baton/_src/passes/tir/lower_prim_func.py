@@ -28,7 +28,8 @@ def lower_prim_func(func: PrimFunc, target: Target, unscheduled: PrimFunc | None
     """
     body = lower_blocks(func.body)
     abi = kernel_abi(func).params
-    if "buffer_extents" not in func.attrs and has_suspects(unscheduled or func):  # else it was lowered, and checked
+    # One that was lowered is checked; the flat shapes of its views mention variables of their offsets, out of scope.
+    if "buffer_extents" not in func.attrs and has_suspects(unscheduled or func):
         body = check_indices(body, [p.buffer.data for p in abi if p.buffer is not None])
     body = flatten_buffers(body)
     body = vectorize_loops(body, target)
