@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from baton._src.codegen.llvm.module import Scheduler
-from baton._src.driver.tuning.records import record_text, tunings
+from baton._src.driver.tuning_records.records import record_text, tunings
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import Choices, Record, consulted, using
 from baton._src.lower.kernel_schedules.schedule import decide

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from baton._src.driver.tuning.database import Database, Entry
-from baton._src.driver.tuning.place import Place, database_path, tuning_version
+from baton._src.driver.tuning_records.database import Database, Entry
+from baton._src.driver.tuning_records.place import Place, database_path, tuning_version
 from baton._src.ir.target import Target
 from baton._src.support.diagnostics import DiagnosticError
 
@@ -17,8 +17,8 @@ HERE = Place("this machine", 2)
 WRITER = """
 import sys
 from pathlib import Path
-from baton._src.driver.tuning.database import Database, Entry
-from baton._src.driver.tuning.place import Place
+from baton._src.driver.tuning_records.database import Database, Entry
+from baton._src.driver.tuning_records.place import Place
 database, place = Database(Path(sys.argv[1])), Place("this machine", 2)
 for n in range(25):
     database.put(place, f"{sys.argv[2]} {n}", Entry({"n": n}, "rule", 2.0, 1.0))

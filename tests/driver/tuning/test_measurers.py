@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import pytest
 
 from baton._src.driver.tuning.measurers import DaskMeasurer, LocalMeasurer
-from baton._src.driver.tuning.place import Place
 from baton._src.driver.tuning.task import Outcome, Task, Trial
 from baton._src.driver.tuning.trial import Workshop
 from baton._src.driver.tuning.worker import answer
+from baton._src.driver.tuning_records.place import Place
 from baton._src.ir.target import Target
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.te import reduction

@@ -17,12 +17,12 @@ from baton._src.codegen.llvm.module import _Jobs
 from baton._src.driver.compile.program_cache import program_key
 from baton._src.driver.kernel_scheduler import scheduler
 from baton._src.driver.tuning import tune as tune_module
-from baton._src.driver.tuning.database import Database, Entry
 from baton._src.driver.tuning.measurers import LocalMeasurer
-from baton._src.driver.tuning.place import Place, tuning_version
-from baton._src.driver.tuning.records import tunings
 from baton._src.driver.tuning.search import Budget, neighbours, search
 from baton._src.driver.tuning.task import Outcome, Task, Trial
+from baton._src.driver.tuning_records.database import Database, Entry
+from baton._src.driver.tuning_records.place import Place, tuning_version
+from baton._src.driver.tuning_records.records import tunings
 from baton._src.ir.target import Target
 from baton._src.te import reduction
 from baton._src.te.computation import compute, placeholder, reduce_axis

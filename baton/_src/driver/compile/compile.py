@@ -11,7 +11,7 @@ from baton._src.driver.model.load import loaded_model
 from baton._src.driver.model.model import Model
 from baton._src.driver.stages import Options
 from baton._src.driver.targets import chosen_target
-from baton._src.driver.tuning.place import tuning_version
+from baton._src.driver.tuning_records.place import tuning_version
 
 _COMPILER = "baton._src.driver.compile.start_compiler"
 """Imported when there is something to compile: that takes longer than loading what was compiled before."""

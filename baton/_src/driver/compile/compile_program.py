@@ -11,7 +11,7 @@ from baton._src.driver.compile.read_program import read_program
 from baton._src.driver.model.model import Model
 from baton._src.driver.relax.build import relax_build
 from baton._src.driver.stages import Options, Stages
-from baton._src.driver.tuning.records import with_tunings
+from baton._src.driver.tuning_records.records import with_tunings
 from baton._src.driver.wiring import wire
 from baton._src.frontends.onnx.files.opened_files import noting_files
 from baton._src.ir.target import Target

@@ -13,7 +13,7 @@ from baton._src.driver.relax.params import bind_params
 from baton._src.driver.relax.signatures import signature_facts
 from baton._src.driver.stages import Stages
 from baton._src.driver.targets import chosen_target
-from baton._src.driver.tuning.records import with_tunings
+from baton._src.driver.tuning_records.records import with_tunings
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
 from baton._src.lower.native_control.native_control_flow import native_control_flow

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from baton._src.driver.model.model import Model
-from baton._src.driver.tuning.place import Place
 from baton._src.driver.tuning.task import Task
+from baton._src.driver.tuning_records.place import Place
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import Record
 from baton._src.runtime.native.native_plan import Step

@@ -16,8 +16,8 @@ import numpy as np
 
 from baton._src.codegen.llvm.cache import CacheOptions
 from baton._src.codegen.llvm.module import CompileOptions, compile_kernels
-from baton._src.driver.tuning.place import Place
 from baton._src.driver.tuning.task import Outcome, Task, Trial
+from baton._src.driver.tuning_records.place import Place
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import Choices, Record, using
 from baton._src.lower.kernel_schedules.convolution.winograd_choice import candidate, chosen

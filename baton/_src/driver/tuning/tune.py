@@ -21,13 +21,13 @@ import numpy as np
 from baton._src.driver.compile.compile import compile as compile_model
 from baton._src.driver.model.model import Model
 from baton._src.driver.targets import chosen_target
-from baton._src.driver.tuning.database import Database, Entry
 from baton._src.driver.tuning.kernels import Collector, Spent, spent, tasks
 from baton._src.driver.tuning.measurers import Measurer, measurer
-from baton._src.driver.tuning.place import Place, database_path
-from baton._src.driver.tuning.records import Tunings
 from baton._src.driver.tuning.search import Budget, Found, search
 from baton._src.driver.tuning.task import Task
+from baton._src.driver.tuning_records.database import Database, Entry
+from baton._src.driver.tuning_records.place import Place, database_path
+from baton._src.driver.tuning_records.records import Tunings
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import Lookup, consulting
 from baton._src.support.diagnostics import fail

@@ -62,5 +62,7 @@ def tuning_version(target: Target, threads: int | None = None) -> str:
     path = consulted_database()
     if path is None:
         return ""
-    found: str = import_module("baton._src.driver.tuning.database").Database(path).version(Place.of(target, threads))
+    found: str = (
+        import_module("baton._src.driver.tuning_records.database").Database(path).version(Place.of(target, threads))
+    )
     return found

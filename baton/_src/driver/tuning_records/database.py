@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from baton._src.driver.tuning.place import Place
+from baton._src.driver.tuning_records.place import Place
 from baton._src.support.diagnostics import fail
 
 SPACE = 1

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from baton._src.driver.tuning.database import Database
-from baton._src.driver.tuning.place import Place, consulted_database
+from baton._src.driver.tuning_records.database import Database
+from baton._src.driver.tuning_records.place import Place, consulted_database
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import Record, consulted, consulting
 from baton._src.tir.kernel_digest import kernel_digest

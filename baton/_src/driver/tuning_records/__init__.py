@@ -1,0 +1,1 @@
+"""What tuning found: where it is kept (`place`), the `database`, and what compilation asks of it (`records`)."""
