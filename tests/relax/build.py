@@ -10,7 +10,6 @@ from baton._src.driver.wiring import wire
 from baton._src.ops.builders import RELAX as RELAX
 from baton._src.ops.text_builders import RELAX_TEXT
 from baton._src.relax import nodes
-from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -19,6 +18,7 @@ from baton._src.relax.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
+from baton._src.relax.well_formed import well_formed
 from baton._src.script.entrance import from_source
 from baton._src.script.namespaces import script_roots
 from baton._src.support.diagnostics import DiagnosticError

@@ -13,7 +13,6 @@ from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_
 from baton._src.relax.check.compatibility import check_compatibility, is_subtype
 from baton._src.relax.check.dims import Answer
 from baton._src.relax.check.lub import struct_info_lca
-from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.interpret.checks import Checker
 from baton._src.relax.interpret.environment import Frame
 from baton._src.relax.interpreter import Interpreter
@@ -21,6 +20,7 @@ from baton._src.relax.nodes import Function
 from baton._src.relax.normalize import Normalizer
 from baton._src.relax.struct_info import StructInfo
 from baton._src.relax.text.printer import script
+from baton._src.relax.well_formed import well_formed
 from baton._src.tir.arith.analyzer import Analyzer
 from tests.relax.build import Fn, Ob, Pr, Sh, Ts, Tu, load, m, n
 from tests.relax.strategies import Program, programs

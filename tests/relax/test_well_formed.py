@@ -8,7 +8,6 @@ import pytest
 
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
-from baton._src.relax.check.well_formed import assert_well_formed, well_formed
 from baton._src.relax.nodes import (
     BindingBlock,
     Call,
@@ -26,6 +25,7 @@ from baton._src.relax.nodes import (
 )
 from baton._src.relax.normalize import Normalizer
 from baton._src.relax.struct_info import FuncStructInfo, TensorStructInfo
+from baton._src.relax.well_formed import assert_well_formed, well_formed
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.expr import FloatImm
 from baton._src.tir.expr import Var as TirVar

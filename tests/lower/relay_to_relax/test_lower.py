@@ -12,9 +12,9 @@ from baton._src.ir.module import IRModule
 from baton._src.lower.relay_to_relax.module import lower
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.relax import nodes as rx
-from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.interpreter import Interpreter as Relax
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.relax.well_formed import well_formed
 from baton._src.relay.interpreter import Interpreter as Relay
 from baton._src.relay.nodes import Call, Function, Let, TupleGetItem, Var, var
 from baton._src.runtime.vm.builtins.table import BUILTINS

@@ -11,10 +11,10 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.structural import assert_structural_equal
 from baton._src.ops.builders import RELAX
 from baton._src.relax.block_builder import BlockBuilder
-from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.nodes import Call, Constant, Function, StringImm, Var
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.relax.well_formed import well_formed
 from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.passes import Pass
 from tests.passes.relax.evaluate import evaluate

@@ -11,8 +11,8 @@ from baton._src.passes.pipelines import default
 from baton._src.passes.relax.bindings.canonicalize_bindings import CanonicalizeBindings
 from baton._src.passes.relax.machine.rewrite_dataflow_reshape import RewriteDataflowReshape
 from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
-from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.nodes import Call
+from baton._src.relax.well_formed import well_formed
 from tests.relax.build import load, module
 
 TUPLE_OUT = """

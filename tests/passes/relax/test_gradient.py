@@ -12,8 +12,8 @@ from baton._src.ir.module import IRModule
 from baton._src.passes.relax.gradient import Gradient
 from baton._src.passes.relax.te_gradients import register_te_gradient
 from baton._src.relax.block_builder import BlockBuilder
-from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.nodes import Constant, If, Tuple, TupleGetItem
+from baton._src.relax.well_formed import well_formed
 from baton._src.support.diagnostics import DiagnosticError
 from tests.passes.relax.evaluate import evaluate
 from tests.passes.relax.programs import R, arrays, dim, program, same_values, tensor

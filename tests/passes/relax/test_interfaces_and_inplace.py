@@ -16,8 +16,8 @@ from baton._src.passes.relax.interfaces.unused_interface import (
 )
 from baton._src.passes.relax.machine.dataflow_use_inplace_calls import DataflowUseInplaceCalls
 from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
-from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.interpreter import Interpreter
+from baton._src.relax.well_formed import well_formed
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from tests.passes.relax.programs import R, arrays, called, dim, program, same_values, tensor
 

@@ -11,8 +11,8 @@ from baton._src.passes.relax.layouts.attach_layout_free_buffers import AttachAtt
 from baton._src.passes.relax.machine.allocate_workspace import AllocateWorkspace
 from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.passes.relax.products.fuse_transpose_matmul import FuseTransposeMatmul
-from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.nodes import Function
+from baton._src.relax.well_formed import well_formed
 from tests.passes.relax.programs import R, arrays, called, check, dim, program, tensor, weights
 from tests.relax.build import load
 

@@ -13,8 +13,8 @@ from baton._src.ir.module import IRModule
 from baton._src.passes.relax.interfaces.lazy_interfaces import LazyGetInput, LazySetOutput
 from baton._src.passes.relax.interfaces.lazy_transform_params import LazyTransformParams
 from baton._src.passes.relax.interfaces.lift_transform_params import LiftTransformParams
-from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.nodes import StringImm
+from baton._src.relax.well_formed import well_formed
 from tests.passes.relax.test_block_borders import bindings
 from tests.relax.build import module
 

@@ -29,10 +29,10 @@ from baton._src.passes.relax.machine.rewrite_dataflow_reshape import RewriteData
 from baton._src.passes.relax.machine.static_plan_block_memory import StaticPlanBlockMemory
 from baton._src.passes.relax.machine.vm_shape_lower import VMShapeLower
 from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
-from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.interpreter import Interpreter
 from baton._src.relax.nodes import Call, Function, If, PrimValue, SeqExpr, ShapeExpr
 from baton._src.relax.special_ops import special_op
+from baton._src.relax.well_formed import well_formed
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.expr import IntImm

@@ -11,8 +11,8 @@ import pytest
 from baton import cpu, relax
 from baton._src.driver.relax.build import relax_build
 from baton._src.driver.wiring import wire
-from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.interpreter import Interpreter
+from baton._src.relax.well_formed import well_formed
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.shape import ShapeTuple

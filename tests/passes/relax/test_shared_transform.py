@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from baton._src.passes.relax.interfaces.lift_transform_params import LiftTransformParams
-from baton._src.relax.check.well_formed import well_formed
+from baton._src.relax.well_formed import well_formed
 from baton._src.support.diagnostics import DiagnosticError
 from tests.passes.relax.evaluate import evaluate
 from tests.passes.relax.programs import arrays, called, same_values

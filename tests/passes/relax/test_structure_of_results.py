@@ -14,8 +14,8 @@ from baton._src.passes.relax.gradient import Gradient
 from baton._src.passes.relax.interfaces.unused_interface import ExpandTupleArguments, RemoveUnusedOutputs
 from baton._src.passes.relax.machine.kill_after_last_use import KillAfterLastUse
 from baton._src.passes.relax.operators.decompose_ops import DecomposeOpsForInference, DecomposeOpsForTraining
-from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.patterns.builders import is_op, wildcard
+from baton._src.relax.well_formed import well_formed
 from tests.relax.build import load, module
 
 

@@ -9,11 +9,11 @@ import pytest
 from baton._src.ir.global_info import VDevice
 from baton._src.ir.module import IRModule
 from baton._src.passes.relax.machine.virtual_devices import RealizeVDevice, UpdateVDevice
-from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.nodes import Call
 from baton._src.relax.special.devices import HintOnDeviceAttrs, ToVDeviceAttrs
 from baton._src.relax.special_builders import to_vdevice
 from baton._src.relax.special_ops import special_op
+from baton._src.relax.well_formed import well_formed
 from baton._src.script.markers import MODULE_ATTRS as module_attrs
 from baton._src.support.diagnostics import DiagnosticError
 from tests.passes.relax.programs import R, arrays, bindings, called, check, program, tensor

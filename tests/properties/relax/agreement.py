@@ -23,8 +23,8 @@ from baton._src.passes.relax.fusion.fuse_ops import FuseOps
 from baton._src.passes.relax.fusion.fuse_tir import FuseTIR
 from baton._src.passes.relax.operators.fold_constant import FoldConstant
 from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
-from baton._src.relax.check.well_formed import well_formed
 from baton._src.relax.text.printer import script
+from baton._src.relax.well_formed import well_formed
 from baton._src.transform.passes import Sequential
 from tests.properties.relax.outcomes import Run, assert_agree, both_builds, interpreted
 from tests.relax.strategies import Program

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from baton import relax
-from baton._src.relax.check.well_formed import well_formed
+from baton._src.relax.well_formed import well_formed
 from baton.relax.dpl import is_op, wildcard
 from tests.relax.build import module
 from tests.relax.machines import everywhere, f32, fails_everywhere, table

@@ -13,7 +13,7 @@ from baton._src.driver.relay.to_relax import from_relay
 from baton._src.driver.tvm_names.scripts import from_source
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import assert_structural_equal
-from baton._src.relax.check.well_formed import well_formed
+from baton._src.relax.well_formed import well_formed
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from tests.passes.relay.test_values_stay import same
 from tests.properties.relay.agreement import ARGUMENTS, interpreted

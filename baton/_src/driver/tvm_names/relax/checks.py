@@ -18,9 +18,9 @@ from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check import base_check, deduce, erase, lub, variables
 from baton._src.relax.check.base_check import BaseCheckResult
 from baton._src.relax.check.erase import erase_struct_info
-from baton._src.relax.check.well_formed import well_formed as violations
 from baton._src.relax.nodes import Binding, Call, DataflowBlock, Function, Var
 from baton._src.relax.struct_info import FuncStructInfo, StructInfo
+from baton._src.relax.well_formed import well_formed as violations
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import Var as TirVar
 from baton._src.tir.prim_func import PrimFunc
