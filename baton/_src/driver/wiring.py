@@ -11,7 +11,6 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from baton._src.driver.tvm_names.relay.user_operators import Registration
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import Node
@@ -62,7 +61,7 @@ def wire() -> None:
     IRModule.relay_text = staticmethod(astext)
     IRModule.as_function = staticmethod(lambda expr: relay.Function(free_vars(expr), expr))
     Op.standard_column = staticmethod(standard_column)
-    Op.registration = Registration
+    Op.registration = staticmethod(later("baton._src.driver.tvm_names.relay.user_operators", "Registration"))
     Op.attributes_key = staticmethod(later("baton._src.driver.tvm_names.op_attrs", "attributes_key"))
     Type.equal = staticmethod(structural_equal)
     TensorType.dim = staticmethod(type_dim)

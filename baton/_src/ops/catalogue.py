@@ -23,6 +23,7 @@ from baton._src.ops.image.dilation import DILATION2D
 from baton._src.ops.image.grid_sampling import GRID_SAMPLING
 from baton._src.ops.image.resize import RESIZES
 from baton._src.ops.index.data_dependent import DATA_DEPENDENT
+from baton._src.ops.index.dynamic_topk import DYNAMIC_TOPK
 from baton._src.ops.index.gathering import GATHERS
 from baton._src.ops.index.one_hot import ONE_HOTS
 from baton._src.ops.index.scans import SCANS
@@ -130,7 +131,15 @@ INDEX: tuple[OpDef[Any], ...] = (
     *DATA_DEPENDENT,
     *TENSOR_INDICES,
 )
-SAMPLING: tuple[OpDef[Any], ...] = (*GRID_SAMPLING, *CROPS, *THREEFRY, *WRITINGS, *BLOCK_SPACE, *DYNAMIC_AXES)
+SAMPLING: tuple[OpDef[Any], ...] = (
+    *GRID_SAMPLING,
+    *CROPS,
+    *THREEFRY,
+    *WRITINGS,
+    *BLOCK_SPACE,
+    *DYNAMIC_AXES,
+    DYNAMIC_TOPK,
+)
 QUANTISED: tuple[OpDef[Any], ...] = (
     *QNN,
     *QNN_FUNCTIONS,

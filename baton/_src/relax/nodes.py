@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from baton._src.ir.expr import GlobalVar, GraphExpr, Op, Operators, PrimExpr
 from baton._src.ir.node import Node, binder, init_field, node, note, part
+from baton._src.relax.any_struct_info import StructInfo
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
 from baton._src.tir.expr import literal
 from baton._src.values.dtype import INT64, DataType
 from baton._src.values.filled_tensor import unfinished
 from baton._src.values.tensor import NDArray, array
-
-if TYPE_CHECKING:
-    from baton._src.relax.struct_info import StructInfo
 
 
 def _init(target: GraphExpr, span: Span | None, info: StructInfo | None = None, **fields: Any) -> None:

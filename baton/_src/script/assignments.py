@@ -3,26 +3,43 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from baton._src.ir.expr import GraphExpr
-from baton._src.relax.nodes import DataflowVar, MatchCast, TupleGetItem, Var, VarBinding
-from baton._src.relax.struct_info import StructInfo, TupleStructInfo
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.nodes import DataflowVar, Function, MatchCast, TupleGetItem, Var, VarBinding
+from baton._src.relax.struct_info import FuncStructInfo, StructInfo, TupleStructInfo
 from baton._src.script import markers
+from baton._src.script.environment import Environment
 from baton._src.script.evaluate import Evaluator
 from baton._src.script.infos import Scalars
-from baton._src.support.diagnostics import DiagnosticError
+from baton._src.script.options import Options
+from baton._src.script.read_source import ScriptSource
+from baton._src.support.diagnostics import Diagnostic, DiagnosticError
 from baton._src.support.spans import Span
 from baton._src.tir.expr import Var as TirVar
 
-if TYPE_CHECKING:
-    from baton._src.script.functions import FunctionReader
+
+class Functions(Protocol):
+    """What statements ask of the reader of functions (`functions.FunctionReader`): a function may hold functions."""
+
+    source: ScriptSource
+    environment: Environment
+    builder: BlockBuilder
+    problems: list[Diagnostic]
+
+    def signature(self, node: ast.FunctionDef, options: Options) -> FuncStructInfo: ...
+    def function(self, node: ast.FunctionDef, options: Options, *, local: bool) -> Function: ...
+    def finish(self, function: Function, span_of: ast.AST) -> Function: ...
+    def for_macro(self, source: ScriptSource, environment: Environment) -> Functions: ...
+    def guarded(self, action: Callable[[], None], node: ast.AST, defines: list[str]) -> bool: ...
 
 
 class Assignments:
     """Where the statements of one function are read, and what their left sides mean."""
 
-    def __init__(self, reader: FunctionReader, scalars: Scalars) -> None:
+    def __init__(self, reader: Functions, scalars: Scalars) -> None:
         self.reader = reader
         self.source = reader.source
         self.environment = reader.environment

@@ -6,7 +6,6 @@ Nesting may be deep (let-chains written as one expression), so evaluation runs a
 from __future__ import annotations
 
 import ast
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +23,7 @@ from baton._src.script.markers import Marker
 from baton._src.script.read_source import ScriptSource
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError, InternalError, fail
 from baton._src.support.python_in_scripts import Reading
+from baton._src.support.python_operators import ARITHMETIC, POWERS_AND_BITS, SIGNS
 from baton._src.support.spans import Span
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.expr import Not
@@ -32,25 +32,7 @@ from baton._src.tir.index_map import IndexMap
 from baton._src.tir.operators import convert
 from baton._src.values.tensor import NDArray
 
-_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
-    ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift,
-    ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_,
-    ast.BitXor: operator.xor,
-}
-_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
-    ast.USub: operator.neg,
-    ast.Invert: operator.invert,
-    ast.UAdd: operator.pos,
-}
+_BINARY = {**ARITHMETIC, **POWERS_AND_BITS}
 
 
 class Poisoned(Exception):
@@ -249,7 +231,7 @@ class Evaluator:
             if isinstance(operand, GraphExpr):
                 raise self.error("script-syntax", "`not` has no meaning on tensors", node, help="use R.logical_not")
             return not operand
-        action = _UNARY[type(node.op)]
+        action = SIGNS[type(node.op)]
         return self.placed(self.at(node, lambda: action(operand)), node)
 
     def _item(self, node: ast.Subscript, owner: Any, index: Any) -> Any:

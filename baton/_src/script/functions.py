@@ -43,6 +43,8 @@ class SignatureScalars(Scalars):
         self.own: dict[str, TirVar] = {}
         self.open = False
         """Whether new names may come in: in a signature, not in the body."""
+        self.of_result = False
+        """Whether the return annotation is read: it may name what parameters brought in, or a function around has."""
         self._vdevice = vdevice
 
     def dim(self, text: str) -> PrimExpr:
@@ -64,10 +66,10 @@ class SignatureScalars(Scalars):
     def _variable(self, name: str) -> TirVar | None:
         if name in self.own:
             return self.own[name]
+        known = self.environment.get(name) if self.of_result or not self.open else None
+        if isinstance(known, TirVar):
+            return known
         if not self.open:
-            known = self.environment.get(name)
-            if isinstance(known, TirVar):
-                return known
             raise fail(
                 "script-annotation",
                 f"shape variable {name!r} is not defined",
@@ -132,6 +134,7 @@ class FunctionReader:
                     "script-signature", f"parameter {arg.arg} has no annotation", arg, help="R.Object fits anything"
                 )
             params.append((arg, evaluator.info(arg.annotation)))
+        scalars.of_result = True
         ret = None if node.returns is None else evaluator.info(node.returns)
         scalars.open = False
         return params, ret

@@ -7,36 +7,26 @@ Only values of Python can be decided on: what the program computes is chosen by 
 from __future__ import annotations
 
 import ast
-import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from baton._src.ir.expr import GraphExpr, PrimExpr
 from baton._src.relax.nodes import Expr
+from baton._src.support.diagnostics import DiagnosticError
+from baton._src.support.python_operators import COMPARISONS
 from baton._src.support.trampoline import Task
 from baton._src.tir.expr import And, Or
 from baton._src.tir.operators import convert
 
-if TYPE_CHECKING:
-    from baton._src.script.evaluate import Evaluator
-
 Read = Callable[[ast.expr], Task[Any]]
 
-_ON_PROGRAM: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-}
-_ON_PYTHON: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    **_ON_PROGRAM,
-    ast.Is: operator.is_,
-    ast.IsNot: operator.is_not,
-    ast.In: lambda a, b: a in b,
-    ast.NotIn: lambda a, b: a not in b,
-}
+
+class Evaluation(Protocol):
+    """What the evaluator of expressions (`evaluate.Evaluator`) does for the parts that stand here."""
+
+    def error(self, code: str, message: str, node: ast.AST, help: str | None = None) -> DiagnosticError: ...
+    def at(self, node: ast.AST, action: Callable[[], Any]) -> Any: ...
+    def placed(self, value: Any, node: ast.AST) -> Any: ...
 
 
 def _is_program(value: Any) -> bool:
@@ -44,7 +34,7 @@ def _is_program(value: Any) -> bool:
     return isinstance(value, (GraphExpr, PrimExpr))
 
 
-def conditional(ev: Evaluator, node: ast.IfExp, read: Read) -> Task[Any]:
+def conditional(ev: Evaluation, node: ast.IfExp, read: Read) -> Task[Any]:
     """`a if c else b`, where `c` is known now."""
     test = yield read(node.test)
     if isinstance(test, GraphExpr):
@@ -60,7 +50,7 @@ def conditional(ev: Evaluator, node: ast.IfExp, read: Read) -> Task[Any]:
     return (yield read(node.body if test else node.orelse))
 
 
-def logical(ev: Evaluator, node: ast.BoolOp, read: Read) -> Task[Any]:
+def logical(ev: Evaluation, node: ast.BoolOp, read: Read) -> Task[Any]:
     """`a and b`, `a or b`: of Python's values what Python gives, of scalars a scalar."""
     is_and = isinstance(node.op, ast.And)
     found: Any = is_and
@@ -75,7 +65,7 @@ def logical(ev: Evaluator, node: ast.BoolOp, read: Read) -> Task[Any]:
     return found
 
 
-def comparison(ev: Evaluator, node: ast.Compare, read: Read) -> Task[Any]:
+def comparison(ev: Evaluation, node: ast.Compare, read: Read) -> Task[Any]:
     """`a < b`; chains, `is` and `in` are for Python's values."""
     left = yield read(node.left)
     holds: Any = True
@@ -93,10 +83,10 @@ def comparison(ev: Evaluator, node: ast.Compare, read: Read) -> Task[Any]:
     return holds
 
 
-def _compared(ev: Evaluator, node: ast.Compare, op: ast.cmpop, left: Any, right: Any) -> Any:
+def _compared(ev: Evaluation, node: ast.Compare, op: ast.cmpop, left: Any, right: Any) -> Any:
     if isinstance(op, (ast.Eq, ast.NotEq)) and (isinstance(left, Expr) or isinstance(right, Expr)):
         name = "equal" if isinstance(op, ast.Eq) else "not_equal"
         return ev.placed(ev.at(node, lambda: Expr.build(name, left, right)), node)
     if isinstance(op, (ast.In, ast.NotIn)) and _is_program(right):
         raise ev.error("script-syntax", "`in` has no meaning on tensors and dims", node)
-    return ev.placed(ev.at(node, lambda: _ON_PYTHON[type(op)](left, right)), node)
+    return ev.placed(ev.at(node, lambda: COMPARISONS[type(op)](left, right)), node)

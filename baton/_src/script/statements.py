@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from baton._src.ir.expr import GlobalVar
 from baton._src.relax.nodes import (
@@ -23,7 +23,7 @@ from baton._src.relax.nodes import (
 from baton._src.relax.normalize import Frame
 from baton._src.relax.struct_info import FuncStructInfo, TupleStructInfo
 from baton._src.script import markers
-from baton._src.script.assignments import Assignments
+from baton._src.script.assignments import Assignments, Functions
 from baton._src.script.evaluate import Evaluator
 from baton._src.script.infos import Scalars
 from baton._src.script.macros import Macro, bind_arguments
@@ -32,16 +32,13 @@ from baton._src.script.syntax import INSTEAD, KINDS, Announced, common_result, m
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.support.spans import Span
 
-if TYPE_CHECKING:
-    from baton._src.script.functions import FunctionReader
-
 _LEAVES = (Var, GlobalVar, Tuple, Constant, ShapeExpr, PrimValue, StringImm, DataTypeImm, ExternFunc)
 
 
 class Statements(Assignments):
     """Reads the statements of one function into the builder's current frame."""
 
-    def __init__(self, reader: FunctionReader, scalars: Scalars, local: bool) -> None:
+    def __init__(self, reader: Functions, scalars: Scalars, local: bool) -> None:
         super().__init__(reader, scalars)
         self.evaluator.inline = self._inline
         self.local = local

@@ -11,7 +11,6 @@ import ast
 import inspect
 import keyword
 import math
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,6 +21,7 @@ from baton._src.ir.node import Node, binder, node
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import post_order, substitute
 from baton._src.support.diagnostics import DiagnosticError, fail
+from baton._src.support.python_operators import OF_INTEGERS
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.arith.iter_map import invert
 from baton._src.tir.evaluate import evaluate
@@ -224,15 +224,6 @@ def index_map_text(index_map: IndexMap, scalar: Callable[[PrimExpr], str]) -> st
     return f"T.index_map(lambda {', '.join(names)}: {inner})"
 
 
-_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-}
-
-
 def index_map_of(mapping: Any, ndim: int, dtype: str, scalar: Callable[[PrimExpr], str]) -> IndexMap:
     """The map that a function says, over variables of `dtype`; a map of other variables is written anew (`scalar`)."""
     if not isinstance(mapping, IndexMap):
@@ -264,7 +255,7 @@ def _index(node: Any, variables: dict[str, Var]) -> Any:
         case ast.Constant(value=int() as number):
             return number
         case ast.BinOp(left=left, op=kind, right=right):
-            return _ARITHMETIC[type(kind)](_index(left, variables), _index(right, variables))
+            return OF_INTEGERS[type(kind)](_index(left, variables), _index(right, variables))
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return 0 - _index(operand, variables)
         case ast.Call(args=[ast.Constant(value=int() as number)]):

@@ -135,7 +135,7 @@ class PrintAfterAll(PassInstrument):
 class VerifyEach(PassInstrument):
     """Checks the module after every pass; a finding is a broken pass (`InternalError`), however it looks to a user.
 
-    `check(module)` returns diagnostics: `relax.check.well_formed`, for instance.
+    `check(module)` returns diagnostics: `relax.well_formed`, for instance.
     """
 
     def __init__(self, check: Callable[[IRModule], Sequence[Diagnostic]]) -> None:

@@ -1,3 +1,1 @@
-"""Autotuning: `tune` searches, `trial` measures (in other processes: `measurers`), `database` remembers, `records` is
-what compilation asks.
-"""
+"""Autotuning: `tune` searches, `trial` measures (in other processes: `measurers`), `tuning_records` remembers."""

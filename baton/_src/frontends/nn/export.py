@@ -3,9 +3,9 @@ parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from baton._src.frontends.nn import spec as specs
 from baton._src.frontends.nn.effects import Effect, IOEffect
@@ -23,11 +23,15 @@ from baton._src.relax.struct_info import (
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
 
-if TYPE_CHECKING:
-    from baton._src.frontends.nn.module import Module
-
 Named = list[tuple[str, Any]]
 _exporting: ContextVar[Exporter | None] = ContextVar("exporter", default=None)
+
+
+class Exported(Protocol):
+    """What is asked of a module (`module.Module`) when it is exported, besides its methods."""
+
+    def named_parameters(self) -> Iterator[tuple[str, Parameter]]: ...
+    def named_of(self, kind: type) -> Iterator[tuple[str, Any]]: ...
 
 
 class Exporter:
@@ -48,7 +52,7 @@ class Exporter:
 
     def build(self, spec: specs.ModuleSpec) -> tuple[IRModule, list[tuple[str, Parameter]]]:
         """The module, and the parameters in the order functions take them."""
-        model: Module = spec.module
+        model: Exported = spec.module
         parameters: list[tuple[str, Parameter]] = list(model.named_parameters())
         effects: Named = [] if self.io_effect is None else [("", self.io_effect)]
         effects += model.named_of(Effect)

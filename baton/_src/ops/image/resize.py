@@ -16,12 +16,12 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
+from baton._src.ops.canonical_axes import from_canonical, to_canonical
 from baton._src.ops.dims import DimMath
 from baton._src.ops.image.resampling import METHODS, MODES, NUMPY, ROUNDINGS, TE, coordinate, taps
 from baton._src.ops.layout_names import AxisOrder, layout_over
 from baton._src.ops.layouts import anchor
 from baton._src.ops.linear_axes import known_dims, known_extents, transposed
-from baton._src.ops.nn.convolution.reference import from_canonical, to_canonical
 from baton._src.ops.samples import Arr, Sample, Shape
 from baton._src.ops.shape.targets import target_dims
 from baton._src.ops.windows import SPATIAL

@@ -14,10 +14,10 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_vdevice
+from baton._src.ops.canonical_axes import to_canonical
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layout_names import AxisOrder, layout_over
 from baton._src.ops.linalg.products import computing_dtype, product_dtype, result_dtype, rounded
-from baton._src.ops.nn.convolution.reference import to_canonical
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import VOID, DataType
 

@@ -14,10 +14,10 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
+from baton._src.ops.canonical_axes import from_canonical, to_canonical
 from baton._src.ops.dims import DimMath
 from baton._src.ops.layout_names import layout_over
 from baton._src.ops.layouts import anchor
-from baton._src.ops.nn.convolution.reference import from_canonical, to_canonical
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.diagnostics import fail
 

@@ -1,4 +1,4 @@
-"""Relay's operators whose axes or counts are tensors: dyn.expand_dims, dyn.squeeze, dyn.topk, dyn.sparse_to_dense.
+"""Relay's operators whose axes or extents are tensors: dyn.expand_dims, dyn.squeeze, dyn.sparse_to_dense.
 
 Known constants give a known shape; otherwise what depends on them is unknown. They run by their meaning over NumPy
 once the values are there; DynamicToStatic replaces them where the values are constants. Source: facts relay-language
@@ -11,14 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.ir.attrs import Attrs, NoAttrs, attr, attrs, set_attr
+from baton._src.ir.attrs import Attrs, NoAttrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
+from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops.axes import normal_axes, normal_axis
-from baton._src.ops.index.sorting import TopKAttrs, first_extent, reference_topk
 from baton._src.ops.shape.grids import SparseToDenseAttrs, reference_sparse
 from baton._src.tir.expr import AnyDim
-from baton._src.values.dtype import DataType
 
 _RUN_TIME = NotApplicable("the shape depends on values that are computed")
 _NO_SLOPE = NotApplicable("made static before differentiation")
@@ -72,44 +70,6 @@ def infer_squeeze(call: OpCall[Any]) -> Info:
     return TensorInfo((AnyDim(),) * (x.ndim - count), x.dtype, vdevice=x.vdevice)
 
 
-def infer_topk(call: OpCall[DynTopKAttrs]) -> Info:
-    """As topk, with an unknown extent where k is."""
-    x, a = call.tensor(0), call.attrs
-    known = _numbers(call, 1)
-    axis = normal_axis(call, a.axis, x.ndim) if x.ndim >= 0 else 0
-    shape = None
-    if x.shape is not None:
-        dim = x.shape[axis]
-        if known is None:
-            extent: Any = AnyDim()
-        else:
-            extent = first_extent(call, known[0], dim)
-        shape = (*x.shape[:axis], extent, *x.shape[axis + 1 :])
-    values, indices = TensorInfo(shape, x.dtype, x.ndim, x.vdevice), TensorInfo(shape, a.dtype, x.ndim, x.vdevice)
-    return TupleInfo((values, indices)) if a.ret_type == "both" else values if a.ret_type == "values" else indices
-
-
-@attrs
-class DynTopKAttrs(Attrs):
-    """As topk's, without k."""
-
-    axis: int = attr(-1, "the axis")
-    ret_type: str = attr("both", 'what is given: "both", "values" or "indices"')
-    is_ascend: bool = attr(False, "the least ones")
-    dtype: Any = attr("int32", "dtype of indices")
-
-    def __post_init__(self) -> None:
-        set_attr(self, "dtype", DataType(self.dtype))
-
-
-def reference_dyn_topk(inputs: Any, a: DynTopKAttrs) -> Any:
-    """topk."""
-    count = int(np.asarray(inputs[1]).reshape(-1)[0])
-    return reference_topk(
-        inputs[:1], TopKAttrs(k=count, axis=a.axis, ret_type=a.ret_type, is_ascend=a.is_ascend, dtype=a.dtype)
-    )
-
-
 def infer_sparse(call: OpCall[Any]) -> Info:
     """The shape where it is a constant, else as many unknown dims."""
     values, shape = call.tensor(1), call.tensor(3)
@@ -151,15 +111,6 @@ DYNAMIC_AXES: tuple[OpDef[Any], ...] = (
         infer_squeeze,
         lambda inputs, a: np.squeeze(inputs[0], tuple(int(v) for v in np.asarray(inputs[1]).reshape(-1))),
         (1,),
-    ),
-    _define(
-        "topk",
-        DynTopKAttrs,
-        (Input("data"), Input("k")),
-        infer_topk,
-        reference_dyn_topk,
-        (1,),
-        outputs=lambda a: 2 if a.ret_type == "both" else None,
     ),
     _define(
         "sparse_to_dense",

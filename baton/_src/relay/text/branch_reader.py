@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from baton._src.relay.check.elaboration import Elaboration
 from baton._src.relay.nodes import Call, Clause, If, Match
+from baton._src.relay.text.cursor import Cursor
 from baton._src.relay.text.lexer import Token
+from baton._src.relay.text.pattern_reader import PatternReader
+from baton._src.relay.text.scope import Scope
 from baton._src.support.trampoline import Task
 
-if TYPE_CHECKING:
-    from baton._src.relay.text.expression_reader import ExpressionReader
+
+class Expressions(Protocol):
+    """What the owner (`expression_reader.ExpressionReader`) reads for branches, and what it reads with."""
+
+    cursor: Cursor
+    patterns: PatternReader
+    scope: Scope
+
+    def sequence(self) -> Task[Any]: ...
+    def block(self, where: str) -> Task[Any]: ...
+    def atom(self) -> Task[Any]: ...
+    def expression(self) -> Task[Any]: ...
 
 
 class BranchReader:
     """Reads what follows `if` and `match`; conditions and bodies are the owner's to read."""
 
-    def __init__(self, owner: ExpressionReader, elaboration: Elaboration) -> None:
+    def __init__(self, owner: Expressions, elaboration: Elaboration) -> None:
         self._owner = owner
         self._elaboration = elaboration
 

@@ -7,7 +7,6 @@ text is trusted, any Python object (see `python_parts`). Nesting may be deep: re
 from __future__ import annotations
 
 import ast
-import operator
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -18,6 +17,7 @@ from baton._src.ir.expr import GlobalVar, PrimExpr, Range
 from baton._src.ir.node import Node
 from baton._src.ir.types import FuncType, PrimType
 from baton._src.support.python_in_scripts import Reading
+from baton._src.support.python_operators import ARITHMETIC, COMPARISONS, POWERS_AND_BITS
 from baton._src.support.trampoline import Task
 from baton._src.tir import expr as tir
 from baton._src.tir import operators
@@ -49,42 +49,13 @@ _OTHERS: dict[type[ast.operator], Callable[[Any, Any], PrimExpr]] = {
     ast.BitOr: operators.bitwise_or,
     ast.BitXor: operators.bitwise_xor,
 }
-_ON_NUMBERS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Div: operator.truediv,
-}
-_ON_TRUSTED_NUMBERS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Pow: operator.pow,
-    ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift,
-    ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_,
-    ast.BitXor: operator.xor,
-}
-"""A text may not ask for numbers without bound."""
-_COMPARISONS: dict[type[ast.cmpop], type] = {
+_COMPARISON_NODES: dict[type[ast.cmpop], type] = {
     ast.Eq: tir.EQ,
     ast.NotEq: tir.NE,
     ast.Lt: tir.LT,
     ast.LtE: tir.LE,
     ast.Gt: tir.GT,
     ast.GtE: tir.GE,
-}
-_ON_OBJECTS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Is: operator.is_,
-    ast.IsNot: operator.is_not,
-    ast.In: lambda item, items: item in items,
-    ast.NotIn: lambda item, items: item not in items,
 }
 _SCALAR = (PrimExpr, IterVar, Buffer)
 
@@ -210,9 +181,12 @@ def _binary(scope: Scope, node: ast.BinOp) -> Task[Any]:
 
 
 def _python_binary(scope: Scope, node: ast.BinOp, left: Any, right: Any) -> Any:
-    """What Python makes of two of its values: of numbers, and of anything where the text is trusted."""
+    """What Python makes of two of its values: of numbers, and of anything where the text is trusted.
+
+    Powers and bits are for trusted texts: another may not ask for numbers without bound.
+    """
     kind = type(node.op)
-    compute = _ON_NUMBERS.get(kind) or (_ON_TRUSTED_NUMBERS.get(kind) if scope.is_trusted else None)
+    compute = ARITHMETIC.get(kind) or (POWERS_AND_BITS.get(kind) if scope.is_trusted else None)
     if compute is not None and (scope.is_trusted or (_is_number(left) and _is_number(right))):
         as_python(scope).check_size(node, left, right)
         with suppress(TypeError, ArithmeticError):
@@ -244,10 +218,10 @@ def _comparison(scope: Scope, node: ast.Compare) -> Task[Any]:
     for op, right_node in zip(node.ops, node.comparators):
         right = yield value(scope, right_node)
         if not isinstance(left, _SCALAR) and not isinstance(right, _SCALAR):
-            holds = _ON_OBJECTS[type(op)](left, right)
+            holds = COMPARISONS[type(op)](left, right)
             total, left = (holds if total is None else _both(total, holds)), right
             continue
-        made = _COMPARISONS.get(type(op))
+        made = _COMPARISON_NODES.get(type(op))
         if made is None:
             raise scope.error(node, "tir-syntax", "this comparison has no meaning on scalars")
         one = made(*operators.match_types(as_operand(scope, node, left), as_operand(scope, node, right)))

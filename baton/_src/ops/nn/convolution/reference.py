@@ -7,36 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.ops.canonical_axes import from_canonical, to_canonical
 from baton._src.ops.layout_names import AxisOrder
 from baton._src.ops.linalg.products import computing_dtype, result_dtype
 from baton._src.ops.windows import SPATIAL
 from baton._src.values.tensor import AnyArray
-
-
-def to_canonical(x: AnyArray, order: AxisOrder, letters: str) -> AnyArray:
-    """`x` with the axes `letters` in this order, blocks merged."""
-    axes: list[int] = []
-    shape: list[int] = []
-    for letter in letters:
-        positions = [i for i, (a, _) in enumerate(order.axes) if a == letter]
-        positions.sort(key=lambda i: bool(order.axes[i][1]))
-        axes += positions
-        shape.append(int(np.prod([x.shape[i] for i in positions])))
-    return x.transpose(axes).reshape(shape)
-
-
-def from_canonical(x: AnyArray, order: AxisOrder, letters: str) -> AnyArray:
-    """The inverse of `to_canonical`."""
-    shape: list[int] = []
-    where: dict[tuple[str, bool], int] = {}
-    for letter, extent in zip(letters, x.shape):
-        block = order.block(letter)
-        where[letter, False] = len(shape)
-        shape.append(extent // block)
-        if block > 1:
-            where[letter, True] = len(shape)
-            shape.append(block)
-    return np.ascontiguousarray(x.reshape(shape).transpose([where[a, bool(size)] for a, size in order.axes]))
 
 
 def convolve(x: AnyArray, w: AnyArray, a: Any, orders: tuple[AxisOrder, AxisOrder, AxisOrder]) -> AnyArray:

@@ -16,9 +16,9 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
+from baton._src.ops.canonical_axes import from_canonical, to_canonical
 from baton._src.ops.layouts import anchor
 from baton._src.ops.linalg.products import computing_dtype
-from baton._src.ops.nn.convolution.reference import from_canonical, to_canonical
 from baton._src.ops.nn.pooling.adaptive_gradient import gradient_max, gradient_mean
 from baton._src.ops.nn.pooling.pooling import pool_orders, pooled_info
 from baton._src.ops.precision import computed_wide

@@ -17,8 +17,8 @@ import numpy as np
 from baton._src.ir.op_def import Fusion, Gradient, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
+from baton._src.ops.canonical_axes import from_canonical, to_canonical
 from baton._src.ops.linalg.products import computing_dtype
-from baton._src.ops.nn.convolution.reference import from_canonical, to_canonical
 from baton._src.ops.nn.pooling.pooling import (
     Pool1DAttrs,
     Pool2DAttrs,
