@@ -62,7 +62,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("driver.relay.build", "build_config"),
         **names("passes.relay.forms.to_basic_block_normal_form", "ToBasicBlockNormalForm"),
         **names("passes.relay.forms.to_graph_normal_form", "ToGraphNormalForm"),
-        **names("passes.relay.forms.to_cps", "to_cps un_cps"),
+        **names("passes.relay.first_order.to_cps", "to_cps un_cps"),
         **names("driver.tvm_names.user_passes", "ChangeBatch ToCPS"),
         **names("passes.relay.operators.to_mixed_precision", "ToMixedPrecision"),
         **names("transform.passes", "Pass Sequential FunctionPass"),

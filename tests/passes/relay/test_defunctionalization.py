@@ -10,7 +10,7 @@ from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.types import Constructor
 from baton._src.passes.relay.first_order.defunctionalization import Defunctionalize, defunctionalization
-from baton._src.passes.relay.forms.to_cps import ToCPS
+from baton._src.passes.relay.first_order.to_cps import ToCPS
 from baton._src.passes.relay.gradients.lazy_gradient_init import LazyGradientInit
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.relay.expressions import walk

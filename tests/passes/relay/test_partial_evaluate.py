@@ -10,7 +10,7 @@ import pytest
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import assert_structural_equal
-from baton._src.passes.relay.forms.to_cps import ToCPS
+from baton._src.passes.relay.first_order.to_cps import ToCPS
 from baton._src.passes.relay.gradients.gradient import gradient
 from baton._src.passes.relay.gradients.higher_order_gradient import higher_order_gradient
 from baton._src.passes.relay.partial_evaluate import PartialEvaluate

@@ -9,7 +9,7 @@ import pytest
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.types import Constructor
-from baton._src.passes.relay.forms.to_cps import ToCPS, to_cps, un_cps
+from baton._src.passes.relay.first_order.to_cps import ToCPS, to_cps, un_cps
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.relay.expressions import walk
 from baton._src.relay.interpreter import Interpreter

@@ -18,12 +18,12 @@ from baton._src.passes.relay.eliminate_common_subexpr import EliminateCommonSube
 from baton._src.passes.relay.first_order.defunctionalization import Defunctionalize
 from baton._src.passes.relay.first_order.eta_expand import EtaExpand
 from baton._src.passes.relay.first_order.lambda_lift import LambdaLift
+from baton._src.passes.relay.first_order.to_cps import ToCPS
 from baton._src.passes.relay.fold_constant import FoldConstant
 from baton._src.passes.relay.forms.defuse_ops import DefuseOps
 from baton._src.passes.relay.forms.inlining import Inline
 from baton._src.passes.relay.forms.to_a_normal_form import ToANormalForm
 from baton._src.passes.relay.forms.to_basic_block_normal_form import ToBasicBlockNormalForm
-from baton._src.passes.relay.forms.to_cps import ToCPS
 from baton._src.passes.relay.forms.to_graph_normal_form import ToGraphNormalForm
 from baton._src.passes.relay.fuse_ops import FuseOps
 from baton._src.passes.relay.gradients.lazy_gradient_init import LazyGradientInit

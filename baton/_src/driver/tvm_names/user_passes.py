@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
-from baton._src.passes.relay.forms.to_cps import ToCPS as ModuleToCPS
-from baton._src.passes.relay.forms.to_cps import to_cps
+from baton._src.passes.relay.first_order.to_cps import ToCPS as ModuleToCPS
+from baton._src.passes.relay.first_order.to_cps import to_cps
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay import nodes as relay
 from baton._src.relay.check.infer_type import infer_type

@@ -12,7 +12,7 @@ from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.ir.types import Constructor
-from baton._src.passes.relay.first_order.annotate_closures import annotated
+from baton._src.passes.relay.forms.annotate_closures import annotated
 from baton._src.passes.relay.forms.let_placement import LetPlacement
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import parts

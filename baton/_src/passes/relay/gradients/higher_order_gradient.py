@@ -24,8 +24,8 @@ from baton._src.ir.op_def import NotApplicable
 from baton._src.ir.types import Constructor, FuncType, RelayRefType, TensorType, TupleType
 from baton._src.passes.relay.building import Build
 from baton._src.passes.relay.first_order.adt_twins import TypeTwins
+from baton._src.passes.relay.first_order.monomorphic_form import monomorphic_form
 from baton._src.passes.relay.fresh_copy import fresh_copy
-from baton._src.passes.relay.monomorphic_form import monomorphic_form
 from baton._src.relay.check.infer_type import infer_expr, infer_type
 from baton._src.relay.expressions import global_vars, parts, with_parts
 from baton._src.relay.nodes import (
