@@ -1,1 +1,1 @@
-"""The forms of a program: A-normal, basic-block, graph and continuation-passing; calls inlined."""
+"""The forms of a program: A-normal, basic-block and graph; calls inlined."""
