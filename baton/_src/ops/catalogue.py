@@ -20,8 +20,10 @@ from baton._src.ops.elementwise.choice import CHOICES
 from baton._src.ops.elementwise.unary import UNARY
 from baton._src.ops.image.crop_and_resize import CROPS
 from baton._src.ops.image.dilation import DILATION2D
+from baton._src.ops.image.dynamic_resize import DYNAMIC_RESIZES
 from baton._src.ops.image.grid_sampling import GRID_SAMPLING
 from baton._src.ops.image.resize import RESIZES
+from baton._src.ops.image.upsampling import UPSAMPLINGS
 from baton._src.ops.index.data_dependent import DATA_DEPENDENT
 from baton._src.ops.index.dynamic_topk import DYNAMIC_TOPK
 from baton._src.ops.index.gathering import GATHERS
@@ -55,6 +57,7 @@ from baton._src.ops.nn.convolution.winograd import WINOGRAD_CONVOLUTION
 from baton._src.ops.nn.correlation import CORRELATION
 from baton._src.ops.nn.depth_and_space import DEPTH_AND_SPACE
 from baton._src.ops.nn.dropout import DROPOUT
+from baton._src.ops.nn.dynamic_padding import DYN_PAD
 from baton._src.ops.nn.fifo import FIFO_BUFFER
 from baton._src.ops.nn.losses import LOSSES
 from baton._src.ops.nn.normalization.batch_norm import BATCH_NORM
@@ -170,6 +173,7 @@ NN: tuple[OpDef[Any], ...] = (
     L2_NORMALIZE,
     LRN,
     *PADDINGS,
+    DYN_PAD,
     *ATTENTIONS,
     DROPOUT,
     *DEPTH_AND_SPACE,
@@ -184,7 +188,7 @@ NN: tuple[OpDef[Any], ...] = (
     SPARSE_CONV2D,
     FIFO_BUFFER,
 )
-IMAGE: tuple[OpDef[Any], ...] = (*RESIZES, DILATION2D)
+IMAGE: tuple[OpDef[Any], ...] = (*RESIZES, *UPSAMPLINGS, *DYNAMIC_RESIZES, DILATION2D)
 VISION: tuple[OpDef[Any], ...] = (*ANCHORS, *REGIONS, *SUPPRESSION, ALL_CLASS_SUPPRESSION, PROPOSAL, YOLO_REORG)
 OTHERS: tuple[OpDef[Any], ...] = (*AFFINE, *COPIES, MULTINOMIAL_FROM_UNIFORM, *STORAGES, *DESTINATION_PASSING)
 

@@ -1,8 +1,8 @@
-"""Resampled images: image.resize1d/2d/3d, nn.upsampling and nn.upsampling3d.
+"""Resampled images: image.resize1d/2d/3d.
 
 Methods nearest_neighbor, linear, cubic; coordinate transforms and roundings as in ONNX Resize (see `resampling`). Any
 layout with N, C and the spatial axes. Elements are weighed in float32. Relax takes the size as an argument, Relay as
-an attribute. Source: facts relax-ops-passes-vm §1 (image), relay-language §6 levels 2 and 5.
+an attribute. Source: facts relax-ops-passes-vm §1 (image), relay-language §6 level 5.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
@@ -27,6 +28,7 @@ from baton._src.ops.shape.targets import target_dims
 from baton._src.ops.windows import SPATIAL
 from baton._src.tir.expr import FloatImm, IntImm
 from baton._src.values.dtype import VOID, DataType
+from baton._src.values.tensor import NDArray
 
 
 @attrs
@@ -203,10 +205,10 @@ def _gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
     """Every element of the result hands its gradient to what it was weighed from."""
     info = args[0].struct_info
     wanted = known_dims(a.size if a.size is not None else args[1].struct_info.values, "resizing")
-    return [_spread_back(b, grad, info, wanted * a.spatial if len(wanted) == 1 else wanted, a), None][: len(args)]
+    return [spread_back(b, grad, info, wanted * a.spatial if len(wanted) == 1 else wanted, a), None][: len(args)]
 
 
-def _spread_back(b: Any, grad: Any, info: Any, size: tuple[int, ...], a: Any) -> Any:
+def spread_back(b: Any, grad: Any, info: Any, size: tuple[int, ...], a: Any) -> Any:
     """The gradient of `resample` to `size`, towards its data."""
     letters = SPATIAL[a.spatial]
     order = layout_over(a.layout, "NC" + letters, "layout")
@@ -222,16 +224,6 @@ def _spread_back(b: Any, grad: Any, info: Any, size: tuple[int, ...], a: Any) ->
             weights[(source < 0) | (source > before - 1)] = 0
         matrices[order.position(letter)] = weights
     return transposed(b, grad, info, matrices)
-
-
-def _gradient_upsampling(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
-    """That of the resize which it is."""
-    info, resize = args[0].struct_info, _as_resize(a)
-    order = layout_over(a.layout, "NC" + SPATIAL[resize.spatial], "layout")
-    extents = known_extents(info, "upsampling")
-    places = (order.position(letter) for letter in SPATIAL[resize.spatial])
-    size = tuple(int(extents[p] * s + 0.5) for p, s in zip(places, a.scales))
-    return [_spread_back(b, grad, info, size, resize)]
 
 
 def _samples(record: Any, spatial: int) -> tuple[Sample, ...]:
@@ -264,6 +256,46 @@ def _samples(record: Any, spatial: int) -> tuple[Sample, ...]:
     return tuple(calls)
 
 
+def relay_resize2d(
+    make: Any,
+    data: Any,
+    size: Any,
+    roi: Any = None,
+    layout: str = "NCHW",
+    method: str = "linear",
+    coordinate_transformation_mode: str = "half_pixel",
+    rounding_method: str = "",
+    cubic_alpha: float = -0.5,
+    cubic_exclude: int = 0,
+    extrapolation_value: float = 0.0,
+    out_dtype: Any = None,
+) -> Any:
+    """A size or box that is computed makes it `dyn.image.resize2d`."""
+    options = {
+        "layout": layout,
+        "method": method,
+        "coordinate_transformation_mode": coordinate_transformation_mode,
+        "rounding_method": rounding_method,
+        "cubic_alpha": cubic_alpha,
+        "cubic_exclude": cubic_exclude,
+        "extrapolation_value": extrapolation_value,
+        "out_dtype": out_dtype,
+    }
+    size, roi = from_constant(size), from_constant(roi)
+    if isinstance(size, GraphExpr) or isinstance(roi, GraphExpr):
+        size = (
+            size if isinstance(size, GraphExpr) else np.array((size,) * 2 if isinstance(size, int) else size, "int64")
+        )
+        roi = roi if isinstance(roi, GraphExpr) else np.array(roi or (0, 0, 1, 1), "float32")
+        return make.op("dyn.image.resize2d", data, size, roi, **options)
+    return make(data, size=size, roi=roi, **options)
+
+
+def from_constant(given: Any) -> Any:
+    """The numbers of a constant; anything else as it is."""
+    return given.data.numpy().tolist() if isinstance(getattr(given, "data", None), NDArray) else given
+
+
 def _define(spatial: int, record: Any) -> OpDef[Any]:
     return OpDef(
         f"image.resize{spatial}d",
@@ -276,128 +308,14 @@ def _define(spatial: int, record: Any) -> OpDef[Any]:
         fusion=Fusion.INJECTIVE,
         layout=anchor("layout"),
         in_relax=spatial == 2,
+        relay_builder=relay_resize2d if spatial == 2 else None,
         samples=lambda: _samples(record, spatial),
         summary=f"Images resampled to given extents, over {spatial} spatial {'axis' if spatial == 1 else 'axes'}.",
     )
 
 
-@attrs
-class UpsamplingAttrs(Attrs):
-    """Factors and method."""
-
-    scale_h: float = attr(1, "factor of the height")
-    scale_w: float = attr(1, "factor of the width")
-    layout: str = attr("NCHW", "layout of the data")
-    method: str = attr("nearest_neighbor", "nearest_neighbor, bilinear or bicubic")
-    align_corners: bool = attr(False, "corners fall on corners")
-
-    @property
-    def scales(self) -> tuple[float, ...]:
-        return (self.scale_h, self.scale_w)
-
-    @property
-    def mode(self) -> str:
-        return "align_corners" if self.align_corners else "asymmetric"
-
-
-@attrs
-class Upsampling3DAttrs(Attrs):
-    """Factors and method."""
-
-    scale_d: float = attr(1, "factor of the depth")
-    scale_h: float = attr(1, "factor of the height")
-    scale_w: float = attr(1, "factor of the width")
-    layout: str = attr("NCDHW", "layout of the data")
-    method: str = attr("nearest_neighbor", "nearest_neighbor or trilinear")
-    coordinate_transformation_mode: str = attr("half_pixel", "how indices map to the source")
-
-    @property
-    def scales(self) -> tuple[float, ...]:
-        return (self.scale_d, self.scale_h, self.scale_w)
-
-    @property
-    def mode(self) -> str:
-        return self.coordinate_transformation_mode
-
-
-_LINEAR = {"bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}
-
-
-def _as_resize(a: Any) -> Any:
-    """The resize that an upsampling is."""
-    record = ResizeAttrs if len(a.scales) == 2 else Resize3DAttrs
-    method = _LINEAR.get(a.method, a.method)
-    return record(layout=a.layout, method=method, coordinate_transformation_mode=a.mode)
-
-
-def infer_upsampling(call: OpCall[Any]) -> Info:
-    """Spatial extents times their factors, rounded."""
-    a, x = call.attrs, call.tensor(0)
-    resize = _as_resize(a)
-    check_method(call, resize)
-    letters = SPATIAL[resize.spatial]
-    order = layout_over(a.layout, "NC" + letters, "layout")
-    if x.ndim not in (-1, order.rank):
-        call.fail(f"the data has rank {x.ndim}, but its layout {order.name} has {order.rank} axes")
-    if x.shape is None:
-        return TensorInfo(None, x.dtype, order.rank, x.vdevice)
-    math = DimMath(call.prover)
-    extents: dict[str, Dim] = order.canonical(math, x.shape)
-    for letter, scale in zip(letters, a.scales):
-        extent = extents[letter]
-        if isinstance(extent, int):
-            extents[letter] = int(extent * scale + 0.5)
-        elif float(scale).is_integer():
-            extents[letter] = math.multiply(extent, int(scale))
-        else:
-            return TensorInfo(None, x.dtype, order.rank, x.vdevice)
-    return TensorInfo(order.physical(math, extents), x.dtype, vdevice=x.vdevice)
-
-
-def reference_upsampling(inputs: Any, a: Any) -> Any:
-    """Resampled to the scaled extents."""
-    x = inputs[0]
-    resize = _as_resize(a)
-    letters = SPATIAL[resize.spatial]
-    image = to_canonical(x, layout_over(a.layout, "NC" + letters, "layout"), "NC" + letters)
-    return resample(x, tuple(int(d * s + 0.5) for d, s in zip(image.shape[2:], a.scales)), resize)
-
-
-def _define_upsampling(name: str, record: Any, samples: Any) -> OpDef[Any]:
-    return OpDef(
-        name,
-        record,
-        inputs=(Input("data", "the images"),),
-        infer=infer_upsampling,
-        compute=lambda inputs, a, out: compute(inputs, _as_resize(a), out),
-        reference=reference_upsampling,
-        gradient=_gradient_upsampling,
-        fusion=Fusion.INJECTIVE,
-        layout=anchor("layout"),
-        in_relax=False,
-        samples=samples,
-        summary="Images enlarged by given factors.",
-    )
-
-
-UPSAMPLING = _define_upsampling(
-    "nn.upsampling",
-    UpsamplingAttrs,
-    lambda: (
-        Sample((Arr(("n", 2, 3, "w")),), UpsamplingAttrs(2, 3)),
-        Sample((Arr((1, 3, 4, 2)),), UpsamplingAttrs(2, 1.5, "NHWC", "bilinear", True), rtol=1e-4, atol=1e-5),
-    ),
-)
-UPSAMPLING3D = _define_upsampling(
-    "nn.upsampling3d",
-    Upsampling3DAttrs,
-    lambda: (Sample((Arr(("n", 2, 2, 3, 4)),), Upsampling3DAttrs(2, 2, 1, method="trilinear"), rtol=1e-4, atol=1e-5),),
-)
-
 RESIZES: tuple[OpDef[Any], ...] = (
     _define(1, Resize1DAttrs),
     _define(2, ResizeAttrs),
     _define(3, Resize3DAttrs),
-    UPSAMPLING,
-    UPSAMPLING3D,
 )

@@ -19,7 +19,6 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.linear_axes import known_extents, transposed
 from baton._src.ops.samples import Arr, Sample
-from baton._src.support.diagnostics import fail
 
 Pairs = tuple[tuple[int, int], ...]
 
@@ -48,11 +47,16 @@ class PadAttrs(Attrs):
 _MODES = ("constant", "edge", "reflect", "symmetric", "circular")
 
 
+def check_mode(call: OpCall[Any], mode: str) -> None:
+    """What fills the border must be known."""
+    if mode not in _MODES:
+        call.fail(f"pad_mode {mode!r} is none of {', '.join(_MODES)}", code="op-attribute")
+
+
 def infer(call: OpCall[PadAttrs]) -> Info:
     """Every dim with its widths added."""
     x, a = call.tensor(0), call.attrs
-    if a.pad_mode not in _MODES:
-        call.fail(f"pad_mode {a.pad_mode!r} is none of {', '.join(_MODES)}", code="op-attribute")
+    check_mode(call, a.pad_mode)
     if x.ndim not in (-1, len(a.pad_width)):
         call.fail(f"pad_width has {len(a.pad_width)} pairs, the data {show_shape(x.shape, x.ndim)} has rank {x.ndim}")
     if x.shape is None:
@@ -151,14 +155,11 @@ def _from_copies(b: Any, info: Any, a: Any, grad: Any) -> Any:
 
 
 def relay_pad(make: Any, data: Any, pad_width: Any, pad_value: Any = 0, pad_mode: str = "constant") -> Any:
-    """The fill value is an operand; the width may be a constant, not computed (TVM's `dyn.nn.pad`)."""
+    """The fill value is an operand; a width that is computed makes it `dyn.nn.pad`."""
     if isinstance(pad_width, GraphExpr):
         known = getattr(pad_width, "data", None)
         if known is None:
-            help = (
-                "give numbers, or a constant; nn.pad of unknown sizes: concatenate with relay.full of a computed shape"
-            )
-            raise fail("op-argument", "nn.pad: pad_width is computed, which baton leaves out", help=help)
+            return make.op("dyn.nn.pad", data, pad_width, pad_value, pad_mode=pad_mode)
         pad_width = known.numpy().tolist()
     return make(data, pad_value, pad_width=pad_width, pad_mode=pad_mode)
 

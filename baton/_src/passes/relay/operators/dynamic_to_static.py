@@ -19,8 +19,8 @@ from baton._src.relay.nodes import Call, Constant
 from baton._src.transform.context import PassContext
 
 PREFIX = "dyn."
-ATTRIBUTES = {"reshape": ("newshape",)}
-"""Attributes that take the place of the trailing arguments, where they are not called as those."""
+ATTRIBUTES = {("reshape", "newshape"): "newshape", ("squeeze", "axes"): "axis"}
+"""Attributes that are not called as the arguments whose place they take."""
 
 
 @dataclass(frozen=True)
@@ -46,17 +46,23 @@ def _static(build: Build, call: Call) -> Any:
     if not name.startswith(PREFIX) or name.removeprefix(PREFIX) not in CATALOGUE:
         return None
     static = CATALOGUE.relay(name.removeprefix(PREFIX))
-    kept = len(relay_inputs(static))
-    given, shapes = call.args[:kept], call.args[kept:]
-    if not shapes or not all(isinstance(s, Constant) for s in shapes):
-        return None
-    inputs = relay_inputs(call.op)[kept:]
-    names = ATTRIBUTES.get(static.name) or tuple(i.relay_name or i.name for i in inputs)
     record = static.definition.attrs
-    if not all(n in record.names for n in names[: len(shapes)]):
-        return None
+    operands = {i.relay_name or i.name for i in relay_inputs(static)}
     attrs = {n: v for n, v in call.attrs.items() if n in record.names} if call.attrs is not None else {}
-    for attribute, shape in zip(names, shapes):
-        data = shape.data.data
-        attrs[attribute] = tuple(int(d) for d in data.reshape(-1)) if data.ndim else int(data)
-    return build.call(Call(static, given, record(**attrs), span=call.span))
+    kept = []
+    for operand, argument in zip(relay_inputs(call.op), call.args):
+        own = operand.relay_name or operand.name
+        attribute = ATTRIBUTES.get((static.name, own), own)
+        if own in operands:
+            kept.append(argument)
+        elif isinstance(argument, Constant) and attribute in record.names:
+            attrs[attribute] = _numbers(argument.data.data)
+        else:
+            return None
+    return build.call(Call(static, kept, record(**attrs), span=call.span))
+
+
+def _numbers(data: Any) -> Any:
+    """Python's numbers: one for a scalar, a tuple for a vector."""
+    found = data.tolist()
+    return tuple(found) if data.ndim else found

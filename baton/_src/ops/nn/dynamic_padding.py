@@ -1,0 +1,72 @@
+"""Relay's dyn.nn.pad: a border whose widths are a tensor, a (before, after) pair for every axis.
+
+Widths that are known constants give a known shape. It runs by its meaning over NumPy once the widths are there;
+DynamicToStatic makes nn.pad of it where they are constants.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ops.dims import show_shape
+from baton._src.ops.nn.padding import PadAttrs, check_mode, infer, reference
+from baton._src.tir.expr import AnyDim
+
+
+@attrs
+class DynPadAttrs(Attrs):
+    """Mode; the widths are an operand."""
+
+    pad_mode: str = attr("constant", "constant, edge, reflect or circular")
+
+
+def _static(widths: Any, a: DynPadAttrs) -> PadAttrs:
+    return PadAttrs(pad_width=np.asarray(widths).reshape(-1).tolist(), pad_mode=a.pad_mode)
+
+
+def infer_dynamic(call: OpCall[DynPadAttrs]) -> Info:
+    """As nn.pad; the rank alone where the widths are computed."""
+    x, widths, a = call.tensor(0), call.tensor(1), call.attrs
+    check_mode(call, a.pad_mode)
+    if not widths.dtype.is_void and not widths.dtype.is_int:
+        call.fail(f"pad_width must hold integers, got {widths.dtype}", code="op-dtype")
+    rows = widths.shape[0] if widths.shape else None
+    wrong_rows = isinstance(rows, int) and x.ndim not in (-1, rows)
+    if widths.ndim not in (-1, 2) or (widths.shape and widths.shape[1:] != (2,)) or wrong_rows:
+        message = (
+            f"pad_width must have shape ({max(x.ndim, 0) or 'rank'}, 2), got {show_shape(widths.shape, widths.ndim)}"
+        )
+        call.fail(message, help="give a pair (before, after) for every axis of the data")
+    known = call.values[1] if len(call.values) > 1 else None
+    if known is not None:
+        return infer(replace(call, attrs=_static(known, a)))  # type: ignore[arg-type]
+    dims = (AnyDim(),) * x.ndim if x.shape is not None else None
+    return TensorInfo(dims, x.dtype, x.ndim, x.vdevice)
+
+
+def reference_dynamic(inputs: Any, a: DynPadAttrs) -> Any:
+    """nn.pad."""
+    data, widths, fill = inputs
+    return reference((data, np.asarray(fill).reshape(())), _static(widths, a))
+
+
+DYN_PAD: OpDef[Any] = OpDef(
+    "dyn.nn.pad",
+    DynPadAttrs,
+    inputs=(Input("data"), Input("pad_width", "integers of shape (rank, 2)"), Input("pad_value", "a scalar")),
+    infer=infer_dynamic,
+    compute=NotApplicable("the shape depends on values that are computed"),
+    reference=reference_dynamic,
+    gradient=NotApplicable("made static before differentiation"),
+    fusion=Fusion.OPAQUE,
+    in_relax=False,
+    shape_values=(1,),
+    samples=lambda: (),
+    summary="A border of computed widths around the data.",
+)
