@@ -16,7 +16,7 @@ from baton._src.driver.model.load import load
 from baton._src.driver.model.model import Model
 from baton._src.support.diagnostics import DiagnosticError
 
-DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits.onnx"
+DIGITS = Path(__file__).parents[3] / "examples" / "digits" / "digits.onnx"
 
 
 @pytest.fixture(scope="module")
