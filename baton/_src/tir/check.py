@@ -20,7 +20,7 @@ from baton._src.support.trampoline import Task, run
 from baton._src.tir import expr as tir
 from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.expr import BufferLoad, Call, Var
-from baton._src.tir.intrinsics import definition
+from baton._src.tir.intrinsics import Result, definition, misfit, result_dtype
 from baton._src.tir.kernel_abi import implicit_shape_vars
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.stmt import (
@@ -173,10 +173,22 @@ class _Checker:
 
     def call(self, node: Call) -> None:
         row = definition(node.op)
-        if row is not None and row.arity not in (-1, len(node.args)):
+        if row is None:
+            return
+        if row.arity not in (-1, len(node.args)):
             self.report("tir-call", node, f"{row.name} takes {row.arity} operands, got {len(node.args)}")
-        elif row is not None and row.lazy:
+            return
+        wrong = misfit(row, node.args)
+        if wrong is not None:
+            self.report("tir-dtype", node, wrong, "convert it first: x.astype(dtype)")
+        elif row.result is not Result.GIVEN and node.dtype != result_dtype(row, node.args):
+            message = f"the call of {row.name} says {node.dtype}; of these operands it is"
+            self.report("tir-dtype", node, f"{message} {result_dtype(row, node.args)}")
+        if row.lazy:
             self.condition(node.args[0], row.name)
+            if node.args[1].dtype != node.args[2].dtype:
+                kinds = f"{node.args[1].dtype} and {node.args[2].dtype}"
+                self.report("tir-dtype", node, f"{row.name} takes values of one dtype, got {kinds}")
 
     def access(self, node: Any, buffer: Buffer, indices: tuple[PrimExpr, ...], what: str) -> None:
         """One read or write of an element."""

@@ -10,6 +10,7 @@ from baton._src.ir.scalar_types import read_scalar_type
 from baton._src.ir.types import PointerType, PrimType, Type
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
+from baton._src.tir import operand_rules as rules
 from baton._src.values.dtype import BOOL, HANDLE, DataType
 
 
@@ -73,12 +74,8 @@ class IntImm(PrimExpr):
 
     def __init__(self, dtype: object, value: int, span: Span | None = None) -> None:
         kind = DataType(dtype)
-        number = int(value)
-        low, high = _range_of(kind)
-        if not low <= number <= high:
-            raise fail("tir-literal", f"{number} does not fit {kind} (range {low}..{high})", span=span)
         init_field(self, "dtype", kind)
-        init_field(self, "value", number)
+        init_field(self, "value", rules.integer(value, kind, span))
         init_field(self, "span", span)
 
     def __int__(self) -> int:
@@ -91,14 +88,6 @@ class IntImm(PrimExpr):
         return self.value != 0
 
 
-def _range_of(dtype: DataType) -> tuple[int, int]:
-    if dtype.kind == "int":
-        return -(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1
-    if dtype.kind in ("uint", "bool"):
-        return 0, (1 << dtype.bits) - 1
-    raise fail("tir-literal", f"an integer literal cannot have dtype {dtype}")
-
-
 @node
 class FloatImm(PrimExpr):
     """A floating literal."""
@@ -106,8 +95,9 @@ class FloatImm(PrimExpr):
     value: float
 
     def __init__(self, dtype: object, value: float, span: Span | None = None) -> None:
-        init_field(self, "dtype", DataType(dtype))
-        init_field(self, "value", float(value))
+        kind = DataType(dtype)
+        init_field(self, "dtype", kind)
+        init_field(self, "value", rules.floating(value, kind, span))
         init_field(self, "span", span)
 
     def __float__(self) -> float:
@@ -138,6 +128,7 @@ class BinaryOp(PrimExpr):
 
     def __post_init__(self) -> None:
         _coerce_pair(self)
+        rules.expect_numbers(type(self).__name__, self.a)
         init_field(self, "dtype", self.a.dtype)
 
 
@@ -162,7 +153,8 @@ class LogicalOp(PrimExpr):
 
     def __post_init__(self) -> None:
         _coerce_pair(self)
-        init_field(self, "dtype", BOOL.with_lanes(self.a.dtype.lanes))
+        rules.expect_condition(type(self).__name__, self.a)
+        init_field(self, "dtype", self.a.dtype)
 
 
 def _coerce_pair(target: Any) -> None:
@@ -300,7 +292,8 @@ class Not(PrimExpr):
 
     def __post_init__(self) -> None:
         init_field(self, "a", literal(self.a))
-        init_field(self, "dtype", BOOL.with_lanes(self.a.dtype.lanes))
+        rules.expect_condition("Not", self.a)
+        init_field(self, "dtype", self.a.dtype)
 
 
 @node
@@ -312,8 +305,12 @@ class Select(PrimExpr):
     false_value: PrimExpr
 
     def __post_init__(self) -> None:
-        for name in ("condition", "true_value", "false_value"):
-            init_field(self, name, literal(getattr(self, name)))
+        init_field(self, "condition", literal(self.condition, BOOL))
+        arms: tuple[Any, Any] = (self.true_value, self.false_value)
+        known = next((arm.dtype for arm in arms if isinstance(arm, PrimExpr)), None)
+        init_field(self, "true_value", literal(arms[0], known))
+        init_field(self, "false_value", literal(arms[1], known))
+        rules.expect_select(self.condition, self.true_value, self.false_value)
         init_field(self, "dtype", self.true_value.dtype)
 
 
@@ -324,8 +321,10 @@ class Cast(PrimExpr):
     value: PrimExpr
 
     def __init__(self, dtype: object, value: Any, span: Span | None = None) -> None:
-        init_field(self, "dtype", DataType(dtype))
-        init_field(self, "value", literal(value))
+        kind, given = DataType(dtype), literal(value)
+        rules.expect_cast(kind, given)
+        init_field(self, "dtype", kind)
+        init_field(self, "value", given)
         init_field(self, "span", span)
 
 
@@ -341,6 +340,7 @@ class Ramp(PrimExpr):
         init_field(self, "base", literal(self.base))
         init_field(self, "stride", literal(self.stride, self.base.dtype))
         init_field(self, "lanes", int(self.lanes))
+        rules.expect_ramp(self.base, self.stride)
         init_field(self, "dtype", self.base.dtype.with_lanes(self.lanes))
 
 
@@ -354,6 +354,7 @@ class Broadcast(PrimExpr):
     def __post_init__(self) -> None:
         init_field(self, "value", literal(self.value))
         init_field(self, "lanes", int(self.lanes))
+        rules.expect_scalar("Broadcast", self.value)
         init_field(self, "dtype", self.value.dtype.with_lanes(self.lanes))
 
 
@@ -367,6 +368,7 @@ class Shuffle(PrimExpr):
     def __post_init__(self) -> None:
         init_field(self, "vectors", tuple(literal(v) for v in self.vectors))
         init_field(self, "indices", tuple(int(i) for i in self.indices))
+        rules.expect_shuffle(self.vectors, self.indices)
         init_field(self, "dtype", self.vectors[0].dtype.element.with_lanes(len(self.indices)))
 
 
@@ -379,7 +381,8 @@ class Let(PrimExpr):
     body: PrimExpr = part(kw_only=True)
 
     def __init__(self, var: Var, value: Any, body: Any, span: Span | None = None) -> None:
-        value, body = literal(value), literal(body)
+        value, body = literal(value, var.dtype), literal(body)
+        rules.expect_let(var, value)
         for name, content in (("var", var), ("value", value), ("body", body), ("span", span)):
             init_field(self, name, content)
         init_field(self, "dtype", body.dtype)
@@ -457,6 +460,7 @@ class IterVar(Node, Operators):
                 raise TypeError("an axis runs over (begin, end)")
             first = literal(dom[0])
             dom = Range(first, literal(dom[1], first.dtype) - first)
+        rules.expect_thread_tag(thread_tag, span)
         kind = DataType("int32") if dom is None else dom.extent.dtype
         init_field(self, "dom", dom)
         init_field(self, "var", Var(var, kind) if isinstance(var, str) else var)

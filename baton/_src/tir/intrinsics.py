@@ -315,6 +315,22 @@ def result_dtype(row: Intrinsic, args: Sequence[Any]) -> DataType | None:
     return BOOL.with_lanes(dtype.lanes) if row.result is Result.BOOL else dtype
 
 
+def misfit(row: Intrinsic, args: Sequence[Any]) -> str | None:
+    """What is wrong with the operands' dtypes, in words; None if they fit."""
+    for place, arg in enumerate(args):
+        dtype: DataType = arg.dtype
+        exponent = row.name == "tir.ldexp" and place == 1
+        fits = {
+            Operands.FLOAT: dtype.is_float or (exponent and dtype.is_int),
+            Operands.INT: dtype.is_int,
+            Operands.NUMBER: dtype.is_int or dtype.is_float,
+            Operands.ANY: True,
+        }
+        if not fits[row.operands]:
+            return f"{row.name} takes {row.operands.value}, got {dtype}"
+    return None
+
+
 def intrinsic(name: str) -> Op:
     """The intrinsic `name`, with or without the prefix `tir.`; `DiagnosticError` (`tir-intrinsic`) if unknown."""
     found = INTRINSICS.get(name) or INTRINSICS.get(f"tir.{name}")

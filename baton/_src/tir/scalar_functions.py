@@ -15,7 +15,7 @@ from baton._src.support.diagnostics import fail
 from baton._src.tir import operators
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import BufferLoad, Call, IntImm, Select, StringImm, Var, literal
-from baton._src.tir.intrinsics import Operands, definition, intrinsic, result_dtype
+from baton._src.tir.intrinsics import Operands, definition, intrinsic, misfit, result_dtype
 from baton._src.values.dtype import BOOL, HANDLE, DataType
 
 
@@ -27,25 +27,17 @@ def call(name: str, *operands: Any, dtype: object = None) -> PrimExpr:
     args = tuple(operators.convert(x) for x in operands)
     if row.arity not in (-1, len(args)):
         raise fail("tir-intrinsic", f"{row.name} takes {row.arity} operands, got {len(args)}")
-    for arg in args:
-        _check_operand(row.name, row.operands, arg)
+    wrong = misfit(row, args)
+    if wrong is not None:
+        floats = row.operands is Operands.FLOAT
+        help_text = f"convert it first: {row.name}(x.astype('float32'))" if floats else None
+        raise fail("tir-dtype", wrong, span=next((a.span for a in args if a.span), None), help=help_text)
     if dtype is not None:
         return Call(dtype, op, args)
     known = result_dtype(row, args)
     if known is None:
         raise fail("tir-intrinsic", f"a call of {row.name} has to state its dtype")
     return Call(known, op, args)
-
-
-def _check_operand(name: str, kind: Operands, arg: PrimExpr) -> None:
-    dtype = arg.dtype
-    if kind is Operands.FLOAT and not dtype.is_float:
-        help_text = f"convert it first: {name}(x.astype('float32'))"
-        raise fail("tir-dtype", f"{name} takes floats, got {dtype}", span=arg.span, help=help_text)
-    if kind is Operands.INT and not dtype.is_int:
-        raise fail("tir-dtype", f"{name} takes integers, got {dtype}", span=arg.span)
-    if kind is Operands.NUMBER and not (dtype.is_int or dtype.is_float):
-        raise fail("tir-dtype", f"{name} takes numbers, got {dtype}", span=arg.span)
 
 
 def exp(x: Any) -> PrimExpr:

@@ -105,19 +105,31 @@ def _reciprocal(w: Writer, dtype: DataType, base: str, exponent: str, otherwise:
     return chosen
 
 
-def _call_libm(w: Writer, name: str, kind: str, lanes: int, operands: list[str]) -> str:
-    """A function of the C library, lane by lane."""
+def _call_libm(w: Writer, name: str, kind: str, lanes: int, operands: list[str], last: str = "") -> str:
+    """A function of the C library, lane by lane; `last` is the type of the last operand where it is another."""
     element = "float" if "float" in kind else "double"
     spelled = name + ("f" if element == "float" else "")
-    symbol = w.f.module.import_function(spelled, element, [element] * len(operands))
+    elements = [element] * (len(operands) - 1) + [last or element]
+    symbol = w.f.module.import_function(spelled, element, elements)
     if lanes == 1:
-        return str(w.f.value(f"call {element} {symbol}({', '.join(f'{element} {o}' for o in operands)})"))
+        return str(w.f.value(f"call {element} {symbol}({', '.join(map(' '.join, zip(elements, operands)))})"))
     found = "poison"
     for lane in range(lanes):
-        items = [w.f.value(f"extractelement {kind} {o}, i64 {lane}") for o in operands]
-        item = w.f.value(f"call {element} {symbol}({', '.join(f'{element} {i}' for i in items)})")
+        items = [
+            w.f.value(f"extractelement {with_lanes(e, lanes)} {o}, i64 {lane}") for e, o in zip(elements, operands)
+        ]
+        item = w.f.value(f"call {element} {symbol}({', '.join(map(' '.join, zip(elements, items)))})")
         found = w.f.value(f"insertelement {kind} {found}, {element} {item}, i64 {lane}")
     return found
+
+
+def _ldexp(w: Writer, call: tir.Call) -> str:
+    """The C library's takes the exponent as an int32."""
+    exponent = call.args[1]
+    narrowed = exponent if exponent.dtype.element == "int32" else tir.Cast(f"int32x{exponent.dtype.lanes}", exponent)
+    operands = [_operands(w, call)[0], w.emit(narrowed)]
+    kind = compute_type(call.dtype)
+    return _finish(w, call.dtype, _call_libm(w, "ldexp", kind, call.dtype.lanes, operands, "i32"))
 
 
 def _libm(name: str) -> Handler:
@@ -330,6 +342,7 @@ HANDLERS: dict[str, Handler] = {
     **{f"tir.{name}": _own(name) for name in vector_math.FUNCTIONS if name != "pow"},
     **{f"tir.{name}": _libm(name) for name in ("fmod", "atan2", "hypot", "nextafter")},
     **{f"tir.{name}": _llvm(name) for name in ("sqrt", "floor", "ceil", "trunc", "round", "copysign", "fma")},
+    "tir.ldexp": _ldexp,
     "tir.pow": _pow,
     "tir.nearbyint": _llvm("rint"),
     "tir.fabs": _fabs,

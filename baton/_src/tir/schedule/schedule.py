@@ -26,6 +26,7 @@ from baton._src.support.diagnostics import DiagnosticError, ScheduleError
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import IntImm, Var
+from baton._src.tir.operand_rules import THREAD_TAGS
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule import compute_at, inline, reduction, rfactor, sampling
 from baton._src.tir.schedule import loops as nests
@@ -43,7 +44,6 @@ _OPTIONS = {"seed", "debug_mask", "error_render_level", "enable_check"}
 
 _RENDER_LEVELS = ("detail", "fast", "none")
 
-_THREADS = frozenset(f"{kind}.{axis}" for kind in ("blockIdx", "threadIdx", "vthread") for axis in "xyz") | {"vthread"}
 _ABSENT = {
     "rolling_buffer": "the primitive is not implemented: compute_at computes what each iteration needs",
     "cache_inplace": "the primitive is not implemented: cache_read and cache_write make the copies one by one",
@@ -252,8 +252,8 @@ class Schedule(BufferPrimitives, TilePrimitives):
     @recorded
     def bind(self, loop: LoopRV, thread_axis: str) -> None:
         """Let GPU threads run the iterations (or the virtual ones, `vthread`). On CPUs they run in turn."""
-        if thread_axis not in _THREADS:
-            raise refuse(f"{thread_axis!r} names no threads", help=f"there are: {', '.join(sorted(_THREADS))}")
+        if thread_axis not in THREAD_TAGS:
+            raise refuse(f"{thread_axis!r} names no threads", help=f"there are: {', '.join(sorted(THREAD_TAGS))}")
         self._set(nests.bind(self.func.body, loop.var, thread_axis))
 
     @recorded
