@@ -7,15 +7,17 @@ Strides and offset of the buffer are applied; buffers over the same pointer shar
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from baton._src.ir.expr import PrimExpr
+from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.traverse import rewrite
 from baton._src.passes.tir.fold import fold
+from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
-from baton._src.tir.buffer import Buffer
+from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.values.dtype import INT64, DataType
 
 
@@ -37,6 +39,8 @@ def flatten_buffers(body: st.Stmt) -> st.Stmt:
                 return st.BufferStore(flattened(buffer), value, (flat_index(buffer, indices),))
             case st.DeclBuffer(body=inner):
                 return inner
+            case st.Block():
+                return flat_block(node, flattened)
             case st.Allocate(extents=extents):
                 return node.with_fields(extents=tuple(as_int64(e) for e in extents))
             case _:
@@ -44,6 +48,30 @@ def flatten_buffers(body: st.Stmt) -> st.Stmt:
 
     found: st.Stmt = rewrite(body, rule)
     return found
+
+
+def flat_block(block: st.Block, flattened: Callable[[Buffer], Buffer]) -> st.Block:
+    """A block that says what it allocates, reads and writes of the flat buffers.
+
+    Its axes and its init stay. A view has the memory of another buffer only once it is lowered: `DiagnosticError`
+    (`tir-view`).
+    """
+    if block.match_buffers:
+        message = f"the block {block.name_hint} has views (match_buffer), which are not flat"
+        raise fail("tir-view", message, span=block.span, help="run LowerMatchBuffer first")
+    return block.with_fields(
+        alloc_buffers=tuple(flattened(b) for b in block.alloc_buffers),
+        reads=tuple(_flat_region(r, flattened(r.buffer)) for r in block.reads),
+        writes=tuple(_flat_region(w, flattened(w.buffer)) for w in block.writes),
+    )
+
+
+def _flat_region(region: BufferRegion, flat: Buffer) -> BufferRegion:
+    """From the first element of a box to its last: what lies between them is covered, too."""
+    first = flat_index(region.buffer, tuple(r.min for r in region.region))
+    corner = tuple(ops.subtract(r.extent, 1) for r in region.region)
+    distance = flat_index(region.buffer.with_fields(elem_offset=None), corner)
+    return BufferRegion(flat, (Range(first, ops.add(distance, 1)),))
 
 
 def as_int64(expr: PrimExpr) -> PrimExpr:

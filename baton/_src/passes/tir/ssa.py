@@ -13,21 +13,35 @@ from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.support.trampoline import Task, run
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
 
 
-def defined_by(node: Any) -> tir.Var | None:
-    """The variable that a statement defines for what is below it."""
+def defined_by(node: Any) -> list[tir.Var]:
+    """The variables that a statement defines for what is below it."""
     match node:
         case st.For():
-            return node.loop_var
+            return [node.loop_var]
         case st.LetStmt():
-            return node.var
+            return [node.var]
         case st.Allocate():
-            return node.buffer_var
+            return [node.buffer_var]
+        case st.Block():
+            return [iv.var for iv in node.iter_vars] + [buffer.data for buffer in _declared(node)]
         case _:
-            return None
+            return []
+
+
+def _declared(node: Any) -> list[Buffer]:
+    """The buffers that a statement declares: each stays one buffer where its pointer is renamed."""
+    match node:
+        case st.DeclBuffer():
+            return [node.buffer]
+        case st.Block():
+            return [*node.alloc_buffers, *(match.buffer for match in node.match_buffers)]
+        case _:
+            return []
 
 
 def verify_ssa(func: PrimFunc) -> bool:
@@ -36,10 +50,10 @@ def verify_ssa(func: PrimFunc) -> bool:
     stack: list[Any] = [func.body]
     while stack:
         node = stack.pop()
-        var = defined_by(node)
-        if var is not None and var in seen:
+        defined = defined_by(node)
+        if not seen.isdisjoint(defined):
             return False
-        seen.add(var)
+        seen.update(defined)
         stack += [c for c in children(node) if isinstance(c, st.Stmt)]
     return True
 
@@ -58,12 +72,15 @@ def converted(body: st.Stmt, function: PrimFunc) -> st.Stmt:
 
 
 def _renamed(node: st.Stmt, renames: dict[Any, Any], seen: set[Any]) -> Task[st.Stmt]:
-    var = defined_by(node)
-    if var is not None:
+    for var in defined_by(node):
         renames = {k: v for k, v in renames.items() if k is not var}
         if var in seen:
             renames[var] = var.copy()
         seen.add(var)
+    for buffer in _declared(node):
+        shown = substitute(buffer, renames)
+        if shown is not buffer:
+            renames = {**renames, buffer: shown}
     changed: dict[Any, Any] = {}
     parts = []
     for part in children(node):

@@ -26,14 +26,10 @@ def undefined_vars(node: Any, defs: Iterable[tir.Var] | None = None) -> list[tir
     order = post_order(node)
     for item in order:
         match item:
-            case st.For() | st.LetStmt() | st.Allocate():
-                var = defined_by(item)
-                known |= {var} if var is not None else set()
+            case st.Stmt():
+                known |= set(defined_by(item))
             case tir.Let():
                 known.add(item.var)
-            case st.Block():
-                known |= {axis.var for axis in item.iter_vars}
-                known |= {b.data for b in item.alloc_buffers} | {m.buffer.data for m in item.match_buffers}
             case PrimFunc():
                 known |= {*item.params, *(b.data for b in item.buffer_map.values())}
                 known |= {d for b in item.buffer_map.values() for d in b.shape if isinstance(d, tir.Var)}

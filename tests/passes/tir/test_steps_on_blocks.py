@@ -1,0 +1,85 @@
+"""Passes of `tvm.tir.transform` on kernels that still have their blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from baton import tir
+from baton._src.support.diagnostics import DiagnosticError
+from baton._src.tir import stmt as st
+from baton.script import tir as T
+from tests.passes.tir.test_steps import X, after, of
+
+
+@T.prim_func
+def summed(A: T.Buffer((8, 16), "float32"), C: T.Buffer((8, 16), "float32")):
+    tmp = T.alloc_buffer((8, 16), "float32")
+    for i, j in T.grid(8, 16):
+        with T.block("doubled"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            tmp[vi, vj] = A[vi, vj] * T.float32(2)
+    for i, j, k in T.grid(8, 16, 16):
+        with T.block("sum"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            T.reads(tmp[vi, 0:16])
+            T.writes(C[vi, vj])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + tmp[vi, vk]
+
+
+@T.prim_func
+def written_out(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4, 8), "float32")):
+    for i in T.serial(4):
+        for j in T.unroll(2):
+            for k in T.unroll(4):
+                with T.block("outer"):
+                    vi = T.axis.spatial(4, i)
+                    vj = T.axis.spatial(8, j * 4 + k)
+                    own = T.alloc_buffer((2,), "float32", scope="local")
+                    for q in T.unroll(2):
+                        with T.block("inner"):
+                            vq = T.axis.spatial(2, q)
+                            own[vq] = A[vi, vj] + T.Cast("float32", vq)
+                    C[vi, vj] = own[0] * own[1]
+
+
+@T.prim_func
+def viewed(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")):
+    for i in T.serial(8):
+        with T.block("row"):
+            vi = T.axis.spatial(8, i)
+            row = T.match_buffer(A[vi, 0:8], (8,), "float32")
+            for j in T.serial(8):
+                C[vi, j] = row[j]
+
+
+def test_flattened_blocks_say_what_they_access_of_the_flat_buffers() -> None:
+    """Guards FlattenBuffer before blocks are lowered: they listed the buffers of several dims, and wrote others."""
+    made = after(summed, X.FlattenBuffer())
+    (root, doubled, total) = sorted(of(st.Block, made), key=lambda b: ("root", "doubled", "sum").index(b.name_hint))
+    assert [b.ndim for b in root.alloc_buffers] == [1]
+    assert doubled.writes[0].buffer is root.alloc_buffers[0]
+    (read,) = total.reads
+    assert int(read.region[0].extent) == 16
+    after(summed, X.FlattenBuffer(), X.LowerInitBlock(), X.ConvertBlocksToOpaque(), X.LowerOpaqueBlock())
+
+
+def test_views_are_lowered_before_buffers_are_flat() -> None:
+    """Guards the refusal: a view has dims of its own."""
+    with pytest.raises(DiagnosticError, match="LowerMatchBuffer"):
+        after(viewed, X.FlattenBuffer())
+    after(viewed, X.LowerMatchBuffer(), X.FlattenBuffer())
+
+
+@pytest.mark.parametrize("func", [written_out, summed])
+def test_blocks_written_out_have_axes_and_memory_of_their_own(func: Any) -> None:
+    """Guards UnrollLoop before blocks are lowered: every copy of a block defined the same axes."""
+    made = after(func, X.UnrollLoop())
+    axes = [iv.var for b in of(st.Block, made) for iv in b.iter_vars]
+    assert len(set(axes)) == len(axes)
+    memory = [b.data for block in of(st.Block, made) for b in block.alloc_buffers]
+    assert len(set(memory)) == len(memory)
+    assert set(tir.analysis.undefined_vars(made.body)) == set(tir.analysis.undefined_vars(func.body))
