@@ -60,13 +60,17 @@ assert backend.run_model(onnx_model, [np.ones((2, 3), np.float32), np.array([0])
 - Files are not trusted: external data is read only from the model's folder, sizes are checked before memory is
   asked for, and a damaged file is a diagnostic.
 - Weights of 2, 4 and 8 bits (`MatMulNBits`) are made real numbers when compiling: they take the memory of float32.
-- Models of scikit-learn: export them with `options={"zipmap": False}`, and with classes that are integers.
+- Texts (features and classes of scikit-learn's models) are numbered at the border of what `baton.compile` makes: they
+  can be compared, looked up and moved about there, not looked into. ZipMap gives a list of dictionaries, a sequence a
+  list of arrays. `from_onnx` makes a module of tensors: sequences of known length are tuples, texts are refused; export
+  with `options={"zipmap": False}` and with classes that are integers.
 - Resize with aligned corners aligns those of the tensor there is, as onnxruntime and PyTorch do; two cases of the
   onnx package take its size before it is rounded.
 - A loop of unknown length may append to sequences, one item of the same sizes in each iteration; what reads them comes
   behind the loop.
 - What goes wrong in a run is told with the names of the nodes; a kernel made of several names them all.
-- Not supported: strings, complex numbers, sequences as inputs or outputs of a model, gradients of a graph. Random
+- Integers divided by zero, of which ONNX says nothing, give 0; onnxruntime refuses them.
+- Not supported: what looks into texts, complex numbers, sequences as inputs of a model, gradients of a graph. Random
   operators give the same numbers in every run (they follow from the seed, or the node's name).
 """
 
@@ -99,8 +103,8 @@ def render() -> str:
         lines.append(f"| {name} | {schemas[name].since_version} | {how} | {cases} |")
     extra = sorted(f"`{domain}.{name}`" for domain, name in EXPANDED if domain)
     lines.append(f"\nOf other domains: {', '.join(extra)}, and a model's own functions.")
-    learned = ", ".join(f"`{name}`" for name in sorted(LEARNING.keys() - {"ZipMap"}))
-    lines.append(f"\nOf `ai.onnx.ml`, as scikit-learn's models become (classes are integers): {learned}.")
+    learned = ", ".join(f"`{name}`" for name in sorted(LEARNING))
+    lines.append(f"\nOf `ai.onnx.ml`, as scikit-learn's models become: {learned}.")
     steps = ", ".join(f"`{name}`" for name in sorted(OPTIMIZERS))
     lines.append(f"\nOf `ai.onnx.preview.training`, the steps of optimizers: {steps}.")
     fused = ", ".join(f"`{name}`" for name in sorted(MICROSOFT))

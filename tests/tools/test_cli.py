@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
+from onnx import helper
 from typer.testing import CliRunner
 
 from baton._src.tools.main import app
@@ -92,6 +94,31 @@ def test_relay_text_runs(tmp_path: Path) -> None:
 def test_tvmscript_runs_with_a_size_for_its_symbolic_dim(script: Path) -> None:
     found = json.loads(baton("run", script, "--random", "--dim", "n=5", "--json").stdout)
     assert found["output_0"]["shape"] == [5, 4]
+
+
+def test_texts_and_dictionaries(tmp_path: Path) -> None:
+    """A classifier as scikit-learn exports it: a file has a column for each class."""
+    tensor, learned = helper.make_tensor_value_info, {"domain": "ai.onnx.ml"}
+    classes = {"classlabels_strings": ["cat", "dog"]}
+    scorer = {"coefficients": [1.0, -1.0], "intercepts": [0.0, 0.5], **classes}
+    nodes = [
+        helper.make_node("LabelEncoder", ["x"], ["code"], keys_strings=["a"], values_floats=[2.0], **learned),
+        helper.make_node("LinearClassifier", ["code"], ["label", "scores"], **scorer, **learned),
+        helper.make_node("ZipMap", ["scores"], ["by_class"], **classes, **learned),
+    ]
+    outputs = [helper.make_empty_tensor_value_info(n) for n in ("label", "by_class")]
+    graph = helper.make_graph(nodes, "g", [tensor("x", onnx.TensorProto.STRING, ["n", 1])], outputs)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), tmp_path / "classes.onnx")
+    np.savez(tmp_path / "x.npz", x=np.array([["a"], ["b"]]))
+    run = ("run", tmp_path / "classes.onnx")
+    found = json.loads(baton(*run, "-i", tmp_path / "x.npz", "-o", tmp_path / "y.npz", "--json").stdout)
+    assert found["label"]["values"] == ["cat", "dog"]
+    assert found["by_class.dog"]["values"] == [-1.5, 0.5]
+    with np.load(tmp_path / "y.npz", allow_pickle=False) as written:
+        assert written["label"].tolist() == ["cat", "dog"]
+    assert "label" in baton(*run, "--random").stdout
+    assert "texts" in baton("inspect", tmp_path / "classes.onnx").stdout
 
 
 def test_one_array_file_serves_one_input(script: Path, tmp_path: Path) -> None:

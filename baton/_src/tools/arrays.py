@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.support.diagnostics import fail
+from baton._src.values.meaning import TEXTS
 from baton._src.values.tensor import AnyArray
 
 
@@ -33,6 +34,15 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, AnyArray]:
             raise fail("input-file", f"{path} is damaged: {error}") from error
 
 
+def as_arrays(name: str, output: Any) -> dict[str, AnyArray]:
+    """An output as arrays by name: of a sequence each item, of dictionaries each key's column."""
+    if not isinstance(output, list):
+        return {name: output.astype(np.str_) if output.dtype.hasobject else output}
+    if output and isinstance(output[0], dict):
+        return {f"{name}.{key}": np.array([row[key] for row in output]) for key in output[0]}
+    return {f"{name}.{k}": item for k, item in enumerate(output)}
+
+
 def write_arrays(path: Path, arrays: Mapping[str, AnyArray]) -> None:
     """Write an `.npz`, whole or not at all."""
     temporary = path.with_name(f".{path.name}.partial")
@@ -53,7 +63,7 @@ def made_up(inputs: Sequence[Any], sizes: Mapping[str, int], seed: int = 0) -> d
         if name not in known:
             help = f"there are: {', '.join(sorted(known))}" if known else "all its dims are numbers"
             raise fail("option", f"the model has no dim {name!r}", help=help)
-    return {spec.name: _random(random, spec.dtype, _numbers(spec, sizes)) for spec in inputs}
+    return {spec.name: _random(random, spec, _numbers(spec, sizes)) for spec in inputs}
 
 
 def _numbers(spec: Any, sizes: Mapping[str, int]) -> tuple[int, ...]:
@@ -63,7 +73,10 @@ def _numbers(spec: Any, sizes: Mapping[str, int]) -> tuple[int, ...]:
     return tuple(d if isinstance(d, int) else sizes.get(str(d), 1) for d in shape)
 
 
-def _random(random: np.random.Generator, dtype: Any, shape: tuple[int, ...]) -> AnyArray:
+def _random(random: np.random.Generator, spec: Any, shape: tuple[int, ...]) -> AnyArray:
+    dtype = spec.dtype
+    if spec.meaning == TEXTS:
+        return random.integers(0, 2, shape).astype(np.str_)
     if dtype.is_float:
         return random.standard_normal(shape).astype(dtype.numpy)
     if dtype.is_bool:

@@ -45,7 +45,7 @@ def inspect(
 
 def _facts(opened: Model) -> dict[str, Any]:
     specs = {
-        kind: [{"name": s.name, "dtype": str(s.dtype), "shape": s.shape} for s in found]
+        kind: [{"name": s.name, "dtype": s.kind, "shape": s.shape} for s in found]
         for kind, found in (("inputs", opened.inputs), ("outputs", opened.outputs))
     }
     kernels = [{"name": k.name, "calls": k.calls, "summary": k.summary} for k in opened.kernels]
@@ -56,7 +56,7 @@ def _signature(opened: Model) -> None:
     table = Table("", "name", "dtype", "shape")
     for kind in ("inputs", "outputs"):
         for spec in getattr(opened, kind):
-            table.add_row(kind[:-1], spec.name, str(spec.dtype), _shape_text(spec.shape))
+            table.add_row(kind[:-1], spec.name, spec.kind, _shape_text(spec.shape))
     OUT.print(table)
 
 

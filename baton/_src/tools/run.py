@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from baton._src.driver.compile.open_model import open_model
-from baton._src.tools.arrays import made_up, parse_sizes, read_arrays, write_arrays
+from baton._src.tools.arrays import as_arrays, made_up, parse_sizes, read_arrays, write_arrays
 from baton._src.tools.console import OUT, guarded, print_json, progress
 
 
@@ -33,7 +33,8 @@ def run(
         raise typer.BadParameter(f"give --input FILE with {', '.join(names)}, or --random")
     feed = read_arrays(input_, names) if input_ is not None else made_up(opened.inputs, parse_sizes(dim or []))
     outputs = opened.run(feed)
-    found = {spec.name: array for spec, array in zip(opened.outputs, outputs, strict=True)}
+    pairs = zip(opened.outputs, outputs, strict=True)
+    found = {name: array for spec, output in pairs for name, array in as_arrays(spec.name, output).items()}
     if output is not None:
         write_arrays(output, found)
     if json:

@@ -97,3 +97,18 @@ def test_a_list_read_while_it_is_made_is_refused() -> None:
     model = model_of([EMPTY, appending(read), join], [("x", ["a", 2]), TRIPS], opset=17)
     with pytest.raises(baton.DiagnosticError, match=r"(?s)'/length'.*must come behind the loop"):
         baton.compile(model)
+
+
+@pytest.mark.parametrize("sizes", [[4, 3], ["n", 3]], ids=["known", "open"])
+@pytest.mark.parametrize("kept", [0, 1])
+def test_as_an_output_it_is_a_list(sizes: list[Any], kept: int) -> None:
+    """Of known length a tuple of the program, of any length a stack; users see lists."""
+    parts = helper.make_node("SplitToSequence", ["x"], ["parts"], axis=0, keepdims=kept)
+    model = model_of([parts, helper.make_node("Neg", ["x"], ["y"])], [("x", sizes)], ["parts", "y"], opset=17)
+    model.graph.output[0].CopyFrom(helper.make_tensor_sequence_value_info("parts", TensorProto.FLOAT, None))
+    program = baton.compile(model, num_threads=1)
+    for rows in (4,) if sizes == [4, 3] else (4, 1):
+        x = np.arange(rows * 3, dtype=np.float32).reshape(rows, 3)
+        found, wanted = program.run({"x": x}), onnxruntime_outputs(model, {"x": x})
+        assert isinstance(found[0], list)
+        assert_as_onnxruntime([*found[0], found[1]], [*wanted[0], wanted[1]])

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from baton._src.driver.model.border import border_of
 from baton._src.driver.model.memory_report import memory_report
 from baton._src.driver.model.tensor_spec import TensorSpec, specs_from_facts
 from baton._src.driver.stages import Stages
@@ -61,6 +62,7 @@ class Model:
         self.num_threads = num_threads
         self.inputs: tuple[TensorSpec, ...] = specs_from_facts(executable.facts, function, "inputs")
         self.outputs: tuple[TensorSpec, ...] = specs_from_facts(executable.facts, function, "outputs")
+        self._border = border_of(executable.facts, function, self.inputs, self.outputs)
         self._stages = stages or Stages()
         self._names = tuple(spec.name for spec in self.inputs)
         self._expected = frozenset(self._names)
@@ -92,8 +94,11 @@ class Model:
 
     # --------------------------------------------------------------------------------------------- running
 
-    def run(self, feed: Mapping[str, Any], num_threads: int | None = None) -> list[AnyArray]:
+    def run(self, feed: Mapping[str, Any], num_threads: int | None = None) -> list[Any]:
         """The outputs for the inputs given by name: NumPy arrays, or anything NumPy or DLPack can read.
+
+        Outputs are arrays; of an ONNX model also lists of arrays (sequences) or of dictionaries (ZipMap). Texts are
+        arrays or lists of strings.
 
         Raises `DiagnosticError`: `input-names` (no mapping), `input-missing`, `input-unknown`, `value-mismatch` (wrong
         dtype or shape).
@@ -107,18 +112,24 @@ class Model:
             self._refuse_names(feed)
         return self._run(arrays, num_threads)
 
-    def __call__(self, *arrays: Any, num_threads: int | None = None) -> list[AnyArray]:
+    def __call__(self, *arrays: Any, num_threads: int | None = None) -> list[Any]:
         """The outputs for the inputs in order."""
         if len(arrays) != len(self._names):
             names = ", ".join(self._names)
             raise fail("argument-count", f"the model takes {len(self._names)} inputs ({names}); {len(arrays)} given")
         return self._run(arrays, num_threads)
 
-    def run_arrays(self, arrays: Sequence[AnyArray]) -> list[AnyArray]:
+    def run_arrays(self, arrays: Sequence[AnyArray]) -> list[Any]:
         """The outputs for NumPy arrays in order: the fastest way in."""
         return self._run(arrays, None)
 
-    def _run(self, arrays: Sequence[Any], num_threads: int | None) -> list[AnyArray]:
+    def _run(self, arrays: Sequence[Any], num_threads: int | None) -> list[Any]:
+        if self._border is None:
+            return self._run_tensors(arrays, num_threads)
+        inside, new = self._border.enter(arrays)
+        return self._border.leave(self._run_tensors(inside, num_threads), new)
+
+    def _run_tensors(self, arrays: Sequence[Any], num_threads: int | None) -> list[AnyArray]:
         wanted = num_threads or self.num_threads or 0
         if wanted > 1:
             thread_pool().have(wanted)
@@ -174,7 +185,8 @@ class Model:
             if set(feed) != self._expected:
                 self._refuse_names(feed)
             feed = [feed[name] for name in self._names]
-        arrays = [NDArray(self._as_array(a, i)) for i, a in enumerate(feed)]
+        inside = feed if self._border is None else self._border.enter(feed)[0]
+        arrays = [NDArray(self._as_array(a, i)) for i, a in enumerate(inside)]
         with self._limited(num_threads or self.num_threads):
             return self._machine.profile(self.function, *arrays).records
 

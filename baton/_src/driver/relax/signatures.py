@@ -11,18 +11,31 @@ from baton._src.relax.nodes import Function, ShapeExpr
 from baton._src.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.runtime.dim_expr import format_dim
 from baton._src.tir.expr import IntImm
+from baton._src.values.meaning import PLAIN, Meaning
 
 
 def signature_facts(module: IRModule) -> dict[str, Any]:
     """For every public function: its inputs and outputs as JSON data."""
     return {
         var.name_hint: {
-            "inputs": [_spec(p.name_hint, p.struct_info_) for p in function.params],
-            "outputs": _outputs(function),
+            "inputs": _with_meanings(function, "input_meanings", _inputs(function)),
+            "outputs": _with_meanings(function, "output_meanings", _outputs(function)),
+            "texts": [str(t) for t in function.attrs.get("texts") or ()],
         }
         for var, function in module.functions.items()
         if isinstance(function, Function) and "global_symbol" in function.attrs
     }
+
+
+def _with_meanings(function: Function, attribute: str, specs: list[list[Any]]) -> list[list[Any]]:
+    """What stands for something else than itself has its `Meaning` behind it."""
+    meanings = [Meaning(*m) for m in function.attrs.get(attribute) or ()]
+    meanings += [PLAIN] * (len(specs) - len(meanings))
+    return [[*s, list(m)] if m != PLAIN else s for s, m in zip(specs, meanings, strict=True)]
+
+
+def _inputs(function: Function) -> list[list[Any]]:
+    return [_spec(p.name_hint, p.struct_info_) for p in function.params]
 
 
 def _outputs(function: Function) -> list[list[Any]]:

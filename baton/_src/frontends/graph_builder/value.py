@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.tensor_info import Dim, TensorInfo
+from baton._src.values.meaning import PLAIN, Meaning
 from baton._src.values.tensor import AnyArray
 
 SMALL = 1024
@@ -35,6 +36,8 @@ class Value:
     sources: frozenset[str] = frozenset()
     counted: AnyArray | None = None
     """Names for the elements, which a run reads when it gets here: `GraphBuilder.numbers`."""
+    meaning: Meaning = PLAIN
+    """What the numbers stand for at the border of the model, where that is not themselves."""
 
     @property
     def is_sequence(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -14,17 +15,18 @@ import numpy as np
 from baton._src.frontends.graph_builder.graph import GraphBuilder
 from baton._src.frontends.graph_builder.language import Language
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.files.reader import dtype_of, read_tensor, read_tensors
+from baton._src.frontends.onnx.files.reader import STRING, dtype_of, read_tensor, read_tensors
 from baton._src.frontends.onnx.functions import EXPANDED, Expanded, body_of
 from baton._src.frontends.onnx.node import DynamicValueError, OnnxNode
 from baton._src.frontends.onnx.symbolic import fold_dims, folded_dtype
 from baton._src.frontends.onnx.table import CONVERTERS, DOMAINS
-from baton._src.frontends.onnx.texts import check_no_texts
+from baton._src.frontends.onnx.texts import Texts, check_no_texts, check_operator, mark_texts, read_texts
 from baton._src.ir.tensor_info import Dim, TensorInfo
 from baton._src.ops.dims import show_shape
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError, fail
 from baton._src.tir.expr import Var
-from baton._src.values.dtype import DataType
+from baton._src.values.dtype import INT64, DataType
+from baton._src.values.meaning import PLAIN, STACK, TEXTS
 from baton._src.values.tensor import AnyArray
 
 MAIN = ("", "ai.onnx")
@@ -36,7 +38,9 @@ class Importer:
 
     `shape` and `dtype` override what the model says of its inputs, by name; unnamed or unknown dims become fresh
     symbols. (One dtype for all, which scripts written for TVM pass by default, overrides nothing there either.) Inputs
-    in `values` become constants. `shown` is what the program is to call inputs and weights.
+    in `values` become constants. `shown` is what the program is to call inputs and weights. With `texts` the model may
+    have texts, which are numbered there, and results that are dictionaries or stand for sequences of any length: values
+    whose `meaning` somebody at the border heeds.
     """
 
     def __init__(
@@ -49,6 +53,7 @@ class Importer:
         opset: int | None = None,
         values: Mapping[str, Any] | None = None,
         shown: Mapping[str, str] | None = None,
+        texts: Texts | None = None,
     ) -> None:
         self.values: dict[str, AnyArray] = {n: _read_only(v) for n, v in (values or {}).items()}
         self.model, self.folder = model, folder
@@ -56,6 +61,7 @@ class Importer:
         self.shape = dict(shape or {})
         self.dtype = dict(dtype) if isinstance(dtype, Mapping) else {}
         self.shown = dict(shown or {})
+        self.texts = texts
         self.opset = opset or _opset_of(model)
         if self.opset < _opset_of(model):
             given = _opset_of(model)
@@ -76,15 +82,18 @@ class Importer:
         """
         self._check_supported(self.model.graph)
         graph = self.model.graph
-        check_no_texts(graph)
-        weights = read_tensors(graph.initializer, self.folder)
-        bound = self._bound_values(graph, weights)
-        scope: dict[str, Value] = {n: self.builder.constant(a) for n, a in {**weights, **bound}.items()}
+        if self.texts is None:
+            check_no_texts(graph)
+        weights = read_tensors([t for t in graph.initializer if t.data_type != STRING], self.folder)
+        scope: dict[str, Value] = {n: self.builder.constant(a) for n, a in weights.items()}
+        scope.update({t.name: self._tensor(t) for t in graph.initializer if t.data_type == STRING})
+        scope.update(self._bound_values(graph, weights))
         inputs: list[tuple[str, Value]] = []
         self._check_overrides(graph, weights)
         for declared in graph.input:
             if declared.name not in scope:
                 value = self._input(declared.name, self._input_info(declared))
+                value.meaning = TEXTS if _holds_texts(declared) else PLAIN
                 scope[declared.name] = value
                 inputs.append((declared.name, value))
         if keep_weights:
@@ -97,11 +106,27 @@ class Importer:
                 near = get_close_matches(output.name, scope, n=1)
                 help = f"did you mean {near[0]!r}?" if near else f"the last node gives {', '.join(list(scope)[-1:])!r}"
                 raise fail("onnx-graph", f"the graph's output {output.name!r} is computed by no node", help=help)
-            if scope[output.name].is_sequence:
-                help = "return its tensors, or one that ConcatFromSequence makes of them"
-                raise fail("onnx-output", f"output {output.name!r} is a sequence, which is not supported", help=help)
-            outputs.append((output.name, scope[output.name]))
+            outputs.append((output.name, self._output(output.name, scope[output.name])))
         return inputs, outputs, weights
+
+    def _output(self, name: str, value: Value) -> Value:
+        """What the program gives: of a sequence that stacks its items the stack, if there is a border."""
+        if value.stack is not None and self.texts is not None:
+            return replace(value.stack, meaning=STACK)
+        if value.stack is not None or value.grows:
+            help = "return its tensors, or one that ConcatFromSequence makes of them"
+            raise fail("onnx-output", f"output {name!r} is a sequence as long as a run makes it", help=help)
+        return value
+
+    def _tensor(self, tensor: Any) -> Value:
+        """A constant of numbers or texts."""
+        if tensor.data_type != STRING or self.texts is None:
+            return self.builder.constant(read_tensor(tensor, self.folder))
+        return self._texts(read_texts(tensor))
+
+    def _texts(self, content: AnyArray) -> Value:
+        assert self.texts is not None
+        return replace(self.builder.constant(self.texts.numbered(content)), meaning=TEXTS)
 
     def _input(self, name: str, info: TensorInfo) -> Value:
         return self.builder.input(name, info, self.shown.get(name))
@@ -112,19 +137,23 @@ class Importer:
             if name not in known:
                 raise fail("onnx-input", f"the model has no input {name!r}", help=f"its inputs: {', '.join(known)}")
 
-    def _bound_values(self, graph: Any, weights: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
+    def _bound_values(self, graph: Any, weights: Mapping[str, AnyArray]) -> dict[str, Value]:
         """The inputs and weights that `values` gives, checked against what the model declares."""
+        texts = {i.name for i in graph.input if _holds_texts(i)}
+        found: dict[str, Value] = {}
         declared = {i.name: self._input_info(i) for i in graph.input if i.name in self.values}
         declared.update((n, self.builder.constant(weights[n]).info) for n in weights if n in self.values)
         for name, array in self.values.items():
             if name not in declared:
                 known = ", ".join(i.name for i in graph.input if i.name not in weights)
                 raise fail("onnx-input", f"the model has no input {name!r} to bind", help=f"its inputs: {known}")
-            info = declared[name]
+            found[name] = self._texts(array) if name in texts else self.builder.constant(array)
+            info, kept = declared[name], found[name].array
+            array = array if kept is None else kept
             if array.dtype != info.dtype.numpy or info.ndim not in (-1, array.ndim):
-                wanted, found = _described(info), f"{array.dtype} {show_shape(array.shape)}"
-                raise fail("onnx-input", f"{name!r} is {wanted}, but is bound to {found}")
-        return self.values
+                wanted, given = _described(info), f"{array.dtype} {show_shape(array.shape)}"
+                raise fail("onnx-input", f"{name!r} is {wanted}, but is bound to {given}")
+        return found
 
     def _input_info(self, declared: Any) -> TensorInfo:
         kind = declared.type
@@ -133,7 +162,7 @@ class Importer:
         tensor = kind.tensor_type
         if not kind.HasField("tensor_type"):
             raise fail("onnx-input", f"input {declared.name!r} is no tensor; sequences as inputs are not supported")
-        dtype = dtype_of(tensor.elem_type, f"input {declared.name!r}")
+        dtype = INT64 if _holds_texts(declared) else dtype_of(tensor.elem_type, f"input {declared.name!r}")
         dtype = DataType(self.dtype.get(declared.name, dtype))
         if declared.name in self.shape:
             dims = tuple(self._override(d) for d in self.shape[declared.name])
@@ -187,16 +216,20 @@ class Importer:
             raise DiagnosticError([d.within(where) for d in error.diagnostics]) from error
 
         def run_graph(graph: Any, bound: dict[str, Value]) -> list[Value]:
-            inner = {**scope, **{t.name: self.builder.constant(read_tensor(t, self.folder)) for t in graph.initializer}}
+            inner = {**scope, **{t.name: self._tensor(t) for t in graph.initializer}}
             inner.update(bound)
             self._nodes(graph, inner)
             for output in graph.output:
                 if output.name not in inner:
                     raise fail("onnx-graph", f"{graph.name!r} in {title!r} has no value for its output {output.name!r}")
-            return [inner[o.name] for o in graph.output]
+            results = [inner[o.name] for o in graph.output]
+            if any(v.meaning is not PLAIN for v in results):
+                raise fail("onnx-dtype", f"{graph.name!r} in {title!r} gives texts or dictionaries; it cannot here")
+            return results
 
+        names = tuple(proto.output)
         return OnnxNode(
-            proto.op_type, title, self.opset, inputs, tuple(proto.output), attributes, self.builder, run_graph
+            proto.op_type, title, self.opset, inputs, names, attributes, self.builder, run_graph, self.texts
         )
 
     def _convert(self, node: OnnxNode, proto: Any) -> Sequence[Value]:
@@ -210,12 +243,15 @@ class Importer:
         try:
             if (proto.domain, proto.op_type) in EXPANDED:
                 return self._expand(node, proto)
+            check_operator(node.op_type, node.title, node.inputs)
             found = DOMAINS[proto.domain][proto.op_type](node)
         except DynamicValueError as error:
             raise DynamicValueError(_located(error, node, proto), error.inputs) from error
         except DiagnosticError as error:
             raise DiagnosticError(_located(error, node, proto)) from error
-        return [found] if isinstance(found, Value) else list(found)
+        results = [found] if isinstance(found, Value) else list(found)
+        mark_texts(node.op_type, node.inputs, results)
+        return results
 
     def _call_function(self, function: Any, node: OnnxNode, attributes: Iterable[Any]) -> list[Value]:
         """A function of the model or of ONNX: its nodes, inline, with its own names and opset."""
@@ -252,6 +288,8 @@ class Importer:
             return content.decode("utf-8", "replace")
         if field == "strings":
             return [s.decode("utf-8", "replace") for s in content]
+        if field == "t" and content.data_type == STRING and self.texts is not None:
+            return read_texts(content)
         if field == "t":
             return read_tensor(content, self.folder)
         return list(content) if field in ("floats", "ints", "graphs") else content
@@ -273,6 +311,10 @@ def _located(error: DiagnosticError, node: OnnxNode, proto: Any) -> list[Diagnos
     shown = [f"{n}: {_described(v.info)}" for n, v in zip(proto.input[:6], node.inputs, strict=False) if v is not None]
     more = ["..."] if len(node.inputs) > 6 else []
     return [d.within(f"while importing {node.title} ({', '.join(shown + more)})") for d in error.diagnostics]
+
+
+def _holds_texts(declared: Any) -> bool:
+    return bool(declared.type.tensor_type.elem_type == STRING)
 
 
 def _described(info: TensorInfo) -> str:

@@ -9,8 +9,11 @@ from typing import Any, NoReturn
 from baton._src.frontends.graph_builder.graph import GraphBuilder
 from baton._src.frontends.graph_builder.operands import sources_of
 from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.onnx.files.reader import WITHOUT_TEXTS
+from baton._src.frontends.onnx.texts import Texts
 from baton._src.ir.tensor_info import Dim
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError
+from baton._src.values.meaning import TEXTS
 from baton._src.values.tensor import AnyArray
 
 
@@ -35,6 +38,8 @@ class OnnxNode:
     graph: GraphBuilder
     run_graph: Callable[[Any, dict[str, Value]], list[Value]]
     """Import a subgraph inline, with names bound: `run_graph(graph_proto, {name: value}) -> outputs`."""
+    known_texts: Texts | None = None
+    """Where texts are numbered; None where they are refused."""
 
     def __getitem__(self, index: int) -> Value:
         """Operand `index`, which must be there."""
@@ -68,6 +73,18 @@ class OnnxNode:
         if found.array is None:
             self.fail_dynamic(f"{what} must be a constant here; it is computed at run time", found)
         return found.array
+
+    def texts(self, content: Any) -> Value:
+        """A constant of texts: their numbers."""
+        if self.known_texts is None:
+            self.fail("texts are not supported", code="onnx-dtype", help=WITHOUT_TEXTS)
+        found = self.graph.constant(self.known_texts.numbered(content))
+        found.meaning = TEXTS
+        return found
+
+    def constant_tensor(self, content: AnyArray) -> Value:
+        """A constant from an attribute that is a tensor, of numbers or of texts."""
+        return self.texts(content) if content.dtype.hasobject else self.graph.constant(content)
 
     def ints(self, name: str, index: int | None = None) -> tuple[int, ...] | None:
         """Integers given as attribute `name` (older opsets) or as constant operand `index` (newer ones)."""

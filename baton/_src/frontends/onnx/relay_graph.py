@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from baton._src.frontends.graph_builder.graph import GraphBuilder
 from baton._src.frontends.graph_builder.relay_graph import RelayGraph
+from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.files.reader import read_model, save_named
 from baton._src.frontends.onnx.importer import Importer
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.relay.nodes import Function, Tuple
 from baton._src.values.tensor import NDArray, array
+
+
+def _result(builder: GraphBuilder, value: Value) -> Any:
+    """A tensor, or a tuple for a sequence."""
+    if value.items is None:
+        return builder.expr(value)
+    return Tuple([_result(builder, item) for item in value.items])
 
 
 def from_onnx(
@@ -36,7 +45,7 @@ def from_onnx(
     language = RelayGraph()
     importer = Importer(proto, folder, language, shape, dtype, opset, values)
     inputs, outputs, weights = importer.run(keep_weights=not freeze_params)
-    exprs = [importer.builder.expr(value) for _, value in outputs]
+    exprs = [_result(importer.builder, value) for _, value in outputs]
     body = exprs[0] if len(exprs) == 1 else Tuple(exprs)
     used = {id(node) for node in post_order(body)}
     params = [v for k, v in enumerate(language.params) if k < len(inputs) or id(v) in used]

@@ -97,7 +97,7 @@ STRING = 8
 _NAMES = {STRING: "string", 14: "complex64", 15: "complex128"}
 WITHOUT_TEXTS = (
     "number the texts before they get to the model: export it with integers for categories and classes, "
-    "or leave out the nodes that handle texts"
+    "or leave out the nodes that handle texts (baton.compile takes texts that are only compared and moved)"
 )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.files.reader import WITHOUT_TEXTS
 from baton._src.frontends.onnx.node import Converter, OnnxNode
-from baton._src.values.dtype import FLOAT32, INT64, DataType
+from baton._src.values.dtype import FLOAT32, INT64
+from baton._src.values.meaning import TEXTS, scores_by_key
 from baton._src.values.tensor import AnyArray
 
 
@@ -61,7 +63,7 @@ def imputer(node: OnnxNode) -> Value:
 def array_feature_extractor(node: OnnxNode) -> Value:
     """Columns of the last axis; of a vector, as the one row of a matrix."""
     g, x = node.graph, node[0]
-    found = g.call("take", x, g.reshape(node[1], (-1,)), axis=x.rank - 1)
+    found = g.call("take", x, g.reshape(node[1], (-1,)), axis=x.rank - 1, mode="fast")
     return g.reshape(found, (1, -1)) if x.rank == 1 else found
 
 
@@ -74,40 +76,72 @@ def feature_vectorizer(node: OnnxNode) -> Value:
 
 def one_hot_encoder(node: OnnxNode) -> Value:
     """(...,) -> (..., categories), float32"""
-    g, x, known = node.graph, node[0], node.attr("cats_int64s")
-    if not known:
-        node.fail("only categories that are integers are supported, not texts", help=WITHOUT_TEXTS)
+    g, x = node.graph, node[0]
     column = g.call("expand_dims", g.cast(x, INT64), axis=(x.rank,))
-    return g.cast(g.call("equal", column, g.constant(list(known), INT64)), FLOAT32)
+    return g.cast(g.call("equal", column, _keys(node, "cats", g.cast(x, INT64))), FLOAT32)
 
 
 def label_encoder(node: OnnxNode) -> Value:
     """The value that belongs to each key; the default for what is no key."""
-    g, x = node.graph, node[0]
-    keys, values = _numbers(node, "keys"), _numbers(node, "values")
+    if node.attr("classes_strings"):  # its first version: a text for its place, or the other way round
+        places = np.arange(len(node.attr("classes_strings")))
+        return _numbered(node, node.texts(node.attr("classes_strings")), places)
+    values = _listed(node, "values")
     default = node.attr("default_tensor")
-    if default is None:
-        default = node.attr("default_float", -0.0) if values.dtype.kind == "f" else node.attr("default_int64", -1)
-    column, row = g.call("expand_dims", x, axis=(x.rank,)), g.constant(keys, x.dtype)
+    if default is None and values.meaning is not TEXTS:
+        default = node.attr("default_float", -0.0) if values.dtype.is_float else node.attr("default_int64", -1)
+    elif default is None:
+        default = node.attr("default_string", "_Unused")
+    default = np.asarray(default, None if values.meaning is not TEXTS else object).reshape(())
+    return _looked_up(node, _keys(node, "keys", node[0]), values, default)
+
+
+def category_mapper(node: OnnxNode) -> Value:
+    """The number of a text, or the text of a number."""
+    numbers = np.array(node.needed("cats_int64s"), np.int64)
+    return _numbered(node, node.texts(node.needed("cats_strings")), numbers)
+
+
+def _numbered(node: OnnxNode, texts: Value, numbers: AnyArray) -> Value:
+    if node[0].meaning is TEXTS:
+        return _looked_up(node, texts, node.graph.constant(numbers), np.array(node.attr("default_int64", -1)))
+    default = np.array(node.attr("default_string", "_Unused"), dtype=object)
+    return _looked_up(node, node.graph.constant(numbers), texts, default)
+
+
+def _looked_up(node: OnnxNode, keys: Value, values: Value, default: AnyArray) -> Value:
+    """For each element the value at the place where it stands among the keys."""
+    g, x = node.graph, node[0]
+    column, row = g.call("expand_dims", x, axis=(x.rank,)), g.cast(keys, x.dtype)
     same = g.call("equal", column, row)
-    if x.dtype.is_float and np.isnan(keys).any():
+    if x.dtype.is_float and keys.array is not None and np.isnan(keys.array).any():
         same = g.call("logical_or", same, g.call("logical_and", g.call("isnan", column), g.call("isnan", row)))
     place = g.call("argmax", g.cast(same, "int32"), axis=x.rank, keepdims=False)
     known = g.call("any", same, axis=(x.rank,), keepdims=False)
-    other = g.constant(np.asarray(default).reshape(()), DataType(values.dtype))
-    return g.call("where", known, g.call("take", g.constant(values), place, axis=0), other)
+    other = g.cast(node.constant_tensor(default), values.dtype)
+    return replace(g.call("where", known, g.call("take", values, place, axis=0), other), meaning=values.meaning)
 
 
-def _numbers(node: OnnxNode, name: str) -> AnyArray:
-    """The keys or values of an encoder."""
+def _keys(node: OnnxNode, name: str, x: Value) -> Value:
+    """What elements of `x` are compared with: texts if these are texts."""
+    found = _listed(node, name)
+    if found.meaning is not x.meaning:
+        node.fail(f"its {name} and its input must both be numbers or both be texts", code="onnx-dtype")
+    return found
+
+
+def _listed(node: OnnxNode, name: str) -> Value:
+    """The keys, values or categories of an encoder."""
     tensor = node.attr(f"{name}_tensor")
     if tensor is not None:
-        return np.asarray(tensor)
+        return node.constant_tensor(np.asarray(tensor))
+    if node.attr(f"{name}_strings"):
+        return node.texts(node.attr(f"{name}_strings"))
     if node.attr(f"{name}_int64s"):
-        return np.array(node.attr(f"{name}_int64s"), np.int64)
+        return node.graph.constant(node.attr(f"{name}_int64s"), INT64)
     if node.attr(f"{name}_floats"):
-        return np.array(node.attr(f"{name}_floats"), np.float32)
-    node.fail(f"only {name} that are numbers are supported, not texts", help=WITHOUT_TEXTS)
+        return node.graph.constant(node.attr(f"{name}_floats"), FLOAT32)
+    node.fail(f"it has no {name}")
 
 
 def transformed(node: OnnxNode, scores: Value) -> Value:
@@ -130,14 +164,22 @@ def transformed(node: OnnxNode, scores: Value) -> Value:
 
 
 def labels_of(node: OnnxNode, name: str) -> Value:
-    """The classes, which must be integers where they are asked for."""
-    found = node.attr(name)
+    """The classes; texts that nobody asks for are not needed."""
+    found, texts = node.attr(name), node.attr("classlabels_strings", ())
     if found:
         return node.graph.constant(list(found), INT64)
-    if any(node.outputs[:1]):
-        help = "number the classes when training, or export the model without its output of labels"
+    if node.known_texts is None and any(node.outputs[:1]):
+        help = (
+            "number the classes when training, export the model without its output of labels, or use baton.compile, "
+            "which takes texts"
+        )
         node.fail("its classes are texts, which are not supported", help=help)
-    return node.graph.constant(range(len(node.attr("classlabels_strings", ()))), INT64)
+    return node.graph.constant(range(len(texts)), INT64) if node.known_texts is None else node.texts(texts)
+
+
+def class_at(node: OnnxNode, labels: Value, place: Value) -> Value:
+    """The class of each row from its place among all classes."""
+    return replace(node.graph.call("take", labels, place, axis=0), meaning=labels.meaning)
 
 
 def second_score(node: OnnxNode, score: Value, complement: bool) -> Value:
@@ -170,21 +212,30 @@ def linear_classifier(node: OnnxNode) -> list[Value]:
     scores = _linear(node, 1 if single else classes)
     if not single:
         best = g.call("argmax", scores, axis=1, keepdims=False)
-        return [g.call("take", labels, best, axis=0), transformed(node, scores)]
+        return [class_at(node, labels, best), transformed(node, scores)]
     positive = g.cast(g.call("greater", g.reshape(scores, (-1,)), g.scalar(0, scores)), INT64)
-    return [g.call("take", labels, positive, axis=0), second_score(node, transformed(node, scores), True)]
+    return [class_at(node, labels, positive), second_score(node, transformed(node, scores), True)]
 
 
 def zip_map(node: OnnxNode) -> Value:
-    node.fail(
-        "a sequence of dictionaries is not supported as a result",
-        help="export the model with the scores as a tensor: options={'zipmap': False} in skl2onnx",
-    )
+    """The scores, which the border makes dictionaries of."""
+    if node.known_texts is None:
+        help = (
+            "export the model with the scores as a tensor: options={'zipmap': False} in skl2onnx; or use "
+            "baton.compile, which gives dictionaries"
+        )
+        node.fail("a sequence of dictionaries is not supported as a result", help=help)
+    keys, scores = node.attr("classlabels_int64s") or node.needed("classlabels_strings"), node[0]
+    scores = scores if scores.rank == 2 else node.graph.reshape(scores, (1, -1))
+    count = None if scores.shape is None else scores.shape[1]
+    if isinstance(count, int) and count != len(keys):
+        node.fail(f"it has {len(keys)} keys for {count} scores")
+    return replace(scores, meaning=scores_by_key(tuple(keys)))
 
 
 CLASSICAL: dict[str, Converter] = {
     "Scaler": scaler, "Normalizer": normalizer, "Binarizer": binarizer, "Imputer": imputer,
     "ArrayFeatureExtractor": array_feature_extractor, "FeatureVectorizer": feature_vectorizer,
     "OneHotEncoder": one_hot_encoder, "LabelEncoder": label_encoder, "LinearRegressor": linear_regressor,
-    "LinearClassifier": linear_classifier, "ZipMap": zip_map,
+    "LinearClassifier": linear_classifier, "ZipMap": zip_map, "CategoryMapper": category_mapper,
 }  # fmt: skip

@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.learning.classical import labels_of, real, second_score, transformed
+from baton._src.frontends.onnx.learning.classical import class_at, labels_of, real, second_score, transformed
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.ir.tensor_info import TensorInfo
 from baton._src.values.dtype import BOOL, FLOAT32, INT64
@@ -67,7 +67,7 @@ def svm_classifier(node: OnnxNode) -> list[Value]:
     scores = g.call("matmul", near, g.constant(_pair_weights(node, counts)))
     scores = g.call("add", scores, g.constant(np.array(node.attr("rho"), np.float32)))
     best = g.call("argmax", _votes(node, scores, len(counts)), axis=1, keepdims=False)
-    chosen = g.call("take", labels, best, axis=0)
+    chosen = class_at(node, labels, best)
     if node.attr("prob_a"):
         return [chosen, transformed(node, _probabilities(node, scores, len(counts)))]
     both = second_score(node, scores, False) if len(counts) == 2 else transformed(node, scores)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.learning.classical import labels_of, real, second_score, transformed
+from baton._src.frontends.onnx.learning.classical import class_at, labels_of, real, second_score, transformed
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.values.dtype import INT64
 from baton._src.values.tensor import AnyArray
@@ -182,7 +182,7 @@ def classifier(node: OnnxNode) -> list[Value]:
     if classes != 2 or len(spoken) != 1:
         total = _based(node, total)
         best = g.call("argmax", total, axis=1, keepdims=False)
-        return [g.call("take", labels, best, axis=0), transformed(node, total)]
+        return [class_at(node, labels, best), transformed(node, total)]
     score = g.call("strided_slice", total, axes=(1,), begin=(spoken[0],), end=(spoken[0] + 1,), strides=(1,))
     base = _floats(node, "base_values")
     if base.size and spoken == [0]:
@@ -190,7 +190,7 @@ def classifier(node: OnnxNode) -> list[Value]:
     positive = bool((_floats(node, "class_weights") >= 0).all())
     chosen = g.call("greater", g.reshape(score, (-1,)), g.scalar(0.5 if positive else 0.0, score))
     scores = second_score(node, score, positive) if spoken == [0] else transformed(node, total)
-    return [g.call("take", labels, g.cast(chosen, INT64), axis=0), scores]
+    return [class_at(node, labels, g.cast(chosen, INT64)), scores]
 
 
 TREES: dict[str, Converter] = {

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.files.reader import dtype_of
+from baton._src.frontends.onnx.files.reader import STRING, WITHOUT_TEXTS, dtype_of
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.values.dtype import FLOAT32, DataType
+from baton._src.values.meaning import TEXTS
 
 _POWERS = "float8_e8m0fnu"
 _ROUND = {"up": 0x7FFFFF, "nearest": 0x400000, "down": 0}
 
 
 def cast(node: OnnxNode) -> Value:
-    return _cast_to(node, dtype_of(node.needed("to"), node.title))
+    to, are_texts = int(node.needed("to")), node[0].meaning is TEXTS
+    if are_texts and to == STRING:
+        return node[0]
+    if are_texts or (to == STRING and node.known_texts is not None):
+        node.fail("numbers are not made of texts, nor texts of numbers", code="onnx-dtype", help=WITHOUT_TEXTS)
+    return _cast_to(node, dtype_of(to, node.title))
 
 
 def cast_like(node: OnnxNode) -> Value:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.files.reader import WITHOUT_TEXTS, dtype_of
+from baton._src.frontends.onnx.files.reader import dtype_of
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.ir.tensor_info import Dim
 from baton._src.values.dtype import INT64
@@ -17,13 +17,14 @@ from baton._src.values.dtype import INT64
 def constant(node: OnnxNode) -> Value:
     for name, content in node.attributes.items():
         if name == "value":
-            return node.graph.constant(content)
+            return node.constant_tensor(content)
+        if name in ("value_string", "value_strings"):
+            return node.texts(content)
         if name in ("value_float", "value_floats"):
             return node.graph.constant(np.array(content, np.float32))
         if name in ("value_int", "value_ints"):
             return node.graph.constant(np.array(content, np.int64))
-    texts = any(name.startswith("value_string") for name in node.attributes)
-    node.fail("only tensor, float and integer constants are supported", help=WITHOUT_TEXTS if texts else None)
+    node.fail("only constants that are tensors, numbers or texts are supported")
 
 
 def constant_of_shape(node: OnnxNode) -> Value:

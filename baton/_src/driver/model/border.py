@@ -1,0 +1,81 @@
+"""The border of a model that takes or gives texts, dictionaries or sequences: inside there are only tensors of numbers.
+
+A text is the number of its place among those the model knows; others in a run get the numbers behind these, so that
+they can be compared and given back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from baton._src.driver.model.tensor_spec import TensorSpec
+from baton._src.support.diagnostics import fail
+from baton._src.values.meaning import PLAIN, STACK, TEXTS, Meaning
+from baton._src.values.tensor import AnyArray
+
+
+class Border:
+    """What goes in and comes out of one function, and the texts that it knows."""
+
+    def __init__(self, texts: Sequence[str], inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> None:
+        self.texts = tuple(texts)
+        self.numbers = {text: k for k, text in enumerate(self.texts)}
+        self.inputs, self.outputs = tuple(inputs), tuple(outputs)
+
+    def enter(self, given: Sequence[Any]) -> tuple[list[Any], list[str]]:
+        """(tensors, texts of this run that the model does not know); `DiagnosticError` for what are no texts."""
+        new: dict[str, int] = {}
+        found = [
+            self._numbered(spec.name, value, new) if spec.meaning == TEXTS else value
+            for spec, value in zip(self.inputs, given, strict=True)
+        ]
+        return found, list(new)
+
+    def _numbered(self, name: str, given: Any, new: dict[str, int]) -> AnyArray:
+        array = given if isinstance(given, np.ndarray) else np.asarray(given, dtype=object)
+        texts = [as_text(item, f"input {name} takes texts") for item in array.reshape(-1).tolist()]
+        known, first = self.numbers, len(self.numbers)
+        numbers = [known[t] if t in known else new.setdefault(t, first + len(new)) for t in texts]
+        return np.array(numbers, np.int64).reshape(array.shape)
+
+    def leave(self, tensors: Sequence[AnyArray], new: Sequence[str]) -> list[Any]:
+        """The outputs as users see them: arrays of texts, lists of dictionaries, lists of arrays."""
+        texts = np.array([*self.texts, *new], dtype=object)
+        left = iter(tensors)
+        return [_shown(spec.meaning, left, texts) for spec in self.outputs]
+
+
+def as_text(item: Any, wanted: str = "texts are given as strings or bytes") -> str:
+    """`DiagnosticError` (`value-mismatch`), which starts by what is `wanted`, for what is no text."""
+    if isinstance(item, str):
+        return item
+    if isinstance(item, bytes):
+        return item.decode("utf-8", "replace")
+    raise fail("value-mismatch", f"{wanted}; {item!r} is a {type(item).__name__}")
+
+
+def _shown(meaning: Meaning, left: Iterator[AnyArray], texts: AnyArray) -> Any:
+    if meaning.kind == "sequence":
+        return [next(left) for _ in range(meaning.length)]
+    tensor = next(left)
+    if meaning == TEXTS:
+        found = np.empty(tensor.shape, dtype=object)
+        found[...] = texts[tensor]
+        return found
+    if meaning == STACK:
+        return list(tensor)
+    if meaning.kind == "scores":
+        return [dict(zip(meaning.keys, row, strict=True)) for row in tensor.tolist()]
+    return tensor
+
+
+def border_of(
+    facts: Mapping[str, Any], function: str, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]
+) -> Border | None:
+    """The border of a public function; None where all that goes in and out are tensors."""
+    if all(spec.meaning == PLAIN for spec in (*inputs, *outputs)):
+        return None
+    return Border(facts["signatures"][function].get("texts", ()), inputs, outputs)
