@@ -62,6 +62,15 @@ def relay_call(name: str, sample: Sample, is_open: bool = False) -> tuple[Functi
     return Function(params, Call(definition.relay_op, args, attrs if attrs.names else None)), values
 
 
+def outcome(kind: str, function: Function, values: list[Any], is_open: bool) -> list[Any]:
+    try:
+        return leaves(create_executor(kind).evaluate(function)(*values))
+    except DiagnosticError as error:
+        if not is_open or error.code != "value-mismatch":
+            raise
+        return []
+
+
 def leaves(value: Any) -> list[Any]:
     return [leaf for item in value for leaf in leaves(item)] if isinstance(value, tuple) else [value.numpy()]
 
@@ -76,13 +85,14 @@ def test_samples(name: str) -> None:
     agree(*made)
 
 
-def agree(function: Function, values: list[Any]) -> None:
+def agree(function: Function, values: list[Any], is_open: bool = False, tolerance: float = 1e-3) -> None:
+    """Both ways give the same; what does not fit the types that unknown dims got, both refuse."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        expected, found = (leaves(create_executor(k).evaluate(function)(*values)) for k in ("debug", "vm"))
+        expected, found = (outcome(kind, function, values, is_open) for kind in ("debug", "vm"))
     for a, b in zip(found, expected, strict=True):
         assert (a.shape, a.dtype) == (b.shape, b.dtype)
-        np.testing.assert_allclose(a.astype("float64"), b.astype("float64"), rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(a.astype("float64"), b.astype("float64"), rtol=tolerance, atol=tolerance)
 
 
 SYMBOLIC = ("strided_slice", "full")
@@ -106,7 +116,7 @@ def test_samples_of_unknown_dims(name: str) -> None:
         except DiagnosticError as error:
             assert error.code in ("op-shape", "op-axis", "op-attribute")  # noqa: PT017  some samples are typed
             continue
-        agree(*made)
+        agree(*made, is_open=True, tolerance=max(1e-3, sample.rtol, sample.atol))
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def main(
 ) -> R.Tensor(("N * N", "M * M"), "float32"):
     M = T.int64()
     N = T.int64()
-    w = R.call_packed("identity", z, sinfo_args=R.Tensor((N * N, M * M), "float32"))
+    w = R.call_packed("identity", z, sinfo_args=R.Tensor(ndim=2, dtype="float32"))
     return w
 """
     x, y, z = np.zeros(6, np.float32), np.zeros((2, 3), np.float32), np.zeros((9, 4), np.float32)

@@ -18,7 +18,7 @@ from baton._src.relax.check.compatibility import is_subtype
 from baton._src.relax.check.deduce import function_info, prim_func_info
 from baton._src.relax.check.dims import Answer
 from baton._src.relax.check.variables import tir_vars_in_struct_info
-from baton._src.relax.interpret.checks import Checker, describe_value
+from baton._src.relax.interpret.checks import Checker, as_said, claimed, describe_value
 from baton._src.relax.interpret.environment import Frame, FunctionClosure, PartialClosure, PrimFuncValue
 from baton._src.relax.interpret.mentioned_variables import mentioned_variables
 from baton._src.relax.interpret.operators import by_reference
@@ -216,7 +216,7 @@ class Interpreter:
         if isinstance(expr, If):
             branch = yield self._branch(expr, frame)
             return (yield self._body(branch, frame))
-        if isinstance(expr, Call) and not isinstance(expr.op, Op):
+        if isinstance(expr, Call) and not isinstance(expr.op, Op) and not expr.sinfo_args:
             callee, args = yield self._callee_and_args(expr, frame)
             if isinstance(callee, FunctionClosure):
                 return _TailCall(callee, args)
@@ -268,7 +268,7 @@ class Interpreter:
                 if isinstance(expr.op, Op):
                     return (yield self._operator(expr, frame))
                 callee, args = yield self._callee_and_args(expr, frame)
-                return (yield self.call(callee, args))
+                return claimed((yield self.call(callee, args)), expr, frame)
             case Tuple():
                 fields: list[Any] = []
                 for item in expr.fields:
@@ -312,10 +312,10 @@ class Interpreter:
         if isinstance(definition, SpecialOp):
             calling = RUN_CALLS.get(definition.name)
             if calling is not None:
-                return (yield calling(self, expr, tuple(args), frame))
+                return claimed((yield calling(self, expr, tuple(args), frame)), expr, frame)
             return RUN[definition.name](self, expr, tuple(args), frame)
         if isinstance(definition, OpDef):
-            return by_reference(definition, args, expr)
+            return as_said(by_reference(definition, args, expr), expr, frame)
         raise fail("relax-run", f"operator {expr.op.name} has no definition, so it cannot be run", span=expr.span)
 
     def _atom(self, expr: Any, frame: Frame) -> Any:

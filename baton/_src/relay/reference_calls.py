@@ -8,8 +8,10 @@ from typing import Any
 from baton._src.ir.attrs import NO_ATTRS
 from baton._src.ir.expr import Op
 from baton._src.ir.op_def import NotApplicable
+from baton._src.ir.types import TensorType, TupleType
 from baton._src.relay.memory_calls import MEMORY_OPS, call_memory
 from baton._src.support.diagnostics import fail
+from baton._src.tir.expr import IntImm
 from baton._src.values.reference_values import from_reference, to_reference
 from baton._src.values.tensor import NDArray
 
@@ -28,7 +30,7 @@ def call_reference(op: Op, args: Sequence[Any], node: Any) -> Any:
         attrs = definition.attrs() if definition.attrs is not None else NO_ATTRS
     inputs = [a.data if type(a) is NDArray else to_reference(a) for a in args]
     try:
-        return from_reference(definition.reference(inputs, attrs))
+        value = from_reference(definition.reference(inputs, attrs))
     except (ValueError, TypeError, IndexError) as error:
         given = ", ".join(_brief(a) for a in args)
         help = (
@@ -36,6 +38,22 @@ def call_reference(op: Op, args: Sequence[Any], node: Any) -> Any:
         )
         span = getattr(node, "span", None)
         raise fail("relay-run", f"{op.name} cannot be computed of {given}: {error}", span=span, help=help) from error
+    _judge(value, getattr(node, "checked_type_", None), op.name, getattr(node, "span", None))
+    return value
+
+
+def _judge(value: Any, said: Any, name: str, span: Any) -> None:
+    """`DiagnosticError` (`value-mismatch`) where the value has not the sizes that its type said: types that were
+    inferred of unknown dims hold for the values that fit them, and compiled code counts on it."""
+    if isinstance(value, tuple):
+        for field, part in zip(value, said.fields if isinstance(said, TupleType) else ()):
+            _judge(field, part, name, span)
+    elif isinstance(value, NDArray) and isinstance(said, TensorType) and isinstance(said.shape, tuple):
+        wanted = [d.value if isinstance(d, IntImm) else None for d in said.shape]
+        if len(wanted) != len(value.shape) or any(w not in (None, d) for w, d in zip(wanted, value.shape)):
+            raise fail(
+                "value-mismatch", f"{name} gives a tensor of shape {value.shape}, its type is {said!r}", span=span
+            )
 
 
 def _brief(value: Any) -> str:

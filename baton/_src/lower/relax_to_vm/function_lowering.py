@@ -28,7 +28,7 @@ from baton._src.lower.relax_to_vm.function_scope import FunctionScope
 from baton._src.lower.relax_to_vm.infos import to_value_info
 from baton._src.lower.relax_to_vm.kernel_calls import as_kernel_call, as_view
 from baton._src.lower.relax_to_vm.native_entry import EntryBuilder, live_calls, written_into
-from baton._src.lower.relax_to_vm.operator_calls import HANDLERS, emit_kernel_call, emit_operator
+from baton._src.lower.relax_to_vm.operator_calls import CLAIMED, HANDLERS, emit_kernel_call, emit_operator
 from baton._src.lower.relax_to_vm.program import Program
 from baton._src.lower.relax_to_vm.variable_uses import Overlay, last_uses, read_by_kernels_only
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
@@ -52,7 +52,7 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
-from baton._src.relax.struct_info import FuncStructInfo, ObjectStructInfo, TupleStructInfo
+from baton._src.relax.struct_info import FuncStructInfo, ObjectStructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.runtime.executable.bytecode import Goto, Operand
 from baton._src.runtime.executable.bytecode import If as Branch
 from baton._src.runtime.executable.constants import Data
@@ -60,6 +60,7 @@ from baton._src.runtime.value_info import ObjectValue, TupleValue
 from baton._src.support.diagnostics import InternalError
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.prim_func import PrimFunc
+from baton._src.values.dtype import BOOL
 
 Leaf = Constant | ShapeExpr | PrimValue | StringImm | DataTypeImm | GlobalVar | ExternFunc
 
@@ -205,7 +206,7 @@ class FunctionLowering:
     def _branch(self, branch: If, var: Var) -> Task[Value]:
         """Both branches leave their value in one register; what either defines is forgotten afterwards."""
         builder = self.program.builder
-        condition = self.operand(self.value(branch.cond))
+        condition = self._condition(branch.cond)
         merged = self.scope.new_register()
         test = builder.position
         builder.emit_if(condition, 1)
@@ -216,6 +217,13 @@ class FunctionLowering:
         yield self._arm(branch.false_branch, merged)
         builder.patch(leave, Goto(builder.position - leave))
         return InRegister(merged, var.struct_info_)
+
+    def _condition(self, cond: Any) -> Operand:
+        """The truth value; that it is one is checked where its type does not say so."""
+        found, known = self.operand(self.value(cond)), cond.struct_info_
+        if isinstance(known, TensorStructInfo) and (known.ndim, known.dtype) != (0, BOOL):
+            found = self.program.builder.r(self.scope.call_into("vm.builtin.read_if_cond", [found]))
+        return found
 
     def _arm(self, body: Any, merged: int) -> Task[None]:
         outer = self.env
@@ -258,19 +266,20 @@ class FunctionLowering:
         callee = call.op
         if isinstance(callee, Op):
             handler = HANDLERS.get(callee.name)
-            return handler(self, call) if handler is not None else emit_operator(self, call)
+            register = handler(self, call) if handler is not None else emit_operator(self, call)
+            return self._claimed(register, call, call.args[0], callee.name) if callee.name in CLAIMED else register
         args = [self.operand(self.value(a)) for a in call.args]
         if isinstance(callee, GlobalVar):
             self.program.demand(callee)
             return self.scope.call_into(callee.name_hint, args)
         if isinstance(callee, ExternFunc):
             register = self.scope.call_into(self.program.extern_name(callee.global_symbol), args)
-            return self._claimed(register, call, callee.global_symbol)
-        function = self.operand(self.value(callee))
-        return self.scope.call_into("vm.builtin.invoke_closure", [self.program.builder.vm_state(), function, *args])
+            return self._claimed(register, call, callee, callee.global_symbol)
+        operands = [self.program.builder.vm_state(), self.operand(self.value(callee)), *args]
+        return self._claimed(self.scope.call_into("vm.builtin.invoke_closure", operands), call, callee, "a function")
 
-    def _claimed(self, register: int, call: Call, name: str) -> int:
-        """What a packed function gave, checked against what the call says of it: kernels rely on that.
+    def _claimed(self, register: int, call: Call, callee: Any, name: str) -> int:
+        """What a function gave, checked against what the call says of it by `sinfo_args`: kernels rely on that.
 
         Unit is not checked: that is how calls for their effect are written, whatever they give. A function that states
         its checks itself (`VMShapeLower` has run) has them all.
@@ -280,6 +289,10 @@ class FunctionLowering:
             return register
         if isinstance(said, TupleStructInfo) and not said.fields:
             return register
+        promised = callee.struct_info_
+        if isinstance(promised, FuncStructInfo) and promised.params is not None:
+            if struct_info_base_check(said, promised.ret, self.program.prover) is BaseCheckResult.PASS:
+                return register  # a closure checks what it gives
         return self._cast(register, said, f"{self.name}: result of {name}")
 
     # ------------------------------------------------------------------------------------------ values

@@ -13,6 +13,7 @@ from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, 
 from baton._src.relax.nodes import (
     Constant,
     DataTypeImm,
+    ExternFunc,
     Function,
     GlobalVar,
     MatchCast,
@@ -116,6 +117,8 @@ class FunctionScope:
             case GlobalVar():
                 program.demand(expr)
                 return self.builder.f(expr.name_hint)
+            case ExternFunc(global_symbol=symbol):
+                return self.builder.f(program.extern_name(symbol))
             case Constant():
                 return None
             case _:

@@ -262,3 +262,7 @@ HANDLERS: dict[str, Handler] = {
     "relax.inspect.tensor_elem_offset": builtin("vm.builtin.tensor_elem_offset"),
 }
 """Special operators by name."""
+CLAIMED = frozenset(
+    f"relax.{name}" for name in ("call_pure_packed", "call_inplace_packed", "invoke_closure", "invoke_pure_closure")
+)
+"""Operators whose result is what the call says that a function gives."""

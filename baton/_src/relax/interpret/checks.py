@@ -15,7 +15,7 @@ from baton._src.relax.check.dims import Answer
 from baton._src.relax.check.erase import substitute_info
 from baton._src.relax.check.variables import prim_vars, tir_vars_in_struct_info
 from baton._src.relax.interpret.environment import Frame, PrimFuncValue
-from baton._src.relax.nodes import ShapeExpr, Var
+from baton._src.relax.nodes import Call, ShapeExpr, Var
 from baton._src.relax.struct_info import (
     FuncStructInfo,
     PrimStructInfo,
@@ -216,6 +216,27 @@ class Checker:
 
     def _wrong(self, place: str, expected: str, value: Any) -> NoReturn:
         raise fail(CHECK, f"{place}: expected {expected}, found {describe_value(value)}")
+
+
+def as_said(value: Any, call: Call, frame: Frame) -> Any:
+    """What a call gave, after it was found to be what was known of it beforehand: little, where little was known of
+    the operands, and then rules go by what usually holds."""
+    said = call.struct_info_
+    if said is not None:
+        name = getattr(call.op, "name", None) or getattr(call.op, "global_symbol", "a function")
+        Checker(frame, bind=False).cast(value, said, f"the result of {name}")
+    return value
+
+
+def claimed(value: Any, call: Call, frame: Frame) -> Any:
+    """What a function gave, checked against what the call says of it by `sinfo_args`.
+
+    Unit is not checked: that is how calls for their effect are written, whatever they give.
+    """
+    said = call.struct_info_
+    if not call.sinfo_args or (isinstance(said, TupleStructInfo) and not said.fields):
+        return value
+    return as_said(value, call, frame)
 
 
 def describe_value(value: Any) -> str:

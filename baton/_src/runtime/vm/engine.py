@@ -246,4 +246,6 @@ def _is_true(condition: Any) -> bool:
         return condition
     if isinstance(condition, NDArray) and condition.data.ndim == 0:
         return bool(condition.data)
+    if isinstance(condition, int):
+        return bool(condition)
     return bool(BUILTINS["vm.builtin.read_if_cond"](condition))

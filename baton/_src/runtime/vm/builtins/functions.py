@@ -78,13 +78,11 @@ def assert_op(condition: Any, pattern: str = "", *values: Any) -> tuple[()]:
 
 def read_if_cond(condition: Any) -> bool:
     """The truth of a scalar: a boolean tensor of rank 0, or a boolean prim value."""
-    if isinstance(condition, NDArray):
-        if condition.data.ndim:
-            raise mismatch("condition of if", "a scalar", describe(condition))
+    if isinstance(condition, NDArray) and not condition.data.ndim and condition.dtype.is_bool:
         return bool(condition.data)
-    if isinstance(condition, (bool, int)):
-        return bool(condition)
-    raise mismatch("condition of if", "a boolean scalar", describe(condition))
+    if isinstance(condition, bool):
+        return condition
+    raise mismatch("the condition of if", "a boolean scalar", describe(condition))
 
 
 TABLE: Mapping[str, Callable[..., Any]] = {
