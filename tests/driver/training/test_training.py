@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import baton
-from baton import relax
+from baton import relax, tir
 from baton._src.support.diagnostics import DiagnosticError
 from baton.relax.training import AppendLoss, SetupTrainer, Trainer
 from baton.relax.training.loss import CategoricalCrossEntropyLoss, CrossEntropyLoss, L1Loss, MSELoss
@@ -132,8 +132,8 @@ class Net:
 """
 
 
-def trainer(text: str, loss: Any, optimizer: Optimizer, *targets: Any) -> Trainer:
-    made = SetupTrainer(loss, optimizer, list(targets))(load(text))
+def trainer(text: str, loss: Any, optimizer: Optimizer, *loss_args: Any) -> Trainer:
+    made = SetupTrainer(loss, optimizer, list(loss_args))(load(text))
     return Trainer(made, relax.VirtualMachine(relax.build(made), baton.cpu()), baton.cpu())
 
 
@@ -143,7 +143,7 @@ def test_a_network_learns(optimizer: Optimizer) -> None:
     x = RNG.normal(size=(16, 3)).astype("float32")
     truth = RNG.normal(size=(3, 2)).astype("float32")
     y = x @ truth + np.array([1, -1], "float32")
-    learner = trainer(NETWORK, MSELoss(), optimizer, Ts((16, 2)))
+    learner = trainer(NETWORK, MSELoss(), optimizer, Ts((16, 2)), Ts((16, 2)))
     learner.xaiver_uniform_init_params()
     losses = [float(learner.update(x, y).numpy()) for _ in range(300)]
     assert losses[-1] < 1e-2 * losses[0]
@@ -152,7 +152,7 @@ def test_a_network_learns(optimizer: Optimizer) -> None:
 
 
 def test_states_are_carried_on() -> None:
-    learner = trainer(WITH_STATE, CrossEntropyLoss(), SGD(0.5), Ts((4,), "int64"))
+    learner = trainer(WITH_STATE, CrossEntropyLoss(), SGD(0.5), Ts((4, 2)), Ts((4,), "int64"))
     learner.load_params({"w": np.ones((3, 2), "float32")})
     x, y = RNG.normal(size=(4, 3)).astype("float32"), np.array([0, 1, 1, 0])
     first = learner.update(x, y)
@@ -174,7 +174,8 @@ def test_a_loss_is_appended() -> None:
 def test_any_size_of_batch() -> None:
     """Guards symbolic shapes: the targets have the network's own dims."""
     text = NETWORK.replace("(16, 3)", '("n", 3)').replace("(16, 2)", '("n", 2)')
-    learner = trainer(text, MSELoss(), SGD(0.1), load(text)["backbone"].ret_struct_info)
+    rows = Ts((tir.Var("rows", "int64"), 2))  # a variable of the script's own is the network's n
+    learner = trainer(text, MSELoss(), SGD(0.1), rows, rows)
     x, y = RNG.normal(size=(5, 3)).astype("float32"), RNG.normal(size=(5, 2)).astype("float32")
     np.testing.assert_allclose(learner.update(x, y).numpy(), np.mean(y * y), rtol=1e-5)
     assert learner.predict(x[:2]).shape == (2, 2)
@@ -183,10 +184,14 @@ def test_any_size_of_batch() -> None:
 def test_what_is_set_up_wrongly() -> None:
     without = load(NETWORK.replace('"param_num": 2, ', ""))
     with pytest.raises(DiagnosticError, match="does not say param_num"):
-        SetupTrainer(MSELoss(), SGD(0.1), [Ts((16, 2))])(without)
+        SetupTrainer(MSELoss(), SGD(0.1), [Ts((16, 2)), Ts((16, 2))])(without)
+    with pytest.raises(DiagnosticError, match="first say what backbone gives"):
+        trainer(NETWORK, MSELoss(), SGD(0.1), Ts((16, 2)))
+    with pytest.raises(DiagnosticError, match=r"backbone gives R\.Tensor"):
+        trainer(NETWORK, CrossEntropyLoss(), SGD(0.1), Ts((16,), "int64"), Ts((2,)))
     with pytest.raises(DiagnosticError, match="reduction is one of"):
         MSELoss("max")
     with pytest.raises(DiagnosticError, match="no parameter 'v'"):
-        trainer(NETWORK, MSELoss(), SGD(0.1), Ts((16, 2))).load_params({"v": np.ones(1)})
+        trainer(NETWORK, MSELoss(), SGD(0.1), Ts((16, 2)), Ts((16, 2))).load_params({"v": np.ones(1)})
     with pytest.raises(DiagnosticError, match="no tensor of constant shape"):
         SGD(0.1).init([relax.Var("w", relax.TensorStructInfo(ndim=2))])

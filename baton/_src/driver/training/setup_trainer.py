@@ -21,19 +21,23 @@ from baton._src.driver.training.optimizer import Optimizer, wrong
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import set_note
+from baton._src.ir.structural import structural_equal
+from baton._src.ir.traverse import substitute
 from baton._src.passes.relax.gradient import Gradient
 from baton._src.passes.relax.operators.decompose_ops import DecomposeOpsForTraining
 from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.relax.check.deduce import function_info
 from baton._src.relax.nodes import Function
-from baton._src.relax.struct_info import StructInfo, TupleStructInfo
+from baton._src.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
+from baton._src.tir.expr import Var
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 
 
 @dataclass(frozen=True)
 class SetupTrainer(Pass):
-    """See the module. `loss_args`: the StructInfo of the targets, in order."""
+    """See the module. `loss_args`: the StructInfo of what the loss is called with: of the network's results (without
+    states), then of the targets."""
 
     loss: Loss
     optimizer: Optimizer
@@ -50,7 +54,7 @@ class SetupTrainer(Pass):
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         params, states, outputs = self._counts(module)
         module = DecomposeOpsForTraining(self.BACKBONE_FUNC).run(module, ctx)
-        loss = self.loss(*outputs[: self.loss.num_backbone_outputs], *self.loss_args)
+        loss = self.loss(*self._loss_arguments(outputs[: self.loss.num_backbone_outputs]))
         module = AppendLoss(self.BACKBONE_FUNC, loss, self.loss.num_backbone_outputs, self.BACKBONE_LOSS_FUNC)(module)
         whole = module[self.BACKBONE_LOSS_FUNC]
         first = len(module[self.BACKBONE_FUNC].params) - params - states
@@ -81,9 +85,41 @@ class SetupTrainer(Pass):
             raise wrong(f"{self.BACKBONE_FUNC} has {len(backbone.params)} parameters, fewer than {sum(counts)}")
         return counts[0], counts[1], given
 
+    def transform_module(self, module: IRModule, ctx: PassContext) -> IRModule:
+        """What calling the pass does, as scripts call TVM's."""
+        return self.run(module, ctx)
+
+    def _loss_arguments(self, outputs: list[StructInfo]) -> list[StructInfo]:
+        """The network's results, and the targets in terms of its dims where the script has variables of its own."""
+        given, count = list(self.loss_args), len(outputs)
+        said = f"the loss_args are {', '.join(str(info) for info in given) or 'none'}"
+        if len(given) <= count:
+            raise wrong(said, f"first say what {self.BACKBONE_FUNC} gives to the loss ({count}), then the targets")
+        dims: dict[Any, Any] = {}
+        for found, asked in zip(outputs, given):
+            if not _fits(found, asked, dims):
+                raise wrong(f"{said}, and {self.BACKBONE_FUNC} gives {found}", "loss_args begin with what it gives")
+        return [*outputs, *(substitute(info, dims) for info in given[count:])]
+
     def _with_update(self, module: IRModule, wanted: list[Any]) -> IRModule:
         update = self.optimizer.init(wanted).get_function().with_attr("global_symbol", self.UPDATE_PARAMS_FUNC)
         name = GlobalVar(self.UPDATE_PARAMS_FUNC)
         set_note(name, "struct_info_", function_info(update))
         found = module.with_functions({**module.functions, name: update})
         return found.with_attr("optim_state", self.optimizer.state)
+
+
+def _fits(found: StructInfo, asked: StructInfo, dims: dict[Any, Any]) -> bool:
+    """Whether a result is what was said; the shape variables that were said get the result's dims in `dims`."""
+    if not (isinstance(found, TensorStructInfo) and isinstance(asked, TensorStructInfo)):
+        return structural_equal(found, asked, map_free_vars=True)
+    if found.dtype != asked.dtype or found.ndim != asked.ndim:
+        return False
+    sizes, said = getattr(found.shape, "values", None), getattr(asked.shape, "values", None)
+    if sizes is None or said is None:
+        return True
+    for size, word in zip(sizes, said):
+        wanted = dims.setdefault(word, size) if isinstance(word, Var) else word
+        if not structural_equal(size, wanted):
+            return False
+    return True

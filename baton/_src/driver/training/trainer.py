@@ -1,6 +1,6 @@
 """Trainer: holds parameters and states, predicts, and learns step by step.
 
-    train = SetupTrainer(MSELoss(), SGD(0.1), [targets_info])(module)
+    train = SetupTrainer(MSELoss(), SGD(0.1), [predictions_info, targets_info])(module)
     trainer = Trainer(train, relax.VirtualMachine(relax.build(train), baton.cpu()), baton.cpu())
     trainer.xaiver_uniform_init_params()
     loss = trainer.update(x, y)
