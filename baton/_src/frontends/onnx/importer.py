@@ -15,6 +15,7 @@ import numpy as np
 from baton._src.frontends.graph_builder.graph import GraphBuilder
 from baton._src.frontends.graph_builder.language import Language
 from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.onnx.control.branches import arms_disagree, forked
 from baton._src.frontends.onnx.files.reader import STRING, dtype_of, read_tensor, read_tensors
 from baton._src.frontends.onnx.functions import EXPANDED, Expanded, body_of
 from baton._src.frontends.onnx.node import DynamicValueError, OnnxNode
@@ -31,6 +32,8 @@ from baton._src.values.tensor import AnyArray
 
 MAIN = ("", "ai.onnx")
 """The names of ONNX's own domain."""
+MOST_FORKS = 3
+"""So many Ifs, one behind the other, may repeat what follows in each arm: it is there eight times then."""
 
 
 class Importer:
@@ -70,6 +73,8 @@ class Importer:
             )
         self.symbols: dict[str, Dim] = {}
         self.functions = {_called(f, f.name): f for f in model.functions}
+        self.forks = 0
+        """How many Ifs the nodes now being imported are repeated for in each arm."""
         self.calls: list[Any] = []
         """The functions whose bodies are being imported, the innermost last."""
 
@@ -99,7 +104,7 @@ class Importer:
         if keep_weights:
             scope.update({name: self._input(name, scope[name].info) for name in weights})
         self.builder.language.start()
-        self._nodes(graph, scope)
+        self._nodes(graph.node, scope, [o.name for o in graph.output], set(scope))
         outputs = []
         for output in graph.output:
             if output.name not in scope:
@@ -186,16 +191,36 @@ class Importer:
             self.symbols[name] = Var(text if not text[:1].isdigit() else f"d{text}", "int64")
         return self.symbols[name]
 
-    def _nodes(self, graph: Any, scope: dict[str, Value]) -> None:
-        defined: set[str] = set(scope) if graph is self.model.graph else set()
-        for position, proto in enumerate(graph.node):
+    def _nodes(
+        self, nodes: Sequence[Any], scope: dict[str, Value], outputs: Sequence[str], defined: set[str] | None = None
+    ) -> None:
+        """Bind what nodes give; `outputs` are wanted of them, `defined` are names that they must not define again."""
+        defined = set() if defined is None else defined
+        for position, proto in enumerate(nodes):
             node = self._node(proto, position, scope)
-            for name, value in zip(node.outputs, self._convert(node, proto), strict=False):
+            found = self._convert(node, proto)
+            if self.forks < MOST_FORKS and arms_disagree(node, found):
+                return self._fork(node, nodes[position + 1 :], scope, outputs)
+            for name, value in zip(node.outputs, found, strict=False):
                 if name in defined:
                     node.fail(f"{name!r} is defined a second time", code="onnx-graph")
                 if name:
                     defined.add(name)
                     scope[name] = value
+
+    def _fork(self, node: OnnxNode, rest: Sequence[Any], scope: dict[str, Value], outputs: Sequence[str]) -> None:
+        """What stands behind an If whose arms give different ranks becomes part of each arm: there they are known."""
+        made = {*node.outputs, *(name for proto in rest for name in proto.output)}
+        wanted = [name for name in dict.fromkeys(outputs) if name in made]
+
+        def finish(results: list[Value]) -> list[Value]:
+            inner = {**scope, **dict(zip(node.outputs, results, strict=False))}
+            self._nodes(rest, inner, outputs)
+            return [inner[name] for name in wanted]
+
+        self.forks += 1
+        scope.update(zip(wanted, forked(node, finish), strict=True))
+        self.forks -= 1
 
     def _node(self, proto: Any, position: int, scope: dict[str, Value]) -> OnnxNode:
         inputs: list[Value | None] = []
@@ -218,7 +243,7 @@ class Importer:
         def run_graph(graph: Any, bound: dict[str, Value]) -> list[Value]:
             inner = {**scope, **{t.name: self._tensor(t) for t in graph.initializer}}
             inner.update(bound)
-            self._nodes(graph, inner)
+            self._nodes(graph.node, inner, [o.name for o in graph.output])
             for output in graph.output:
                 if output.name not in inner:
                     raise fail("onnx-graph", f"{graph.name!r} in {title!r} has no value for its output {output.name!r}")
@@ -260,7 +285,7 @@ class Importer:
         scope = {name: value for name, value in zip(function.input, node.inputs, strict=False) if value is not None}
         outer, self.opset = self.opset, _opset_of(function, self.opset)
         self.calls.append(function)
-        self._nodes(Expanded(function, attributes), scope)
+        self._nodes(Expanded(function, attributes).node, scope, function.output)
         self.calls.pop()
         self.opset = outer
         # An output that the caller leaves out may be missing from a body of ONNX's standard.

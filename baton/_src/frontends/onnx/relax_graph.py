@@ -15,7 +15,7 @@ from baton._src.frontends.onnx.importer import Importer
 from baton._src.frontends.onnx.texts import Texts
 from baton._src.ir.module import IRModule
 from baton._src.relax.nodes import Tuple
-from baton._src.values.meaning import Meaning, sequence_of
+from baton._src.values.meaning import PLAIN, Meaning, sequence_of
 from baton._src.values.tensor import array
 
 CONTROL_FLOW = {"If", "Loop", "Scan", "NonMaxSuppression", "SVMClassifier"}
@@ -56,10 +56,10 @@ def from_onnx(
         module = language.finish([_result(builder, v) for _, v in outputs], len(inputs))
     main = module.get_global_var("main")
     function = module[main].with_attr("output_names", tuple(name for name, _ in outputs))
-    if texts is not None:
+    meanings = [tuple(_meaning(v) for _, v in values) for values in (inputs, outputs)]
+    if texts is not None and {*meanings[0], *meanings[1]} != {PLAIN}:
         function = function.with_attr("texts", tuple(texts.numbers))
-        function = function.with_attr("input_meanings", tuple(v.meaning for _, v in inputs))
-        function = function.with_attr("output_meanings", tuple(_meaning(v) for _, v in outputs))
+        function = function.with_attr("input_meanings", meanings[0]).with_attr("output_meanings", meanings[1])
     if keep_params_in_input:
         function = function.with_attr("params", tuple(array(w) for w in weights.values()))
     return module.with_function(main, function)
