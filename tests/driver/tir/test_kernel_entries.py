@@ -116,15 +116,6 @@ def test_kernels_that_call_each_other_are_refused() -> None:
         tvm.build(Module, target="llvm")
 
 
-def test_packed_functions_are_called_between_kernels() -> None:
-    @T.prim_func
-    def kernel(A: T.Buffer((4,), "float32")):
-        T.call_packed("somebody", A.data)
-
-    with pytest.raises(DiagnosticError, match='kernel calls the packed function "somebody"'):
-        tvm.build(kernel, target="llvm")
-
-
 def tiled(strides: str, facts: str = "s0 * 10000 + s1 * 1000 + place") -> Any:
     text = f"""
 @T.prim_func

@@ -16,12 +16,12 @@ from baton._src.driver.relax.build import relax_build
 from baton._src.driver.targets import chosen_target
 from baton._src.driver.tir.kernel_entries import (
     inline_returning,
-    refuse_packed_calls,
     takes_tensors,
     with_compact_params,
     with_result_buffer,
 )
 from baton._src.driver.tir.kernel_module import KernelModule, kernel_module
+from baton._src.driver.tir.packed_steps import in_steps
 from baton._src.driver.wiring import wire
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
@@ -58,7 +58,7 @@ def build(
     faults = [d for n, f in functions.items() for d in check_prim_func(f, n)]
     if faults:
         raise DiagnosticError(faults)
-    refuse_packed_calls(functions)
+    functions, plans = in_steps(functions)
     functions = inline_returning(functions)
     inner = _called(functions)
     results: dict[str, DataType] = {}
@@ -67,13 +67,14 @@ def build(
             functions[symbol], dtype = with_result_buffer(with_compact_params(func))
             if dtype is not None:
                 results[symbol] = dtype
-    code = compile_kernels(functions, found, None, scheduler(found)).code
+    code = compile_kernels(functions, found, None, scheduler(found)).code if functions else b""
     shown = {n: f for n, f in functions.items() if n not in inner or takes_tensors(f)}
 
     def listing() -> str:
-        return "\n\n".join(module_texts(functions, found, scheduler=scheduler(found))[0].values())
+        texts = module_texts(functions, found, scheduler=scheduler(found))[0] if functions else {}
+        return "\n\n".join(texts.values())
 
-    return kernel_module(code, {n: kernel_signature(n, f) for n, f in shown.items()}, results, listing)
+    return kernel_module(code, {n: kernel_signature(n, f) for n, f in shown.items()}, results, plans, listing)
 
 
 def _called(functions: dict[str, PrimFunc]) -> set[str]:

@@ -87,23 +87,6 @@ def takes_tensors(func: PrimFunc) -> bool:
     return all(p in func.buffer_map or p.dtype != HANDLE for p in func.params)
 
 
-_PACKED = frozenset(f"tir.tvm_call_{kind}" for kind in ("packed", "cpacked", "packed_lowered", "cpacked_lowered"))
-
-
-def refuse_packed_calls(functions: dict[str, PrimFunc]) -> None:
-    """Kernels are native code, which calls no functions of Python: `DiagnosticError` (`kernel-call`)."""
-    for symbol, func in functions.items():
-        for node in post_order(func.body):
-            if isinstance(node, Call) and isinstance(node.op, Op) and node.op.name in _PACKED:
-                raise fail(
-                    "kernel-call",
-                    f"{symbol} calls the packed function {node.args[0] if node.args else ''}, which kernels cannot",
-                    span=node.span,
-                    help="call it between kernels, from Relax (R.call_dps_packed, R.call_packed); functions of C "
-                    "libraries are called by T.call_extern",
-                )
-
-
 def inline_returning(functions: dict[str, PrimFunc]) -> dict[str, PrimFunc]:
     """Calls of kernels in expressions become what these return; `DiagnosticError` (`kernel-call`) for those that do
     more than return an expression of their parameters, and (`codegen-recursion`) for those that call each other."""

@@ -13,10 +13,12 @@ import numpy as np
 from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.native.kernel_function import KernelFunction, KernelSignature
 from baton._src.runtime.native.library import load
+from baton._src.runtime.native.stepped_kernel import SteppedKernel, StepPlan, plan_from_data, plan_to_data
 from baton._src.runtime.timing import BenchmarkResult, measure
 from baton._src.runtime.value_checks import argument_count
 from baton._src.support.diagnostics import fail
 from baton._src.values.dtype import DataType
+from baton._src.values.packed_func import PROCESS_FUNCTIONS
 from baton._src.values.tensor import NDArray
 
 KERNELS = "kernels"
@@ -48,7 +50,7 @@ class ReturningKernel:
         return NDArray(np.zeros(1, self.dtype.numpy))
 
 
-Kernel = KernelFunction | ReturningKernel
+Kernel = KernelFunction | ReturningKernel | SteppedKernel
 
 
 @dataclass(frozen=True)
@@ -71,13 +73,24 @@ class KernelModule:
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
         """Every kernel that can be called from outside."""
-        library = load(self.executable.object_code)
         results = self.executable.facts["results"]
-        found: dict[str, Kernel] = {}
-        for name, signature in self.executable.kernels.items():
-            kernel = KernelFunction(signature, library.address(name), library)
-            found[name] = ReturningKernel(kernel, DataType(results[name])) if name in results else kernel
-        return found
+        plans = {name: plan_from_data(data) for name, data in self.executable.facts.get("steps", {}).items()}
+        natives = self._natives()
+        inner = {step.name for plan in plans.values() for step in plan.steps if not step.is_packed}
+        found: dict[str, Kernel] = {
+            name: ReturningKernel(kernel, DataType(results[name])) if name in results else kernel
+            for name, kernel in natives.items()
+            if name not in inner
+        }
+        return found | {name: SteppedKernel(plan, natives, PROCESS_FUNCTIONS) for name, plan in plans.items()}
+
+    def _natives(self) -> dict[str, KernelFunction]:
+        """The native kernels, those that are steps of others included."""
+        if not self.executable.kernels:
+            return {}
+        library = load(self.executable.object_code)
+        signatures = self.executable.kernels.items()
+        return {name: KernelFunction(signature, library.address(name), library) for name, signature in signatures}
 
     @property
     def entry_name(self) -> str:
@@ -133,8 +146,11 @@ def kernel_module(
     object_code: bytes,
     signatures: Mapping[str, KernelSignature],
     results: Mapping[str, DataType],
+    plans: Mapping[str, StepPlan],
     listing: Callable[[], str] | None = None,
 ) -> KernelModule:
-    """The module of compiled kernels; `results`: what those return that return something."""
-    facts = {"kind": KERNELS, "results": {name: str(dtype) for name, dtype in results.items()}}
+    """The module of compiled kernels; `results`: what those return that return something; `plans`: those in steps."""
+    facts: dict[str, Any] = {"kind": KERNELS, "results": {name: str(dtype) for name, dtype in results.items()}}
+    if plans:
+        facts["steps"] = {name: plan_to_data(plan) for name, plan in plans.items()}
     return KernelModule(Executable((), kernels=dict(signatures), object_code=object_code, facts=facts), listing)

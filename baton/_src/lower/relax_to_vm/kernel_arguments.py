@@ -109,10 +109,7 @@ def _unfit(call: KernelCall, why: str) -> InternalError:
 def kernel_signature(symbol: str, function: PrimFunc) -> KernelSignature:
     """What the runtime needs to call the kernel on tensors."""
     abi = kernel_abi(function)
-    slots: dict[Var, int] = {}
-    for param in abi.params:
-        if param.buffer is None:
-            slots[param.var] = len(slots)
+    slots = scalar_slots(abi)
     params: list[TensorValue | PrimScalar] = []
     for param in abi.params:
         if param.buffer is not None:
@@ -123,6 +120,12 @@ def kernel_signature(symbol: str, function: PrimFunc) -> KernelSignature:
     names = [p.buffer.name if p.buffer is not None else p.var.name for p in abi.params if not p.is_shape]
     trailing = tuple(slots[p.var] for p in abi.params if p.is_shape)
     return KernelSignature(symbol, tuple(params), tuple(v.name for v in slots), trailing, tuple(names))
+
+
+def scalar_slots(abi: KernelABI) -> dict[Var, int]:
+    """The slots of a kernel's scalars and shape variables in its `KernelSignature`."""
+    scalars = [param.var for param in abi.params if param.buffer is None]
+    return {var: slot for slot, var in enumerate(scalars)}
 
 
 def known_dims(dims: Sequence[PrimExpr]) -> tuple[int, ...] | None:

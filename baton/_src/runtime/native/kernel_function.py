@@ -84,9 +84,7 @@ class KernelFunction:
     def bound(self, *values: Any) -> Callable[[], None]:
         """The call on `values`, checked now and not when it is made: for measuring. Nobody raises its faults."""
         signature = self.signature
-        if len(values) != len(signature.params):
-            argument_count(self.name, len(signature.params), len(values), signature.names)
-        heap = self._bind(values)
+        heap = bind_arguments(signature, values)
         keep: list[NDArray] = []
         arguments = [convert(v, keep) for (_, convert), v in zip(self._converters, values)]
         words = (*arguments, *[heap[slot] for slot in signature.trailing])
@@ -97,25 +95,26 @@ class KernelFunction:
 
         return call
 
-    def _bind(self, values: Sequence[Any]) -> list[Any]:
-        signature = self.signature
-        heap: list[Any] = [None] * len(signature.variables)
-        matcher = Matcher(heap, signature.variables)
-        places = [f"{self.name}: argument {n}" for n in self._names()]
-        for value, param, place in zip(values, signature.params, places):
-            if isinstance(param, PrimScalar):
-                _check_scalar(value, DataType(param.dtype), place)
-                if param.value is not None:
-                    heap[param.value[1]] = value
-            else:
-                matcher.bind(value, param, place)
-        for value, param, place in zip(values, signature.params, places):
-            if isinstance(param, TensorValue):
-                matcher.check(value, param, place)
-        return heap
 
-    def _names(self) -> Sequence[str]:
-        return self.signature.names or [str(i) for i in range(len(self.signature.params))]
+def bind_arguments(signature: KernelSignature, values: Sequence[Any]) -> list[Any]:
+    """The values of the signature's slots, after every argument was checked. Errors: see `KernelFunction`."""
+    names = signature.names or [str(i) for i in range(len(signature.params))]
+    if len(values) != len(signature.params):
+        argument_count(signature.symbol, len(signature.params), len(values), signature.names)
+    heap: list[Any] = [None] * len(signature.variables)
+    matcher = Matcher(heap, signature.variables)
+    places = [f"{signature.symbol}: argument {n}" for n in names]
+    for value, param, place in zip(values, signature.params, places):
+        if isinstance(param, PrimScalar):
+            _check_scalar(value, DataType(param.dtype), place)
+            if param.value is not None:
+                heap[param.value[1]] = value
+        else:
+            matcher.bind(value, param, place)
+    for value, param, place in zip(values, signature.params, places):
+        if isinstance(param, TensorValue):
+            matcher.check(value, param, place)
+    return heap
 
 
 def _check_scalar(value: Any, dtype: DataType, place: str) -> None:
