@@ -203,7 +203,8 @@ def _match(own: BufferRegion, region: BufferRegion, axes: set[tir.Var], ranges: 
     for mine, asked in zip(own.region, region.region):
         one = isinstance(mine.extent, tir.IntImm) and mine.extent.value == 1
         if one and isinstance(mine.min, tir.Var) and mine.min in axes and mine.min not in ranges:
-            ranges[mine.min] = asked
+            dtype = mine.min.dtype  # indices of another width may ask for it
+            ranges[mine.min] = Range(ops.cast(dtype, asked.min), ops.cast(dtype, asked.extent))
 
 
 def _certainly_inside(part: Range, whole: Range) -> bool:
