@@ -160,7 +160,12 @@ class Model:
         if isinstance(value, NDArray):
             return value.data
         if isinstance(given, (int, float, bool, list, tuple)):
-            return np.asarray(given, self.inputs[index].dtype.numpy)
+            try:
+                return np.asarray(given, self.inputs[index].dtype.numpy)
+            except (ValueError, TypeError, OverflowError) as error:
+                raise fail(
+                    "value-mismatch", f"input {self._names[index]}: {given!r:.60} is no array: {error}"
+                ) from error
         raise fail("value-mismatch", f"input {self._names[index]}: a {type(given).__name__} is no array")
 
     def _refuse_names(self, feed: Any) -> NoReturn:
