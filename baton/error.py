@@ -8,8 +8,8 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("support.diagnostics", "DiagnosticError InternalError"),
-        **renamed("support.diagnostics", TVMError="BatonError", OpError="BatonError", OpNotImplemented="BatonError"),
-        **renamed("support.diagnostics", OpAttributeUnImplemented="BatonError", OpAttributeInvalid="BatonError"),
-        **renamed("support.diagnostics", OpAttributeRequired="BatonError", OpNotInstalled="BatonError"),
+        **renamed("support.diagnostics", TVMError="BatonError"),
+        **names("support.operator_errors", "OpError OpNotImplemented OpNotInstalled OpAttributeRequired"),
+        **names("support.operator_errors", "OpAttributeInvalid OpAttributeUnImplemented"),
     },
 )

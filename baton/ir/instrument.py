@@ -10,7 +10,7 @@ __getattr__, __dir__, __all__ = attach(
     {
         **names(
             "transform.instruments",
-            "PassInstrument PassTimingInstrument PassPrintingInstrument PrintAfterAll PrintBeforeAll",
+            "DumpIR PassInstrument PassTimingInstrument PassPrintingInstrument PrintAfterAll PrintBeforeAll",
         ),
         **names("transform.instruments", "pass_instrument"),
     },

@@ -10,7 +10,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **HELPERS,
-        **submodules("baton.testing", "utils"),
+        **submodules("baton.testing", "plugin utils"),
     },
     before=wire,
 )

@@ -10,7 +10,8 @@ from baton._src.driver.relay.build import GraphExecutorFactory
 from baton._src.driver.tir.kernel_module import KERNELS, KernelModule
 from baton._src.runtime.executable.executable import Executable, load_executable
 
-Module = Executable
+Module = Executable | KernelModule | GraphExecutorFactory
+"""What holds compiled code, for `isinstance` and annotations."""
 
 
 def load_module(path: str | Path, fmt: str = "") -> Any:

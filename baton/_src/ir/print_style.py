@@ -16,7 +16,7 @@ from baton._src.support.diagnostics import fail
 STANDARD: Mapping[str, Any] = {
     "ir_prefix": "I", "tir_prefix": "T", "relax_prefix": "R", "module_alias": "cls", "buffer_dtype": "float32",
     "int_dtype": "int32", "float_dtype": "void", "verbose_expr": False, "print_line_numbers": False,
-    "num_context_lines": None, "syntax_sugar": True, "show_object_address": False, "show_all_struct_info": True,
+    "num_context_lines": -1, "syntax_sugar": True, "show_object_address": False, "show_all_struct_info": True,
     "path_to_underline": None, "path_to_annotate": None, "obj_to_underline": None, "obj_to_annotate": None,
 }  # fmt: skip
 """The style of the text, option by option, as far as it cannot be chosen."""

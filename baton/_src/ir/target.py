@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Any, ClassVar
 
 from baton._src.ir.cpu import NAMED, Cpu, host_cpu, with_features
+from baton._src.ir.target_tags import tag_names, tagged
 from baton._src.support.diagnostics import fail
 from baton._src.values.device import KINDS
 
@@ -106,7 +107,7 @@ class Target:
             return _stack.entered[-1]
         if allow_none:
             return None
-        raise fail("target-missing", "no target was entered", help="with Target('llvm'): ...")
+        raise fail("target-missing", "no target was entered", help="with Target('llvm'): ...", kind=ValueError)
 
     @staticmethod
     def list_kinds() -> list[str]:
@@ -226,8 +227,8 @@ class Target:
 
     @staticmethod
     def list_tags() -> dict[str, Target]:
-        """Named descriptions of targets: there are none."""
-        return {}
+        """The targets that have a name (`target.tag.register_tag`)."""
+        return {name: Target(name) for name in tag_names()}
 
     def with_host(self, host: Any) -> Target:
         """This target with another host."""
@@ -268,7 +269,7 @@ _Parts = tuple[TargetKind, tuple[str, ...], tuple[tuple[str, Any], ...], Target 
 def _read_target(description: Any) -> _Parts:
     """The parts of a string or a dict."""
     if isinstance(description, str):
-        found: dict[str, Any] = _read_words(description)
+        found: dict[str, Any] = tagged(description) or _read_words(description)
     elif isinstance(description, Mapping):
         found = dict(description)
     else:
@@ -277,6 +278,8 @@ def _read_target(description: Any) -> _Parts:
     if name not in _KINDS:
         near = get_close_matches(name, [*_KINDS, *NAMED], 1)
         hint = f"did you mean {near[0]!r}?" if near else "code is made for 'llvm', i.e. CPUs"
+        if "/" in name:
+            hint = f"tags are {', '.join(tag_names())}, and those of target.tag.register_tag; there are none of GPUs"
         raise fail("target-kind", f"there is no target {name!r}", help=hint, kind=ValueError)
     host = found.pop("host", None)
     kind = _KINDS[name]
@@ -309,7 +312,7 @@ def _typed(kind: str, key: str, value: Any) -> Any:
     if kind == "llvm" and key not in _KNOWN:
         near = get_close_matches(key, _KNOWN, 1)
         hint = f"did you mean -{near[0]}?" if near else f"known: {', '.join(sorted(_KNOWN))}"
-        raise fail("target-attribute", f"the target llvm has no attribute {key!r}", help=hint)
+        raise fail("target-attribute", f"the target llvm has no attribute {key!r}", help=hint, kind=ValueError)
     if key in _INTS:
         try:
             return int(value)

@@ -160,7 +160,7 @@ class Profile:
             found._found[row["Name"]] = [row["Count"], row["Duration (us)"] / 1e6, row["Argument Shapes"]]
         return found
 
-    def table(self, sort: bool = True, aggregate: bool = True, compute_col_sums: bool = True) -> str:
+    def table(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> str:
         """A table for people: name, calls, time, share. Calls of one kernel are always one row; without `sort`, in the
         order of their first calls."""
         found = self.records
@@ -172,7 +172,7 @@ class Profile:
         for r in found:
             share = r.seconds / whole * 100
             lines.append(f"{r.name:<{width}}  {r.calls:>6}  {r.seconds * 1e6:>12.1f}  {share:>5.1f}%  {r.shapes}")
-        if compute_col_sums:
+        if col_sums:
             lines.append(f"{'total':<{width}}  {'':>6}  {self.total * 1e6:>12.1f}")
         return "\n".join(lines)
 

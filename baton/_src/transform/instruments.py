@@ -7,9 +7,11 @@ An instrument has five methods, all optional when made with `@pass_instrument` o
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from baton._src.ir.module import IRModule
@@ -130,6 +132,26 @@ class PrintAfterAll(PassInstrument):
 
     def run_after_pass(self, module: IRModule, info: PassInfo) -> None:
         self.write(f"# after {info.name}\n{module!r}")
+
+
+class DumpIR(PassInstrument):
+    """Writes the module after every pass into a folder: `000_InferType.txt`, `001_FuseOps.txt`, ...
+
+    `refresh`: the folder is emptied of what such an instrument wrote before.
+    """
+
+    def __init__(self, dump_dir: str | Path, refresh: bool = False) -> None:
+        self.folder = Path(dump_dir)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.counter = 0
+        if refresh:
+            for file in self.folder.glob("[0-9][0-9][0-9]_*.txt"):
+                file.unlink()
+
+    def run_after_pass(self, module: IRModule, info: PassInfo) -> None:
+        name = re.sub(r"[^\w.-]", "_", info.name)
+        (self.folder / f"{self.counter:03d}_{name}.txt").write_text(f"{module!r}\n", encoding="utf-8")
+        self.counter += 1
 
 
 class VerifyEach(PassInstrument):

@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from baton._src.support.options import Option, Options
 
+_UNUSED = """
+    relay.backend.disable_compile_engine_cache relay.frontend.fill_span tir.disable_assert tir.disable_cse_tir
+    tir.enable_equiv_terms_in_cse_tir tir.disable_storage_rewrite tir.noalias tir.is_entry_func tir.use_async_copy
+    tir.merge_static_smem tir.detect_global_barrier tir.debug_keep_trivial_loop tir.instrument_bound_checkers
+    tir.instrument_lwp tir.ptx_ldg32 tir.vtcm_capacity tir.usmp.enable tir.usmp.algorithm tir.Simplify
+    tir.experimental_dma_bypass_cache tir.enable_debug tir.HoistExpression tir.HoistIfThenElse
+    tir.InjectDoubleBuffer tir.ReduceBranchingThroughOvercompute
+"""
+"""Switches of steps that kernels do not take here. None asks for other numbers, so scripts that set them run."""
+
 CONFIG = Options(
     [
         Option("relax.FuseOps.max_depth", int, 256, "most operators in one fused group"),
@@ -24,6 +34,7 @@ CONFIG = Options(
         Option("tir.disable_vectorize", bool, False, "keep vectorised loops as plain ones"),
         Option("tir.LoopPartition", object, None, "which loops are partitioned, as a dict"),
         Option("tir.UnrollLoop", object, None, "limits of loop unrolling, as a dict"),
+        *(Option(name, object, None, "accepted for scripts written for TVM") for name in _UNUSED.split()),
         Option(
             "testing.immutable_module", bool, False, "accepted for scripts written for TVM; modules never change here"
         ),

@@ -13,6 +13,7 @@ import numpy as np
 from baton._src.support.diagnostics import fail
 
 _NAME = re.compile(r"(int|uint|float|bfloat|handle)(\d*)(?:x(\d+))?$")
+_V0_19_NAME = re.compile(r"^(e4m3|e5m2)_float8")
 _SMALL_NAME = re.compile(r"((?:float8|float4)_\w+?)(?:x(\d+))?$")
 _FLOAT_BITS = {16, 32, 64}
 _SMALL_FLOATS = {
@@ -57,7 +58,7 @@ class DataType(str):
 
     Canonical spellings: `int8..int64`, `uint8..`, `bool`, `float16/32/64`, `bfloat16`, the 8- and 4-bit floats of
     ml_dtypes (`float8_e4m3fn`, `float4_e2m1fn`, ...), `handle`, and `void` (unknown or absent; also written `""`);
-    lanes as `float32x4`.
+    lanes as `float32x4`. TVM v0.19's `e4m3_float8` and `e5m2_float8` are read, too.
     Raises `DiagnosticError` (`dtype-unknown`) for anything else. Source: seed 001, DataType notes.
     """
 
@@ -174,6 +175,7 @@ def _parse(name: str) -> DataType:
     if base == "bool" and (not lanes_text or lanes_text.isdigit()):
         lanes = int(lanes_text or 1)
         return _make(name, "bool", 1, lanes)
+    name = _V0_19_NAME.sub(lambda found: {"e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}[found[1]], name)
     small = _SMALL_NAME.match(name)
     if small and small[1] in _SMALL_FLOATS and int(small[2] or 1) >= 1:
         return _make(name, "float", int(small[1][5]), int(small[2] or 1))

@@ -129,7 +129,7 @@ def test_profiles() -> None:
     again = baton.runtime.profiling.Report.from_json(report.json())
     assert [row["Name"] for row in again.calls] == names
     assert "total" in report.table()
-    assert "total" not in str(report.table(sort=False, aggregate=False, compute_col_sums=False)).splitlines()[-1]
+    assert "total" not in str(report.table(sort=False, aggregate=False, col_sums=False)).splitlines()[-1]
 
 
 def test_support(capsys: pytest.CaptureFixture[str]) -> None:

@@ -223,7 +223,6 @@ _OTHER = {
     "ir.op.register_intrin_lowering": "intrinsics are those of tir; call_extern calls others",
     "runtime.object_generic": _NO_OBJECTS,
     "contrib.debugger.debug_result": "profile() and debug_get_output give what it wrote to files",
-    "contrib.tar": _TOOLCHAIN,
     "contrib.clang": _TOOLCHAIN,
     "contrib.pickle_memoize": "nothing is pickled",
     "contrib.random": "relay.random and relax's random operators",
@@ -295,13 +294,24 @@ REASONS |= {
     "relay.frontend.qnn_torch": _IMPORTER,
     "relay.frontend.pytorch_utils": _IMPORTER,
     "relay.frontend.change_datatype": "relay.transform.recast and ToMixedPrecision change dtypes",
+    **{
+        f"target.codegen.{name}": "llvmlite, which LLVM comes from, does not tell"
+        for name in ("llvm_get_targets", "llvm_get_cpu_archlist", "llvm_lookup_intrinsic_id", "llvm_get_intrinsic_name")
+    },
+    "target.codegen.llvm_get_system_x86_vendor": "llvm_get_system_cpu and llvm_get_cpu_features tell what CPU it is",
+    "target.codegen.build_module": "tvm.build makes code of kernels",
+    "runtime.ObjectPath": "tvm.ir.assert_structural_equal tells paths as texts",
+    "runtime.object_path": "tvm.ir.assert_structural_equal tells paths as texts",
+    **{
+        f"runtime.profiling.{name}": "rows of profiles hold plain numbers: Report.calls, Report.device_metrics"
+        for name in ("Duration", "Count", "Percent", "Ratio")
+    },
     "target.x86": "LLVM is llvmlite's: llvmlite.binding tells its version and the host's features",
     "target.intrin": "intrinsics are those of tir; call_extern calls others",
     "target.compilation_config": "code is made for one CPU: tvm.target.Target",
-    **{f"testing.{name}": _NETWORK for name in ("auto_scheduler", "plugin", "popen_pool", "runner", "tir", "usmp")},
+    **{f"testing.{name}": _NETWORK for name in ("auto_scheduler", "popen_pool", "runner", "tir", "usmp")},
     "relay.transform.flexible_shape": "programs with `?` or named dims compile once for all sizes",
     "runtime.name_transforms": "there are no generated C functions to name",
-    "target.codegen": "LLVM is llvmlite's: llvmlite.binding tells its version and the host's features",
     "testing.aot": "baton generates code for processes, not for bare devices",
     "tir.tensor_intrin": "intrinsics of your own are tir.TensorIntrin.register; those of TVM are not shipped",
 }

@@ -72,6 +72,5 @@ def device(dev_type: int | str, dev_id: int = 0) -> Device:
     for code, kind in KINDS.items():
         if kind == _ALIASES.get(name, name):
             return Device(code, index)
-    raise fail(
-        "device-unknown", f"unknown kind of device {dev_type!r}", help=f"known: {', '.join(KINDS.values())}, llvm"
-    )
+    known = f"known: {', '.join(KINDS.values())}, llvm"
+    raise fail("device-unknown", f"unknown kind of device {dev_type!r}", help=known, kind=ValueError)

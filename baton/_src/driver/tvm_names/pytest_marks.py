@@ -10,11 +10,13 @@ import os
 import platform
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import llvmlite.binding as llvm
 
 from baton._src.driver.tvm_names.devices import device
+from baton._src.support.diagnostics import fail
 from baton._src.values.device import Device
 
 
@@ -25,15 +27,52 @@ def parameter(*values: Any, ids: Any = None, by_dict: Any = None) -> Any:
         ids, values = list(by_dict), tuple(by_dict.values())
 
     @pytest.fixture(params=values, ids=ids)  # type: ignore[untyped-decorator]
-    def fixture(request: Any) -> Any:
+    def fixture(*_cls: Any, request: Any) -> Any:  # in a class it is a method
         return request.param
 
     return fixture
 
 
+@dataclass(frozen=True)
+class ParameterGroup:
+    """Fixtures whose values go together, and a tuple of values for each combination."""
+
+    fixtures: list[Any]
+    value_sets: tuple[tuple[Any, ...], ...]
+    ids: Any
+
+
+_GROUPS: list[ParameterGroup] = []
+
+
 def parameters(*value_sets: Any, ids: Any = None) -> list[Any]:
-    """Several fixtures whose values go together: one tuple of values a combination."""
-    return [parameter(*column, ids=ids) for column in zip(*value_sets, strict=True)]
+    """Several fixtures whose values go together: one tuple of values a combination (`pytest_plugin` sets them)."""
+    pytest = importlib.import_module("pytest")
+    rows = tuple(tuple(values) for values in value_sets)
+    if len({len(row) for row in rows}) != 1:
+        raise fail("api", "parameters takes tuples of equal length, one for each combination", kind=ValueError)
+
+    def member(*_cls: Any, request: Any) -> Any:
+        if not hasattr(request, "param"):
+            raise fail(
+                "api",
+                f"{request.fixturename} goes together with other parameters, and nothing sets them",
+                help='say pytest_plugins = ["tvm.testing.plugin"] in conftest.py, or run tvm.testing.main()',
+            )
+        return request.param
+
+    group = ParameterGroup([pytest.fixture(member) for _ in rows[0]], rows, ids)
+    _GROUPS.append(group)
+    return list(group.fixtures)
+
+
+def group_of(found: Any) -> tuple[ParameterGroup, int] | None:
+    """The group that a fixture belongs to, and its place there."""
+    for group in _GROUPS:
+        for place, own in enumerate(group.fixtures):
+            if own is found:
+                return group, place
+    return None
 
 
 def fixture(func: Any = None, *, cache_return_value: bool = False) -> Any:

@@ -21,6 +21,7 @@ def libinfo() -> dict[str, str]:
     found = {f"USE_{name}": "OFF" for name in _ABSENT.split()}
     found |= {"USE_LLVM": "ON", "LLVM_VERSION": version, "USE_RELAY_DEBUG": "OFF", "USE_GRAPH_EXECUTOR": "ON"}
     found |= {"USE_PROFILER": "ON", "USE_GRAPH_EXECUTOR_DEBUG": "ON", "USE_AOT_EXECUTOR": "ON", "USE_THREADS": "ON"}
+    found |= {"GIT_COMMIT_HASH": "NOT-FOUND", "GIT_COMMIT_TIME": "NOT-FOUND", "TVM_LOG_BEFORE_THROW": "OFF"}
     return {**found, "BUILD_STATIC_RUNTIME": "OFF", "BATON_VERSION": _version()}
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from baton._src.ir.target import Target
+from baton._src.ir.target_tags import add_tag
 from baton._src.values.device import Device
 
 
@@ -20,8 +22,15 @@ def list_kinds() -> list[str]:
 
 
 def list_tags() -> dict[str, Target]:
-    """Named descriptions of targets: there are none."""
+    """The targets that have a name."""
     return Target.list_tags()
+
+
+def register_tag(name: str, config: Mapping[str, Any], override: bool = False) -> Target:
+    """Let `Target(name)` be the target that `config` describes, and give it."""
+    found = Target(config)
+    add_tag(name, config, override)
+    return found
 
 
 @dataclass(frozen=True)

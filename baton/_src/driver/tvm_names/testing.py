@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.driver.tvm_names import pytest_plugin
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import AnyArray, NDArray
@@ -106,4 +107,4 @@ def main() -> None:
     """Run the tests of the calling file with pytest and exit with its status."""
     pytest = importlib.import_module("pytest")
     file = sys._getframe(1).f_globals["__file__"]
-    sys.exit(pytest.main([file, *sys.argv[1:]]))
+    sys.exit(pytest.main([file, *sys.argv[1:]], plugins=[pytest_plugin]))

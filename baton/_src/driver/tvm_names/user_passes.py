@@ -10,10 +10,10 @@ from baton._src.ir.module import IRModule
 from baton._src.passes.relay.first_order.to_cps import ToCPS as ModuleToCPS
 from baton._src.passes.relay.first_order.to_cps import to_cps
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
+from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.relay import nodes as relay
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.expressions import replace
-from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
 from baton._src.transform.decorators import UserFunctionPass, make_decorator
 from baton._src.transform.passes import Pass
@@ -45,8 +45,8 @@ class _RelayUserPass(UserFunctionPass):
         return super().run_function(function, module, ctx)
 
 
-class _TirUserPass(UserFunctionPass):
-    function_class: ClassVar[type] = PrimFunc
+class _TirUserPass(UserFunctionPass, PrimFuncPass):
+    """A user's `(kernel, module, ctx) -> kernel`."""
 
 
 def relay_function_pass(

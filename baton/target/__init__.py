@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from baton._src.support.lazy import attach, names
+from baton._src.support.lazy import attach, names, submodules
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("ir.target", "Target TargetKind"),
         **names("driver.tvm_names.targets", "create list_kinds list_tags VirtualDevice"),
+        **submodules("baton.target", "codegen tag"),
         **names(
             "driver.tvm_names.generic_functions",
             "GenericFunc generic_func get_native_generic_func override_native_generic_func",

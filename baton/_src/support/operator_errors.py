@@ -1,0 +1,37 @@
+"""Errors about operators, with the names and bases that `tvm.error` gives them; importers and scripts raise them.
+
+`except tvm.error.OpNotImplemented` (or `NotImplementedError`) around an import catches what a model asks for in vain,
+and nothing else.
+"""
+
+from __future__ import annotations
+
+from baton._src.support.diagnostics import BatonError, DiagnosticError
+
+
+class OpError(BatonError):
+    """Something about an operator."""
+
+
+class OpNotImplemented(OpError, NotImplementedError):
+    """An operator that is not served."""
+
+
+class OpNotInstalled(OpError):
+    """An operator of a library that is not there."""
+
+
+class OpAttributeRequired(OpError, AttributeError):
+    """An attribute that is missing."""
+
+
+class OpAttributeInvalid(OpError, AttributeError):
+    """An attribute whose value makes no sense."""
+
+
+class OpAttributeUnImplemented(OpError, NotImplementedError):
+    """A value of an attribute that is not served."""
+
+
+class UnsupportedOperatorError(DiagnosticError, OpNotImplemented):
+    """Operators of a model that the importer has no converter for, all of them."""

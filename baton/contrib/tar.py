@@ -1,0 +1,12 @@
+"""Archives (`tvm.contrib.tar`)."""
+
+from __future__ import annotations
+
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("driver.tvm_names.contrib.tar_files", "tar untar"),
+    },
+)
