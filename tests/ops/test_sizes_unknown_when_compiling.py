@@ -15,9 +15,11 @@ from baton._src.relax.interpreter import Interpreter
 from baton._src.relax.nodes import Call, Var
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
+from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.expr import Var as TirVar
 from baton._src.values.tensor import array
 from tests.ops.sampled_calls import SampledCall
+from tests.relax.machines import everywhere
 
 NAMES = ["grad.nll_loss_backward", "layout_transform", "nn.nll_loss", "unravel_index", "nn.batch_norm", "concat"]
 
@@ -63,3 +65,48 @@ def test_what_is_unknown_when_compiling_is_found_when_running(name: str, sample:
 
 def _parts(value: Any) -> list[np.ndarray[Any, Any]]:
     return [v.numpy() for v in value] if isinstance(value, tuple) else [value.numpy()]
+
+
+PUT = """
+@R.function
+def main(x: R.Tensor(("n", 3), "float32"), at: R.Tensor(("p",), "int64"), new: R.Tensor(("a", "b"), "float32")):
+    return R.index_put(x, (at,), new, accumulate=True)
+"""
+BIASED = """
+@R.function
+def main(q: R.Tensor((2, "n", 2, 4), "float32"), bias: R.Tensor(("b", "h", "m", "k"), "float32")):
+    return R.nn.attention_bias(q, q, q, bias)
+"""
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (1, 3), (2, 1), (1, 1)])
+def test_values_to_put_are_repeated_where_they_turn_out_to_be_one(shape: tuple[int, ...]) -> None:
+    """Guards NumPy's rule of broadcasting where only the run knows the sizes: they were refused."""
+    x, at, new = np.ones((4, 3), "float32"), np.array([2, 0]), np.arange(1, 1 + np.prod(shape), dtype="float32")
+    expected = x.copy()
+    expected[at] += new.reshape(shape)
+    np.testing.assert_array_equal(everywhere(PUT, x, at, new.reshape(shape)).numpy(), expected)
+
+
+@pytest.mark.parametrize("shape", [(2, 2, 5, 5), (1, 2, 1, 5), (2, 1, 5, 1)])
+def test_biases_of_attention_are_repeated_where_they_turn_out_to_be_one(shape: tuple[int, ...]) -> None:
+    """Guards the same for attention."""
+    rng = np.random.default_rng(0)
+    q, bias = (rng.standard_normal(s).astype("float32") for s in ((2, 5, 2, 4), shape))
+    whole = np.broadcast_to(bias, (2, 2, 5, 5)).copy()
+    np.testing.assert_allclose(everywhere(BIASED, q, bias).numpy(), everywhere(BIASED, q, whole).numpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("places", ["1", '"p"'])
+def test_more_values_than_places_are_refused(places: str) -> None:
+    """Guards index_put, whose rule let the places be repeated as well: all values but the first were lost."""
+    body = PUT.replace('"p"', places).replace('"a", "b"', "2, 3")
+    with pytest.raises(DiagnosticError, match=r"do not fit the places|is 2, expected 1|is 1, expected 2"):
+        everywhere(body, np.ones((4, 3), "float32"), np.array([2]), np.ones((2, 3), "float32"))
+
+
+def test_rows_of_one_hot_have_the_dtype_of_the_two_values() -> None:
+    """Guards the interpreter, which took a number's float64 for float32."""
+    program = '@R.function\ndef main(x: R.Tensor(("n",), "int64")):\n    return R.one_hot(x, {0}(1), {0}(0), depth=2)'
+    for value, dtype in (("R.prim_value", "int64"), ("T.float32", "float32"), ("T.float64", "float64")):
+        assert everywhere(program.format(value), np.array([1, 0])).dtype == dtype

@@ -41,8 +41,10 @@ from baton._src.tir.expr import Var as TirVar
 from baton._src.values.packed_func import FunctionTable
 from baton._src.values.tensor import NDArray, array
 from tests.relax.build import RELAX, module
+from tests.relax.index_statements import INDICES
 from tests.relax.odd_statements import ODD, ODD_EFFECTS
 from tests.relax.richer_statements import RICHER, RICHER_EFFECTS
+from tests.relax.window_statements import WINDOWS
 
 KERNEL = """
 @T.prim_func(private=True)
@@ -118,6 +120,8 @@ def seed(x: R.Tensor) -> R.Tensor:
     return x
 """
 
+ALL_ODD = (*ODD, *WINDOWS, *INDICES)
+
 
 @dataclass(repr=False)
 class Program:
@@ -175,7 +179,7 @@ def _mean(x: NDArray, y: NDArray, out: NDArray) -> None:
 def programs(
     draw: Callable[..., Any], max_statements: int = 8, effects: bool | None = None, odd: bool = False
 ) -> Program:
-    """A program; `effects` forces or forbids impure statements, `odd` adds those of `odd_statements`."""
+    """A program; `effects` forces or forbids impure statements, `odd` adds those of `ALL_ODD`."""
     impure = draw(st.booleans()) if effects is None else effects
     base = _base()
     builder = BlockBuilder(base)
@@ -260,7 +264,7 @@ class _Statements:
         """One statement of a random kind."""
         kinds = [self._operator, self._operator, self._tuple, self._item, self._branch, self._dataflow, self._cast]
         kinds += [self._kernel, self._local, self._recursive, self._alias]
-        kinds += [partial(rich, self) for rich in (*RICHER, *(ODD if self.odd else ()))]
+        kinds += [partial(rich, self) for rich in (*RICHER, *(ALL_ODD if self.odd else ()))]
         if self.helpers:
             kinds.append(self._helper)
         if self.impure:

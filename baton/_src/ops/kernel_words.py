@@ -246,6 +246,20 @@ def broadcast_indices(x: Tensor, indices: Indices, shape: Sequence[Dim]) -> list
     return found
 
 
+def stretched_indices(x: Tensor, indices: Indices, shape: Sequence[Dim]) -> list[Scalar]:
+    """As `broadcast_indices`; an axis of unknown extent is read at the index, or at 0 if it turns out to be 1."""
+    offset = len(shape) - x.ndim
+    return [_stretched(d, indices[offset + n], shape[offset + n]) for n, d in enumerate(x.shape)]
+
+
+def _stretched(dim: Dim, at: Scalar, wanted: Dim) -> Scalar:
+    if is_one(dim):
+        return index(0)
+    if isinstance(dim, (int, tir.IntImm)) or dim is wanted:
+        return at
+    return select(tir.EQ(index(dim), index(1)), index(0), at)
+
+
 def is_one(dim: Any) -> bool:
     """Whether a dim is the number 1."""
     return (isinstance(dim, tir.IntImm) and dim.value == 1) or (isinstance(dim, int) and dim == 1)

@@ -7,6 +7,7 @@ any number of longer ones. A failure is shrunk by hypothesis and its program pri
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 from hypothesis import HealthCheck, note, settings
 from hypothesis import strategies as st
@@ -21,6 +22,7 @@ from baton._src.passes.relax.bindings.lambda_lift import LambdaLift
 from baton._src.passes.relax.bindings.normalize import Normalize
 from baton._src.passes.relax.fusion.fuse_ops import FuseOps
 from baton._src.passes.relax.fusion.fuse_tir import FuseTIR
+from baton._src.passes.relax.interfaces.bind_params import BindSymbolicVars
 from baton._src.passes.relax.operators.fold_constant import FoldConstant
 from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.relax.text.printer import script
@@ -57,19 +59,25 @@ def examples(count: int) -> settings:
     return settings(max_examples=count, suppress_health_check=list(HealthCheck))
 
 
-def check(program: Program, names: list[str], size: int, seed: int, checked: bool = False) -> None:
+def check(
+    program: Program, names: list[str], size: int, seed: int, checked: bool = False, is_known: bool = False
+) -> None:
     """Interpreter, bytecode and compiled code agree; so does what the passes `names` make of the program."""
-    check_machines(program, size, seed, checked)
+    check_machines(program, size, seed, checked, is_known)
     check_passes(program, names, size, seed)
 
 
-def check_machines(program: Program, size: int, seed: int, checked: bool = False) -> None:
-    """Both execution modes against the interpreter: value, printed text, logged tensors, changes of arguments."""
+def check_machines(program: Program, size: int, seed: int, checked: bool = False, is_known: bool = False) -> None:
+    """Both execution modes against the interpreter: value, printed text, logged tensors, changes of arguments.
+
+    `is_known`: `n` is a number when it is compiled.
+    """
     note(script(program.module))
     run = Run(program, program.module, size, seed)
     expected = interpreted(run)
-    for mode, found in both_builds(run, checked).items():
-        note(f"exec_mode {mode}, n = {size}, seed {seed}")
+    module = BindSymbolicVars({"n": size})(program.module) if is_known else program.module
+    for mode, found in both_builds(replace(run, module=module), checked).items():
+        note(f"exec_mode {mode}, n = {size}, {'known' if is_known else 'open'}, seed {seed}")
         assert_agree(found, expected)
 
 

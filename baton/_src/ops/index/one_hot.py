@@ -21,6 +21,7 @@ from baton._src.ops.index.take import indices_info
 from baton._src.ops.samples import Arr, Sample
 from baton._src.tir.expr import AnyDim
 from baton._src.values.dtype import VOID, DataType
+from baton._src.values.prim import prim_dtype
 
 
 @attrs
@@ -29,7 +30,7 @@ class OneHotAttrs(Attrs):
 
     depth: int = attr(doc="length of a row")
     axis: int = attr(-1, "position of the new axis in the result")
-    dtype: Any = attr(None, "dtype of the elements", relay_only=True)
+    dtype: Any = attr(VOID, "dtype of the elements; void: that of the two values", relay_only=True)
 
     def __post_init__(self) -> None:
         set_attr(self, "dtype", DataType(self.dtype or VOID))
@@ -94,10 +95,9 @@ def reference(inputs: Any, a: Any) -> Any:
     """Compare the index with the place."""
     at, on, off = (np.asarray(x) for x in inputs[:3])
     depth = a.depth if isinstance(a, OneHotAttrs) else int(np.asarray(inputs[3]).reshape(-1)[0])
-    wanted = a.dtype.numpy if not a.dtype.is_void else None
-    if wanted is None:
-        is_prim = not isinstance(inputs[1], np.ndarray)
-        wanted = DataType("float32").numpy if is_prim and on.dtype == np.float64 else on.dtype
+    known = prim_dtype(inputs[1])
+    own = on.dtype if known is None else known.numpy
+    wanted = own if a.dtype.is_void else a.dtype.numpy
     hits = np.arange(depth) == at[..., None]
     return np.moveaxis(np.where(hits, on.astype(wanted), off.astype(wanted)), -1, a.axis)
 

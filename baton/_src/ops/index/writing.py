@@ -18,8 +18,7 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, PrimInfo, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
-from baton._src.ops.broadcasting import broadcast_shapes
-from baton._src.ops.dims import show_shape
+from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.index.gathering import from_either_end
 from baton._src.ops.index.tensor_indices import index_tensors, indexed_info
 from baton._src.ops.loop_nests import both, load, loops, store
@@ -48,9 +47,10 @@ def infer_put(call: OpCall[IndexPutAttrs]) -> Info:
         call.fail(f"values must have the data's dtype {x.dtype}, got {values.dtype}", code="op-dtype")
     assert isinstance(named, TensorInfo)
     if named.shape is not None and values.shape is not None:
-        if len(values.shape) > len(named.shape):
+        math = DimMath(call.prover)
+        fit = [math.stretches(d, wanted) for d, wanted in zip(reversed(values.shape), reversed(named.shape))]
+        if len(values.shape) > len(named.shape) or False in fit:
             call.fail(f"values {show_shape(values.shape)} do not fit the places {show_shape(named.shape)}")
-        broadcast_shapes(call, named.shape, values.shape)
     return x
 
 
@@ -72,7 +72,7 @@ def compute_put(inputs: Any, a: IndexPutAttrs, out: Any) -> Any:
                 for n, (b, t) in enumerate(zip(at, indices))
             ]
             where += i[rank:]
-            value = load(new, *k.broadcast_indices(values, i, shape))
+            value = load(new, *k.stretched_indices(values, i, shape))
             if a.accumulate:
                 value = k.cast(x.dtype, k.wide(load(result, *where)) + k.wide(value))
             return store(result, where, value)

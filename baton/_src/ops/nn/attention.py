@@ -64,7 +64,7 @@ def infer(call: OpCall[AttentionAttrs]) -> Info:
     scores = (q.shape[0], heads, q.shape[1], keys.shape[1])
     for extra in bias:
         for dim, wanted in zip(reversed(extra.shape or ()), reversed(scores)):
-            if not (isinstance(dim, int) and dim == 1) and dims.equal(dim, wanted) is False:
+            if dims.stretches(dim, wanted) is False:
                 shown = f"{show_shape(extra.shape)} does not broadcast to scores of shape {show_shape(scores)}"
                 call.fail(f"the bias {shown}")
     return TensorInfo((q.shape[0], q.shape[1], heads, v.shape[3]), dtype, vdevice=device)
@@ -92,7 +92,7 @@ def compute(inputs: Any, a: AttentionAttrs, out: Any) -> Any:
     def score(b: Any, h: Any, i: Any, j: Any) -> Any:
         value = products(b, h, i, j) * factor
         if bias:
-            value = value + k.cast(kept, bias[0](*k.broadcast_indices(bias[0], (b, h, i, j), shape)))
+            value = value + k.cast(kept, bias[0](*k.stretched_indices(bias[0], (b, h, i, j), shape)))
         seen = _visible(a, i, j, q.shape[1], keys.shape[1])
         return k.select(k.all_of(seen), value, k.lowest(kept)) if seen else value
 

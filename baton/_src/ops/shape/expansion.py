@@ -13,7 +13,7 @@ import numpy as np
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.expr import GraphExpr
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
-from baton._src.ir.tensor_info import Dim, Info, TensorInfo
+from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.dims import DimMath, show_shape
@@ -58,23 +58,9 @@ def infer_broadcast_to(call: OpCall[Any]) -> Info:
 
 
 def compute_broadcast_to(inputs: Any, a: Any, out: Any) -> Any:
-    """Unit axes are read at 0; axes of unknown extent at the index, or at 0 if they turn out to be 1."""
+    """Unit axes are repeated, also those of unknown extent that turn out to be one."""
     x = inputs[0]
-
-    def body(*i: Any) -> Any:
-        offset = len(i) - x.ndim
-        where = [_stretched(d, i[offset + n], out.shape[offset + n]) for n, d in enumerate(x.shape)]
-        return x(*where)
-
-    return k.compute(out.shape, body, "broadcast_to")
-
-
-def _stretched(dim: Any, index: Any, target: Dim) -> Any:
-    if k.is_one(dim):
-        return k.index(0)
-    if isinstance(dim, k.tir.IntImm) or dim is target:
-        return index
-    return k.select(k.tir.EQ(k.index(dim), k.index(1)), k.index(0), index)
+    return k.compute(out.shape, lambda *i: x(*k.stretched_indices(x, i, out.shape)), "broadcast_to")
 
 
 def _np_broadcast(x: Any, shape: tuple[int, ...]) -> Any:
