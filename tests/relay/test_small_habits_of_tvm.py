@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -144,3 +145,33 @@ def test_the_width_of_a_border_may_be_a_constant() -> None:
     x = relay.var("x", shape=(2, 3))
     assert relay.nn.pad(x, relay.const([[0, 1], [2, 0]])).attrs.pad_width == ((0, 1), (2, 0))
     assert relay.nn.pad(x, relay.var("widths", shape=(2, 2), dtype="int64")).op.name == "dyn.nn.pad"
+
+
+@pytest.mark.parametrize(
+    ("places", "message"),
+    [
+        (2, r"axis 0 of \(5,\) cannot be cut into 2 equal parts(.|\n)*indices_or_sections=\(2,\)"),
+        ((3, 2), r"must begin in ascending order, got \(3, 2\)"),
+        ((2, 7), r"ends before a part begins: the parts begin at \(2, 7\)"),
+    ],
+)
+def test_split_refuses_parts_that_do_not_fit(places: Any, message: str) -> None:
+    """Relax gives uneven and empty parts there; Relay has no such parts."""
+    x = relay.var("x", shape=(5,))
+    with pytest.raises(baton.error.DiagnosticError, match=message):
+        result_type(relay.split(x, places)[0])
+
+
+def test_a_span_is_the_last_positional_argument_of_expressions() -> None:
+    x = relay.Var("x", relay.TensorType((2,)), baton.ir.Span(baton.ir.SourceName("f"), 1, 1, 2, 3))
+    spot = x.span
+    cell = relay.RefCreate(x, spot)
+    made = (
+        relay.Constant(baton.nd.array(np.ones(2)), spot),
+        relay.TupleGetItem(relay.Tuple([x], spot), 0, spot),
+        relay.If(relay.const(True), x, x, spot),
+        relay.Match(x, [relay.Clause(relay.PatternWildcard(), x)], True, spot),
+        relay.RefRead(cell, spot),
+        relay.RefWrite(cell, x, spot),
+    )
+    assert all(expression.span is spot for expression in (*made, cell))

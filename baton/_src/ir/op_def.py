@@ -146,6 +146,8 @@ class OpDef(Generic[A]):
     decompose: Decompose | NotApplicable = field(kw_only=True, default=NotApplicable("computed directly"))
     infer_inputs: Callable[[OpCall[A]], Sequence[TensorInfo | None]] | None = field(kw_only=True, default=None)
     """For operators whose weights' types Relay infers from the data: what each unknown argument must be."""
+    relay_rule: Callable[[OpCall[A]], None] | None = field(kw_only=True, default=None)
+    """Complains of what Relay refuses and Relax takes; `infer` follows."""
     pure: bool = field(kw_only=True, default=True)
     stateful: bool = field(kw_only=True, default=False)
     shape_values: tuple[int, ...] = field(kw_only=True, default=())

@@ -62,6 +62,8 @@ class Sample:
     dims: Mapping[str, int] = field(default_factory=lambda: DIMS)
     rtol: float = 1e-5
     atol: float = 1e-6
+    in_relay: bool = True
+    """False where Relay refuses what Relax takes."""
 
 
 def concrete(dim: SampleDim, dims: Mapping[str, int]) -> int:

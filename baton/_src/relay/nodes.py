@@ -25,6 +25,15 @@ class Expr(GraphExpr, Operators):
         return Call(self, args)
 
 
+def _fill(made: Expr, span: Span | None, **parts: Any) -> None:
+    """The fields of a new expression, of which nothing is inferred yet."""
+    for name, content in parts.items():
+        init_field(made, name, content)
+    init_field(made, "span", span)
+    init_field(made, "checked_type_", None)
+    init_field(made, "struct_info_", None)
+
+
 @node
 class Constant(Expr):
     """A tensor literal."""
@@ -32,6 +41,9 @@ class Constant(Expr):
     is_graph_node: ClassVar[bool] = False
 
     data: NDArray
+
+    def __init__(self, data: NDArray, span: Span | None = None) -> None:
+        _fill(self, span, data=data)
 
 
 @node
@@ -45,6 +57,9 @@ class Var(Expr):
 
     name_hint: str
     type_annotation: Type | None = None
+
+    def __init__(self, name_hint: str, type_annotation: Type | None = None, span: Span | None = None) -> None:
+        _fill(self, span, name_hint=name_hint, type_annotation=type_annotation)
 
     @property
     def vid(self) -> Var:
@@ -108,10 +123,7 @@ class Tuple(Expr):
         return self.fields[index]
 
     def __init__(self, fields: Any, span: Span | None = None) -> None:
-        init_field(self, "fields", _listed(fields, "the fields of a tuple"))
-        init_field(self, "span", span)
-        init_field(self, "checked_type_", None)
-        init_field(self, "struct_info_", None)
+        _fill(self, span, fields=_listed(fields, "the fields of a tuple"))
 
 
 @node
@@ -121,8 +133,8 @@ class TupleGetItem(Expr):
     tuple_value: Any
     index: int
 
-    def __post_init__(self) -> None:
-        init_field(self, "tuple_value", _unwrapped(self.tuple_value))
+    def __init__(self, tuple_value: Any, index: int, span: Span | None = None) -> None:
+        _fill(self, span, tuple_value=_unwrapped(tuple_value), index=index)
 
 
 @node
@@ -181,11 +193,7 @@ class Let(Expr):
 
     def __init__(self, variable: Var, value: Any, body: Any, span: Span | None = None) -> None:
         _variables((variable,))
-        parts = (("var", variable), ("value", _unwrapped(value)), ("body", _unwrapped(body)), ("span", span))
-        for name, content in parts:
-            init_field(self, name, content)
-        init_field(self, "checked_type_", None)
-        init_field(self, "struct_info_", None)
+        _fill(self, span, var=variable, value=_unwrapped(value), body=_unwrapped(body))
 
 
 @node
@@ -196,10 +204,9 @@ class If(Expr):
     true_branch: Any
     false_branch: Any
 
-    def __post_init__(self) -> None:
-        init_field(self, "cond", _unwrapped(self.cond))
-        init_field(self, "true_branch", _unwrapped(self.true_branch))
-        init_field(self, "false_branch", _unwrapped(self.false_branch))
+    def __init__(self, cond: Any, true_branch: Any, false_branch: Any, span: Span | None = None) -> None:
+        branches = {"true_branch": _unwrapped(true_branch), "false_branch": _unwrapped(false_branch)}
+        _fill(self, span, cond=_unwrapped(cond), **branches)
 
 
 @node
@@ -228,18 +235,16 @@ class Function(Expr):
         *,
         where: tuple[str, ...] = (),
     ) -> None:
-        for name, content in (
-            ("params", _variables(_listed(params, "the parameters of a function"))),
-            ("body", _unwrapped(body)),
-            ("ret_annotation", ret_type),
-            ("type_params", tuple(type_params or ())),
-            ("attrs", DictAttrs(attrs or {})),
-            ("where", tuple(where)),
-            ("span", span),
-            ("checked_type_", None),
-            ("struct_info_", None),
-        ):
-            init_field(self, name, content)
+        _fill(
+            self,
+            span,
+            params=_variables(_listed(params, "the parameters of a function")),
+            body=_unwrapped(body),
+            ret_annotation=ret_type,
+            type_params=tuple(type_params or ()),
+            attrs=DictAttrs(attrs or {}),
+            where=tuple(where),
+        )
 
     @property
     def ret_type(self) -> Type | None:
@@ -268,12 +273,18 @@ class RefCreate(Expr):
 
     value: Any
 
+    def __init__(self, value: Any, span: Span | None = None) -> None:
+        _fill(self, span, value=_unwrapped(value))
+
 
 @node
 class RefRead(Expr):
     """ref_read(ref)"""
 
     ref: Any
+
+    def __init__(self, ref: Any, span: Span | None = None) -> None:
+        _fill(self, span, ref=_unwrapped(ref))
 
 
 @node
@@ -282,6 +293,9 @@ class RefWrite(Expr):
 
     ref: Any
     value: Any
+
+    def __init__(self, ref: Any, value: Any, span: Span | None = None) -> None:
+        _fill(self, span, ref=_unwrapped(ref), value=_unwrapped(value))
 
 
 @node
@@ -346,6 +360,9 @@ class Match(Expr):
     data: Any
     clauses: tuple[Clause, ...]
     complete: bool = True
+
+    def __init__(self, data: Any, clauses: Any, complete: bool = True, span: Span | None = None) -> None:
+        _fill(self, span, data=_unwrapped(data), clauses=tuple(clauses), complete=complete)
 
 
 @node

@@ -12,7 +12,7 @@ from baton._src.values.tensor import NDArray
 
 
 def with_own_tensors(value: Any) -> Any:
-    """`value` with its tensors copied, once each.
+    """`value` with its tensors copied, also from one another where it holds one twice.
 
     Looks into tuples and algebraic data types; references and functions keep what they hold: that is shared on purpose.
     """
@@ -20,16 +20,16 @@ def with_own_tensors(value: Any) -> Any:
 
 
 def apart_from(value: Any, given: Iterable[Any]) -> Any:
-    """`value` with copies of those of its tensors that lie in the memory of `given`, looked into alike."""
+    """`value` with copies of those of its tensors that lie in the memory of `given`, looked into alike, and of what it
+    holds twice."""
     held = _tensors(given)
-    if not held:
-        return value
     return _rebuilt(value, lambda tensor: any(np.may_share_memory(tensor.data, other.data) for other in held))
 
 
 def _rebuilt(value: Any, is_foreign: Callable[[NDArray], bool]) -> Any:
     """`value` with copies of its foreign tensors, and what holds them."""
     done: dict[int, Any] = {}
+    used: set[int] = set()
     stack = [value]
     while stack:
         item = stack[-1]
@@ -41,9 +41,20 @@ def _rebuilt(value: Any, is_foreign: Callable[[NDArray], bool]) -> Any:
         if missing:
             stack.extend(missing)
             continue
-        done[id(item)] = _copied(item, tuple([done[id(field)] for field in fields]), is_foreign)
+        own = tuple([_used_once(done[id(field)], used) for field in fields])
+        done[id(item)] = _copied(item, own, is_foreign)
         stack.pop()
     return done[id(value)]
+
+
+def _used_once(field: Any, used: set[int]) -> Any:
+    """A tensor itself the first time, then copies."""
+    if not isinstance(field, NDArray):
+        return field
+    if id(field) in used:
+        return NDArray(field.data.copy(), field.device)
+    used.add(id(field))
+    return field
 
 
 def _fields(item: Any) -> tuple[Any, ...]:

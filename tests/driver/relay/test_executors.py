@@ -16,7 +16,7 @@ from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.relay.nodes import Call
-from baton._src.relay.text.parser import parse
+from baton._src.relay.text.parser import parse, parse_expr
 from baton._src.runtime.graph.graph_debug_executor import GraphModuleDebug
 from baton._src.runtime.graph.graph_executor import GraphModule, create
 from baton._src.runtime.param_dict import save_param_dict
@@ -187,3 +187,44 @@ def test_executor_errors() -> None:
         create_executor("nope")
     with pytest.raises(DiagnosticError, match="argument 'x' is missing"):
         create_executor("debug", module(LOOP)).evaluate()(np.int32(1))
+
+
+@pytest.mark.parametrize("kind", ["debug", "graph", "vm", "aot"])
+def test_executors_refuse_what_has_no_type(kind: str) -> None:
+    """Guards that the interpreter, too, gives the error of type inference, neither a value nor an error of Python."""
+    for body, message in (("(%x, %x).2", "index 2 of a tuple of 2"), ("split(%x, indices_or_sections=2)", "2 equal")):
+        untyped = IRModule.from_expr(
+            parse_expr(f"fn (%x: Tensor[(3), float32]) {{ {body} }}", CATALOGUE, may_be_ill_typed=True)
+        )
+        with pytest.raises(DiagnosticError, match=message):
+            create_executor(kind, untyped).evaluate()(np.zeros(3, "float32"))
+
+
+@pytest.mark.parametrize("kind", ["debug", "graph", "vm", "aot"])
+def test_numbers_take_the_dtype_that_a_parameter_declares(kind: str) -> None:
+    mod = module("def @main(%x: float64, %n: int64, %t: float32) { (%x / 3f64, %n + 1i64, %t) }")
+    x, n, t = create_executor(kind, mod).evaluate()(1.0, 2**40, np.float64(0.5))
+    assert (x.dtype, n.dtype, t.dtype) == ("float64", "int64", "float32")
+    assert (float(x.numpy()), int(n.numpy()), float(t.numpy())) == (1 / 3, 2**40 + 1, 0.5)
+    with pytest.raises(DiagnosticError, match="n "):
+        create_executor(kind, mod).evaluate()(1.0, 2.5, 1.0)
+
+
+@pytest.mark.parametrize("kind", ["debug", "graph", "vm", "aot"])
+def test_a_value_given_twice_is_two_tensors(kind: str) -> None:
+    """Guards that writing into one result changes no other."""
+    mod = module("def @main(%x: Tensor[(2), float32]) { let %y = %x + 1f; (%x, %x, (%y, %y)) }")
+    first, second, (third, fourth) = create_executor(kind, mod).evaluate()(np.zeros(2, "float32"))
+    first.copyfrom(np.full(2, 7, "float32"))
+    third.copyfrom(np.full(2, 8, "float32"))
+    assert second.numpy().tolist() == [0, 0]
+    assert fourth.numpy().tolist() == [1, 1]
+
+
+def test_the_source_of_what_was_built_is_llvm_ir(tmp_path: Path, dense: GraphExecutorFactory) -> None:
+    for built in (dense, dense.get_lib()):
+        assert "define" in built.get_source()
+        assert built.get_source("ll") == built.get_source()
+    dense.export_library(tmp_path / "dense")
+    with pytest.raises(DiagnosticError, match="loaded from a file, which has no source"):
+        load_module(tmp_path / "dense").get_source()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from baton._src.codegen.llvm.module import CompileOptions, compile_kernels
+from baton._src.codegen.llvm.module import CompileOptions, compile_kernels, module_texts
 from baton._src.driver.kernel_scheduler import scheduler
 from baton._src.driver.model.load import attach_operators
 from baton._src.driver.relax.optimize import optimize
@@ -104,4 +104,10 @@ def emit_program(
         parts["facts"] = {**parts.get("facts", {}), "schedules": found.rules}
     parts |= {name: text() for name, text in made.items()}
     signatures = {v.name_hint: kernel_signature(v.name_hint, f) for v, f in program.machine_kernels.items()}
-    return program.builder.get(natives=program.natives, kernels=signatures, object_code=code, **parts)
+
+    def listing() -> str:
+        checked = (options or CompileOptions()).checked
+        return "\n\n".join(module_texts(functions, target, checked, scheduler(target))[0].values())
+
+    parts |= {"natives": program.natives, "kernels": signatures, "object_code": code, "listing": listing}
+    return program.builder.get(**parts)

@@ -67,6 +67,11 @@ class GraphExecutorFactory:
         return self.executable
 
     lib = module = property(get_lib)
+
+    def get_source(self, fmt: str = "") -> str:
+        """The kernels as text (`Executable.get_source`)."""
+        return self.executable.get_source(fmt)
+
     graph_json_str = property(get_graph_json)
 
     @property

@@ -17,13 +17,15 @@ from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.types import TensorType
 from baton._src.relay.analysis import free_vars
+from baton._src.relay.check.infer_type import infer_expr
 from baton._src.relay.check.show import show_type
 from baton._src.relay.interpreter import Interpreter, to_value
 from baton._src.relay.nodes import Expr, Function, Let
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import IntImm
 from baton._src.values.device import CPU, Device
-from baton._src.values.tensor import NDArray
+from baton._src.values.dtype import DataType
+from baton._src.values.tensor import NDArray, array
 
 KINDS = ("debug", "graph", "vm", "aot")
 
@@ -56,7 +58,7 @@ class Executor:
             else:
                 values[variable] = bound
         if self.kind == "debug":
-            return Interpreter(self.module).evaluate(target, values)
+            return self._interpreted(target, values)
         free = free_vars(target)
         given = {getattr(k, "name_hint", k): v for k, v in values.items()}
         missing = [v.name_hint for v in free if v.name_hint not in given]
@@ -69,14 +71,12 @@ class Executor:
         run: list[Callable[..., Any]] = []
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            values = self._arguments(names, args, kwargs)
+            values = [_as_declared(p, v) for p, v in zip(function.params, self._arguments(names, args, kwargs))]
+            if not run:
+                run.append(self._interpreted(target) if self.kind == "debug" else self._compiled(target))
             if self.kind == "debug":  # The interpreter itself checks no types.
                 for param, value in zip(function.params, values):
                     _check_declared(param, value)
-            if not run:
-                run.append(
-                    Interpreter(self.module).evaluate(target) if self.kind == "debug" else self._compiled(target)
-                )
             return run[0](*values)
 
         return call
@@ -95,6 +95,10 @@ class Executor:
                 raise fail("argument-missing", f"argument {name!r} is missing", help=f"it takes: {', '.join(names)}")
             values.append(known[name])
         return values
+
+    def _interpreted(self, target: Any, values: Mapping[Any, Any] | None = None) -> Any:
+        """The value of `target`. Types are inferred first: the interpreter would run what other executors refuse."""
+        return Interpreter(self.module).evaluate(infer_expr(target, self.module), values)
 
     def _compiled(self, target: Any) -> Callable[..., Any]:
         module = self.module
@@ -137,6 +141,17 @@ def _names(stem: str) -> Iterator[str]:
     yield from (f"{stem}_{number}" for number in count())
 
 
+def _as_declared(param: Any, value: Any) -> Any:
+    """A host number as a tensor of the dtype that a scalar parameter declares, if that can hold numbers of its kind."""
+    type_ = param.type_annotation
+    if not isinstance(value, (bool, int, float)) or not isinstance(type_, TensorType) or type_.shape != ():
+        return value
+    wanted, given = type_.dtype, np.asarray(value)
+    if not isinstance(wanted, DataType) or not np.can_cast(given.dtype, wanted.numpy, "same_kind"):
+        return value
+    return array(given.astype(wanted.numpy))
+
+
 def _check_declared(param: Any, value: Any) -> None:
     """`DiagnosticError` (`value-mismatch`) where a tensor is not of the shape or dtype that the parameter declares."""
     type_, given = param.type_annotation, to_value(value)
@@ -144,8 +159,7 @@ def _check_declared(param: Any, value: Any) -> None:
         return
     wanted = [d.value if isinstance(d, IntImm) else None for d in type_.shape]
     fits = len(wanted) == given.ndim and all(w in (None, have) for w, have in zip(wanted, given.shape))
-    # Host numbers have no dtype of their own to be wrong.
-    if not fits or (given.dtype != type_.dtype and not isinstance(value, (bool, int, float))):
+    if not fits or given.dtype != type_.dtype:
         message = f"argument {param.name_hint} is a tensor of shape {given.shape} and dtype {given.dtype}"
         raise fail("value-mismatch", message, help=f"the parameter is declared {show_type(type_)}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -58,17 +58,10 @@ class KernelModule:
     """Compiled kernels by name. Calling the module calls its entry, the only kernel or `main`."""
 
     executable: Executable
-    listing: Callable[[], str] | None = field(default=None, repr=False, compare=False)
-    """Gives the LLVM IR of the kernels; None if they were loaded from a file, which has machine code only."""
 
     def get_source(self, fmt: str = "") -> str:
-        """The code as text: LLVM IR. Raises `DiagnosticError` (`api`) for other formats and for what was loaded."""
-        if self.listing is None:
-            help = "ask the module that tvm.build gave"
-            raise fail("api", "this library was loaded from a file, which has no source", help=help)
-        if fmt not in ("", "ll"):
-            raise fail("api", f"there is no source of format {fmt!r}", help='get_source("ll") gives LLVM IR')
-        return self.listing()
+        """The code as text (`Executable.get_source`)."""
+        return self.executable.get_source(fmt)
 
     @cached_property
     def kernels(self) -> dict[str, Kernel]:
@@ -153,4 +146,5 @@ def kernel_module(
     facts: dict[str, Any] = {"kind": KERNELS, "results": {name: str(dtype) for name, dtype in results.items()}}
     if plans:
         facts["steps"] = {name: plan_to_data(plan) for name, plan in plans.items()}
-    return KernelModule(Executable((), kernels=dict(signatures), object_code=object_code, facts=facts), listing)
+    kernels = dict(signatures)
+    return KernelModule(Executable((), kernels=kernels, object_code=object_code, facts=facts, listing=listing))

@@ -321,6 +321,28 @@ def cuts(math: DimMath, total: Dim, given: Any) -> list[Dim]:
     return [0, *(math.minimum(p, total) if isinstance(total, int) else p for p in given), total]
 
 
+def refuse_uneven(call: OpCall[SplitAttrs]) -> None:
+    """Relay's parts are equal if their number is given, and otherwise begin in order and within the axis."""
+    x, given = call.tensor(0), call.attrs.indices_or_sections
+    if x.shape is None or not -x.ndim <= call.attrs.axis < x.ndim:
+        return
+    extent = x.shape[call.attrs.axis]
+    where = f"axis {call.attrs.axis} of {show_shape(x.shape)}"
+    if isinstance(given, int):
+        if isinstance(extent, int) and given > 0 and extent % given:
+            help = f"say where the parts begin: indices_or_sections=({', '.join(map(str, _evenly(extent, given)))},)"
+            call.fail(f"{where} cannot be cut into {given} equal parts", help=help)
+    elif any(stop < start for start, stop in pairwise((0, *given))):
+        call.fail(f"the parts of {where} must begin in ascending order, got {given}", code="op-attribute")
+    elif isinstance(extent, int) and given and given[-1] > extent:
+        call.fail(f"{where} ends before a part begins: the parts begin at {given}", code="op-attribute")
+
+
+def _evenly(total: int, parts: int) -> list[int]:
+    """Where parts begin that differ by one at most."""
+    return [total * i // parts for i in range(1, parts)]
+
+
 def compute_split(inputs: Any, attributes: SplitAttrs, out: Any) -> Any:
     """Each part is read from its start on."""
     x = inputs[0]
@@ -355,6 +377,7 @@ SPLIT = OpDef(
     SplitAttrs,
     inputs=(Input("x", "what to cut", relay_name="data"),),
     infer=infer_split,
+    relay_rule=refuse_uneven,
     compute=compute_split,
     reference=reference_split,
     gradient=gradient_split,
@@ -364,7 +387,7 @@ SPLIT = OpDef(
     samples=lambda: (
         Sample((Arr(("n", 6)),), SplitAttrs(indices_or_sections=3, axis=1)),
         Sample((Arr((6, "m")),), SplitAttrs(indices_or_sections=(1, 4), axis=0)),
-        Sample((Arr((5,)),), SplitAttrs(indices_or_sections=2, axis=-1)),
+        Sample((Arr((5,)),), SplitAttrs(indices_or_sections=2, axis=-1), in_relay=False),
         Sample((Arr((2, 4), "int32"),), SplitAttrs(indices_or_sections=1, axis=1)),
     ),
     summary="A tensor cut into parts along an axis.",

@@ -77,6 +77,8 @@ class OperatorRule:
             raise fail("op-argument", f"{op.name} has no definition, so its type is unknown", span=span)
         try:
             call = OpCall(definition, infos, attrs or _defaults(op), self._prover, tuple(constants), span)
+            if definition.relay_rule is not None:
+                definition.relay_rule(call)
             return self._type_of(definition.infer(call))
         except _CONTENTS as error:
             raise unfit(op, attrs, error, span) from error

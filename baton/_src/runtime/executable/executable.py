@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from array import array
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from baton._src.runtime.executable.archive import Archive, read_archive, write_archive
 from baton._src.runtime.executable.bytecode import Instruction, decode, encode
@@ -38,6 +39,8 @@ class Executable:
     """What else is worth knowing, as JSON data: target, compiler version, inputs and outputs of `main`, sizes."""
     attached: dict[str, PackedFunc] = field(repr=False, default_factory=dict)
     """Packed functions given by whoever built or loaded it (not saved), such as run-time compilation of operators."""
+    listing: Callable[[], str] | None = field(default=None, repr=False, compare=False)
+    """Writes the LLVM IR of the kernels; None if it was loaded from a file, which has machine code only."""
 
     @cached_property
     def library(self) -> NativeLibrary | None:
@@ -63,6 +66,18 @@ class Executable:
         )
 
     # ---------------------------------------------------------------------------------------- for people
+
+    imported_modules: ClassVar[tuple[Any, ...]] = ()
+    """TVM's modules for other devices, of which there are none."""
+
+    def get_source(self, fmt: str = "") -> str:
+        """The kernels as text: LLVM IR. Raises `DiagnosticError` (`api`) for other formats and for what was loaded."""
+        if self.listing is None:
+            help = "ask what tvm.build, relay.build or relax.build gave"
+            raise fail("api", "this library was loaded from a file, which has no source", help=help)
+        if fmt not in ("", "ll"):
+            raise fail("api", f"there is no source of format {fmt!r}", help='get_source("ll") gives LLVM IR')
+        return self.listing()
 
     def stats(self) -> str:
         """How many functions, constants and instructions there are, and which packed functions are needed."""
