@@ -8,10 +8,12 @@ import pytest
 
 from baton._src.ir.traverse import post_order
 from baton._src.tir.buffer import BufferRegion
+from baton._src.tir.schedule.schedule import Schedule
 from baton._src.tir.stmt import Block
 from baton._src.tir.text.blocks import region_text
 from baton._src.tir.text.names import Names
 from baton._src.tir.text.parser import parse_text
+from tests.tir.programs import matmul_add
 
 
 def regions(body: str) -> tuple[list[str], list[str]]:
@@ -53,3 +55,16 @@ def test_regions_cover_every_access(body: str, reads: list[str], writes: list[st
     found_reads, found_writes = regions(body)
     assert found_writes == writes
     assert all(r in reads for r in found_reads)
+
+
+def test_axes_of_blocks_inside_cover_what_they_are_bound_to() -> None:
+    """Guards blockize: the block around a tile said that it reads and writes whole buffers."""
+    schedule = Schedule(matmul_add(16))
+    block = schedule.get_block("C")
+    outer, inner = schedule.split(schedule.get_loops(block)[0], [None, 4])
+    schedule.decompose_reduction(block, outer)
+    schedule.blockize(inner)
+    made = schedule.get("C_update_o")
+    (row, column) = made.writes[0].region
+    assert int(row.extent) == 4
+    assert int(column.extent) == 5

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.structural import structural_equal
-from baton._src.ir.traverse import post_order
+from baton._src.ir.traverse import post_order, substitute
 from baton._src.tir import operators
 from baton._src.tir.arith.int_set import IntSet, eval_set
 from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.expr import BufferLoad, IntImm, Let, Var, literal
-from baton._src.tir.stmt import Allocate, Block, BufferStore, For, LetStmt, MatchBufferRegion, Stmt
+from baton._src.tir.stmt import Allocate, Block, BlockRealize, BufferStore, For, LetStmt, MatchBufferRegion, Stmt
 
 Points = dict[Buffer, list[tuple[PrimExpr, ...]]]
 
@@ -25,6 +25,7 @@ def point_regions(body: Stmt) -> tuple[list[BufferRegion], list[BufferRegion]]:
     reads: Points = {}
     writes: Points = {}
     inner: dict[Var, Range] = {}
+    bound: dict[Var, PrimExpr] = {}
     hidden: set[Buffer] = set()
     memory: set[Var] = set()
     for item in post_order(body):
@@ -40,12 +41,29 @@ def point_regions(body: Stmt) -> tuple[list[BufferRegion], list[BufferRegion]]:
             case Block():
                 inner.update({iv.var: iv.dom for iv in item.iter_vars if iv.dom is not None})
                 hidden.update(item.alloc_buffers)
+            case BlockRealize(predicate=IntImm(value=1)):
+                bound.update(zip((iv.var for iv in item.block.iter_vars), item.iter_values))
             case Allocate():
                 memory.add(item.buffer_var)
             case _:
                 pass
     hidden.update(b for b in (*reads, *writes) if b.data in memory)
+    if bound:
+        reads, writes = _in_terms_of_loops(reads, bound), _in_terms_of_loops(writes, bound)
     return _cover_all(reads, inner, hidden), _cover_all(writes, inner, hidden)
+
+
+def _in_terms_of_loops(points: Points, bound: dict[Var, PrimExpr]) -> Points:
+    """The accesses with the axes of blocks inside replaced by what they are bound to: a part of their range, often."""
+
+    def resolved(index: PrimExpr) -> PrimExpr:
+        for _ in bound:  # axes inside are bound to axes outside
+            if not any(n in bound for n in post_order(index)):
+                break
+            index = substitute(index, bound)
+        return index
+
+    return {b: [tuple(resolved(i) for i in indices) for indices in found] for b, found in points.items()}
 
 
 def access_regions(body: Stmt, init: Stmt | None = None) -> tuple[list[BufferRegion], list[BufferRegion]]:
