@@ -32,7 +32,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("driver.relay.prelude", "Prelude"),
         **names("relay.pattern_rewrite", "DFPatternCallback"),
         **names("driver.relay.executors", "create_executor"),
-        **names("driver.tvm_names.arrays", "load_param_dict save_param_dict"),
+        **names("runtime.param_dict", "load_param_dict save_param_dict"),
         **submodules(
             "baton.relay",
             "adt analysis backend build_module dataflow_pattern expr expr_functor frontend function image nn op",

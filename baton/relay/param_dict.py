@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.arrays", "load_param_dict save_param_dict"),
+        **names("runtime.param_dict", "load_param_dict save_param_dict"),
     },
     before=wire,
 )

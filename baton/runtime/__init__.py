@@ -19,7 +19,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("driver.tvm_names.devices", "cpu device cuda opencl vulkan metal rocm vpi ext_dev webgpu hexagon"),
         **renamed("driver.tvm_names.devices", gpu="cuda", cl="opencl", mtl="metal"),
         **names(
-            "driver.tvm_names.arrays",
+            "runtime.param_dict",
             "load_param_dict load_param_dict_from_file save_param_dict save_param_dict_to_file",
         ),
         **names("driver.artifacts", "load_module"),

@@ -8,7 +8,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names(
-            "driver.tvm_names.arrays",
+            "runtime.param_dict",
             "load_param_dict load_param_dict_from_file save_param_dict save_param_dict_to_file",
         ),
     },

@@ -16,7 +16,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import baton
-from baton import relax, relay
+from baton import relax, relay, te
 from baton._src.support.diagnostics import InternalError
 from baton.contrib import graph_executor
 from baton.runtime import vm as relay_vm
@@ -80,6 +80,7 @@ NAMES: dict[str, Any] = {
     "baton": baton,
     "relay": relay,
     "relax": relax,
+    "te": te,
     "R": R,
     "helper": helper,
     "P": TensorProto,

@@ -34,6 +34,7 @@ from baton._src.relay.op_columns import standard_column
 from baton._src.relay.pattern_rewrite import match, partition, rewrite_with
 from baton._src.relay.patterns import DFPattern
 from baton._src.relay.text.printer import astext
+from baton._src.te.tensor import Tensor
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.arith.int_set import values_of
 from baton._src.tir.intrinsics import INTRINSICS, intrinsic
@@ -63,6 +64,7 @@ def wire() -> None:
     Op.standard_column = staticmethod(standard_column)
     Op.registration = staticmethod(later("baton._src.driver.tvm_names.relay.user_operators", "Registration"))
     Op.attributes_key = staticmethod(later("baton._src.driver.tvm_names.op_attrs", "attributes_key"))
+    Tensor.build = staticmethod(later("baton._src.te.arithmetic", "build"))
     Type.equal = staticmethod(structural_equal)
     TensorType.dim = staticmethod(type_dim)
     DFPattern.matching = staticmethod(match)

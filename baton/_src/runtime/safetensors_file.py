@@ -39,12 +39,12 @@ _DTYPES = {code: name for name, code in _CODES.items()}
 _PAD = "__pad_"
 
 
-def header_for(tensors: Mapping[str, AnyArray]) -> tuple[bytes, int]:
+def header_for(tensors: Mapping[str, AnyArray], alignment: int = ALIGNMENT) -> tuple[bytes, int]:
     """The length word and header (padded to a multiple of 64 bytes), and how long the data will be."""
     entries: dict[str, Any] = {}
     position = 0
     for number, (name, array) in enumerate(tensors.items()):
-        gap = -position % ALIGNMENT
+        gap = -position % alignment
         if gap:
             entries[f"{_PAD}{number}"] = {"dtype": "U8", "shape": [gap], "data_offsets": [position, position + gap]}
             position += gap
@@ -57,13 +57,13 @@ def header_for(tensors: Mapping[str, AnyArray]) -> tuple[bytes, int]:
     return len(text).to_bytes(8, "little") + text, position
 
 
-def write_tensors(stream: BinaryIO, tensors: Mapping[str, AnyArray]) -> None:
+def write_tensors(stream: BinaryIO, tensors: Mapping[str, AnyArray], alignment: int = ALIGNMENT) -> None:
     """Write all tensors; they are C-contiguous."""
-    header, _ = header_for(tensors)
+    header, _ = header_for(tensors, alignment)
     stream.write(header)
     position = 0
     for array in tensors.values():
-        gap = -position % ALIGNMENT
+        gap = -position % alignment
         stream.write(bytes(gap))
         stream.write(array.reshape(-1).view(np.uint8).data if array.nbytes else b"")
         position += gap + array.nbytes

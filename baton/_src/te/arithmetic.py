@@ -62,6 +62,3 @@ def broadcast_load(tensor: Tensor, indices: tuple[PrimExpr, ...]) -> PrimExpr:
 
 def _is_one(dim: PrimExpr) -> bool:
     return isinstance(dim, IntImm) and dim.value == 1
-
-
-Tensor.build = build

@@ -20,7 +20,7 @@ from baton._src.support.diagnostics import fail
 from baton._src.te.tensor import ComputeOp, ExternOp, PlaceholderOp, Tensor
 from baton._src.tir import operators
 from baton._src.tir.buffer import Buffer, decl_buffer
-from baton._src.tir.expr import IterVar, Reduce, SizeVar, Var, literal
+from baton._src.tir.expr import IterVar, Reduce, SizeVar, StringImm, Var, literal
 from baton._src.tir.stmt import Evaluate, Stmt
 from baton._src.values.dtype import INT32, INT64, DataType
 
@@ -109,6 +109,8 @@ def _element(result: Any, name: str) -> PrimExpr:
             raise fail("te-element", f"{name}: the element function gave the tensor {result.name}; index it")
         result = result()
     body = operators.convert(result)
+    if isinstance(body, StringImm):
+        raise fail("te-element", f"{name}: the element function gave {body}; an element is a number")
     below = body.source if isinstance(body, Reduce) else (body,)
     if any(isinstance(n, Reduce) for n in post_order(below)):
         raise fail("te-reduce", f"{name}: a reduction must be the whole element", help="compute it as a tensor first")

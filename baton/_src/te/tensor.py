@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from baton._src.ir.expr import Operators, PrimExpr
 from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import fail
-from baton._src.tir.expr import IterVar, ProducerLoad
+from baton._src.tir.expr import IterVar, ProducerLoad, StringImm
 from baton._src.values.dtype import DataType
 
 
@@ -98,7 +98,11 @@ class Tensor(Operators):
     def __call__(self, *indices: Any) -> ProducerLoad:
         if len(indices) != self.ndim:
             raise fail("te-indices", f"{self.name} has {self.ndim} dims, got {len(indices)} indices")
-        return ProducerLoad(self, indices)
+        loaded = ProducerLoad(self, indices)
+        wrong = next((i for i in loaded.indices if isinstance(i, StringImm)), None)
+        if wrong is not None:
+            raise fail("te-indices", f"{self.name} cannot be indexed with {wrong}: indices are integers and axes")
+        return loaded
 
     def __getitem__(self, indices: Any) -> Any:
         return TensorSlice(self, ())[indices] if self.ndim else self(*indices)

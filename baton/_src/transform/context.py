@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, SupportsIndex
 
 from baton._src.support.diagnostics import fail
 from baton._src.support.options import Options
@@ -66,7 +67,9 @@ class PassContext:
             raise fail("api", "required_pass and disabled_pass take lists of pass names, not a string")
         if config is not None and not isinstance(config, Mapping):
             raise TypeError(f"config is a dict of settings by name, got {type(config).__name__}")
-        self.opt_level = int(opt_level)
+        if not isinstance(opt_level, SupportsIndex):
+            raise fail("api", f"opt_level is a whole number, got {opt_level!r}", help="0 to 4; 3 is usual")
+        self.opt_level = operator.index(opt_level)
         self.required_pass = tuple(required_pass or ())
         self.disabled_pass = tuple(disabled_pass or ())
         self.instruments: list[Any] = list(instruments or ())

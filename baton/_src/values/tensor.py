@@ -117,6 +117,8 @@ class NDArray:
 
 def _there(device: Device) -> Device:
     """The device, if this machine has it: tensors lie in its memory, so none can be on another."""
+    if not isinstance(device, Device):
+        raise fail("device-unknown", f"{device!r} is not a device", help="e.g. baton.cpu()")
     if not device.exist:
         raise fail("device-missing", f"there is no device {device}", help="tensors lie on cpu(0)")
     return device

@@ -15,6 +15,7 @@ from torch import nn
 import baton
 from baton._src.driver.compile.open_model import open_model
 from baton._src.support.diagnostics import DiagnosticError
+from baton.relax.frontend.torch import from_exported_program, from_fx
 from baton.relay.frontend import from_pytorch
 from tests.frontends.torch.cases.inputs import floats
 from tests.frontends.torch.comparing import as_array, assert_same
@@ -222,3 +223,17 @@ def test_complex_tensors_that_do_not_fit(function: Any, given: Any, message: str
 
     with pytest.raises(DiagnosticError, match=message):
         baton.compile(torch.export.export(Applied(), (given,)))
+
+
+def test_modules_that_nobody_exported() -> None:
+    """Each entrance says what makes its kind of program of a module."""
+    module = nn.Linear(4, 3)
+    entrances = [
+        (lambda: from_exported_program(module), "torch.export.export"),
+        (lambda: from_fx(module, [((3, 4), "float32")]), "torch.fx.symbolic_trace"),
+        (lambda: from_pytorch(module, [("x", (3, 4))]), "torch.jit.trace"),
+    ]
+    for enter, way in entrances:
+        with pytest.raises(DiagnosticError, match="got Linear") as caught:
+            enter()
+        assert way in str(caught.value)

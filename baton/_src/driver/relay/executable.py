@@ -81,6 +81,8 @@ def optimized(module: IRModule, entry: str = "main") -> IRModule:
 def bind_known(module: IRModule, params: Mapping[str, Any]) -> tuple[IRModule, dict[str, NDArray]]:
     """The module with the parameters of `main` bound that `params` has, and those as tensors; names that `main` does
     not have are left out with a warning."""
+    if not isinstance(params, Mapping):
+        raise fail("params-mismatch", f"params maps names to arrays, got a {type(params).__name__}")
     main = {v.name_hint: f for v, f in module.functions.items()}.get("main")
     names = {p.name_hint for p in main.params} if isinstance(main, Function) else set()
     unknown = sorted(str(n) for n in params if str(n) not in names)

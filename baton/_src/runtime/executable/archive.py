@@ -55,6 +55,8 @@ def write_archive(archive: Archive, path: str | Path, durable: bool = True) -> N
     target = Path(path)
     if not target.parent.is_dir():
         raise fail("file-missing", f"cannot write {target}: there is no folder {target.parent}")
+    if target.is_dir():
+        raise fail("file-missing", f"cannot write {target}: it is a folder", help="name a file in it")
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with os.fdopen(handle, "w+b") as stream:

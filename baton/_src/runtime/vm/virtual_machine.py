@@ -47,6 +47,7 @@ class VirtualMachine:
         profile: bool = False,
         functions: FunctionTable | None = None,
     ) -> None:
+        rt_mod = getattr(rt_mod, "executable", rt_mod)  # of what `baton.compile` gives
         if not isinstance(rt_mod, Executable):
             raise fail("api", f"VirtualMachine takes an Executable, not a {type(rt_mod).__name__}", kind=TypeError)
         self.executable = rt_mod
@@ -225,7 +226,7 @@ class _ModuleFunctions(dict[str, Callable[..., Any]]):
 
 
 def _checked_devices(device: Device | Sequence[Device]) -> tuple[Device, ...]:
-    devices = (device,) if isinstance(device, Device) else tuple(device)
+    devices = (device,) if isinstance(device, (Device, str)) else tuple(device)
     for one in devices:
         if not isinstance(one, Device):
             raise fail("api", f"{one!r} is not a device", help="e.g. baton.cpu()")

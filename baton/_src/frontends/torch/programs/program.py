@@ -67,6 +67,9 @@ def read_program(exported: Any, supported: Collection[str]) -> Program:
 
     Raises `torch-state` for a program that changes its buffers or inputs: a function of the languages has no state.
     """
+    if not hasattr(exported, "graph_signature"):
+        help = "torch.export.export(model.eval(), (example,)) makes one of a module"
+        raise fail("torch-model", f"an exported program is needed, got {type(exported).__name__}", help=help)
     plain = _plain(exported, supported)
     signature = plain.graph_signature
     _check_pure(signature)

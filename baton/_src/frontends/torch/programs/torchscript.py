@@ -31,6 +31,9 @@ class ScriptRun:
     """One run of a scripted or traced module: what every value of its graph is."""
 
     def __init__(self, script: Any) -> None:
+        if not hasattr(script, "inlined_graph"):
+            help = "torch.jit.trace(model.eval(), example).eval() makes one of a module"
+            raise fail("torch-model", f"a module of torch.jit is needed, got {type(script).__name__}", help=help)
         self.graph = script.inlined_graph
         torch_library()._C._jit_pass_dce(self.graph)  # traced programs compare sizes and look at nothing of it
         self.values: dict[str, Any] = {}

@@ -44,6 +44,9 @@ def example(shape: Sequence[Any], dtype: Any) -> Example:
 
 def exported_module(model: Any, input_info: Sequence[tuple[Sequence[Any], Any]]) -> tuple[Any, bool]:
     """A graph module as an exported program, and whether it returns a tuple."""
+    if not hasattr(model, "graph"):
+        help = "torch.fx.symbolic_trace(model) makes one of a module"
+        raise fail("torch-model", f"a torch.fx.GraphModule is needed, got {type(model).__name__}", help=help)
     (output,) = [n for n in model.graph.nodes if n.op == "output"]
     inputs = [example(*info) for info in input_info]
     exported = export(model, [i.tensor for i in inputs], _open_sizes(inputs))
