@@ -15,6 +15,7 @@ import numpy as np
 from baton._src.frontends.graph_builder.graph import GraphBuilder
 from baton._src.frontends.graph_builder.language import Language
 from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.onnx.attributes import check_attributes
 from baton._src.frontends.onnx.control.branches import arms_disagree, forked
 from baton._src.frontends.onnx.files.reader import STRING, dtype_of, read_tensor, read_tensors
 from baton._src.frontends.onnx.functions import EXPANDED, Expanded, body_of
@@ -141,6 +142,11 @@ class Importer:
         for name in self.shape:
             if name not in known:
                 raise fail("onnx-input", f"the model has no input {name!r}", help=f"its inputs: {', '.join(known)}")
+            if isinstance(self.shape[name], str) or not isinstance(self.shape[name], Sequence):
+                help = 'such as (1, 3, "h", "w"): numbers, and names of open sizes'
+                raise fail(
+                    "onnx-input", f"the shape of {name!r} is a list of dims, got {self.shape[name]!r}", help=help
+                )
 
     def _bound_values(self, graph: Any, weights: Mapping[str, AnyArray]) -> dict[str, Value]:
         """The inputs and weights that `values` gives, checked against what the model declares."""
@@ -235,6 +241,8 @@ class Importer:
                 )
             inputs.append(scope[name] if name else None)
         try:
+            if proto.domain in MAIN:
+                check_attributes(proto.op_type, proto.attribute, self.opset)
             attributes = {a.name: self._attribute(a) for a in proto.attribute}
         except DiagnosticError as error:
             where = f"while reading the attributes of {proto.op_type} node {title!r}"
