@@ -74,6 +74,13 @@ def test_operator(name: str, operands: Any, attributes: Any) -> None:
     _check(name, operands, attributes)
 
 
+def test_columns_that_there_are_none_of() -> None:
+    """Guards against the nearest column: here nothing counts from the end."""
+    model = model_of_node("ArrayFeatureExtractor", (X, np.array([-1])), {}, (0, 1), ["y"], "ai.onnx.ml")
+    with pytest.raises(baton.DiagnosticError, match="index -1 is out of range"):
+        baton.compile(model, num_threads=1).run({"i0": X, "i1": np.array([-1])})
+
+
 def test_nan_as_a_key() -> None:
     """From the fourth version of the operator on."""
     keys = {"keys_floats": [float("nan"), 1.0], "values_int64s": [7, 8]}

@@ -83,6 +83,8 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("DynamicQuantizeMatMul", (_real(2, 3, 6), _bytes(6, 4), _real(4), _bytes(4)), {}),
     ("ExpandDims", (X, np.array(1, "int32")), {}),
     ("Trilu", (X,), {}),
+    ("Pad", (X, np.array([0, 1, 2, 0, 0, 3]), _float(0.5)), {"mode": "constant"}),
+    ("Pad", (X, np.array([0, 1, 2, 0, 0, 3])), {"mode": "reflect"}),
     ("QGemm", (*QUANTISED, *(_bytes(6, 4), *OTHER[1:]), np.arange(4, dtype="int32") * 999, *SCALES), {"alpha": 0.5}),
 ]  # fmt: skip
 

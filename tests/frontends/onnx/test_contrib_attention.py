@@ -122,7 +122,7 @@ WEIGHTS: list[tuple[str, tuple[Any, ...], dict[str, Any], tuple[int, ...], int]]
         real(2, 64), below(256, 5, 2, 8), real(5, 2),
     ), {"K": 64, "N": 5, "block_size": 32, "bits": 2}, (0,), 1),
     ("GatherBlockQuantized", (
-        below(256, 10, 16), below(10, 2, 3, dtype="int64"), real(10, 2), below(256, 10, 1),
+        below(256, 10, 16), below(10, 2, 3, dtype="int64") - 5, real(10, 2), below(256, 10, 1),
     ), {"bits": 4, "block_size": 16}, (1,), 1),
 ]  # fmt: skip
 

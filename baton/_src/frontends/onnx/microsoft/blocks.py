@@ -6,6 +6,7 @@ from __future__ import annotations
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.microsoft.fused import derived
 from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.frontends.onnx.tensors.index import from_the_front
 from baton._src.frontends.onnx.tensors.matrix import matmul
 from baton._src.ir.tensor_info import Dim
 from baton._src.values.dtype import DataType
@@ -84,10 +85,11 @@ def _zeros(node: OnnxNode, given: Value | None, dims: tuple[Dim, ...], bits: int
 
 def gather_block_quantized(node: OnnxNode) -> Value:
     """data, indices, scales, zero_points: rows of a table of few bits, as real numbers."""
-    g, data, indices, scales = node.graph, node[0], node[1], node[2]
+    g, data, scales = node.graph, node[0], node[2]
     bits, block, axis = int(node.attr("bits", 4)), int(node.attr("block_size", 128)), node.axis(0, 0, "gather_axis")
     if axis != 0 or node.axis(1, 0, "quantize_axis") != data.rank - 1 or data.dtype.is_float:
         node.fail("only rows (gather_axis 0) of integers in blocks along the last axis are supported")
+    indices = from_the_front(node, node[1], data, 0)
     rows, row_scales = (g.call("take", x, indices, axis=0, mode="fast") for x in (data, scales))
     zeros = node.optional(3)
     row_zeros = None if zeros is None else g.call("take", zeros, indices, axis=0)

@@ -15,6 +15,7 @@ from baton._src.frontends.onnx.tensors.creation import range_, trilu
 from baton._src.frontends.onnx.tensors.elementwise import gelu, hard_sigmoid, leaky_relu, swish
 from baton._src.frontends.onnx.tensors.index import gather_nd, unique
 from baton._src.frontends.onnx.tensors.matrix import gemm, matmul
+from baton._src.frontends.onnx.tensors.padding import pad
 from baton._src.frontends.onnx.tensors.shape import unsqueeze
 from baton._src.values.dtype import INT32, INT64
 
@@ -176,5 +177,5 @@ CONTRIB: dict[str, Converter] = {
     "SkipLayerNormalization": skip_normalization(2, 3, 4),
     "SkipSimplifiedLayerNormalization": skip_normalization(2, None, 3), "TransposeMatMul": fused_matmul,
     "EmbedLayerNormalization": embed_layer_normalization, "CDist": cdist, "ExpandDims": unsqueeze, "Trilu": trilu,
-    "Range": any_range, "Unique": unique_in_order, "GatherND": gather_nd,
+    "Range": any_range, "Unique": unique_in_order, "GatherND": gather_nd, "Pad": pad,
 }  # fmt: skip

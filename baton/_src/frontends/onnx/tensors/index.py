@@ -10,7 +10,7 @@ from baton._src.ir.tensor_info import Dim
 from baton._src.values.dtype import INT64
 
 
-def _positive(node: OnnxNode, indices: Value, data: Value, axis: int) -> Value:
+def from_the_front(node: OnnxNode, indices: Value, data: Value, axis: int) -> Value:
     """Indices counted from the end made to count from the front; constants that do not need it stay."""
     if indices.array is not None and (indices.array >= 0).all():
         return indices
@@ -24,7 +24,7 @@ def _positive(node: OnnxNode, indices: Value, data: Value, axis: int) -> Value:
 
 def gather(node: OnnxNode) -> Value:
     axis = node.axis(0)
-    return node.graph.call("take", node[0], _positive(node, node[1], node[0], axis), axis=axis, mode="fast")
+    return node.graph.call("take", node[0], from_the_front(node, node[1], node[0], axis), axis=axis, mode="fast")
 
 
 def gather_elements(node: OnnxNode) -> Value:
