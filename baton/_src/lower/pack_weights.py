@@ -35,6 +35,7 @@ from baton._src.tir.buffer import Buffer, BufferRegion, decl_buffer
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
+from baton._src.values.aligned import aligned
 from baton._src.values.filled_tensor import unfinished
 from baton._src.values.tensor import AnyArray, NDArray
 
@@ -119,9 +120,9 @@ class _Packer(BindingRewriter):
 
     def _packed_data(self, data: NDArray, weight: Weight) -> NDArray:
         if weight.gates:
-            return NDArray(gate_panels(_rows(data.data, weight), weight.width, weight.gates))
+            return NDArray(aligned(gate_panels(_rows(data.data, weight), weight.width, weight.gates)))
         if weight.group > 1:
-            return NDArray(word_panels(_rows(data.data, weight), weight.width, weight.group))
+            return NDArray(aligned(word_panels(_rows(data.data, weight), weight.width, weight.group)))
         known = unfinished(data)
         k, n = _rows(known, weight).shape
         shape = (-(-n // weight.width), k, weight.width)

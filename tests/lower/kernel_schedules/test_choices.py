@@ -72,7 +72,7 @@ KERNELS: dict[str, tuple[Callable[[], PrimFunc], set[str]]] = {
         {"tile_rows", "tile_vectors", "k_block", "unroll_k", "thread_work"},
     ),
     "packed": (lambda: packed(40, 200, 24), {"tile_rows", "unroll_k"}),
-    "packed, one row": (lambda: packed(1, 200, 24), {"panels_beside", "unroll_k"}),
+    "packed, one row": (lambda: packed(1, 200, 24), {"panels_beside", "sums_apart"}),
     "convolution": (blocked_convolution, {"conv_blocks", "conv_points"}),
     "elementwise": (elementwise, {"chunk", "thread_work"}),
     "reduction": (sums, {"reduce_chains"}),

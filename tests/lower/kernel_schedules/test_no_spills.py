@@ -66,7 +66,7 @@ def test_weights_are_asked_for_ahead() -> None:
     weight = packable_weight(func, WIDE)
     assert weight is not None
     texts, _ = module_texts({"f": decide(reading_panels(func, weight), WIDE).func}, WIDE)
-    assert re.search(r"prefetcht1", assembly(texts["f"], Machine.of(WIDE)))
+    assert re.search(r"prefetcht0", assembly(texts["f"], Machine.of(WIDE)))
 
 
 @pytest.mark.parametrize("symbolic", [False, True])

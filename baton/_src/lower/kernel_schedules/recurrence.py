@@ -19,7 +19,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import rewrite
-from baton._src.lower.kernel_schedules.products.prepacked import ACCUMULATORS, Weight, streaming_grain
+from baton._src.lower.kernel_schedules.products.prepacked import Weight, streaming_grain
 from baton._src.lower.kernel_schedules.shared.affine import coefficient, depends, same
 from baton._src.lower.kernel_schedules.shared.factors import bound, is_simple, load_of
 from baton._src.lower.kernel_schedules.shared.loops import (
@@ -41,6 +41,9 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.prim_func import PrimFunc
+
+ACCUMULATORS = 8
+"""Vectors of sums that hide the latency of a multiply-add, for one a cycle."""
 
 
 @dataclass(frozen=True, eq=False)

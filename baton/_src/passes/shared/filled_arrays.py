@@ -26,8 +26,7 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
-import numpy as np
-
+from baton._src.values.aligned import aligned_empty
 from baton._src.values.filled_tensor import FilledTensor
 from baton._src.values.tensor import NDArray
 
@@ -49,7 +48,7 @@ class Filling:
         def work(memory: Any) -> None:
             write(memory, *[g.data if isinstance(g, NDArray) else g for g in given])
 
-        tensor = FilledTensor(np.empty(shape, dtype), work)
+        tensor = FilledTensor(aligned_empty(shape, dtype), work)
         if tensor.memory.nbytes < SMALL:
             return NDArray(tensor.data)
         if self._pool is None:

@@ -41,10 +41,3 @@ def _make_fast() -> Callable[[AnyArray], int]:
 
 data_address: Callable[[AnyArray], int] = _make_fast() if _agrees() else _slow
 """`data_address(array)`: where the first element of `array` (a plain `numpy.ndarray`) lies."""
-
-
-def aligned_bytes(count: int, alignment: int = 64) -> AnyArray:
-    """A byte array of `count` elements that starts at a multiple of `alignment`; contents arbitrary."""
-    raw: AnyArray = np.empty(count + alignment, np.uint8)
-    start = -raw.ctypes.data % alignment
-    return raw[start : start + count]

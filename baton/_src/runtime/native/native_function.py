@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from baton._src.runtime.dim_expr import DimExpr, compile_dim
-from baton._src.runtime.native.addresses import aligned_bytes, data_address
+from baton._src.runtime.native.addresses import data_address
 from baton._src.runtime.native.array_call import OTHER, array_caller, recipe
 from baton._src.runtime.native.faults import forget_fault
 from baton._src.runtime.native.interrupts import raise_noted
@@ -23,6 +23,7 @@ from baton._src.runtime.native.output_memory import allocator
 from baton._src.runtime.thread_pool.threads import thread_pool
 from baton._src.runtime.value_checks import Matcher, check_condition, check_signature
 from baton._src.support.diagnostics import fail
+from baton._src.values.aligned import aligned, aligned_bytes
 from baton._src.values.convert import contiguous
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import AnyArray, NDArray
@@ -32,6 +33,10 @@ _REMEMBERED = 4096
 
 KernelHook = Callable[[str, str, Callable[[], None], Sequence[AnyArray]], None]
 """`hook(kernel, name, run, tensors)`: called for every kernel when running step by step; it calls `run()`."""
+
+
+CHEAP_TO_COPY = 1 << 16
+"""Bytes of a constant that is copied to where vectors begin on lines of the cache; packed weights are there already."""
 
 
 class Sizes(NamedTuple):
@@ -61,7 +66,7 @@ class NativeFunction:
         self._take_fault: Callable[[], str | None] = getattr(library, "take_fault", lambda: None)
         self._has_loops: bool = getattr(library, "has_loops", False)
         self._entry = ctypes.CFUNCTYPE(None, ctypes.c_char_p)(address)
-        self._constants = [constants[index].data for index in plan.constants]
+        self._constants = [_begins_on_a_line(constants[index].data) for index in plan.constants]
         self._constant_words = struct.pack(f"={len(self._constants)}Q", *[data_address(c) for c in self._constants])
         self._dtypes = [DataType(i.info.dtype).numpy for i in plan.inputs]
         self._input_count = len(plan.inputs)
@@ -275,6 +280,10 @@ class NativeFunction:
             ]
             kernel = ctypes.CFUNCTYPE(None)(self.kernel_address(step.kernel))
             hook(step.kernel, step.name, _bound(kernel, arguments), tensors)
+
+
+def _begins_on_a_line(constant: AnyArray) -> AnyArray:
+    return aligned(constant) if constant.nbytes <= CHEAP_TO_COPY else constant
 
 
 def _mentioned_twice(result: Any) -> frozenset[int]:

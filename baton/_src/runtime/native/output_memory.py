@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.runtime.native.addresses import aligned_bytes, data_address
+from baton._src.runtime.native.addresses import data_address
+from baton._src.values.aligned import aligned_bytes
 from baton._src.values.tensor import AnyArray
 
 SMALLEST, LARGEST = 1 << 18, 1 << 26

@@ -306,7 +306,7 @@ class _Blocked:
             column = ops.add(strip.ahead, i64(lane))
             if self.columns % self.strip:
                 column = ops.min(column, i64(self.columns - 1))
-            asked.append(prefetched(load_of(bound(source, {matrix.k: deep, matrix.columns: column}))))
+            asked.append(prefetched(load_of(bound(source, {matrix.k: deep, matrix.columns: column})), near=False))
         row = ops.min(ops.add(strip.later, step), i64(self.depth - 1))
         return sequence(st.LetStmt(deep, row, sequence(*asked)), terms)
 

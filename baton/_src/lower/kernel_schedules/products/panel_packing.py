@@ -173,7 +173,7 @@ def fetching(factor: Factor, start: PrimExpr, width: int, lanes: int) -> Ahead:
             else:
                 column, deep = ops.add(start, ops.multiply(part, i64(lanes))), k
             place = bound(load, {factor.k: deep, factor.columns: ops.min(column, last[0])})
-            return prefetched(load_of(place))
+            return prefetched(load_of(place), near=False)
 
         return at
 
@@ -200,10 +200,10 @@ def asking_for(panel: Buffer, steps: int, width: int) -> Ahead:
     return of_tile
 
 
-def prefetched(place: tir.BufferLoad, writing: bool = False) -> st.Stmt:
-    """Ask for what lies at `place`: for reading, into the second-level cache, or for writing, into the first."""
+def prefetched(place: tir.BufferLoad, *, near: bool = True, writing: bool = False) -> st.Stmt:
+    """Ask for what lies at `place`: to the first-level cache or, if not `near`, to the second-level one."""
     address = tir.Call("handle", intrinsic("address_of"), (place,))
-    hints = (tir.IntImm("int32", int(writing)), tir.IntImm("int32", 3 if writing else 2), tir.IntImm("int32", 1))
+    hints = (tir.IntImm("int32", int(writing)), tir.IntImm("int32", 3 if near else 2), tir.IntImm("int32", 1))
     return st.Evaluate(tir.Call("void", intrinsic("prefetch"), (address, *hints)))
 
 

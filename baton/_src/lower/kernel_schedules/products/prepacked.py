@@ -3,13 +3,15 @@
     C[.., i, j] = sum over k of A[.., i, k] * P[j // width, k, j % width]
 
 `lower/pack_weights` writes constant weights this way: panels of `width` columns, all of a panel in one piece. Nothing
-is packed at run time; tiles of rows run down A for each panel as in `matmul`, and a few rows read several panels side
-by side, which is as fast as memory delivers them. Where the rows of A lie a multiple of 4 KB apart, a tile's rows
-compete for the same lines of the first-level cache: tiles are then no taller than a set has lines.
+is packed at run time; tiles of rows run down A for each panel as in `matmul`, and a few rows read panel after panel as
+one stream, which is as fast as caches and memory deliver it (panels side by side are foreseen less: 135 instead of
+200 GB/s from a second-level cache), with several sums for each result. Where the rows of A lie a multiple of 4 KB
+apart, a tile's rows compete for the same lines of the first-level cache: tiles are then no taller than a set has lines.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from baton._src.ir.expr import PrimExpr
@@ -62,10 +64,12 @@ from baton._src.values.dtype import DataType
 FLOAT16 = DataType("float16")
 WORTH_STREAMING = 1 << 12
 """Vectors of weights that are worth a thread of their own: 2 to 3 microseconds from the second-level cache."""
-ACCUMULATORS = 8
-"""Vectors of sums that hide the latency of a multiply-add."""
-FEWEST_ROWS = (1, 2)
-"""Numbers of rows that have panels side by side even where any may come: in one, their sums wait for each other."""
+ACCUMULATORS = 16
+"""Vectors of sums that hide the latency of a multiply-add, for two a cycle with room to spare."""
+MOST_SUMS = 8
+"""Of one result, each of every so many terms."""
+FEWEST_ROWS = (1, 2, 3)
+"""Numbers of rows whose terms have several sums even where any may come: one would wait for its last multiply-add."""
 
 
 @dataclass(frozen=True)
@@ -142,14 +146,15 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
     width = None if matrix is None else panel_width(matrix.right, matrix.columns.var, matrix.k.var)
     if matrix is None or width is None:
         return Declined("no product with packed weights")
-    if width % tile_shape(target, matrix.stage.buffer.dtype).lanes:
+    lanes = tile_shape(target, matrix.stage.buffer.dtype).lanes
+    if width % lanes:
         return Declined(f"panels of {width} columns, which a program has packed itself, are no whole vectors")
     found = find_anchor(kernel, lambda s: s is matrix.stage)
     assert found is not None
 
     def parts(plain: Product) -> st.Stmt:
         return with_last_columns(
-            plain, target, last_columns(plain, target), lambda part: _emit(_Panels(part, width), target)
+            plain, target, last_columns(plain, target), lambda part: _emit(_Panels(part, width, lanes), target)
         )
 
     body = with_converted_rows(merged_rows(matrix), target, parts)
@@ -162,6 +167,7 @@ class _Panels:
 
     matrix: Product
     width: int
+    lanes: int
 
     @property
     def count(self) -> int:
@@ -234,15 +240,14 @@ def _tiles(panels: _Panels, target: Target) -> st.Stmt:
 
 
 def _few_rows(panels: _Panels, target: Target) -> st.Stmt:
-    """All rows at once, several panels side by side: as many streams from memory."""
+    """All rows at once, one panel after the other: the weights stream in one piece."""
     matrix = panels.matrix
     rows = matrix.rows.size or 1
     shape = tile_shape(target, matrix.stage.buffer.dtype)
     vectors = panels.width // shape.lanes
     columns = columns_of(matrix.columns.size, panels.width, shape)
     whole = panels.count if columns.whole is None else columns.whole
-    usual = max(1, min(whole, ACCUMULATORS // (rows * vectors)))
-    beside = tuned("panels_beside", usual, (n for n in (1, 2, 4, 8) if n <= whole and rows * vectors * n <= 16))
+    beside = tuned("panels_beside", 1, (n for n in (1, 2, 4, 8) if n <= whole and rows * vectors * n <= 16))
     groups, rest = divmod(whole, beside)
     parts = []
     for first, count, wide in ((0, groups, beside), (groups * beside, rest, 1)):
@@ -273,26 +278,60 @@ def streaming_grain(count: int, work: int, target: Target) -> int:
 
 
 def _strip(panels: _Panels, rows: int, wide: int, number: PrimExpr, width: int, masked: bool) -> st.Stmt:
-    """`rows` x `wide` panels of results, `width` columns of each; accumulator row r * wide + p is row r in panel p."""
+    """`rows` x `wide` panels of results, `width` columns of each; accumulator row r * wide + p is row r in panel p.
+
+    Where these are few, every so many terms have sums of their own, which are added up at the end: one sum waits for
+    its last multiply-add.
+    """
     matrix, pitch = panels.matrix, panels.width
-    acc = Accumulators.of(rows * wide, width, matrix.stage.buffer.dtype)
+    dtype, count, depth = matrix.stage.buffer.dtype, rows * wide, matrix.k.size or 1
+    vectors = -(-width // panels.lanes)
+    usual = min(MOST_SUMS, max(1, -(-ACCUMULATORS // (count * vectors))))
+    apart = min(depth, tuned("sums_apart", usual, (1, 2, 4, MOST_SUMS)))
+    acc = Accumulators.of(apart * count, width, dtype)
     numbers = [ops.add(number, i64(p)) for p in range(wide)]
     packed = [panels.panel(n) for n in numbers]
     init = matrix.stage.init
     assert init is not None
 
-    def update(k: PrimExpr) -> st.Stmt:
-        def term(place: int, lane: tir.Var) -> PrimExpr:
+    def update(k: PrimExpr, part: int) -> st.Stmt:
+        terms = []
+        for place in range(count):
             row, panel = divmod(place, wide)
             left = bound(matrix.left, {matrix.k: k, matrix.rows: i64(row)})
+            lane, at = index_var("v"), part * count + place
             right = tir.BufferLoad(packed[panel], (ops.add(ops.multiply(k, i64(pitch)), lane),))
-            return tir.Add(acc.load(place, lane), tir.Mul(left, ops.cast(acc.buffer.dtype, right)))
-
-        return acc.each(term)
+            total = tir.Add(acc.load(at, lane), tir.Mul(left, ops.cast(dtype, right)))
+            terms.append(loop(lane, width, st.BufferStore(acc.buffer, total, (acc.at(at, lane),)), VECTORIZED))
+        return sequence(*terms)
 
     stores = []
-    for place in range(rows * wide):
+    for place in range(count):
         row, panel = divmod(place, wide)
         stores.append(store_row(matrix, acc, place, i64(row), ops.multiply(numbers[panel], i64(pitch)), masked))
-    body = sequence(acc.each(lambda row, lane: init), unrolled_by(steps_of_k(), matrix.k.extent, "k", update), *stores)
+    begin = acc.each(lambda row, lane: init if row < count else ops.const(0, dtype))
+    body = sequence(begin, *_in_turns(depth, apart, update), *_added_up(acc, count), *stores)
     return allocated(acc.buffer, body)
+
+
+def _in_turns(depth: int, apart: int, update: Callable[[PrimExpr, int], st.Stmt]) -> list[st.Stmt]:
+    """`update(k, part)` for every k; the parts take turns."""
+    if apart == 1:
+        return [unrolled_by(steps_of_k(), i64(depth), "k", lambda k: update(k, 0))]
+    step, (full, rest) = index_var("k_o"), divmod(depth, apart)
+    first = ops.multiply(step, i64(apart))
+    parts = [loop(step, full, sequence(*(update(ops.add(first, i64(n)), n) for n in range(apart))))]
+    return parts + [update(i64(full * apart + n), n) for n in range(rest)]
+
+
+def _added_up(acc: Accumulators, count: int) -> list[st.Stmt]:
+    """The sums of all parts in the first `count` accumulator rows: by halves, so that few wait for each other."""
+    added, parts = [], acc.rows // count
+    while parts > 1:
+        half = -(-parts // 2)
+        for at in range((parts - half) * count):
+            lane = index_var("v")
+            total = tir.Add(acc.load(at, lane), acc.load(at + half * count, lane))
+            added.append(loop(lane, acc.width, st.BufferStore(acc.buffer, total, (acc.at(at, lane),)), VECTORIZED))
+        parts = half
+    return added

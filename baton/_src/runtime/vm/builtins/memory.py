@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from baton._src.runtime.native.addresses import aligned_bytes
 from baton._src.runtime.value_checks import describe
 from baton._src.support.diagnostics import fail
+from baton._src.values.aligned import aligned_bytes
 from baton._src.values.dtype import DataType
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import AnyArray, NDArray, empty

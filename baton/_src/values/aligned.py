@@ -1,0 +1,40 @@
+"""Memory that begins on a line of the caches: a vector that lies across two lines takes two loads.
+
+NumPy's own arrays begin 16 bytes behind a page if they are large, so that every load of 64 bytes would be such a one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from baton._src.values.tensor import AnyArray
+
+LINE = 64
+"""Bytes of a line of the caches, and of the longest vectors."""
+
+
+def aligned_bytes(count: int, alignment: int = LINE) -> AnyArray:
+    """A byte array of `count` elements that starts at a multiple of `alignment`; contents arbitrary."""
+    raw: AnyArray = np.empty(count + alignment, np.uint8)
+    start = -raw.ctypes.data % alignment
+    return raw[start : start + count]
+
+
+def aligned_empty(shape: Sequence[int], dtype: Any) -> AnyArray:
+    """A C-contiguous array that starts on a line of the caches; contents arbitrary."""
+    kind = np.dtype(dtype)
+    array: AnyArray = aligned_bytes(math.prod(shape) * kind.itemsize).view(kind).reshape(tuple(shape))
+    return array
+
+
+def aligned(array: AnyArray) -> AnyArray:
+    """The array itself, if it starts on a line of the caches and is C-contiguous; otherwise a copy that does."""
+    if array.flags.c_contiguous and array.ctypes.data % LINE == 0:
+        return array
+    copy = aligned_empty(array.shape, array.dtype)
+    copy[...] = array
+    return copy
