@@ -178,6 +178,7 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "ceildiv": operators.ceildiv,
     "indexdiv": operators.indexdiv,
     "indexmod": operators.indexmod,
+    "power": operators.power,
     "abs": scalar_functions.abs,
     "infinity": scalar_functions.infinity,
     "min_value": scalar_functions.min_value,
