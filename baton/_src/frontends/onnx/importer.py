@@ -142,7 +142,7 @@ class Importer:
         for name in self.shape:
             if name not in known:
                 raise fail("onnx-input", f"the model has no input {name!r}", help=f"its inputs: {', '.join(known)}")
-            if isinstance(self.shape[name], str) or not isinstance(self.shape[name], Sequence):
+            if isinstance(self.shape[name], str) or not isinstance(self.shape[name], Iterable):
                 help = 'such as (1, 3, "h", "w"): numbers, and names of open sizes'
                 raise fail(
                     "onnx-input", f"the shape of {name!r} is a list of dims, got {self.shape[name]!r}", help=help
