@@ -175,3 +175,10 @@ def test_a_span_is_the_last_positional_argument_of_expressions() -> None:
         relay.RefWrite(cell, x, spot),
     )
     assert all(expression.span is spot for expression in (*made, cell))
+
+
+def test_tuples_are_indexed_by_integers() -> None:
+    pair = relay.Tuple([relay.const(1), relay.const(2)])
+    assert relay.TupleGetItem(pair, np.int64(1)).index == 1
+    with pytest.raises(baton.error.DiagnosticError, match="a tuple is indexed by a constant integer, not by 'a'"):
+        relay.TupleGetItem(pair, "a")

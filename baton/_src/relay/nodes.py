@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import operator
+from typing import Any, ClassVar, SupportsIndex
 
 from baton._src.ir.attrs import DictAttrs
 from baton._src.ir.expr import GlobalVar, GraphExpr, Op, Operators
@@ -134,7 +135,9 @@ class TupleGetItem(Expr):
     index: int
 
     def __init__(self, tuple_value: Any, index: int, span: Span | None = None) -> None:
-        _fill(self, span, tuple_value=_unwrapped(tuple_value), index=index)
+        if not isinstance(index, SupportsIndex):
+            raise fail("api", f"a tuple is indexed by a constant integer, not by {index!r}")
+        _fill(self, span, tuple_value=_unwrapped(tuple_value), index=operator.index(index))
 
 
 @node

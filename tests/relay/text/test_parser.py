@@ -12,6 +12,7 @@ from tests.relay.programs import NAT, error_of, read, read_module, run, type_of
 
 ACCEPTED = [
     ("RELAY-VAR-8", "let %a = 1; (let %a = 2; %a) + %a", 3),
+    ("RELAY-VAR-8", "let %a = 1; let %b = { let %a = 2; { %a } }; add({ %a }, %b)", 3),
     ("RELAY-TEXT-2", "1 /* a /* b */ c */ + 2 // x", 3),
     ("RELAY-TEXT-4", "10 - 4 - 3", 3),
     ("RELAY-TEXT-4", "1 + 2 * 3 == 7 && True", True),

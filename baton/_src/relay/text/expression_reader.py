@@ -305,6 +305,8 @@ class ExpressionReader:
         if token.text == "-":
             return (yield self._negative(token))
         cursor.back_to(cursor.tokens.index(token, max(0, cursor.index - 1)))
+        if token.text == "{":
+            return (yield self.block("of a block"))
         raise cursor.unexpected("an expression")
 
     def _local(self, token: Token) -> Any:
