@@ -59,6 +59,7 @@ def wire() -> None:
     relax.Function.binding_params = staticmethod(lambda f, values: alone(f, lambda name: BindParams(name, values)))
     relax.Function.binding_symbols = staticmethod(lambda f, dims: alone(f, lambda name: BindSymbolicVars(dims, name)))
     IRModule.standard = staticmethod(later("baton._src.driver.relay.prelude", "import_from_std"))
+    IRModule.pickled = staticmethod(later("baton._src.driver.tvm_names.node_json", "pickled"))
     IRModule.relay_text = staticmethod(astext)
     IRModule.as_function = staticmethod(lambda expr: relay.Function(free_vars(expr), expr))
     Op.standard_column = staticmethod(standard_column)

@@ -219,6 +219,10 @@ class Op(GraphExpr):
         """The operator of this name, always the same object; `DiagnosticError` (`op-unknown`) if there is none."""
         return Op.lookup(op_name)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies, and what comes back from a pickle, are the operator itself."""
+        return Op.lookup, (self.name,)
+
     listing: ClassVar[Callable[[], list[str]]]
     """The names of all operators; bound by `driver.wiring`."""
 

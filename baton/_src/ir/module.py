@@ -49,6 +49,9 @@ class IRModule(Node):
         init_field(self, "attrs", dict(attrs or {}))
         init_field(self, "global_infos", {k: tuple(v) for k, v in (global_infos or {}).items()})
 
+    pickled: ClassVar[Callable[[Any], tuple[Any, ...]] | None] = None
+    """What `__reduce__` gives; bound by `driver.wiring`."""
+
     as_function: ClassVar[Callable[[Any], Any] | None] = None
     """Makes a function of an expression; bound by `driver.wiring`, as only its language knows what is free in it."""
 
@@ -180,6 +183,15 @@ class IRModule(Node):
         return self.with_functions(self.functions)
 
     clone = shallow_copy
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> IRModule:
+        return self.shallow_copy()  # functions never change
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Modules are pickled as text: pickling node by node takes Python's stack, and programs are deep."""
+        if IRModule.pickled is None:
+            return IRModule, (self.functions, self.type_definitions, self.attrs, self.global_infos)
+        return IRModule.pickled(self)
 
     def update_global_info(self, name: str, global_info: Any) -> None:
         """Set the global infos of a kind, in place."""

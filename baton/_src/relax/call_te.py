@@ -6,6 +6,7 @@ buffer gives alone are passed as trailing integers.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -116,7 +117,8 @@ def call_te_arguments(
 
     `primfunc_name_hint` (default: the function's name) and `primfunc_attrs` are taken out of `kwargs`.
     """
-    name = kwargs.pop("primfunc_name_hint", None) or getattr(func, "__name__", "te_func").strip("<>")
+    name = kwargs.pop("primfunc_name_hint", None) or getattr(func, "__name__", "te_func")
+    name = re.sub(r"\W", "_", name)  # texts define the kernel under it; a lambda is called `<lambda>`
     attrs = kwargs.pop("primfunc_attrs", None) or {}
     conversion = _Conversion(normalize)
     made = func(*[conversion.argument(a) for a in args], **{k: conversion.argument(v) for k, v in kwargs.items()})

@@ -51,6 +51,11 @@ def save_json(node: Any) -> str:
     return json.dumps({"format": "baton.ir", "kind": kind, "text": node_text(node, show_meta=True)}, indent=1)
 
 
+def pickled(module: IRModule) -> tuple[Any, ...]:
+    """A module for `pickle`: what makes it again, and of what."""
+    return load_json, (save_json(module),)
+
+
 def load_json(json_str: str) -> Any:
     """What `save_json` wrote: ours, or TVM's (Relay and Relax without kernels), its Relay modules typed.
 
