@@ -9,7 +9,7 @@ cheap (AVX-512, SVE), else a serial loop.
         if n % 16 > 0: where ramp(n // 16 * 16, 1, 16) < n: C[...] = A[...] + 1
 
 A loop that cannot be vectorised as it stands (a store whose place does not depend on the loop, a bound or a call that
-does) stays a serial loop: the mark is a wish about speed.
+does, iterations that need each other's results) stays a serial loop: the mark is a wish about speed.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.passes.tir.fold import fold, substitute_and_fold
+from baton._src.passes.tir.vector_order import lanes_need_each_other
 from baton._src.passes.tir.widen import CannotVectorize, Widening
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
@@ -60,6 +61,8 @@ def has_cheap_masks(target: Target) -> bool:
 
 def _vectorize(loop: st.For, target: Target) -> st.Stmt:
     lanes = int(loop.annotations.get("lanes", 0)) or vector_lanes(loop, target)
+    if lanes_need_each_other(loop, lanes):
+        raise CannotVectorize("iterations that need each other's results")
     if isinstance(loop.extent, tir.IntImm):
         return _constant(loop, loop.extent.value, lanes, target)
     return _symbolic(loop, lanes, target)
