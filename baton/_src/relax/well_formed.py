@@ -59,13 +59,6 @@ def well_formed(
     return findings.diagnostics
 
 
-def assert_well_formed(module: IRModule | Function, **options: Any) -> None:
-    """Raise `DiagnosticError` with every violation, if there is any."""
-    found = well_formed(module, **options)
-    if found:
-        raise DiagnosticError(found)
-
-
 def _check_module(module: IRModule, findings: Findings, entry_required: bool) -> None:
     """Criteria on the module's functions as a whole: 8, 12, 13."""
     public = False
