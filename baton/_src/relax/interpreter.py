@@ -47,13 +47,15 @@ from baton._src.relax.nodes import (
 from baton._src.relax.special_op import SpecialOp
 from baton._src.relax.struct_info import FuncStructInfo, PrimStructInfo, StructInfo
 from baton._src.runtime.value_checks import describe
+from baton._src.runtime.vm.builtins.functions import MACHINE_TABLE
+from baton._src.runtime.vm.builtins.table import BUILTINS
 from baton._src.support.diagnostics import InternalError, fail
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.interpreter import run_prim_func
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.convert import from_host
-from baton._src.values.packed_func import PROCESS_FUNCTIONS, FunctionTable, PackedFunc
+from baton._src.values.packed_func import PROCESS_FUNCTIONS, FunctionTable
 from baton._src.values.prim import as_declared, prim
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import NDArray
@@ -84,6 +86,11 @@ class _Pending:
     def run(self, value: Any) -> None:
         for frame, info, place in reversed(self.checks):
             Checker(frame, bind=False).cast(value, info, place)
+
+
+_OWN = {"vm.builtin.alloc_shape_heap", *MACHINE_TABLE}
+_MACHINE_FUNCTIONS = {name: function for name, function in BUILTINS.items() if name not in _OWN}
+"""What passes that lower a program call; not what needs a machine with bytecode."""
 
 
 class Interpreter:
@@ -359,12 +366,12 @@ class Interpreter:
         return known
 
     def _extern(self, symbol: str) -> Any:
-        """A registered packed function, or a PrimFunc of the module with that symbol (RELAX-SEM-05)."""
+        """A PrimFunc of the module with that symbol (RELAX-SEM-05), a registered packed function, or the machine's."""
         for name, kernel in self._kernels.items():
             if kernel.attrs.get("global_symbol") == symbol:
                 return self._global(name)
-        found: PackedFunc = self.functions.lookup(symbol)
-        return found
+        found = self.functions.get(symbol)
+        return found or _MACHINE_FUNCTIONS.get(symbol) or self.functions.lookup(symbol)
 
     def _closure(self, function: Function, frame: Frame, own: Var | None) -> FunctionClosure:
         """A function literal with the values of its free variables, by reference."""

@@ -43,3 +43,15 @@ def test_fast_kernels() -> None:
     assert all(b.value.op.name == "relax.call_tir" for b in bindings(after))
     exact = program([tensor("x", 7, dtype="float64")], build)
     assert FastMathTransform()(exact) is exact
+
+
+@pytest.mark.rule("RELAX-PASS-19")
+def test_fast_kernels_of_computed_sizes() -> None:
+    """Guards outputs of the kernels: their size named a variable of the function instead of the kernel's own."""
+    n = dim()
+
+    def build(b: Any, x: Any) -> Any:
+        return R.tanh(b.emit(R.exp(b.emit(R.reshape(x, (n * 2, 3))))))
+
+    after = check(FastMathTransform(), program([tensor("x", n, 2, 3)], build), *arrays((2, 2, 3)), rtol=1e-3)
+    assert called(after) == ["reshape", "fast_exp", "fast_tanh"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from baton._src.ir.structural import assert_structural_equal
@@ -17,6 +18,7 @@ from baton._src.passes.relax.operators.decompose_ops import DecomposeOpsForInfer
 from baton._src.relax.patterns.builders import is_op, wildcard
 from baton._src.relax.well_formed import well_formed
 from tests.relax.build import load, module
+from tests.relax.machines import everywhere
 
 
 def same(step: Any, before: str, after: str) -> None:
@@ -130,6 +132,7 @@ def main(t: R.Tensor((2,), "int64")) -> R.Shape(ndim=2):
     return s
 """
     same(DecomposeOpsForInference(), before, after)
+    assert everywhere(after, np.array([2, 3], "int64")) == (2, 3)
 
 
 @pytest.mark.rule("RELAX-PASS-28")
