@@ -108,7 +108,7 @@ def test_samples_of_unknown_dims(name: str) -> None:
     samples = CATALOGUE.get(name).samples
     assert samples is not None
     for sample in samples():
-        made = relay_call(name, sample, is_open=True)
+        made = relay_call(name, sample, is_open=True) if sample.in_relay else None
         if made is None:
             continue
         try:

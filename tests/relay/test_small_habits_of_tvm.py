@@ -162,6 +162,20 @@ def test_split_refuses_parts_that_do_not_fit(places: Any, message: str) -> None:
         result_type(relay.split(x, places)[0])
 
 
+@pytest.mark.parametrize("kind", ["debug", "vm"])
+@pytest.mark.parametrize("dims", [(4, 2), (relay.Any(), 2), (relay.Any(), relay.Any())])
+def test_parts_of_unknown_dims_are_equal_too(kind: str, dims: tuple[Any, ...]) -> None:
+    x = relay.var("x", shape=dims)
+    module = baton.IRModule.from_expr(relay.Function([x], relay.split(x, 2).astuple()))
+    run = relay.create_executor(kind, module).evaluate()
+    assert [part.numpy().tolist() for part in run(np.arange(8.0, dtype="float32").reshape(4, 2))] == [
+        [[0, 1], [2, 3]],
+        [[4, 5], [6, 7]],
+    ]
+    with pytest.raises(baton.error.DiagnosticError):
+        run(np.zeros((5, 2), "float32"))
+
+
 def test_a_span_is_the_last_positional_argument_of_expressions() -> None:
     x = relay.Var("x", relay.TensorType((2,)), baton.ir.Span(baton.ir.SourceName("f"), 1, 1, 2, 3))
     spot = x.span

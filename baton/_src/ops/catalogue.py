@@ -96,6 +96,7 @@ from baton._src.ops.shape.reshape import RESHAPES
 from baton._src.ops.shape.slice_relatives import SLICE_RELATIVES
 from baton._src.ops.shape.slicing import SLICES
 from baton._src.ops.shape.sliding_window import SLIDING_WINDOW
+from baton._src.ops.shape.splitting import SPLITS
 from baton._src.ops.shape.triangles import TRIANGLES
 from baton._src.ops.vision.anchors import ANCHORS
 from baton._src.ops.vision.class_suppression import ALL_CLASS_SUPPRESSION
@@ -120,7 +121,7 @@ LINALG: tuple[OpDef[Any], ...] = (
     *EINSUMS,
     *FOURIER,
 )
-SHAPE: tuple[OpDef[Any], ...] = (*RESHAPES, *MOVED, *CREATIONS, *JOINS, *EXPANSIONS, SLIDING_WINDOW)
+SHAPE: tuple[OpDef[Any], ...] = (*RESHAPES, *MOVED, *CREATIONS, *JOINS, *SPLITS, *EXPANSIONS, SLIDING_WINDOW)
 SLICING: tuple[OpDef[Any], ...] = (*SLICES, *DYNAMIC_SLICES, *SLICE_RELATIVES, *TRIANGLES, *HEADERS, *LAYOUTS, *GRIDS)
 INDEX: tuple[OpDef[Any], ...] = (
     *TAKES,

@@ -7,8 +7,10 @@ from typing import Any
 
 from baton._src.ir.attrs import NO_ATTRS
 from baton._src.ir.expr import Op
-from baton._src.ir.op_def import NotApplicable
+from baton._src.ir.op_def import NotApplicable, OpCall
+from baton._src.ir.tensor_info import TensorInfo
 from baton._src.ir.types import TensorType, TupleType
+from baton._src.relay.check.prover import DimRules
 from baton._src.relay.memory_calls import MEMORY_OPS, call_memory
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import IntImm
@@ -28,6 +30,9 @@ def call_reference(op: Op, args: Sequence[Any], node: Any) -> Any:
     attrs = getattr(node, "attrs", None)
     if attrs is None:
         attrs = definition.attrs() if definition.attrs is not None else NO_ATTRS
+    if definition.relay_rule is not None:  # what unknown dims left open
+        infos = tuple([TensorInfo(a.shape, a.dtype) for a in args])
+        definition.relay_rule(OpCall(definition, infos, attrs, DimRules(), (), getattr(node, "span", None)))
     inputs = [a.data if type(a) is NDArray else to_reference(a) for a in args]
     try:
         value = from_reference(definition.reference(inputs, attrs))

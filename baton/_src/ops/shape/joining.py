@@ -1,19 +1,18 @@
-"""Operators that join tensors or take them apart: concat (Relay: concatenate), stack, split.
+"""Operators that join tensors: concat (Relay: concatenate) along an axis that exists, stack along a new one.
 
-`concat`: along an axis that exists; `stack`: along a new one. `split`: into equal parts (the last may be shorter) or at
-the given places. Operands agree in dtype, rank and all other dims. Source: facts relax-ops-passes-vm §1,
-relay-language §6 levels 1 and 3.
+Operands agree in dtype, rank and all other dims.
+
+Source: facts relax-ops-passes-vm §1, relay-language §6 levels 1 and 3.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
@@ -122,7 +121,7 @@ def compute_concat(inputs: Any, attributes: ConcatAttrs, out: Any) -> Any:
     """Every element is read from the operand whose stretch it lies in."""
     tensors = [_flat(x) for x in inputs[0]] if attributes.axis is None else list(inputs[0])
     axis = 0 if attributes.axis is None else from_front(attributes.axis, len(out.shape))
-    starts = _starts([x.shape[axis] for x in tensors])
+    starts = starts_of([x.shape[axis] for x in tensors])
 
     def body(*indices: Any) -> Any:
         found = _read(tensors[0], indices, axis, starts[0])
@@ -152,7 +151,7 @@ def _flat(x: k.Tensor) -> k.Tensor:
     return k.compute((total,), body, "flat")
 
 
-def _starts(extents: Sequence[Any]) -> list[Any]:
+def starts_of(extents: Sequence[Any]) -> list[Any]:
     """Where each stretch begins."""
     found: list[Any] = [k.index(0)]
     for extent in extents[:-1]:
@@ -264,133 +263,4 @@ STACK = OpDef(
 )
 
 
-@attrs
-class SplitAttrs(Attrs):
-    """Where to cut."""
-
-    indices_or_sections: Any = attr(doc="the number of equal parts, or the places where parts begin")
-    axis: int = attr(0, "the axis to cut")
-
-    def __post_init__(self) -> None:
-        given = self.indices_or_sections
-        set_attr(self, "indices_or_sections", tuple(given) if isinstance(given, (tuple, list)) else int(given))
-
-
-def part_count(attributes: SplitAttrs) -> int:
-    """How many parts there are."""
-    given = attributes.indices_or_sections
-    return given if isinstance(given, int) else len(given) + 1
-
-
-def infer_split(call: OpCall[SplitAttrs]) -> Info:
-    """The dims of every part."""
-    x, given = call.tensor(0), call.attrs.indices_or_sections
-    parts = part_count(call.attrs)
-    if parts < 1:
-        call.fail(f"the number of parts must be positive, got {given}", code="op-attribute")
-    if x.ndim == 0:
-        call.fail("a scalar cannot be split")
-    axis = normal_axis(call, call.attrs.axis, x.ndim) if x.ndim >= 0 else 0
-    if x.shape is None:
-        return TupleInfo((TensorInfo(None, x.dtype, x.ndim, x.vdevice),) * parts)
-    math = DimMath(call.prover)
-    places = cuts(math, x.shape[axis], given)
-    if isinstance(given, int) and isinstance(x.shape[axis], int) and _overshoots(x.shape[axis], given):
-        call.fail(f"axis {axis} of {show_shape(x.shape)} cannot be cut into {given} parts that fill it")
-    if parts > 1 and not math.same(math.multiply(places[1], parts), x.shape[axis]):
-        math.at_most(places[-2], x.shape[axis])  # assumed: the last part begins within the axis
-    fields = []
-    for start, stop in pairwise(places):
-        extent = math.subtract(stop, start)
-        extent = max(extent, 0) if isinstance(extent, int) else extent
-        shape = (*x.shape[:axis], extent, *x.shape[axis + 1 :])
-        fields.append(TensorInfo(shape, x.dtype, vdevice=x.vdevice))
-    return TupleInfo(tuple(fields))
-
-
-def _overshoots(total: Any, parts: int) -> bool:
-    each = -(-total // parts)
-    return bool(total > 0 and each * (parts - 1) >= total)
-
-
-def cuts(math: DimMath, total: Dim, given: Any) -> list[Dim]:
-    """Where the parts begin, and the end of the last."""
-    if isinstance(given, int):
-        each = math.ceil_divide(total, given)
-        return [0, *(math.multiply(each, i) for i in range(1, given)), total]
-    return [0, *(math.minimum(p, total) if isinstance(total, int) else p for p in given), total]
-
-
-def refuse_uneven(call: OpCall[SplitAttrs]) -> None:
-    """Relay's parts are equal if their number is given, and otherwise begin in order and within the axis."""
-    x, given = call.tensor(0), call.attrs.indices_or_sections
-    if x.shape is None or not -x.ndim <= call.attrs.axis < x.ndim:
-        return
-    extent = x.shape[call.attrs.axis]
-    where = f"axis {call.attrs.axis} of {show_shape(x.shape)}"
-    if isinstance(given, int):
-        if isinstance(extent, int) and given > 0 and extent % given:
-            help = f"say where the parts begin: indices_or_sections=({', '.join(map(str, _evenly(extent, given)))},)"
-            call.fail(f"{where} cannot be cut into {given} equal parts", help=help)
-    elif any(stop < start for start, stop in pairwise((0, *given))):
-        call.fail(f"the parts of {where} must begin in ascending order, got {given}", code="op-attribute")
-    elif isinstance(extent, int) and given and given[-1] > extent:
-        call.fail(f"{where} ends before a part begins: the parts begin at {given}", code="op-attribute")
-
-
-def _evenly(total: int, parts: int) -> list[int]:
-    """Where parts begin that differ by one at most."""
-    return [total * i // parts for i in range(1, parts)]
-
-
-def compute_split(inputs: Any, attributes: SplitAttrs, out: Any) -> Any:
-    """Each part is read from its start on."""
-    x = inputs[0]
-    axis = from_front(attributes.axis, x.ndim)
-    extents = [field.shape[axis] for field in out.fields]
-    return tuple(
-        _part(x, field.shape, axis, start, number)
-        for number, (field, start) in enumerate(zip(out.fields, _starts(extents)))
-    )
-
-
-def _part(x: k.Tensor, shape: Any, axis: int, start: Any, number: int) -> k.Tensor:
-    return k.compute(shape, lambda *i: x(*(j + start if a == axis else j for a, j in enumerate(i))), f"split_{number}")
-
-
-def reference_split(inputs: Any, attributes: SplitAttrs) -> Any:
-    """`numpy.split` at the places."""
-    x, given = inputs[0], attributes.indices_or_sections
-    if isinstance(given, int):
-        each = -(-x.shape[attributes.axis] // given)
-        given = tuple(each * i for i in range(1, given))
-    return tuple(np.ascontiguousarray(part) for part in np.split(x, list(given), axis=attributes.axis))
-
-
-def gradient_split(b: Any, args: Any, attributes: SplitAttrs, out: Any, grad: Any) -> list[Any]:
-    """The gradients of the parts, joined."""
-    return [b.op("concat", grad, axis=attributes.axis)]
-
-
-SPLIT = OpDef(
-    "split",
-    SplitAttrs,
-    inputs=(Input("x", "what to cut", relay_name="data"),),
-    infer=infer_split,
-    relay_rule=refuse_uneven,
-    compute=compute_split,
-    reference=reference_split,
-    gradient=gradient_split,
-    fusion=Fusion.INJECTIVE,
-    layout=follows_input(axis="axis"),
-    outputs=part_count,
-    samples=lambda: (
-        Sample((Arr(("n", 6)),), SplitAttrs(indices_or_sections=3, axis=1)),
-        Sample((Arr((6, "m")),), SplitAttrs(indices_or_sections=(1, 4), axis=0)),
-        Sample((Arr((5,)),), SplitAttrs(indices_or_sections=2, axis=-1), in_relay=False),
-        Sample((Arr((2, 4), "int32"),), SplitAttrs(indices_or_sections=1, axis=1)),
-    ),
-    summary="A tensor cut into parts along an axis.",
-)
-
-JOINS = (CONCAT, STACK, SPLIT)
+JOINS = (CONCAT, STACK)
