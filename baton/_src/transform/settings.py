@@ -33,6 +33,7 @@ CONFIG = Options(
         Option("relay.remove_standalone_reshapes.enable", bool, True, "whether RemoveStandaloneReshapes does its work"),
         Option("tir.disable_vectorize", bool, False, "keep vectorised loops as plain ones"),
         Option("tir.LoopPartition", object, None, "which loops are partitioned, as a dict"),
+        Option("tir.add_lower_pass", object, None, "passes that tvm.lower and tvm.build run, each as (phase, pass)"),
         Option("tir.UnrollLoop", object, None, "limits of loop unrolling, as a dict"),
         *(Option(name, object, None, "accepted for scripts written for TVM") for name in _UNUSED.split()),
         Option(

@@ -44,6 +44,10 @@ class Executable:
 
     mod = module = lib
 
+    def get_source(self, fmt: str = "") -> str:
+        """The kernels as text (`Executable.get_source` of the executable inside)."""
+        return self.inner.get_source(fmt)
+
     @property
     def constants(self) -> str:
         """The constants by number, for people."""
@@ -161,8 +165,8 @@ class VirtualMachine:
         if not isinstance(inner, runtime_executable.Executable):
             raise fail("api", f"VirtualMachine takes an Executable, not a {type(exe).__name__}")
         self.machine = RelaxMachine(inner, device, memory_cfg)
-        self._kept: dict[str, tuple[Any, ...]] = {}
-        """The arguments that `set_input` was given, by function."""
+        self._kept: dict[str, dict[str, Any]] = {}
+        """The arguments that `set_input` and `set_one_input` were given, by function and name."""
 
     def invoke(self, func_name: str, *args: Any, **kwargs: Any) -> Any:
         """Call a function; without arguments, with those of `set_input`. Results share no memory with arguments."""
@@ -181,17 +185,25 @@ class VirtualMachine:
         """Keep the arguments of the next call of `func_name`."""
         given = from_host(args)
         named = {name: from_host(value) for name, value in kwargs.items()}
-        self._kept[func_name] = (*given, *named.values())
+        params = self.machine.executable.entry(func_name).params
+        self._kept[func_name] = {**dict(zip(params, given)), **named}
         self.machine.set_input(func_name, *given, **named)
 
     def set_one_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
-        """Keep one argument, given as (index or name, value) or as name=value."""
+        """Keep one argument, given as (index or name, value) or as name=value; the others stay or are still to come."""
         params = self.machine.executable.entry(func_name).params
         pairs = dict(kwargs)
         if args:
             key, value = args
             pairs[params[key] if isinstance(key, int) else str(key)] = value
-        self.set_input(func_name, **pairs)
+        for name in pairs:
+            if name not in params:
+                known = f"it has: {', '.join(params)}"
+                raise fail("argument-unknown", f"{func_name} has no argument {name!r}", help=known)
+        kept = self._kept.setdefault(func_name, {})
+        kept.update(pairs)
+        if len(kept) == len(params):
+            self.set_input(func_name, **kept)
 
     def invoke_stateful(self, func_name: str, *args: Any, **kwargs: Any) -> None:
         """Run on the inputs kept; results by `get_outputs`."""
@@ -205,7 +217,7 @@ class VirtualMachine:
         return list(found) if isinstance(found, tuple) else [found]
 
     def _results(self, func_name: str) -> Any:
-        return apart_from(self.machine.get_outputs(func_name), self._kept.get(func_name, ()))
+        return apart_from(self.machine.get_outputs(func_name), tuple(self._kept.get(func_name, {}).values()))
 
     def invoke_with_outputs(self, func_name: str, input_args: Mapping[str, Any], output_args: Any) -> None:
         """Call a function on inputs by name, and write its results into the tensors given."""

@@ -38,6 +38,7 @@ from baton._src.te.tensor import Tensor
 from baton._src.tir.check import check_prim_func
 from baton._src.tir.expr import Call, Var
 from baton._src.tir.prim_func import PrimFunc, as_scheduled
+from baton._src.transform.context import PassContext
 from baton._src.values.dtype import DataType
 
 
@@ -54,7 +55,7 @@ def build(
     found = chosen_target(args if target is None and isinstance(args, (str, Target)) else target)
     if _is_relax(inputs):
         return relax_build(inputs, found)
-    functions = {symbol: as_scheduled(func) for symbol, func in _functions(inputs, args, name).items()}
+    functions = {symbol: as_scheduled(func) for symbol, func in _lowered(inputs, args, name).items()}
     faults = [d for n, f in functions.items() for d in check_prim_func(f, n)]
     if faults:
         raise DiagnosticError(faults)
@@ -86,7 +87,22 @@ def _called(functions: dict[str, PrimFunc]) -> set[str]:
 def lower(inputs: Any, args: Any = None, name: str = "main", **options: Any) -> IRModule:
     """The module of kernels that `build` would compile, before scheduling."""
     wire()
-    return IRModule(_functions(inputs, args, name))
+    return IRModule(_lowered(inputs, args, name))
+
+
+def _lowered(inputs: Any, args: Any, name: str) -> dict[str, PrimFunc]:
+    """The kernels, after the passes of the script's own (`PassContext(config={"tir.add_lower_pass": [(1, step)]})`).
+
+    They all see kernels as `lower` gives them, in the order of their phases.
+    """
+    functions = _functions(inputs, args, name)
+    added = PassContext.current().setting("tir.add_lower_pass") or ()
+    if not added:
+        return functions
+    module = IRModule(functions)
+    for _, step in sorted(added, key=lambda pair: int(pair[0])):
+        module = step(module)
+    return {v.name_hint: f for v, f in module.functions.items()}
 
 
 def _functions(inputs: Any, args: Any, name: str) -> dict[str, PrimFunc]:

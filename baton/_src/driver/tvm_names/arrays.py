@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 import numpy as np
 
 from baton._src.values.device import CPU, Device
-from baton._src.values.tensor import NDArray, array
+from baton._src.values.tensor import AnyArray, NDArray, array
 
 
 class _Capsule:
@@ -25,7 +26,19 @@ class _Capsule:
 
 def from_dlpack(source: Any) -> NDArray:
     """A tensor over the memory of `source` (anything with `__dlpack__`), without a copy."""
-    return NDArray(np.from_dlpack(source if hasattr(source, "__dlpack__") else _Capsule(source)))
+    if hasattr(source, "__dlpack__"):
+        return NDArray(np.from_dlpack(source))
+    return NDArray(_writable(np.from_dlpack(_Capsule(source))))
+
+
+def _writable(memory: AnyArray) -> AnyArray:
+    """The array of a capsule as one to write to: capsules do not say whether they may be, and NumPy takes it for no."""
+    if memory.flags.writeable or not memory.size:
+        return memory
+    last = sum((size - 1) * stride for size, stride in zip(memory.shape, memory.strides))
+    held = (ctypes.c_char * (last + memory.itemsize)).from_address(memory.ctypes.data)
+    held.owner = memory  # the capsule lives as long as what looks at its memory
+    return np.ndarray(memory.shape, memory.dtype, held, strides=memory.strides)
 
 
 def from_numpy(source: Any, device: Device = CPU) -> NDArray:

@@ -8,6 +8,7 @@ are set together.
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from baton._src.driver.tvm_names.pytest_marks import enabled_targets, group_of
@@ -46,5 +47,5 @@ def _groups(metafunc: Any) -> None:
 
 def _fixture(metafunc: Any, name: str) -> Any:
     """The object called `name` in the test's class or module."""
-    places = (metafunc.cls, metafunc.module)
-    return next((getattr(place, name) for place in places if hasattr(place, name)), None)
+    found = (inspect.getattr_static(place, name, None) for place in (metafunc.cls, metafunc.module))
+    return next((fixture for fixture in found if fixture is not None), None)

@@ -26,6 +26,7 @@ from baton._src.frontends.onnx.texts import Texts, check_no_texts, check_operato
 from baton._src.ir.tensor_info import Dim, TensorInfo
 from baton._src.ops.dims import show_shape
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError, fail
+from baton._src.support.operator_errors import UnsupportedOperatorError
 from baton._src.tir.expr import Var
 from baton._src.values.dtype import INT64, DataType
 from baton._src.values.meaning import PLAIN, STACK, TEXTS
@@ -336,7 +337,7 @@ class Importer:
                 name = proto.op_type if proto.domain in MAIN else f"{proto.domain}.{proto.op_type}"
                 missing.setdefault(name, []).append(proto.name or (proto.output[0] if proto.output else "?"))
         if missing:
-            raise DiagnosticError([_unsupported(name, nodes) for name, nodes in sorted(missing.items())])
+            raise UnsupportedOperatorError([_unsupported(name, nodes) for name, nodes in sorted(missing.items())])
 
 
 def _located(error: DiagnosticError, node: OnnxNode, proto: Any) -> list[Diagnostic]:
