@@ -12,7 +12,9 @@ import baton
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import expr as tir
 from baton._src.tir import scalar_functions as functions
+from baton._src.tir.buffer import decl_buffer
 from baton._src.tir.expr import FloatImm, IntImm, IterVar, Var
+from baton._src.tir.stmt import SeqStmt
 from baton._src.values.dtype import BOOL
 
 I, L, F = Var("i", "int32"), Var("l", "int64"), Var("f", "float32")  # noqa: E741
@@ -45,6 +47,11 @@ FOUR = tir.Broadcast(I, 4)
         (lambda: IntImm("int32", "3"), "'3' is no integer"),  # type: ignore[arg-type]
         (lambda: FloatImm("int32", 3.5), "a floating literal cannot have dtype int32"),
         (lambda: IterVar(None, I, IterVar.ThreadIndex, "foo"), "no axis of threads 'foo'"),
+        (lambda: functions.abs(H), "abs takes numbers, got handle"),
+        (lambda: decl_buffer((4.5,)), "a size of buffer is an integer, not a float32"),
+        (lambda: decl_buffer((-4,), name="A"), "a size of A cannot be -4"),
+        (lambda: baton.te.placeholder((4.5,)), "a size must be an integer or a scalar expression, got 4.5"),
+        (lambda: SeqStmt((I,)), "SeqStmt takes statements, not Var"),  # type: ignore[arg-type]
     ],
 )
 def test_what_has_no_meaning_is_refused(make: Callable[[], Any], message: str) -> None:

@@ -45,9 +45,11 @@ def dims(shape: Any) -> tuple[PrimExpr, ...]:
 
 def _size(dim: Any) -> int:
     try:
-        return int(dim)
+        if not isinstance(dim, str) and int(dim) == dim:
+            return int(dim)
     except (TypeError, ValueError):
-        raise fail("te-shape", f"a size must be an integer or a scalar expression, got {dim!r}") from None
+        pass
+    raise fail("te-shape", f"a size must be an integer or a scalar expression, got {dim!r}")
 
 
 def placeholder(shape: Any, dtype: object = None, name: str = "placeholder") -> Tensor:

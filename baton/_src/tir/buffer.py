@@ -12,6 +12,7 @@ from baton._src.support.spans import Span
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import BufferLoad, Call, IntImm, Ramp, Var, literal
 from baton._src.tir.intrinsics import intrinsic
+from baton._src.tir.operand_rules import size
 from baton._src.values.dtype import HANDLE, DataType
 
 
@@ -51,7 +52,7 @@ class Buffer(Node):
         fields: dict[str, Any] = {
             "data": data,
             "dtype": DataType(dtype),
-            "shape": tuple(literal(d) for d in shape),
+            "shape": tuple(size(literal(d), name) for d in shape),
             "strides": tuple(literal(s) for s in strides or ()),
             "elem_offset": elem_offset,
             "name": name,

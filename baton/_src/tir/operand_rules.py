@@ -118,3 +118,13 @@ def expect_thread_tag(tag: str, span: Span | None) -> None:
     if tag and tag not in THREAD_TAGS:
         help_text = f"axes are {', '.join(sorted(THREAD_TAGS))}"
         raise fail("tir-thread", f"there is no axis of threads {tag!r}", span=span, help=help_text)
+
+
+def size(dim: PrimExpr, what: str) -> PrimExpr:
+    """A dim of a buffer: one integer, and no negative one (`tir-buffer`)."""
+    if not dim.dtype.is_int or dim.dtype.lanes != 1:
+        raise fail("tir-buffer", f"a size of {what} is an integer, not a {dim.dtype}", span=dim.span)
+    value = getattr(dim, "value", 0)
+    if isinstance(value, int) and value < 0:
+        raise fail("tir-buffer", f"a size of {what} cannot be {value}", span=dim.span)
+    return dim

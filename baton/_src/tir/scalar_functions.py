@@ -195,6 +195,8 @@ def abs(x: Any) -> PrimExpr:
     value = operators.convert(x)
     if value.dtype.is_float:
         return call("fabs", value)
+    if value.dtype.kind == "handle":
+        raise fail("tir-dtype", f"abs takes numbers, got {value.dtype}", span=value.span)
     if value.dtype.kind != "int":
         return value
     if isinstance(value, IntImm):

@@ -8,6 +8,7 @@ from typing import Any
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.node import Node, binder, init_field, node, note, part
 from baton._src.ir.structural import structural_equal
+from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
 from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.expr import IntImm, IterVar, Var, literal
@@ -38,7 +39,12 @@ class SeqStmt(Stmt):
     seq: tuple[Stmt, ...]
 
     def __post_init__(self) -> None:
-        init_field(self, "seq", tuple(self.seq))
+        parts: tuple[Any, ...] = tuple(self.seq)
+        wrong = next((part for part in parts if not isinstance(part, Stmt)), None)
+        if wrong is not None:
+            help_text = "an expression that is to be evaluated is tir.Evaluate(x)"
+            raise fail("tir-operand", f"SeqStmt takes statements, not {type(wrong).__name__}", help=help_text)
+        init_field(self, "seq", parts)
 
     def __getitem__(self, i: int) -> Stmt:
         return self.seq[i]
