@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from typing import Any
 
@@ -27,7 +28,7 @@ def as_axes(axis: int | Iterable[int] | None) -> tuple[int, ...] | None:
     """For attributes: one axis or several as a tuple; None stays None."""
     if axis is None:
         return None
-    return tuple(int(a) for a in axis) if isinstance(axis, Iterable) else (int(axis),)
+    return tuple(operator.index(a) for a in axis) if isinstance(axis, Iterable) else (operator.index(axis),)
 
 
 def from_front(axis: int, ndim: int) -> int:

@@ -34,6 +34,7 @@ from baton._src.relax import nodes as relax
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.relay import nodes as relay
+from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.support.spans import python_line
 from baton._src.values.dtype import DataType
 
@@ -159,7 +160,16 @@ def make_attrs(definition: OpDef[Any], values: Mapping[str, Any]) -> Any:
     if unknown:
         known = ", ".join(definition.attrs.names)
         raise TypeError(f"{definition.name} has no attribute {unknown[0]!r}; it has {known}")
-    return definition.attrs(**{name: attribute(value) for name, value in values.items()})
+    given = {name: attribute(value) for name, value in values.items()}
+    try:
+        return definition.attrs(**given)
+    except DiagnosticError:
+        raise
+    except (TypeError, ValueError) as error:  # a text for a number, a number for a list
+        shown = ", ".join(f"{name}={content!r}" for name, content in given.items())
+        message = f"{definition.name} cannot have these attributes: {error}"
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise fail("op-attribute", message, help=f"they are: {shown}", kind=kind) from error
 
 
 def signature(definition: OpDef[Any], language: str) -> inspect.Signature:

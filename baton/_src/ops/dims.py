@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -20,7 +21,7 @@ def as_dim(value: Any) -> Dim:
     """A literal as an int; other expressions as they are."""
     if isinstance(value, tir.IntImm):
         return value.value
-    return value if isinstance(value, PrimExpr) else int(value)
+    return value if isinstance(value, PrimExpr) else operator.index(value)
 
 
 def as_dims(values: Iterable[Any]) -> tuple[Dim, ...]:

@@ -7,6 +7,7 @@ level 2.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 
 def per_axis(value: Any, count: int, name: str) -> tuple[int, ...]:
     """A number for each of `count` spatial axes."""
-    found = (int(value),) * count if isinstance(value, int) else tuple(int(v) for v in value)
+    found = (operator.index(value),) * count if isinstance(value, int) else tuple(operator.index(v) for v in value)
     if len(found) == 1:
         found *= count
     if len(found) != count:
@@ -31,7 +32,7 @@ def per_axis(value: Any, count: int, name: str) -> tuple[int, ...]:
 
 def both_sides(value: Any, count: int, name: str = "padding") -> tuple[int, ...]:
     """Padding as all begins, then all ends."""
-    found = (int(value),) if isinstance(value, int) else tuple(int(v) for v in value)
+    found = (operator.index(value),) if isinstance(value, int) else tuple(operator.index(v) for v in value)
     if len(found) == 1:
         return found * (2 * count)
     if len(found) == count:

@@ -18,7 +18,7 @@ from baton._src.tools.console import OUT, guarded, progress
 @guarded
 def tune(
     model: Annotated[Path, typer.Argument(help="an .onnx, a .pt2, a Relay (.relay, .rly) or a TVMScript (.py) file")],
-    seconds: Annotated[float, typer.Option(help="about how long to search")] = 120.0,
+    seconds: Annotated[float, typer.Option(min=0.0, help="about how long to search")] = 120.0,
     trials: Annotated[int, typer.Option(help="how many measurements to make at most")] = 1000,
     threads: Annotated[int | None, typer.Option(help="threads the model will run with; default: all cores")] = None,
     database: Annotated[

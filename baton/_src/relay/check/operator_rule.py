@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from baton._src.ir.attrs import NO_ATTRS
+from baton._src.ir.attrs import NO_ATTRS, Attrs
 from baton._src.ir.expr import Op
 from baton._src.ir.op_def import Fusion, OpCall
 from baton._src.ir.tensor_info import Info, TensorInfo
@@ -178,7 +178,8 @@ _CONTENTS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError
 
 def unfit(op: Op, attrs: Any, error: Exception, span: Span | None) -> DiagnosticError:
     """The error of a call whose attributes its type rule cannot work with."""
-    shown = ", ".join(f"{name}={content!r}" for name, content in attrs.items()) if attrs else "none"
+    listed = attrs.items() if isinstance(attrs, Attrs) else [("attrs", attrs)] if attrs is not None else []
+    shown = ", ".join(f"{name}={content!r}" for name, content in listed) or "none"
     message = f"{op.name}: no type follows from these attributes: {error}"
     return fail("op-attribute", message, span=span, help=f"the attributes are: {shown}")
 
