@@ -51,6 +51,7 @@ FOUR = tir.Broadcast(I, 4)
         (lambda: decl_buffer((4.5,)), "a size of buffer is an integer, not a float32"),
         (lambda: decl_buffer((-4,), name="A"), "a size of A cannot be -4"),
         (lambda: baton.te.placeholder((4.5,)), "a size must be an integer or a scalar expression, got 4.5"),
+        (lambda: baton.te.reduce_axis(5), r"runs over \(begin, end\), not 5"),
         (lambda: SeqStmt((I,)), "SeqStmt takes statements, not Var"),  # type: ignore[arg-type]
     ],
 )

@@ -61,7 +61,10 @@ def reduce_axis(dom: Any, name: str = "rv") -> IterVar:
     """An axis to reduce over: `dom` is (begin, end) or a `Range`."""
     if isinstance(dom, Range):
         return IterVar(dom, Var(name, dom.extent.dtype), "reduce")
-    begin, end = dims(dom)
+    ends = dims(dom)
+    if len(ends) != 2:
+        raise fail("te-axes", f"a reduced axis runs over (begin, end), not {dom!r}", help="te.reduce_axis((0, n))")
+    begin, end = ends
     extent = operators.subtract(end, begin)
     return IterVar(Range(begin, extent), Var(name, extent.dtype), "reduce")
 
