@@ -9,9 +9,9 @@ result = module.get_output(0)
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.native.native_plan import Place
 from baton._src.runtime.param_dict import load_param_dict
 from baton._src.runtime.timing import BenchmarkResult, measure
+from baton._src.runtime.value_info import FunctionValue, TupleValue
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import fail
 from baton._src.values.convert import from_host
@@ -37,7 +38,7 @@ class GraphRuntime:
         self.device = device
         signature = executable.facts.get("signatures", {}).get("main", {})
         self.input_specs: list[Any] = signature.get("inputs", [])
-        self.output_specs: list[Any] = signature.get("outputs", [])
+        self.output_specs: list[Any] = _flat_specs(signature.get("outputs", []), _result_info(executable))
         self.names = [str(spec[0]) for spec in self.input_specs]
         self.inputs: list[NDArray | None] = [None] * len(self.names)
         self.outputs: tuple[Any, ...] | None = None
@@ -83,7 +84,7 @@ class GraphRuntime:
             if value is None:
                 raise fail("input-missing", f"input {name!r} is not set", help=f'set_input("{name}", ...) first')
         result = self.machine["main"](*self.inputs)
-        self.outputs = result if isinstance(result, tuple) else (result,)
+        self.outputs = tuple(_tensors_in(result))
 
     def output(self, index: int) -> NDArray:
         """Output number `index` of the last run."""
@@ -96,6 +97,37 @@ class GraphRuntime:
             raise fail("output-missing", "the graph has not run yet", help="call run() first")
         found: NDArray = self.outputs[index]
         return found
+
+
+def _result_info(executable: Executable) -> Any:
+    """What is known of the result of `main`; None if nothing is."""
+    index = executable.function_index.get("main")
+    info = None if index is None else executable.functions[index].info
+    return info.ret if isinstance(info, FunctionValue) else None
+
+
+def _flat_specs(specs: Sequence[Any], result: Any) -> list[Any]:
+    """One for each tensor: those of a tuple in the place of an output are named after it and numbered."""
+    fields = result.fields if isinstance(result, TupleValue) else (result,)
+    found: list[Any] = []
+    for spec, info in zip_longest(specs, fields[: len(specs)]):
+        if not isinstance(info, TupleValue):
+            found.append(spec)
+            continue
+        inner = [
+            [f"{spec[0]}_{n}", getattr(i, "dtype", "void"), getattr(i, "dims", None)] for n, i in enumerate(info.fields)
+        ]
+        found += _flat_specs(inner, info)
+    return found
+
+
+def _tensors_in(value: Any) -> Iterator[NDArray]:
+    """The tensors of nested tuples, in order: a graph has outputs, not tuples."""
+    if not isinstance(value, tuple):
+        yield value
+        return
+    for field in value:
+        yield from _tensors_in(field)
 
 
 class GraphModule:
