@@ -222,7 +222,7 @@ def test_a_value_given_twice_is_two_tensors(kind: str) -> None:
 
 
 def test_the_source_of_what_was_built_is_llvm_ir(tmp_path: Path, dense: GraphExecutorFactory) -> None:
-    for built in (dense, dense.get_lib()):
+    for built in (dense, dense.get_lib(), relay_vm.compile(module(DENSE), "llvm")):
         assert "define" in built.get_source()
         assert built.get_source("ll") == built.get_source()
     dense.export_library(tmp_path / "dense")
