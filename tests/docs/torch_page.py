@@ -81,8 +81,11 @@ with torch.inference_mode():
 - Results that are None are left out. Of equal elements `topk` gives the places in another order than PyTorch, which
   promises none; where nobody wants gradients, PyTorch sets padded positions of its transformers to zero, and exported
   programs do not.
+- Sizes stay open in arithmetic, too: quotients, roots and products with floats are numbers of the program, and what is
+  rounded is a size again where that is exact (`x.shape[0] * 0.5`, not `* 0.7`). Through `torch.compile` whole numbers
+  may be arguments that change, such as the position in a cache, and results that are views share their input's memory.
 - Not supported: tensors of quantised dtypes (`torch.qint8`), `bincount` and packed sequences, whose results are as long
-  as their elements say, numbers as inputs that stay open.
+  as their elements say, whole numbers as inputs of exported programs that stay open.
 """
 
 

@@ -6,7 +6,7 @@ the graph, so that compiled functions stay functions, and `torch.manual_seed` gi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,7 +54,7 @@ def take_out_draws(module: Any) -> list[Draw]:
 def _plain(node: Any, given: Any) -> Draw:
     given.meta["val"] = node.meta["val"]
     node.replace_all_uses_with(given)
-    return Draw(node.target, _described(node.args), _described(node.kwargs))
+    return Draw(node.target, described(node.args), described(node.kwargs))
 
 
 def _dropout(graph: Any, node: Any, given: Any) -> Draw:
@@ -71,19 +71,19 @@ def _dropout(graph: Any, node: Any, given: Any) -> Draw:
     for user in list(node.users):
         user.replace_all_uses_with(given if user.args[1] else scaled)
         graph.erase_node(user)
-    return Draw(_kept, (_described(x), 1 - p), {})
+    return Draw(_kept, (described(x), 1 - p), {})
 
 
 def _kept(x: Any, share: float) -> Any:
     return x.bernoulli_(share).bool()
 
 
-def _described(argument: Any) -> Any:
+def described(argument: Any) -> Any:
     """An argument with what PyTorch says of its nodes in their places."""
     if isinstance(argument, (tuple, list)):
-        return type(argument)(_described(a) for a in argument)
+        return type(argument)(described(a) for a in argument)
     if isinstance(argument, dict):
-        return {name: _described(a) for name, a in argument.items()}
+        return {name: described(a) for name, a in argument.items()}
     return argument.meta["val"] if isinstance(argument, torch_library().fx.Node) else argument
 
 
@@ -91,11 +91,11 @@ def drawn(draws: Sequence[Draw], placeholders: Sequence[Any], given: Sequence[An
     """The tensors of one call, whose inputs say what the symbols of sizes are."""
     if not draws:
         return []
-    sizes = _sizes(placeholders, given)
-    return [d.make(*_filled(d.args, sizes), **_filled(d.kwargs, sizes)) for d in draws]
+    sizes = sizes_of(placeholders, given)
+    return [d.make(*filled(d.args, sizes), **filled(d.kwargs, sizes)) for d in draws]
 
 
-def _sizes(placeholders: Sequence[Any], given: Sequence[Any]) -> dict[Any, int]:
+def sizes_of(placeholders: Sequence[Any], given: Sequence[Any]) -> dict[Any, int]:
     """Symbols by the inputs that have them as a number or a size."""
     torch = torch_library()
     found: dict[Any, int] = {}
@@ -107,15 +107,23 @@ def _sizes(placeholders: Sequence[Any], given: Sequence[Any]) -> dict[Any, int]:
     return found
 
 
-def _filled(argument: Any, sizes: dict[Any, int]) -> Any:
+def symbols_of(placeholders: Sequence[Any]) -> set[Any]:
+    """The symbols that `sizes_of` finds."""
+    torch = torch_library()
+    values = [n.meta["val"] for n in placeholders]
+    sizes = [s for v in values for s in (v.shape if isinstance(v, torch.Tensor) else (v,))]
+    return {s.node.expr for s in sizes if isinstance(s, torch.SymInt) and s.node.expr.is_Symbol}
+
+
+def filled(argument: Any, sizes: Mapping[Any, int]) -> Any:
     """An argument of this call: tensors are empty ones, as only their shape and the order of their axes count."""
     torch = torch_library()
     if isinstance(argument, (tuple, list)):
-        return type(argument)(_filled(a, sizes) for a in argument)
+        return type(argument)(filled(a, sizes) for a in argument)
     if isinstance(argument, dict):
-        return {name: _filled(a, sizes) for name, a in argument.items()}
+        return {name: filled(a, sizes) for name, a in argument.items()}
     if isinstance(argument, torch.Tensor):
-        shape, strides = (tuple(_filled(n, sizes) for n in each) for each in (argument.shape, argument.stride()))
+        shape, strides = (tuple(filled(n, sizes) for n in each) for each in (argument.shape, argument.stride()))
         return torch.empty_like(torch.empty_strided(shape, strides, dtype=argument.dtype))
     if isinstance(argument, torch.SymInt):
         return int(argument.node.expr.xreplace(sizes))

@@ -3,16 +3,19 @@
 Weights are inputs of such a graph. Frozen ones are constants instead, so that they are packed when compiling, once:
 the graph is compiled when it is first called, as only then its weights are at hand. Every call compares their memory
 and PyTorch's count of changes; a weight that is another one by then becomes an input again. Random numbers are inputs
-that PyTorch draws (`torch_draws`).
+that PyTorch draws (`torch_draws`); views are made by PyTorch where sizes are open (`torch_views`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from baton._src.driver.frontends.torch_draws import drawn, take_out_draws
+import numpy as np
+
+from baton._src.driver.frontends.torch_draws import drawn, sizes_of, symbols_of, take_out_draws
+from baton._src.driver.frontends.torch_views import View, view_of
 from baton._src.driver.model.model import Model
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.programs.program import Program, read_graph, with_weights
@@ -20,6 +23,7 @@ from baton._src.frontends.torch.relax_graph import imported
 from baton._src.frontends.torch.tensors import array_of, tensor_of
 from baton._src.ir.module import IRModule
 from baton._src.support.diagnostics import fail
+from baton._src.values.tensor import AnyArray
 
 Build = Callable[[IRModule], Model]
 
@@ -53,16 +57,27 @@ class CompiledGraph:
         self.draws = take_out_draws(graph)
         self.program, self.build = read_graph(graph), build
         placeholders = [n for n in graph.graph.nodes if n.op == "placeholder"]
+        self.placeholders = placeholders
         self.places = {n.name: k for k, n in enumerate(placeholders)}
         self.results: list[Any] = list(self.program.outputs)
-        self.wanted = [k for k, o in enumerate(self.results) if isinstance(o, torch.fx.Node)]
+        nodes = {k: o for k, o in enumerate(self.results) if isinstance(o, torch.fx.Node)}
+        self.views = self._views(placeholders, nodes) if self.program.numbers else {}
+        self.wanted = [k for k in nodes if k not in self.views]
         self.sizes = {k for k in self.wanted if not isinstance(self.results[k].meta["val"], torch.Tensor)}
         self.weights = list(weights)
         self.frozen: tuple[Frozen, ...] = ()
         self.inputs: list[int] = []
+        self.counts: list[tuple[int, bool]] = []
         self.model: Model | None = None
         if not self.weights:
             self._compile(())
+
+    def _views(self, placeholders: Sequence[Any], outputs: Mapping[int, Any]) -> dict[int, View]:
+        """The outputs that are views of inputs or of other outputs; sizes are open, which says what they look at."""
+        symbols = symbols_of(placeholders)
+        roots = {*placeholders, *outputs.values()}
+        found = {k: view_of(o, roots, symbols) for k, o in outputs.items()}
+        return {k: view for k, view in found.items() if view is not None}
 
     def __call__(self, *inputs: Any) -> list[Any]:
         given = (*inputs, *drawn(self.draws, self.given, inputs))
@@ -93,13 +108,35 @@ class CompiledGraph:
         names = {n.name: constants[k] for n in self.program.inputs if (k := self.places[n.name]) in constants}
         program: Program = with_weights(self.program, names)
         self.inputs = [self.places[n.name] for n in program.inputs]
+        self.counts = [(self.places[n.name], bool(n.meta["val"] >= 0)) for n in program.unseen]
         if self.wanted:
             self.model = self.build(imported(program, [program.outputs[k] for k in self.wanted]))
 
     def _run(self, given: Sequence[Any]) -> list[Any]:
         found = list(self.results)
         if self.model is not None:
-            arrays = self.model.run_arrays([array_of(given[k]) for k in self.inputs])
+            numbers = [_count(int(given[k]), positive) for k, positive in self.counts]
+            arrays = self.model.run_arrays([array_of(given[k]) for k in self.inputs] + numbers)
             for place, array in zip(self.wanted, arrays, strict=True):
                 found[place] = int(array) if place in self.sizes else tensor_of(array)
+        if self.views:
+            self._look(found, given)
         return found
+
+    def _look(self, found: list[Any], given: Sequence[Any]) -> None:
+        """Fill in the views, of inputs and of what is found by then: later ones may look at earlier ones."""
+        tensors = dict(zip(self.placeholders, given, strict=True))
+        tensors.update((self.results[k], found[k]) for k in self.wanted)
+        sizes, missing = sizes_of(self.placeholders, given), dict(self.views)
+        while missing:
+            ready = [k for k, view in missing.items() if view.root in tensors]
+            for place in ready:
+                found[place] = missing.pop(place).of(tensors[self.views[place].root], sizes)
+                tensors[self.results[place]] = found[place]
+
+
+def _count(number: int, positive: bool) -> AnyArray:
+    """A number as the length of an array without elements."""
+    if (number >= 0) is not positive:
+        raise fail("torch-input", f"the number {number} has another sign than the one that this graph was compiled for")
+    return np.empty((abs(number), 0), bool)

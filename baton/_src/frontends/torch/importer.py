@@ -12,6 +12,7 @@ import numpy as np
 from baton._src.frontends.graph_builder.graph import GraphBuilder
 from baton._src.frontends.graph_builder.language import Language
 from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.torch.bounds import within
 from baton._src.frontends.torch.complex.fourier import FOURIER
 from baton._src.frontends.torch.complex.pair import PARTS, Pair, Part, has_pair, part_of
 from baton._src.frontends.torch.complex.paired import COMPLEX, PAIRED
@@ -25,11 +26,20 @@ from baton._src.frontends.torch.tensors import array_of, dtype_of
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.tensor_info import TensorInfo
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError, InternalError, fail
-from baton._src.values.dtype import DataType
+from baton._src.support.operator_errors import UnsupportedOperatorError
+from baton._src.values.dtype import BOOL, DataType
 from baton._src.values.tensor import AnyArray
 
 _DROPPED = {"layout", "device", "pin_memory", "memory_format"}
 """Keywords that say where and how elements lie, which is the compiler's business."""
+
+
+_DRAWING = {
+    "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "bernoulli", "multinomial",
+    "normal", "normal_functional", "uniform", "exponential", "poisson", "geometric", "cauchy", "log_normal", "random",
+    "native_dropout", "rrelu_with_noise", "rrelu_with_noise_functional",
+}  # fmt: skip
+"""Operators of PyTorch's generator, which keeps a state."""
 
 
 class Importer:
@@ -50,12 +60,14 @@ class Importer:
         """
         self._check_supported()
         weights = {w.placeholder: array_of(w.tensor) for w in self.program.weights}
+        counts = {n.name: self.symbols.count(n.meta["val"]) for n in self.program.unseen}
         infos = {n.name: self._input_info(n) for n in self.program.inputs}
+        infos.update((name, TensorInfo((size, 0), BOOL)) for name, (size, _) in counts.items())
         for placeholder, name in parameters:
             info = infos[placeholder] if placeholder in infos else self.builder.constant(weights[placeholder]).info
             self.values[placeholder] = self.builder.input(name, info)
         for node in self.program.numbers:
-            self.values[node.name] = self.symbols.dim(node.meta["val"])
+            self.values[node.name] = counts[node.name][1] if node.name in counts else self.symbols.dim(node.meta["val"])
         self._bind_constants(weights)
         self.builder.language.start()
         self._walk(self.program.module)
@@ -127,6 +139,7 @@ class Importer:
         call = AtenNode(name, self.builder, results, source_of(node), _used(node))
         self.builder.hint = node.name
         positional, keywords = self._arguments(node)
+        positional = within(node, name, positional)
         try:
             found = self._converter(call, (*positional, *keywords.values()))(call, *positional, **keywords)
             return self._checked(call, found)
@@ -175,14 +188,30 @@ class Importer:
 
     def _checked(self, call: AtenNode, found: Any) -> Any:
         """The results, which must have the dtypes and the shapes that PyTorch says."""
-        values = found if isinstance(found, (tuple, list)) else (found,)
-        for value, expected in zip(values, call.results):
-            if isinstance(value, Pair) is not isinstance(expected, Part):
-                raise InternalError(f"{call.title}: a result is complex, or is not, where PyTorch has it otherwise")
-            for part in (value.real, value.imag) if isinstance(value, Pair) else (value,):
-                if isinstance(part, Value) and hasattr(expected, "shape"):
-                    self._check(call, part, expected)
-        return found
+        if not isinstance(found, (tuple, list)):
+            return self._result(call, found, call.results[0])
+        rest = found[len(call.results) :]
+        return (*(self._result(call, v, e) for v, e in zip(found, call.results)), *rest)
+
+    def _result(self, call: AtenNode, value: Any, expected: Any) -> Any:
+        if isinstance(value, Pair) is not isinstance(expected, Part):
+            raise InternalError(f"{call.title}: a result is complex, or is not, where PyTorch has it otherwise")
+        if isinstance(value, Pair):
+            return Pair(*(self._tensor(call, part, expected) for part in (value.real, value.imag)))
+        return self._tensor(call, value, expected)
+
+    def _tensor(self, call: AtenNode, value: Any, expected: Any) -> Any:
+        if not isinstance(value, Value) or not hasattr(expected, "shape"):
+            return value
+        self._check(call, value, expected)
+        return self._sized(value, expected.shape)
+
+    def _sized(self, value: Value, expected: Sequence[Any]) -> Value:
+        """With the sizes that PyTorch knows where we have expressions."""
+        own = value.shape
+        if own is None or value.dims is not None or not any(_is_known(a, b) for a, b in zip(own, expected)):
+            return value
+        return self.builder.of_shape(value, tuple(b if _is_known(a, b) else a for a, b in zip(own, expected)))
 
     @staticmethod
     def _check(call: AtenNode, value: Value, expected: Any) -> None:
@@ -200,7 +229,11 @@ class Importer:
             if not any(name in table for table in known):
                 missing.setdefault(name, []).append(source_of(node) or node.name)
         if missing:
-            raise DiagnosticError([_unsupported(n, s, self.converters) for n, s in sorted(missing.items())])
+            raise UnsupportedOperatorError([_unsupported(n, s, self.converters) for n, s in sorted(missing.items())])
+
+
+def _is_known(own: Any, expected: Any) -> bool:
+    return type(expected) is int and not isinstance(own, int)
 
 
 def _results_of(node: Any) -> tuple[Any, ...]:
@@ -216,6 +249,13 @@ def _used(node: Any) -> frozenset[int]:
 def _unsupported(name: str, sources: list[str], known: Iterable[str]) -> Diagnostic:
     places = list(dict.fromkeys(sources))
     listed = "; ".join(places[:5]) + (f"; and {len(places) - 5} more" if len(places) > 5 else "")
+    if name.split(".")[1] in _DRAWING:
+        return Diagnostic(
+            "torch-random",
+            f"{name} draws random numbers (used {len(sources)}x: {listed}); a compiled function has no seed",
+            help="draw them before and pass them as an input, or use torch.compile(model, backend='baton'), where "
+            "PyTorch draws them, so that torch.manual_seed decides",
+        )
     near = get_close_matches(name, known, n=1)
     return Diagnostic(
         "torch-unsupported-op",

@@ -12,14 +12,15 @@ import numpy as np
 from baton._src.frontends.graph_builder.graph import GraphBuilder
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.library import torch_library
+from baton._src.frontends.torch.reals import Real
 from baton._src.frontends.torch.tensors import dtype_of
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.tensor_info import Dim
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError
 from baton._src.values.dtype import DataType
 
-Scalar = int | float | bool | PrimExpr
-"""A number of the program, or a size that is computed with."""
+Scalar = int | float | bool | PrimExpr | Real
+"""A number of the program, or a size that is computed with, or what is computed from one."""
 
 
 @dataclass(slots=True)
@@ -60,6 +61,8 @@ class AtenNode:
             return self.graph.cast(operand, dtype)
         if isinstance(operand, PrimExpr):
             return self.graph.cast(self.graph.dims(operand), dtype)
+        if isinstance(operand, Real):
+            return self.graph.cast(operand.value(self.graph), dtype)
         return self.graph.constant(np.asarray(operand).astype(DataType(dtype).numpy))
 
     def promoted(self, *operands: Value | Scalar) -> list[Value]:
@@ -110,6 +113,8 @@ def _sample(operand: Value | Scalar) -> Any:
     if isinstance(operand, Value):
         torch = torch_library()
         return torch.empty((1,) * max(operand.rank, 0), dtype=getattr(torch, str(operand.dtype)), device="meta")
+    if isinstance(operand, Real):
+        return 1.0
     return 1 if isinstance(operand, PrimExpr) else operand
 
 

@@ -65,8 +65,11 @@ def from_fx(
 
 
 def imported(program: Program, outputs: Sequence[Any]) -> IRModule:
-    """A program that is read already, with these of its nodes as results: a tuple, whatever their number."""
-    inputs = [(n.name, n.name) for n in program.inputs]
+    """A program that is read already, with these of its nodes as results: a tuple, whatever their number.
+
+    Its `unseen` numbers stand behind the inputs.
+    """
+    inputs = [(n.name, n.name) for n in (*program.inputs, *program.unseen)]
     return _imported(replace(program, outputs=tuple(outputs)), inputs, None, False, True)
 
 

@@ -5,19 +5,35 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
+from baton._src.frontends.torch.reals import (
+    Real,
+    arithmetic,
+    as_float,
+    ceiled,
+    divided,
+    floored,
+    function,
+    is_open,
+    multiplied,
+    power,
+    truncated,
+)
 from baton._src.ir.expr import PrimExpr
 from baton._src.support.diagnostics import fail
-from baton._src.tir.operators import ceildiv, floordiv, floormod, truncdiv
+from baton._src.tir.operators import floordiv, floormod
 from baton._src.tir.operators import max as tir_max
 from baton._src.tir.operators import min as tir_min
 
 
 def _either(plain: Callable[..., Any], symbolic: Callable[..., Any]) -> Callable[..., Any]:
-    """`plain` on numbers, `symbolic` where an expression is among them."""
+    """`plain` on numbers, `symbolic` on whole numbers where an expression is among them."""
 
     def compute(*operands: Any) -> Any:
+        if any(is_open(o) for o in operands) and any(isinstance(o, (Real, float)) for o in operands):
+            _undecided("whole quotient, rest, minimum or maximum")(*operands)
         return symbolic(*operands) if any(isinstance(o, PrimExpr) for o in operands) else plain(*operands)
 
     return compute
@@ -31,47 +47,20 @@ def _undecided(what: str) -> Callable[..., Any]:
     return refuse
 
 
-class Quotient:
-    """A size divided by whole numbers, which is no size until it is rounded.
+def _compared(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Comparisons of whole numbers: what asserts needs no others."""
 
-    PyTorch divides as floats: their rounding never reaches the next whole number as long as nothing else is done.
-    """
-
-    def __init__(self, top: PrimExpr, bottom: int) -> None:
-        self.top, self.bottom = top, bottom
-
-    def __str__(self) -> str:
-        return f"{self.top} / {self.bottom}"
-
-
-def _divided(top: Any, bottom: Any) -> Any:
-    """`top / bottom`, exact where a size is divided."""
-    if not isinstance(top, (PrimExpr, Quotient)) and not isinstance(bottom, (PrimExpr, Quotient)):
-        return top / bottom
-    if isinstance(bottom, (PrimExpr, Quotient)) or bottom != int(bottom) or bottom < 1:
-        _undecided("quotient")(top, bottom)
-    whole = int(bottom)
-    return Quotient(top.top, top.bottom * whole) if isinstance(top, Quotient) else Quotient(top, whole)
-
-
-def _rounded(plain: Callable[..., Any], quotient: Callable[[PrimExpr, int], PrimExpr]) -> Callable[[Any], Any]:
-    """Numbers rounded as `plain` does it, quotients as `quotient` does; sizes are whole."""
-
-    def compute(operand: Any) -> Any:
-        if isinstance(operand, Quotient):
-            return quotient(operand.top, operand.bottom)
-        return operand if isinstance(operand, PrimExpr) else plain(operand)
+    def compute(a: Any, b: Any) -> Any:
+        return _undecided("order")(a, b) if isinstance(a, Real) or isinstance(b, Real) else compare(a, b)
 
     return compute
 
 
-def _whole(compute: Callable[[Any, Any], Any], what: str) -> Callable[[Any, Any], Any]:
-    """Arithmetic of what is whole: that of floats would round."""
+def _sum(values: Any) -> Any:
+    return reduce(_add, values)
 
-    def checked(a: Any, b: Any) -> Any:
-        return _undecided(what)(a, b) if isinstance(a, Quotient) or isinstance(b, Quotient) else compute(a, b)
 
-    return checked
+_add = arithmetic("add", operator.add)
 
 
 def _item(values: Any, place: Any) -> Any:
@@ -80,26 +69,29 @@ def _item(values: Any, place: Any) -> Any:
 
 SIZES: dict[str, Callable[..., Any]] = {
     "_operator.getitem": _item,
-    "_operator.add": _whole(operator.add, "sum"),
-    "_operator.sub": _whole(operator.sub, "difference"),
-    "_operator.mul": _whole(operator.mul, "product"),
-    "_operator.neg": lambda a: 0 - a,
+    "_operator.add": _add,
+    "_operator.sub": arithmetic("subtract", operator.sub),
+    "_operator.mul": multiplied,
+    "_operator.neg": lambda a: Real("negative", a) if isinstance(a, Real) else 0 - a,
     "_operator.floordiv": _either(operator.floordiv, floordiv),
     "_operator.mod": _either(operator.mod, floormod),
-    "_operator.pow": _either(operator.pow, _undecided("power")),
-    "_operator.truediv": _divided,
-    "_operator.ge": operator.ge,
-    "_operator.gt": operator.gt,
-    "_operator.le": operator.le,
-    "_operator.lt": operator.lt,
-    "_operator.eq": operator.eq,
-    "_operator.ne": operator.ne,
+    "_operator.pow": power,
+    "_operator.truediv": divided,
+    "_operator.ge": _compared(operator.ge),
+    "_operator.gt": _compared(operator.gt),
+    "_operator.le": _compared(operator.le),
+    "_operator.lt": _compared(operator.lt),
+    "_operator.eq": _compared(operator.eq),
+    "_operator.ne": _compared(operator.ne),
     "torch.sym_max": _either(max, tir_max),
     "torch.sym_min": _either(min, tir_min),
-    "torch.sym_float": _either(float, lambda a: a),
-    "torch.sym_int": _rounded(int, truncdiv),
-    "math.ceil": _rounded(math.ceil, ceildiv),
-    "math.floor": _rounded(math.floor, floordiv),
-    "math.trunc": _rounded(math.trunc, truncdiv),
+    "torch.sym_sum": _sum,
+    "torch.sym_float": as_float,
+    "torch.sym_int": truncated,
+    "torch._sym_sqrt": function("sqrt", math.sqrt),
+    "math.sqrt": function("sqrt", math.sqrt),
+    "math.ceil": ceiled,
+    "math.floor": floored,
+    "math.trunc": truncated,
 }
 """Function -> what it computes. `getitem` also takes one of several results of an operator."""

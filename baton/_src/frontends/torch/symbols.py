@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from baton._src.ir.tensor_info import Dim
@@ -21,17 +22,41 @@ _PAIRS = {
 }
 
 
+def unseen(numbers: Sequence[Any], tensors: Sequence[Any]) -> tuple[Any, ...]:
+    """The nodes of numbers that no size of the tensors tells: arguments of the program, or sizes of what is gone."""
+    sizes = [d.node.expr for t in tensors for d in t.meta["val"].shape if not isinstance(d, int)]
+    seen = {e for e in sizes if e.is_Symbol}
+    found = []
+    for node in numbers:
+        expression = node.meta["val"].node.expr
+        if not expression.free_symbols <= seen:
+            found.append(node)
+            seen.add(expression)
+    return tuple(found)
+
+
 class Symbols:
     """The variables that stand for a program's symbols, made when first seen."""
 
     def __init__(self) -> None:
-        self.variables: dict[str, Var] = {}
+        self.variables: dict[str, Dim] = {}
 
     def dim(self, size: Any) -> Dim:
         """A size that PyTorch gives: an int or a SymInt."""
         if isinstance(size, int):
             return size
         return self._expression(size.node.expr)
+
+    def count(self, number: Any) -> tuple[Var, Dim]:
+        """A variable for how far from zero an `unseen` number is, and the number in terms of it.
+
+        PyTorch keeps the sign that it is asked for among its guards: another one is another program.
+        """
+        size = Var(str(number.node.expr), "int64")
+        found: Dim = size if number >= 0 else 0 - size
+        if number.node.expr.is_Symbol:
+            self.variables[str(number.node.expr)] = found
+        return size, found
 
     def _expression(self, expression: Any) -> Dim:
         if expression.is_Integer:

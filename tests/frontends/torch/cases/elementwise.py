@@ -48,7 +48,7 @@ BINARY: list[Case] = [
     (lambda b, n: (torch.where(b, n, 1.5), torch.where(b, 1, 2), n.masked_fill(b, torch.tensor(7))), (B, N)),
     (lambda x, y: (torch.logical_and(x, y), torch.logical_or(x, y), torch.logical_xor(x, x)), (X, Y)),
     (lambda x: (torch.addcmul(x, x, x, value=0.5), torch.addcdiv(x, x, x + 9, value=2), x.lerp(x * 2, 0.3)), (X,)),
-    (lambda x, y: (torch.atan2(x, y), torch.atan2(-x, -y)), (X, Y)),
+    (lambda x, y: (torch.atan2(x, y), torch.atan2(-x, -y), torch.angle(x), torch.angle((x * 4).int())), (X, Y)),
     (lambda h, x: (h + 1, h * x, (h + 1.5).dtype == torch.float16 and h), (X.half(), torch.tensor(2.0))),
     (lambda x: (x.type_as(x), x + torch.tensor([1.0, 2, 3, 4])), (X,)),
 ]

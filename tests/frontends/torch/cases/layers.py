@@ -22,6 +22,8 @@ LAYERS: list[Case] = [
     (lambda x, w, b: functional.conv_transpose1d(x, w, b, 2), (floats(2, 3, 7), floats(3, 2, 3), floats(2))),
     (lambda x, g, b, m, v: functional.batch_norm(x, m, v, g, b), (IMAGE, GAMMA, BETA, MEAN, VARIANCE)),
     (lambda x, m, v: functional.batch_norm(x, m, v), (floats(3, 4), MEAN, VARIANCE)),
+    (lambda x, g, b: functional.batch_norm(x, None, None, g, b, training=True), (IMAGE, GAMMA, BETA)),
+    (lambda x: functional.batch_norm(x, None, None, training=True), (floats(3, 4),)),
     (lambda x, g, b: (functional.layer_norm(x, (4,), g, b), functional.layer_norm(x, (3, 4))), (X, GAMMA, BETA)),
     (lambda x, g: (functional.rms_norm(x, (4,), g), functional.rms_norm(x, (4,), None, 1e-3)), (X, GAMMA)),
     (
@@ -35,6 +37,10 @@ LAYERS: list[Case] = [
 POOLS: list[Case] = [
     (lambda x: (functional.avg_pool3d(x, 2), functional.adaptive_avg_pool3d(x, 3)), (floats(0, 1, 4, 5, 4),)),
     (lambda x: functional.avg_pool2d(x, (2, 3), (3, 2), 1, True, True), (IMAGE,)),
+    (
+        lambda x: (functional.avg_pool2d(x, 3, 2, 1, True, True), functional.avg_pool2d(x, 2, divisor_override=3)),
+        (ints(1, 3, 9, 8),),
+    ),
     (
         lambda x: (functional.avg_pool2d(x, 3, 2, 1, True, False, 5), functional.avg_pool2d(x, 2, 3, 0, True, True, 3)),
         (IMAGE,),

@@ -41,8 +41,8 @@ def conjugate(node: AtenNode, x: Pair | Value) -> Pair | Value:
     return Pair(x.real, node.graph.call("negative", x.imag)) if isinstance(x, Pair) else x
 
 
-def real_part(node: AtenNode, x: Pair) -> Value:
-    return x.real
+def real_part(node: AtenNode, x: Pair | Value) -> Value:
+    return x.real if isinstance(x, Pair) else x
 
 
 def imaginary_part(node: AtenNode, x: Pair) -> Value:

@@ -102,10 +102,14 @@ def batch_norm(
     node: AtenNode, x: Value, weight: Value | None, bias: Value | None, mean: Value | None, variance: Value | None,
     training: bool, momentum: float, eps: float, *_: bool,
 ) -> Value:  # fmt: skip
-    if training or mean is None or variance is None:
+    """By the statistics that are kept; by those of the batch where none are."""
+    if mean is None or variance is None:
+        normal = _normalised(node, x, (0, *range(2, x.rank)), eps)[0]
+        return _per_channel(node, normal, weight, bias)
+    if training:
         node.fail(
-            "batch normalisation by the batch's own statistics is for training",
-            help="put the module into evaluation mode (model.eval()); it needs track_running_stats=True",
+            "batch normalisation that learns its statistics is for training",
+            help="put the module into evaluation mode (model.eval())",
         )
     g, channels = node.graph, node.sizes(mean)
     gamma = weight if weight is not None else g.broadcast_to(g.scalar(1, mean), channels)

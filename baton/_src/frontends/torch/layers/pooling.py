@@ -11,6 +11,7 @@ from baton._src.frontends.torch.layers.nn import LAYOUTS, batched, spread_over, 
 from baton._src.frontends.torch.node import AtenNode, Converter
 from baton._src.frontends.torch.operators.shape import cut
 from baton._src.ir.tensor_info import Dim
+from baton._src.values.tensor import AnyArray
 
 
 def max_pool(rank: int) -> Converter:
@@ -95,17 +96,21 @@ def average_pool(rank: int) -> Converter:
 def _sums(
     node: AtenNode, x: Value, rank: int, kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int]
 ) -> Value:
-    """The sums of all windows of PyTorch's result, which may hang over the border."""
+    """The sums of all windows, which may hang over the border; means of whole numbers are floats."""
     g, sizes, strides = node.graph, spread_over(kernel, rank), spread_over(stride or kernel, rank)
     counts = [node.known(n, "the size of the result") for n in node.results[0].shape[-rank:]]
     whole = [(n - 1) * s + k for n, s, k in zip(counts, strides, sizes, strict=True)]
-    wide = _bordered(node, x, spread_over(padding, rank), whole, 0)
+    fine = x if x.dtype.is_float else g.cast(x, "float64")
+    wide = _bordered(node, fine, spread_over(padding, rank), whole, 0)
     mean = _pool(node, wide, "avg", rank, sizes, strides, (0,) * rank, (1,), False, count_include_pad=True)
-    return g.call("multiply", mean, g.scalar(int(np.prod(sizes)), mean))
+    sums = g.call("multiply", mean, g.scalar(int(np.prod(sizes)), mean))
+    return sums if x.dtype.is_float else g.cast(g.call("round", sums), x.dtype)
 
 
-def _shares(node: AtenNode, sums: Value, divisor: int) -> Value:
-    return node.graph.call("divide", sums, node.graph.scalar(divisor, sums))
+def _shares(node: AtenNode, sums: Value, divisors: AnyArray | int) -> Value:
+    """Of whole numbers without what is behind the point."""
+    below = node.graph.constant(divisors, sums.dtype)
+    return node.graph.call("divide" if sums.dtype.is_float else "trunc_divide", sums, below)
 
 
 def _with_borders(
@@ -119,8 +124,7 @@ def _with_borders(
     for n, image, k, s, p in zip(counts, images, *windows, strict=True):
         starts = np.arange(n) * s - p
         elements = np.multiply.outer(elements, np.minimum(starts + k, image + p) - starts)
-    sums = _sums(node, x, rank, kernel, stride, padding)
-    return node.graph.call("divide", sums, node.graph.constant(elements, sums.dtype))
+    return _shares(node, _sums(node, x, rank, kernel, stride, padding), elements)
 
 
 def _pool(

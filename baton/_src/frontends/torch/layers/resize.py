@@ -45,7 +45,10 @@ def _scaled(node: AtenNode, size: Dim, scale: float) -> Dim:
     if isinstance(size, int):
         return math.floor(size * scale)
     if scale != int(scale):
-        node.fail(f"an axis of unknown size needs a whole factor, not {scale}", code="torch-dynamic")
+        node.fail(
+            f"an axis of unknown size needs a whole factor, not {scale}", code="torch-dynamic",
+            help="give the sizes: interpolate(x, size=...)",
+        )  # fmt: skip
     whole: Dim = size * int(scale)
     return whole
 
@@ -67,10 +70,10 @@ def resized(node: AtenNode, x: Value, method: str, size: Sequence[Dim], align: b
 
 
 def _is_ratio(before: Dim, after: Dim, scale: float | None) -> bool:
-    """Whether a factor says no more than the sizes do."""
-    if scale is None or not isinstance(before, int) or not isinstance(after, int):
+    """Whether a factor says no more than the sizes do: of open sizes, only a whole one is certain to."""
+    if scale is None:
         return True
-    return before * scale == after
+    return before * scale == after if isinstance(before, int) and isinstance(after, int) else scale == int(scale)
 
 
 def _plain(node: AtenNode, x: Value, method: str, size: Sequence[Dim], align: bool) -> Value:

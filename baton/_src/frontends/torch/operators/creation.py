@@ -33,6 +33,11 @@ def constantly_like(number: int) -> Converter:
     return convert
 
 
+def strided(node: AtenNode, x: Value, size: Sequence[Dim], stride: object, **_: Any) -> Value:
+    """Memory that nobody has written yet, whose order is the compiler's business."""
+    return filled(node, size, 0)
+
+
 def full(node: AtenNode, size: Sequence[Dim], number: Scalar, **_: Any) -> Value:
     return filled(node, size, number)
 
@@ -71,19 +76,39 @@ def linspace(node: AtenNode, start: float, end: float, steps: Dim, **_: Any) -> 
 
 
 def eye(node: AtenNode, rows: Dim, columns: Dim | None = None, **_: Any) -> Value:
-    n = node.known(rows, "the number of rows")
-    m = n if columns is None else node.known(columns, "the number of columns")
-    return node.graph.constant(np.eye(n, m, dtype=node.dtype.numpy))
+    m = rows if columns is None else columns
+    if isinstance(rows, int) and isinstance(m, int):
+        return node.graph.constant(np.eye(rows, m, dtype=node.dtype.numpy))
+    across, down = _places(node, rows, m)
+    return node.graph.cast(node.graph.call("equal", across, down), node.dtype)
+
+
+def _places(node: AtenNode, rows: Dim, columns: Dim) -> tuple[Value, Value]:
+    """The column [1, columns] and the row [rows, 1] of every element of a matrix."""
+    g = node.graph
+    across, down = (g.call("arange", start=0, stop=n, step=1, dtype="int64") for n in (columns, rows))
+    return g.reshape(across, (1, columns)), g.reshape(down, (rows, 1))
 
 
 def triangle(op: str) -> Converter:
-    def convert(node: AtenNode, x: Value, diagonal: int) -> Value:
+    def convert(node: AtenNode, x: Value, diagonal: Dim) -> Value:
         g = node.graph
+        if not isinstance(diagonal, int):
+            return _open_triangle(node, x, op == "triu", diagonal)
         if x.dtype.is_bool:
             return g.cast(g.call(op, g.cast(x, "int8"), k=int(diagonal)), "bool")
         return g.call(op, x, k=int(diagonal))
 
     return convert
+
+
+def _open_triangle(node: AtenNode, x: Value, upper: bool, diagonal: Dim) -> Value:
+    """What lies on one side of a diagonal that a run tells."""
+    g = node.graph
+    across, down = _places(node, *node.sizes(x)[-2:])
+    line = g.call("add", down, g.dims(diagonal))
+    kept = g.call("greater_equal" if upper else "less_equal", across, line)
+    return g.call("where", kept, x, g.scalar(0, x))
 
 
 def triangle_places(upper: bool) -> Converter:
@@ -106,7 +131,7 @@ CREATION: dict[str, Converter] = {
     "aten.new_zeros.default": constantly_like(0), "aten.new_ones.default": constantly_like(1),
     # Memory that nobody has written yet may hold anything.
     "aten.empty.memory_format": constantly(0), "aten.empty_like.default": constantly_like(0),
-    "aten.new_empty.default": constantly_like(0), "aten.full.default": full,
+    "aten.new_empty.default": constantly_like(0), "aten.new_empty_strided.default": strided, "aten.full.default": full,
     "aten.full_like.default": full_like, "aten.new_full.default": new_full,
     "aten.fill.Scalar": fill, "aten.fill.Tensor": fill, "aten.arange.default": arange, "aten.arange.start": arange,
     "aten.arange.start_step": arange, "aten.linspace.default": linspace, "aten.eye.default": eye,

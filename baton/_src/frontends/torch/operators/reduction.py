@@ -109,9 +109,11 @@ def moments(node: AtenNode, x: Value, dims: Axes, correction: float, keepdim: bo
     return g.call("sqrt", found) if root else found, plain
 
 
-def _at_least_zero(number: Scalar) -> Scalar:
+def _at_least_zero(number: Any) -> Scalar:
     """Fewer elements than are corrected for leave nothing to divide by: the variance is no number."""
-    return tir_max(number, 0) if isinstance(number, PrimExpr) else max(number, 0)
+    if isinstance(number, PrimExpr):
+        return tir_max(number, 0)
+    return max(number, 0)  # type: ignore[no-any-return]
 
 
 def vector_norm(node: AtenNode, x: Value, order: Any = 2, dims: Axes = None, keepdim: bool = False, **_: Any) -> Value:

@@ -142,10 +142,20 @@ def round_decimals(node: AtenNode, x: Value, *, decimals: int) -> Value:
     return g.call(back, g.call("round", g.call(there, x, scale)), scale)
 
 
+def angle(node: AtenNode, x: Value) -> Value:
+    """Of real numbers: pi below zero, and NaN of NaN."""
+    g = node.graph
+    wide = g.cast(x, node.dtype)
+    zero = g.scalar(0, wide)
+    turned = g.call("where", g.call("less", wide, zero), g.scalar(math.pi, wide), zero)
+    return g.call("where", g.call("isnan", wide), wide, turned)
+
+
 SPECIAL: dict[str, Converter] = {
     "aten.sign.default": sign, "aten.sgn.default": sign, "aten.signbit.default": signbit,
     **{f"aten.copysign.{kind}": copysign for kind in ("Tensor", "Scalar")}, "aten.hypot.default": hypotenuse,
-    "aten.atan2.default": atan2, "aten.expm1.default": expm1, "aten.log1p.default": log1p, "aten.exp2.default": exp2,
+    "aten.angle.default": angle, "aten.atan2.default": atan2, "aten.expm1.default": expm1, "aten.log1p.default": log1p,
+    "aten.exp2.default": exp2,
     "aten.erfc.default": erfc, "aten.nan_to_num.default": nan_to_num, "aten.fmax.default": numeric("maximum"),
     "aten.fmin.default": numeric("minimum"), "aten.round.decimals": round_decimals,
 }  # fmt: skip

@@ -39,11 +39,17 @@ def slice_scatter(
         pieces = [cut(node, x, axis, 0, begin), part, cut(node, x, axis, stop, size)]
         kept = [p for p in pieces if node.sizes(p)[axis] != 0]
         return kept[0] if len(kept) == 1 else g.call("concat", tuple(kept), axis=axis)
-    rows = np.arange(node.known(begin, "the start"), node.known(stop, "the end"), stride)
-    shape = [1] * x.rank
-    shape[axis] = len(rows)
-    places = g.broadcast_to(g.constant(rows.reshape(shape), "int64"), node.sizes(part))
+    places = g.broadcast_to(_steps(node, begin, stop, stride, x.rank, axis), node.sizes(part))
     return g.call("scatter_elements", x, places, part, axis=axis, reduction="update")
+
+
+def _steps(node: AtenNode, begin: Dim, stop: Dim, stride: int, rank: int, axis: int) -> Value:
+    """Every `stride`-th place along an axis, the other axes of length 1."""
+    g, shape = node.graph, [1] * rank
+    shape[axis] = -1
+    if isinstance(begin, int) and isinstance(stop, int):
+        return g.constant(np.arange(begin, stop, stride).reshape(shape), "int64")
+    return g.reshape(g.call("arange", start=begin, stop=stop, step=stride, dtype="int64"), shape)
 
 
 def select_scatter(node: AtenNode, x: Value, source: Value, dim: int, index: Dim) -> Value:

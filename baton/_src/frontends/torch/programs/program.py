@@ -17,6 +17,7 @@ from typing import Any
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.programs.decompositions import decompositions
 from baton._src.frontends.torch.sizes import SIZES
+from baton._src.frontends.torch.symbols import unseen
 from baton._src.support.diagnostics import fail
 
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in [^\n]*\n\s*([^\n]*)')
@@ -40,7 +41,8 @@ class Program:
     """A plain exported program, read.
 
     `inputs`: the placeholders of the user's tensors, in order. `outputs`: nodes, or constants. `numbers`: placeholders
-    of sizes, which are read from the shapes of the inputs.
+    of sizes, which are read from the shapes of the inputs; those `unseen` there are inputs, too: a tensor without
+    elements for each, whose first axis is as long as the number is far from zero.
     """
 
     graph: Any
@@ -49,6 +51,11 @@ class Program:
     weights: tuple[Weight, ...]
     outputs: tuple[Any, ...]
     numbers: tuple[Any, ...] = ()
+
+    @property
+    def unseen(self) -> tuple[Any, ...]:
+        """The numbers that the shapes of the inputs do not tell."""
+        return unseen(self.numbers, self.inputs)
 
     @property
     def calls(self) -> list[Any]:

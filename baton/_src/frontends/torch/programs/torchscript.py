@@ -40,8 +40,11 @@ class ScriptRun:
         (module, *self.inputs) = self.graph.inputs()
         self._bind([module], [script])
 
+        self.defaults = [a.default_value for a in script.forward.schema.arguments[1:]]
+
     def __call__(self, *given: Any) -> Any:
-        self._bind(self.inputs, given)
+        """Its results. Inputs at the end that are not given have the defaults of the program."""
+        self._bind(self.inputs, (*given, *self.defaults[len(given) :]))
         results = self._block(self.graph)
         return results[0] if len(results) == 1 else tuple(results)
 
@@ -63,7 +66,7 @@ class ScriptRun:
             case "prim::Constant":
                 return [None if node.mustBeNone() else _constant(node.output().toIValue())]
             case "prim::GetAttr":
-                return [getattr(given[0], node.s("name"))]
+                return [_attribute(node, given[0])]
             case "prim::If":
                 then, otherwise = node.blocks()
                 return self._block(then if given[0] else otherwise)
@@ -75,6 +78,13 @@ class ScriptRun:
                 raise fail("torch-script", f"{line_of(node)}: the program raises {given[0]!r} for these inputs")
             case "prim::DictConstruct":
                 return [dict(zip(given[::2], given[1::2], strict=True))]
+            case "prim::PythonOp":
+                help = "script the module (torch.jit.script), or import it from torch.export"
+                raise fail("torch-script", f"{line_of(node)}: {node.pyname()} is a function of Python", help=help)
+            case "aten::_pack_padded_sequence":
+                help = "give the cells padded sequences, and hide what is behind their ends afterwards"
+                message = f"{line_of(node)}: packed sequences are as long as their elements say, and are not supported"
+                raise fail("torch-script", message, help=help)
             case _:
                 return self._results(node, given)
 
@@ -104,6 +114,15 @@ def line_of(node: Any) -> str:
     lines = path.read_text(errors="replace").splitlines() if path.is_file() else []
     code = lines[number - 1].strip() if number <= len(lines) else ""
     return f"{path.name}:{number}: {code}" if code else f"{path.name}:{number}"
+
+
+def _attribute(node: Any, module: Any) -> Any:
+    found = getattr(module, node.s("name"))
+    if isinstance(found, torch_library().ScriptObject):
+        help = "quantise with torchao's PT2E (torch.export), whose programs are whole numbers beside scales"
+        kind = f"{node.s('name')!r} holds packed parameters of a quantised layer"
+        raise fail("torch-script", f"{line_of(node)}: {kind}, which are not supported", help=help)
+    return found
 
 
 def _constant(value: Any) -> Any:

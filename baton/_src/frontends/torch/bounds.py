@@ -1,0 +1,63 @@
+"""Where slices begin and end that open sizes decide: PyTorch knows on which side of the borders they lie.
+
+It asked while it traced, and guards or asserts the answer: a bound below zero counts from the end, one beyond the axis
+is cut off, an end before the beginning leaves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.torch.complex.pair import Pair
+from baton._src.frontends.torch.library import torch_library
+
+_BOUNDS = {
+    "aten.slice.Tensor": (1, 2, 3),
+    "aten.slice_scatter.default": (2, 3, 4),
+    "aten.select.int": (1, 2),
+    "aten.select_scatter.default": (2, 3),
+    "aten.narrow.default": (1, 2),
+}
+"""Where the axis and what lies along it stand among the operands."""
+
+
+def within(node: Any, name: str, operands: Sequence[Any]) -> list[Any]:
+    """The operands of a node, symbolic bounds among them counted from the front and within the axis."""
+    found, torch = list(operands), torch_library()
+    if name not in _BOUNDS:
+        return found
+    axis, *places = _BOUNDS[name]
+    tensor = found[0].real if isinstance(found[0], Pair) else found[0]
+    if not isinstance(tensor, Value) or tensor.shape is None:
+        return found
+    size, own = node.args[0].meta["val"].shape[found[axis]], tensor.shape[found[axis]]
+    known = []
+    for place in places:
+        bound = _meaning(node.args[place] if place < len(node.args) else None)
+        if isinstance(bound, torch.SymInt):
+            if _is(bound < 0):
+                bound, found[place] = (0, 0) if _is(bound + size < 0) else (bound + size, found[place] + own)
+            elif _is(bound > size):
+                bound, found[place] = size, own
+        known.append(bound)
+    if len(known) == 2 and _is_open(known) and _is(known[1] < (known[0] or 0)):
+        found[places[1]] = 0 if found[places[0]] is None else found[places[0]]
+    return found
+
+
+def _is_open(bounds: Sequence[Any]) -> bool:
+    """Whether a slice has an end, and one of its bounds is symbolic."""
+    symbol = torch_library().SymInt
+    return bounds[1] is not None and any(isinstance(b, symbol) for b in bounds)
+
+
+def _meaning(argument: Any) -> Any:
+    return argument.meta["val"] if isinstance(argument, torch_library().fx.Node) else argument
+
+
+def _is(condition: Any) -> bool:
+    """What PyTorch answers; no where only a run can tell."""
+    return bool(import_module("torch.fx.experimental.symbolic_shapes").guard_or_false(condition))

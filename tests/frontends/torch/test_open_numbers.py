@@ -1,0 +1,144 @@
+"""torch.compile of programs whose sizes and numbers stay open: arithmetic of sizes, numbers as arguments, views."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from tests.frontends.torch.cases.inputs import floats
+
+ROWS = floats(2, 6, 4)
+IMAGES = [(floats(2, 3, 5, 6),), (floats(2, 3, 9, 4),), (floats(1, 3, 7, 7),)]
+TABLES = [(floats(2, n),) for n in (8, 7, 6, 4, 3)]
+
+
+def check(function: Callable[..., Any], examples: Sequence[tuple[Any, ...]], dynamic: bool | None = None) -> None:
+    """The compiled function gives what PyTorch gives, for one example after another."""
+    torch._dynamo.reset()
+    compiled = torch.compile(function, backend="baton", dynamic=dynamic)
+    for given in examples:
+        torch.testing.assert_close(compiled(*given), function(*given), rtol=1e-4, atol=1e-5)
+
+
+def written(x: Any, begin: int) -> Any:
+    cache = torch.zeros(2, 12, 4)
+    cache[:, begin : begin + x.shape[1]] = x
+    return cache[:, : begin + x.shape[1]].sum(1)
+
+
+def emptied(x: Any, begin: int, end: int) -> Any:
+    y = x.clone()
+    y[:, begin:end] = 5
+    return y
+
+
+def every_other(x: Any, begin: int) -> Any:
+    y = x.clone()
+    y[:, begin::2] = 5
+    y.view(-1)[::3] = -1
+    return y
+
+
+@pytest.mark.parametrize(
+    ("function", "numbers"),
+    [
+        (lambda x, n: x * n + torch.full((n, 1, 1), 2.0)[:1] / n, [(2,), (3,), (5,)]),
+        (written, [(1,), (2,), (5,)]),
+        (lambda x, n: (x[:, n:] + 1, x[:, :n] * 2, x[:, -n:] * 3), [(2,), (3,), (6,), (9,)]),
+        (lambda x, n: (x[:, n:] + 1, x[:, :n] * 2, x[:, n] * 3), [(-1,), (-2,), (-3,)]),
+        (lambda x, n: x.narrow(1, n, 2).sum(1) + x.select(1, n), [(1,), (2,), (4,)]),
+        (emptied, [(1, 2), (2, 4), (3, 6), (4, 2), (5, 9)]),
+        (every_other, [(1,), (2,), (3,)]),
+        (lambda x, n: x.masked_fill(torch.ones(6, 4).tril(n) == 0, -1.0), [(1,), (-2,), (2,), (-1,)]),
+        (lambda x, n: x + torch.arange(n, n + 4)[None].triu(n), [(2,), (3,)]),
+    ],
+    ids=["arithmetic", "cache", "slices", "from the end", "narrow", "written", "stepped", "triangle", "places"],
+)
+def test_numbers_as_arguments(function: Callable[..., Any], numbers: list[tuple[int, ...]]) -> None:
+    """From the second one on, PyTorch leaves them open; no tensor has them as its size."""
+    check(function, [(ROWS, *given) for given in numbers])
+
+
+def test_cache_that_the_module_keeps() -> None:
+    """Positions are numbers; what is written before is seen by later calls."""
+
+    class Cached(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("seen", torch.zeros(1, 10, 4))
+
+        def forward(self, x: Any, place: int) -> Any:
+            self.seen[:, place : place + x.shape[1]] = x
+            return (x @ self.seen[:, : place + x.shape[1]].mT).softmax(-1)
+
+    torch._dynamo.reset()
+    plain, place = Cached(), 0
+    compiled = torch.compile(Cached(), backend="baton")
+    for length in (3, 1, 1, 2):
+        words = floats(1, length, 4, seed=place)
+        torch.testing.assert_close(compiled(words, place), plain(words, place))
+        place += length
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: functional.interpolate(x, scale_factor=2, mode="bilinear", align_corners=True),
+        lambda x: functional.interpolate(x, scale_factor=1.5, mode="bilinear"),
+        lambda x: functional.interpolate(x, size=(x.shape[2] // 2, x.shape[3] + 1), mode="bicubic"),
+        lambda x: functional.interpolate(x[:, :, ::2, 1::2], size=x.shape[-2:]),
+        lambda x: functional.interpolate(torch.ones(1, 1, 4, 4), size=(x.shape[2] // 2, x.shape[3]), mode="bilinear"),
+        lambda x: (x @ x.mT) * x.shape[-1] ** -0.5 + 1 / math.sqrt(x.shape[2]) + x.shape[2] ** 2,
+        lambda x: x.sum((2, 3)) / (x.shape[2] * x.shape[3]) - x.size(3) / x.size(2) * 0.3,
+        lambda x: x[:, :, : int(x.shape[2] * 0.5)] + math.ceil(x.shape[3] * 1.25),
+        lambda x: torch.arange(x.shape[3]) / x.shape[3],
+        lambda x: torch.eye(x.shape[2], x.shape[3]) * x,
+    ],
+    ids=["corners", "half", "cubic", "strided", "of a constant", "powers", "means", "cut", "places", "eye"],
+)
+def test_numbers_computed_from_sizes(function: Callable[..., Any]) -> None:
+    """Quotients, roots and products with floats are numbers of the program; what is rounded is a size again."""
+    check(function, IMAGES, dynamic=True)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x[:, x.shape[1] - 5 :],
+        lambda x: x[:, : x.shape[1] - 5],
+        lambda x: x[:, -(x.shape[1] // 2) :],
+        lambda x: (x.t(), x + 1, x.unsqueeze(0).expand(3, -1, -1)),
+        lambda x: (x * 2, (x * 2).t()[1:]),
+        lambda x: x.split(2, 1)[0],
+        lambda x: x.add_(1).t(),
+    ],
+    ids=["end", "start", "half", "turned", "of results", "parts", "changed"],
+)
+def test_results_that_are_views(function: Callable[..., Any]) -> None:
+    """PyTorch looks at its own tensors with the strides and offsets of such results."""
+    torch._dynamo.reset()
+    compiled = torch.compile(function, backend="baton", dynamic=True)
+    for (table,) in TABLES:
+        torch.testing.assert_close(compiled(table.clone()), function(table.clone()))
+
+
+def test_views_share_memory_with_their_input() -> None:
+    torch._dynamo.reset()
+    table = torch.zeros(2, 5)
+    seen = torch.compile(lambda x: x[:, 1:], backend="baton", dynamic=True)(table)
+    seen += 1
+    assert table.tolist() == [[0.0, 1, 1, 1, 1]] * 2
+
+
+def test_rounded_products_that_floats_round() -> None:
+    """7 / 10 is no float: what its products with sizes are rounded to is not known without computing them."""
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda x: x[: int(x.shape[0] * 0.7)] + 1, backend="baton", dynamic=True)
+    with pytest.raises(Exception, match=r"rounds multiply\(s\d+ / 1, 0.7\) to a size, which is not exact"):
+        compiled(floats(6, 4))
