@@ -60,7 +60,8 @@ class RelayGraph:
 
     def branch(self, condition: Any, arms: Sequence[Arm]) -> Sequence[tuple[Any, TensorInfo]]:
         then, otherwise = (arm() for arm in arms)
-        result = If(condition, *(Tuple([expr for expr, _ in results]) for results in (then, otherwise)))
+        first, second = (Tuple([expr for expr, _ in results]) for results in (then, otherwise))
+        result = If(condition, first, second)
         infos = [_either(a, b) for (_, a), (_, b) in zip(then, otherwise, strict=True)]
         return [(TupleGetItem(result, k), info) for k, info in enumerate(infos)]
 

@@ -356,8 +356,8 @@ class _Evaluation:
             chosen = expr.true_branch if bool(cond.known.data) else expr.false_branch
             return (yield self._chain(chosen, Env(env), lets))
         roots = [(expr.true_branch, Env(env)), (expr.false_branch, Env(env))]
-        branches = yield self._branches(roots)
-        return lets.add(hint, lambda: If(self._use(cond), *branches, span=expr.span), lazy=not self._has_effects)
+        then, otherwise = yield self._branches(roots)
+        return lets.add(hint, lambda: If(self._use(cond), then, otherwise, expr.span), lazy=not self._has_effects)
 
     def _match(self, expr: Match, env: Env, lets: Lets, hint: str) -> Task[Any]:
         data = self._atom(expr.data, env)
