@@ -70,6 +70,20 @@ def test_a_device_is_put_in_anothers_place() -> None:
         UpdateVDevice(third, 5)(after)
 
 
+@pytest.mark.rule("RELAX-PASS-25")
+def test_copies_and_hints_follow_to_the_new_device() -> None:
+    """Guards what operators say of devices: a copy went where nothing was any more, and its annotation contradicted."""
+
+    def build(b: Any, x: Any) -> Any:
+        return b.emit(R.exp(b.emit(hint(b.emit(to_vdevice(x, SECOND)), 1))))
+
+    made = IRModule(program([tensor("x", 3)], build).functions, global_infos={"vdevice": [FIRST, SECOND]})
+    third = VDevice("llvm", 2, "global")
+    after = check(UpdateVDevice(third, 1), made)
+    assert all(b.var.struct_info.vdevice == third for b in bindings(after))
+    assert not well_formed(RealizeVDevice()(after))
+
+
 def test_copies_end_the_spreading() -> None:
     def build(b: Any, x: Any) -> Any:
         here = b.emit(R.exp(b.emit(hint(x, 0))))

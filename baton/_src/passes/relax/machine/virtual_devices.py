@@ -4,7 +4,8 @@
 
 RealizeVDevice turns hints into annotations and carries them along: operators compute where their operands are, so what
 is known of one tensor of a call holds for the others and for the result. Hints go; `to_vdevice` ends the spreading.
-UpdateVDevice(new, index) puts another device in place number `index` of the module's list, and in all annotations.
+UpdateVDevice(new, index) puts another device in place number `index` of the module's list, in all annotations, and
+where hints and copies say it.
 
 Errors: `pass-device` where two hints meet, for a hint of a device the module does not list, for an index there is not.
 """
@@ -182,6 +183,8 @@ class UpdateVDevice(Pass):
         infos = {**module.global_infos, "vdevice": (*listed[: self.index], self.new_vdevice, *listed[self.index + 1 :])}
 
         def rule(item: Any) -> Any:
+            if isinstance(item, Call):
+                return self._redirected(item, old)
             there = isinstance(item, TensorStructInfo) and item.vdevice is not None and item.vdevice == old
             return item.with_fields(vdevice=self.new_vdevice) if there else None
 
@@ -189,3 +192,12 @@ class UpdateVDevice(Pass):
             v: rewrite(f, rule, notes=True) if isinstance(f, Function) else f for v, f in module.functions.items()
         }
         return IRModule(functions, module.type_definitions, module.attrs, infos)
+
+    def _redirected(self, call: Call, old: VDevice) -> Call | None:
+        """A copy to the old device, or a hint of it, with the new one."""
+        if call.op is _TO_VDEVICE and call.attrs.dst_vdevice == old:
+            return call.with_fields(attrs=call.attrs.with_attrs(dst_vdevice=self.new_vdevice))
+        if call.op is _HINT and (call.attrs.index, call.attrs.memory_scope) == (old.vdevice_id, old.memory_scope):
+            place = {"index": self.new_vdevice.vdevice_id, "memory_scope": self.new_vdevice.memory_scope}
+            return call.with_fields(attrs=call.attrs.with_attrs(**place))
+        return None
