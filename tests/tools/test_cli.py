@@ -117,6 +117,8 @@ def test_texts_and_dictionaries(tmp_path: Path) -> None:
     assert found["by_class.dog"]["values"] == [-1.5, 0.5]
     with np.load(tmp_path / "y.npz", allow_pickle=False) as written:
         assert written["label"].tolist() == ["cat", "dog"]
+    np.savez(tmp_path / "objects.npz", x=np.array([["a"]], dtype=object))
+    assert "save texts as numpy.array(texts, str)" in refused("input-file", *run, "-i", tmp_path / "objects.npz")
     assert "label" in baton(*run, "--random").stdout
     assert "texts" in baton("inspect", tmp_path / "classes.onnx").stdout
 

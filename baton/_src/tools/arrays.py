@@ -13,6 +13,8 @@ from baton._src.support.diagnostics import fail
 from baton._src.values.meaning import TEXTS
 from baton._src.values.tensor import AnyArray
 
+WITHOUT_OBJECTS = "save texts as numpy.array(texts, str); arrays of objects are pickles"
+
 
 def read_arrays(path: Path, names: Sequence[str]) -> dict[str, AnyArray]:
     """The arrays of an `.npz` by name, or of an `.npy` for a model with one input. Pickled objects are refused."""
@@ -31,7 +33,8 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, AnyArray]:
         try:
             return {name: loaded[name] for name in loaded.files}
         except (ValueError, zipfile.BadZipFile, EOFError) as error:
-            raise fail("input-file", f"{path} is damaged: {error}") from error
+            help = WITHOUT_OBJECTS if "pickle" in str(error) else None
+            raise fail("input-file", f"{path} is damaged: {error}", help=help) from error
 
 
 def as_arrays(name: str, output: Any) -> dict[str, AnyArray]:
