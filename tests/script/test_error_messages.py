@@ -63,3 +63,12 @@ def test_late_uses_are_shown_where_they_are(lines: tuple[str, ...], code: str, l
         load(body(*lines))
     (found,) = [d for d in error.value.diagnostics if d.code == code]
     assert f":{line}:" in found.render()
+
+
+def test_a_mistake_in_an_inner_function_is_reported_once() -> None:
+    """Guards what follows from it: a result that does not fit the annotation, and uses of the function."""
+    inner = ["    with R.dataflow():", "        b = R.exp(aa)", "        R.output(b)", "    return b"]
+    head = ["@R.function", "def inner(a: R.Tensor((2, 3), 'float32')) -> R.Tensor((2, 3), 'float32'):"]
+    with pytest.raises(DiagnosticError) as error:
+        load(body(*head, *inner, "y = inner(x)", "return y"))
+    assert [d.code for d in error.value.diagnostics] == ["script-name"]

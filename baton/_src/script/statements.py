@@ -24,7 +24,7 @@ from baton._src.relax.normalize import Frame
 from baton._src.relax.struct_info import FuncStructInfo, TupleStructInfo
 from baton._src.script import markers
 from baton._src.script.assignments import Assignments, Functions
-from baton._src.script.evaluate import Evaluator
+from baton._src.script.evaluate import Evaluator, Poisoned
 from baton._src.script.infos import Scalars
 from baton._src.script.macros import Macro, bind_arguments
 from baton._src.script.options import Options, options_of
@@ -305,10 +305,13 @@ class Statements(Assignments):
                     help="annotate its result: def f(...) -> R.Tensor(...)",
                 )  # fmt: skip
         outer_outputs, self.outputs = self.outputs, None
+        known_problems = len(self.reader.problems)
         with self.environment.scope() as names:
             names[node.name] = var
             function = self.reader.function(node, options, local=True)
         self.outputs = outer_outputs
+        if len(self.reader.problems) > known_problems:
+            raise Poisoned(node.name)  # what its body amounts to is not known
         value = self.reader.finish(function, node)
         self.normalizer.add_binding(VarBinding(var, value, value.span))
         self.environment.define(node.name, var)
