@@ -32,6 +32,8 @@ class IRModule(Node):
         attrs: Mapping[str, Any] | None = None,
         global_infos: Mapping[str, Any] | None = None,
     ) -> None:
+        if functions is not None and not isinstance(functions, Mapping):
+            raise fail("module-function", f"functions by name make a module, not {functions!r:.60}", kind=TypeError)
         found: dict[GlobalVar, Any] = {}
         for key, function in (functions or {}).items():
             if not isinstance(key, (str, GlobalVar)):
@@ -39,6 +41,8 @@ class IRModule(Node):
             if isinstance(function, GraphExpr) and not hasattr(function, "params"):
                 if not hasattr(function, "global_symbol"):
                     raise fail("module-function", f"{key} is a {type(function).__name__}, not a function")
+            if not isinstance(function, Node):
+                raise fail("module-function", f"{key} is a {type(function).__name__}, not a function", kind=TypeError)
             found[GlobalVar(key) if isinstance(key, str) else key] = function
         names = [v.name_hint for v in found]
         if len(set(names)) != len(names):
@@ -139,6 +143,8 @@ class IRModule(Node):
         if isinstance(content, TypeData) or isinstance(key, GlobalTypeVar):
             self.type_definitions[key if isinstance(key, GlobalTypeVar) else content.header] = content
             return
+        if not isinstance(content, Node):
+            raise fail("module-function", f"{key} is a {type(content).__name__}, not a function", kind=TypeError)
         known = key in self
         name = key if isinstance(key, str) else key.name_hint
         self.functions[self.get_global_var(name) if known else GlobalVar(key) if isinstance(key, str) else key] = (
@@ -151,6 +157,8 @@ class IRModule(Node):
 
     def update(self, other: IRModule | Mapping[Any, Any]) -> None:
         """Take over every definition of `other`, in place."""
+        if not isinstance(other, (IRModule, Mapping)):
+            raise fail("module-function", f"a module or functions by name, not {other!r:.60}", kind=TypeError)
         for var, function in (other.functions if isinstance(other, IRModule) else other).items():
             self[var] = function
         if isinstance(other, IRModule):

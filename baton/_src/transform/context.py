@@ -128,6 +128,9 @@ class PassContext:
         entered: list[Any] = []
         try:
             for instrument in self.instruments:
+                if not hasattr(instrument, "enter_pass_ctx"):
+                    help = "make one with ir.instrument.pass_instrument, or of a class of ir.instrument"
+                    raise fail("api", f"{instrument!r} is no instrument", help=help)
                 instrument.enter_pass_ctx()
                 entered.append(instrument)
         except BaseException:

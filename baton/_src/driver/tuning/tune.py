@@ -118,6 +118,9 @@ def tune(
     collector = Collector()
     before = build.consulting(collector)
     given = feed(before) if callable(feed) else feed
+    missing = [spec.name for spec in before.inputs if spec.name not in given]
+    if missing:
+        raise fail("input-missing", f"input {missing[0]!r} is missing from what the model is measured with")
     arrays = [np.ascontiguousarray(given[spec.name]) for spec in before.inputs]
     work = tasks(collector, spent(before, arrays, threads), found_target, threads)
     report = Report(path)

@@ -295,6 +295,8 @@ def _expression(scope: Scope, node: ast.Expr, out: _Sequence) -> Task[None]:
         if (yield block_word(scope, node.value, word)):
             return
         if word == "evaluate":
+            if len(node.value.args) != 1:
+                raise scope.error(node, "tir-call", "T.evaluate takes one expression")
             out.add(scope.at(node, Evaluate((yield scalar(scope, node.value.args[0])))))
             return
         if word in SCOPED:
