@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from baton._src.driver.tvm_names.scripts import from_source
 from baton._src.ir.global_info import VDevice
+from baton._src.ir.structural import assert_structural_equal
 from baton._src.relax.nodes import Call, ShapeExpr, Var
 from baton._src.relax.special_builders import SPECIAL_BUILDERS
-from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
 from baton._src.support.diagnostics import DiagnosticError
 from tests.relax.build import RELAX, Ob, Ts, load, module, n
 from tests.relax.machines import everywhere, f32
@@ -168,3 +170,18 @@ def k(A: T.Buffer((T.int64(3),), "float32")):
     with pytest.raises(DiagnosticError, match="B") as error:
         module(text)
     assert error.value.diagnostics[0].span is not None
+
+
+def test_one_result_in_a_list_is_no_tuple() -> None:
+    """As in TVM; a tuple of one is written `R.Tuple(...)`, and reads back as one."""
+    text = """
+@R.function
+def main(x: R.Tensor((4,), "float32")):
+    a = R.call_dps_packed("f", (x,), out_sinfo=[R.Tensor((4,), "float32")])
+    b = R.call_dps_packed("f", (x,), out_sinfo=R.Tuple(R.Tensor((4,), "float32")))
+    return (a, b)
+"""
+    function = from_source(text)
+    first, second = function.ret_struct_info.fields
+    assert isinstance(first, TensorStructInfo) and isinstance(second, TupleStructInfo)
+    assert_structural_equal(from_source(function.script()), function)

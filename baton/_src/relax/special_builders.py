@@ -113,8 +113,10 @@ def _arguments(args: Any) -> Any:
 
 
 def _outputs(out_sinfo: Any) -> StructInfo:
-    if isinstance(out_sinfo, (list, tuple)):
+    """What a call gives: a list says several results, or one (then a call gives that, no tuple of one, as in TVM)."""
+    if isinstance(out_sinfo, (list, tuple)) and len(out_sinfo) != 1:
         return TupleStructInfo(out_sinfo)
+    out_sinfo = out_sinfo[0] if isinstance(out_sinfo, (list, tuple)) else out_sinfo
     if not isinstance(out_sinfo, StructInfo):
         raise fail(API, f"out_sinfo must be struct info, got {out_sinfo!r}")
     return out_sinfo

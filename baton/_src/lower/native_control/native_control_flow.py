@@ -131,7 +131,7 @@ def _wrapper(function: Function, callee: Callee) -> Function:
     given = [leaf for param in function.params for leaf in _taken_apart(param, bindings)]
     packed = Tuple((*given, *callee.constants))
     whole = Var("steps", info)
-    bindings.append(VarBinding(whole, call_tir(callee.kernel, packed, list(callee.outputs))))
+    bindings.append(VarBinding(whole, call_tir(callee.kernel, packed, info)))
     leaves = [Var(f"result{i}", o) for i, o in enumerate(callee.outputs[:-1])]
     bindings += [VarBinding(leaf, TupleGetItem(whole, i)) for i, leaf in enumerate(leaves)]
     result = _nested(function.body.struct_info_, iter(leaves))

@@ -56,7 +56,7 @@ def _out_sinfo(call: Call, parts: Parts) -> list[str]:
     if len(call.sinfo_args) != 1:
         return [f"sinfo_args={_infos(call, parts)}"] if call.sinfo_args else []
     said = call.sinfo_args[0]
-    if isinstance(said, TupleStructInfo):
+    if isinstance(said, TupleStructInfo) and len(said.fields) != 1:  # a list of one is no tuple
         return [f"out_sinfo=[{', '.join(parts.info(f) for f in said.fields)}]"]
     return [f"out_sinfo={parts.info(said)}"]
 
