@@ -183,5 +183,6 @@ def main(x: R.Tensor((4,), "float32")):
 """
     function = from_source(text)
     first, second = function.ret_struct_info.fields
-    assert isinstance(first, TensorStructInfo) and isinstance(second, TupleStructInfo)
+    assert isinstance(first, TensorStructInfo)
+    assert isinstance(second, TupleStructInfo)
     assert_structural_equal(from_source(function.script()), function)
