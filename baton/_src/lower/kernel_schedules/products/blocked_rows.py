@@ -20,6 +20,7 @@ from baton._src.lower.kernel_schedules.products.converted_rows import with_conve
 from baton._src.lower.kernel_schedules.products.panel_packing import prefetched, where
 from baton._src.lower.kernel_schedules.products.products import Product
 from baton._src.lower.kernel_schedules.products.row_tiles import (
+    PAGE,
     EvenTiles,
     even_tiles,
     rows_in_place,
@@ -47,16 +48,16 @@ from baton._src.tir import stmt as st
 
 STEPS = 256
 """Rows of B in a block: as many uses of a sum that is loaded and stored."""
+PAGES = 64
+"""Of a B that is one block: the table of pages holds them all."""
 SUMS_BYTES = 1 << 18
 """Sums of a block of columns: they share the second-level cache with what B brings."""
 SUMS = 24
 """Vectors of sums of a tile, if the number of rows is not known: beside them there is room for what comes after."""
-TALLEST, TALLEST_NARROW = 8, 12
-"""Rows of such a tile, and of one that is a vector wide or less, whose few sums would wait for each other. Each height
-takes time to compile, and more gain little.
-"""
-TALLEST_MASKED = 3
-"""The same of the last columns, which are few beside the others."""
+TALLEST_NARROW = 12
+"""Rows of such a tile that is a vector wide or less: fewer sums would wait for each other."""
+TALLEST_LAST, SUMS_LAST = 4, 8
+"""Rows of tiles of the last columns, which are few beside the others; and vectors of sums that narrow ones have."""
 LOWER = (8, 6)
 """Rows of tiles that leave registers for strips of three vectors, and of four, where two do not divide the columns."""
 USUAL_VECTORS, MOST_VECTORS = 3, 4
@@ -79,13 +80,14 @@ def blocked(matrix: Product, target: Target) -> st.Stmt:
 
 @dataclass(frozen=True)
 class _Strip:
-    """Rows of B from `k` on, and columns from `start` on, some of which there are not if it is `masked`; then what is
-    asked for meanwhile: the same columns and rows of the next strip.
+    """Rows of B from `k` on, and `width` columns from `start` on, some of which there are not if it is `masked`; then
+    what is asked for meanwhile: the same columns and rows of the next strip.
     """
 
     k: PrimExpr
     steps: PrimExpr
     start: PrimExpr
+    width: int
     masked: bool
     later: PrimExpr
     ahead: PrimExpr
@@ -99,10 +101,12 @@ class _Blocked:
         dtype = matrix.stage.buffer.dtype
         self.columns, self.depth = matrix.columns.size or 1, max(1, matrix.k.size or 1)
         self.every = as_int64(matrix.rows.extent)
+        self.groups, self.group = index_var("groups"), index_var("group")
         self.height, self.below = index_var("height"), index_var("below")
         self.rows: PrimExpr = self.every if matrix.rows.size is not None else index_var("rows")
         self.shape = tile_shape(target, dtype)
-        most = tuned("k_block", min(STEPS, self.depth), (n for n in (32, 64, 128, 512) if n < self.depth))
+        usual = self.depth if self.columns * self.depth * dtype.itemsize <= PAGES * PAGE else min(STEPS, self.depth)
+        most = tuned("k_block", usual, (n for n in (32, 64, 128, 512) if n < self.depth))
         self.blocks = -(-self.depth // most)
         self.steps = -(-self.depth // self.blocks)
         self.tallest, vectors = self._tile_sizes()
@@ -124,9 +128,10 @@ class _Blocked:
         """The most rows of a tile, and vectors of a strip."""
         rows, most = self.matrix.rows.size, min(self.shape.rows, rows_in_place(self.matrix))
         if rows is None:
-            vectors = self._vectors(TALLEST)
-            usual = TALLEST_NARROW if self.columns <= self.shape.lanes else min(TALLEST, SUMS // vectors)
-            return tuned("tile_rows", min(most, usual), range(2, most + 1)), vectors
+            tallest = TALLEST_NARROW if self.columns <= self.shape.lanes else self.shape.tallest_unknown
+            vectors = self._vectors(tallest)
+            usual = min(most, tallest, max(1, SUMS // vectors))
+            return tuned("tile_rows", usual, range(2, most + 1)), vectors
         heights = [tile_rows(rows, min(most, height)) for height in (most, *LOWER)]
         usual = min(heights, key=lambda height: -self._every_vector % self._fitting(height)[0])
         others = (-(-rows // -(-rows // height)) for height in range(2, most + 1))  # other numbers of tiles
@@ -156,36 +161,41 @@ class _Blocked:
 
         return min(fits, key=cost), fits
 
+    def _groups(self) -> PrimExpr:
+        """How many groups of rows, if their number is not known."""
+        return ops.max(_parts(self.every, i64(MOST_UNKNOWN)), i64(1))
+
     def _group_rows(self) -> PrimExpr:
-        """The most rows of a group. Where sums are short, all groups have as many: short calls would feel divisions."""
-        if self.matrix.rows.size is not None:
-            return self.every
-        if self.blocks == 1:
-            return i64(MOST_UNKNOWN // self.tallest * self.tallest)
-        even = _parts(self.every, ops.max(_parts(self.every, i64(MOST_UNKNOWN)), i64(1)))
-        return ops.multiply(_parts(even, i64(self.tallest)), i64(self.tallest))
+        """The most rows of a group."""
+        return self.every if self.matrix.rows.size is not None else _parts(self.every, self._groups())
 
     def emit(self) -> st.Stmt:
         matrix = self.matrix
         width, blocks = self.width, _parts(i64(self.columns), self.width)
         end = ops.min(ops.add(self.start, width), i64(self.columns))
         work = ops.multiply(ops.multiply(self.height, self.width), i64(max(1, self.depth // 16)))
-        if matrix.rows.size is not None:
-            part, parts, body = self.block, blocks, even_tiles(self.rows, self.tallest, self._block)
-            body = st.LetStmt(self.start, ops.multiply(self.block, width), st.LetStmt(self.end, end, body))
-        else:
-            part = index_var("group")
-            parts = ops.multiply(_parts(self.every, self.height), blocks)
-            count = ops.min(self.height, ops.subtract(self.every, self.below))
-            assert isinstance(self.rows, tir.Var)
-            body = st.LetStmt(self.rows, count, even_tiles(self.rows, self.tallest, self._block))
-            body = st.LetStmt(self.start, ops.multiply(self.block, width), st.LetStmt(self.end, end, body))
-            body = st.LetStmt(self.below, ops.multiply(ops.floordiv(part, blocks), self.height), body)
+        body = even_tiles(self.rows, self.tallest, self._block, least=matrix.least_rows)
+        if matrix.rows.size is None:
+            body = self._group(body)
+        body = st.LetStmt(self.start, ops.multiply(self.block, width), st.LetStmt(self.end, end, body))
+        part, parts = self.block, blocks
+        if matrix.rows.size is None:
+            part, parts = index_var("part"), ops.multiply(self.groups, blocks)
+            body = st.LetStmt(self.group, ops.floordiv(part, blocks), body)
             body = st.LetStmt(self.block, ops.floormod(part, blocks), body)
         every = shared_panels(matrix, part, parts, nest(matrix.outer, body), work, self.target.num_cores)
         if isinstance(width, tir.Var):
             every = st.LetStmt(width, self.wide, every)
-        return st.LetStmt(self.height, ops.max(self._group_rows(), i64(1)), every)
+        every = st.LetStmt(self.height, ops.max(self._group_rows(), i64(1)), every)
+        return every if matrix.rows.size is not None else st.LetStmt(self.groups, self._groups(), every)
+
+    def _group(self, body: st.Stmt) -> st.Stmt:
+        """`body` for the rows of a group: as many as others have, or one less, so that none has a few only."""
+        assert isinstance(self.rows, tir.Var)
+        first, after = (
+            ops.floordiv(ops.multiply(n, self.every), self.groups) for n in (self.group, ops.add(self.group, i64(1)))
+        )
+        return st.LetStmt(self.below, first, st.LetStmt(self.rows, ops.subtract(after, self.below), body))
 
     def _block(self, tiles: EvenTiles) -> st.Stmt:
         """A block of columns of a group of rows."""
@@ -229,38 +239,41 @@ class _Blocked:
         even = self.depth % self.steps == 0
         steps = i64(self.steps) if even else ops.min(i64(self.steps), ops.subtract(i64(self.depth), k))
 
-        def strip(at: PrimExpr, masked: bool) -> st.Stmt:
+        def strip(at: PrimExpr, width: int, masked: bool) -> st.Stmt:
             after = ops.add(at, i64(self.strip))
             last = tir.GE(after, self.end)
             later = where(last, ops.add(k, i64(self.steps)), k)
 
             def asking(row: PrimExpr, column: PrimExpr) -> st.Stmt:
-                one = _Strip(k, steps, at, masked, row, column)
+                one = _Strip(k, steps, at, width, masked, row, column)
 
                 def every(heights: EvenTiles) -> st.Stmt:
                     return heights.each(lambda rows, first, _: self._tile(one, rows, first))
 
-                low = masked and self.matrix.rows.size is None and self.columns > self.strip
-                return even_tiles(self.rows, min(TALLEST_MASKED, self.tallest), every) if low else every(tiles)
+                low = (masked or width < self.strip) and self.matrix.rows.size is None and self.columns > self.strip
+                tallest = max(TALLEST_LAST, SUMS_LAST * self.shape.lanes // width)
+                return even_tiles(self.rows, min(tallest, self.tallest), every) if low else every(tiles)
 
             column = where(last, self.start, after)
             return named("later", later, lambda row: named("ahead", column, lambda ahead: asking(row, ahead)))
 
-        def at(start: PrimExpr) -> st.Stmt:
-            if self.columns < self.strip:
-                return strip(start, True)
-            inside = tir.LE(ops.add(start, i64(self.strip)), i64(self.columns))
-            return st.IfThenElse(inside, strip(start, False), strip(start, True))
+        rest, grain = self.columns % self.strip, self.shape.grain
+        tail = -(-rest // grain) * grain
 
-        whole = self.columns % self.strip == 0
+        def at(start: PrimExpr) -> st.Stmt:
+            if not rest:
+                return strip(start, self.strip, False)
+            if self.columns < self.strip:
+                return strip(start, tail, tail != rest)
+            inside = tir.LE(ops.add(start, i64(self.strip)), i64(self.columns))
+            return st.IfThenElse(inside, strip(start, self.strip, False), strip(start, tail, tail != rest))
+
         place = ops.add(self.start, ops.multiply(number, i64(self.strip)))
-        return loop(
-            number, self._strip_count(), named("at", place, lambda start: strip(start, False) if whole else at(start))
-        )
+        return loop(number, self._strip_count(), named("at", place, at))
 
     def _tile(self, strip: _Strip, rows: int, first: PrimExpr) -> st.Stmt:
         """`rows` rows from `first` on of a strip."""
-        acc = Accumulators.of(rows, self.strip, self.matrix.stage.buffer.dtype)
+        acc = Accumulators.of(rows, strip.width, self.matrix.stage.buffer.dtype)
         init = self.matrix.stage.init
         assert init is not None
         corner = index_var("corner")

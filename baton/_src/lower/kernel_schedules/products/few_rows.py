@@ -31,7 +31,7 @@ from baton._src.tir import stmt as st
 
 MOST = 16
 """An unknown number of rows goes this way up to so many."""
-FEWEST = 4
+FEWEST = 6
 """Up to so many rows strips are of four panels, in halves if registers do not hold their sums; of more, of two."""
 SUMS = 20
 """Vectors of sums of the tallest of the tiles that make up an unknown number of rows: each height takes time to
@@ -39,7 +39,7 @@ compile.
 """
 TALLEST_NARROW = 10
 """Rows of such tiles, where columns are few."""
-TALLEST_MASKED = 3
+TALLEST_MASKED = 4
 """And of those of the last columns, which are few beside the others."""
 
 Tiles = Callable[[int, PrimExpr, bool], st.Stmt]
@@ -81,11 +81,19 @@ def _even_tiles(matrix: Product, target: Target, most: int) -> st.Stmt:
         def tiles(wide: int, start: PrimExpr, masked: bool) -> st.Stmt:
             def of(rows: int, first: PrimExpr, _: PrimExpr) -> st.Stmt:
                 # Few rows need the whole strip to hide the latency of their sums; more may need more registers.
-                halves = 2 if wide == strip and (rows + 1) * (strip // shape.lanes) >= shape.registers else 1
-                half, size = index_var("half"), wide // halves
-                begin = ops.add(start, ops.multiply(half, i64(size))) if halves > 1 else start
-                body = _tile(matrix, rows, size, first, begin, masked)
-                return loop(half, halves, body) if halves > 1 else body
+                vectors = wide // shape.lanes
+                if (rows + 1) * vectors < shape.registers:
+                    return _tile(matrix, rows, wide, first, start, masked)
+                left = -(-vectors // 2) * shape.lanes
+                right = ops.add(start, i64(left))
+                if 2 * left == wide:
+                    half, size = index_var("half"), i64(left)
+                    begin = ops.add(start, ops.multiply(half, size))
+                    return loop(half, 2, _tile(matrix, rows, left, first, begin, masked))
+                return sequence(
+                    _tile(matrix, rows, left, first, start, masked),
+                    _tile(matrix, rows, wide - left, first, right, masked),
+                )
 
             return (low if masked and width > shape.lanes else usual).each(of)
 

@@ -13,7 +13,7 @@ from math import ceil
 
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.products.products import Product, first_columns, renamed
-from baton._src.lower.kernel_schedules.products.row_dots import adds_up, dot_tiles
+from baton._src.lower.kernel_schedules.products.row_dots import adds_up, dot_tiles, turns_by_squares
 from baton._src.lower.kernel_schedules.products.tiles import TileShape, tile_shape
 from baton._src.lower.kernel_schedules.shared.affine import step
 from baton._src.lower.kernel_schedules.shared.factors import load_of
@@ -25,14 +25,20 @@ NARROW = 8
 """Half vectors of columns of which saving one counts."""
 LONG = 256
 """Terms of a sum, where their number is not known."""
-ADDING_UP = 2.5
-"""Cost of adding up the lanes of a result, in multiply-adds of a vector."""
+ADDING_UP, ADDING_UP_HALVES = 1.6, 2.5
+"""Cost of adding up the lanes of a result, in multiply-adds of a vector; and where half vectors are cheaper than whole
+ones: there are fewer units beside those that multiply.
+"""
 TURNING, GATHERING = 0.5, 1.3
 """Cost of moving an element of B to where it lies along k: by exchanges within vectors, or one by one."""
 EXCHANGED = 8
 """Elements between neighbours along k up to which the code generator loads whole vectors (`codegen.llvm.strided`)."""
 HALF = 0.1
 """What half a vector costs beyond half of a whole one: loads and broadcasts are shared by fewer multiply-adds."""
+ALONE, BESIDE = 1 / 32, 1 / 8
+"""What dot products have to save of all multiply-adds where halves cost as much as whole vectors: those of every
+column, or of the last ones in a second pass over A.
+"""
 LEAST_ROWS = 12
 """Fewer rows are not worth two passes over A."""
 TURNED = 1 << 15
@@ -61,11 +67,13 @@ def last_columns(matrix: Product, target: Target) -> LastColumns | None:
     along = stride == 1
     if rest == 0 or not (along or _turns(matrix, rest)):
         return None
-    each = ceil(depth / shape.lanes) + ADDING_UP
+    each = ceil(depth / shape.lanes) + (ADDING_UP_HALVES if shape.halves else ADDING_UP)
+    worth = 0 if shape.halves else depth * (ALONE if rest == size else BESIDE * _vectors(size, shape))
     gain = depth * (_vectors(size, shape) - _vectors(size - rest, shape)) - rest * each
-    if gain <= 0:
+    if gain <= worth:
         return None
-    moving = 0 if along else TURNING if stride in range(EXCHANGED + 1) else GATHERING
+    by_vectors = stride in range(EXCHANGED + 1) or turns_by_squares(matrix, rest, shape.lanes)
+    moving = 0 if along else TURNING if by_vectors else GATHERING
     least = max(1, ceil(moving * depth * rest / gain))
     found = LastColumns(range(size - rest, size), least if rest == size else max(least, LEAST_ROWS))
     count = matrix.row_count

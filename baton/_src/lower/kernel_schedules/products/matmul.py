@@ -109,7 +109,7 @@ def _across_columns(matrix: Product, kernel: Kernel, contiguous: bool, target: T
         return _any_rows(matrix, kernel, contiguous, streaming, target)
     if streaming and count <= STREAMED_ROWS:
         return streamed(matrix, target, count)
-    few = FEW_ROWS_IN_CACHE if _is_near(matrix, target) else FEW_ROWS
+    few = FEW_ROWS_IN_CACHE if _is_near(matrix, target) else FEWEST
     if contiguous and blocked_rows.suits(matrix) and few < count <= blocked_rows.MOST:
         return blocked_rows.blocked(matrix, target)
     in_one_tile = count == matrix.rows.size and count <= tile_shape(target, matrix.stage.buffer.dtype).rows
@@ -130,7 +130,8 @@ def _any_rows(matrix: Product, kernel: Kernel, contiguous: bool, streaming: bool
     total = product([a.extent for a in (*matrix.outer, matrix.rows)])
     if contiguous and blocked_rows.suits(matrix):
         most, way = (STREAMED_ROWS, streamed) if streaming else (FEWEST, up_to_most)
-        few, every = way(renamed(matrix), target, most), blocked_rows.blocked(matrix, target)
+        few = way(renamed(matrix), target, most)
+        every = blocked_rows.blocked(replace(matrix, least_rows=most + 1), target)
         return st.IfThenElse(tir.LE(total, i64(most)), few, every)
     every, most = packed_product(matrix, target), most_rows(matrix, target)
     if most:

@@ -195,9 +195,10 @@ def _emit(panels: _Panels, target: Target) -> st.Stmt:
     count = constant(product([a.extent for a in (*matrix.outer, matrix.rows)]))
     if count is not None:
         return (_few_rows if count <= FEW_ROWS else _tiles)(panels, target)
-    every = _tiles(panels, target)
     if not matrix.has_one_row_axis:
-        return every
+        return _tiles(panels, target)
+    more = replace(matrix, least_rows=len(FEWEST_ROWS) + 1)
+    every = _tiles(replace(panels, matrix=more), target)
     for rows in FEWEST_ROWS:
         just = replace(panels, matrix=exactly(renamed(matrix), rows))
         every = st.IfThenElse(tir.EQ(as_int64(matrix.rows.extent), i64(rows)), _few_rows(just, target), every)

@@ -37,6 +37,8 @@ class Product:
     """Writes the packed panel of `width` columns from a given one on."""
     whole: Anchored | None = None
     """The stages this replaces, as the kernel has them, if they differ from `anchored`."""
+    least_rows: int = 1
+    """Fewer rows do not come here: they have a way of their own."""
 
     @property
     def origin(self) -> Anchored:

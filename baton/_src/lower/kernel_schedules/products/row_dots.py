@@ -3,18 +3,21 @@
     C[i, j] = sum over k of A[i, k] * B[j, k]
 
 A tile is a few rows of A by a few of B. Each pair has a vector of partial sums along k, so a vector of A or B that is
-loaded once takes part in several multiply-adds, and nothing is packed. At the end a tree of exchanges adds up the
-partial sums of all pairs together: three instructions a result instead of eight. For few rows of an (n, k) B, which
-would be packed for next to nothing, and for few columns (`last_columns`), where a vector across them would be mostly
-empty; a B that lies (k, n) is turned for these first.
+loaded once takes part in several multiply-adds, and nothing is packed. Of one or two columns (or rows) and a long
+factor that no first-level cache holds, one row after the other is read instead, as one stream: caches deliver several
+side by side at two thirds of that. At the end a tree of exchanges adds up the partial sums of all pairs together: three
+instructions a result instead of eight. For few rows of an (n, k) B, which would be packed for next to nothing, and for
+few columns (`last_columns`), where a vector across them would be mostly empty; a B that lies (k, n) is turned for these
+first.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.products.panel_packing import where
 from baton._src.lower.kernel_schedules.products.products import Product
 from baton._src.lower.kernel_schedules.products.row_tiles import shared_panels
 from baton._src.lower.kernel_schedules.products.tiles import tile_shape
@@ -34,6 +37,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     sequence,
 )
 from baton._src.lower.kernel_schedules.shared.stages import Axis
+from baton._src.lower.kernel_schedules.transpose import square
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
@@ -52,6 +56,10 @@ SIDE = 8
 """Rows, or columns, of a tile at most."""
 STREAMS = 8
 """Of a single row or column: as many chains as hide the latency of a multiply-add."""
+SHORTEST_STREAM = (64, 256)
+"""Terms from which on the rows of a tile of one column, or two, are read one after the other."""
+APART = 4
+"""Vectors of partial sums that such a row has for each column."""
 SHORTEST_LOOP = 5
 """Fewer vectors along k are written out: they, and adding up lanes, then overlap with the next tile's."""
 SHORT = 2
@@ -96,6 +104,8 @@ class _Tile:
     rows: int
     columns: int
     lanes: int
+    in_turn: Axis | None = None
+    """The rows or columns, if they are read one after the other."""
 
     @property
     def pairs(self) -> int:
@@ -109,32 +119,73 @@ def dot_tiles(matrix: Product, target: Target, columns: range | None = None) -> 
         return _tiles(matrix, matrix.right, target, columns)
     extents = {a: a.extent for a in matrix.batch} | {matrix.columns: i64(len(columns)), matrix.k: matrix.k.extent}
     turned = local_buffer("turned", list(extents.values()), matrix.stage.buffer.dtype)
-    fresh = {a: index_var(a.var.name) for a in extents}
-    places: dict[Axis, PrimExpr] = {**fresh, matrix.columns: ops.add(fresh[matrix.columns], i64(columns.start))}
-    turn: st.Stmt = st.BufferStore(turned, bound(matrix.right, places), tuple(fresh.values()))
-    for axis, extent in reversed(extents.items()):
-        turn = loop(fresh[axis], extent, turn, VECTORIZED if axis is matrix.k else SERIAL)
+    lanes = tile_shape(target, turned.dtype).lanes
+    by_squares = turns_by_squares(matrix, len(columns), lanes)
+    turn = _turned_by_squares(matrix, turned, columns, lanes) if by_squares else _turned(matrix, turned, columns)
     indices = {a: as_int64(a.var) for a in extents}
     indices[matrix.columns] = ops.subtract(indices[matrix.columns], i64(columns.start))
     right = tir.BufferLoad(turned, tuple(indices.values()))
     return allocated(turned, sequence(turn, _tiles(matrix, right, target, columns)))
 
 
+def _turned(matrix: Product, turned: Buffer, columns: range) -> st.Stmt:
+    """turned[batch.., column, k] = B[batch.., k, columns.start + column]."""
+    assert matrix.right is not None
+    axes = (*matrix.batch, matrix.columns, matrix.k)
+    fresh = {a: index_var(a.var.name) for a in axes}
+    places: dict[Axis, PrimExpr] = {**fresh, matrix.columns: ops.add(fresh[matrix.columns], i64(columns.start))}
+    turn: st.Stmt = st.BufferStore(turned, bound(matrix.right, places), tuple(fresh.values()))
+    for axis, extent in reversed(list(zip(axes, turned.shape, strict=True))):
+        turn = loop(fresh[axis], extent, turn, VECTORIZED if axis is matrix.k else SERIAL)
+    return turn
+
+
+def turns_by_squares(matrix: Product, columns: int, lanes: int) -> bool:
+    """Whether columns of a (k, n) B are turned by squares of registers, for which one by one they are too many."""
+    assert matrix.right is not None
+    load, depth = load_of(matrix.right), matrix.k.size or 0
+    plain = load is matrix.right and step(load, matrix.columns) == 1 and load.indices[-1] is matrix.columns.var
+    return plain and lanes // 2 < columns <= lanes <= depth and load.dtype.bits == 32
+
+
+def _turned_by_squares(matrix: Product, turned: Buffer, columns: range, lanes: int) -> st.Stmt:
+    """The same: rows of B, as far as there are columns, become columns; the last terms are a square that overlaps."""
+    assert matrix.right is not None
+    load, depth, block = load_of(matrix.right), matrix.k.size or 0, index_var("block")
+    fresh = {a: index_var(a.var.name) for a in matrix.batch}
+    begin = ops.min(ops.multiply(block, i64(lanes)), i64(depth - lanes))
+    inside = tir.LT(tir.Ramp(i64(0), i64(1), lanes), tir.Broadcast(i64(len(columns)), lanes))
+
+    def source(number: int) -> PrimExpr:
+        row = bound(load, {**fresh, matrix.k: ops.add(begin, i64(number))})
+        assert isinstance(row, tir.BufferLoad)
+        run = tir.BufferLoad(row.buffer, (*row.indices[:-1], tir.Ramp(i64(columns.start), i64(1), lanes)))
+        return where(inside, run, tir.Broadcast(ops.const(0, load.dtype), lanes))
+
+    def store(number: int, vector: tir.Var) -> st.Stmt:
+        if number >= len(columns):
+            return st.Evaluate(tir.IntImm("int32", 0))
+        return st.BufferStore(turned, vector, (*fresh.values(), i64(number), tir.Ramp(begin, i64(1), lanes)))
+
+    turn = loop(block, -(-depth // lanes), square(source, store, lanes))
+    for axis in reversed(matrix.batch):
+        turn = loop(fresh[axis], axis.extent, turn)
+    return turn
+
+
 def _tiles(matrix: Product, right: PrimExpr, target: Target, columns: range | None) -> st.Stmt:
     """Loops over tiles, shared along the longer side: rows, of so few `columns`, or columns."""
     lanes = tile_shape(target, matrix.stage.buffer.dtype).lanes
-    if columns is not None:
-        across = len(columns)
-        long, side = matrix.rows, min(SIDE, PAIRS // across) if across > 1 else STREAMS
-    else:
-        across = min(matrix.row_count or TALL, TALL)
-        long, side = matrix.columns, min(SIDE, PAIRS // across) if across > 1 else STREAMS
+    long = matrix.rows if columns is not None else matrix.columns
+    across = len(columns) if columns is not None else min(matrix.row_count or TALL, TALL)
+    in_turn = long if across <= len(SHORTEST_STREAM) and _is_beyond(matrix, long, across, target) else None
+    side = PAIRS // across if in_turn else min(SIDE, PAIRS // across) if across > 1 else STREAMS
 
     def of(count: int, begin: PrimExpr) -> st.Stmt:
         """`count` rows or columns of the long side, and all of the other."""
         if columns is not None:
-            return _tile(_Tile(matrix, right, count, across, lanes), begin, i64(columns.start))
-        return _down(matrix, right, across, count, lanes, begin)
+            return _tile(_Tile(matrix, right, count, across, lanes, in_turn), begin, i64(columns.start))
+        return _down(_Tile(matrix, right, across, count, lanes, in_turn), begin)
 
     extent = as_int64(long.extent)
     number, one = index_var("panel"), index_var("one")
@@ -156,12 +207,21 @@ def _tiles(matrix: Product, right: PrimExpr, target: Target, columns: range | No
     return shared_panels(matrix, number, panels, nest(matrix.outer, body), work, target.num_cores)
 
 
-def _down(matrix: Product, right: PrimExpr, tall: int, wide: int, lanes: int, start: PrimExpr) -> st.Stmt:
+def _is_beyond(matrix: Product, long: Axis, across: int, target: Target) -> bool:
+    """Whether the factor along `long` is larger than the first-level cache, and its rows long enough to be a stream."""
+    if long.size is None or matrix.k.size is None:
+        return False
+    size = long.size * matrix.k.size * matrix.stage.buffer.dtype.itemsize
+    return size > 2 * target.cpu.l1_bytes and matrix.k.size >= SHORTEST_STREAM[across - 1]
+
+
+def _down(tallest: _Tile, start: PrimExpr) -> st.Stmt:
     """Tiles down the few rows, for the columns from `start` on."""
+    matrix, tall = tallest.matrix, tallest.rows
     every, tile = as_int64(matrix.rows.extent), index_var("tile")
 
     def of(rows: int, first: PrimExpr) -> st.Stmt:
-        return _tile(_Tile(matrix, right, rows, wide, lanes), first, start)
+        return _tile(replace(tallest, rows=rows), first, start)
 
     full = ops.floordiv(every, i64(tall))
     done = ops.multiply(full, i64(tall))
@@ -179,22 +239,71 @@ def _tile(tile: _Tile, first: PrimExpr, start: PrimExpr) -> st.Stmt:
     dtype = matrix.stage.buffer.dtype
     acc = local_buffer("part", (tile.pairs * lanes,), dtype)
     sums = local_buffer("sums", (lanes * -(-tile.pairs // lanes),), dtype)
-    lane = index_var("lane")
-    zeros = loop(lane, tile.pairs * lanes, st.BufferStore(acc, ops.const(0, dtype), (lane,)), VECTORIZED)
+    found = _in_turn(tile, acc, first, start) if tile.in_turn else _side_by_side(tile, acc, first, start)
+    parts = (found, _added_up(tile, acc, sums), _written(tile, sums, first, start))
+    return allocated(acc, allocated(sums, sequence(*parts)))
+
+
+def _side_by_side(tile: _Tile, acc: Buffer, first: PrimExpr, start: PrimExpr) -> st.Stmt:
+    """The partial sums of all pairs."""
+    matrix, lanes = tile.matrix, tile.lanes
     depth, block = as_int64(matrix.k.extent), index_var("k")
     full = ops.floordiv(depth, i64(lanes))
     kind = UNROLLED if (constant(full) or SHORTEST_LOOP) < SHORTEST_LOOP else SERIAL
     terms = _step(tile, acc, first, start, ops.multiply(block, i64(lanes)), None)
-    parts = [zeros, loop(block, full, terms, kind)]
+    parts = [_zeros(acc, tile.pairs * lanes), loop(block, full, terms, kind)]
     if matrix.k.size is None or matrix.k.size % lanes:
         done = ops.multiply(full, i64(lanes))
         parts.append(_step(tile, acc, first, start, done, depth))
-    parts += [_added_up(tile, acc, sums), _written(tile, sums, first, start)]
-    return allocated(acc, allocated(sums, sequence(*parts)))
+    return sequence(*parts)
 
 
-def _step(tile: _Tile, acc: Buffer, first: PrimExpr, start: PrimExpr, begin: PrimExpr, end: PrimExpr | None) -> st.Stmt:
-    """Every pair takes a vector of k from `begin` on; `end`: as far as there are elements."""
+def _in_turn(tile: _Tile, acc: Buffer, first: PrimExpr, start: PrimExpr) -> st.Stmt:
+    """The partial sums of one row, or column, after the other: every APART-th vector of k has sums of its own."""
+    lanes, depth = tile.lanes, tile.matrix.k.size or 0
+    down, at = tile.in_turn is tile.matrix.rows, index_var("at")
+    one = replace(tile, rows=1) if down else replace(tile, columns=1)
+    here = (ops.add(first, at), start) if down else (first, ops.add(start, at))
+    apart = local_buffer("apart", (APART * one.pairs * lanes,), acc.dtype)
+    block, (full, rest) = index_var("k"), divmod(depth // lanes, APART)
+
+    def terms(begin: PrimExpr, count: int) -> list[st.Stmt]:
+        return [_step(one, apart, *here, ops.add(begin, i64(n * lanes)), None, n) for n in range(count)]
+
+    parts = [_zeros(apart, APART * one.pairs * lanes)]
+    parts.append(loop(block, full, sequence(*terms(ops.multiply(block, i64(APART * lanes)), APART))))
+    parts += terms(i64(full * APART * lanes), rest)
+    if depth % lanes:
+        parts.append(_step(one, apart, *here, i64(depth // lanes * lanes), i64(depth), rest))
+    for pair in range(one.pairs):
+        lane = index_var("lane")
+        sums = [tir.BufferLoad(apart, (ops.add(i64((n * one.pairs + pair) * lanes), lane),)) for n in range(APART)]
+        place = (
+            ops.add(ops.multiply(at, i64(tile.columns)), i64(pair)) if down else ops.add(i64(pair * tile.columns), at)
+        )
+        total = tir.Add(tir.Add(sums[0], sums[1]), tir.Add(sums[2], sums[3]))
+        store = st.BufferStore(acc, total, (ops.add(ops.multiply(place, i64(lanes)), lane),))
+        parts.append(loop(lane, lanes, store, VECTORIZED))
+    return loop(at, tile.rows if down else tile.columns, allocated(apart, sequence(*parts)))
+
+
+def _zeros(buffer: Buffer, count: int) -> st.Stmt:
+    lane = index_var("lane")
+    return loop(lane, count, st.BufferStore(buffer, ops.const(0, buffer.dtype), (lane,)), VECTORIZED)
+
+
+def _step(
+    tile: _Tile,
+    acc: Buffer,
+    first: PrimExpr,
+    start: PrimExpr,
+    begin: PrimExpr,
+    end: PrimExpr | None,
+    part: int = 0,
+) -> st.Stmt:
+    """Every pair takes a vector of k from `begin` on; `end`: as far as there are elements. They go to the sums of all
+    pairs that are number `part` of `acc`.
+    """
     matrix, stores = tile.matrix, []
     for pair in range(tile.pairs):
         row, column = divmod(pair, tile.columns)
@@ -202,7 +311,7 @@ def _step(tile: _Tile, acc: Buffer, first: PrimExpr, start: PrimExpr, begin: Pri
         k = ops.add(begin, lane)
         left = bound(matrix.left, {matrix.rows: ops.add(first, i64(row)), matrix.k: k})
         right = bound(tile.right, {matrix.columns: ops.add(start, i64(column)), matrix.k: k})
-        slot = (ops.add(i64(pair * tile.lanes), lane),)
+        slot = (ops.add(i64((part * tile.pairs + pair) * tile.lanes), lane),)
         store: st.Stmt = st.BufferStore(acc, tir.Add(tir.BufferLoad(acc, slot), tir.Mul(left, right)), slot)
         if end is not None:
             store = st.IfThenElse(tir.LT(k, end), store)

@@ -56,10 +56,8 @@ WORTH_A_TAIL = 16
 
 TALLEST = 16
 """Rows of a tile one vector wide: more have their lines of the first-level cache in too few places."""
-TALLEST_UNKNOWN = 8
-"""Rows of a tile, if their number is not known: nearly as fast as taller ones, and each height takes compile time."""
 TALLEST_UNKNOWN_NARROW, TALLEST_UNKNOWN_HALF = 8, 12
-"""The same of tiles one vector wide, or half of one: fewer sums would wait for each other."""
+"""Rows of tiles one vector wide, or half of one, if their number is not known: fewer sums would wait for each other."""
 
 Tile = Callable[
     [Product, int, int, PrimExpr, PrimExpr, Buffer, Beside | None],
@@ -152,9 +150,10 @@ def row_tiles(
     size = constant(count)
     if size is None:
         narrow = TALLEST_UNKNOWN_NARROW if width == shape.lanes else TALLEST_UNKNOWN_HALF
-        usual = min(shape.rows, TALLEST_UNKNOWN) if pieces > 1 else narrow
+        usual = shape.tallest_unknown if pieces > 1 else narrow
         tallest = tuned("tile_rows", usual, shape.heights(pieces))
-        return even_tiles(count, tallest, lambda even: even.each(partial(tile, tiles=even.tiles)))
+        every = partial(even_tiles, count, tallest, least=matrix.least_rows)
+        return every(lambda even: even.each(partial(tile, tiles=even.tiles)))
     most = min(TALLEST, shape.rows * shape.vectors // pieces)
     tall = tuned("tile_rows", tile_rows(matrix.rows.size, most), shape.heights(pieces))
     full, rest = divmod(size, tall)
@@ -176,6 +175,8 @@ class EvenTiles:
     tiles: PrimExpr
     low: PrimExpr
     taller: PrimExpr
+    least: int = 1
+    """There are no fewer `rows`."""
 
     def each(self, make: EachTile) -> st.Stmt:
         """All of them, from the first to the last."""
@@ -185,7 +186,8 @@ class EvenTiles:
             runs = [(low + 1, taller, 0, 0), (low, tiles - taller, taller * (low + 1), taller)]
             return sequence(*(_run(make, rows, *map(i64, run)) for rows, *run in runs if run[0] and rows))
         parts = []
-        for height in range(self.tallest, 0, -1):
+        lowest = min(self.least, (self.tallest + 1) // 2)  # half of one row too many for one tile
+        for height in range(self.tallest, lowest - 1, -1):
             is_low, is_tall = tir.EQ(self.low, i64(height)), tir.EQ(self.low, i64(height - 1))
             number = where(is_low, ops.subtract(self.tiles, self.taller), where(is_tall, self.taller, i64(0)))
             before = where(is_low, self.taller, i64(0))
@@ -193,18 +195,18 @@ class EvenTiles:
         return sequence(*parts)
 
 
-def even_tiles(rows: PrimExpr, tallest: int, body: Callable[[EvenTiles], st.Stmt]) -> st.Stmt:
-    """`body` of some number of rows in even tiles, whose numbers are computed before it."""
-    least = ops.max(ops.floordiv(ops.add(rows, i64(tallest - 1)), i64(tallest)), i64(1))
+def even_tiles(rows: PrimExpr, tallest: int, body: Callable[[EvenTiles], st.Stmt], *, least: int = 1) -> st.Stmt:
+    """`body` of some number of rows, not less than `least`, in even tiles, whose numbers are computed before it."""
+    fewest = ops.max(ops.floordiv(ops.add(rows, i64(tallest - 1)), i64(tallest)), i64(1))
 
     def of(tiles: PrimExpr) -> st.Stmt:
         def with_low(low: PrimExpr) -> st.Stmt:
             rest = ops.subtract(rows, ops.multiply(low, tiles))
-            return named("taller", rest, lambda taller: body(EvenTiles(tallest, tiles, low, taller)))
+            return named("taller", rest, lambda taller: body(EvenTiles(tallest, tiles, low, taller, least)))
 
         return named("low", ops.floordiv(rows, tiles), with_low)
 
-    return named("tiles", least, of)
+    return named("tiles", fewest, of)
 
 
 def _run(make: EachTile, rows: int, count: PrimExpr, above: PrimExpr, before: PrimExpr) -> st.Stmt:
@@ -389,7 +391,11 @@ def row_blocks(
     step_rows = shape.rows * tuned("block_tiles", usual, (2, 4, 8, 16, 32))
     every = as_int64(matrix.rows.extent)
     blocks = ops.floordiv(ops.add(every, i64(step_rows - 1)), i64(step_rows))
-    first = ops.multiply(block, i64(step_rows))
-    count = ops.min(i64(step_rows), ops.subtract(every, first))
+    if matrix.rows.size is not None:
+        first = ops.multiply(block, i64(step_rows))
+        count = ops.min(i64(step_rows), ops.subtract(every, first))
+    else:  # none of a few rows only, for which there may be no tile
+        first, after = (ops.floordiv(ops.multiply(n, every), blocks) for n in (block, ops.add(block, i64(1))))
+        count = ops.subtract(after, first)
     inner = loop(panel, panels, with_panel(tiles(first, count)))
     return nest((*matrix.batch, *matrix.outer), loop(block, blocks, inner, PARALLEL, grain=1))

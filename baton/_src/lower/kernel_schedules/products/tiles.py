@@ -30,6 +30,12 @@ from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 from baton._src.values.dtype import DataType
 
+TALLEST_UNKNOWN, TALLEST_UNKNOWN_HALVES = 12, 8
+"""Rows of tiles, if their number is not known: each height takes time to compile. Where half vectors are cheaper than
+whole ones, 8 are nearly as fast as more; a processor that multiplies two whole ones a cycle waits for weights then
+(9 rows of 768x768 as 5 and 4: 0.81 of one tile).
+"""
+
 
 @dataclass(frozen=True)
 class TileShape:
@@ -53,6 +59,11 @@ class TileShape:
     def grain(self) -> int:
         """Columns that a narrow tile is a multiple of."""
         return self.lanes // 2 if self.halves else self.lanes
+
+    @property
+    def tallest_unknown(self) -> int:
+        """Rows of a tile, if their number is not known."""
+        return min(self.rows, TALLEST_UNKNOWN_HALVES if self.halves else TALLEST_UNKNOWN)
 
     def heights(self, vectors: int) -> range:
         """The rows of tiles `vectors` wide that leave registers for a row of operands and a broadcast."""
