@@ -10,6 +10,7 @@ from typing import Any
 
 from baton._src.codegen.llvm.fault import leave_with_fault
 from baton._src.codegen.llvm.text import with_lanes
+from baton._src.codegen.llvm.vectors import splat
 from baton._src.ir.expr import PrimExpr
 from baton._src.tir import expr as tir
 from baton._src.values.dtype import BOOL, INT64
@@ -39,7 +40,7 @@ def _require(writer: Any, index: PrimExpr, extent: PrimExpr, message: str, shown
     f, e, lanes = writer.f, writer.e, index.dtype.lanes
     wide = with_lanes("i64", lanes)
     where, limit = e.index(index), e.index(extent)
-    bound = limit if lanes == 1 else e.splat(INT64, limit, lanes)
+    bound = limit if lanes == 1 else splat(e.f, INT64, limit, lanes)
     outside = f.value(f"icmp uge {wide} {where}, {bound}")
     if e.mask is not None:
         outside = f.value(f"and {with_lanes('i1', lanes)} {outside}, {_mask(e, lanes)}")
@@ -65,4 +66,4 @@ def _mask(e: Any, lanes: int) -> str:
         return str(e.mask)
     bits = e.f.value(f"bitcast <{e.mask_lanes} x i1> {e.mask} to i{e.mask_lanes}")
     on = str(e.f.value(f"icmp ne i{e.mask_lanes} {bits}, 0"))
-    return on if lanes == 1 else str(e.splat(BOOL, on, lanes))
+    return on if lanes == 1 else splat(e.f, BOOL, on, lanes)

@@ -6,7 +6,6 @@ bfloat16). Words of several vectors are taken apart; what no instruction takes i
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from baton._src.codegen.llvm.text import mangle, with_lanes
@@ -59,10 +58,9 @@ def _bytes_by_shifts(f: Any, lanes: int, total: str, a: str, b: str) -> str:
 
 def _halves_by_shifts(f: Any, lanes: int, total: str, a: str, b: str) -> str:
     words, floats = with_lanes("i32", lanes), with_lanes("float", lanes)
-    low: Callable[[str], str] = lambda x: f.value(f"shl {words} {x}, {_splat(lanes, 16)}")  # noqa: E731
-    high: Callable[[str], str] = lambda x: f.value(f"and {words} {x}, {_splat(lanes, -65536)}")  # noqa: E731
-    for half in (low, high):
-        x, y = (f.value(f"bitcast {words} {half(v)} to {floats}") for v in (a, b))
+    for half, by in (("shl", 16), ("and", -65536)):  # the lower, then the upper bfloat16 of each word, as a float32
+        whole = (f.value(f"{half} {words} {v}, {_splat(lanes, by)}") for v in (a, b))
+        x, y = (f.value(f"bitcast {words} {v} to {floats}") for v in whole)
         kind = mangle(floats)
         total = f.intrinsic(f"llvm.fmuladd.{kind}", floats, (floats, x), (floats, y), (floats, total))
     return total

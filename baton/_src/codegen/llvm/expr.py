@@ -19,6 +19,7 @@ from baton._src.codegen.llvm.padded import from_memory
 from baton._src.codegen.llvm.strided import LARGEST_MASKED_STRIDE, LARGEST_STRIDE, masked_strided_load, strided_load
 from baton._src.codegen.llvm.text import FunctionText, with_lanes
 from baton._src.codegen.llvm.types import byte_size, literal_text, memory_type, register_type
+from baton._src.codegen.llvm.vectors import memory_align, ramp, shuffle, splat, vector_suffix, zero_of
 from baton._src.ir.expr import Op, PrimExpr
 from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import InternalError, fail
@@ -117,9 +118,9 @@ class ExprWriter:
                 kind = register_type(node.dtype)
                 return self.f.value(f"xor {kind} {self.memo[a]}, {literal_text(node.dtype, 1)}")
             case tir.Ramp():
-                return self._ramp(node)
+                return ramp(self.f, node, self.memo)
             case tir.Broadcast(value=value):
-                return self.splat(value.dtype, self.memo[value], node.lanes)
+                return splat(self.f, value.dtype, self.memo[value], node.lanes)
             case tir.Select():
                 return self._select(node.condition, node.dtype, self.memo[node.true_value], self.memo[node.false_value])
             case tir.Call():
@@ -128,7 +129,7 @@ class ExprWriter:
                 self.env[node.var] = self.memo[node.value]
                 return self.emit(node.body)
             case tir.Shuffle():
-                return self._shuffle(node)
+                return shuffle(self.f, node, self.memo)
             case tir.StringImm():
                 return self.f.module.string(node.value)
             case _:
@@ -140,50 +141,6 @@ class ExprWriter:
         if operand is None:
             raise InternalError(f"code generation: variable {var.name} is used outside its scope")
         return operand
-
-    # ------------------------------------------------------------------------------------------ vectors
-
-    def splat(self, dtype: DataType, operand: str, lanes: int) -> str:
-        """A vector of copies of a scalar."""
-        kind, wide = register_type(dtype), with_lanes(register_type(dtype), lanes)
-        if not operand.startswith("%"):
-            return f"splat ({kind} {operand})"
-        single = self.f.value(f"insertelement {wide} poison, {kind} {operand}, i64 0")
-        return self.f.value(f"shufflevector {wide} {single}, {wide} poison, <{lanes} x i32> zeroinitializer")
-
-    def _ramp(self, node: tir.Ramp) -> str:
-        element = register_type(node.base.dtype)
-        wide = register_type(node.dtype)
-        base = self.splat(node.base.dtype, self.memo[node.base], node.lanes)
-        if isinstance(node.stride, tir.IntImm):
-            steps = ", ".join(f"{element} {i * node.stride.value}" for i in range(node.lanes))
-            return self.f.value(f"add {wide} {base}, <{steps}>")
-        counts = ", ".join(f"{element} {i}" for i in range(node.lanes))
-        stride = self.splat(node.stride.dtype, self.memo[node.stride], node.lanes)
-        return self.f.value(f"add {wide} {base}, {self.f.value(f'mul {wide} {stride}, <{counts}>')}")
-
-    def _shuffle(self, node: tir.Shuffle) -> str:
-        element = register_type(node.dtype.element)
-        lanes = [(v, i) for v in node.vectors for i in range(v.dtype.lanes)]
-        if len(node.indices) == 1 and lanes[node.indices[0]][0].dtype.lanes == 1:
-            return self.memo[lanes[node.indices[0]][0]]
-        if len(node.vectors) == 2 and node.vectors[0].dtype == node.vectors[1].dtype and len(node.indices) > 1:
-            wide = register_type(node.vectors[0].dtype)
-            if wide.startswith("<"):
-                first, second = (self.memo[v] for v in node.vectors)
-                mask = ", ".join(f"i32 {int(i)}" for i in node.indices)
-                kind = f"<{len(node.indices)} x i32>"
-                return self.f.value(f"shufflevector {wide} {first}, {wide} {second}, {kind} <{mask}>")
-        found = "poison"
-        for place, index in enumerate(node.indices):
-            vector, lane = lanes[index]
-            item = self.memo[vector]
-            if vector.dtype.lanes > 1:
-                item = self.f.value(f"extractelement {register_type(vector.dtype)} {item}, i64 {lane}")
-            if len(node.indices) == 1:
-                return item
-            found = self.f.value(f"insertelement {register_type(node.dtype)} {found}, {element} {item}, i64 {place}")
-        return found
 
     # ----------------------------------------------------------------------------------------- choosing
 
@@ -389,24 +346,6 @@ class ExprWriter:
         return self.f.value(
             f"getelementptr inbounds {kind}, ptr {self.emit(buffer.data)}, <{lanes} x i64> {self.index(index)}"
         )
-
-
-def zero_of(kind: str) -> str:
-    """The zero of a type."""
-    if kind.startswith("<"):
-        return "zeroinitializer"
-    return {"float": "0.0", "double": "0.0", "ptr": "null"}.get(kind, "0")
-
-
-def vector_suffix(wide: str) -> str:
-    """`<16 x float>` -> `v16f32`."""
-    lanes, _, element = wide[1:-1].partition(" x ")
-    return f"v{lanes}" + {"float": "f32", "double": "f64", "ptr": "p0"}.get(element, element)
-
-
-def memory_align(dtype: DataType) -> int:
-    """The alignment every element has."""
-    return max(1, dtype.bits // 8)
 
 
 def _is_one(stride: PrimExpr) -> bool:

@@ -10,13 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 from baton._src.codegen.llvm.bounds import check_bounds, check_index
-from baton._src.codegen.llvm.expr import ExprWriter, memory_align, vector_suffix
+from baton._src.codegen.llvm.expr import ExprWriter
 from baton._src.codegen.llvm.fault import leave_if_fault, leave_with_fault
 from baton._src.codegen.llvm.intrinsics import HANDLERS, call_c
 from baton._src.codegen.llvm.padded import to_memory
 from baton._src.codegen.llvm.parallel import parallel_loop
 from baton._src.codegen.llvm.text import FunctionText, with_lanes
 from baton._src.codegen.llvm.types import byte_size, memory_type, register_type
+from baton._src.codegen.llvm.vectors import memory_align, vector_suffix
 from baton._src.ir.expr import GlobalVar, Op, PrimExpr
 from baton._src.support.diagnostics import InternalError, fail
 from baton._src.tir import expr as tir

@@ -1,0 +1,138 @@
+"""Arithmetic on lanes of one floating type, in LLVM IR: what `vector_math` writes its functions with.
+
+m = Lanes(f, "<16 x float>", helper);  y = m.fma(x, m.mul(x, 0.5), m.call("exp", x))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from baton._src.codegen.llvm.text import FunctionText, ModuleText, element_of, lanes_of, mangle, with_lanes
+from baton._src.codegen.llvm.types import float_text
+
+Helper = Callable[[ModuleText, str, str], str]
+"""The symbol of a function of a module, by its name and the type it computes in."""
+
+
+class Lanes:
+    """Arithmetic on values of one floating type, written into a function. `helper` finds functions to call."""
+
+    def __init__(self, f: FunctionText, kind: str, helper: Helper) -> None:
+        self.f = f
+        self._helper = helper
+        self.kind = kind
+        self.count = lanes_of(kind)
+        self.bits = 32 if element_of(kind) == "float" else 64
+        self.int = with_lanes(f"i{self.bits}", self.count)
+        self.flag = with_lanes("i1", self.count)
+
+    def constant(self, value: float) -> str:
+        text = float_text(value, self.bits)
+        return text if self.count == 1 else f"splat ({element_of(self.kind)} {text})"
+
+    def integer(self, value: int) -> str:
+        return str(value) if self.count == 1 else f"splat (i{self.bits} {value})"
+
+    def _operand(self, value: str | float) -> str:
+        return value if isinstance(value, str) else self.constant(value)
+
+    def op(self, name: str, a: str | float, b: str | float) -> str:
+        return self.f.value(f"{name} {self.kind} {self._operand(a)}, {self._operand(b)}")
+
+    def add(self, a: str | float, b: str | float) -> str:
+        return self.op("fadd", a, b)
+
+    def sub(self, a: str | float, b: str | float) -> str:
+        return self.op("fsub", a, b)
+
+    def mul(self, a: str | float, b: str | float) -> str:
+        return self.op("fmul", a, b)
+
+    def div(self, a: str | float, b: str | float) -> str:
+        return self.op("fdiv", a, b)
+
+    def neg(self, a: str) -> str:
+        return self.f.value(f"fneg {self.kind} {a}")
+
+    def fma(self, a: str | float, b: str | float, c: str | float) -> str:
+        operands = [(self.kind, self._operand(v)) for v in (a, b, c)]
+        return self.f.intrinsic(f"llvm.fmuladd.{mangle(self.kind)}", self.kind, *operands)
+
+    def unary(self, name: str, a: str) -> str:
+        return self.f.intrinsic(f"llvm.{name}.{mangle(self.kind)}", self.kind, (self.kind, a))
+
+    def copysign(self, size: str, sign: str) -> str:
+        return self.f.intrinsic(f"llvm.copysign.{mangle(self.kind)}", self.kind, (self.kind, size), (self.kind, sign))
+
+    def poly(self, x: str, coefficients: list[float]) -> str:
+        """Horner's rule; coefficients from the constant term up."""
+        found: str | float = coefficients[-1]
+        for c in reversed(coefficients[:-1]):
+            found = self.fma(found, x, c)
+        return self._operand(found)
+
+    def compare(self, how: str, a: str | float, b: str | float) -> str:
+        return self.f.value(f"fcmp {how} {self.kind} {self._operand(a)}, {self._operand(b)}")
+
+    def choose(self, condition: str, a: str | float, b: str | float) -> str:
+        return self.f.value(
+            f"select {self.flag} {condition}, {self.kind} {self._operand(a)}, {self.kind} {self._operand(b)}"
+        )
+
+    def flags(self, name: str, a: str, b: str) -> str:
+        return self.f.value(f"{name} {self.flag} {a}, {b}")
+
+    def clamp(self, x: str, low: float, high: float) -> str:
+        """Within [low, high]; NaN stays NaN."""
+        x = self.choose(self.compare("ogt", x, high), high, x)
+        return self.choose(self.compare("olt", x, low), low, x)
+
+    def int_op(self, name: str, a: str, b: str | int) -> str:
+        return self.f.value(f"{name} {self.int} {a}, {self.integer(b) if isinstance(b, int) else b}")
+
+    def int_compare(self, how: str, a: str, b: str | int) -> str:
+        return self.f.value(f"icmp {how} {self.int} {a}, {self.integer(b) if isinstance(b, int) else b}")
+
+    def to_bits(self, x: str) -> str:
+        return self.f.value(f"bitcast {self.kind} {x} to {self.int}")
+
+    def from_bits(self, x: str) -> str:
+        return self.f.value(f"bitcast {self.int} {x} to {self.kind}")
+
+    def to_float(self, x: str) -> str:
+        return self.f.value(f"sitofp {self.int} {x} to {self.kind}")
+
+    def power_of_two(self, n: str) -> str:
+        """2^n for an integer n within the normal range."""
+        mantissa, bias = (23, 127) if self.bits == 32 else (52, 1023)
+        return self.from_bits(self.int_op("shl", self.int_op("add", n, bias), mantissa))
+
+    def round_to_int(self, x: str) -> tuple[str, str]:
+        """(rounded, the integer): adding 1.5 * 2^mantissa leaves the integer in the low bits; NaN gives NaN and
+        anything.
+        """
+        magic = 12582912.0 if self.bits == 32 else 6755399441055744.0
+        shifted = self.add(x, magic)
+        number = self.int_op("sub", self.to_bits(shifted), self._bits_of(magic))
+        return self.sub(shifted, magic), number
+
+    def _bits_of(self, value: float) -> int:
+        return 0x4B400000 if self.bits == 32 else 0x4338000000000000
+
+    def scale(self, x: str, n: str) -> str:
+        """x * 2^n in two steps, so that results beyond the normal range come out right."""
+        half = self.int_op("ashr", n, 1)
+        rest = self.int_op("sub", n, half)
+        return self.mul(self.mul(x, self.power_of_two(half)), self.power_of_two(rest))
+
+    def call(self, name: str, x: str) -> str:
+        """Another function of this module, on the same type."""
+        return self.f.value(f"call {self.kind} {self._helper(self.f.module, name, self.kind)}({self.kind} {x})")
+
+    def double(self, x: str) -> tuple[Lanes, str]:
+        """The value in float64, and arithmetic for it."""
+        wide = Lanes(self.f, with_lanes("double", self.count), self._helper)
+        return wide, self.f.value(f"fpext {self.kind} {x} to {wide.kind}")
+
+    def single(self, wide: Lanes, x: str) -> str:
+        return self.f.value(f"fptrunc {wide.kind} {x} to {self.kind}")
