@@ -27,10 +27,11 @@ class _Counts:
     def add(self, call: Call, shape: int, dtype: int | None = None) -> None:
         """Count an allocation by the numbers of its operands; without a dtype the shape counts bytes."""
         dims, kind = call.args[shape], None if dtype is None else call.args[dtype]
-        if isinstance(dims, ShapeExpr) and all(isinstance(d, IntImm) for d in dims.values):
+        sizes = [d.value for d in dims.values if isinstance(d, IntImm)] if isinstance(dims, ShapeExpr) else None
+        if sizes is not None and len(sizes) == len(dims):
             self.known += 1
             itemsize = kind.value.itemsize if isinstance(kind, DataTypeImm) else 1
-            self.size += math.prod(d.value for d in dims.values) * itemsize  # type: ignore[attr-defined]
+            self.size += math.prod(sizes) * itemsize
         else:
             self.symbolic += 1
 

@@ -105,12 +105,13 @@ class Attrs:
 
     def list_field_info(self) -> list[AttrFieldInfo]:
         """What the attributes are, for people."""
-        described = {f.name: str(f.metadata.get("doc", "")) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]  # `@attrs` makes each record a dataclass
+        described = {f.name: str(f.metadata.get("doc", "")) for f in fields}
         return [AttrFieldInfo(n, type(content).__name__, described.get(n, "")) for n, content in self.items()]
 
     def with_attrs(self, **changes: Any) -> Any:
         """A copy with some attributes changed."""
-        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+        return dataclasses.replace(self, **changes)  # type: ignore[type-var]  # the same
 
     @classmethod
     def accepts(cls, name: str) -> bool:

@@ -135,7 +135,7 @@ class OpDef(Generic[A]):
     """An operator. `name` is neutral ("nn.conv2d"); Relax calls it `relax.<name>`, Relay `relay_name`."""
 
     name: str
-    attrs: type[A] = NoAttrs  # type: ignore[assignment]
+    attrs: type[A] = NoAttrs  # type: ignore[assignment]  # a default cannot choose `A`
     inputs: tuple[Input, ...] = ()
     infer: Infer = field(kw_only=True)
     compute: Compute | NotApplicable = field(kw_only=True)

@@ -330,7 +330,7 @@ class Normalizer:
         for binding in block.bindings:
             yield self._bind(binding)
 
-    def _sequence(self, expr: Any) -> Task[SeqExpr]:
+    def _sequence(self, expr: Any) -> Task[Any]:
         """A function body or branch: a SeqExpr of its own."""
         frame = Frame()
         self.frames.append(frame)
@@ -349,9 +349,9 @@ class Normalizer:
         if isinstance(expr, SeqExpr):
             blocks = frame.finish(expr.blocks)
             if blocks is expr.blocks and body is expr.body:
-                return self._informed(expr)  # type: ignore[no-any-return]
-            return self._informed(_fresh(expr, blocks=blocks, body=body))  # type: ignore[no-any-return]
-        return self._informed(SeqExpr(frame.finish(), body, getattr(expr, "span", None)))  # type: ignore[no-any-return]
+                return self._informed(expr)
+            return self._informed(_fresh(expr, blocks=blocks, body=body))
+        return self._informed(SeqExpr(frame.finish(), body, getattr(expr, "span", None)))
 
     def _function(self, expr: Function) -> Task[Function]:
         with self.scope(expr.params):

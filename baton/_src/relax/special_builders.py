@@ -335,7 +335,7 @@ def _one(name: str, operand: str) -> Callable[..., Call]:
     def build(*args: Any, **kwargs: Any) -> Call:
         return Call(special_op(name), [as_expr(parameters.bind(*args, **kwargs).arguments[operand])])
 
-    build.__signature__ = parameters  # type: ignore[attr-defined]
+    build.__dict__["__signature__"] = parameters
     return _named(build, name)
 
 

@@ -137,7 +137,8 @@ class Interpreter:
         if scopes.uses.get(node, 0) > 1 and kind not in _NAMES:
             depth = scopes.of[node].depth
             while act.depth > depth:
-                act = act.parent  # type: ignore[assignment]
+                assert act.parent is not None
+                act = act.parent
             if node in act.values:
                 self._values.append(act.values[node])
                 return

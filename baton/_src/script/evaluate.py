@@ -214,7 +214,8 @@ class Evaluator:
             inner.update(zip((a.arg for a in given.args), variables))
             found = yield self._value(node.body)
         indices = found if isinstance(found, (tuple, list)) else (found,)
-        return self.at(node, lambda: IndexMap(variables, tuple(convert(i) for i in indices)))  # type: ignore[no-any-return]
+        made: IndexMap = self.at(node, lambda: IndexMap(variables, tuple(convert(i) for i in indices)))
+        return made
 
     def _binary(self, node: ast.BinOp, left: Any, right: Any) -> Any:
         action = _BINARY.get(type(node.op))

@@ -47,7 +47,7 @@ class SignatureScalars(Scalars):
         """Whether the return annotation is read: it may name what parameters brought in, or a function around has."""
         self._vdevice = vdevice
 
-    def dim(self, text: str) -> PrimExpr:
+    def dim(self, text: str) -> PrimExpr | int:
         try:
             tree = ast.parse(text.strip(), mode="eval")
         except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -61,7 +61,7 @@ class SignatureScalars(Scalars):
         value = Evaluator(self.source, inner, self).value(_without_places(tree.body))
         if not isinstance(value, (PrimExpr, int)) or isinstance(value, bool):
             raise fail("script-annotation", f"{text!r} is no scalar")
-        return value  # type: ignore[return-value]
+        return value
 
     def _variable(self, name: str) -> TirVar | None:
         if name in self.own:

@@ -36,7 +36,7 @@ DERIVE_FUNCS: dict[str, Callable[..., Any]] = {
 class Scalars:
     """How a `Pending` reads what it was given: text as dims, and devices by name."""
 
-    def dim(self, text: str) -> PrimExpr:
+    def dim(self, text: str) -> PrimExpr | int:
         raise fail("script-annotation", f"{text!r} names shape variables, which only a signature can bring in")
 
     def vdevice(self, said: Any) -> Any:

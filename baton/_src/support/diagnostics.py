@@ -120,6 +120,9 @@ class TypeDiagnosticError(DiagnosticError, TypeError):
 class InternalError(BatonError):
     """A broken invariant of baton itself: never the user's fault; names where it happened."""
 
+    reported = False
+    """Whether it names the pass that broke and where its reproducer lies."""
+
 
 _CLASSES: dict[type[Exception] | None, type[DiagnosticError]] = {
     None: DiagnosticError,

@@ -72,7 +72,7 @@ def make_decorator(
 def _pass_class(kind: Any, method: str, info: PassInfo, target: type) -> type:
     """The class whose instances are passes: made of an instance of `target`, whose attributes they show."""
 
-    class Made(kind):  # type: ignore[misc]
+    class Made(kind):  # type: ignore[misc]  # the base is a value: a pass of modules or of functions
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             self._instance = target(*args, **kwargs)
             super().__init__(info, getattr(self._instance, method))
@@ -103,7 +103,7 @@ class _UserPass(Pass):
         return self._info
 
     @property
-    def required(self) -> tuple[str, ...]:  # type: ignore[override]
+    def required(self) -> tuple[str, ...]:  # type: ignore[override]  # each has its own, not its class
         return self._info.required
 
     def __repr__(self) -> str:

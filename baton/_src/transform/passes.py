@@ -78,7 +78,7 @@ class Pass:
             return result
         except Exception as error:
             mistake = isinstance(error, BatonError) and not isinstance(error, InternalError)
-            if mistake or not self.guarded or getattr(error, "reported", False):
+            if mistake or not self.guarded or (isinstance(error, InternalError) and error.reported):
                 raise
             raise _broken(self, module, ctx, error) from error
 
@@ -88,7 +88,7 @@ def _broken(at: Pass, module: IRModule, ctx: PassContext, error: Exception) -> I
     remaining = [at, *(step for steps in reversed(ctx.pending) for step in steps)]
     where = write_reproducer(at.name, module, remaining, error, ctx.setting("baton.reproducer_dir"))
     found = InternalError(f"the pass {at.name} broke: {type(error).__name__}: {error}\n  {where}")
-    found.reported = True  # type: ignore[attr-defined]
+    found.reported = True
     return found
 
 
@@ -161,7 +161,7 @@ class Sequential(Pass):
         return self.title
 
     @property
-    def required(self) -> tuple[str, ...]:  # type: ignore[override]
+    def required(self) -> tuple[str, ...]:  # type: ignore[override]  # each has its own, not its class
         return self.needs
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from baton._src.ir.expr import PrimExpr
+from baton._src.ir.expr import GlobalVar, PrimExpr
 from baton._src.ir.traverse import post_order
 from baton._src.tir import expr as tir
 from baton._src.values.dtype import INT64
@@ -69,8 +69,8 @@ def _one(node: PrimExpr, done: dict[Any, tuple[str, int]], name_of: NameOf) -> t
             return f'T.Cast("{node.dtype}", {done[node.value][0]})', _ATOM
         case tir.Call():
             args = ", ".join(done[a][0] if isinstance(a, PrimExpr) else repr(a) for a in node.args)
-            name = getattr(node.op, "name", None) or node.op.name_hint  # type: ignore[union-attr]
-            return f"T.{str(name).removeprefix('tir.')}({args})", _ATOM
+            name = node.op.name_hint if isinstance(node.op, GlobalVar) else node.op.name
+            return f"T.{name.removeprefix('tir.')}({args})", _ATOM
         case tir.BinaryOp() | tir.CompareOp() | tir.LogicalOp():
             return _binary(node, done)
         case _:

@@ -42,7 +42,7 @@ class DataflowBlockRewrite:
                 raise fail("api", f"{new_var.name_hint} would be bound to itself")
             return new_var if node is old_var else None
 
-        made = [b.with_fields(value=rewrite(_value(b), rule)) for b in self._block.bindings]
+        made = [b.with_fields(value=rewrite(b.value, rule)) for b in self._block.bindings]
         block = self._block
         self._set(DataflowBlock(made, block.span))
         if not isinstance(old_var, DataflowVar):
@@ -123,7 +123,3 @@ class DataflowBlockRewrite:
         old = self._block
         self._function = rewrite(self._function, lambda n: block if n is old else None)
         self._block = block
-
-
-def _value(binding: Binding) -> Any:
-    return getattr(binding, "value")  # noqa: B009

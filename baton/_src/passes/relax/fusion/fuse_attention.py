@@ -173,14 +173,14 @@ class _Fuser(BindingRewriter):
 
     def _found(self, scores: Call, product: Call, steps: tuple[Step, ...], others: list[Any]) -> _Found | None:
         q, keys, v = scores.args[0], scores.args[1], product.args[1]
-        dims = [_dims(x) for x in (q, keys, v)]
+        dims = [d for x in (q, keys, v) if (d := _dims(x)) is not None]
         rank = len(_dims(product) or ())
-        if any(d is None or len(d) != rank for d in dims) or not _plain(scores, product, q, keys, v):
+        if len(dims) < 3 or any(len(d) != rank for d in dims) or not _plain(scores, product, q, keys, v):
             return None
         batch = rank - 2
-        if not all(_all_same(d[:batch], dims[0][:batch]) for d in dims[1:]):  # type: ignore[index]
+        if not all(_all_same(d[:batch], dims[0][:batch]) for d in dims[1:]):
             return None
-        head, column = dims[0][-1], dims[2][-1]  # type: ignore[index]
+        head, column = dims[0][-1], dims[2][-1]
         if not all(isinstance(s, IntImm) and 0 < s.value <= LARGEST_HEAD for s in (head, column)):
             return None
         row, key, inner, last = range(batch, batch + 4)
@@ -282,8 +282,8 @@ def _is(value: Any, name: str) -> TypeGuard[Call]:
 
 def _dims(value: Any) -> tuple[Any, ...] | None:
     info = getattr(value, "struct_info_", None)
-    known = isinstance(info, TensorStructInfo) and isinstance(info.shape, ShapeExpr)
-    return tuple(info.shape.values) if known else None  # type: ignore[union-attr]
+    shape = info.shape if isinstance(info, TensorStructInfo) else None
+    return shape.values if isinstance(shape, ShapeExpr) else None
 
 
 def _all_same(a: Any, b: Any) -> bool:

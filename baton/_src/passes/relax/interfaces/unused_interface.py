@@ -242,8 +242,8 @@ def _used_fields(module: IRModule) -> dict[GlobalVar, set[int] | None]:
 
 def _narrowed(function: Function, kept: list[int]) -> Function | None:
     """The function with only these fields of its result; None if the result is not written as a tuple."""
-    body = function.body
-    if not isinstance(body, SeqExpr):
+    body, promised = function.body, function.ret_struct_info
+    if not isinstance(body, SeqExpr) or not isinstance(promised, TupleStructInfo):
         return None
     values = {b.var: b.value for block in body.blocks for b in block.bindings}
     result = body.body
@@ -252,7 +252,7 @@ def _narrowed(function: Function, kept: list[int]) -> Function | None:
     if not isinstance(result, Tuple):
         return None
     fields = [result.fields[n] for n in kept]
-    infos = [function.ret_struct_info.fields[n] for n in kept]  # type: ignore[union-attr]
+    infos = [promised.fields[n] for n in kept]
     info: Any = infos[0] if len(kept) == 1 else TupleStructInfo(infos)
     made: Any = fields[0] if len(kept) == 1 else Tuple(fields).with_fields(struct_info_=info)
     var = Var("result", info)

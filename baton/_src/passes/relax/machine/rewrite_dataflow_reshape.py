@@ -117,7 +117,7 @@ def _size(buffer: Buffer) -> Any:
 
 def _position(indices: tuple[PrimExpr, ...], buffer: Buffer) -> PrimExpr:
     """The row-major position of an element."""
-    found: Any = IntImm(indices[0].dtype if indices else "int64", 0)
+    found: PrimExpr = IntImm(indices[0].dtype if indices else "int64", 0)
     for index, dim in zip(indices, buffer.shape):
         found = found * dim + index
-    return found  # type: ignore[no-any-return]
+    return found

@@ -49,7 +49,7 @@ class RealizeVDevice(Pass):
 class _Groups:
     """Which tensors live together (a disjoint-set forest), and where."""
 
-    def __init__(self, function: Function, listed: tuple[Any, ...]) -> None:
+    def __init__(self, function: Function, listed: tuple[VDevice, ...]) -> None:
         self.parents: dict[Any, Any] = {}
         self.devices: dict[Any, VDevice] = {}
         self.listed = listed
@@ -103,7 +103,7 @@ class _Groups:
         wanted = int(call.attrs.index), str(call.attrs.memory_scope)
         for device in self.listed:
             if (device.vdevice_id, device.memory_scope) == wanted and int(call.attrs.device_type) == 1:
-                return device  # type: ignore[no-any-return]
+                return device
         where = f"device {call.attrs.index} of kind {call.attrs.device_type}"
         raise fail("pass-device", f"a hint wants {where}, which the module does not list", span=call.span)
 

@@ -372,9 +372,10 @@ def _constant(rewriter: _Rewriter, expr: Any) -> AnyArray | None:
 
 def _sizes(expr: Any) -> tuple[int, ...] | None:
     shape = getattr(_info(expr), "shape", None)
-    if not isinstance(shape, ShapeExpr) or not all(isinstance(d, IntImm) for d in shape.values):
+    if not isinstance(shape, ShapeExpr):
         return None
-    return tuple(d.value for d in shape.values)  # type: ignore[attr-defined]
+    sizes = tuple(d.value for d in shape.values if isinstance(d, IntImm))
+    return sizes if len(sizes) == len(shape) else None
 
 
 def _extent(expr: Any, axis: int) -> int | None:

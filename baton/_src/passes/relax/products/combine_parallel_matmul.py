@@ -73,13 +73,12 @@ class _Combiner(BindingRewriter):
         bound_here: dict[Any, int] = {b.var: n for n, b in enumerate(block.bindings)}
         first: dict[Any, int] = {}
         for number, binding in enumerate(block.bindings):
-            key = _key(binding)
-            if key is None:
+            if not isinstance(binding, VarBinding) or (key := _key(binding)) is None:
                 continue
             first.setdefault(key, number)
             weight = binding.value.args[1]
             if bound_here.get(weight, -1) < first[key]:
-                found.setdefault(key, []).append(binding)  # type: ignore[arg-type]
+                found.setdefault(key, []).append(binding)
         for group in found.values():
             if len(group) > 1 and self._agrees(group):
                 branches = _Branches(group)
@@ -114,9 +113,9 @@ class _Combiner(BindingRewriter):
         return self.emit(R.split(product, places, axis=axis), "s")
 
 
-def _key(binding: Binding) -> Any:
+def _key(binding: VarBinding) -> Any:
     """What products that may be combined have in common; None for everything else."""
-    value = binding.value if isinstance(binding, VarBinding) else None
+    value = binding.value
     if not isinstance(value, Call) or not isinstance(value.op, Op) or value.op.name != "relax.matmul":
         return None
     data, weight = value.args

@@ -187,7 +187,8 @@ class _Specializer:
                 return None if copy is None else new.with_fields(op=copy, written_type_args=())
             return None
 
-        return rewrite(function, rule)  # type: ignore[no-any-return]
+        specialized: Function = rewrite(function, rule)
+        return specialized
 
     def _copy(self, call: Call) -> GlobalVar | None:
         callee = self._module[call.op]
@@ -233,7 +234,8 @@ class _Lets:
         for node in walk(self._function.body):
             if isinstance(node, Call) and node.op in self._lets:
                 self._note(node)
-        return rewrite(self._function, self._rule)  # type: ignore[no-any-return]
+        made: Function = rewrite(self._function, self._rule)
+        return made
 
     def _note(self, call: Call) -> None:
         scheme = self._lets[call.op].value.checked_type_

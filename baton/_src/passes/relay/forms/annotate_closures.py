@@ -31,7 +31,8 @@ def annotated(function: Function) -> Function:
             made = made.with_fields(params=tuple(fresh.get(p, p) for p in made.params))
         if made is not node:
             done[node] = made
-    return done.get(function, function)  # type: ignore[no-any-return]
+    annotated: Function = done.get(function, function)
+    return annotated
 
 
 def _is_known(type_: Any) -> bool:

@@ -104,7 +104,8 @@ class _Plan:
             made = self._realized(build, node, done) if is_call(node, "on_device") else with_parts(node, done)
             if made is not node:
                 done[node] = made
-        return done.get(self._function, self._function)  # type: ignore[no-any-return]
+        planned: Function = done.get(self._function, self._function)
+        return planned
 
     def devices(self) -> dict[Any, str | None]:
         """The device of each expression, after all constraints."""
