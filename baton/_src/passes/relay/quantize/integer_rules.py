@@ -1,0 +1,212 @@
+"""Operators of Relay on integers that stand for real numbers: one rule an operator, for FakeQuantizationToInteger."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.passes.relay.building import Build, dtype_of, shape_of
+from baton._src.passes.relay.operators.channel_scales import data_axis
+from baton._src.passes.relay.quantize.quantized_region import AffineType, NoRule, Region, Rule, alike
+from baton._src.relay.nodes import Call, Constant, Tuple
+from baton._src.values.dtype import DataType
+
+
+def _same(region: Region, call: Call, args: tuple[Any, ...], target: AffineType) -> tuple[Any, AffineType]:
+    """Moving elements around moves integers around (a scale that varies would have to move along)."""
+    type_ = region.type_of(call.args[0])
+    region.scalars(type_)
+    return region.build.call(Call(call.op, args, call.attrs)), type_
+
+
+def _relu(region: Region, call: Call, args: tuple[Any, ...], target: AffineType) -> tuple[Any, AffineType]:
+    type_ = region.type_of(call.args[0])
+    region.scalars(type_) if shape_of(type_.zero_point) != () else None
+    zero = type_.zero_point
+    if isinstance(zero, Constant):
+        zero = region.build.const(zero.data.data.astype(DataType(type_.dtype).numpy), str(type_.dtype))
+    else:
+        zero = region.build.op("astype", zero, dtype=type_.dtype)
+    return region.build.op("maximum", args[0], zero), type_
+
+
+def _clip(region: Region, call: Call, args: tuple[Any, ...], target: AffineType) -> tuple[Any, AffineType]:
+    """The bounds are quantised as the data is."""
+    type_, build = region.type_of(call.args[0]), region.build
+    region.scalars(type_)
+    value = args[0]
+    bounds = (("maximum", call.attrs.a_min), ("minimum", call.attrs.a_max))
+    for name, bound in bounds:
+        whole = build.op(
+            "quantize", build.const(float(bound), "float32"), type_.scale, type_.zero_point, out_dtype=type_.dtype
+        )
+        value = build.op(name, value, whole)
+    return value, type_
+
+
+def _values(region: Region, call: Call, args: tuple[Any, ...], target: AffineType) -> tuple[Any, AffineType]:
+    """topk moves elements around; where they stood is no quantised number."""
+    if call.attrs.ret_type != "values":
+        raise NoRule
+    return _same(region, call, args, target)
+
+
+def _pad(region: Region, call: Call, args: tuple[Any, ...], target: AffineType) -> tuple[Any, AffineType]:
+    """The border is quantised as the data is."""
+    type_, build = region.type_of(call.args[0]), region.build
+    region.scalars(type_)
+    value, border = args[1], call.args[1]
+    if border in region.types:
+        own = region.types[border]
+        region.scalars(own)
+        value = region.requantized(value, own, type_)
+    elif isinstance(border, Constant):
+        value = build.op("quantize", border, type_.scale, type_.zero_point, out_dtype=type_.dtype)
+    else:
+        raise NoRule
+    return build.call(Call(call.op, (args[0], value), call.attrs)), type_
+
+
+def _pool(region: Region, call: Call, args: tuple[Any, ...], target: AffineType) -> tuple[Any, AffineType]:
+    """Means are taken of int32s."""
+    type_, build = region.type_of(call.args[0]), region.build
+    region.scalars(type_)
+    wide = build.op("astype", args[0], dtype="int32")
+    return build.op("astype", build.call(Call(call.op, (wide,), call.attrs)), dtype=type_.dtype), type_
+
+
+def _function(name: str) -> Rule:
+    """`qnn.<name>` gives the result's numbers at once. It keeps its operand's dtype; where the result has another one,
+    as after a product's sums, this one operator stays on floats, and what is around it goes to integers.
+    """
+
+    def rule(region: Region, call: Call, args: tuple[Any, ...], target: AffineType) -> tuple[Any, AffineType]:
+        type_, build = region.type_of(call.args[0]), region.build
+        region.scalars(target)
+        if type_.dtype == target.dtype:
+            region.scalars(type_)
+            parameters = (type_.scale, type_.zero_point, target.scale, target.zero_point)
+            attributes = {n: getattr(call.attrs, n) for n in call.attrs.names} if call.attrs else {}
+            return build.op(f"qnn.{name}", args[0], *parameters, **attributes), target
+        real = build.op("dequantize", args[0], type_.scale, type_.zero_point, axis=type_.axis)
+        real = build.call(Call(call.op, (real,), call.attrs))
+        return build.op("quantize", real, target.scale, target.zero_point, out_dtype=target.dtype), target
+
+    return rule
+
+
+def _product(name: str) -> Rule:
+    def rule(region: Region, call: Call, args: tuple[Any, ...], target: AffineType) -> tuple[Any, AffineType]:
+        left, right, build = region.type_of(call.args[0]), region.type_of(call.args[1]), region.build
+        region.scalars(left)
+        zero = _one_number(right.zero_point, build) if name in _SCALAR_ZERO else right.zero_point
+        if name in _SCALAR_ZERO:
+            region.scalars(right)
+        attributes = {n: getattr(call.attrs, n) for n in call.attrs.names if n != "out_dtype"}
+        operands = (*args, left.zero_point, zero, left.scale, right.scale)
+        made = build.op(f"qnn.{name}", *operands, **attributes, out_dtype="int32")
+        scale = build.op("multiply", left.scale, right.scale)
+        axis = data_axis(call) if shape_of(right.scale) != () else None
+        return made, AffineType(scale, build.const(0, "int32"), DataType("int32"), -1 if axis is None else axis)
+
+    return rule
+
+
+_SCALAR_ZERO = ("batch_matmul", "conv2d_transpose")
+"""Products whose second operand has one scale and one zero point."""
+
+
+def _one_number(zero: Any, build: Build) -> Any:
+    """A zero point as a scalar: a constant vector of equal numbers is one."""
+    if shape_of(zero) == ():
+        return zero
+    if not isinstance(zero, Constant) or len(set(zero.data.data.ravel().tolist())) != 1:
+        raise NoRule
+    return build.const(int(zero.data.data.ravel()[0]), dtype_of(zero))
+
+
+def _bias(region: Region, call: Call, args: tuple[Any, ...], target: AffineType) -> tuple[Any, AffineType]:
+    """A bias is quantised as the sums it is added to, which are int32."""
+    type_, build = region.type_of(call.args[0]), region.build
+    if type_.dtype != "int32":
+        raise NoRule
+    bias = args[1]
+    if call.args[1] in region.types:
+        own = region.types[call.args[1]]
+        bias = build.op("dequantize", bias, own.scale, own.zero_point, axis=own.axis)
+    whole = build.op("quantize", bias, type_.scale, type_.zero_point, out_dtype="int32", axis=0)
+    return build.call(Call(call.op, (args[0], whole), call.attrs)), type_
+
+
+def _extreme(region: Region, call: Call, args: tuple[Any, ...], target: AffineType) -> tuple[Any, AffineType]:
+    """The greater of two numbers is the greater of their integers, once these have one scale."""
+    types = [region.type_of(a) for a in call.args]
+    region.scalars(target, *types)
+    same = all(alike(t, types[0]) for t in types)
+    common = types[0] if same else target
+    whole = args if same else tuple(region.requantized(a, t, target) for a, t in zip(args, types))
+    return region.build.call(Call(call.op, whole, call.attrs)), common
+
+
+def _binary(name: str) -> Rule:
+    def rule(region: Region, call: Call, args: tuple[Any, ...], target: AffineType) -> tuple[Any, AffineType]:
+        build, types, operands = region.build, [], []
+        for old, made in zip(call.args, args):
+            if old in region.types:
+                types.append(region.types[old])
+                operands.append(made)
+            elif isinstance(old, Constant):  # a number of the program is quantised as the result is
+                types.append(target)
+                operands.append(build.op("quantize", old, target.scale, target.zero_point, out_dtype=target.dtype))
+            else:
+                raise NoRule
+        region.scalars(target, *types)
+        for i, type_ in enumerate(types):
+            if type_.dtype != target.dtype:
+                operands[i], types[i] = region.requantized(operands[i], type_, target), target
+        parameters = [p for t in (*types, target) for p in (t.scale, t.zero_point)]
+        return build.op(f"qnn.{name}", *operands, *parameters), target
+
+    return rule
+
+
+def _concatenate(region: Region, call: Call, args: tuple[Any, ...], target: AffineType) -> tuple[Any, AffineType]:
+    fields = call.args[0].fields if isinstance(call.args[0], Tuple) else ()
+    types = [region.type_of(f) for f in fields]
+    region.scalars(target, *types)
+    if not fields:
+        raise NoRule
+    whole = [region.requantized(region.build.item(args[0], i), t, target) for i, t in enumerate(types)]
+    return region.build.op("concat", tuple(whole), axis=call.attrs.axis), target
+
+
+_MOVES = (
+    "reshape transpose squeeze expand_dims strided_slice broadcast_to tile repeat reverse copy take split max min "
+    "nn.batch_flatten nn.depth_to_space nn.space_to_depth nn.max_pool1d nn.max_pool2d nn.max_pool3d "
+    "nn.global_max_pool2d nn.adaptive_max_pool1d nn.adaptive_max_pool2d"
+)
+_MEANS = (
+    "mean nn.avg_pool1d nn.avg_pool2d nn.avg_pool3d nn.global_avg_pool2d nn.adaptive_avg_pool1d nn.adaptive_avg_pool2d"
+)
+_FUNCTIONS = ("abs", "erf", "exp", "log", "sqrt", "rsqrt", "sigmoid", "tanh")
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(_MOVES.split(), _same),
+    **dict.fromkeys(_MEANS.split(), _pool),
+    **{name: _function(name) for name in _FUNCTIONS},
+    "nn.leaky_relu": _function("leaky_relu"),
+    "nn.softmax": _function("softmax"),
+    "nn.relu": _relu,
+    "clip": _clip,
+    "nn.pad": _pad,
+    "topk": _values,
+    "nn.conv2d": _product("conv2d"),
+    "nn.conv2d_transpose": _product("conv2d_transpose"),
+    "nn.dense": _product("dense"),
+    "nn.batch_matmul": _product("batch_matmul"),
+    "nn.bias_add": _bias,
+    "add": _binary("add"),
+    "subtract": _binary("subtract"),
+    "multiply": _binary("mul"),
+    "maximum": _extreme,
+    "minimum": _extreme,
+    "concatenate": _concatenate,
+}
