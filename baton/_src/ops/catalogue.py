@@ -78,6 +78,7 @@ from baton._src.ops.quant.qnn import QNN
 from baton._src.ops.quant.qnn_functions import QNN_FUNCTIONS
 from baton._src.ops.quant.qnn_simulated import QNN_SIMULATED
 from baton._src.ops.quant.simulated import SIMULATED_QUANTIZE
+from baton._src.ops.random.distributions import DISTRIBUTIONS
 from baton._src.ops.random.multinomial import MULTINOMIAL_FROM_UNIFORM
 from baton._src.ops.random.threefry import THREEFRY
 from baton._src.ops.reduce.arg_extrema import ARG_EXTREMA
@@ -93,6 +94,7 @@ from baton._src.ops.shape.headers import HEADERS
 from baton._src.ops.shape.joining import JOINS
 from baton._src.ops.shape.layout import LAYOUTS
 from baton._src.ops.shape.reshape import RESHAPES
+from baton._src.ops.shape.reshape_relatives import RESHAPE_RELATIVES
 from baton._src.ops.shape.slice_relatives import SLICE_RELATIVES
 from baton._src.ops.shape.slicing import SLICES
 from baton._src.ops.shape.sliding_window import SLIDING_WINDOW
@@ -121,7 +123,16 @@ LINALG: tuple[OpDef[Any], ...] = (
     *EINSUMS,
     *FOURIER,
 )
-SHAPE: tuple[OpDef[Any], ...] = (*RESHAPES, *MOVED, *CREATIONS, *JOINS, *SPLITS, *EXPANSIONS, SLIDING_WINDOW)
+SHAPE: tuple[OpDef[Any], ...] = (
+    *RESHAPES,
+    *RESHAPE_RELATIVES,
+    *MOVED,
+    *CREATIONS,
+    *JOINS,
+    *SPLITS,
+    *EXPANSIONS,
+    SLIDING_WINDOW,
+)
 SLICING: tuple[OpDef[Any], ...] = (*SLICES, *DYNAMIC_SLICES, *SLICE_RELATIVES, *TRIANGLES, *HEADERS, *LAYOUTS, *GRIDS)
 INDEX: tuple[OpDef[Any], ...] = (
     *TAKES,
@@ -139,6 +150,7 @@ SAMPLING: tuple[OpDef[Any], ...] = (
     *GRID_SAMPLING,
     *CROPS,
     *THREEFRY,
+    *DISTRIBUTIONS,
     *WRITINGS,
     *BLOCK_SPACE,
     *DYNAMIC_AXES,

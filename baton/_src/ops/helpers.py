@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.ops.arguments import relay_constant
-from baton._src.ops.random.threefry import threefry_key
+from baton._src.ops.random.threefry_bits import threefry_key
 from baton._src.ops.tuple_wrapper import TupleWrapper
 from baton._src.ops.windows import both_sides
 from baton._src.support.diagnostics import fail

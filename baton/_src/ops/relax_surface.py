@@ -45,8 +45,7 @@ _WINDOW = "pool_size strides padding dilation ceil_mode count_include_pad layout
 
 RELAX_SURFACES: Mapping[str, Surface] = {
     **{f"nn.max_pool{n}d": _surface(f"data {_WINDOW}", out_layout=None) for n in _LAYOUTS},
-    "nn.avg_pool1d": _surface(f"data {_WINDOW}", out_layout=None, count_include_pad=True),
-    **{f"nn.avg_pool{n}d": _surface(f"data {_WINDOW}", out_layout=None) for n in (2, 3)},
+    **{f"nn.avg_pool{n}d": _surface(f"data {_WINDOW}", out_layout=None, count_include_pad=n != 2) for n in _LAYOUTS},
     **{
         f"grad.{kind}_pool{n}d_backward": _surface(f"output_grad data {_WINDOW}", out_layout=None)
         for kind in ("max", "avg")
@@ -60,7 +59,7 @@ RELAX_SURFACES: Mapping[str, Surface] = {
     "nn.layer_norm": _surface(required="axes"),
     "nn.group_norm": _surface(required="channel_axis axes"),
     "nn.instance_norm": _surface(required="channel_axis axes"),
-    "image.resize2d": _surface(layout="NCHW", rounding_method="round", cubic_alpha=-0.75),
+    "image.resize2d": _surface(layout="NCHW", rounding_method="round"),
     "ones": _surface(required="dtype"),
     "zeros": _surface(required="dtype"),
     "flip": _surface(required="axis"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from baton._src.ops.catalogue import CATALOGUE
-from baton._src.ops.random.threefry import block, threefry_key
+from baton._src.ops.random.threefry_bits import block, threefry_key
 
 
 def draw(name: str, key: object, *scalars: float, **attributes: object) -> tuple[object, np.ndarray]:

@@ -20,8 +20,8 @@ from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.dims import DimMath
 from baton._src.ops.loop_nests import both, load, loop, loops, store
 from baton._src.ops.precision import accumulator
+from baton._src.ops.row_major import split_index
 from baton._src.ops.samples import Arr, Sample
-from baton._src.ops.shape.reshape import split_index
 from baton._src.te.computation import extern
 from baton._src.tir.stmt import Stmt
 from baton._src.values.dtype import VOID, DataType

@@ -20,8 +20,8 @@ from baton._src.ir.tensor_info import Dim, Info, PrimInfo, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.row_major import split_index
 from baton._src.ops.samples import Arr, Sample
-from baton._src.ops.shape.reshape import split_index
 from baton._src.support.diagnostics import fail
 
 MODES = ("clip", "wrap", "fast")

@@ -24,8 +24,8 @@ from baton._src.ops.index.gathering import from_either_end
 from baton._src.ops.index.take import in_range, indices_info
 from baton._src.ops.loop_nests import both, load, loops, store
 from baton._src.ops.precision import wide
+from baton._src.ops.row_major import split_index
 from baton._src.ops.samples import Arr, Sample
-from baton._src.ops.shape.reshape import split_index
 from baton._src.te.computation import extern
 from baton._src.tir.stmt import Stmt
 

@@ -19,9 +19,9 @@ from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.row_major import split_index
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.reshape import compute as compute_reshape
-from baton._src.ops.shape.reshape import split_index
 
 
 def _pairs(values: Any) -> tuple[tuple[int, int], ...]:

@@ -9,7 +9,7 @@ import numpy as np
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.files.reader import dtype_of
 from baton._src.frontends.onnx.node import Converter, OnnxNode
-from baton._src.ops.random.threefry import threefry_key
+from baton._src.ops.random.threefry_bits import threefry_key
 from baton._src.values.dtype import DataType
 
 

@@ -1,0 +1,211 @@
+"""Draws with a key of `threefry`: random.uniform, normal, multinomial.
+
+Each gives the key to go on with, then its numbers. A number takes a word of random bits (normal two: the Box-Muller
+transform), of which a uniform one keeps as many high bits as its significand holds. Source: facts relay-language §6
+level 11.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.dims import show_shape
+from baton._src.ops.index.scans import scan
+from baton._src.ops.precision import accumulator
+from baton._src.ops.random.threefry import KEY, NO_SLOPE, key_info
+from baton._src.ops.random.threefry_bits import WORD, drawn_bits, reference_bits
+from baton._src.ops.row_major import flat_index
+from baton._src.ops.samples import Arr, Sample
+from baton._src.values.dtype import INT32, DataType
+
+FLOAT32 = DataType("float32")
+
+
+@attrs
+class DrawAttrs(Attrs):
+    """How many, of which dtype."""
+
+    out_shape: Any = attr(doc="shape of the result")
+    out_dtype: Any = attr("float32", "dtype of the numbers")
+
+    def __post_init__(self) -> None:
+        given = self.out_shape
+        set_attr(self, "out_shape", (given,) if isinstance(given, int) else tuple(given))
+        set_attr(self, "out_dtype", DataType(self.out_dtype))
+
+
+def infer_draw(call: OpCall[DrawAttrs]) -> Info:
+    """A key and numbers."""
+    if not call.attrs.out_dtype.is_float:
+        call.fail(f"draws floating-point numbers, got dtype {call.attrs.out_dtype}", code="op-dtype")
+    for position in (1, 2):
+        scalar = call.tensor(position)
+        if scalar.ndim > 0:
+            call.fail(f"{call.op.inputs[position].name} must be a scalar, got {show_shape(scalar.shape, scalar.ndim)}")
+    return TupleInfo((key_info(call), TensorInfo(call.attrs.out_shape, call.attrs.out_dtype)))
+
+
+def _digits(dtype: DataType) -> int:
+    """How many random bits a uniform number of this dtype takes: as many as its significand has."""
+    return {"float64": 53, "float32": 24, "float16": 11}.get(str(dtype), 8)
+
+
+def unit(word: Any, dtype: DataType) -> Any:
+    """A word as a number in [0, 1), in the dtype it is computed in."""
+    kept, digits = accumulator(dtype), _digits(dtype)
+    high = k.call("shift_right", word, k.const(64 - digits, WORD))
+    return k.cast(kept, k.cast("int64", high)) * k.const(2.0**-digits, kept)
+
+
+def _np_unit(words: Any, dtype: DataType) -> Any:
+    kept, digits = accumulator(dtype).numpy, _digits(dtype)
+    return (words >> np.uint64(64 - digits)).astype(kept) * np.asarray(2.0**-digits, kept)
+
+
+def _uniform(unit_of: Callable[[int], Any], low: Any, high: Any) -> Any:
+    return low + unit_of(0) * (high - low)
+
+
+def _te_normal(unit_of: Callable[[int], Any], mean: Any, scale: Any) -> Any:
+    one, minus_two = k.const(1.0, mean.dtype), k.const(-2.0, mean.dtype)
+    radius = k.sqrt(minus_two * k.log(one - unit_of(0)))
+    return mean + scale * radius * k.cos(k.const(2 * math.pi, mean.dtype) * unit_of(1))
+
+
+def _np_normal(unit_of: Callable[[int], Any], mean: Any, scale: Any) -> Any:
+    radius = np.sqrt(-2 * np.log(1 - unit_of(0)))
+    return mean + scale * radius * np.cos(np.asarray(2 * math.pi, mean.dtype) * unit_of(1))
+
+
+def _distribution(
+    name: str, names: tuple[str, str], defaults: tuple[float, float], words: int, te: Any, numpy: Any, doc: str
+) -> OpDef[Any]:
+    """`words` words a number: the first of all numbers, then the second of all."""
+
+    def compute(inputs: Any, a: DrawAttrs, out: Any) -> Any:
+        key, first, second = inputs
+        size = math.prod(a.out_shape)
+        following, bits = drawn_bits(key, size * words)
+        kept = accumulator(a.out_dtype)
+
+        def body(*i: Any) -> Any:
+            at = flat_index(i, a.out_shape)
+            values = (k.cast(kept, first()), k.cast(kept, second()))
+            return k.cast(a.out_dtype, te(lambda n: unit(bits(at + k.index(n * size)), a.out_dtype), *values))
+
+        return following, k.compute(a.out_shape, body, f"random_{name}")
+
+    def reference(inputs: Any, a: DrawAttrs) -> Any:
+        key, first, second = inputs
+        size = math.prod(a.out_shape)
+        following, bits = reference_bits(key, size * words)
+        kept = accumulator(a.out_dtype).numpy
+        units = [_np_unit(bits[n * size : (n + 1) * size], a.out_dtype) for n in range(words)]
+        found = numpy(units.__getitem__, np.asarray(first).astype(kept), np.asarray(second).astype(kept))
+        return following, np.asarray(found).reshape(a.out_shape).astype(a.out_dtype.numpy)
+
+    def relay(make: Any, key: Any, shape: Any, dtype: Any = "float32", *given: Any, **named: Any) -> Any:
+        values = dict(zip(names, defaults)) | dict(zip(names, given)) | named
+        scalars = [v if hasattr(v, "checked_type_") else make.const(v, dtype) for v in (values[n] for n in names)]
+        return make(key, *scalars, out_shape=shape, out_dtype=dtype)
+
+    return OpDef(
+        f"random.{name}",
+        DrawAttrs,
+        inputs=(Input("key"), Input(names[0], "a scalar tensor"), Input(names[1], "a scalar tensor")),
+        infer=infer_draw,
+        compute=compute,
+        reference=reference,
+        gradient=NO_SLOPE,
+        fusion=Fusion.OPAQUE,
+        in_relax=False,
+        outputs=2,
+        relay_builder=relay,
+        samples=lambda: (
+            Sample((KEY, Arr((), low=-1, high=0), Arr((), low=1)), DrawAttrs((3, 5)), rtol=1e-4, atol=1e-4),
+            Sample((KEY, Arr((), low=-1, high=0), Arr((), low=1)), DrawAttrs((7,), "float64"), rtol=1e-4, atol=1e-4),
+        ),
+        summary=doc,
+    )
+
+
+UNIFORM = _distribution(
+    "uniform", ("low", "high"), (0.0, 1.0), 1, _uniform, _uniform, "Numbers drawn evenly from [low, high)."
+)
+NORMAL = _distribution(
+    "normal", ("mean", "scale"), (0.0, 1.0), 2, _te_normal, _np_normal, "Numbers drawn from a normal distribution."
+)
+
+
+@attrs
+class MultinomialAttrs(Attrs):
+    """How many draws a row."""
+
+    num_samples: int = attr(1, "draws a row")
+
+
+def infer_multinomial(call: OpCall[MultinomialAttrs]) -> Info:
+    """A key and positions: the rows of the probabilities, a draw each."""
+    probs = call.tensor(1)
+    if probs.ndim not in (-1, 1, 2):
+        call.fail(f"probabilities must have rank 1 or 2, got {show_shape(probs.shape, probs.ndim)}")
+    shape = None if probs.shape is None else (*probs.shape[:-1], call.attrs.num_samples)
+    return TupleInfo((key_info(call), TensorInfo(shape, INT32, probs.ndim)))
+
+
+def compute_multinomial(inputs: Any, a: MultinomialAttrs, out: Any) -> Any:
+    """How many cumulative sums a uniform number of the total reaches."""
+    key, probs = inputs
+    shape = out.fields[1].shape
+    size: Any = k.index(1)
+    for dim in shape:
+        size = size * k.index(dim)
+    following, bits = drawn_bits(key, size)
+    sums = scan(probs, probs.ndim - 1, False, 0, k.tir.Add, FLOAT32)
+    classes = k.index(probs.shape[-1])
+
+    def body(*i: Any) -> Any:
+        draw = k.cast("float32", unit(bits(flat_index(i, shape)), FLOAT32)) * sums(*i[:-1], classes - k.index(1))
+        axis = k.reduce_axis(classes - k.index(1), "c")
+        return k.reduce_sum(k.cast("int32", k.tir.LE(sums(*i[:-1], axis.var), draw)), [axis])
+
+    return following, k.compute(shape, body, "multinomial")
+
+
+def reference_multinomial(inputs: Any, a: MultinomialAttrs) -> Any:
+    """A search in the cumulative sums."""
+    key, probs = inputs
+    shape = (*probs.shape[:-1], a.num_samples)
+    following, bits = reference_bits(key, math.prod(shape))
+    sums = np.cumsum(probs.astype(np.float32), axis=-1, dtype=np.float32)
+    draws = _np_unit(bits, FLOAT32).reshape(shape) * sums[..., -1:]
+    return following, np.sum(sums[..., None, :-1] <= draws[..., None], axis=-1).astype(np.int32)
+
+
+MULTINOMIAL = OpDef(
+    "random.multinomial",
+    MultinomialAttrs,
+    inputs=(Input("key"), Input("probs", "not negative; they need not add up to one")),
+    infer=infer_multinomial,
+    compute=compute_multinomial,
+    reference=reference_multinomial,
+    gradient=NO_SLOPE,
+    fusion=Fusion.OPAQUE,
+    in_relax=False,
+    outputs=2,
+    samples=lambda: (
+        Sample((KEY, Arr(("n", 5), low=0.1, high=1)), MultinomialAttrs(4)),
+        Sample((KEY, Arr((5,), low=0.1, high=1)), MultinomialAttrs(3)),
+    ),
+    summary="Positions drawn with given probabilities.",
+)
+
+DISTRIBUTIONS: tuple[OpDef[Any], ...] = (UNIFORM, NORMAL, MULTINOMIAL)
