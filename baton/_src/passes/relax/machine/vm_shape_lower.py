@@ -19,14 +19,14 @@ Errors: `pass-nested-function` where LambdaLift has not run; `pass-shape` for sh
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.module import IRModule
-from baton._src.ir.structural import structural_equal, structural_hash
-from baton._src.ir.traverse import post_order, rewrite, substitute
+from baton._src.ir.traverse import post_order, rewrite
 from baton._src.passes.relax.binding_rewriter import BindingRewriter, joined
+from baton._src.passes.relax.machine.shape_heap import ShapeHeap, has_variables
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.check.compatibility import check_compatibility
@@ -47,11 +47,9 @@ from baton._src.relax.nodes import (
     SeqExpr,
     ShapeExpr,
     StringImm,
-    Tuple,
     Var,
     VarBinding,
 )
-from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import (
     FuncStructInfo,
     PrimStructInfo,
@@ -63,15 +61,11 @@ from baton._src.relax.struct_info import (
 from baton._src.runtime.vm.builtins.shapes import MakeCode, MatchCode
 from baton._src.support.diagnostics import fail
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.buffer import Buffer, decl_buffer
-from baton._src.tir.expr import BufferLoad, IntImm
+from baton._src.tir.expr import IntImm
 from baton._src.tir.expr import Var as TirVar
-from baton._src.tir.operators import cast
-from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.stmt import BufferStore, SeqStmt
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
-from baton._src.values.dtype import HANDLE, INT64
+from baton._src.values.dtype import INT64
 
 
 @dataclass(frozen=True)
@@ -110,28 +104,16 @@ class _Match:
     is_prim: bool = False
 
 
-@dataclass
-class _Kernel:
-    """A kernel over the heap: which slots it writes, and what."""
-
-    var: GlobalVar
-    stores: list[tuple[int, PrimExpr]] = field(default_factory=list)
-
-
 class _Lowerer(BindingRewriter):
     """One function."""
 
     def __init__(self, module: IRModule, builder: BlockBuilder, name: str, says_where: bool) -> None:
         super().__init__(module)
-        self.builder, self.name, self.says_where = builder, name, says_where
-        self.slots: dict[TirVar, int] = {}
-        self.computed: dict[int, list[tuple[PrimExpr, int]]] = {}
-        self.size = 0
+        self.name, self.says_where = name, says_where
+        self.heap = ShapeHeap(builder)
         self.bound: set[TirVar] = set()
         self.ready: list[set[int]] = [set()]
         """Slots of computed dims that hold their value here: one set a sequence that is open."""
-        self.kernels: list[_Kernel] = []
-        self.heap = Var("shape_heap", TensorStructInfo(None, "int64", ndim=1))
 
     # ------------------------------------------------------------------------------------------ the function
 
@@ -142,32 +124,17 @@ class _Lowerer(BindingRewriter):
         body = self.function(function).body
         self._check_result(function, body)
         tail, self._made = self._made, []
-        head.insert(0, self._heap_allocation())
-        self._finish_kernels()
+        head.insert(0, self.heap.allocation())
+        self.heap.finish_kernels()
         blocks = [BindingBlock(head), *body.blocks, BindingBlock(tail)]
         body = SeqExpr(joined([b for b in blocks if b.bindings]), body.body).with_fields(struct_info_=body.struct_info_)
         return function.with_fields(body=body).with_attr("relax.checks_lowered", True)
-
-    def _heap_allocation(self) -> VarBinding:
-        args = [ExternFunc("vm.builtin.alloc_shape_heap"), Tuple([PrimValue(max(1, self.size))])]
-        call = Call(special_op("call_builtin_with_ctx"), args, None, (self.heap.struct_info,))
-        return VarBinding(self.heap, call.with_fields(struct_info_=self.heap.struct_info))
 
     def _check_result(self, function: Function, body: Any) -> None:
         wanted, value = function.ret_struct_info, body.body
         if wanted is None or struct_info_base_check(wanted, value.struct_info, Analyzer()) is BaseCheckResult.PASS:
             return
         self._check_all([(value, wanted, "result")])
-
-    def _finish_kernels(self) -> None:
-        for kernel in self.kernels:
-            heap = decl_buffer((max(1, self.size),), "int64", "heap")
-            handle = TirVar("heap_handle", HANDLE)
-            loads = {v: BufferLoad(heap, (IntImm("int64", s),)) for v, s in self.slots.items()}
-            stores = [_store(heap, slot, substitute(expr, loads)) for slot, expr in kernel.stores]
-            body = stores[0] if len(stores) == 1 else SeqStmt(tuple(stores))
-            made = PrimFunc([handle], body, None, {handle: heap}, {"tir.is_scheduled": True})
-            self.builder.update_func(kernel.var, made)
 
     # ---------------------------------------------------------------------------------------------- bindings
 
@@ -217,21 +184,21 @@ class _Lowerer(BindingRewriter):
         if isinstance(item, ShapeExpr) and not all(isinstance(v, IntImm) for v in item.values):
             self._compute(item.values)
             codes = [c for v in item.values for c in self._make_code(v)]
-            args = [self.heap, PrimValue(len(item.values)), *codes]
+            args = [self.heap.var, PrimValue(len(item.values)), *codes]
             return self._packed("make_shape", args, ShapeStructInfo(ndim=len(item.values)))
-        if isinstance(item, PrimValue) and _has_variables(item.value):
+        if isinstance(item, PrimValue) and has_variables(item.value):
             if item.value.dtype != INT64:
                 raise fail("pass-shape", f"{self.name} computes {item.value.dtype}", help="run ComputePrimValue first")
             self._compute((item.value,))
             return self._packed(
-                "make_prim_value", [self.heap, *self._make_code(item.value)], PrimStructInfo(item.value.dtype)
+                "make_prim_value", [self.heap.var, *self._make_code(item.value)], PrimStructInfo(item.value.dtype)
             )
         return None
 
     def _make_code(self, dim: PrimExpr) -> list[Any]:
         if isinstance(dim, IntImm):
             return [PrimValue(int(MakeCode.USE_IMM)), PrimValue(dim.value)]
-        return [PrimValue(int(MakeCode.LOAD_SHAPE)), PrimValue(self._slot(dim))]
+        return [PrimValue(int(MakeCode.LOAD_SHAPE)), PrimValue(self.heap.slot(dim))]
 
     def _packed(self, name: str, args: list[Any], info: StructInfo = UNIT_INFO) -> Var:
         """A call of a function of the machine, bound before the present binding."""
@@ -240,24 +207,7 @@ class _Lowerer(BindingRewriter):
         self.keep(VarBinding(var, call))
         return var
 
-    # -------------------------------------------------------------------------------------------------- slots
-
-    def _slot(self, expr: PrimExpr) -> int:
-        """The slot of a variable or of a computed dim."""
-        if isinstance(expr, TirVar):
-            if expr not in self.slots:
-                self.slots[expr] = self._new_slot()
-            return self.slots[expr]
-        known = self.computed.setdefault(structural_hash(expr), [])
-        for other, slot in known:
-            if _same_expr(other, expr):
-                return slot
-        known.append((expr, self._new_slot()))
-        return known[-1][1]
-
-    def _new_slot(self) -> int:
-        self.size += 1
-        return self.size - 1
+    # -------------------------------------------------------------------------------------------- computed dims
 
     def _compute(self, exprs: Any) -> None:
         """Make sure that the slots of computed dims hold their values."""
@@ -267,19 +217,15 @@ class _Lowerer(BindingRewriter):
                 continue
             if not (expr.dtype.is_int or expr.dtype.is_bool):
                 raise fail("pass-shape", f"{self.name} computes {expr!r} of dtype {expr.dtype}", help="dims are int64")
-            slot = self._slot(expr)
+            slot = self.heap.slot(expr)
             if not any(slot in ready for ready in self.ready):
                 wanted[slot] = expr
                 for used in post_order(expr):
                     if isinstance(used, TirVar):
-                        self._slot(used)
+                        self.heap.slot(used)
         if wanted:
-            var = GlobalVar(self.builder.get_unique_name("shape_func"))
-            self.builder.update_func(var, PrimFunc([], SeqStmt(())))  # its name is taken; the body follows at the end
-            self.kernels.append(_Kernel(var, list(wanted.items())))
             self.ready[-1].update(wanted)
-            call: Any = Call(var, [self.heap])
-            self.keep(VarBinding(Var("_", UNIT_INFO), call.with_fields(struct_info_=UNIT_INFO)))
+            self.keep(self.heap.computation(wanted))
 
     # ------------------------------------------------------------------------------------------------- checks
 
@@ -327,7 +273,7 @@ class _Lowerer(BindingRewriter):
                 self._packed("check_prim_value_info", [value, DataTypeImm(info.dtype), context])
                 if info.value is None:
                     return None
-                if info.dtype != INT64 and _has_variables(info.value):
+                if info.dtype != INT64 and has_variables(info.value):
                     raise fail("pass-shape", f"{self.name}: a {info.dtype} variable", help="dims are int64")
                 return _Match(value, [info.value], place, True)
             case FuncStructInfo():
@@ -343,7 +289,7 @@ class _Lowerer(BindingRewriter):
         for dim in match.dims:
             if isinstance(dim, TirVar) and dim not in self.bound:
                 self.bound.add(dim)
-                codes.append((MatchCode.STORE_TO_HEAP, self._slot(dim)))
+                codes.append((MatchCode.STORE_TO_HEAP, self.heap.slot(dim)))
             elif isinstance(dim, (IntImm, TirVar)):
                 codes.append(self._compare_code(dim))
             else:
@@ -355,15 +301,15 @@ class _Lowerer(BindingRewriter):
     def _compare_code(self, dim: PrimExpr) -> tuple[MatchCode, int]:
         if isinstance(dim, IntImm):
             return MatchCode.ASSERT_EQUAL_TO_IMM, dim.value
-        return MatchCode.ASSERT_EQUAL_TO_LOAD, self._slot(dim)
+        return MatchCode.ASSERT_EQUAL_TO_LOAD, self.heap.slot(dim)
 
     def _match(self, match: _Match, codes: list[tuple[MatchCode, int]]) -> None:
         numbers = [PrimValue(int(n)) for code in codes for n in code]
         context = StringImm(match.place)
         if match.is_prim:
-            self._packed("match_prim_value", [match.value, self.heap, *numbers, context])
+            self._packed("match_prim_value", [match.value, self.heap.var, *numbers, context])
         else:
-            args = [match.value, self.heap, PrimValue(len(codes)), *numbers, context]
+            args = [match.value, self.heap.var, PrimValue(len(codes)), *numbers, context]
             self._packed("match_shape", args)
 
 
@@ -375,24 +321,6 @@ def _with_variable_as_body(item: Any) -> Any:
     var = Var("result", info)
     blocks = (*item.blocks, BindingBlock([VarBinding(var, item.body)]))
     return item.with_fields(blocks=blocks, body=var, struct_info_=info)
-
-
-def _store(heap: Buffer, slot: int, value: PrimExpr) -> BufferStore:
-    return BufferStore(heap, cast(INT64, value), (IntImm("int64", slot),))
-
-
-def _has_variables(expr: PrimExpr) -> bool:
-    return bool(_variables(expr))
-
-
-def _same_expr(a: PrimExpr, b: PrimExpr) -> bool:
-    """Equal with the same variables in the same places (`structural_equal` alone pairs `n` with `m`)."""
-    one, other = _variables(a), _variables(b)
-    return len(one) == len(other) and all(x is y for x, y in zip(one, other)) and structural_equal(a, b)
-
-
-def _variables(expr: PrimExpr) -> list[TirVar]:
-    return [n for n in post_order(expr) if isinstance(n, TirVar)]
 
 
 def _says_something(info: StructInfo) -> bool:
