@@ -42,6 +42,19 @@ def test_signatures_are_those_of_each_language() -> None:
     assert "axis" in (RELAX.nn.softmax.__doc__ or "")
 
 
+def test_defaults_are_those_of_each_language() -> None:
+    """Relax's averages of one and three axes count the border, those of two do not; both resize with Keys' cubic."""
+
+    def default(builder: Any, name: str) -> Any:
+        return inspect.signature(builder).parameters[name].default
+
+    nn = RELAX.nn
+    counted = [default(pool, "count_include_pad") for pool in (nn.avg_pool1d, nn.avg_pool2d, nn.avg_pool3d)]
+    assert counted == [True, False, True]
+    assert not default(RELAY.nn.avg_pool3d, "count_include_pad")
+    assert default(RELAX.image.resize2d, "cubic_alpha") == default(RELAY.image.resize2d, "cubic_alpha") == -0.5
+
+
 def test_calls_hold_operands_and_attributes() -> None:
     """Guards the shape of a call: the interned Op, converted operands, normalised attributes."""
     x = relay.var("x", shape=(1, 3, 8, 8))

@@ -95,14 +95,14 @@ def test_padded_positions_of_transformers_are_those_of_the_exported_program() ->
 
 
 def test_parameters_as_inputs() -> None:
-    """They stand before the inputs of an exported program, and behind those of an fx graph."""
+    """They follow the inputs, which `num_input` counts: passes over weights look behind those."""
     module = seeded(perceptron)
     kept = from_exported_program(torch.export.export(module, (ROWS,)), keep_params_as_input=True)
-    assert names(kept) == ["p_0_weight", "p_0_bias", "p_3_weight", "p_3_bias", "input"]
+    assert names(kept) == ["input", "p_0_weight", "p_0_bias", "p_3_weight", "p_3_bias"]
     assert kept["main"].attrs["num_input"] == 1
     detached, params = detach_params(kept)
     arrays = [p.numpy() for p in params["main"]]
-    assert_same(baton.compile(detached)(*arrays, as_array(ROWS)), [module(ROWS)], "kept")
+    assert_same(baton.compile(detached)(as_array(ROWS), *arrays), [module(ROWS)], "kept")
     traced = from_fx(torch.fx.symbolic_trace(module), [((3, 4), "float32")], keep_params_as_input=True)
     assert names(traced) == ["inp_0", "0_bias", "0_weight", "3_bias", "3_weight"]
 

@@ -25,17 +25,18 @@ def from_exported_program(
 ) -> IRModule:
     """Import a `torch.export.ExportedProgram` as a Relax module with the function `main`.
 
-    Weights become constants; with `keep_params_as_input` the parameters stand before the inputs, their values in the
-    function's attribute `params`. The results are a tuple, unless there is one and `unwrap_unit_return_tuple`;
-    `no_bind_return_tuple` leaves the tuple without a name of its own. Symbolic sizes keep PyTorch's names (`s0`, ...).
-    Raises `DiagnosticError`: every unsupported operator at once (`torch-unsupported-op`), programs with state
-    (`torch-state`), and whatever is wrong with an operator, naming its line.
+    Weights become constants; with `keep_params_as_input` the parameters follow the inputs (whose number is the
+    attribute `num_input`), their values in the function's attribute `params`. The results are a tuple, unless there is
+    one and `unwrap_unit_return_tuple`; `no_bind_return_tuple` leaves the tuple without a name of its own. Symbolic
+    sizes keep PyTorch's names (`s0`, ...). Raises `DiagnosticError`: every unsupported operator at once
+    (`torch-unsupported-op`), programs with state (`torch-state`), and whatever is wrong with an operator, naming its
+    line.
     """
     program = read_program(exported_program, CONVERTERS)
     kept = [(w.placeholder, w.placeholder) for w in program.weights if keep_params_as_input and w.is_parameter]
     inputs = [(n.name, n.name) for n in program.inputs]
     count = len(inputs) if keep_params_as_input else None
-    module = _imported(program, [*kept, *inputs], count, unwrap_unit_return_tuple, not no_bind_return_tuple)
+    module = _imported(program, [*inputs, *kept], count, unwrap_unit_return_tuple, not no_bind_return_tuple)
     return _with_params(module, program, kept) if keep_params_as_input else module
 
 
