@@ -112,3 +112,25 @@ def test_columns_turned_by_squares(m: int, n: int, k: int) -> None:
     scheduled = decide(func, WHOLE).func
     assert "turned" in scheduled.script()
     check(build(scheduled, HOST, checked=True), func, m, k, right, right)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_lines_of_weights_in_the_second_cache(dtype: str) -> None:
+    """Guards one and two rows that read B line by line: a rest of terms and of columns, and more rows of the kernel for
+    any number.
+    """
+    n, k = 203, 257
+    right = random_array((k, n), dtype, 2)
+    for m in (1, 2):
+        func = product(m, n, k, False, dtype)
+        scheduled = decide(func, WHOLE).func
+        assert "sums" in scheduled.script()
+        left, out = random_array((m, k), dtype, 1), np.zeros((m, n), "float32")
+        assert call(build(scheduled, HOST, checked=True), func, left, right, out) is None
+        np.testing.assert_allclose(out, left.astype("float64") @ right.astype("float64"), rtol=1e-4, atol=1e-4)
+    func = product(Var("m", "int64"), n, k, False, dtype)
+    library = build(decide(func, WHOLE).func, HOST, checked=True)
+    for m in range(9):
+        left, out = random_array((m, k), dtype, 1), np.zeros((m, n), "float32")
+        assert call(library, func, left, right, out) is None
+        np.testing.assert_allclose(out, left.astype("float64") @ right.astype("float64"), rtol=1e-4, atol=1e-4)

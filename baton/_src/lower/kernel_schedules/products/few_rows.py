@@ -39,7 +39,7 @@ compile.
 """
 TALLEST_NARROW = 10
 """Rows of such tiles, where columns are few."""
-TALLEST_MASKED = 4
+TALLEST_MASKED = 3
 """And of those of the last columns, which are few beside the others."""
 
 Tiles = Callable[[int, PrimExpr, bool], st.Stmt]
@@ -99,7 +99,9 @@ def _even_tiles(matrix: Product, target: Target, most: int) -> st.Stmt:
 
         return _strips(matrix, target, strip, every, tiles)
 
-    tallest = most if most <= FEWEST else min(TALLEST_NARROW, max(1, SUMS * shape.lanes // width))
+    if most <= FEWEST:
+        return even_tiles(every, most, lambda usual: with_heights(usual, usual))
+    tallest = min(TALLEST_NARROW, max(1, SUMS * shape.lanes // width))
     return even_tiles(
         every, tallest, lambda usual: even_tiles(every, TALLEST_MASKED, lambda low: with_heights(usual, low))
     )

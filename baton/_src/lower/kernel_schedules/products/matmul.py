@@ -40,7 +40,14 @@ from baton._src.lower.kernel_schedules.products.row_tiles import (
     shares_rows,
 )
 from baton._src.lower.kernel_schedules.products.streamed_rows import MOST as STREAMED_ROWS
-from baton._src.lower.kernel_schedules.products.streamed_rows import streamed, streams
+from baton._src.lower.kernel_schedules.products.streamed_rows import (
+    MOST_NEAR,
+    STEPS_NEAR,
+    streamed,
+    streamed_any,
+    streams,
+    streams_near,
+)
 from baton._src.lower.kernel_schedules.products.tiles import TileShape, tile_shape
 from baton._src.lower.kernel_schedules.rows import emit_stages
 from baton._src.lower.kernel_schedules.shared.affine import step
@@ -107,8 +114,10 @@ def _across_columns(matrix: Product, kernel: Kernel, contiguous: bool, target: T
     count, streaming = matrix.row_count, contiguous and streams(matrix, target)
     if count is None:
         return _any_rows(matrix, kernel, contiguous, streaming, target)
-    if streaming and count <= STREAMED_ROWS:
-        return streamed(matrix, target, count)
+    if streaming and 0 < count <= STREAMED_ROWS:
+        return streamed(matrix, target)
+    if contiguous and 0 < count <= MOST_NEAR and streams_near(matrix, target):
+        return streamed(matrix, target, STEPS_NEAR)
     few = FEW_ROWS_IN_CACHE if _is_near(matrix, target) else FEWEST
     if contiguous and blocked_rows.suits(matrix) and few < count <= blocked_rows.MOST:
         return blocked_rows.blocked(matrix, target)
@@ -129,8 +138,11 @@ def _any_rows(matrix: Product, kernel: Kernel, contiguous: bool, streaming: bool
     """The product of however many rows there turn out to be: a way for few, and one for all others."""
     total = product([a.extent for a in (*matrix.outer, matrix.rows)])
     if contiguous and blocked_rows.suits(matrix):
-        most, way = (STREAMED_ROWS, streamed) if streaming else (FEWEST, up_to_most)
+        most, way = (STREAMED_ROWS, streamed_any) if streaming else (FEWEST, up_to_most)
         few = way(renamed(matrix), target, most)
+        if streams_near(matrix, target):
+            fewer = streamed_any(matrix, target, MOST_NEAR, STEPS_NEAR)
+            few = st.IfThenElse(tir.LE(total, i64(MOST_NEAR)), fewer, few)
         every = blocked_rows.blocked(replace(matrix, least_rows=most + 1), target)
         return st.IfThenElse(tir.LE(total, i64(most)), few, every)
     every, most = packed_product(matrix, target), most_rows(matrix, target)

@@ -4,7 +4,9 @@
 
 A strip of columns jumps from row to row of B, which is a page each where rows are long: neither the processor's
 prefetchers nor its table of pages keep up, and memory delivers 40 % of what it could. Here a few rows of B are read
-side by side over a whole block of columns, whose sums wait in a cache meanwhile.
+side by side over a whole block of columns, whose sums wait in a cache meanwhile. One or two rows by a B in the
+second-level cache go this way, too, where half a vector costs as much as a whole one: such a processor waits for that
+cache (one row of 768x128: 66 by strips, 102 GFLOP/s).
 """
 
 from __future__ import annotations
@@ -15,8 +17,9 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.products.converted_rows import with_converted_rows
-from baton._src.lower.kernel_schedules.products.products import Product
-from baton._src.lower.kernel_schedules.products.row_tiles import EvenTiles, even_tiles, shared_panels
+from baton._src.lower.kernel_schedules.products.products import Product, exactly, renamed
+from baton._src.lower.kernel_schedules.products.row_tiles import shared_panels
+from baton._src.lower.kernel_schedules.products.tiles import tile_shape
 from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
 from baton._src.lower.kernel_schedules.shared.loops import (
     VECTORIZED,
@@ -33,18 +36,20 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 
-STEPS = 8
-"""Rows of B that are read side by side: as many uses of a sum that is loaded and stored."""
+STEPS, STEPS_NEAR = 8, 2
+"""Rows of B that are read side by side: as many uses of a sum that is loaded and stored; and from the second-level
+cache, which foresees two best.
+"""
 SUMS_BYTES = 1 << 16
 """Sums of a block: they share the second-level cache with what B brings."""
 LEAST_COLUMNS = 512
 """Shorter rows of B are no way to jump."""
 CACHES = 4
 """A B of more second-level caches than this streams; a smaller one is found in a cache by strips, too."""
-TALLEST = 4
-"""Rows of a tile: each loaded vector of B takes part in so many multiply-adds."""
-MOST = 4
-"""More rows keep the processor busy while B arrives, even if it comes from many places (`blocked_rows`)."""
+MOST, MOST_NEAR = 4, 2
+"""More rows keep the processor busy while B arrives, even if it comes from many places (`blocked_rows`, `few_rows`)."""
+LEAST_VECTORS = 12
+"""Vectors of a row of B in the second-level cache: nearly all of a shorter one is a strip."""
 
 
 def streams(matrix: Product, target: Target) -> bool:
@@ -57,73 +62,87 @@ def streams(matrix: Product, target: Target) -> bool:
     return size > CACHES * target.cpu.l2_bytes
 
 
-def streamed(matrix: Product, target: Target, most: int) -> st.Stmt:
-    """The product, which has up to `most` rows; `streams` holds."""
-    return with_converted_rows(matrix, target, lambda plain: _Streamed(plain, target, most).emit())
+def streams_near(matrix: Product, target: Target) -> bool:
+    """Whether a B in the second-level cache is read line by line for up to `MOST_NEAR` rows."""
+    assert matrix.right is not None
+    shape, columns, depth = tile_shape(target, matrix.stage.buffer.dtype), matrix.columns.size, matrix.k.size
+    if not shape.masks or shape.halves or columns is None or depth is None or not matrix.has_one_row_axis:
+        return False
+    size: int = columns * depth * load_of(matrix.right).buffer.dtype.itemsize
+    return columns >= LEAST_VECTORS * shape.lanes and 2 * target.cpu.l1_bytes < size <= target.cpu.l2_bytes
+
+
+def streamed(matrix: Product, target: Target, steps: int = STEPS) -> st.Stmt:
+    """The product, which has up to `MOST` rows, or `MOST_NEAR`; `streams` or `streams_near` holds."""
+    return with_converted_rows(matrix, target, lambda plain: _Streamed(plain, target, steps).emit())
+
+
+def streamed_any(matrix: Product, target: Target, most: int, steps: int = STEPS) -> st.Stmt:
+    """The same of a number of rows that is not known, but up to `most`."""
+    every: st.Stmt = st.Evaluate(tir.IntImm("int32", 0))
+    for rows in range(1, most + 1):
+        just = streamed(exactly(renamed(matrix), rows), target, steps)
+        every = st.IfThenElse(tir.EQ(as_int64(matrix.rows.extent), i64(rows)), just, every)
+    return every
 
 
 class _Streamed:
-    """One block of columns after another, as wide as `most` rows allow; a block's sums are in one buffer."""
+    """One block of columns after another, as wide as the rows allow; a block's sums are in one buffer."""
 
-    def __init__(self, matrix: Product, target: Target, most: int) -> None:
-        self.matrix, self.target = matrix, target
-        dtype, columns = matrix.stage.buffer.dtype, i64(matrix.columns.size or 1)
+    def __init__(self, matrix: Product, target: Target, steps: int) -> None:
+        self.matrix, self.target, self.steps = matrix, target, steps
+        dtype, self.columns, self.rows = matrix.stage.buffer.dtype, matrix.columns.size or 1, matrix.rows.size or 1
         lanes, room = target.lanes(dtype.bits), SUMS_BYTES // dtype.itemsize
-        cores = i64(target.num_cores)
-        least = _parts(columns, i64(room // most))
-        even = _parts(columns, ops.multiply(_parts(least, cores), cores))
-        self.width = ops.multiply(_parts(even, i64(lanes)), i64(lanes))
-        self.sums = local_buffer("sums", (room + most * lanes,), dtype)
+        least = -(-self.columns // (room // self.rows))
+        blocks = -(-least // target.num_cores) * target.num_cores
+        self.width = -(-self.columns // (blocks * lanes)) * lanes
+        self.sums = local_buffer("sums", (self.rows * self.width,), dtype)
         self.block = index_var("block")
-        self.start = ops.multiply(self.block, self.width)
-        self.count = ops.min(self.width, ops.subtract(columns, self.start))
+        self.start: PrimExpr = ops.multiply(self.block, i64(self.width))
+        self.count = ops.min(i64(self.width), ops.subtract(i64(self.columns), self.start))
+        if self.columns <= self.width:
+            self.start, self.count = i64(0), i64(self.columns)
 
     def emit(self) -> st.Stmt:
         matrix, depth = self.matrix, self.matrix.k.size or 0
         assert matrix.stage.init is not None
-        init, steps, step = matrix.stage.init, tuned("streams", STEPS, (2, 4, 8, 16)), index_var("k_o")
+        init, steps, step = matrix.stage.init, tuned("streams", self.steps, (2, 4, 8, 16)), index_var("k_o")
         full, rest = divmod(depth, steps)
         parts = [self._each(lambda row, v: st.BufferStore(self.sums, init, (self._sum(row, v),)))]
         if full:
-            parts.append(loop(step, full, self._all_rows(ops.multiply(step, i64(steps)), steps)))
+            parts.append(loop(step, full, self._update(ops.multiply(step, i64(steps)), steps)))
         if rest:
-            parts.append(self._all_rows(i64(full * steps), rest))
+            parts.append(self._update(i64(full * steps), rest))
         parts.append(self._each(self._store))
-        blocks = _parts(i64(matrix.columns.size or 1), self.width)
-        work = ops.multiply(ops.multiply(as_int64(matrix.rows.extent), self.width), i64(max(1, depth // 16)))
+        blocks, work = -(-self.columns // self.width), self.rows * self.width * max(1, depth // 16)
         body = allocated(self.sums, nest(matrix.outer, sequence(*parts)))
-        return shared_panels(matrix, self.block, blocks, body, work, self.target.num_cores)
+        return shared_panels(matrix, self.block, i64(blocks), body, i64(work), self.target.num_cores)
 
-    def _sum(self, row: PrimExpr, v: PrimExpr) -> PrimExpr:
+    def _sum(self, row: int, v: PrimExpr) -> PrimExpr:
         """The place of a sum."""
-        return ops.add(ops.multiply(row, self.width), v)
+        return ops.add(i64(row * self.width), v)
 
-    def _each(self, store: Callable[[PrimExpr, PrimExpr], st.Stmt]) -> st.Stmt:
+    def _each(self, store: Callable[[int, PrimExpr], st.Stmt]) -> st.Stmt:
         """`store` for each sum of the block."""
-        row, v = index_var("row"), index_var("v")
-        return loop(row, as_int64(self.matrix.rows.extent), loop(v, self.count, store(row, v), VECTORIZED))
+        lines = []
+        for row in range(self.rows):
+            v = index_var("v")
+            lines.append(loop(v, self.count, store(row, v), VECTORIZED))
+        return sequence(*lines)
 
-    def _store(self, row: PrimExpr, v: PrimExpr) -> st.Stmt:
-        places = {self.matrix.rows.var: row, self.matrix.columns.var: ops.add(self.start, v)}
+    def _store(self, row: int, v: PrimExpr) -> st.Stmt:
+        places = {self.matrix.rows.var: i64(row), self.matrix.columns.var: ops.add(self.start, v)}
         return self.matrix.anchored.store(tir.BufferLoad(self.sums, (self._sum(row, v),)), places)
 
-    def _all_rows(self, k: PrimExpr, steps: int) -> st.Stmt:
-        def every(tiles: EvenTiles) -> st.Stmt:
-            return tiles.each(lambda rows, first, _: self._update(k, steps, rows, first))
-
-        return even_tiles(as_int64(self.matrix.rows.extent), TALLEST, every)
-
-    def _update(self, k: PrimExpr, steps: int, rows: int, first: PrimExpr) -> st.Stmt:
-        """The terms of `steps` rows of B from `k` on, for `rows` rows of sums: what is loaded has a name, so that it is
-        loaded once.
-        """
+    def _update(self, k: PrimExpr, steps: int) -> st.Stmt:
+        """The terms of `steps` rows of B from `k` on: what is loaded has a name, so that it is loaded once."""
         matrix, v, dtype = self.matrix, index_var("v"), self.sums.dtype
         assert matrix.right is not None
-        at, below = [ops.add(k, i64(n)) for n in range(steps)], [ops.add(first, i64(n)) for n in range(rows)]
-        lefts = [[tir.Var(f"a{r}_{n}", dtype) for n in range(steps)] for r in range(rows)]
+        at = [ops.add(k, i64(n)) for n in range(steps)]
+        lefts = [[tir.Var(f"a{r}_{n}", dtype) for n in range(steps)] for r in range(self.rows)]
         rights = [tir.Var(f"b{n}", dtype) for n in range(steps)]
         stores = []
-        for row, mine in zip(below, lefts, strict=True):
+        for row, mine in enumerate(lefts):
             value: PrimExpr = tir.BufferLoad(self.sums, (self._sum(row, v),))
             for left, right in zip(mine, rights, strict=True):
                 value = tir.Add(value, tir.Mul(left, right))
@@ -133,12 +152,7 @@ class _Streamed:
             column = ops.add(self.start, v)
             body = st.LetStmt(right, bound(matrix.right, {matrix.k: place, matrix.columns: column}), body)
         body = loop(v, self.count, body, VECTORIZED)
-        for row, mine in zip(below, lefts, strict=True):
+        for row, mine in enumerate(lefts):
             for left, place in zip(mine, at, strict=True):
-                body = st.LetStmt(left, bound(matrix.left, {matrix.k: place, matrix.rows: row}), body)
+                body = st.LetStmt(left, bound(matrix.left, {matrix.k: place, matrix.rows: i64(row)}), body)
         return body
-
-
-def _parts(whole: PrimExpr, part: PrimExpr) -> PrimExpr:
-    """How many times `part` goes into `whole`, rounded up."""
-    return ops.floordiv(ops.add(whole, ops.subtract(part, i64(1))), part)
