@@ -23,6 +23,7 @@ from baton._src.ir.node import set_note
 from baton._src.relax.call_te import call_te_arguments
 from baton._src.relax.check.deduce import Context, function_info
 from baton._src.relax.check.report import API, Report
+from baton._src.relax.frames import Frame
 from baton._src.relax.global_names import normalize_global_vars
 from baton._src.relax.known_functions import KnownFunctions
 from baton._src.relax.nodes import (
@@ -36,7 +37,7 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
-from baton._src.relax.normalize import Frame, Normalizer
+from baton._src.relax.normalize import Normalizer
 from baton._src.relax.struct_info import StructInfo
 from baton._src.support.diagnostics import Diagnostic, fail
 from baton._src.support.spans import Span
@@ -107,10 +108,10 @@ class BlockBuilder:
             found["global_symbol"] = name
         opened = self._open = _OpenFunction(name, _as_params(params), found, pure)
         token = _building.set((*_building.get(), self))
-        self.normalizer.forget_names()
+        self.normalizer.names.forget()
         self.normalizer.frames.append(Frame())
         try:
-            with self.normalizer.scope(opened.params or ()):
+            with self.normalizer.shapes.scope(opened.params or ()):
                 yield
             if opened.result is None:
                 raise fail(
@@ -138,12 +139,12 @@ class BlockBuilder:
         if given is None:
             raise fail(API, f"function {opened.name!r} has no parameters given", help="pass [] if it takes none")
         if params is not None:
-            self.normalizer.define_params(given)
+            self.normalizer.shapes.define_params(given)
         body = self.normalizer.atom(_as_expr(output))
         seq = SeqExpr(self.normalizer.frame.finish(), body)
         function = Function(given, seq, None, opened.pure, opened.attrs)
         # The body's scope ends here: what its casts bound must not show in the result that is deduced (criterion 4).
-        with self.normalizer.outside_scope(given):
+        with self.normalizer.shapes.outside_scope(given):
             opened.result = self.add_func(self.normalizer.function(function), opened.name)
         return opened.result
 
@@ -228,7 +229,7 @@ class BlockBuilder:
         self._scopes.append(saved)
         self.context.shape_scope = set() if params is None else set(saved)
         if params is not None:
-            self.normalizer.define_params(_as_params(params) or ())
+            self.normalizer.shapes.define_params(_as_params(params) or ())
 
     def end_scope(self) -> None:
         """Close the scope opened last."""

@@ -11,8 +11,6 @@ Linear in the size of the program, and no Python recursion: each rule is a task 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, GraphExpr, Op
@@ -21,8 +19,8 @@ from baton._src.relax.check.compatibility import check_compatibility
 from baton._src.relax.check.deduce import Context, deduce, function_info
 from baton._src.relax.check.dims import Answer
 from baton._src.relax.check.report import STRUCT_INFO, described
-from baton._src.relax.check.variables import definable_tir_vars_in_struct_info
-from baton._src.relax.info import OBJECT_INFO
+from baton._src.relax.frames import Frame, all_same
+from baton._src.relax.fresh_names import FreshNames
 from baton._src.relax.nodes import (
     Binding,
     BindingBlock,
@@ -44,45 +42,16 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
+from baton._src.relax.shape_scopes import ShapeScopes
 from baton._src.relax.special_op import SpecialOp
 from baton._src.relax.struct_info import StructInfo
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
 from baton._src.support.trampoline import Task, run
-from baton._src.tir.expr import Var as TirVar
 from baton._src.tir.prim_func import PrimFunc
 
 _ATOMS = (Constant, ShapeExpr, PrimValue, StringImm, DataTypeImm, ExternFunc)
 """Leaves without parts."""
-
-
-class Frame:
-    """The blocks of one SeqExpr while it is being built. `dataflow`: whether bindings now go into a DataflowBlock."""
-
-    def __init__(self) -> None:
-        self.blocks: list[tuple[bool, list[Binding], Span | None]] = []
-        self.dataflow = False
-
-    def add(self, binding: Binding, span: Span | None = None) -> None:
-        """Append to the last block if it is of the kind wanted, else to a new one."""
-        if not self.blocks or self.blocks[-1][0] is not self.dataflow:
-            self.blocks.append((self.dataflow, [], span))
-        self.blocks[-1][1].append(binding)
-
-    def finish(self, old: tuple[BindingBlock, ...] = ()) -> tuple[BindingBlock, ...]:
-        """The blocks; those of `old` (and `old` itself) where nothing changed."""
-        made: list[BindingBlock] = []
-        for position, (dataflow, bindings, span) in enumerate(self.blocks):
-            before = old[position] if position < len(old) else None
-            if (
-                before is not None
-                and isinstance(before, DataflowBlock) is dataflow
-                and _same(bindings, before.bindings)
-            ):
-                made.append(before)
-            else:
-                made.append((DataflowBlock if dataflow else BindingBlock)(bindings, span))
-        return old if _same(made, old) else tuple(made)
 
 
 class Normalizer:
@@ -94,9 +63,8 @@ class Normalizer:
         self.frames: list[Frame] = []
         self.bound: dict[Var, Any] = {}
         """The value of every variable bound so far."""
-        self._names: dict[str, int] = {}
-        self._shape_vars: list[TirVar] = []
-        self._scope_marks: list[int] = []
+        self.names = FreshNames()
+        self.shapes = ShapeScopes(self.context)
         self._defining: set[Var] = set()
 
     # ---------------------------------------------------------------------------------------------- entrances
@@ -133,66 +101,10 @@ class Normalizer:
             )
         return self.frames[-1]
 
-    @contextmanager
-    def scope(self, params: tuple[Var, ...] = ()) -> Iterator[None]:
-        """A region with its own shape variables: those of `params`, and those of casts inside."""
-        mark = len(self._shape_vars)
-        self._scope_marks.append(mark)
-        self.define_params(params)
-        try:
-            yield
-        finally:
-            self._scope_marks.pop()
-            self.context.shape_scope.difference_update(self._shape_vars[mark:])
-            del self._shape_vars[mark:]
-
-    @contextmanager
-    def outside_scope(self, params: tuple[Var, ...]) -> Iterator[None]:
-        """Within the innermost scope, a region that sees only the shape variables of `params` (and outer scopes')."""
-        scope, kept = self.context.shape_scope, set(self.context.shape_scope)
-        scope.difference_update(self._shape_vars[self._scope_marks[-1] :] if self._scope_marks else ())
-        for param in params:
-            scope.update(definable_tir_vars_in_struct_info(param.struct_info))
-        try:
-            yield
-        finally:
-            scope.update(kept)
-
-    def define_params(self, params: tuple[Var, ...]) -> None:
-        """Parameters without annotation are objects; their shape variables come into scope."""
-        for param in params:
-            if param.struct_info_ is None:
-                set_note(param, "struct_info_", OBJECT_INFO)
-            self.define_shape_vars(param.struct_info)
-
-    def define_shape_vars(self, info: StructInfo) -> list[TirVar]:
-        """Bring the variables that `info` binds into scope; the new ones."""
-        scope = self.context.shape_scope
-        new = [v for v in definable_tir_vars_in_struct_info(info) if v not in scope]
-        scope.update(new)
-        self._shape_vars += new
-        return new
-
-    def fresh_name(self, hint: str) -> str:
-        """`hint`, `hint1`, `hint2`, ...: each once."""
-        count = self._names.get(hint, 0)
-        name = f"{hint}{count}" if count else hint
-        while count and name in self._names:
-            count += 1
-            name = f"{hint}{count}"
-        self._names[hint] = count + 1
-        if count:
-            self._names[name] = 1
-        return name
-
-    def forget_names(self) -> None:
-        """Names start anew (in the next function)."""
-        self._names.clear()
-
     def fresh_var(self, info: StructInfo | None, hint: str = "", *, output: bool = False) -> Var:
         """A new variable for the current frame: a DataflowVar inside a DataflowBlock unless it is an output."""
         dataflow = self.frame.dataflow and not output
-        name = self.fresh_name(hint or ("lv" if dataflow else "gv"))
+        name = self.names.fresh(hint or ("lv" if dataflow else "gv"))
         return DataflowVar(name, info) if dataflow else Var(name, info)
 
     # --------------------------------------------------------------------------------------- what is done already
@@ -250,7 +162,7 @@ class Normalizer:
             fields: list[Any] = []
             for part in expr.fields:
                 fields.append(part if self._is_settled_leaf(part) else (yield self._leaf(part)))
-            return self._informed(expr if _same(fields, expr.fields) else _fresh(expr, fields=tuple(fields)))
+            return self._informed(expr if all_same(fields, expr.fields) else _fresh(expr, fields=tuple(fields)))
         if isinstance(expr, TupleGetItem):
             whole = expr.tuple_value
             if not self._is_settled_leaf(whole):
@@ -291,7 +203,7 @@ class Normalizer:
         args: list[Any] = []
         for arg in expr.args:
             args.append(arg if self._is_settled_leaf(arg) else (yield self._leaf(arg)))
-        call = expr if callee is expr.op and _same(args, expr.args) else _fresh(expr, op=callee, args=tuple(args))
+        call = expr if callee is expr.op and all_same(args, expr.args) else _fresh(expr, op=callee, args=tuple(args))
         definition = callee.definition if isinstance(callee, Op) else None
         if isinstance(definition, SpecialOp) and definition.normalize is not None:
             spelled = definition.normalize(call, self.lookup)
@@ -335,7 +247,7 @@ class Normalizer:
         frame = Frame()
         self.frames.append(frame)
         try:
-            with self.scope():
+            with self.shapes.scope():
                 if isinstance(expr, SeqExpr):
                     for block in expr.blocks:
                         yield self._block(block, False)
@@ -354,7 +266,7 @@ class Normalizer:
         return self._informed(SeqExpr(frame.finish(), body, getattr(expr, "span", None)))
 
     def _function(self, expr: Function) -> Task[Function]:
-        with self.scope(expr.params):
+        with self.shapes.scope(expr.params):
             body = yield self._sequence(expr.body)
         same = body is expr.body and expr.ret_struct_info is not None
         function = expr if same else _fresh(expr, body=body)
@@ -423,7 +335,7 @@ class Normalizer:
         if not self._is_settled(value):
             value = yield self._value(value)
         have = value.struct_info
-        self.define_shape_vars(want)
+        self.shapes.define_shape_vars(want)
         prover = self.context.prover
         if (
             check_compatibility(have, want, prover) is Answer.NO
@@ -449,7 +361,3 @@ def _fresh(expr: Any, **changes: Any) -> Any:
     return (
         expr.with_fields(struct_info_=None, **changes) if expr.struct_info_ is not None else expr.with_fields(**changes)
     )
-
-
-def _same(new: Any, old: Any) -> bool:
-    return len(new) == len(old) and all(a is b for a, b in zip(new, old))

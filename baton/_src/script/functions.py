@@ -12,8 +12,8 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.frames import Frame
 from baton._src.relax.nodes import Function, SeqExpr, Var
-from baton._src.relax.normalize import Frame
 from baton._src.relax.struct_info import FuncStructInfo, ObjectStructInfo, StructInfo
 from baton._src.script.environment import Environment
 from baton._src.script.evaluate import Evaluator, Poisoned
@@ -164,7 +164,7 @@ class FunctionReader:
         frame = Frame()
         normalizer.frames.append(frame)
         try:
-            with normalizer.scope(params):
+            with normalizer.shapes.scope(params):
                 statements = Statements(self, scalars, local)
                 body = statements.function_body(node)
         finally:

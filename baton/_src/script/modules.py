@@ -182,7 +182,7 @@ class ModuleReader:
 
     def _read(self, node: ast.FunctionDef, options: Options) -> Function | None:
         reader = self._reader()
-        self.builder.normalizer.forget_names()
+        self.builder.normalizer.names.forget()
         found: list[Function] = []
 
         def read() -> None:

@@ -6,6 +6,7 @@ import ast
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar
+from baton._src.relax.frames import Frame
 from baton._src.relax.nodes import (
     Binding,
     Constant,
@@ -20,7 +21,6 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
-from baton._src.relax.normalize import Frame
 from baton._src.relax.struct_info import FuncStructInfo, TupleStructInfo
 from baton._src.script import markers
 from baton._src.script.assignments import Assignments, Functions
@@ -214,7 +214,7 @@ class Statements(Assignments):
         frame = Frame()
         self.normalizer.frames.append(frame)
         try:
-            with self.normalizer.scope(), self.environment.scope():
+            with self.normalizer.shapes.scope(), self.environment.scope():
                 for statement in body[:-1] if result is not None else body:
                     self._statement(statement)
                 leaf: Any = Tuple([]) if result is None else self._branch_result(body[-1], result)

@@ -96,7 +96,7 @@ class _Method:
         with builder.function(name, attrs={"num_input": len(inputs) + states}):
             with builder.dataflow():
                 hidden = [*self._take_effects(), *self._take_parameters()]
-                builder.normalizer.define_params((*inputs, *hidden))
+                builder.normalizer.shapes.define_params((*inputs, *hidden))
                 for unpack in self.unpacking:
                     unpack()
                 given = [self._argument(v, n, s) for v, n, s in zip(inputs, spec.arg_names, spec.arg_specs)]

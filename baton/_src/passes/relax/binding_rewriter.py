@@ -24,6 +24,7 @@ from baton._src.ir.traverse import rebuild, substitute
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.deduce import Context
 from baton._src.relax.check.erase import substitute_holders
+from baton._src.relax.frames import Frame
 from baton._src.relax.nodes import (
     Binding,
     BindingBlock,
@@ -39,7 +40,7 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
-from baton._src.relax.normalize import Frame, Normalizer
+from baton._src.relax.normalize import Normalizer
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.trampoline import Task, run
 

@@ -24,8 +24,8 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import substitute
 from baton._src.relax import nodes
 from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.frames import Frame
 from baton._src.relax.nodes import Binding, DataflowVar, Function, SeqExpr, Var, VarBinding
-from baton._src.relax.normalize import Frame
 from baton._src.relax.special_builders import as_expr
 from baton._src.relax.struct_info import StructInfo
 from baton._src.script.ir_builder.base import IRBuilder, IRBuilderFrame
@@ -200,7 +200,7 @@ def arg(name: str, struct_info: StructInfo) -> Var:
     held = _function("arg")
     var = Var(name, struct_info)
     held.params.append(var)
-    held.block_builder.normalizer.define_params((var,))
+    held.block_builder.normalizer.shapes.define_params((var,))
     return var
 
 
