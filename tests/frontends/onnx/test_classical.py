@@ -39,7 +39,9 @@ NODES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("ArrayFeatureExtractor", (X, np.array([2, 0])), {}),
     ("ArrayFeatureExtractor", (X[0], np.array([1])), {}),
     ("FeatureVectorizer", (X, X[:, :2] * 2), {"inputdimensions": [3, 2]}),
+    ("FeatureVectorizer", (X, X[:, :2] * 2), {"inputdimensions": [2, 4]}),
     ("OneHotEncoder", (WHOLE,), {"cats_int64s": [3, 1, 0], "zeros": 1}),
+    ("OneHotEncoder", (WHOLE,), {"cats_int64s": [3, 1, 0, 2], "zeros": 0}),
     ("LabelEncoder", (WHOLE,), {"keys_int64s": [2, 0], "values_floats": [0.5, 1.5], "default_float": -2.0}),
     ("LinearRegressor", (X,), {"coefficients": numbers(6), "intercepts": numbers(2), "targets": 2}),
     ("SVMRegressor", (X,), {
@@ -55,8 +57,9 @@ NODES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
 
 THREE = {"coefficients": numbers(9), "intercepts": numbers(3), "classlabels_ints": [4, 1, 7]}
 TWO = {"coefficients": numbers(3), "intercepts": numbers(1), "classlabels_ints": [3, 5]}
-CLASSIFIERS = [{**THREE, "post_transform": name} for name in ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO")]
-CLASSIFIERS += [{**TWO, "post_transform": name} for name in ("NONE", "LOGISTIC")]
+TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO")
+CLASSIFIERS = [{**THREE, "post_transform": name} for name in TRANSFORMS]
+CLASSIFIERS += [{**TWO, "post_transform": name} for name in TRANSFORMS]
 
 
 def _check(name: str, operands: Any, attributes: Any, outputs: int = 1, version: int = 3) -> None:
@@ -72,6 +75,26 @@ def _check(name: str, operands: Any, attributes: Any, outputs: int = 1, version:
 @pytest.mark.parametrize(("name", "operands", "attributes"), NODES)
 def test_operator(name: str, operands: Any, attributes: Any) -> None:
     _check(name, operands, attributes)
+
+
+def test_probabilities_as_places_of_the_normal_distribution() -> None:
+    """PROBIT, of numbers on both sides of a half."""
+    attributes = {
+        "coefficients": [1.0, 0, 0, 0, 1, 0],
+        "intercepts": [0.0, 0],
+        "targets": 2,
+        "post_transform": "PROBIT",
+    }
+    _check("LinearRegressor", (RANDOM.uniform(0.01, 0.99, (5, 3)).astype("float32"),), attributes)
+
+
+def test_a_category_that_is_not_known() -> None:
+    """Without `zeros` an error in the run, as in onnxruntime."""
+    model = model_of_node("OneHotEncoder", (WHOLE,), {"cats_int64s": [3, 1], "zeros": 0}, (0,), ["y"], "ai.onnx.ml")
+    program = baton.compile(model, num_threads=1)
+    np.testing.assert_array_equal(program.run({"i0": np.array([1, 3, 1, 1, 1, 3])})[0][:2], [[0, 1], [1, 0]])
+    with pytest.raises(baton.DiagnosticError, match=r"the_node.*index 2 is out of range"):
+        program.run({"i0": np.array([1, 3, 1, 2, 1, 3])})
 
 
 def test_columns_that_there_are_none_of() -> None:
@@ -93,7 +116,7 @@ def test_linear_classifier(attributes: Any) -> None:
 
 
 @pytest.mark.parametrize("counts", [[2, 3], [2, 1, 3, 2]])
-@pytest.mark.parametrize("post", ["NONE", "LOGISTIC"])
+@pytest.mark.parametrize("post", TRANSFORMS)
 @pytest.mark.parametrize("coupled", [False, True])
 def test_classes_with_support_vectors(counts: list[int], post: str, coupled: bool) -> None:
     """Pairs of classes vote; with `prob_a` and `prob_b` there are probabilities of classes, else scores of pairs."""
@@ -165,6 +188,16 @@ def test_trees_of_classes(labels: Any, ids: Any, low: float, more: Any) -> None:
     _check("TreeEnsembleClassifier", (X,), {**attributes, "classlabels_int64s": labels, **more}, outputs=2)
 
 
+@pytest.mark.parametrize("post", TRANSFORMS)
+@pytest.mark.parametrize("low", [0.0, -1.0])
+@pytest.mark.parametrize("spoken", [0, 1])
+def test_what_becomes_of_a_single_score(post: str, low: float, spoken: int) -> None:
+    """Two classes, leaves that speak of one: which numbers LOGISTIC and the softmaxes make of both depends on it."""
+    attributes = trees("class", 1, 1, [spoken], LEQ, low)
+    attributes |= {"classlabels_int64s": [5, 2], "post_transform": post}
+    _check("TreeEnsembleClassifier", (X,), attributes, outputs=2)
+
+
 def test_trees_of_the_newer_operator() -> None:
     """TreeEnsemble numbers leaves apart from inner nodes: here one question, two answers."""
     tensor = helper.make_tensor
@@ -193,7 +226,23 @@ def test_a_compiled_forest_of_open_size() -> None:
     [
         ("ZipMap", {"classlabels_int64s": [0, 1, 2]}, "options=.'zipmap': False"),
         ("LinearClassifier", {"coefficients": numbers(3), "classlabels_strings": ["a", "b"]}, "classes are texts"),
-        ("LinearRegressor", {"coefficients": numbers(3), "post_transform": "PROBIT"}, "post_transform PROBIT"),
+        ("LinearRegressor", {"coefficients": numbers(3), "post_transform": "LOGISTIC"}, "LOGISTIC is read in two ways"),
+        (
+            "LinearRegressor",
+            {"coefficients": numbers(6), "targets": 2, "post_transform": "TANH"},
+            "post_transform TANH",
+        ),
+        ("LinearClassifier", {**TWO, "post_transform": "PROBIT"}, "PROBIT is not supported"),
+        ("FeatureVectorizer", {}, "'inputdimensions' is missing"),
+        (
+            "TreeEnsembleClassifier",
+            {
+                **trees("class", 1, 1, [0], LEQ),
+                "classlabels_int64s": [1, 2],
+                "base_values": [0.1, 0.2],
+            },
+            "2 base_values",
+        ),
         ("LabelEncoder", {"keys_strings": ["a"], "values_int64s": [1]}, "texts are not supported"),
     ],
 )

@@ -1,4 +1,7 @@
-"""A node's attributes against ONNX's own definition of its operator: those it must have, and their types."""
+"""A node's attributes against ONNX's definition of its operator: those it must have, their types, and their values.
+
+What converters compare with one value would else take any other for the second one.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,40 @@ from typing import Any
 from baton._src.frontends.onnx.files.reader import onnx_library
 from baton._src.support.diagnostics import fail
 
+INT, STRING = 2, 3
+"""ONNX's numbers of the types of attributes."""
+FLAGS = frozenset({
+    "allowzero", "center_point_box", "count_include_pad", "detect_negative", "detect_positive", "exclude_outside",
+    "exclusive", "fmod", "inverse", "is_causal", "keepdims", "largest", "layout", "linear_before_reset", "new_axis",
+    "noop_with_empty_axes", "onesided", "reverse", "saturate", "select_last_index", "sorted", "storage_order",
+    "training_mode", "transA", "transB", "upper",
+})  # fmt: skip
+"""Attributes that are 0 or 1. Of other numbers some tools read each as the one, some as the other."""
+CHOICES: dict[str, dict[str, tuple[object, ...]]] = {
+    "auto_pad": {"": ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")},
+    "approximate": {"Gelu": ("none", "tanh")},
+    "coordinate_transformation_mode": {"RoiAlign": ("half_pixel", "output_half_pixel")},
+    "direction": {"BitShift": ("LEFT", "RIGHT")},
+    "keep_aspect_ratio_policy": {"Resize": ("stretch", "not_larger", "not_smaller")},
+    "mode": {
+        "DepthToSpace": ("DCR", "CRD"), "SpaceToDepth": ("DCR", "CRD"), "Pad": ("constant", "reflect", "edge", "wrap"),
+        "TensorScatter": ("linear", "circular"), "Upsample": ("nearest", "linear", "bilinear"),
+    },
+    "p": {"LpNormalization": (1, 2)},
+}  # fmt: skip
+"""The values of an attribute by operator; "" stands for all that have it."""
+
 
 def check_attributes(operator: str, attributes: Iterable[Any], opset: int) -> None:
-    """Refuse attributes (protos) of another type than ONNX says, and nodes without one they need (`onnx-node`).
+    """Refuse attributes (protos) of another type or value than ONNX says, and nodes without one they need
+    (`onnx-node`).
 
-    Operators that ONNX does not define at this opset are not looked at.
+    Types are not looked at where ONNX does not define the operator at this opset.
     """
     kinds, required = _defined(operator, opset)
     given = {a.name: a.type for a in attributes}
+    for attribute in attributes:
+        _check_value(operator, attribute)
     for name, kind in given.items():
         wanted = kinds.get(name, kind)
         if kind != wanted:
@@ -25,6 +54,17 @@ def check_attributes(operator: str, attributes: Iterable[Any], opset: int) -> No
     missing = sorted(required - given.keys())
     if missing:
         raise fail("onnx-node", f"attribute {missing[0]!r} is missing", help=f"{operator} needs it in opset {opset}")
+
+
+def _check_value(operator: str, attribute: Any) -> None:
+    choices = CHOICES.get(attribute.name, {})
+    allowed = choices.get(operator, choices.get("", ()))
+    if attribute.name in FLAGS and attribute.type == INT:
+        allowed = (0, 1)
+    given = attribute.s.decode("utf-8", "replace") if attribute.type == STRING else attribute.i
+    if allowed and attribute.type in (INT, STRING) and given not in allowed:
+        meant = ", ".join(map(str, allowed))
+        raise fail("onnx-node", f"attribute {attribute.name!r} is {given!r}", help=f"{operator} takes one of {meant}")
 
 
 @cache

@@ -20,6 +20,7 @@ from baton._src.frontends.onnx.control.branches import arms_disagree, forked
 from baton._src.frontends.onnx.files.reader import STRING, dtype_of, read_tensor, read_tensors
 from baton._src.frontends.onnx.functions import EXPANDED, Expanded, body_of
 from baton._src.frontends.onnx.node import DynamicValueError, OnnxNode
+from baton._src.frontends.onnx.old_opsets import as_of_later
 from baton._src.frontends.onnx.symbolic import fold_dims, folded_dtype
 from baton._src.frontends.onnx.table import CONVERTERS, DOMAINS
 from baton._src.frontends.onnx.texts import Texts, check_no_texts, check_operator, mark_texts, read_texts
@@ -278,6 +279,8 @@ class Importer:
             if (proto.domain, proto.op_type) in EXPANDED:
                 return self._expand(node, proto)
             check_operator(node.op_type, node.title, node.inputs)
+            if proto.domain in MAIN:
+                as_of_later(node)
             found = DOMAINS[proto.domain][proto.op_type](node)
         except DynamicValueError as error:
             raise DynamicValueError(_located(error, node, proto), error.inputs) from error

@@ -68,17 +68,36 @@ def array_feature_extractor(node: OnnxNode) -> Value:
 
 
 def feature_vectorizer(node: OnnxNode) -> Value:
-    """All inputs side by side, as float32."""
-    g = node.graph
-    parts = [g.cast(x if x.rank > 1 else g.reshape(x, (-1, 1)), FLOAT32) for x in node.given]
+    """All inputs side by side, as float32; each cut, or filled up with zeros, to as many columns as the node says."""
+    g, wanted = node.graph, node.needed("inputdimensions")
+    if len(wanted) != len(node.given):
+        node.fail(f"it has {len(wanted)} inputdimensions for {len(node.given)} inputs")
+    rows = [g.cast(x if x.rank > 1 else g.reshape(x, (-1, 1)), FLOAT32) for x in node.given]
+    parts = [_of_columns(node, x, int(count)) for x, count in zip(rows, wanted, strict=True)]
     return parts[0] if len(parts) == 1 else g.call("concat", tuple(parts), axis=1)
 
 
+def _of_columns(node: OnnxNode, x: Value, count: int) -> Value:
+    g, shape = node.graph, x.shape
+    if shape is None or x.rank != 2 or not isinstance(shape[1], int):
+        node.fail("its inputs must be matrices with a known number of columns", code="onnx-dynamic")
+    if shape[1] < count:
+        return g.call("nn.pad", x, pad_width=(0, 0, 0, count - shape[1]), pad_value=0.0)
+    return x if shape[1] == count else g.call("strided_slice", x, axes=(1,), begin=(0,), end=(count,), strides=(1,))
+
+
 def one_hot_encoder(node: OnnxNode) -> Value:
-    """(...,) -> (..., categories), float32"""
+    """(...,) -> (..., categories), float32. What is no category has zeros, or is an error in a run if not `zeros`."""
     g, x = node.graph, node[0]
     column = g.call("expand_dims", g.cast(x, INT64), axis=(x.rank,))
-    return g.cast(g.call("equal", column, _keys(node, "cats", g.cast(x, INT64))), FLOAT32)
+    keys = _keys(node, "cats", replace(g.cast(x, INT64), meaning=x.meaning))
+    same = g.call("equal", column, keys)
+    if node.attr("zeros", 1) or not keys.shape:
+        return g.cast(same, FLOAT32)
+    count = g.dims(keys.shape[0])
+    known = g.call("any", same, axis=(x.rank,), keepdims=False)
+    place = g.call("where", known, g.cast(g.call("argmax", g.cast(same, "int32"), axis=x.rank), INT64), count)
+    return g.call("take", g.constant(np.eye(int(keys.shape[0])), FLOAT32), place, axis=0, mode="fast")  # type: ignore[arg-type]
 
 
 def label_encoder(node: OnnxNode) -> Value:
@@ -159,8 +178,23 @@ def transformed(node: OnnxNode, scores: Value) -> Value:
             shifted = g.call("subtract", scores, g.call("max", scores, axis=(1,), keepdims=True))
             powers = g.call("where", zero, g.scalar(0, scores), g.call("exp", shifted))
             return g.call("divide", powers, g.call("sum", powers, axis=(1,), keepdims=True))
+        case "PROBIT":
+            return _probit(node, scores)
         case _:
-            node.fail(f"the post_transform {name} is not supported; NONE, LOGISTIC, SOFTMAX and SOFTMAX_ZERO are")
+            node.fail(f"the post_transform {name} is none of NONE, LOGISTIC, SOFTMAX, SOFTMAX_ZERO and PROBIT")
+
+
+def _probit(node: OnnxNode, p: Value) -> Value:
+    """Where the normal distribution reaches `p`: sqrt(2) erfinv(2 p - 1), by Winitzki's approximation of the inverse
+    (A handy approximation for the error function and its inverse, 2008), which onnxruntime takes, too."""
+    g, a = node.graph, 0.147
+    x = g.call("subtract", g.call("multiply", p, g.scalar(2, p)), g.scalar(1, p))
+    log = g.call("log", g.call("multiply", g.call("subtract", g.scalar(1, p), x), g.call("add", g.scalar(1, p), x)))
+    half = g.call("add", g.call("multiply", log, g.scalar(0.5, p)), g.scalar(2 / (np.pi * a), p))
+    inner = g.call("subtract", g.call("multiply", half, half), g.call("multiply", log, g.scalar(1 / a, p)))
+    size = g.call("sqrt", g.call("subtract", g.call("sqrt", inner), half))
+    size = g.call("multiply", size, g.scalar(2**0.5, p))
+    return g.call("where", g.call("less", x, g.scalar(0, p)), g.call("negative", size), size)
 
 
 def labels_of(node: OnnxNode, name: str) -> Value:
@@ -183,11 +217,28 @@ def class_at(node: OnnxNode, labels: Value, place: Value) -> Value:
 
 
 def second_score(node: OnnxNode, score: Value, complement: bool) -> Value:
-    """The scores of both classes from that of the second, (rows, 1): 1 - s and s if `complement`, else -s and s."""
+    """The scores of both classes from that of the second, (rows, 1): 1 - s and s if `complement`, else -s and s.
+
+    ONNX does not say what `post_transform` makes of a single score. As in onnxruntime both become logistic with
+    LOGISTIC, a softmax leaves them as they are; what PROBIT leaves behind there is no pair of scores.
+    """
     g = node.graph
-    first = g.call("subtract", g.scalar(1, score), score) if complement else g.call("negative", score)
-    both = g.call("concat", (first, score), axis=1)
-    return both if complement else transformed(node, both)
+    opposite = g.call("negative", score)
+    if node.attr("post_transform") == "PROBIT":
+        node.fail("of one score for two classes PROBIT is not supported", help="give each class a score of its own")
+    if node.attr("post_transform") == "LOGISTIC":
+        return g.call("sigmoid", g.call("concat", (opposite, score), axis=1))
+    first = g.call("subtract", g.scalar(1, score), score) if complement else opposite
+    return g.call("concat", (first, score), axis=1)
+
+
+def as_targets(node: OnnxNode, scores: Value, applied: str = "NONE") -> Value:
+    """What a regressor gives. Of a single target onnxruntime leaves transforms out, apart from `applied`."""
+    name = str(node.attr("post_transform", "NONE"))
+    if scores.shape is None or scores.shape[-1] != 1 or name in ("NONE", applied):
+        return transformed(node, scores)
+    help = "apply it by a node of its own, such as Sigmoid"
+    node.fail(f"of a single target {name} is read in two ways: ONNX applies it, onnxruntime does not", help=help)
 
 
 def _linear(node: OnnxNode, rows: int) -> Value:
@@ -201,7 +252,7 @@ def _linear(node: OnnxNode, rows: int) -> Value:
 
 
 def linear_regressor(node: OnnxNode) -> Value:
-    return transformed(node, _linear(node, int(node.attr("targets", 1))))
+    return as_targets(node, _linear(node, int(node.attr("targets", 1))), "PROBIT")
 
 
 def linear_classifier(node: OnnxNode) -> list[Value]:
@@ -214,7 +265,7 @@ def linear_classifier(node: OnnxNode) -> list[Value]:
         best = g.call("argmax", scores, axis=1, keepdims=False)
         return [class_at(node, labels, best), transformed(node, scores)]
     positive = g.cast(g.call("greater", g.reshape(scores, (-1,)), g.scalar(0, scores)), INT64)
-    return [class_at(node, labels, positive), second_score(node, transformed(node, scores), True)]
+    return [class_at(node, labels, positive), second_score(node, scores, True)]
 
 
 def zip_map(node: OnnxNode) -> Value:

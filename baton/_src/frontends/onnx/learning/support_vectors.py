@@ -12,7 +12,14 @@ from itertools import combinations
 import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.learning.classical import class_at, labels_of, real, second_score, transformed
+from baton._src.frontends.onnx.learning.classical import (
+    as_targets,
+    class_at,
+    labels_of,
+    real,
+    second_score,
+    transformed,
+)
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.ir.tensor_info import TensorInfo
 from baton._src.values.dtype import BOOL, FLOAT32, INT64
@@ -32,7 +39,7 @@ def svm_regressor(node: OnnxNode) -> Value:
     out = g.call("matmul", x, g.constant(coefficients.reshape(-1, 1), x.dtype))
     out = g.call("add", out, g.constant(list(node.attr("rho", (0.0,)))[:1], x.dtype))
     if not node.attr("one_class", 0):
-        return transformed(node, out)
+        return as_targets(node, out)
     inside = g.call("greater", out, g.scalar(0, out))
     return g.call("where", inside, g.scalar(1, out), g.scalar(-1, out))
 
@@ -70,8 +77,9 @@ def svm_classifier(node: OnnxNode) -> list[Value]:
     chosen = class_at(node, labels, best)
     if node.attr("prob_a"):
         return [chosen, transformed(node, _probabilities(node, scores, len(counts)))]
-    both = second_score(node, scores, False) if len(counts) == 2 else transformed(node, scores)
-    return [chosen, both]
+    if len(counts) > 2:
+        return [chosen, transformed(node, scores)]
+    return [chosen, second_score(node, scores, node.attr("post_transform", "NONE") != "NONE")]
 
 
 def _pair_weights(node: OnnxNode, counts: list[int]) -> AnyArray:

@@ -14,7 +14,14 @@ from typing import Any
 import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.learning.classical import class_at, labels_of, real, second_score, transformed
+from baton._src.frontends.onnx.learning.classical import (
+    as_targets,
+    class_at,
+    labels_of,
+    real,
+    second_score,
+    transformed,
+)
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.values.dtype import INT64
 from baton._src.values.tensor import AnyArray
@@ -158,7 +165,7 @@ def _aggregated(node: OnnxNode, leaves: Value, name: str) -> Value:
 def regressor(node: OnnxNode) -> Value:
     leaves = reached(node, forest_of(node, "target", int(node.attr("n_targets", 1))), real(node, node[0]))
     total = _based(node, _aggregated(node, leaves, str(node.attr("aggregate_function", "SUM"))))
-    return transformed(node, node.graph.cast(total, "float32"))
+    return as_targets(node, node.graph.cast(total, "float32"), "PROBIT")
 
 
 def ensemble(node: OnnxNode) -> Value:
@@ -166,7 +173,7 @@ def ensemble(node: OnnxNode) -> Value:
     total = _aggregated(node, leaves, ("AVERAGE", "SUM", "MIN", "MAX")[int(node.attr("aggregate_function", 1))])
     kinds: Sequence[str] = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
     node.attributes["post_transform"] = kinds[int(node.attr("post_transform", 0))]
-    return transformed(node, total)
+    return as_targets(node, total, "PROBIT")
 
 
 def classifier(node: OnnxNode) -> list[Value]:
@@ -185,6 +192,8 @@ def classifier(node: OnnxNode) -> list[Value]:
         return [class_at(node, labels, best), transformed(node, total)]
     score = g.call("strided_slice", total, axes=(1,), begin=(spoken[0],), end=(spoken[0] + 1,), strides=(1,))
     base = _floats(node, "base_values")
+    if base.size > 1:
+        node.fail(f"its leaves speak of one class, but it has {base.size} base_values", help="one is meant there")
     if base.size and spoken == [0]:
         score = g.call("add", score, g.constant(base[-1:], score.dtype))
     positive = bool((_floats(node, "class_weights") >= 0).all())

@@ -69,7 +69,13 @@ def rotated(node: OnnxNode, x: Value, positions: Value, cos: Value, sin: Value, 
     return found if rest is None else g.call("concat", (found, rest), axis=3)
 
 
-_REFUSED = {"sliding_window_cache": 0, "qk_output": 0, "k_quant_type": "NONE", "v_quant_type": "NONE"}
+_REFUSED = {
+    "sliding_window_cache": 0,
+    "qk_output": 0,
+    "k_quant_type": "NONE",
+    "v_quant_type": "NONE",
+    "kv_cache_bit_width": 0,
+}
 
 
 def group_query_attention(node: OnnxNode) -> list[Value]:

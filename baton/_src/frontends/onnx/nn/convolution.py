@@ -12,7 +12,11 @@ def kernel_of(node: OnnxNode, index: int = 1) -> tuple[int, ...]:
     shape = node[index].shape
     if shape is None or not all(isinstance(d, int) for d in shape[2:]):
         node.fail("the kernel's spatial sizes must be known", code="onnx-dynamic")
-    return tuple(d for d in shape[2:] if isinstance(d, int))
+    found = tuple(d for d in shape[2:] if isinstance(d, int))
+    said = node.ints("kernel_shape")
+    if said and said != found:
+        node.fail(f"its kernel_shape is {list(said)}, but its weights have the spatial sizes {list(found)}")
+    return found
 
 
 def _add_bias(node: OnnxNode, x: Value, bias: Value | None, rank: int) -> Value:

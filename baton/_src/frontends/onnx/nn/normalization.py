@@ -10,10 +10,19 @@ from baton._src.frontends.onnx.node import Converter, OnnxNode
 
 def batch_normalization(node: OnnxNode) -> list[Value]:
     epsilon = float(node.attr("epsilon", 1e-5))
-    if node.attr("training_mode", 0):
+    if node.attr("training_mode", 0) or (node.opset < 14 and any(node.outputs[1:])):
         return _batch_statistics(node, epsilon)
+    if node.opset < 9 and not node.attr("spatial", 1):
+        return [_of_elements(node, epsilon)]
     operands = [node[i] for i in range(5)]
     return [node.graph.call_many("nn.batch_norm", *operands, axis=1, epsilon=epsilon)[0]]
+
+
+def _of_elements(node: OnnxNode, epsilon: float) -> Value:
+    """Every element of an image has its own mean, variance, scale and bias."""
+    g, (x, scale, bias, mean, variance) = node.graph, (node[i] for i in range(5))
+    factor = g.call("multiply", scale, g.call("rsqrt", g.call("add", variance, g.scalar(epsilon, variance))))
+    return g.call("add", g.call("multiply", g.call("subtract", x, mean), factor), bias)
 
 
 def _batch_statistics(node: OnnxNode, epsilon: float) -> list[Value]:

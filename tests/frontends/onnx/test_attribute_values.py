@@ -1,0 +1,105 @@
+"""Attributes with values that ONNX does not know, and those of opsets long gone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import helper
+
+import baton
+from tests.frontends.onnx.contrib_cases import onnxruntime_outputs
+from tests.frontends.onnx.models import model_of, weight
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.standard_normal((2, 3, 4, 5)).astype("float32")
+SQUARE = RANDOM.standard_normal((3, 3)).astype("float32")
+IMAGES = tuple(RANDOM.uniform(0.5, 1, (4, 3, 4, 5)).astype("float32"))
+THREE = RANDOM.uniform(0.5, 1.5, (4, 3)).astype("float32")
+
+
+def ran(op: str, opset: int, x: Any, others: Any = (), outputs: Any = ("y",), **attributes: Any) -> list[Any]:
+    """What one node gives; operands behind the first are weights."""
+    return [np.asarray(v) for v in baton.compile(model(op, opset, x, others, outputs, **attributes)).run({"x": x})]
+
+
+def model(op: str, opset: int, x: Any, others: Any = (), outputs: Any = ("y",), **attributes: Any) -> Any:
+    names = [f"w{k}" for k in range(len(others))]
+    node = helper.make_node(op, ["x", *names], list(outputs), name="it", **attributes)
+    kind = helper.np_dtype_to_tensor_dtype(x.dtype)
+    weights = [*map(weight, names, others)]
+    return model_of([node], [("x", x.shape)], outputs, weights, opset=opset, dtype=kind)
+
+
+@pytest.mark.parametrize(
+    ("op", "others", "attributes"),
+    [
+        ("Gelu", (), {"approximate": "erf"}),
+        ("LpNormalization", (), {"p": 3}),
+        ("MaxPool", (), {"kernel_shape": [2, 2], "auto_pad": "SAME"}),
+        ("DepthToSpace", (), {"blocksize": 1, "mode": "CDR"}),
+        ("ReduceSum", (), {"keepdims": 2}),
+        ("LSTM", (np.ones((1, 4, 5), "float32"), np.ones((1, 4, 1), "float32")), {"hidden_size": 1, "layout": 2}),
+        ("Conv", (np.ones((1, 3, 2, 2), "float32"),), {"kernel_shape": [3, 3]}),
+    ],
+)
+def test_a_value_that_means_nothing(op: str, others: Any, attributes: Any) -> None:
+    """Guards against taking it for the other one of two values."""
+    with pytest.raises(baton.DiagnosticError, match=f"(attribute|its) '?{[*attributes][-1]}"):
+        ran(op, 21, X, others, **attributes)
+
+
+def test_shifts_have_a_direction() -> None:
+    with pytest.raises(baton.DiagnosticError, match="takes one of LEFT, RIGHT"):
+        ran("BitShift", 21, np.ones(3, "uint8"), (np.ones(3, "uint8"),), direction="left")
+
+
+@pytest.mark.parametrize("op", ["Add", "Sub", "Mul", "Div", "Greater"])
+def test_axes_that_operands_met_by(op: str) -> None:
+    """Before opset 7. NumPy's rule gives other numbers where both fit."""
+    compute = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divide, "Greater": np.greater}[op]
+    (found,) = ran(op, 6, SQUARE, (THREE[0],), broadcast=1, axis=0)
+    np.testing.assert_allclose(found, compute(SQUARE, THREE[0][:, None]), rtol=1e-6)
+    (found,) = ran(op, 6, X, (THREE[:2].T.copy()[:, :1] * np.ones(4, "float32"),), broadcast=1, axis=1)
+    np.testing.assert_allclose(found, compute(X, (THREE[0][:, None] * np.ones(4, "float32"))[..., None]), rtol=1e-6)
+    (found,) = ran(op, 6, SQUARE, (THREE[0],), broadcast=1)
+    np.testing.assert_allclose(found, compute(SQUARE, THREE[0]), rtol=1e-6)
+
+
+def test_slopes_of_channels() -> None:
+    """Before opset 7."""
+    (found,) = ran("PRelu", 6, SQUARE[None], (THREE[0],))
+    np.testing.assert_allclose(found, np.where(SQUARE < 0, SQUARE * THREE[0][:, None], SQUARE)[None], rtol=1e-6)
+
+
+def test_what_is_joined_without_an_axis() -> None:
+    """Before opset 4 that of channels."""
+    (found,) = ran("Concat", 3, SQUARE, (SQUARE,))
+    np.testing.assert_array_equal(found, np.concatenate([SQUARE, SQUARE], 1))
+
+
+@pytest.mark.parametrize(("op", "others"), [("Dropout", ()), ("BatchNormalization", tuple(THREE))])
+def test_training_that_an_attribute_asks_for(op: str, others: Any) -> None:
+    """Before opset 7. What was exported for inference runs."""
+    assert ran(op, 6, X, others, is_test=1)[0].shape == X.shape
+    with pytest.raises(baton.DiagnosticError, match="is_test = 0"):
+        ran(op, 6, X, others, is_test=0)
+
+
+@pytest.mark.parametrize(
+    ("op", "opset", "others", "outputs", "attributes"),
+    [
+        ("BatchNormalization", 9, tuple(THREE), ("y", "mean", "variance", "", ""), {"momentum": 0.7}),
+        ("BatchNormalization", 7, IMAGES, ("y",), {"spatial": 0}),
+        ("MeanVarianceNormalization", 8, (), ("y",), {"across_channels": 1}),
+        ("MeanVarianceNormalization", 8, (), ("y",), {"across_channels": 0}),
+    ],
+)  # fmt: skip
+def test_norms_of_old(op: str, opset: int, others: Any, outputs: Any, attributes: Any) -> None:
+    """Several outputs mean training before opset 14; other axes are normalised over."""
+    made = model(op, opset, X, others, outputs, **attributes)
+    del made.graph.output[3:]
+    expected = onnxruntime_outputs(made, {"x": X})
+    for ours, theirs in zip(baton.compile(made).run({"x": X}), expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=1e-5)
