@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("driver.tvm_names.relax.helpers", "copy_with_new_vars gen_call_tir_inputs metadata_partitioner"),
-        **renamed("relax.special_builders", convert_to_expr="as_expr"),
+        **renamed("relax.literals", convert_to_expr="as_expr"),
     },
     before=wire,
 )

@@ -9,8 +9,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from baton._src.relax.literals import const
 from baton._src.relax.nodes import PrimValue, ShapeExpr, Tuple, TupleGetItem
-from baton._src.relax.special_builders import const
 from tests.relax.build import RELAX
 
 

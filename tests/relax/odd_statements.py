@@ -9,16 +9,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from baton._src.relax.call_builders import call_inplace_packed, call_pure_packed, call_tir
+from baton._src.relax.literals import const
 from baton._src.relax.nodes import Call, Function, If, PrimValue, ShapeExpr, Tuple, TupleGetItem, Var
-from baton._src.relax.special_builders import (
-    call_inplace_packed,
-    call_pure_packed,
-    call_tir,
-    const,
-    null_value,
-    shape_of,
-    view,
-)
+from baton._src.relax.special_builders import null_value, shape_of, view
 from baton._src.relax.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,

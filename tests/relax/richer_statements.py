@@ -9,6 +9,15 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from baton._src.relax.call_builders import (
+    call_dps_packed,
+    call_packed,
+    call_pure_packed,
+    call_tir,
+    call_tir_inplace,
+    invoke_pure_closure,
+)
+from baton._src.relax.literals import const
 from baton._src.relax.nodes import (
     BindingBlock,
     Call,
@@ -23,18 +32,7 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
-from baton._src.relax.special_builders import (
-    assert_op,
-    call_dps_packed,
-    call_packed,
-    call_pure_packed,
-    call_tir,
-    call_tir_inplace,
-    const,
-    invoke_pure_closure,
-    print_values,
-    shape_of,
-)
+from baton._src.relax.special_builders import assert_op, print_values, shape_of
 from baton._src.relax.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,

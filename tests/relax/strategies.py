@@ -22,6 +22,8 @@ from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.call_builders import call_packed, call_tir
+from baton._src.relax.literals import const
 from baton._src.relax.nodes import (
     BindingBlock,
     Call,
@@ -35,7 +37,7 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
-from baton._src.relax.special_builders import call_packed, call_tir, const, print_values, shape_of
+from baton._src.relax.special_builders import print_values, shape_of
 from baton._src.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.tir.expr import Var as TirVar
 from baton._src.values.packed_func import FunctionTable

@@ -12,6 +12,7 @@ from baton._src.ir.structural import assert_structural_equal
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.purity import contains_impure_call, infer_purity
 from baton._src.relax.check.recursion import detect_recursion
+from baton._src.relax.literals import const
 from baton._src.relax.nodes import (
     Call,
     Constant,
@@ -28,7 +29,7 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
-from baton._src.relax.special_builders import SPECIAL_BUILDERS, const
+from baton._src.relax.special_builders import SPECIAL_BUILDERS
 from baton._src.relax.struct_info import FuncStructInfo, StructInfo
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.te.computation import compute

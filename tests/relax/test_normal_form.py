@@ -6,6 +6,7 @@ import pytest
 
 from baton._src.ir.structural import structural_equal
 from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.call_builders import call_tir
 from baton._src.relax.check.findings import Findings
 from baton._src.relax.check.normal_form import check_normal_form
 from baton._src.relax.nodes import (
@@ -23,7 +24,6 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
-from baton._src.relax.special_builders import call_tir
 from baton._src.relax.text.printer import script
 from baton._src.support.diagnostics import DiagnosticError
 from tests.relax.build import RELAX, Ob, Sh, Ts, Tu, n, packed

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from baton._src.relax.literals import const
 from baton._src.relax.nodes import ShapeExpr, Tuple, TupleGetItem
-from baton._src.relax.special_builders import const
 from tests.relax.build import RELAX
 
 

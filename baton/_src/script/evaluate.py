@@ -13,8 +13,10 @@ import numpy as np
 
 from baton._src.ir.expr import GlobalVar, GraphExpr, Op, PrimExpr
 from baton._src.ir.node import Node
+from baton._src.relax.call_builders import call_packed
+from baton._src.relax.literals import as_expr, const
 from baton._src.relax.nodes import Call, Constant, Expr, ExternFunc, Function, TupleGetItem, Var
-from baton._src.relax.special_builders import as_expr, call_packed, const, to_vdevice
+from baton._src.relax.special_builders import to_vdevice
 from baton._src.relax.struct_info import StructInfo
 from baton._src.script import python_parts
 from baton._src.script.environment import MISSING, Environment

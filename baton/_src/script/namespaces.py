@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from baton._src.ir.global_info import DummyGlobalInfo, VDevice
-from baton._src.relax.special_builders import SPECIAL_BUILDERS, emit_with_sinfo
+from baton._src.relax.call_builders import emit_with_sinfo
+from baton._src.relax.special_builders import SPECIAL_BUILDERS
 from baton._src.script.decorators import FUNCTION, IR_MODULE, MACRO, PRIM_FUNC, TIR_MACRO
 from baton._src.script.environment import ScriptNamespace
 from baton._src.script.infos import INFO_KINDS

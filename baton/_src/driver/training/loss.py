@@ -12,8 +12,8 @@ from typing import Any
 from baton._src.driver.training.optimizer import wrong
 from baton._src.ops.builders import RELAX
 from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.literals import const
 from baton._src.relax.nodes import Function, Var
-from baton._src.relax.special_builders import const
 from baton._src.relax.struct_info import StructInfo
 
 REDUCTIONS = ("mean", "sum", "none")

@@ -17,8 +17,8 @@ import numpy as np
 
 from baton._src.ops.builders import RELAX
 from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.literals import const
 from baton._src.relax.nodes import Function, ShapeExpr, Tuple, TupleGetItem, Var
-from baton._src.relax.special_builders import const
 from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.tir.expr import IntImm

@@ -9,8 +9,9 @@ from typing import Any
 from baton._src.frontends.nn.tensor import Tensor, builder_for, default_dtype
 from baton._src.ops.builders import RELAX
 from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.call_builders import call_inplace_packed, call_pure_packed
 from baton._src.relax.nodes import ExternFunc, PrimValue, ShapeExpr, Var
-from baton._src.relax.special_builders import call_inplace_packed, call_pure_packed, null_value
+from baton._src.relax.special_builders import null_value
 from baton._src.relax.struct_info import ObjectStructInfo, TensorStructInfo
 from baton._src.support.diagnostics import fail
 

@@ -10,8 +10,8 @@ from baton._src.frontends.nn.effects import debugged
 from baton._src.frontends.nn.export import Exporter
 from baton._src.frontends.nn.tensor import Object, Tensor, builder_for, unwrap, wrap_nested
 from baton._src.ir.expr import GraphExpr, PrimExpr
+from baton._src.relax.call_builders import call_dps_packed, call_tir, call_tir_inplace
 from baton._src.relax.nodes import PrimValue, ShapeExpr, StringImm, Tuple
-from baton._src.relax.special_builders import call_dps_packed, call_tir, call_tir_inplace
 from baton._src.support.diagnostics import fail
 from baton._src.tir.prim_func import PrimFunc
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from baton._src.frontends.nn.tensor import Tensor, binary, emit, unwrap
 from baton._src.ops.builders import RELAX
+from baton._src.relax.literals import const
 from baton._src.relax.nodes import ShapeExpr
-from baton._src.relax.special_builders import alloc_tensor, const
+from baton._src.relax.special_builders import alloc_tensor
 
 _RELAX: Any = RELAX
 

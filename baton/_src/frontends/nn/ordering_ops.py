@@ -8,7 +8,7 @@ import numpy as np
 
 from baton._src.frontends.nn.tensor import Tensor, emit
 from baton._src.ops.builders import RELAX
-from baton._src.relax.special_builders import const
+from baton._src.relax.literals import const
 from baton._src.support.diagnostics import fail
 
 _RELAX: Any = RELAX

@@ -6,8 +6,8 @@ from typing import Any
 
 from baton._src.ops.builders import RELAX
 from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.literals import const
 from baton._src.relax.nodes import Expr, ShapeExpr, TupleGetItem, Var
-from baton._src.relax.special_builders import const
 from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir

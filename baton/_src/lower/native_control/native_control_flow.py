@@ -27,6 +27,7 @@ from baton._src.lower.native_control.steps import Callee, is_op, leaf_infos, rea
 from baton._src.lower.native_control.write_kernel import write_kernel
 from baton._src.lower.relax_to_vm.whole_native import dims_fit, result_fits
 from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.call_builders import call_tir
 from baton._src.relax.nodes import (
     BindingBlock,
     Call,
@@ -39,7 +40,6 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
-from baton._src.relax.special_builders import call_tir
 from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
 
 _HARMLESS = frozenset({"relax.print", "relax.assert_op"})

@@ -25,8 +25,8 @@ from baton._src.ir.traverse import substitute
 from baton._src.relax import nodes
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.frames import Frame
+from baton._src.relax.literals import as_expr
 from baton._src.relax.nodes import Binding, DataflowVar, Function, SeqExpr, Var, VarBinding
-from baton._src.relax.special_builders import as_expr
 from baton._src.relax.struct_info import StructInfo
 from baton._src.script.ir_builder.base import IRBuilder, IRBuilderFrame
 from baton._src.script.ir_builder.module_frames import IRModuleFrame
