@@ -16,6 +16,7 @@ from baton._src.ir.expr import Op
 from baton._src.ir.op_def import OpDef
 from baton._src.ops.elementwise.activations import ACTIVATIONS
 from baton._src.ops.elementwise.binary import BINARY
+from baton._src.ops.elementwise.casts import CASTS
 from baton._src.ops.elementwise.choice import CHOICES
 from baton._src.ops.elementwise.unary import UNARY
 from baton._src.ops.image.crop_and_resize import CROPS
@@ -35,6 +36,7 @@ from baton._src.ops.index.sequences import SEQUENCES
 from baton._src.ops.index.sorting import SORTS
 from baton._src.ops.index.take import TAKES
 from baton._src.ops.index.tensor_indices import TENSOR_INDICES
+from baton._src.ops.index.topk import TOPK
 from baton._src.ops.index.writing import WRITINGS
 from baton._src.ops.linalg.dense import BATCH_MATMUL, DENSE, RELAY_MATMUL
 from baton._src.ops.linalg.determinant import DETERMINANT
@@ -65,6 +67,7 @@ from baton._src.ops.nn.normalization.group_norm import GROUP_NORM, INSTANCE_NORM
 from baton._src.ops.nn.normalization.layer_norm import LAYER_NORM, RMS_NORM
 from baton._src.ops.nn.normalization.local_norm import L2_NORMALIZE, LRN
 from baton._src.ops.nn.padding import PADDINGS
+from baton._src.ops.nn.per_channel import PER_CHANNEL
 from baton._src.ops.nn.pooling.adaptive import ADAPTIVE_POOLING
 from baton._src.ops.nn.pooling.gradient import POOLING_GRADIENTS
 from baton._src.ops.nn.pooling.pooling import POOLING
@@ -74,25 +77,32 @@ from baton._src.ops.nn.softmax import FAST_SOFTMAX, LOG_SOFTMAX, SOFTMAX
 from baton._src.ops.quant.affine import AFFINE
 from baton._src.ops.quant.fixed_point import FIXED_POINT_MULTIPLY
 from baton._src.ops.quant.fixed_point_per_axis import FIXED_POINT_MULTIPLY_PER_AXIS
-from baton._src.ops.quant.qnn import QNN
+from baton._src.ops.quant.qnn_arithmetic import QNN_ARITHMETIC
 from baton._src.ops.quant.qnn_functions import QNN_FUNCTIONS
+from baton._src.ops.quant.qnn_products import QNN_PRODUCTS
 from baton._src.ops.quant.qnn_simulated import QNN_SIMULATED
+from baton._src.ops.quant.requantize import REQUANTIZE
 from baton._src.ops.quant.simulated import SIMULATED_QUANTIZE
 from baton._src.ops.random.distributions import DISTRIBUTIONS
 from baton._src.ops.random.multinomial import MULTINOMIAL_FROM_UNIFORM
 from baton._src.ops.random.threefry import THREEFRY
 from baton._src.ops.reduce.arg_extrema import ARG_EXTREMA
 from baton._src.ops.reduce.folds import FOLDS
+from baton._src.ops.reduce.variance import VARIANCES
+from baton._src.ops.shape.arange import ARANGE
 from baton._src.ops.shape.axes_moved import MOVED
 from baton._src.ops.shape.block_space import BLOCK_SPACE
+from baton._src.ops.shape.broadcast_to import BROADCASTS
 from baton._src.ops.shape.creation import CREATIONS
 from baton._src.ops.shape.dynamic_axes import DYNAMIC_AXES
 from baton._src.ops.shape.dynamic_slicing import DYNAMIC_SLICES
-from baton._src.ops.shape.expansion import EXPANSIONS
+from baton._src.ops.shape.eye import EYE
+from baton._src.ops.shape.flip import FLIP
 from baton._src.ops.shape.grids import GRIDS
 from baton._src.ops.shape.headers import HEADERS
 from baton._src.ops.shape.joining import JOINS
 from baton._src.ops.shape.layout import LAYOUTS
+from baton._src.ops.shape.repetition import REPETITIONS
 from baton._src.ops.shape.reshape import RESHAPES
 from baton._src.ops.shape.reshape_relatives import RESHAPE_RELATIVES
 from baton._src.ops.shape.slice_relatives import SLICE_RELATIVES
@@ -109,8 +119,8 @@ from baton._src.ops.vision.suppression import SUPPRESSION
 from baton._src.ops.vm.destination_passing import DESTINATION_PASSING
 from baton._src.support.diagnostics import DiagnosticError, fail
 
-ELEMENTWISE: tuple[OpDef[Any], ...] = (*UNARY, *BINARY, *CHOICES, *ACTIVATIONS)
-REDUCE: tuple[OpDef[Any], ...] = (*FOLDS, *ARG_EXTREMA)
+ELEMENTWISE: tuple[OpDef[Any], ...] = (*UNARY, *BINARY, *CHOICES, *PER_CHANNEL, *CASTS, *ACTIVATIONS)
+REDUCE: tuple[OpDef[Any], ...] = (*FOLDS, *VARIANCES, *ARG_EXTREMA)
 LINALG: tuple[OpDef[Any], ...] = (
     MATMUL,
     DENSE,
@@ -128,9 +138,13 @@ SHAPE: tuple[OpDef[Any], ...] = (
     *RESHAPE_RELATIVES,
     *MOVED,
     *CREATIONS,
+    EYE,
+    ARANGE,
     *JOINS,
     *SPLITS,
-    *EXPANSIONS,
+    *BROADCASTS,
+    *REPETITIONS,
+    FLIP,
     SLIDING_WINDOW,
 )
 SLICING: tuple[OpDef[Any], ...] = (*SLICES, *DYNAMIC_SLICES, *SLICE_RELATIVES, *TRIANGLES, *HEADERS, *LAYOUTS, *GRIDS)
@@ -139,6 +153,7 @@ INDEX: tuple[OpDef[Any], ...] = (
     *GATHERS,
     *SCATTERS,
     *SORTS,
+    TOPK,
     *SEARCHES,
     *SCANS,
     *ONE_HOTS,
@@ -157,7 +172,9 @@ SAMPLING: tuple[OpDef[Any], ...] = (
     DYNAMIC_TOPK,
 )
 QUANTISED: tuple[OpDef[Any], ...] = (
-    *QNN,
+    REQUANTIZE,
+    *QNN_ARITHMETIC,
+    *QNN_PRODUCTS,
     *QNN_FUNCTIONS,
     *QNN_SIMULATED,
     SIMULATED_QUANTIZE,

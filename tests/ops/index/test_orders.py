@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.index.scans import ScanAttrs
 from baton._src.ops.index.searching import SearchAttrs
-from baton._src.ops.index.sorting import ArgsortAttrs, TopKAttrs
+from baton._src.ops.index.sorting import ArgsortAttrs
+from baton._src.ops.index.topk import TopKAttrs
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.diagnostics import DiagnosticError
 from tests.ops.sampled_calls import SampledCall

@@ -14,7 +14,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops.axes import normal_axis
-from baton._src.ops.index.sorting import TopKAttrs, first_extent, reference_topk
+from baton._src.ops.index.topk import TopKAttrs, first_extent, reference_topk
 from baton._src.tir.expr import AnyDim
 from baton._src.values.dtype import DataType
 

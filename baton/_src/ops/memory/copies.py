@@ -17,7 +17,7 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import like
-from baton._src.ops.elementwise.choice import convert
+from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.layouts import follows_input
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import DataType

@@ -23,7 +23,7 @@ from baton._src.ops.elementwise.unary import UNARY
 from baton._src.ops.nn.pooling.pooling import POOLING
 from baton._src.ops.nn.softmax import SOFTMAX
 from baton._src.ops.quant.affine import DequantizeAttrs, QuantizeAttrs, reference_dequantize, reference_quantize
-from baton._src.ops.quant.qnn import RequantizeAttrs, check_parameters, reference_requantize, scalars
+from baton._src.ops.quant.requantize import RequantizeAttrs, check_parameters, reference_requantize, scalars
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.joining import CONCAT, ConcatAttrs
 from baton._src.values.dtype import FLOAT32, DataType

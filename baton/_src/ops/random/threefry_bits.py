@@ -22,8 +22,6 @@ _PARITY = 0x1BD11BDAA9FC1A22
 _ROTATIONS = ((14, 16), (52, 57), (23, 40), (5, 37), (25, 33), (46, 12), (58, 22), (32, 32))
 _ROUNDS = 20
 WORD = DataType("uint64")
-
-
 MASK = (1 << 64) - 1
 
 

@@ -1,8 +1,8 @@
-"""Folds over axes: sum, mean, prod, max, min, all, any, variance, std. Rows become OpDefs.
+"""Folds over axes: sum, mean, prod, max, min, all, any. Rows become OpDefs.
 
 `axis` None folds everything; `keepdims` leaves folded axes with extent 1; Relay's `exclude` folds the axes *not* named.
-Dtype kept (mean of integers truncates); sums of 16-bit floats are kept in float32. `variance` divides by the count
-(by count - 1 with Relay's `unbiased`). Source: facts relax-ops-passes-vm §1, relay-language §6 level 4.
+Dtype kept (mean of integers truncates); sums of 16-bit floats are kept in float32. Source: facts relax-ops-passes-vm
+§1, relay-language §6 level 4.
 """
 
 from __future__ import annotations
@@ -33,13 +33,6 @@ class ReduceAttrs(Attrs):
     def __post_init__(self) -> None:
         set_attr(self, "axis", as_axes(self.axis))
         set_attr(self, "keepdims", bool(self.keepdims))
-
-
-@attrs
-class VarianceAttrs(ReduceAttrs):
-    """The same, and the divisor."""
-
-    unbiased: bool = attr(False, "divide by count - 1", relay_only=True)
 
 
 @dataclass(frozen=True)
@@ -161,7 +154,7 @@ def _define(row: Row) -> OpDef[Any]:
         fusion=Fusion.COMM_REDUCE,
         gradient=row.gradient,
         in_relax=row.in_relax,
-        samples=lambda: _samples(("bool",) if row.bools else ("float32", "int32", "float16")),
+        samples=lambda: fold_samples(("bool",) if row.bools else ("float32", "int32", "float16")),
         summary=f"The {row.name} over axes.",
     )
 
@@ -186,7 +179,7 @@ def _np_mean(x: Any, axis: Any, keepdims: bool) -> Any:
     return np.trunc(found) if np.issubdtype(x.dtype, np.integer) else found
 
 
-def _spread(b: Any, attributes: Any, x: Any, value: Any) -> Any:
+def spread(b: Any, attributes: Any, x: Any, value: Any) -> Any:
     """A folded tensor spread over the shape of `x` again."""
     if not attributes.keepdims:
         axes = folded_axes(x.struct_info.ndim, attributes)
@@ -196,21 +189,21 @@ def _spread(b: Any, attributes: Any, x: Any, value: Any) -> Any:
 
 
 def _sum_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
-    return [_spread(b, attributes, args[0], grad)]
+    return [spread(b, attributes, args[0], grad)]
 
 
 def _mean_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
     x = args[0]
-    spread = _spread(b, attributes, x, grad)
+    handed = spread(b, attributes, x, grad)
     axes = folded_axes(x.struct_info.ndim, attributes)
     ones = b.op("sum", b.full_like(x, 1), axis=axes, keepdims=attributes.keepdims) if axes else b.full_like(x, 1)
-    return [b.op("divide", spread, _spread(b, attributes, x, ones))]
+    return [b.op("divide", handed, spread(b, attributes, x, ones))]
 
 
 def _extremum_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
     x = args[0]
-    hit = b.op("equal", x, _spread(b, attributes, x, out))
-    return [b.op("where", hit, _spread(b, attributes, x, grad), b.full_like(x, 0))]
+    hit = b.op("equal", x, spread(b, attributes, x, out))
+    return [b.op("where", hit, spread(b, attributes, x, grad), b.full_like(x, 0))]
 
 
 def _prod_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
@@ -227,26 +220,7 @@ def _prod_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> l
     others = b.op("broadcast_to", b.op("prod", filled, axis=axes, keepdims=True), b.shape_of(x))
     alone = b.op("where", b.op("equal", zeros, one), others, zero)
     rest = b.op("where", b.op("equal", zeros, zero), b.op("divide", others, filled), zero)
-    return [b.op("multiply", b.op("where", is_zero, alone, rest), _spread(b, attributes, x, grad))]
-
-
-def _variance_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
-    """2 (x - mean) / count, the count less one where unbiased."""
-    x = args[0]
-    axes = folded_axes(x.struct_info.ndim, attributes)
-    if not axes:
-        return [b.full_like(x, 0)]
-    centred = b.op("subtract", x, b.op("mean", x, axis=axes, keepdims=True))
-    count = b.op("sum", b.full_like(x, 1), axis=axes, keepdims=True)
-    if getattr(attributes, "unbiased", False):
-        count = b.op("subtract", count, b.full_like(count, 1))
-    slope = b.op("divide", b.op("add", centred, centred), count)
-    return [b.op("multiply", slope, _spread(b, attributes, x, grad))]
-
-
-def _deviation_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
-    """That of the variance, divided by twice the deviation."""
-    return _variance_gradient(b, args, attributes, out, b.op("divide", grad, b.op("add", out, out)))
+    return [b.op("multiply", b.op("where", is_zero, alone, rest), spread(b, attributes, x, grad))]
 
 
 def _logical(name: str, combine: str) -> OpDef[Any]:
@@ -278,79 +252,8 @@ def _logical(name: str, combine: str) -> OpDef[Any]:
     )
 
 
-def _variance(name: str) -> OpDef[Any]:
-    root = name == "std"
-
-    def compute(inputs: Any, attributes: Any, out: Any) -> Any:
-        (x,) = inputs
-        axes = folded_axes(x.ndim, attributes)
-        mean = mean_stage(x, axes)
-        squares = centred_squares(x, mean, axes, attributes.keepdims)
-        count = count_of(x, axes, squares.dtype)
-        if getattr(attributes, "unbiased", False):
-            count = count - k.const(1, squares.dtype)
-
-        def finish(*i: Any) -> Any:
-            value = squares(*i) / count
-            return k.cast(out.dtype, k.sqrt(value) if root else value)
-
-        return k.compute(squares.shape, finish, name)
-
-    def reference(inputs: Any, attributes: Any) -> Any:
-        (x,) = inputs
-        axes = folded_axes(np.asarray(x).ndim, attributes)
-        function = np.std if root else np.var
-        less = int(getattr(attributes, "unbiased", False))
-        return computed_wide(lambda v: function(v, axis=axes, keepdims=attributes.keepdims, ddof=less), np.asarray(x))
-
-    return OpDef(
-        name,
-        VarianceAttrs,
-        inputs=(Input("x", relay_name="data"),),
-        infer=_infer_floating_fold,
-        compute=compute,
-        reference=reference,
-        fusion=Fusion.OPAQUE,
-        gradient=_deviation_gradient if root else _variance_gradient,
-        samples=lambda: _samples(("float32", "float16"), VarianceAttrs),
-        summary=f"The {'standard deviation' if root else 'variance'} over axes.",
-    )
-
-
-def _infer_floating_fold(call: OpCall[Any]) -> Info:
-    x = call.tensor(0)
-    if not x.dtype.is_void and not x.dtype.is_float:
-        call.fail(f"takes floating-point elements, got {x.dtype}", code="op-dtype", help="astype first")
-    return infer_fold(call)
-
-
-def mean_stage(x: k.Tensor, axes: tuple[int, ...]) -> k.Tensor:
-    """The mean over `axes`, which stay with extent 1, in the computing dtype (two stages: sum, divide)."""
-    total = fold_compute(x, axes, True, k.reduce_sum, "sum")
-    count = count_of(x, axes, total.dtype)
-    return k.compute(total.shape, lambda *i: total(*i) / count, "mean")
-
-
-def centred_squares(x: k.Tensor, mean: k.Tensor, axes: tuple[int, ...], keepdims: bool) -> k.Tensor:
-    """The sum over `axes` of (x - mean)²; `mean` has the rank of x."""
-    shape = [k.index(1) if i in axes else d for i, d in enumerate(x.shape)]
-    if not keepdims:
-        shape = [d for i, d in enumerate(x.shape) if i not in axes]
-    reduced = {i: k.reduce_axis(x.shape[i], f"k{n}") for n, i in enumerate(axes)}
-
-    def body(*indices: Any) -> Any:
-        kept = iter(indices)
-        full = list(indices) if keepdims else [None if i in axes else next(kept) for i in range(x.ndim)]
-        where = [reduced[i].var if i in axes else full[i] for i in range(x.ndim)]
-        centre = [k.index(0) if i in axes else full[i] for i in range(x.ndim)]
-        difference = k.wide(x(*where)) - mean(*centre)
-        value = difference * difference
-        return k.reduce_sum(value, list(reduced.values())) if axes else value
-
-    return k.compute(shape, body, "squares")
-
-
-def _samples(dtypes: tuple[str, ...], record: type[ReduceAttrs] = ReduceAttrs) -> tuple[Sample, ...]:
+def fold_samples(dtypes: tuple[str, ...], record: type[ReduceAttrs] = ReduceAttrs) -> tuple[Sample, ...]:
+    """Calls to try, in every dtype."""
     first = dtypes[0]
     return (
         *(Sample((Arr(("n", 5), d),), record(axis=(1,)), rtol=2e-2 if d == "float16" else 1e-5) for d in dtypes),
@@ -372,6 +275,4 @@ FOLDS: tuple[OpDef[Any], ...] = (
     *(_define(row) for row in ROWS),
     _logical("all", "min"),
     _logical("any", "max"),
-    _variance("variance"),
-    _variance("std"),
 )

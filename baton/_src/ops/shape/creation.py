@@ -1,13 +1,11 @@
-"""Tensors made from nothing but a shape: full, zeros, ones (and their `_like`s), eye, arange.
+"""Tensors with one value everywhere, of any shape: full, zeros, ones, and their `_like`s.
 
-Relax passes shapes and bounds as arguments, Relay as attributes (arange's bounds as scalar tensors; its `dyn` forms
-take shapes as tensors). `arange`: start + i * step, for i below ceil((stop - start) / step). Source: facts
+Relax passes shapes as arguments, Relay as attributes; its `dyn` forms take them as tensors. Source: facts
 relax-ops-passes-vm §1 (create), relay-language §6 level 3.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -15,16 +13,14 @@ import numpy as np
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.expr import GraphExpr, PrimExpr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
-from baton._src.ir.tensor_info import Dim, Info, PrimInfo, TensorInfo
+from baton._src.ir.tensor_info import Info, PrimInfo, TensorInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.dims import show_shape
 from baton._src.ops.samples import Arr, Sample, Shape
 from baton._src.ops.shape.targets import of_unknown_dims, target_dims, target_numbers
-from baton._src.tir import expr as tir
-from baton._src.tir.expr import AnyDim
 from baton._src.values.dtype import VOID, DataType
 
-_CONSTANT = NotApplicable("depends on no tensor differentiably")
+CONSTANT = NotApplicable("depends on no tensor differentiably")
 
 
 @attrs
@@ -99,7 +95,7 @@ FULL = OpDef(
     infer=infer_full,
     compute=compute_full,
     reference=reference_full,
-    gradient=_CONSTANT,
+    gradient=CONSTANT,
     fusion=Fusion.ELEMWISE,
     relay_builder=relay_full,
     samples=lambda: (
@@ -117,7 +113,7 @@ DYN_FULL = OpDef(
     infer=infer_full,
     compute=compute_full,
     reference=reference_full,
-    gradient=_CONSTANT,
+    gradient=CONSTANT,
     fusion=Fusion.ELEMWISE,
     in_relax=False,
     shape_values=(1,),
@@ -163,7 +159,7 @@ def _constant(name: str, number: int) -> tuple[OpDef[Any], OpDef[Any]]:
         infer=infer_shaped,
         compute=compute,
         reference=reference,
-        gradient=_CONSTANT,
+        gradient=CONSTANT,
         fusion=Fusion.ELEMWISE,
         relay_builder=relay,
         samples=lambda: (
@@ -179,7 +175,7 @@ def _constant(name: str, number: int) -> tuple[OpDef[Any], OpDef[Any]]:
         infer=infer_shaped,
         compute=compute,
         reference=reference,
-        gradient=_CONSTANT,
+        gradient=CONSTANT,
         fusion=Fusion.ELEMWISE,
         in_relax=False,
         shape_values=(0,),
@@ -226,7 +222,7 @@ def _like(name: str, number: int | None) -> OpDef[Any]:
         infer=infer_like,
         compute=compute,
         reference=reference,
-        gradient=_CONSTANT,
+        gradient=CONSTANT,
         fusion=Fusion.ELEMWISE,
         samples=lambda: (
             Sample((Arr(("n", 4)), *extra), LikeAttrs()),
@@ -238,177 +234,6 @@ def _like(name: str, number: int | None) -> OpDef[Any]:
     )
 
 
-@attrs
-class EyeAttrs(Attrs):
-    """The dtype."""
-
-    dtype: Any = attr("float32", "dtype of the elements")
-
-    def __post_init__(self) -> None:
-        set_attr(self, "dtype", DataType(self.dtype or VOID))
-
-
-def _prim(call: OpCall[Any], position: int) -> Any:
-    found = call.args[position]
-    return found.value if isinstance(found, PrimInfo) else None
-
-
-def infer_eye(call: OpCall[EyeAttrs]) -> Info:
-    """n rows, m columns (m: n)."""
-    rows = _prim(call, 0)
-    columns = _prim(call, 1) if len(call.args) > 1 else rows
-    if rows is None or columns is None:
-        return TensorInfo(None, call.attrs.dtype, 2)
-    math_ = DimMath(call.prover)
-    return TensorInfo((math_.normal(rows), math_.normal(columns)), call.attrs.dtype)
-
-
-def compute_eye(inputs: Any, a: EyeAttrs, out: Any) -> Any:
-    """1 where column - row is the offset."""
-    offset = k.index(inputs[2] if len(inputs) > 2 else 0)
-    one, zero = k.const(1, out.dtype), k.const(0, out.dtype)
-    return k.compute(out.shape, lambda i, j: k.select(tir.EQ(j, i + offset), one, zero), "eye")
-
-
-def reference_eye(inputs: Any, a: EyeAttrs) -> Any:
-    """`numpy.eye`."""
-    rows = inputs[0]
-    columns = inputs[1] if len(inputs) > 1 else rows
-    return np.eye(rows, columns, inputs[2] if len(inputs) > 2 else 0, a.dtype.numpy)
-
-
-def relax_eye(make: Any, n: Any, m: Any = None, k: Any = 0, dtype: Any = "float32") -> Any:
-    """m defaults to n."""
-    return make(n, n if m is None else m, k, dtype=dtype)
-
-
-EYE = OpDef(
-    "eye",
-    EyeAttrs,
-    inputs=(
-        Input("n", "rows", kind="prim"),
-        Input("m", "columns", kind="prim"),
-        Input("k", "which diagonal", kind="prim", default=0),
-    ),
-    infer=infer_eye,
-    compute=compute_eye,
-    reference=reference_eye,
-    gradient=_CONSTANT,
-    fusion=Fusion.ELEMWISE,
-    relay_name=NotApplicable("Relay has no eye"),
-    relax_builder=relax_eye,
-    samples=lambda: (Sample(("n", 4, 1), EyeAttrs()), Sample((3, 3, 0), EyeAttrs("int32"))),
-    summary="Ones on a diagonal, zeros elsewhere.",
-)
-
-
-@attrs
-class ArangeAttrs(Attrs):
-    """The dtype."""
-
-    dtype: Any = attr(None, "dtype of the elements")
-
-    def __post_init__(self) -> None:
-        set_attr(self, "dtype", DataType(self.dtype or VOID))
-
-
-def infer_arange(call: OpCall[ArangeAttrs]) -> Info:
-    """As many elements as fit before `stop`."""
-    dtype = call.attrs.dtype
-    if isinstance(call.args[0], TensorInfo):
-        dtype = call.tensor(0).dtype if dtype.is_void else dtype
-        known = [call.values[i] if i < len(call.values) else None for i in range(3)]
-        if any(v is None for v in known):
-            return TensorInfo((AnyDim(),), dtype)
-        return TensorInfo((_count(*(np.asarray(v).item() for v in known)),), dtype)
-    bounds = [_prim(call, i) for i in range(3)]
-    if dtype.is_void:
-        kinds = [a.dtype for a in call.args if isinstance(a, PrimInfo)]
-        dtype = DataType("float32" if any(d.is_float for d in kinds) else "int64")
-    if any(b is None for b in bounds):
-        return TensorInfo(None, dtype, 1)
-    return TensorInfo((_extent(call, *bounds),), dtype)
-
-
-def _extent(call: OpCall[Any], start: Any, stop: Any, step: Any) -> Dim:
-    numbers: list[Any] = [v.value if isinstance(v, (tir.IntImm, tir.FloatImm)) else v for v in (start, stop, step)]
-    first, last, each = numbers
-    if all(isinstance(v, (int, float)) for v in numbers):
-        if each == 0:
-            call.fail("step must not be 0", code="op-attribute")
-        return _count(first, last, each)
-    if not isinstance(each, int) or each <= 0:
-        call.fail("a symbolic arange needs a positive integer step", code="op-attribute")
-    dims = DimMath(call.prover)
-    found = dims.ceil_divide(dims.subtract(last, first), each)
-    return found if isinstance(first, int) and first == 0 and isinstance(last, tir.Var) else dims.maximum(found, 0)
-
-
-def _count(start: float, stop: float, step: float) -> int:
-    return max(0, math.ceil((stop - start) / step))
-
-
-def compute_arange(inputs: Any, a: ArangeAttrs, out: Any) -> Any:
-    """start + i * step in the dtype of the result (float32 for narrow floats)."""
-    kept = k.sum_dtype(out.dtype)
-
-    def scalar(value: Any) -> Any:
-        found = value() if isinstance(value, k.Tensor) else value
-        return k.cast(kept, found) if isinstance(found, PrimExpr) else k.const(found, kept)
-
-    start, _, step = inputs
-    return k.compute(out.shape, lambda i: k.cast(out.dtype, scalar(start) + k.cast(kept, i) * scalar(step)), "arange")
-
-
-def reference_arange(inputs: Any, a: ArangeAttrs) -> Any:
-    """start + i * step."""
-    start, stop, step = (np.asarray(v).item() for v in inputs)
-    if a.dtype.is_void:
-        given = np.asarray(inputs[0])
-        floats = any(isinstance(v, float) for v in (start, stop, step))
-        dtype = given.dtype if isinstance(inputs[0], np.ndarray) else np.dtype("float32" if floats else "int64")
-    else:
-        dtype = a.dtype.numpy
-    kept = k.sum_dtype(DataType(dtype)).numpy
-    indices = np.arange(_count(start, stop, step)).astype(kept)
-    return (np.asarray(start, kept) + indices * np.asarray(step, kept)).astype(dtype)
-
-
-def relax_arange(make: Any, start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any:
-    """One bound is the end."""
-    return make(0 if end is None else start, start if end is None else end, step, dtype=dtype)
-
-
-def relay_arange(make: Any, start: Any, stop: Any = None, step: Any = None, dtype: Any = "float32") -> Any:
-    """One bound is the end; bounds are scalar tensors."""
-    first, last = (0, start) if stop is None else (start, stop)
-    bounds = [
-        v if isinstance(v, GraphExpr) else make.const(v, dtype) for v in (first, last, 1 if step is None else step)
-    ]
-    return make(*bounds, dtype=dtype)
-
-
-ARANGE = OpDef(
-    "arange",
-    ArangeAttrs,
-    inputs=tuple(Input(n, kind="prim") for n in ("start", "stop", "step")),
-    infer=infer_arange,
-    compute=compute_arange,
-    reference=reference_arange,
-    gradient=_CONSTANT,
-    fusion=Fusion.INJECTIVE,
-    shape_values=(0, 1, 2),
-    relax_builder=relax_arange,
-    relay_builder=relay_arange,
-    samples=lambda: (
-        Sample((0, "n", 1), ArangeAttrs("int64")),
-        Sample((2, 11, 3), ArangeAttrs()),
-        Sample((5, 0, -2), ArangeAttrs("float32")),
-        Sample((0, 3, 0.5), ArangeAttrs("float32")),
-    ),
-    summary="Evenly spaced numbers: start, start + step, ... before stop.",
-)
-
 CREATIONS: tuple[OpDef[Any], ...] = (
     FULL,
     DYN_FULL,
@@ -417,6 +242,4 @@ CREATIONS: tuple[OpDef[Any], ...] = (
     _like("full_like", None),
     _like("zeros_like", 0),
     _like("ones_like", 1),
-    EYE,
-    ARANGE,
 )

@@ -51,9 +51,6 @@ def infer(call: OpCall[ReshapeAttrs]) -> Info:
     return TensorInfo(shape, x.dtype, len(target) if shape is None else -1, x.vdevice)
 
 
-"""A target without special values, the place of its -1, the dims of the operand that it took, and where they went."""
-
-
 def compute(inputs: Any, attributes: Any, out: Any) -> Any:
     """Every element is read where its row-major position lies in the operand; where dims are symbolic, those that stay
     as they are keep their index, for a division by them is dear.

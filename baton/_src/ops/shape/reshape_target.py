@@ -63,6 +63,7 @@ def _instead(total: Dim, target: Sequence[Dim]) -> str:
 
 
 Walked = tuple[list[Dim], int | None, set[int], set[int]]
+"""A target without special values, the place of its -1, the dims of the operand that it took, and where they went."""
 
 
 def _plain(target: Sequence[Dim]) -> Walked:

@@ -55,3 +55,9 @@ def target_numbers(inputs: Any, position: int, attribute: Any) -> tuple[int, ...
     """The same for references: a tuple of ints, an array (`dyn`), or the attribute."""
     found: Any = inputs[position] if position < len(inputs) else attribute
     return tuple(int(v) for v in found)
+
+
+def scalar_value(call: OpCall[Any], position: int) -> Any:
+    """The number, possibly symbolic, that a scalar argument is; None if it is not known."""
+    found = call.args[position]
+    return found.value if isinstance(found, PrimInfo) else None

@@ -24,7 +24,7 @@ from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_dtype
 from baton._src.ops.dims import DimMath, show_shape
-from baton._src.ops.index.sorting import order
+from baton._src.ops.index.merge_sort import order
 from baton._src.ops.loop_nests import both, let, load, loop, store, when
 from baton._src.ops.samples import Arr, Sample
 from baton._src.te.computation import extern

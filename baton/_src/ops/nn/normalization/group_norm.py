@@ -29,7 +29,8 @@ from baton._src.ops.nn.normalization.normalized import (
     through_statistics,
 )
 from baton._src.ops.precision import wide
-from baton._src.ops.reduce.folds import centred_squares, count_of, mean_stage
+from baton._src.ops.reduce.folds import count_of
+from baton._src.ops.reduce.variance import centred_squares, mean_stage
 
 
 @attrs

@@ -12,7 +12,8 @@ from baton._src.ir.tensor_info import Dim, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.precision import wide
-from baton._src.ops.reduce.folds import centred_squares, count_of, mean_stage
+from baton._src.ops.reduce.folds import count_of
+from baton._src.ops.reduce.variance import centred_squares, mean_stage
 from baton._src.ops.samples import Arr, Sample
 
 

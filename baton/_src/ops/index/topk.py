@@ -1,0 +1,127 @@
+"""The first elements of each row in sorted order, and where they are: topk.
+
+Source: facts relax-ops-passes-vm §1 (sorting), relay-language §6 level 6.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo, TupleInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.axes import from_front, normal_axis
+from baton._src.ops.dims import DimMath, is_any
+from baton._src.ops.index.merge_sort import order, reference_order
+from baton._src.ops.index.sorting import place, taken
+from baton._src.ops.samples import Arr, Sample
+from baton._src.values.dtype import DataType
+
+
+@attrs
+class TopKAttrs(Attrs):
+    """How many, of what."""
+
+    k: int = attr(1, "how many; less than 1: all")
+    axis: int = attr(-1, "the axis")
+    ret_type: str = attr("both", 'what is given: "both", "values" or "indices"')
+    largest: bool = attr(True, "the greatest ones", relax_only=True)
+    is_ascend: bool = attr(False, "the least ones", relay_only=True)
+    dtype: Any = attr("int32", "dtype of indices")
+
+    def __post_init__(self) -> None:
+        set_attr(self, "dtype", DataType(self.dtype))
+
+
+def _results(a: TopKAttrs) -> int | None:
+    return 2 if a.ret_type == "both" else None
+
+
+def _largest(a: TopKAttrs) -> bool:
+    return bool(a.largest) and not a.is_ascend
+
+
+def first_extent(call: OpCall[Any], count: int, dim: Dim) -> Dim:
+    """The extent of the first `count` of `dim` elements; all where `count` is less than 1.
+
+    Where `dim` is symbolic the prover is asked whether there are so many; a run checks what it cannot decide.
+    """
+    if count < 1:
+        return dim
+    if isinstance(dim, int):
+        return min(count, dim)
+    math = DimMath(call.prover)
+    if not is_any(dim) and math.equal(math.maximum(dim, count), dim) is False:
+        call.fail(f"{count} elements are taken of {dim}")
+    return count
+
+
+def infer_topk(call: OpCall[TopKAttrs]) -> Info:
+    """k elements along the axis, as many as there are at most."""
+    x, a = call.tensor(0), call.attrs
+    if a.ret_type not in ("both", "values", "indices"):
+        call.fail(f'ret_type must be "both", "values" or "indices", got {a.ret_type!r}', code="op-attribute")
+    axis = normal_axis(call, a.axis, x.ndim) if x.ndim >= 0 else 0
+    shape = None
+    if x.shape is not None:
+        shape = (*x.shape[:axis], first_extent(call, a.k, x.shape[axis]), *x.shape[axis + 1 :])
+    values = TensorInfo(shape, x.dtype, x.ndim, x.vdevice)
+    indices = TensorInfo(shape, a.dtype, x.ndim, x.vdevice)
+    if a.ret_type == "both":
+        return TupleInfo((values, indices))
+    return values if a.ret_type == "values" else indices
+
+
+def compute_topk(inputs: Any, a: TopKAttrs, out: Any) -> Any:
+    """The first k of the sorted order."""
+    x = inputs[0]
+    axis = from_front(a.axis, x.ndim)
+    found = order(x, axis, _largest(a))
+    first: Any = out.fields[0] if isinstance(out, TupleInfo) else out
+    shape = first.shape
+    values = taken(x, found, axis, shape, "topk_values")
+    indices = k.compute(shape, lambda *i: k.cast(a.dtype, place(found, i, axis)), "topk_indices")
+    return (values, indices) if a.ret_type == "both" else values if a.ret_type == "values" else indices
+
+
+def reference_topk(inputs: Any, a: TopKAttrs) -> Any:
+    """The first k of the sorted order."""
+    x = inputs[0]
+    found = reference_order(x, a.axis, _largest(a))
+    if a.k >= 1:
+        found = np.take(found, np.arange(min(a.k, x.shape[a.axis])), axis=a.axis)
+    values, indices = np.take_along_axis(x, found, a.axis), found.astype(a.dtype.numpy)
+    return (values, indices) if a.ret_type == "both" else values if a.ret_type == "values" else indices
+
+
+def gradient_topk(b: Any, args: Any, a: TopKAttrs, out: Any, grad: Any) -> list[Any]:
+    """Back to where the values came from."""
+    if a.ret_type == "indices":
+        return [b.full_like(args[0], 0)]
+    options = {"k": a.k, "axis": a.axis, "largest": a.largest, "is_ascend": a.is_ascend}
+    places = b.op("topk", args[0], ret_type="indices", dtype="int64", **options)
+    towards = b.item(grad, 0) if a.ret_type == "both" else grad
+    return [b.op("scatter_elements", b.full_like(args[0], 0), places, towards, axis=a.axis)]
+
+
+TOPK = OpDef(
+    "topk",
+    TopKAttrs,
+    inputs=(Input("data"),),
+    infer=infer_topk,
+    compute=compute_topk,
+    reference=reference_topk,
+    gradient=gradient_topk,
+    fusion=Fusion.OPAQUE,
+    outputs=_results,
+    samples=lambda: (
+        Sample((Arr(("n", 7)),), TopKAttrs(k=3)),
+        Sample((Arr((6, "m"), "int32", 0, 3),), TopKAttrs(k=2, axis=0, largest=False, dtype="int64")),
+        Sample((Arr((4, 3)),), TopKAttrs(k=9, ret_type="values")),
+        Sample((Arr((4, "m")),), TopKAttrs(k=0, ret_type="indices", is_ascend=True)),
+    ),
+    summary="The k greatest or least elements of each row along an axis, in order, and where they are.",
+)

@@ -1,0 +1,224 @@
+"""Products of quantised tensors (Relay's dialect qnn): dense, batch_matmul, conv2d, conv2d_transpose.
+
+They give int32 sums of (q - zero_point) products, whose scale is the product of both; the kernel of dense and conv2d
+may have a zero point for each output channel. Source: facts relay-language §6 level 11.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ops.broadcasting import like
+from baton._src.ops.dims import DimMath
+from baton._src.ops.linalg.dense import BATCH_MATMUL, DENSE
+from baton._src.ops.nn.convolution.convolution import CONV2D
+from baton._src.ops.nn.convolution.transpose import CONV2D_TRANSPOSE
+from baton._src.ops.quant.requantize import (
+    NO_SLOPE,
+    check_parameters,
+)
+from baton._src.ops.samples import Arr, Sample
+from baton._src.values.dtype import INT32
+
+
+def _operands(weight: str) -> tuple[str, ...]:
+    return ("data", weight, "input_zero_point", "kernel_zero_point", "input_scale", "kernel_scale")
+
+
+def _no_axis(a: Any) -> int | None:
+    return None
+
+
+def _output_axis(a: Any) -> int | None:
+    """The axis of a convolution's kernel that runs over output channels."""
+    return a.kernel_layout.index("O") if a.kernel_layout.isalpha() else None
+
+
+_SUMS: dict[str, Any] = {"out_dtype": "int32"}
+_GEOMETRY: dict[str, Any] = {"strides": (1, 1), "padding": (0, 0), "dilation": (1, 1)}
+_SIZES: dict[str, Any] = {"kernel_size": None, "channels": None}
+
+
+def _builder(operands: tuple[str, ...], options: dict[str, Any]) -> Callable[..., Any]:
+    """A builder with the attributes in TVM's order, at TVM's defaults."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    required = [inspect.Parameter(n, kind) for n in ("make", *operands)]
+    signature = inspect.Signature([*required, *(inspect.Parameter(n, kind, default=d) for n, d in options.items())])
+
+    def build(*given: Any, **named: Any) -> Any:
+        bound = signature.bind(*given, **named)
+        bound.apply_defaults()
+        make, *rest = (bound.arguments.pop(n) for n in ("make", *operands))
+        return make(*rest, **bound.arguments)
+
+    vars(build)["__signature__"] = signature
+    return build
+
+
+@dataclasses.dataclass(frozen=True)
+class _Sums:
+    """int32 sums of products of what operands are beyond their zero points: `base` of int32 tensors.
+
+    Operands: data, weights, their zero points, their scales (`names`). `axis(attrs)` is the axis of the weights along
+    which their zero point may vary.
+    """
+
+    base: OpDef[Any]
+    names: tuple[str, ...]
+    axis: Callable[[Any], int | None]
+
+    def infer(self, call: OpCall[Any]) -> Info:
+        for position in (0, 1):
+            x = call.tensor(position)
+            if not x.dtype.is_void and not x.dtype.is_int:
+                call.fail(f"takes quantised operands, got {x.dtype}", code="op-dtype")
+        check_parameters(call, (2, 4))
+        check_parameters(call, (3,), vectors=self.axis(call.attrs) is not None)
+        check_parameters(call, (5,), vectors=True)
+        self._check_length(call)
+        operands = tuple(like(call.tensor(n), INT32) for n in (0, 1))
+        found = self.base.infer(OpCall(self.base, operands, _exact(call.attrs), call.prover, (), call.span))
+        assert isinstance(found, TensorInfo)
+        return found
+
+    def _check_length(self, call: OpCall[Any]) -> None:
+        w, zero, at = call.tensor(1), call.tensor(3), self.axis(call.attrs)
+        if zero.ndim != 1 or w.shape is None or zero.shape is None or at is None or zero.shape[0] == 1:
+            return
+        if DimMath(call.prover).equal(w.shape[at], zero.shape[0]) is False:
+            channels = f"{self.names[1]} has {w.shape[at]} output channels"
+            call.fail(f"{self.names[3]} has {zero.shape[0]} elements, {channels}")
+
+    def reference(self, inputs: Any, a: Any) -> Any:
+        x, w, zx, zw = (np.asarray(v).astype(np.int32) for v in inputs[:4])
+        if zw.ndim:
+            zw = zw.reshape([-1 if i == self.axis(a) else 1 for i in range(w.ndim)])
+        assert callable(self.base.reference)
+        return self.base.reference((x - zx, w - zw), _exact(a))
+
+    def decompose(self, b: Any, args: Any, a: Any, out: Any) -> Any:
+        x, w, zx, zw = (b.op("astype", v, dtype="int32") for v in args[:4])
+        rank = args[1].struct_info.ndim
+        if args[3].struct_info.ndim:
+            zw = b.op("expand_dims", zw, axis=tuple(i for i in range(rank) if i != self.axis(a)))
+        options = {f: getattr(_exact(a), f) for f in self.base.attrs.names}
+        return b.op(self.base.name, b.op("subtract", x, zx), b.op("subtract", w, zw), **options)
+
+
+def _product(
+    name: str,
+    base: OpDef[Any],
+    names: tuple[str, ...],
+    samples: Any,
+    axis: Callable[[Any], int | None] = _no_axis,
+    *,
+    options: dict[str, Any] = _SUMS,
+) -> OpDef[Any]:
+    """`_Sums` as an operator. `options`: attributes in the builder's order."""
+    sums = _Sums(base, names, axis)
+    return OpDef(
+        f"qnn.{name}",
+        base.attrs,
+        inputs=tuple(Input(n) for n in names),
+        infer=sums.infer,
+        compute=NotApplicable("decomposed into the product of int32 tensors"),
+        reference=sums.reference,
+        decompose=sums.decompose,
+        gradient=NO_SLOPE,
+        fusion=Fusion.OUT_EWISE_FUSABLE,
+        in_relax=False,
+        relay_builder=_builder(names, options),
+        samples=samples,
+        summary=f"{name} of quantised tensors, as int32 sums.",
+    )
+
+
+def _exact(a: Any) -> Any:
+    """Sums as int32."""
+    return dataclasses.replace(a, out_dtype=INT32)
+
+
+def _parameters(*channels: int) -> tuple[Arr, ...]:
+    """Zero points and scales; those of the kernel one each of so many channels."""
+    zero, scale = Arr((), "int32", -5, 5), Arr((), low=0.05, high=0.5)
+    return (zero, Arr(channels, "int32", -5, 5), scale, Arr(channels, low=0.05, high=0.5))
+
+
+QNN_PRODUCTS: tuple[OpDef[Any], ...] = (
+    _product(
+        "dense",
+        DENSE,
+        _operands("weight"),
+        lambda: (
+            Sample((Arr(("n", 4), "uint8", 0, 255), Arr((3, 4), "int8", -99, 99), *_parameters()), DENSE.attrs()),
+            Sample((Arr(("n", 4), "uint8", 0, 255), Arr((3, 4), "int8", -99, 99), *_parameters(3)), DENSE.attrs()),
+        ),
+        lambda a: 0,
+        options={"units": None, **_SUMS},
+    ),
+    _product(
+        "conv2d",
+        CONV2D,
+        _operands("kernel"),
+        lambda: (
+            Sample(
+                (Arr(("n", 2, 5, 5), "uint8", 0, 255), Arr((3, 2, 3, 3), "int8", -99, 99), *_parameters()),
+                CONV2D.attrs(padding=(1, 1)),
+            ),
+            Sample(
+                (Arr(("n", 5, 5, 2), "uint8", 0, 255), Arr((3, 3, 2, 3), "int8", -99, 99), *_parameters(3)),
+                CONV2D.attrs(data_layout="NHWC", kernel_layout="HWIO"),
+            ),
+        ),
+        _output_axis,
+        options={
+            **_SIZES,
+            **_GEOMETRY,
+            "groups": 1,
+            "data_layout": "NCHW",
+            "kernel_layout": "OIHW",
+            "out_layout": "",
+            **_SUMS,
+        },
+    ),
+    _product(
+        "batch_matmul",
+        BATCH_MATMUL,
+        ("x", "y", "x_zero_point", "y_zero_point", "x_scale", "y_scale"),
+        lambda: (
+            Sample(
+                (Arr((2, "n", 4), "uint8", 0, 255), Arr((2, 3, 4), "int8", -99, 99), *_parameters()),
+                BATCH_MATMUL.attrs(),
+            ),
+        ),
+    ),
+    _product(
+        "conv2d_transpose",
+        CONV2D_TRANSPOSE,
+        _operands("weight"),
+        lambda: (
+            Sample(
+                (Arr(("n", 2, 4, 5), "uint8", 0, 255), Arr((2, 3, 3, 3), "int8", -99, 99), *_parameters()),
+                CONV2D_TRANSPOSE.attrs(strides=(2, 2), padding=(1, 1)),
+            ),
+        ),
+        options={
+            **_GEOMETRY,
+            "channels": None,
+            "kernel_size": None,
+            "groups": 1,
+            "data_layout": "NCHW",
+            "kernel_layout": "IOHW",
+            "out_layout": "",
+            "output_padding": (0, 0),
+            **_SUMS,
+        },
+    ),
+)

@@ -1,0 +1,133 @@
+"""Numbers in even steps: arange, start + i * step for i below ceil((stop - start) / step).
+
+Relax takes bounds as arguments, Relay as scalar tensors. Source: facts relax-ops-passes-vm §1 (create), relay-language
+§6 level 3.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.expr import GraphExpr, PrimExpr
+from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.tensor_info import Dim, Info, PrimInfo, TensorInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.dims import DimMath
+from baton._src.ops.samples import Sample
+from baton._src.ops.shape.creation import CONSTANT
+from baton._src.ops.shape.targets import scalar_value
+from baton._src.tir import expr as tir
+from baton._src.tir.expr import AnyDim
+from baton._src.values.dtype import VOID, DataType
+
+
+@attrs
+class ArangeAttrs(Attrs):
+    """The dtype."""
+
+    dtype: Any = attr(None, "dtype of the elements")
+
+    def __post_init__(self) -> None:
+        set_attr(self, "dtype", DataType(self.dtype or VOID))
+
+
+def infer_arange(call: OpCall[ArangeAttrs]) -> Info:
+    """As many elements as fit before `stop`."""
+    dtype = call.attrs.dtype
+    if isinstance(call.args[0], TensorInfo):
+        dtype = call.tensor(0).dtype if dtype.is_void else dtype
+        known = [call.values[i] if i < len(call.values) else None for i in range(3)]
+        if any(v is None for v in known):
+            return TensorInfo((AnyDim(),), dtype)
+        return TensorInfo((_count(*(np.asarray(v).item() for v in known)),), dtype)
+    bounds = [scalar_value(call, i) for i in range(3)]
+    if dtype.is_void:
+        kinds = [a.dtype for a in call.args if isinstance(a, PrimInfo)]
+        dtype = DataType("float32" if any(d.is_float for d in kinds) else "int64")
+    if any(b is None for b in bounds):
+        return TensorInfo(None, dtype, 1)
+    return TensorInfo((_extent(call, *bounds),), dtype)
+
+
+def _extent(call: OpCall[Any], start: Any, stop: Any, step: Any) -> Dim:
+    numbers: list[Any] = [v.value if isinstance(v, (tir.IntImm, tir.FloatImm)) else v for v in (start, stop, step)]
+    first, last, each = numbers
+    if all(isinstance(v, (int, float)) for v in numbers):
+        if each == 0:
+            call.fail("step must not be 0", code="op-attribute")
+        return _count(first, last, each)
+    if not isinstance(each, int) or each <= 0:
+        call.fail("a symbolic arange needs a positive integer step", code="op-attribute")
+    dims = DimMath(call.prover)
+    found = dims.ceil_divide(dims.subtract(last, first), each)
+    return found if isinstance(first, int) and first == 0 and isinstance(last, tir.Var) else dims.maximum(found, 0)
+
+
+def _count(start: float, stop: float, step: float) -> int:
+    return max(0, math.ceil((stop - start) / step))
+
+
+def compute_arange(inputs: Any, a: ArangeAttrs, out: Any) -> Any:
+    """start + i * step in the dtype of the result (float32 for narrow floats)."""
+    kept = k.sum_dtype(out.dtype)
+
+    def scalar(value: Any) -> Any:
+        found = value() if isinstance(value, k.Tensor) else value
+        return k.cast(kept, found) if isinstance(found, PrimExpr) else k.const(found, kept)
+
+    start, _, step = inputs
+    return k.compute(out.shape, lambda i: k.cast(out.dtype, scalar(start) + k.cast(kept, i) * scalar(step)), "arange")
+
+
+def reference_arange(inputs: Any, a: ArangeAttrs) -> Any:
+    """start + i * step."""
+    start, stop, step = (np.asarray(v).item() for v in inputs)
+    if a.dtype.is_void:
+        given = np.asarray(inputs[0])
+        floats = any(isinstance(v, float) for v in (start, stop, step))
+        dtype = given.dtype if isinstance(inputs[0], np.ndarray) else np.dtype("float32" if floats else "int64")
+    else:
+        dtype = a.dtype.numpy
+    kept = k.sum_dtype(DataType(dtype)).numpy
+    indices = np.arange(_count(start, stop, step)).astype(kept)
+    return (np.asarray(start, kept) + indices * np.asarray(step, kept)).astype(dtype)
+
+
+def relax_arange(make: Any, start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any:
+    """One bound is the end."""
+    return make(0 if end is None else start, start if end is None else end, step, dtype=dtype)
+
+
+def relay_arange(make: Any, start: Any, stop: Any = None, step: Any = None, dtype: Any = "float32") -> Any:
+    """One bound is the end; bounds are scalar tensors."""
+    first, last = (0, start) if stop is None else (start, stop)
+    bounds = [
+        v if isinstance(v, GraphExpr) else make.const(v, dtype) for v in (first, last, 1 if step is None else step)
+    ]
+    return make(*bounds, dtype=dtype)
+
+
+ARANGE = OpDef(
+    "arange",
+    ArangeAttrs,
+    inputs=tuple(Input(n, kind="prim") for n in ("start", "stop", "step")),
+    infer=infer_arange,
+    compute=compute_arange,
+    reference=reference_arange,
+    gradient=CONSTANT,
+    fusion=Fusion.INJECTIVE,
+    shape_values=(0, 1, 2),
+    relax_builder=relax_arange,
+    relay_builder=relay_arange,
+    samples=lambda: (
+        Sample((0, "n", 1), ArangeAttrs("int64")),
+        Sample((2, 11, 3), ArangeAttrs()),
+        Sample((5, 0, -2), ArangeAttrs("float32")),
+        Sample((0, 3, 0.5), ArangeAttrs("float32")),
+    ),
+    summary="Evenly spaced numbers: start, start + step, ... before stop.",
+)

@@ -1,0 +1,77 @@
+"""A matrix with ones on one diagonal: eye. Source: facts relax-ops-passes-vm §1 (create)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.dims import DimMath
+from baton._src.ops.samples import Sample
+from baton._src.ops.shape.creation import CONSTANT
+from baton._src.ops.shape.targets import scalar_value
+from baton._src.tir import expr as tir
+from baton._src.values.dtype import VOID, DataType
+
+
+@attrs
+class EyeAttrs(Attrs):
+    """The dtype."""
+
+    dtype: Any = attr("float32", "dtype of the elements")
+
+    def __post_init__(self) -> None:
+        set_attr(self, "dtype", DataType(self.dtype or VOID))
+
+
+def infer_eye(call: OpCall[EyeAttrs]) -> Info:
+    """n rows, m columns (m: n)."""
+    rows = scalar_value(call, 0)
+    columns = scalar_value(call, 1) if len(call.args) > 1 else rows
+    if rows is None or columns is None:
+        return TensorInfo(None, call.attrs.dtype, 2)
+    math_ = DimMath(call.prover)
+    return TensorInfo((math_.normal(rows), math_.normal(columns)), call.attrs.dtype)
+
+
+def compute_eye(inputs: Any, a: EyeAttrs, out: Any) -> Any:
+    """1 where column - row is the offset."""
+    offset = k.index(inputs[2] if len(inputs) > 2 else 0)
+    one, zero = k.const(1, out.dtype), k.const(0, out.dtype)
+    return k.compute(out.shape, lambda i, j: k.select(tir.EQ(j, i + offset), one, zero), "eye")
+
+
+def reference_eye(inputs: Any, a: EyeAttrs) -> Any:
+    """`numpy.eye`."""
+    rows = inputs[0]
+    columns = inputs[1] if len(inputs) > 1 else rows
+    return np.eye(rows, columns, inputs[2] if len(inputs) > 2 else 0, a.dtype.numpy)
+
+
+def relax_eye(make: Any, n: Any, m: Any = None, k: Any = 0, dtype: Any = "float32") -> Any:
+    """m defaults to n."""
+    return make(n, n if m is None else m, k, dtype=dtype)
+
+
+EYE = OpDef(
+    "eye",
+    EyeAttrs,
+    inputs=(
+        Input("n", "rows", kind="prim"),
+        Input("m", "columns", kind="prim"),
+        Input("k", "which diagonal", kind="prim", default=0),
+    ),
+    infer=infer_eye,
+    compute=compute_eye,
+    reference=reference_eye,
+    gradient=CONSTANT,
+    fusion=Fusion.ELEMWISE,
+    relay_name=NotApplicable("Relay has no eye"),
+    relax_builder=relax_eye,
+    samples=lambda: (Sample(("n", 4, 1), EyeAttrs()), Sample((3, 3, 0), EyeAttrs("int32"))),
+    summary="Ones on a diagonal, zeros elsewhere.",
+)
