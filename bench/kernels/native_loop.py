@@ -79,7 +79,10 @@ def fastest(calls: Sequence[Call], target: Target, seconds: float) -> list[float
         many(call.kernel.library.address("f"), *pointers, call.rows, times)
         return (time.perf_counter() - start) / times
 
-    times = [max(1, int(LONG / turn(call, 3))) for call in calls]
+    times = []
+    for call in calls:  # the first calls bring arrays and code into the caches: a turn of as many would be too short
+        turn(call, 3)
+        times.append(max(1, int(LONG / turn(call, 3))))
     best = [float("inf")] * len(calls)
     until, rounds = time.perf_counter() + seconds * len(calls), 0
     while time.perf_counter() < until or rounds < 3:

@@ -56,7 +56,7 @@ SIDE = 8
 """Rows, or columns, of a tile at most."""
 STREAMS = 8
 """Of a single row or column: as many chains as hide the latency of a multiply-add."""
-SHORTEST_STREAM = (64, 256)
+SHORTEST_STREAM = (64, 128)
 """Terms from which on the rows of a tile of one column, or two, are read one after the other."""
 APART = 4
 """Vectors of partial sums that such a row has for each column."""
@@ -67,9 +67,13 @@ SHORT = 2
 
 
 def suits(matrix: Product, target: Target) -> bool:
-    """Whether the rows of an (n, k) B are so few that dot products are the way."""
+    """Whether the rows of an (n, k) B are so few that dot products are the way. A single row of a long B is left to
+    the rule for sums, whose rows have more partial sums each.
+    """
     rows = matrix.row_count
-    return rows is not None and 1 < rows <= most_rows(matrix, target)
+    if rows == 1 and (matrix.columns.size is None or _is_beyond(matrix, matrix.columns, 1, target)):
+        return False
+    return rows is not None and 1 <= rows <= most_rows(matrix, target)
 
 
 def most_rows(matrix: Product, target: Target) -> int:
