@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names, renamed, submodules
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **submodules("baton.script", "ir ir_builder relax tir parser"),
+        **submodules("baton.script", "highlight ir ir_builder relax tir parser"),
         **names("driver.tvm_names.scripts", "from_source"),
         **renamed("script.decorators", ir_module="IR_MODULE"),
     },

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 import subprocess
 import sys
@@ -11,7 +12,11 @@ from collections.abc import Iterator
 import pytest
 
 from baton import relax, relay
+from baton._src.driver.tvm_names.absent import reason
+from baton._src.driver.tvm_names.scripts import cprint
+from baton._src.driver.tvm_names.split_modules import ASK_THE_PACKAGE, SERVED_BY
 from baton._src.passes.pipelines import PIPELINES
+from baton.script import from_source
 
 
 def _modules(name: str) -> Iterator[str]:
@@ -30,6 +35,30 @@ def test_every_listed_name_resolves(module: str) -> None:
     face = importlib.import_module(module)
     missing = [name for name in getattr(face, "__all__", []) if getattr(face, name, None) is None]
     assert not missing
+
+
+@pytest.mark.parametrize("module", sorted(SERVED_BY))
+def test_modules_that_are_not_split_off_are_served_by_what_holds_their_names(module: str) -> None:
+    """As an attribute, as TVM's importers and scripts write it; none goes by the name of something else there."""
+    package, _, name = module.rpartition(".")
+    holder = importlib.import_module(f"baton.{package}")
+    assert getattr(holder, name) is importlib.import_module(f"baton.{SERVED_BY[module]}")
+    assert name not in holder.__dir__() or inspect.ismodule(getattr(holder, name))
+
+
+@pytest.mark.parametrize("module", sorted(ASK_THE_PACKAGE))
+def test_a_function_keeps_its_name_where_tvm_has_a_module_of_it(module: str) -> None:
+    package, _, name = module.rpartition(".")
+    assert callable(getattr(importlib.import_module(f"baton.{package}"), name))
+    assert reason(module) == f"import its names from tvm.{package}"
+
+
+def test_texts_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    func = from_source("@T.prim_func\ndef double(x: T.Buffer((2,))):\n    x[0] = x[0] * T.float32(2)\n")
+    cprint(func, style="light")
+    assert capsys.readouterr().out.strip() == func.script().strip()
+    with pytest.raises(TypeError, match="not a int"):
+        cprint(1)
 
 
 def test_unknown_names_are_attribute_errors() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 # Loaded when a name is missing, not before: `difflib` and the list of names left out cost `import baton` too much.
 _MISSING = "baton._src.support.missing_name:message"
 _WHY_LEFT_OUT = "baton._src.driver.tvm_names.absent:reason"
+_SPLIT_OFF = "baton._src.driver.tvm_names.split_modules:serving"
 
 
 def attach(
@@ -40,9 +41,12 @@ def attach(
         if name not in table:
             if not name.startswith("_"):
                 extend()
-            if name not in further:
+            if name in further:
+                found = further[name]
+            elif (served_by := _load(_SPLIT_OFF)(f"{package}.{name}".partition(".")[2])) is not None:
+                found = _load(served_by)
+            else:
                 raise AttributeError(_load(_MISSING)(package, name, listing, _load(_WHY_LEFT_OUT)))
-            found = further[name]
         else:
             found = _load(table[name])
         setattr(sys.modules[package], name, found)

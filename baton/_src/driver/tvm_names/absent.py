@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from baton._src.driver.tvm_names.split_modules import ASK_THE_PACKAGE
+
 _TUNING = "baton's schedules need no tuning: build for a target, and a rule for it is chosen"
 _GPU = "baton compiles for CPUs"
 _IMPORTER = "baton imports ONNX models (from_onnx) and PyTorch programs (from_exported_program, from_pytorch)"
@@ -314,6 +316,38 @@ REASONS |= {
     "runtime.name_transforms": "there are no generated C functions to name",
     "testing.aot": "baton generates code for processes, not for bare devices",
     "tir.tensor_intrin": "intrinsics of your own are tir.TensorIntrin.register; those of TVM are not shipped",
+}
+_PAGES = "caches in pages, for batches of sequences, are not implemented; relax.frontend.nn.KVCache holds one"
+_FRAMES = "frames are what the words of the builder give; IRBuilderFrame is their class"
+_READER = "scripts are read by tvm.script.from_source and the decorators; Python's own syntax trees are used inside"
+REASONS |= ASK_THE_PACKAGE | {
+    "contrib.explicit_import": _TUNING,
+    "ir.json_compact": "JSON of TVM v0.19 is read; older one is not",
+    "ir.worker_pool": "memory is planned in Relax, for whole programs",
+    "relax.backend_tir": _BYOC,
+    "relax.frontend.nn.subroutine": "a model is one function a method: subroutines are not implemented",
+    "relax.frontend.nn.SubroutineMixin": "a model is one function a method: subroutines are not implemented",
+    "relax.frontend.nn.llm": _PAGES,
+    "relax.transform.attach_external_modules": "packed functions are registered with register_func",
+    "relax.transform.ipc_allreduce_rewrite": _GPU,
+    "relax.transform.legalize_ops": "kernels of operators are baton's own; relax.transform.LegalizeOps takes others in "
+    "customize_legalize_map",
+    "relax.transform.tuning_api": _TUNING,
+    "script.parser.core": _READER,
+    **{f"script.parser.{name}.parser": _READER for name in ("ir", "relax", "tir")},
+    "script.parser.tir.operation": _READER,
+    "script.printer": "texts are printed by script() and show()",
+    "te.autodiff": "differentiate in Relay (transform.gradient) or Relax (transform.Gradient)",
+    **{f"script.ir_builder.{name}.frame": _FRAMES for name in ("ir", "relax", "tir")},
+    "relax.testing.ast_printer": "func.script() shows programs, func.astext() those of Relay",
+    "runtime.script_printer": "texts are printed by script() and show(), which take the options there are",
+    "target.detect_target": "Target('llvm') is this machine",
+    "te.tag": _UNUSED,
+    "te.tensor_intrin": "tile kernels are intrinsics of tir: tir.TensorIntrin.register and Schedule.tensorize",
+    "tir.schedule.block_scope": _NO_TREE,
+    "tir.schedule.transform": _TUNING,
+    "topi.random": "relay.random and relax's random operators",
+    "utils": "bench measures the machine",
 }
 REASONS |= {
     f"relay.testing.{name}": _NETWORK for name in ("tf", "byoc", "darknet", "tflite", "yolo_detection", "config")

@@ -1,4 +1,4 @@
-"""TVMScript from text: `tvm.script.from_source`."""
+"""TVMScript from text, and printed: `tvm.script.from_source`, `tvm.script.highlight.cprint`."""
 
 from __future__ import annotations
 
@@ -18,3 +18,13 @@ def from_source(program: str, extra_vars: Any = None, check_well_formed: bool = 
 
 
 parse = from_source
+
+
+def cprint(printable: Any, style: str | None = None, black_format: bool = False) -> None:
+    """Print a program's text, or a text; there are no colours, so `style` and `black_format` change nothing.
+
+    Error: `TypeError` for what has no text.
+    """
+    if not isinstance(printable, str) and not callable(getattr(printable, "script", None)):
+        raise TypeError(f"cprint takes a text or what has script(), not a {type(printable).__name__}")
+    print(printable if isinstance(printable, str) else printable.script())

@@ -1,7 +1,7 @@
 """Modules of TVM v0.19 that baton does not split off: their names are served by the package they lie in.
 
-`from tvm.relay.op.nn.nn import conv2d` finds `relay.op.nn.conv2d`. Only modules whose name is not also that of
-something else in the package are listed: an import binds the module under its name.
+`from tvm.relay.op.nn.nn import conv2d` finds `relay.op.nn.conv2d`, and so does `relay.op.nn.nn.conv2d`. Only modules
+whose name is not also that of something else in the package are served: an import binds the module under its name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,55 @@ _SPLIT = {
     "relay.op.vm": "vm",
     "relay.qnn.op": "qnn",
     "relay.transform": "fake_quantization_to_integer",
-    "target": "target generic_func",
+    "relax.analysis": "analysis",
+    "relax.backend": "dispatch_sampling dispatch_sort_scan",
+    "relax.frontend": "common",
+    "relax.frontend.nn": "exporter torch visitor",
+    "relax.frontend.onnx": "onnx_frontend",
+    "relax.frontend.torch": "dynamo exported_program_translator fx_translator",
+    "relax.op": "base binary create datatype index linear_algebra manipulate mask qdq sampling search set sorting "
+    "statistical ternary unary",
+    "relax.op.builtin": "builtin",
+    "relax.op.grad": "grad",
+    "relax.op.image": "image",
+    "relax.op.memory": "memory",
+    "relax.op.nn": "nn",
+    "relax.op.vm": "vm",
+    "relax.transform": "transform fast_math lazy_transform_params optimize_layout_transform remove_redundant_reshape",
+    "script.ir_builder.ir": "ir",
+    "script.ir_builder.relax": "ir",
+    "script.ir_builder.tir": "ir",
+    "script.parser.ir": "entry",
+    "script.parser.relax": "entry",
+    "script.parser.tir": "entry",
+    "target": "target virtual_device",
+    "tir.analysis": "analysis",
+    "topi": "broadcast math reduction scan signal tensor transform",
 }
 SERVED_BY = {f"{package}.{module}": package for package, modules in _SPLIT.items() for module in modules.split()}
-"""The package of baton that serves the names of a module, both by their paths below `tvm`."""
+SERVED_BY["contrib.debugger.debug_runtime"] = "contrib.debugger.debug_executor"
+"""The package of baton (or, for an old name, the module) that serves a module, both by their paths below `tvm`."""
+
+_NAMED_LIKE_A_FUNCTION = {
+    "relax.analysis": "estimate_memory_usage",
+    "relax.frontend.nn": "extern",
+    "relax.op.memory": "view",
+    "relay": "debug",
+    "relay.analysis": "count_layers",
+    "relay.quantize": "quantize",
+    "relay.transform": "recast",
+    "target": "generic_func",
+    "topi": "einsum index_put searchsorted sort",
+}
+ASK_THE_PACKAGE = {
+    f"{package}.{module}": f"import its names from tvm.{package}"
+    for package, modules in _NAMED_LIKE_A_FUNCTION.items()
+    for module in modules.split()
+}
+"""What to say of modules that go by the name of a function."""
+
+
+def serving(path: str) -> str | None:
+    """The module of baton that serves TVM's module `path` (below the root) though it has none of that name."""
+    package = SERVED_BY.get(path)
+    return None if package is None else f"baton.{package}"
