@@ -17,8 +17,8 @@ from baton._src.ir.module import IRModule
 from baton._src.lower.relay_to_relax.module import lower
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.relay.text.attribute_reader import MAX_LITERAL
-from baton._src.relay.text.expression_reader import MAX_NESTING
 from baton._src.relay.text.parser import parse
+from baton._src.relay.text.sequence_reader import MAX_NESTING
 from baton._src.support.diagnostics import DiagnosticError
 from tests.relay.programs import error_of, read_module
 from tests.relay.text.hostile import mutated, noise, soups

@@ -1,6 +1,5 @@
 """Expressions of Relay text, in both notations (facts relay-language §5; seed 004).
 
-    sequence := ( let %x (: T)? = e ; | %N = e (; | line end) | free_var %x (: T)? ;? | e ; )* e
     binary   := call (OP call)*      * /  over  + -  over  < <= > >=  over  == !=  over  &&  over  ||
     call     := atom ( <T, ...>? ( e, ..., name=value ) | .N )*
 
@@ -18,7 +17,6 @@ from baton._src.relay.check.elaboration import Elaboration
 from baton._src.relay.nodes import (
     Call,
     Function,
-    Let,
     RefCreate,
     RefRead,
     RefWrite,
@@ -36,14 +34,13 @@ from baton._src.relay.text.names import Names
 from baton._src.relay.text.operators import PRECEDENCE
 from baton._src.relay.text.pattern_reader import PatternReader
 from baton._src.relay.text.scope import Scope
+from baton._src.relay.text.sequence_reader import SequenceReader
 from baton._src.relay.text.signature_reader import SignatureReader
 from baton._src.relay.text.type_reader import TypeReader
 from baton._src.support.spans import Span
 from baton._src.support.trampoline import Task
 
-_UNIT_LET = "_"
 _NAME, _LOCAL, _GRAPH, _SIGN = Kind.NAME, Kind.LOCAL, Kind.GRAPH, Kind.SIGN
-MAX_NESTING = 20_000
 WORDS = frozenset(("True", "False", "fn", "if", "match", "match?", "ref", "ref_read", "ref_write", "Constant", "meta"))
 """Names that begin something of their own; all others are operators and constructors."""
 
@@ -63,94 +60,15 @@ class ExpressionReader:
         self._constants = ConstantReader(cursor, types, self.attributes, elaboration)
         self._signatures = SignatureReader(cursor, types, self.attributes, names)
         self._branches = BranchReader(self, elaboration)
-        self._nesting = 0
-
-    # ---- sequences
+        self._sequences = SequenceReader(self)
 
     def sequence(self) -> Task[Any]:
         """Bindings and the expression they end in."""
-        cursor, scope = self.cursor, self.scope
-        bindings: list[tuple[Var, Any, int]] = []
-        pushed: list[Var] = []
-        outer_ends, cursor.line_ends = cursor.line_ends, False
-        self._nesting += 1
-        if self._nesting > MAX_NESTING:
-            raise cursor.fault(f"nested more than {MAX_NESTING} deep", cursor.token)
-        while True:
-            token = cursor.token
-            if cursor.at("let"):
-                var, value = yield self._let()
-                bindings.append((var, value, token.start))
-                pushed.append(var)
-                scope.push(var)
-            elif token.kind is _GRAPH and cursor.peek().text == "=":
-                yield self._graph_binding()
-            elif cursor.at("free_var"):
-                self._free_var()
-                if not self._more():
-                    raise cursor.unexpected("an expression after the declaration")
-            else:
-                value = yield self.expression()
-                if not cursor.at(";"):
-                    break
-                semicolon = cursor.next()
-                if not self._more():
-                    raise cursor.fault("expected an expression after ;", semicolon, "the last expression is the value")
-                bindings.append((Var(_UNIT_LET), value, token.start))
-        for var in reversed(pushed):
-            scope.pop(var)
-        for var, bound, start in reversed(bindings):
-            value = Let(var, bound, value, span=cursor.span(start))
-        cursor.line_ends = outer_ends
-        self._nesting -= 1
-        return value
+        return self._sequences.sequence()
 
-    def _more(self) -> bool:
-        """Whether an expression can begin here."""
-        token = self.cursor.token
-        return token.kind not in (Kind.END, Kind.METADATA) and token.text not in ("}", ")")
-
-    def _let(self) -> Task[tuple[Var, Any]]:
-        cursor = self.cursor
-        cursor.next()
-        if cursor.at(_UNIT_LET):
-            token = cursor.next()
-            name = _UNIT_LET
-        else:
-            token = cursor.expect_kind(Kind.LOCAL, "after let")
-            name = token.text[1:]
-        annotation = self.types.type() if cursor.accept(":") else None
-        var = Var(name, annotation, span=cursor.span_of(token))
-        cursor.expect("=", f"after let {token.text}")
-        recursive = cursor.at("fn")
-        if recursive:
-            self.scope.push(var)
-        value = yield self.expression()
-        if recursive:
-            self.scope.pop(var)
-        cursor.expect(";", f"after the value of {token.text}")
-        if not self._more():
-            raise cursor.unexpected(f"the body of let {token.text}")
-        return var, value
-
-    def _graph_binding(self) -> Task[None]:
-        cursor = self.cursor
-        token = cursor.next()
-        cursor.next()
-        cursor.line_ends = True
-        value = yield self.expression()
-        cursor.line_ends = False
-        if not cursor.accept(";") and not cursor.token.first:
-            raise cursor.unexpected(f"; or a new line after the value of {token.text}")
-        self.scope.define_graph(token.text, value)
-
-    def _free_var(self) -> None:
-        cursor = self.cursor
-        cursor.next()
-        token = cursor.expect_kind(Kind.LOCAL, "after free_var")
-        annotation = self.types.type() if cursor.accept(":") else None
-        cursor.accept(";")
-        self.scope.push(Var(token.text[1:], annotation, span=cursor.span_of(token)))
+    def block(self, where: str) -> Task[Any]:
+        """`{ sequence }`"""
+        return self._sequences.block(where)
 
     # ---- operators
 
@@ -394,22 +312,6 @@ class ExpressionReader:
         cursor.line_ends = outer_ends
         made = {"ref": RefCreate, "ref_read": RefRead, "ref_write": RefWrite}[token.text]
         return made(*args, span=cursor.span(token.start))
-
-    # ---- blocks
-
-    def block(self, where: str) -> Task[Any]:
-        """`{ sequence }`"""
-        cursor = self.cursor
-        opening = cursor.expect("{", where)
-        outer_ends, cursor.line_ends = cursor.line_ends, False
-        self.scope.enter()
-        if cursor.at("}"):
-            raise cursor.fault("expected an expression: a body is never empty", opening, "write () for no value")
-        found = yield self.sequence()
-        self.scope.leave()
-        cursor.expect("}", f"to close the body {where}")
-        cursor.line_ends = outer_ends
-        return found
 
     # ---- functions
 
