@@ -42,12 +42,43 @@ def model(op: str, opset: int, x: Any, others: Any = (), outputs: Any = ("y",), 
         ("ReduceSum", (), {"keepdims": 2}),
         ("LSTM", (np.ones((1, 4, 5), "float32"), np.ones((1, 4, 1), "float32")), {"hidden_size": 1, "layout": 2}),
         ("Conv", (np.ones((1, 3, 2, 2), "float32"),), {"kernel_shape": [3, 3]}),
+        ("Conv", (np.ones((1, 3, 2, 2), "float32"),), {"strides": [2]}),
+        ("MaxPool", (), {"kernel_shape": [2, 2], "pads": [1, 1]}),
+        ("MaxPool", (), {"kernel_shape": [2, 2], "ceil_mode": 2}),
+        ("AveragePool", (), {"kernel_shape": [2, 2], "dilations": [1, 0]}),
+        ("ConvTranspose", (np.ones((3, 1, 2, 2), "float32"),), {"output_shape": [9]}),
+        ("DepthToSpace", (), {"blocksize": 0}),
+        ("GroupNormalization", (np.ones(3, "float32"),) * 2, {"num_groups": 0}),
+        ("Resize", (np.zeros(0, "float32"), np.ones(4, "float32") * 2), {"coordinate_transformation_mode": "half"}),
+        ("QuantizeLinear", (np.float32(1), np.int8(1)), {"output_dtype": 2}),
+        ("DequantizeLinear", (np.ones(2, "float32"),), {"output_dtype": 2}),
     ],
 )
 def test_a_value_that_means_nothing(op: str, others: Any, attributes: Any) -> None:
     """Guards against taking it for the other one of two values."""
     with pytest.raises(baton.DiagnosticError, match=f"(attribute|its) '?{[*attributes][-1]}"):
         ran(op, 21, X, others, **attributes)
+
+
+def test_places_that_are_not_there() -> None:
+    """Guards against columns that are repeated, axes that are counted round and round, and blocks that are cut."""
+    kept = np.array([False, True, True])
+    np.testing.assert_array_equal(ran("Compress", 11, SQUARE, (kept[:2],), axis=1)[0], SQUARE[:, 1:2])
+    with pytest.raises(baton.DiagnosticError, match="index 2 is out of range"):
+        ran("Compress", 11, SQUARE[:2], (kept,), axis=0)
+    for op, opset, axis in (("DFT", 19, 9), ("Flatten", 21, 5)):
+        with pytest.raises(baton.DiagnosticError, match=f"axis {axis} is out of range"):
+            ran(op, opset, X, axis=axis)
+    with pytest.raises(baton.DiagnosticError, match="2 blocks of 3 are not what axis 1 of size 3 has"):
+        ran("DequantizeLinear", 21, np.ones((2, 3), "int8"), (np.ones((2, 2), "float32"),), block_size=3)
+    with pytest.raises(baton.DiagnosticError, match="2 groups do not divide its 3 channels"):
+        ran("ConvTranspose", 21, X, (np.ones((3, 1, 2, 2), "float32"),), group=2)
+
+
+def test_a_unit_that_bends_upwards() -> None:
+    """Celu of a negative alpha, whose curve lies above 0."""
+    (found,) = ran("Celu", 12, X, alpha=-1.5)
+    np.testing.assert_allclose(found, np.where(X > 0, X, -1.5 * np.expm1(X / -1.5)), rtol=1e-5, atol=1e-6)
 
 
 def test_shifts_have_a_direction() -> None:

@@ -15,16 +15,25 @@ from baton._src.support.diagnostics import fail
 INT, STRING = 2, 3
 """ONNX's numbers of the types of attributes."""
 FLAGS = frozenset({
-    "allowzero", "center_point_box", "count_include_pad", "detect_negative", "detect_positive", "exclude_outside",
-    "exclusive", "fmod", "inverse", "is_causal", "keepdims", "largest", "layout", "linear_before_reset", "new_axis",
-    "noop_with_empty_axes", "onesided", "reverse", "saturate", "select_last_index", "sorted", "storage_order",
-    "training_mode", "transA", "transB", "upper",
+    "align_corners", "allowzero", "antialias", "ceil_mode", "center_point_box", "count_include_pad",
+    "detect_negative", "detect_positive", "exclude_outside", "exclusive", "fmod", "input_forget", "interleaved",
+    "inverse", "is_causal", "keepdims", "largest", "layout", "linear_before_reset", "new_axis",
+    "noop_with_empty_axes", "onesided", "periodic", "reverse", "saturate", "select_last_index", "sorted",
+    "storage_order", "training_mode", "transA", "transB", "upper",
 })  # fmt: skip
 """Attributes that are 0 or 1. Of other numbers some tools read each as the one, some as the other."""
+POSITIVE = frozenset({"blocksize", "group", "hidden_size", "num_groups", "num_outputs", "offset_group", "p", "size"})
+"""Attributes that are 1 or more."""
 CHOICES: dict[str, dict[str, tuple[object, ...]]] = {
     "auto_pad": {"": ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")},
     "approximate": {"Gelu": ("none", "tanh")},
-    "coordinate_transformation_mode": {"RoiAlign": ("half_pixel", "output_half_pixel")},
+    "coordinate_transformation_mode": {
+        "RoiAlign": ("half_pixel", "output_half_pixel"),
+        "Resize": (
+            "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
+            "tf_half_pixel_for_nn", "tf_crop_and_resize",
+        ),
+    },
     "direction": {"BitShift": ("LEFT", "RIGHT")},
     "keep_aspect_ratio_policy": {"Resize": ("stretch", "not_larger", "not_smaller")},
     "mode": {
@@ -65,6 +74,8 @@ def _check_value(operator: str, attribute: Any) -> None:
     if allowed and attribute.type in (INT, STRING) and given not in allowed:
         meant = ", ".join(map(str, allowed))
         raise fail("onnx-node", f"attribute {attribute.name!r} is {given!r}", help=f"{operator} takes one of {meant}")
+    if attribute.name in POSITIVE and attribute.type == INT and attribute.i < 1:
+        raise fail("onnx-node", f"attribute {attribute.name!r} is {given}", help=f"{operator} takes 1 or more")
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.nn.windows import LAYOUTS, Window, framed, window_of
+from baton._src.frontends.onnx.nn.windows import LAYOUTS, Window, framed, steps_of, window_of
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 
 
@@ -67,10 +67,13 @@ def conv_transpose(node: OnnxNode) -> Value:
     layouts = LAYOUTS.get(window.rank)
     if layouts is None:
         node.fail(f"convolutions over {window.rank} spatial axes are not supported")
+    groups, channels = int(node.attr("group", 1)), node[0].shape[1] if node[0].shape else None
+    if isinstance(channels, int) and channels % groups:
+        node.fail(f"{groups} groups do not divide its {channels} channels", code="op-shape")
     padding, extra = _transposed_padding(node, window)
     out = node.graph.call(
         f"nn.conv{window.rank}d_transpose", node[0], node[1], strides=window.strides, padding=padding,
-        output_padding=extra, dilation=window.dilations, groups=int(node.attr("group", 1)),
+        output_padding=extra, dilation=window.dilations, groups=groups,
         data_layout=layouts[0], kernel_layout=layouts[2],
     )  # fmt: skip
     return _add_bias(node, out, node.optional(2), window.rank)
@@ -80,8 +83,7 @@ def _transposed(node: OnnxNode) -> Window:
     """auto_pad of a transposed convolution: output size = input size * stride."""
     kernel = kernel_of(node)
     rank = len(kernel)
-    strides = node.ints("strides") or (1,) * rank
-    dilations = node.ints("dilations") or (1,) * rank
+    strides, dilations, _ = steps_of(node, rank)
     begins, ends = [], []
     for size, stride, dilation in zip(kernel, strides, dilations, strict=True):
         total = max((size - 1) * dilation + 1 - stride, 0) if node.attr("auto_pad") != "VALID" else 0
@@ -99,6 +101,8 @@ def _transposed_padding(node: OnnxNode, window: Window) -> tuple[tuple[int, ...]
     wanted = node.ints("output_shape")
     if wanted is None:
         return window.padding, extra
+    if len(wanted) not in (rank, rank + 2):
+        node.fail(f"its output_shape is {list(wanted)} for {rank} spatial axes")
     shape = node[0].shape
     begins, ends, added = [], [], list(extra)
     for axis in range(rank):

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.nn.windows import Window
+from baton._src.frontends.onnx.nn.windows import Window, steps_of
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.values.tensor import AnyArray
 
@@ -64,7 +64,7 @@ def max_unpool(node: OnnxNode) -> Value:
     g, x = node.graph, node[0]
     sizes, kernel = _sizes(node, x), tuple(node.needed("kernel_shape"))
     rank = len(kernel)
-    strides, pads = node.ints("strides") or (1,) * rank, node.ints("pads") or (0,) * (2 * rank)
+    strides, _, pads = steps_of(node, rank)
     plain = [
         (sizes[i + 2] - 1) * strides[i] + kernel[i] - pads[i] - pads[i + rank] for i in range(rank)
     ]  # fmt: skip
@@ -85,8 +85,8 @@ def col2im(node: OnnxNode) -> Value:
     g, x = node.graph, node[0]
     image, block = node.ints("image_shape", 1) or (), node.ints("block_shape", 2) or ()
     rank = len(image)
-    pads = node.ints("pads") or (0,) * (2 * rank)
-    window = Window(block, node.ints("strides") or (1,) * rank, node.ints("dilations") or (1,) * rank, pads)
+    strides, dilations, pads = steps_of(node, rank)
+    window = Window(block, strides, dilations, pads)
     out = tuple(
         (image[i] + pads[i] + pads[i + rank] - (block[i] - 1) * window.dilations[i] - 1) // window.strides[i] + 1
         for i in range(rank)

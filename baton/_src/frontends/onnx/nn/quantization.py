@@ -20,8 +20,10 @@ def quantize_linear(node: OnnxNode) -> Value:
     """saturate(round(x / scale) + zero_point)"""
     zero = node.optional(2)
     dtype = zero.dtype if zero is not None else DataType("uint8")
-    if zero is None and node.attr("output_dtype", 0):
+    if node.attr("output_dtype", 0):
         dtype = dtype_of(int(node.attr("output_dtype")), node.title)
+    if zero is not None and zero.dtype != dtype:
+        node.fail(f"its output_dtype is {dtype}, but its zero point is {zero.dtype}")
     if dtype.is_float:
         return _to_small_float(node, dtype, zero)
     return _quantize(node, node[0], node[1], _zero_of(node, 2, dtype), dtype)
@@ -53,7 +55,7 @@ def _along(node: OnnxNode, x: Value, scale: Value) -> Value:
     if scale.rank != 1 or x.rank == 1:
         return scale
     rank = len(x.shape or ())
-    axis = int(node.attr("axis", 1)) % rank
+    axis = node.place(int(node.attr("axis", 1)), rank)
     return node.graph.reshape(scale, [-1 if i == axis and scale.shape != (1,) else 1 for i in range(rank)])
 
 
@@ -76,10 +78,12 @@ def _parameters(node: OnnxNode, x: Value, scale: Value, zero: Value) -> tuple[Va
     g, block = node.graph, int(node.attr("block_size", 0))
     if zero.rank == 0 and scale.rank == 1:
         zero = g.broadcast_to(zero, scale.shape or (1,))
+    if block < 0:
+        node.fail(f"its block_size is {block}")
     if not block:
         return scale, zero
     rank = len(x.shape or ())
-    axis = int(node.attr("axis", 1)) % rank
+    axis = node.place(int(node.attr("axis", 1)), rank)
     size = None if x.shape is None else x.shape[axis]
     if not isinstance(size, int):
         node.fail("the size of the blocked axis must be known", code="onnx-dynamic")
@@ -87,6 +91,9 @@ def _parameters(node: OnnxNode, x: Value, scale: Value, zero: Value) -> tuple[Va
     def spread(v: Value) -> Value:
         if v.rank == 0:
             return v
+        blocks = None if v.shape is None else v.shape[axis]
+        if isinstance(blocks, int) and blocks != -(-size // block):
+            node.fail(f"{blocks} blocks of {block} are not what axis {axis} of size {size} has", code="op-shape")
         wide = g.call("repeat", v, repeats=block, axis=axis)
         return g.call("strided_slice", wide, axes=(axis,), begin=(0,), end=(size,), strides=(1,))
 
@@ -97,6 +104,8 @@ def dequantize_linear(node: OnnxNode) -> Value:
     """(x - zero_point) * scale"""
     g, x, scale = node.graph, node[0], node[1]
     dtype = dtype_of(int(node.attr("output_dtype")), node.title) if node.attr("output_dtype", 0) else scale.dtype
+    if not dtype.is_float:
+        node.fail(f"its output_dtype is {dtype}; floats are what it gives")
     if x.dtype.is_float:
         scale, _ = _parameters(node, x, scale, g.constant(0, x.dtype))
         return g.cast(g.call("multiply", g.cast(x, scale.dtype), _along(node, x, scale)), dtype)

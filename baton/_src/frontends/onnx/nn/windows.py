@@ -53,15 +53,25 @@ def framed(node: OnnxNode, x: Value, kernel: tuple[int, ...], border: float) -> 
 def _attributes(node: OnnxNode, kernel: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...], Sequence[Dim]]:
     """Strides, dilations and padding; with `auto_pad` the padding may depend on open sizes."""
     rank = len(kernel)
-    strides = node.ints("strides") or (1,) * rank
-    dilations = node.ints("dilations") or (1,) * rank
+    strides, dilations, pads = steps_of(node, rank)
     match node.attr("auto_pad", "NOTSET"):
         case "SAME_UPPER" | "SAME_LOWER":
             return strides, dilations, _same(node, kernel, strides, dilations)
         case "VALID":
             return strides, dilations, (0,) * (2 * rank)
         case _:
-            return strides, dilations, node.ints("pads") or (0,) * (2 * rank)
+            return strides, dilations, pads
+
+
+def steps_of(node: OnnxNode, rank: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Strides, dilations and padding as the node gives them for so many spatial axes, or their defaults."""
+    found = []
+    for name, default in (("strides", (1,) * rank), ("dilations", (1,) * rank), ("pads", (0,) * (2 * rank))):
+        given = node.ints(name) or default
+        if len(given) != len(default) or (name != "pads" and min(given, default=1) < 1):
+            node.fail(f"its {name} are {list(given)} for {rank} spatial axes", help=f"such as {list(default)}")
+        found.append(given)
+    return found[0], found[1], found[2]
 
 
 def _same(node: OnnxNode, kernel: tuple[int, ...], strides: tuple[int, ...], dilations: tuple[int, ...]) -> list[Dim]:

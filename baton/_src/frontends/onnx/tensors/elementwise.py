@@ -111,10 +111,12 @@ def _elu(node: OnnxNode, x: Value, alpha: float) -> Value:
 
 
 def celu(node: OnnxNode) -> Value:
-    """max(x, 0) + alpha * (exp(min(x / alpha, 0)) - 1)"""
+    """max(x, 0) + alpha * (exp(min(x, 0) / alpha) - 1)"""
     g, x, alpha = node.graph, node[0], float(node.attr("alpha", 1.0))
+    if alpha == 0:
+        node.fail("alpha is 0, by which it divides")
     zero, one = g.scalar(0, x), g.scalar(1, x)
-    inner = g.call("exp", g.call("minimum", g.call("divide", x, g.scalar(alpha, x)), zero))
+    inner = g.call("exp", g.call("divide", g.call("minimum", x, zero), g.scalar(alpha, x)))
     negative = g.call("multiply", g.call("subtract", inner, one), g.scalar(alpha, x))
     return g.call("add", g.call("maximum", x, zero), negative)
 

@@ -85,7 +85,7 @@ def compress(node: OnnxNode) -> Value:
     if axis is None:
         x, axis = g.reshape(x, (-1,)), 0
     rank = x.rank
-    return g.call("take", x, places, axis=int(axis) + rank if int(axis) < 0 else int(axis))
+    return g.call("take", x, places, axis=node.place(int(axis), rank), mode="fast")
 
 
 def unique(node: OnnxNode) -> list[Value]:

@@ -64,8 +64,10 @@ def flatten(node: OnnxNode) -> Value:
     x = node[0]
     if x.shape is None:
         node.fail("the shape must be known", code="onnx-dynamic")
-    axis = int(node.attr("axis", 1))
-    axis = axis + node.rank() if axis < 0 else axis
+    axis, rank = int(node.attr("axis", 1)), node.rank()
+    if not -rank <= axis <= rank:
+        node.fail(f"axis {axis} is out of range for rank {rank}", help=f"use -{rank} to {rank}")
+    axis = axis + rank if axis < 0 else axis
     rows: Dim = 1
     for dim in x.shape[:axis]:
         rows = dim * rows

@@ -23,7 +23,7 @@ def dft(node: OnnxNode) -> Value:
     length = node.constant(1, "dft_length")
     given = node.constant(2, "axis") if node.opset >= 20 else None
     axis = int(given.reshape(-1)[0]) if given is not None else int(node.attr("axis", -2 if node.opset >= 20 else 1))
-    axis %= rank
+    axis = node.place(axis, rank)
     size = None if x.shape is None else x.shape[axis]
     if not isinstance(size, int):
         node.fail("the length must be known", code="onnx-dynamic")
