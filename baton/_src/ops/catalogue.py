@@ -19,10 +19,11 @@ from baton._src.ops.elementwise.binary import BINARY
 from baton._src.ops.elementwise.casts import CASTS
 from baton._src.ops.elementwise.choice import CHOICES
 from baton._src.ops.elementwise.unary import UNARY
+from baton._src.ops.image.affine_grid import AFFINE_GRID
 from baton._src.ops.image.crop_and_resize import CROPS
 from baton._src.ops.image.dilation import DILATION2D
 from baton._src.ops.image.dynamic_resize import DYNAMIC_RESIZES
-from baton._src.ops.image.grid_sampling import GRID_SAMPLING
+from baton._src.ops.image.grid_sampling import GRID_SAMPLE
 from baton._src.ops.image.resize import RESIZES
 from baton._src.ops.image.upsampling import UPSAMPLINGS
 from baton._src.ops.index.data_dependent import DATA_DEPENDENT
@@ -49,6 +50,7 @@ from baton._src.ops.linalg.sparse_coordinates import SPARSE_COORDINATES
 from baton._src.ops.memory.copies import COPIES
 from baton._src.ops.memory.storages import STORAGES
 from baton._src.ops.nn.attention import ATTENTIONS
+from baton._src.ops.nn.bitpack import BITPACK
 from baton._src.ops.nn.convolution.bitserial import BITSERIAL
 from baton._src.ops.nn.convolution.convolution import CONV1D, CONV2D, CONV2D_BLOCKED, CONV3D
 from baton._src.ops.nn.convolution.deformable import DEFORMABLE_CONV2D
@@ -57,11 +59,12 @@ from baton._src.ops.nn.convolution.transpose import CONV1D_TRANSPOSE, CONV2D_TRA
 from baton._src.ops.nn.convolution.weight_gradient import CONV2D_BACKWARD_WEIGHT
 from baton._src.ops.nn.convolution.winograd import WINOGRAD_CONVOLUTION
 from baton._src.ops.nn.correlation import CORRELATION
+from baton._src.ops.nn.cross_entropy import CROSS_ENTROPIES
 from baton._src.ops.nn.depth_and_space import DEPTH_AND_SPACE
 from baton._src.ops.nn.dropout import DROPOUT
 from baton._src.ops.nn.dynamic_padding import DYN_PAD
 from baton._src.ops.nn.fifo import FIFO_BUFFER
-from baton._src.ops.nn.losses import LOSSES
+from baton._src.ops.nn.nll_loss import NLL_LOSSES
 from baton._src.ops.nn.normalization.batch_norm import BATCH_NORM
 from baton._src.ops.nn.normalization.group_norm import GROUP_NORM, INSTANCE_NORM
 from baton._src.ops.nn.normalization.layer_norm import LAYER_NORM, RMS_NORM
@@ -162,7 +165,8 @@ INDEX: tuple[OpDef[Any], ...] = (
     *TENSOR_INDICES,
 )
 SAMPLING: tuple[OpDef[Any], ...] = (
-    *GRID_SAMPLING,
+    AFFINE_GRID,
+    GRID_SAMPLE,
     *CROPS,
     *THREEFRY,
     *DISTRIBUTIONS,
@@ -207,13 +211,15 @@ NN: tuple[OpDef[Any], ...] = (
     *ATTENTIONS,
     DROPOUT,
     *DEPTH_AND_SPACE,
-    *LOSSES,
+    *CROSS_ENTROPIES,
+    *NLL_LOSSES,
     RECURRENCE,
     RECURRENCE_GRADIENT,
     DEFORMABLE_CONV2D,
     CORRELATION,
     CONV2D_BACKWARD_WEIGHT,
     *WINOGRAD_CONVOLUTION,
+    BITPACK,
     *BITSERIAL,
     SPARSE_CONV2D,
     FIFO_BUFFER,

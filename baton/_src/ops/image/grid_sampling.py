@@ -1,7 +1,6 @@
-"""Sampling images at computed points: image.affine_grid makes the points, image.grid_sample reads there.
+"""Images read at computed points: image.grid_sample.
 
-    affine_grid  data (b, 2, 3) -> grid (b, 2, h, w): the points of [-1, 1] x [-1, 1], mapped; row 0: x, row 1: y
-    grid_sample  data (b, c, [d,] h, w), grid (b, 2 or 3, ...) -> (b, c, ...): grid holds x, y (and z) in [-1, 1]
+data (b, c, [d,] h, w), grid (b, 2 or 3, ...) -> (b, c, ...): grid holds x, y (and z) in [-1, 1].
 
 Methods nearest, bilinear (trilinear in 3d), bicubic (2d); outside the image stands zero, the border, or the
 reflection. With `align_corners`, -1 and 1 are the centres of the outer pixels, otherwise their outer edges. Weighed
@@ -18,97 +17,17 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
-from baton._src.ops.samples import Arr, Sample, Shape
-from baton._src.ops.shape.targets import target_dims, target_numbers
+from baton._src.ops.samples import Arr, Sample
 from baton._src.tir import expr as tir
 
 CUBIC_ALPHA = -0.75
 METHODS = ("nearest", "bilinear", "bicubic")
 PADDINGS = ("zeros", "border", "reflection")
-
-
-# ------------------------------------------------------------------------------------------------ affine_grid
-
-
-@attrs
-class AffineGridAttrs(Attrs):
-    """Relay's size."""
-
-    target_shape: Any = attr(None, "height and width of the grid", relay_only=True)
-
-    def __post_init__(self) -> None:
-        if self.target_shape is not None:
-            set_attr(self, "target_shape", tuple(self.target_shape))
-
-
-def infer_affine(call: OpCall[AffineGridAttrs]) -> Info:
-    """(b, 2, h, w)"""
-    x = call.tensor(0)
-    size = target_dims(call, 1, "target_shape")
-    if x.ndim not in (-1, 3):
-        call.fail(f"takes matrices (batch, 2, 3), got {show_shape(x.shape, x.ndim)}")
-    if size is not None and len(size) != 2:
-        call.fail(f"the size must be a height and a width, got {show_shape(size)}")
-    if x.shape is None or size is None:
-        return TensorInfo(None, x.dtype, 4, x.vdevice)
-    same = DimMath(call.prover)
-    if same.equal(x.shape[1], 2) is False or same.equal(x.shape[2], 3) is False:
-        call.fail(f"takes matrices (batch, 2, 3), got {show_shape(x.shape)}")
-    return TensorInfo((x.shape[0], 2, *size), x.dtype, vdevice=x.vdevice)
-
-
-def compute_affine(inputs: Any, a: AffineGridAttrs, out: Any) -> Any:
-    """m[r, 0] * x + m[r, 1] * y + m[r, 2]"""
-    x = inputs[0]
-    height, width = out.shape[2], out.shape[3]
-
-    def point(i: Any, extent: Any) -> Any:
-        """Number `i` of `extent` even steps from -1 to 1."""
-        steps = k.maximum(k.index(1), k.index(extent) - k.index(1))
-        return k.cast("float32", i) * k.const(2.0, "float32") / k.cast("float32", steps) - k.const(1.0, "float32")
-
-    def body(b: Any, row: Any, i: Any, j: Any) -> Any:
-        m = [k.cast("float32", x(b, row, k.index(n))) for n in range(3)]
-        return k.cast(out.dtype, m[0] * point(j, width) + m[1] * point(i, height) + m[2])
-
-    return k.compute(out.shape, body, "affine_grid")
-
-
-def reference_affine(inputs: Any, a: AffineGridAttrs) -> Any:
-    """A product of matrices."""
-    x = inputs[0]
-    height, width = target_numbers(inputs, 1, a.target_shape)
-    across, down = np.meshgrid(np.linspace(-1, 1, width), np.linspace(-1, 1, height))
-    points = np.stack([across, down, np.ones_like(across)]).reshape(3, -1)
-    return (x.astype("float32") @ points.astype("float32")).reshape(-1, 2, height, width).astype(x.dtype)
-
-
-AFFINE_GRID = OpDef(
-    "image.affine_grid",
-    AffineGridAttrs,
-    inputs=(
-        Input("data", "affine maps"),
-        Input("size", "height and width", kind="shape", relay_name="target_shape", languages=("relax",)),
-    ),
-    infer=infer_affine,
-    compute=compute_affine,
-    reference=reference_affine,
-    gradient=NotApplicable("not offered"),
-    fusion=Fusion.INJECTIVE,
-    samples=lambda: (
-        Sample((Arr(("n", 2, 3)), Shape((4, 5))), AffineGridAttrs(), rtol=1e-4, atol=1e-5),
-        Sample((Arr((1, 2, 3)),), AffineGridAttrs(target_shape=(3, 2)), rtol=1e-4, atol=1e-5),
-    ),
-    summary="The points an affine map takes a regular grid to.",
-)
-
-
-# ------------------------------------------------------------------------------------------------ grid_sample
 
 
 @attrs
@@ -318,5 +237,3 @@ GRID_SAMPLE = OpDef(
     samples=_cases,
     summary="Images read at given points.",
 )
-
-GRID_SAMPLING: tuple[OpDef[Any], ...] = (AFFINE_GRID, GRID_SAMPLE)

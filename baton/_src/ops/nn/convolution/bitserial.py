@@ -1,7 +1,6 @@
-"""Products of integers of very few bits, bit by bit: nn.bitpack, nn.bitserial_conv2d, nn.bitserial_dense.
+"""Products of integers of very few bits, bit by bit: nn.bitserial_conv2d, nn.bitserial_dense.
 
-bitpack takes the bits of elements apart and puts those of one place, of 8 to 64 elements along `pack_axis`, into one
-word, the first element in the highest bit; the places are a new axis `bit_axis`. A product of packed operands is
+Operands are packed by `bitpack`. A product of packed operands is
 
     sum over places p, q of popcount(x[p] & w[q]) << (p + q)                               bipolar: x * w
     sum over places p, q of (popcount(x[p] & w[q]) - popcount(x[p] & ~w[q])) << (p + q)    unipolar: x * (2w - 2**b + 1)
@@ -23,6 +22,7 @@ from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layout_names import layout_over
+from baton._src.ops.nn.bitpack import BitPackAttrs, packed_words, word_count
 from baton._src.ops.nn.convolution.convolution import Conv2DAttrs
 from baton._src.ops.nn.convolution.convolution import reference as reference_convolution
 from baton._src.ops.samples import Arr, Sample
@@ -30,99 +30,6 @@ from baton._src.ops.windows import both_sides, padded, per_axis, window_extent
 from baton._src.values.dtype import DataType
 
 _NO_SLOPE = NotApplicable("integers")
-
-
-@attrs
-class BitPackAttrs(Attrs):
-    """Places, axes, words."""
-
-    bits: int = attr(1, "how many places elements have")
-    pack_axis: int = attr(1, "the axis along which elements share words")
-    bit_axis: int = attr(2, "where the axis of places goes")
-    pack_type: Any = attr("uint32", "dtype of the words")
-    name: str = attr("BitPack", "name of the kernel")
-
-    def __post_init__(self) -> None:
-        set_attr(self, "pack_type", DataType(self.pack_type))
-
-
-def _words(call: OpCall[Any], extent: Dim, dtype: DataType) -> Dim:
-    """How many words so many elements fill."""
-    if dtype.kind != "uint":
-        call.fail(f"words must be unsigned integers, got {dtype}", code="op-dtype")
-    if isinstance(extent, int) and extent % dtype.bits:
-        call.fail(f"{extent} elements do not fill words of {dtype.bits} bits", help="choose a smaller word, or pad")
-    return DimMath(call.prover).floor_divide(extent, dtype.bits)
-
-
-def infer_pack(call: OpCall[BitPackAttrs]) -> Info:
-    """Words in the place of elements; an axis of places."""
-    x, a = call.tensor(0), call.attrs
-    if not x.dtype.is_void and not x.dtype.is_int:
-        call.fail(f"takes integers, got {x.dtype}", code="op-dtype")
-    if x.ndim == -1:
-        return TensorInfo(None, a.pack_type)
-    if not 0 <= a.pack_axis < x.ndim or not 0 <= a.bit_axis <= x.ndim or not 1 <= a.bits <= 32:
-        call.fail(
-            f"pack_axis {a.pack_axis}, bit_axis {a.bit_axis} or bits {a.bits} is out of range", code="op-attribute"
-        )
-    if x.shape is None:
-        return TensorInfo(None, a.pack_type, x.ndim + 1)
-    shape = list(x.shape)
-    shape[a.pack_axis] = _words(call, shape[a.pack_axis], a.pack_type)
-    shape.insert(a.bit_axis, a.bits)
-    return TensorInfo(tuple(shape), a.pack_type)
-
-
-def packed_words(x: k.Tensor, a: BitPackAttrs) -> k.Tensor:
-    """A sum of bits in their places: no two are the same."""
-    count = a.pack_type.bits
-    shape = list(k.dims(x.shape))
-    shape[a.pack_axis] = shape[a.pack_axis] // k.index(count)
-    shape.insert(a.bit_axis, k.index(a.bits))
-    axis = k.reduce_axis(count, "e")
-
-    def body(*indices: Any) -> Any:
-        at = list(indices)
-        place = at.pop(a.bit_axis)
-        at[a.pack_axis] = at[a.pack_axis] * k.index(count) + axis.var
-        element = k.cast("int64", x(*at))
-        bit = k.cast(a.pack_type, k.call("shift_right", element, place) & k.const(1, "int64"))
-        last = k.const(count - 1, a.pack_type)
-        return k.reduce_sum(k.call("shift_left", bit, last - k.cast(a.pack_type, axis.var)), [axis])
-
-    return k.compute(shape, body, a.name or "bitpack")
-
-
-def reference_pack(inputs: Any, a: BitPackAttrs) -> Any:
-    """Place by place."""
-    (x,) = inputs
-    count = a.pack_type.bits
-    x = np.moveaxis(x.astype(np.int64), a.pack_axis, -1)
-    x = x.reshape(*x.shape[:-1], -1, count)
-    weights = np.left_shift(np.uint64(1), np.arange(count - 1, -1, -1, dtype=np.uint64))
-    places = [(((x >> b) & 1).astype(np.uint64) * weights).sum(axis=-1, dtype=np.uint64) for b in range(a.bits)]
-    found = [np.moveaxis(p, -1, a.pack_axis).astype(a.pack_type.numpy) for p in places]
-    return np.stack(found, axis=a.bit_axis)
-
-
-BITPACK = OpDef(
-    "nn.bitpack",
-    BitPackAttrs,
-    inputs=(Input("data", "integers of few bits"),),
-    infer=infer_pack,
-    compute=lambda inputs, a, out: packed_words(inputs[0], a),
-    reference=reference_pack,
-    gradient=_NO_SLOPE,
-    fusion=Fusion.INJECTIVE,
-    in_relax=False,
-    samples=lambda: (
-        Sample((Arr(("n", 16, 3), "uint8", 0, 4),), BitPackAttrs(2, 1, 2, "uint8")),
-        Sample((Arr((2, 3, 32), "int32", 0, 8),), BitPackAttrs(3, 2, 0, "uint32")),
-        Sample((Arr((2, 64), "uint8", 0, 2),), BitPackAttrs(1, 1, 1, "uint64")),
-    ),
-    summary="The bits of integers, those of one place put into words.",
-)
 
 
 # -------------------------------------------------------------------------------------------------- products
@@ -189,7 +96,7 @@ def infer_dense(call: OpCall[BitserialDenseAttrs]) -> Info:
     if x.shape is None or w.shape is None:
         return TensorInfo(None, a.out_dtype, 2)
     math = DimMath(call.prover)
-    words = _words(call, x.shape[1], a.pack_dtype)
+    words = word_count(call, x.shape[1], a.pack_dtype)
     wanted = words if w.ndim == 3 else x.shape[1]
     if math.equal(w.shape[-1], wanted) is False:
         call.fail(f"the data {show_shape(x.shape)} and the weight {show_shape(w.shape)} differ in their inputs")
@@ -230,8 +137,8 @@ def infer_conv(call: OpCall[BitserialConvAttrs]) -> Info:
         return TensorInfo(None, a.out_dtype, 4)
     math = DimMath(call.prover)
     data, kernel = dict(zip(a.data_layout, x.shape)), dict(zip(a.kernel_layout, w.shape))
-    wanted = _words(call, data["C"], a.pack_dtype) if w.ndim == 5 else data["C"]
-    _words(call, data["C"], a.pack_dtype)
+    wanted = word_count(call, data["C"], a.pack_dtype) if w.ndim == 5 else data["C"]
+    word_count(call, data["C"], a.pack_dtype)
     if math.equal(kernel["I"], wanted) is False:
         call.fail(
             f"the data has {data['C']} channels, the {a.kernel_layout} weight {show_shape(w.shape)} has {kernel['I']}"
@@ -355,4 +262,4 @@ BITSERIAL_CONV2D = OpDef(
     summary="A convolution of integers of few bits, computed bit by bit.",
 )
 
-BITSERIAL: tuple[OpDef[Any], ...] = (BITPACK, BITSERIAL_DENSE, BITSERIAL_CONV2D)
+BITSERIAL: tuple[OpDef[Any], ...] = (BITSERIAL_DENSE, BITSERIAL_CONV2D)
