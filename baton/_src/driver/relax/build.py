@@ -23,8 +23,9 @@ from baton._src.lower.relax_to_vm.program import Program
 from baton._src.passes.shared.filled_arrays import filling
 from baton._src.relax.nodes import Function
 from baton._src.runtime.executable.executable import Executable
-from baton._src.support.diagnostics import fail
+from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.outside_indices import outside_indices
 from baton._src.tir.prim_func import PrimFunc, as_scheduled
 from baton._src.transform.collector import rarely_collecting
 
@@ -56,6 +57,7 @@ def relax_build(
     noted = stages or Stages()
     with rarely_collecting(), with_tunings(found), filling():
         noted.note("input", module)
+        _refuse_outside(module)
         if params:
             module = bind_params(module, "main", params)
         module = optimize(module, found, pipeline, noted.note)
@@ -65,6 +67,14 @@ def relax_build(
         facts = {"target": str(found), "exec_mode": exec_mode, "signatures": signature_facts(module)}
         text = {"ir_text": lambda: module_text(module)}
         return attach_operators(emit_program(program, found, chosen, noted, text, facts=facts), found)
+
+
+def _refuse_outside(module: IRModule) -> None:
+    """Kernels of the user's own that certainly use elements outside of their buffers."""
+    kernels = [(v.name_hint, f) for v, f in module.functions.items() if isinstance(f, PrimFunc)]
+    faults = [d for name, f in kernels for d in outside_indices(f, name)]
+    if faults:
+        raise DiagnosticError(faults)
 
 
 def module_text(module: IRModule) -> str:

@@ -37,6 +37,7 @@ from baton._src.te.schedule import Schedule
 from baton._src.te.tensor import Tensor
 from baton._src.tir.check import check_prim_func
 from baton._src.tir.expr import Call, Var
+from baton._src.tir.outside_indices import outside_indices
 from baton._src.tir.prim_func import PrimFunc, as_scheduled
 from baton._src.transform.context import PassContext
 from baton._src.values.dtype import DataType
@@ -49,7 +50,7 @@ def build(
 
     Relax functions, and modules that contain any, are built by `relax_build` and give an `Executable`. A PrimFunc that
     was not scheduled by hand gets a schedule for the target. Raises `DiagnosticError` for kernels that are not
-    well-formed.
+    well-formed, or certainly use elements outside of their buffers.
     """
     wire()
     found = chosen_target(args if target is None and isinstance(args, (str, Target)) else target)
@@ -57,6 +58,7 @@ def build(
         return relax_build(inputs, found)
     functions = {symbol: as_scheduled(func) for symbol, func in _lowered(inputs, args, name).items()}
     faults = [d for n, f in functions.items() for d in check_prim_func(f, n)]
+    faults = faults or [d for n, f in functions.items() for d in outside_indices(f, n)]
     if faults:
         raise DiagnosticError(faults)
     functions, plans = in_steps(functions)
