@@ -8,7 +8,7 @@ from baton._src.ir.expr import GlobalVar, Op, Operators, PrimExpr, Range
 from baton._src.ir.node import Node, binder, init_field, node, note, part
 from baton._src.ir.scalar_types import read_scalar_type
 from baton._src.ir.types import PointerType, PrimType, Type
-from baton._src.support.diagnostics import fail
+from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.support.spans import Span
 from baton._src.tir import operand_rules as rules
 from baton._src.values.dtype import BOOL, HANDLE, DataType
@@ -397,9 +397,17 @@ class Call(PrimExpr):
 
     def __init__(self, dtype: object, op: Op | GlobalVar | str, args: Any, span: Span | None = None) -> None:
         init_field(self, "dtype", DataType(dtype))
-        init_field(self, "op", Op.get(op) if isinstance(op, str) else op)
+        init_field(self, "op", _callee(op, span) if isinstance(op, str) else op)
         init_field(self, "args", tuple(literal(a) if isinstance(a, (int, float, str)) else a for a in args))
         init_field(self, "span", span)
+
+
+def _callee(name: str, span: Span | None) -> Op:
+    try:
+        return Op.get(name)
+    except DiagnosticError:
+        help_text = "e.g. tir.exp; C functions are called by call_extern, functions of Python by call_packed"
+        raise fail("tir-intrinsic", f"TIR has no intrinsic {name!r}", span=span, help=help_text) from None
 
 
 @node

@@ -192,8 +192,10 @@ def _divisors(index_map: IndexMap) -> list[tuple[PrimExpr, int]]:
     return [(n.a, n.b.value) for n in nodes if isinstance(n, (FloorDiv, FloorMod)) and isinstance(n.b, IntImm)]
 
 
-def _names(function: Callable[..., Any], ndim: int | None) -> list[str]:
+def _names(function: Any, ndim: int | None) -> list[str]:
     """Names for the indices that a mapping function takes."""
+    if not callable(function):
+        raise fail(_CODE, f"a map of indices is a function of them, not {function!r}", help="lambda i, j: (j, i)")
     found: list[str] = []
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is inspect.Parameter.VAR_POSITIONAL:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+import operator
+from typing import Any, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -150,4 +151,10 @@ def empty(
     shape: int | tuple[int, ...], dtype: object = "float32", device: Device = CPU, mem_scope: str | None = None
 ) -> NDArray:
     """A new tensor with arbitrary contents."""
-    return NDArray(np.empty(shape, DataType(dtype).numpy), _there(device))
+    try:
+        dims = [operator.index(d) for d in ((shape,) if isinstance(shape, SupportsIndex) else shape)]
+    except TypeError:
+        dims = [-1]
+    if min(dims, default=0) < 0:
+        raise fail("tensor-shape", f"a shape is integers that are not negative, not {shape!r}", kind=ValueError)
+    return NDArray(np.empty(dims, DataType(dtype).numpy), _there(device))

@@ -17,6 +17,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from baton._src.support.diagnostics import ScheduleError, fail
 from baton._src.tir.index_map import IndexMap, index_map_from_text, index_map_text
+from baton._src.tir.schedule.argument_kinds import argument_checker
 from baton._src.tir.text.printer import node_text
 
 
@@ -175,10 +176,12 @@ R = TypeVar("R")
 def recorded(primitive: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
     """A primitive of `Schedule` that writes itself down; primitives used inside others do not."""
     kind, declaration = InstructionKind(primitive.__name__), inspect.signature(primitive)
+    check = argument_checker(primitive)
 
     def run(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
         self.depth += 1
         try:
+            check(args, kwargs)
             result = primitive(self, *args, **kwargs)
         except ScheduleError as error:
             if self.depth == 1:

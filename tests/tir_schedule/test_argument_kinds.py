@@ -1,0 +1,61 @@
+"""Every primitive of a schedule says in words what it takes, whatever it is given."""
+
+from __future__ import annotations
+
+import inspect
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from baton import te
+from baton._src.support.diagnostics import DiagnosticError, ScheduleError
+from baton._src.tir.schedule.schedule import Schedule
+
+PRIMITIVES = [n for n in dir(Schedule) if getattr(getattr(Schedule, n), "is_primitive", False)]
+WRONG = ("a block", "a loop", "i", 3, None, 2.5, [1], object())
+
+
+def schedule() -> Schedule:
+    a = te.placeholder((8, 8), name="A")
+    return Schedule(te.create_prim_func([a, te.compute((8, 8), lambda i, j: a[i, j] + 1.0, name="C")]))
+
+
+def _fitting(annotation: str, loop: Any, block: Any) -> Any:
+    """An argument of the declared kind."""
+    if "BlockRV" in annotation:
+        return block
+    kinds = {"LoopRV": loop, "int": 0, "str": "local"}
+    return [2] if annotation.startswith("Sequence") else kinds.get(annotation, lambda *indices: indices)
+
+
+@pytest.mark.parametrize("name", PRIMITIVES)
+def test_wrong_kinds_are_refused_in_words(name: str) -> None:
+    """Guards that no slip in an argument ends in an error of Python's inside of the schedule."""
+    declared = list(inspect.signature(getattr(Schedule, name)).parameters.values())[1:]
+    needed = [p for p in declared if p.default is inspect.Parameter.empty]
+    for place in range(len(needed)):
+        for wrong in WRONG:
+            sch = schedule()
+            block = sch.get_block("C")
+            loop = sch.get_loops(block)[0]
+            given = [_fitting(str(p.annotation), loop, block) for p in needed]
+            given[place] = {"a block": block, "a loop": loop}.get(str(wrong), wrong)
+            with suppress(DiagnosticError):
+                getattr(sch, name)(*given)
+
+
+def test_what_is_said() -> None:
+    """Guards that the primitive, the parameter and what was given are named."""
+    sch = schedule()
+    block = sch.get_block("C")
+    with pytest.raises(ScheduleError, match="vectorize takes a loop as `loop`, not the block 'C'"):
+        sch.vectorize(block)  # type: ignore[arg-type]
+    with pytest.raises(ScheduleError, match="fuse takes a loop as `loops`, not the block 'C'"):
+        sch.fuse(sch.get_loops(block)[0], block)  # type: ignore[arg-type]
+    with pytest.raises(ScheduleError, match="unroll takes a loop as `loop`, not 'i'"):
+        sch.unroll("i")  # type: ignore[arg-type]
+    with pytest.raises(ScheduleError, match="split takes several as `factors`, not 4"):
+        sch.split(sch.get_loops(block)[0], 4)  # type: ignore[arg-type]
+    with pytest.raises(ScheduleError, match="compute_inline takes a block as `block`, not the loop over i"):
+        sch.compute_inline(sch.get_loops(block)[0])  # type: ignore[arg-type]
