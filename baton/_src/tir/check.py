@@ -4,7 +4,8 @@ Checked: variables are defined before they are used, within their scope, and onc
 are indexed with as many integers as they have dims, and hold what is stored; conditions are bool; loops range over
 integers of their variable's dtype; operands of arithmetic agree; intrinsics get as many operands as they take; blocks
 bind every axis, use outer loop variables only through their axes, and list what they write.
-Not checked: that indices are in bounds (`outside_indices` finds those that never are), and that regions are as small as they could be.
+Not checked: that indices are in bounds (`outside_indices` finds those that are not), and that regions are as small as
+they could be.
 """
 
 from __future__ import annotations
