@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from baton import relax
+import baton
+from baton import relax, te, topi
 from baton._src.ir.module import IRModule
 from baton._src.passes.relax.fusion.fuse_ops_by_pattern import FuseOpsByPattern, FusionPattern
 from baton._src.passes.relax.fusion.merge_composite_functions import MergeCompositeFunctions
@@ -142,36 +143,72 @@ def test_annotation_wraps_at_once() -> None:
     assert with_attr(after, "Codegen") == ["test"]
 
 
+def annotated(backend: str = "test") -> IRModule:
+    """relu(x @ w) for the backend, the rest outside."""
+    before = program([tensor("x", 2, 3), tensor("w", 3, 4)], build)
+    return FuseOpsByPattern([(f"{backend}.mm_relu", matmul_relu())], annotate_codegen=True)(before)
+
+
+def assert_runs(module: IRModule, table: FunctionTable, symbol: str) -> None:
+    x, w = arrays((2, 3), (3, 4))
+    baton.register_func(symbol, table.lookup(symbol).function, override=True)
+    found = relax.VirtualMachine(relax.build(module, "llvm"), baton.cpu())["main"](x, w).numpy()
+    before = program([tensor("x", 2, 3), tensor("w", 3, 4)], build)
+    np.testing.assert_allclose(found, evaluate(before, "main", x, w), rtol=1e-5)
+
+
 @pytest.mark.rule("RELAX-PASS-18")
 def test_backends_get_functions_and_give_code() -> None:
+    """The code gets the arguments and where to write, as what TVM's backends give does."""
     table = FunctionTable()
     given: list[Any] = []
 
+    def kernel(x: Any, w: Any, out: Any) -> None:
+        out.copyfrom(np.maximum(x.numpy() @ w.numpy(), 0))
+
     def backend(functions: Any, options: Any, names: Any) -> Any:
         given.extend([functions, options])
-        return [lambda x, w: relax.const(np.maximum(x.numpy() @ w.numpy(), 0)).data for _ in functions]
+        return [kernel for _ in functions]
 
     table.register("relax.ext.test", backend)
-    before = program([tensor("x", 2, 3), tensor("w", 3, 4)], build)
-    annotated = FuseOpsByPattern([("test.mm_relu", matmul_relu())], annotate_codegen=True)(before)
-    after = RunCodegen({"test": {"level": 3}}, table=table)(annotated)
+    after = RunCodegen({"test": {"level": 3}}, table=table)(annotated())
     assert given[1] == {"level": 3}
     assert len(given[0]) == 1
-    assert called(after)[0] == "call_pure_packed"
-    symbol = given[0][0].attrs["global_symbol"]
-    x, w = arrays((2, 3), (3, 4))
-    executable = relax.build(after, "llvm")
-    relax_table = __import__("baton").register_func
-    relax_table(symbol, table.lookup(symbol).function, override=True)
-    found = relax.VirtualMachine(executable, __import__("baton").cpu())["main"](x, w).numpy()
-    np.testing.assert_allclose(found, evaluate(before, "main", x, w), rtol=1e-5)
+    assert called(after)[0] == "call_dps_packed"
+    assert_runs(after, table, given[0][0].attrs["global_symbol"])
+
+
+def test_backends_give_modules_with_the_functions_of_these_names() -> None:
+    table = FunctionTable()
+    x, w = te.placeholder((2, 3), name="x"), te.placeholder((3, 4), name="w")
+    k = te.reduce_axis((0, 3), name="k")
+    product = te.compute((2, 4), lambda i, j: te.sum(x[i, k] * w[k, j], axis=k), name="product")
+    kernel = te.create_prim_func([x, w, topi.nn.relu(product)])
+    symbols: list[str] = []
+
+    def backend(functions: Any, options: Any, names: Any) -> Any:
+        symbols.extend(str(f.attrs["global_symbol"]) for f in functions)
+        return [baton.build(IRModule({name: kernel.with_attr("global_symbol", name) for name in symbols}), "llvm")]
+
+    table.register("relax.ext.test", backend)
+    after = RunCodegen(table=table)(annotated())
+    assert "external_mods" not in after.attrs
+    assert_runs(after, table, symbols[0])
+
+
+def test_backends_that_fail_are_named() -> None:
+    table = FunctionTable()
+    table.register("relax.ext.test", lambda functions, options, names: 1 // 0)
+    with pytest.raises(DiagnosticError, match=r"backend 'test' failed on fused_relax_matmul_.*: ZeroDivisionError"):
+        RunCodegen(table=table)(annotated())
+    table.register("relax.ext.test", lambda functions, options, names: 1, True)
+    with pytest.raises(DiagnosticError, match="gives a list"):
+        RunCodegen(table=table)(annotated())
 
 
 @pytest.mark.rule("RELAX-PASS-18", rejects=True)
 def test_backends_must_be_registered() -> None:
-    before = program([tensor("x", 2, 3), tensor("w", 3, 4)], build)
-    annotated = FuseOpsByPattern([("nobody.mm_relu", matmul_relu())], annotate_codegen=True)(before)
     with pytest.raises(DiagnosticError, match="nobody registered the backend 'nobody'"):
-        RunCodegen()(annotated)
+        RunCodegen()(annotated("nobody"))
     with pytest.raises(DiagnosticError, match="a fusion pattern is"):
-        FuseOpsByPattern(["relu"])(before)
+        FuseOpsByPattern(["relu"])(program([tensor("x", 2, 3), tensor("w", 3, 4)], build))

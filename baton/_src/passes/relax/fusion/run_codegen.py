@@ -1,11 +1,15 @@
 """RunCodegen: functions for external compilers are handed to them; calls become calls of what they give.
 
-    gv = cls.f_mybackend(x)  # Codegen "mybackend"      ->      gv = R.call_pure_packed("f_mybackend", x)
+    gv = cls.f_mybackend(x)  # Codegen "mybackend"
+    ->
+    gv = R.call_dps_packed("f_mybackend", (x,), out_sinfo=R.Tensor(...))
 
 A backend is a packed function `relax.ext.<name>(functions, options, constant names)`, registered by `register_func`. It
-gets the functions, and gives a list, one entry a function: a Python callable or packed function (which is registered
-under the function's `global_symbol`), or any object for the module attribute `external_mods` (then something else
-provides the symbol when the program runs). Error `pass-codegen`: nobody registered the backend.
+gets the functions, and gives a list. What in it is a module with functions of these names (`tvm.build` gives such), or
+a Python callable in the place of a function, is registered under the function's `global_symbol`; any other object goes
+to the module attribute `external_mods`, and something else provides the symbol when the program runs. Whatever it is,
+it is called with the arguments and then the tensors to write the results to, as in TVM v0.19. Error `pass-codegen`:
+nobody registered the backend, or it failed.
 """
 
 from __future__ import annotations
@@ -18,9 +22,9 @@ from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.bindings.dead_code_elimination import remove_unreachable
-from baton._src.relax.nodes import Call, ExternFunc, Function, VarBinding
+from baton._src.relax.nodes import Call, ExternFunc, Function, Tuple, VarBinding
 from baton._src.relax.special_ops import special_op
-from baton._src.support.diagnostics import fail
+from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 from baton._src.values.packed_func import PROCESS_FUNCTIONS, FunctionTable, PackedFunc
@@ -68,20 +72,32 @@ class RunCodegen(Pass):
                 help=f'register it: register_func("relax.ext.{name}", function)',
             )  # fmt: skip
         options = dict((self.target_options or {}).get(name, {}))
-        functions = [f for _, f in found]
-        given = list(backend.function(functions, options, {}))
-        left = []
-        for number, entry in enumerate(given):
-            if callable(entry) and number < len(functions):
-                symbol = str(functions[number].attrs["global_symbol"])
-                self.table.register(symbol, entry if isinstance(entry, PackedFunc) else PackedFunc(entry, symbol), True)
-            else:
-                left.append(entry)
-        return left
+        symbols = [str(f.attrs["global_symbol"]) for _, f in found]
+        try:
+            given = list(backend.function([f for _, f in found], options, {}))
+        except DiagnosticError:
+            raise
+        except Exception as error:
+            raise fail(
+                "pass-codegen",
+                f"RunCodegen: the backend {name!r} failed on {', '.join(symbols)}: {type(error).__name__}: {error}",
+                help="a backend takes (functions, options, constant names) and gives a list",
+            ) from error
+        return [entry for number, entry in enumerate(given) if not self._registered(entry, symbols, number)]
+
+    def _registered(self, entry: Any, symbols: Sequence[str], number: int) -> bool:
+        """Whether an entry of what a backend gave is code that can be called here: it is registered then."""
+        if hasattr(entry, "implements_function"):
+            provided = {s: entry.get_function(s) for s in symbols if entry.implements_function(s)}
+        else:
+            provided = {symbols[number]: entry} if callable(entry) and number < len(symbols) else {}
+        for symbol, code in provided.items():
+            self.table.register(symbol, code if isinstance(code, PackedFunc) else PackedFunc(code, symbol), True)
+        return bool(provided)
 
 
 class _Caller(BindingRewriter):
-    """Calls of the functions given become calls of packed functions."""
+    """Calls of the functions given become calls of packed functions that write to their last arguments."""
 
     def __init__(self, module: IRModule, symbols: Mapping[GlobalVar, str]) -> None:
         super().__init__(module)
@@ -90,7 +106,5 @@ class _Caller(BindingRewriter):
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
         if not isinstance(value, Call) or value.op not in self.symbols:
             return value
-        callee = ExternFunc(self.symbols[value.op])
-        info = value.struct_info
-        operands = [callee, *value.args]
-        return self.normalized(Call(special_op("call_pure_packed"), operands, None, (info,), value.span))
+        operands = [ExternFunc(self.symbols[value.op]), Tuple(value.args)]
+        return self.normalized(Call(special_op("call_dps_packed"), operands, None, (value.struct_info,), value.span))
