@@ -7,22 +7,22 @@ checked. Nesting and recursion cost memory, not Python stack; a call in tail pos
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import OpDef
 from baton._src.relax.check.compatibility import is_subtype
-from baton._src.relax.check.deduce import function_info, prim_func_info
+from baton._src.relax.check.deduce import function_info
 from baton._src.relax.check.dims import Answer
-from baton._src.relax.check.variables import tir_vars_in_struct_info
 from baton._src.relax.interpret.checks import Checker, as_said, claimed, describe_value
 from baton._src.relax.interpret.environment import Frame, FunctionClosure, PartialClosure, PrimFuncValue
 from baton._src.relax.interpret.mentioned_variables import mentioned_variables
+from baton._src.relax.interpret.named_functions import NamedFunctions
 from baton._src.relax.interpret.operators import by_reference
 from baton._src.relax.interpret.special import RUN, RUN_CALLS
+from baton._src.relax.interpret.tail_calls import PendingChecks, TailCall, tail_binding
 from baton._src.relax.nodes import (
     Binding,
     BindingBlock,
@@ -45,10 +45,8 @@ from baton._src.relax.nodes import (
     VarBinding,
 )
 from baton._src.relax.special_op import SpecialOp
-from baton._src.relax.struct_info import FuncStructInfo, PrimStructInfo, StructInfo
+from baton._src.relax.struct_info import FuncStructInfo, PrimStructInfo
 from baton._src.runtime.value_checks import describe
-from baton._src.runtime.vm.builtins.functions import MACHINE_TABLE
-from baton._src.runtime.vm.builtins.table import BUILTINS
 from baton._src.support.diagnostics import InternalError, fail
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.arith.analyzer import Analyzer
@@ -61,47 +59,13 @@ from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import NDArray
 
 
-@dataclass
-class _TailCall:
-    """A call whose result is the caller's: the caller makes room for it."""
-
-    closure: FunctionClosure
-    args: tuple[Any, ...]
-
-
-@dataclass
-class _Pending:
-    """Result checks of functions that have left by a tail call, innermost last; equal ones are kept once."""
-
-    checks: list[tuple[Frame, StructInfo, str]] = field(default_factory=list)
-    seen: set[int] = field(default_factory=set)
-
-    def add(self, frame: Frame, info: StructInfo, place: str) -> None:
-        if tir_vars_in_struct_info(info):
-            self.checks.append((frame, info, place))
-        elif id(info) not in self.seen:
-            self.seen.add(id(info))
-            self.checks.append((frame, info, place))
-
-    def run(self, value: Any) -> None:
-        for frame, info, place in reversed(self.checks):
-            Checker(frame, bind=False).cast(value, info, place)
-
-
-_OWN = {"vm.builtin.alloc_shape_heap", *MACHINE_TABLE}
-_MACHINE_FUNCTIONS = {name: function for name, function in BUILTINS.items() if name not in _OWN}
-"""What passes that lower a program call; not what needs a machine with bytecode."""
-
-
 class Interpreter:
     """Runs the functions of a module. `functions` are the packed functions it may call; default: those registered."""
 
     def __init__(self, module: IRModule, functions: FunctionTable | None = None) -> None:
         self.module = module
         self.functions = functions if functions is not None else PROCESS_FUNCTIONS
-        self._by_name: Mapping[str, Any] = {v.name_hint: f for v, f in module.functions.items()}
-        self._kernels = {n: f for n, f in self._by_name.items() if isinstance(f, PrimFunc)}
-        self._globals: dict[str, Any] = {}
+        self._named = NamedFunctions(module, self.functions, self._invoke)
         self._proved: dict[int, tuple[Any, bool]] = {}
         self._free: dict[int, tuple[Function, Any]] = {}
 
@@ -109,17 +73,12 @@ class Interpreter:
 
     def __getitem__(self, name: str) -> Any:
         """A public function: `interpreter["main"](x)`."""
-        function = self._by_name.get(name)
-        if not isinstance(function, Function) or function.attrs.get("global_symbol") is None:
-            public = [n for n, f in self._by_name.items() if "global_symbol" in getattr(f, "attrs", {})]
-            raise fail(
-                "relax-api", f"the module has no public function {name!r}", help=f"public are: {', '.join(public)}"
-            )
+        self._named.check_public(name)
         return lambda *args: self.run(name, *args)
 
     def run(self, name: str, *args: Any) -> Any:
         """Call a function of the module with host or run-time values."""
-        closure = self._global(name)
+        closure = self._named.of_module(name)
         params = closure.definition.params
         if len(args) != len(params):
             raise fail("argument-count", f"{name} takes {len(params)} arguments; {len(args)} given")
@@ -130,7 +89,7 @@ class Interpreter:
 
     def call(self, callee: Any, args: tuple[Any, ...]) -> Task[Any]:
         """Call a value."""
-        pending: _Pending | None = None
+        pending: PendingChecks | None = None
         while True:
             while isinstance(callee, PartialClosure):
                 callee, args = callee.called(args)
@@ -139,8 +98,8 @@ class Interpreter:
                 result = yield self._body(callee.definition.body, frame)
                 ret = callee.definition.ret_struct_info
                 place = f"the result of {callee.name}"
-                if isinstance(result, _TailCall):
-                    pending = pending if pending is not None else _Pending()
+                if isinstance(result, TailCall):
+                    pending = pending if pending is not None else PendingChecks()
                     if ret is not None:
                         pending.add(frame, ret, place)
                     callee, args = result.closure, result.args
@@ -194,15 +153,15 @@ class Interpreter:
         if not isinstance(kernel, PrimFunc):
             raise fail("value-mismatch", f"a kernel is expected, found {describe_value(function)}")
         found = [a.data if isinstance(a, NDArray) else a for a in args]
-        run_prim_func(kernel, found, self._kernels)
+        run_prim_func(kernel, found, self._named.kernels)
 
     # ------------------------------------------------------------------------------------------------- bodies
 
     def _body(self, expr: Any, frame: Frame) -> Task[Any]:
-        """A function body or branch; may give a `_TailCall`."""
+        """A function body or branch; may give a `TailCall`."""
         if not isinstance(expr, SeqExpr):
             return (yield self._tail(expr, frame))
-        last = _tail_binding(expr)
+        last = tail_binding(expr)
         for block in expr.blocks:
             for binding in block.bindings:
                 if binding is last:
@@ -226,7 +185,7 @@ class Interpreter:
         if isinstance(expr, Call) and not isinstance(expr.op, Op) and not expr.sinfo_args:
             callee, args = yield self._callee_and_args(expr, frame)
             if isinstance(callee, FunctionClosure):
-                return _TailCall(callee, args)
+                return TailCall(callee, args)
             return (yield self.call(callee, args))
         return (yield self.evaluate(expr, frame))
 
@@ -344,34 +303,13 @@ class Interpreter:
             case DataTypeImm():
                 return expr.value
             case GlobalVar():
-                return self._global(expr.name_hint)
+                return self._named.of_module(expr.name_hint)
             case ExternFunc():
-                return self._extern(expr.global_symbol)
+                return self._named.extern(expr.global_symbol)
             case _:
                 raise InternalError(f"{type(expr).__name__} cannot be evaluated")
 
     # ------------------------------------------------------------------------------------------------ functions
-
-    def _global(self, name: str) -> Any:
-        known = self._globals.get(name)
-        if known is None:
-            function = self._by_name.get(name)
-            if isinstance(function, Function):
-                known = FunctionClosure(name, function, Frame(), None, function_info(function), self._invoke)
-            elif isinstance(function, PrimFunc):
-                known = PrimFuncValue(name, function, prim_func_info(function))
-            else:
-                raise fail("relax-api", f"the module has no function {name!r}")
-            self._globals[name] = known
-        return known
-
-    def _extern(self, symbol: str) -> Any:
-        """A PrimFunc of the module with that symbol (RELAX-SEM-05), a registered packed function, or the machine's."""
-        for name, kernel in self._kernels.items():
-            if kernel.attrs.get("global_symbol") == symbol:
-                return self._global(name)
-        found = self.functions.get(symbol)
-        return found or _MACHINE_FUNCTIONS.get(symbol) or self.functions.lookup(symbol)
 
     def _closure(self, function: Function, frame: Frame, own: Var | None) -> FunctionClosure:
         """A function literal with the values of its free variables, by reference."""
@@ -396,15 +334,6 @@ def _declared(argument: Any, param: Any) -> Any:
     """A host's number as the prim value its parameter declares."""
     info = getattr(param, "struct_info_", None)
     return as_declared(argument, info.dtype) if isinstance(info, PrimStructInfo) else argument
-
-
-def _tail_binding(expr: SeqExpr) -> Binding | None:
-    """The last binding, if the sequence returns what it binds."""
-    if not expr.blocks or not expr.blocks[-1].bindings or isinstance(expr.blocks[-1], DataflowBlock):
-        return None
-    last = expr.blocks[-1].bindings[-1]
-    tail = isinstance(last, VarBinding) and last.var is expr.body and isinstance(last.value, (Call, If))
-    return last if tail else None
 
 
 def _end_block(block: BindingBlock, frame: Frame) -> None:

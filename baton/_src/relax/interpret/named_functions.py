@@ -1,0 +1,62 @@
+"""What names mean when run: functions and kernels of the module, packed functions, those of the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from baton._src.ir.module import IRModule
+from baton._src.relax.check.deduce import function_info, prim_func_info
+from baton._src.relax.interpret.environment import Frame, FunctionClosure, PrimFuncValue
+from baton._src.relax.nodes import Function
+from baton._src.runtime.vm.builtins.functions import MACHINE_TABLE
+from baton._src.runtime.vm.builtins.table import BUILTINS
+from baton._src.support.diagnostics import fail
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.values.packed_func import FunctionTable
+
+_OWN = {"vm.builtin.alloc_shape_heap", *MACHINE_TABLE}
+_MACHINE_FUNCTIONS = {name: function for name, function in BUILTINS.items() if name not in _OWN}
+"""What passes that lower a program call; not what needs a machine with bytecode."""
+
+
+class NamedFunctions:
+    """The functions of `module`, and the packed `functions` it may call. `invoke` runs a closure for the host."""
+
+    def __init__(self, module: IRModule, functions: FunctionTable, invoke: Callable[[Any, Sequence[Any]], Any]) -> None:
+        self._functions = functions
+        self._invoke = invoke
+        self._by_name: Mapping[str, Any] = {v.name_hint: f for v, f in module.functions.items()}
+        self.kernels = {n: f for n, f in self._by_name.items() if isinstance(f, PrimFunc)}
+        self._globals: dict[str, Any] = {}
+
+    def check_public(self, name: str) -> None:
+        """Errors: `relax-api` where the module has no public Relax function of that name."""
+        function = self._by_name.get(name)
+        if not isinstance(function, Function) or function.attrs.get("global_symbol") is None:
+            public = [n for n, f in self._by_name.items() if "global_symbol" in getattr(f, "attrs", {})]
+            raise fail(
+                "relax-api", f"the module has no public function {name!r}", help=f"public are: {', '.join(public)}"
+            )
+
+    def of_module(self, name: str) -> Any:
+        """A function or kernel of the module as a value."""
+        known = self._globals.get(name)
+        if known is None:
+            function = self._by_name.get(name)
+            if isinstance(function, Function):
+                known = FunctionClosure(name, function, Frame(), None, function_info(function), self._invoke)
+            elif isinstance(function, PrimFunc):
+                known = PrimFuncValue(name, function, prim_func_info(function))
+            else:
+                raise fail("relax-api", f"the module has no function {name!r}")
+            self._globals[name] = known
+        return known
+
+    def extern(self, symbol: str) -> Any:
+        """A PrimFunc of the module with that symbol (RELAX-SEM-05), a registered packed function, or the machine's."""
+        for name, kernel in self.kernels.items():
+            if kernel.attrs.get("global_symbol") == symbol:
+                return self.of_module(name)
+        found = self._functions.get(symbol)
+        return found or _MACHINE_FUNCTIONS.get(symbol) or self._functions.lookup(symbol)
