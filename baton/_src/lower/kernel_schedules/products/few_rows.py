@@ -100,7 +100,7 @@ def _even_tiles(matrix: Product, target: Target, most: int) -> st.Stmt:
         return _strips(matrix, target, strip, every, tiles)
 
     if most <= FEWEST:
-        return even_tiles(every, most, lambda usual: with_heights(usual, usual))
+        return even_tiles(every, most, lambda usual: with_heights(usual, usual), least=matrix.least_rows)
     tallest = min(TALLEST_NARROW, max(1, SUMS * shape.lanes // width))
     return even_tiles(
         every, tallest, lambda usual: even_tiles(every, TALLEST_MASKED, lambda low: with_heights(usual, low))

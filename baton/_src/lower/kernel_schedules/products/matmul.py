@@ -42,6 +42,7 @@ from baton._src.lower.kernel_schedules.products.row_tiles import (
 from baton._src.lower.kernel_schedules.products.streamed_rows import MOST as STREAMED_ROWS
 from baton._src.lower.kernel_schedules.products.streamed_rows import (
     MOST_NEAR,
+    STEPS,
     STEPS_NEAR,
     streamed,
     streamed_any,
@@ -138,13 +139,8 @@ def _any_rows(matrix: Product, kernel: Kernel, contiguous: bool, streaming: bool
     """The product of however many rows there turn out to be: a way for few, and one for all others."""
     total = product([a.extent for a in (*matrix.outer, matrix.rows)])
     if contiguous and blocked_rows.suits(matrix):
-        most, way = (STREAMED_ROWS, streamed_any) if streaming else (FEWEST, up_to_most)
-        few = way(renamed(matrix), target, most)
-        if streams_near(matrix, target):
-            fewer = streamed_any(matrix, target, MOST_NEAR, STEPS_NEAR)
-            few = st.IfThenElse(tir.LE(total, i64(MOST_NEAR)), fewer, few)
-        every = blocked_rows.blocked(replace(matrix, least_rows=most + 1), target)
-        return st.IfThenElse(tir.LE(total, i64(most)), few, every)
+        every = blocked_rows.blocked(replace(matrix, least_rows=FEWEST + 1), target)
+        return st.IfThenElse(tir.LE(total, i64(FEWEST)), _fewest(matrix, total, streaming, target), every)
     every, most = packed_product(matrix, target), most_rows(matrix, target)
     if most:
         return st.IfThenElse(tir.LE(total, i64(most)), _few_dots(matrix, total, target), every)
@@ -154,10 +150,19 @@ def _any_rows(matrix: Product, kernel: Kernel, contiguous: bool, streaming: bool
     return st.IfThenElse(tir.LE(total, i64(MOST)), up_to_most(renamed(matrix), target), every)
 
 
+def _fewest(matrix: Product, total: PrimExpr, streaming: bool, target: Target) -> st.Stmt:
+    """Up to `FEWEST` rows by strips; still fewer line by line, where B comes from far."""
+    most, steps = (STREAMED_ROWS, STEPS) if streaming else (MOST_NEAR, STEPS_NEAR)
+    if not streaming and not streams_near(matrix, target):
+        return up_to_most(renamed(matrix), target, FEWEST)
+    strips = up_to_most(replace(renamed(matrix), least_rows=most + 1), target, FEWEST)
+    return st.IfThenElse(tir.LE(total, i64(most)), streamed_any(matrix, target, most, steps), strips)
+
+
 def _few_dots(matrix: Product, total: PrimExpr, target: Target) -> st.Stmt:
     """Dot products of few rows; as many as one tile has are a tile, and leave room for more columns beside them."""
     found = dot_tiles(renamed(matrix), target)
-    for rows in range(2, TALL + 1):
+    for rows in range(1, TALL + 1):
         just = dot_tiles(exactly(renamed(matrix), rows), target)
         found = st.IfThenElse(tir.EQ(total, i64(rows)), just, found)
     return found

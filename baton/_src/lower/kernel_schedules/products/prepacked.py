@@ -68,7 +68,7 @@ ACCUMULATORS = 16
 """Vectors of sums that hide the latency of a multiply-add, for two a cycle with room to spare."""
 MOST_SUMS = 8
 """Of one result, each of every so many terms."""
-FEWEST_ROWS = (1, 2, 3)
+FEWEST_ROWS = (1, 2, 3, 4)
 """Numbers of rows whose terms have several sums even where any may come: one would wait for its last multiply-add."""
 
 
