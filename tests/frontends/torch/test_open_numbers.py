@@ -142,3 +142,23 @@ def test_rounded_products_that_floats_round() -> None:
     compiled = torch.compile(lambda x: x[: int(x.shape[0] * 0.7)] + 1, backend="baton", dynamic=True)
     with pytest.raises(Exception, match=r"rounds multiply\(s\d+ / 1, 0.7\) to a size, which is not exact"):
         compiled(floats(6, 4))
+
+
+@pytest.mark.parametrize("mode", ["constant", "replicate", "reflect", "circular"])
+def test_borders_of_open_width(mode: str) -> None:
+    """As windows are filled up to whole ones, and a decoder's images to those of the encoder."""
+    given = {"value": 2.0} if mode == "constant" else {}
+
+    def bordered(x: Any) -> Any:
+        return functional.pad(x, (x.shape[2] % 3, 1, 0, x.shape[3] // 4), mode=mode, **given) + 1
+
+    check(bordered, [*IMAGES, (floats(2, 3, 8, 12),)], dynamic=True)
+
+
+def test_borders_that_may_take_away() -> None:
+    def cropped(x: Any) -> Any:
+        mask = functional.pad(x > 0, (8 - x.shape[3], 0))
+        whole = functional.pad((x * 5).int(), (6 - x.shape[2], 9 - x.shape[3], x.shape[2] - 4, 0), value=3)
+        return functional.pad(x, (0, 8 - x.shape[3]), value=-1.0) * 2, mask, whole
+
+    check(cropped, [*IMAGES, (floats(2, 3, 8, 12),)], dynamic=True)
