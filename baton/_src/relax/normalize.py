@@ -21,22 +21,18 @@ from baton._src.relax.check.dims import Answer
 from baton._src.relax.check.report import STRUCT_INFO, described
 from baton._src.relax.frames import Frame, all_same
 from baton._src.relax.fresh_names import FreshNames
+from baton._src.relax.leaves import LITERALS, is_leaf
 from baton._src.relax.nodes import (
     Binding,
     BindingBlock,
     Call,
-    Constant,
     DataflowBlock,
     DataflowVar,
-    DataTypeImm,
     ExternFunc,
     Function,
     If,
     MatchCast,
-    PrimValue,
     SeqExpr,
-    ShapeExpr,
-    StringImm,
     Tuple,
     TupleGetItem,
     Var,
@@ -49,9 +45,6 @@ from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.prim_func import PrimFunc
-
-_ATOMS = (Constant, ShapeExpr, PrimValue, StringImm, DataTypeImm, ExternFunc)
-"""Leaves without parts."""
 
 
 class Normalizer:
@@ -112,17 +105,17 @@ class Normalizer:
     def _is_settled_leaf(self, expr: Any) -> bool:
         """Whether `expr` is a leaf in normal form that has its StructInfo."""
         if expr.struct_info_ is None:
-            if isinstance(expr, _ATOMS):
+            if isinstance(expr, LITERALS):
                 set_note(expr, "struct_info_", deduce(expr, self.context))
                 return True
             return False
-        if isinstance(expr, (Var, *_ATOMS)):
+        if isinstance(expr, (Var, *LITERALS)):
             return True
         if isinstance(expr, Tuple):
             todo = list(expr.fields)
             while todo:
                 part = todo.pop()
-                if part.struct_info_ is None or not isinstance(part, (Var, GlobalVar, Tuple, *_ATOMS)):
+                if part.struct_info_ is None or not isinstance(part, (Var, GlobalVar, Tuple, *LITERALS)):
                     return False
                 if isinstance(part, Tuple):
                     todo.extend(part.fields)
@@ -143,7 +136,7 @@ class Normalizer:
 
     def _leaf(self, expr: Any) -> Task[Any]:
         value = expr if self._is_settled(expr) else (yield self._value(expr))
-        if _is_leaf(value):
+        if is_leaf(value):
             return value
         var = self.fresh_var(value.struct_info)
         self._append(VarBinding(var, value, value.span), value)
@@ -350,10 +343,6 @@ class Normalizer:
             binding = MatchCast(binding.var, value, want, binding.span)
         self._append(binding, value)
         return binding
-
-
-def _is_leaf(expr: Any) -> bool:
-    return isinstance(expr, (Var, GlobalVar, Tuple, *_ATOMS))
 
 
 def _fresh(expr: Any, **changes: Any) -> Any:

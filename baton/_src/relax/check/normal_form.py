@@ -4,28 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import Op
 from baton._src.relax.check.findings import Findings
+from baton._src.relax.leaves import is_leaf
 from baton._src.relax.nodes import (
     Call,
-    Constant,
     DataflowBlock,
-    DataTypeImm,
-    ExternFunc,
     Function,
     If,
-    PrimValue,
     SeqExpr,
-    ShapeExpr,
-    StringImm,
     Tuple,
     TupleGetItem,
-    Var,
 )
 from baton._src.relax.special_op import SpecialOp
 from baton._src.support.spans import Span
-
-_LEAVES = (Var, GlobalVar, Constant, ShapeExpr, PrimValue, StringImm, DataTypeImm, ExternFunc, Tuple)
 
 
 def check_normal_form(function: Function, findings: Findings, *, only_nesting: bool = False) -> None:
@@ -51,7 +43,7 @@ def check_normal_form(function: Function, findings: Findings, *, only_nesting: b
 def _body(body: Any, what: str, span: Span | None, findings: Findings, todo: list[Any], leaf_allowed: bool) -> None:
     if isinstance(body, SeqExpr):
         todo.append(body)
-    elif not (leaf_allowed and _is_leaf(body)):
+    elif not (leaf_allowed and is_leaf(body)):
         findings.add("RELAX-NF-3", f"{what} is a {type(body).__name__} instead of a SeqExpr", span=body.span or span)
 
 
@@ -71,7 +63,7 @@ def _sequence(seq: SeqExpr, findings: Findings, todo: list[Any]) -> None:
     for block in seq.blocks:
         for binding in block.bindings:
             _value(getattr(binding, "value", None), binding.span, findings, todo)
-    if not _is_leaf(seq.body):
+    if not is_leaf(seq.body):
         findings.add(
             "RELAX-NF-5", f"a SeqExpr ends in a {type(seq.body).__name__} instead of a leaf",
             span=seq.body.span or seq.span,
@@ -116,7 +108,7 @@ def _spelling(call: Call, span: Span | None, findings: Findings) -> None:
 
 
 def _part(expr: Any, what: str, span: Span | None, findings: Findings) -> None:
-    if not _is_leaf(expr):
+    if not is_leaf(expr):
         findings.add(
             "RELAX-NF-1", f"{what} is a nested {type(expr).__name__} instead of a leaf", span=expr.span or span,
             help="bind it to a variable first (Normalize does)",
@@ -131,12 +123,8 @@ def _tuple(expr: Tuple, span: Span | None, findings: Findings) -> None:
         field = todo.pop()
         if isinstance(field, Tuple):
             todo.extend(field.fields)
-        elif not _is_leaf(field):
+        elif not is_leaf(field):
             findings.add(
                 "RELAX-NF-1b", f"a tuple holds a nested {type(field).__name__} instead of a leaf",
                 span=field.span or span,
             )  # fmt: skip
-
-
-def _is_leaf(expr: Any) -> bool:
-    return isinstance(expr, _LEAVES)

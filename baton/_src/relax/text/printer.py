@@ -9,7 +9,6 @@ size of the program, without recursion.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, Op, PrimExpr
@@ -18,22 +17,18 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.node import Node
 from baton._src.ir.structural import structural_equal
 from baton._src.relax.check.variables import tir_vars_in_struct_info
+from baton._src.relax.leaves import is_leaf
 from baton._src.relax.nodes import (
     Binding,
     BindingBlock,
     Call,
-    Constant,
     DataflowBlock,
     DataflowVar,
-    DataTypeImm,
     ExternFunc,
     Function,
     If,
     MatchCast,
-    PrimValue,
     SeqExpr,
-    ShapeExpr,
-    StringImm,
     Tuple,
     TupleGetItem,
     Var,
@@ -41,17 +36,16 @@ from baton._src.relax.nodes import (
 )
 from baton._src.relax.struct_info import StructInfo, TupleStructInfo
 from baton._src.relax.text.calls import call_text
+from baton._src.relax.text.declarations import Declarations
 from baton._src.relax.text.infos import InfoText
+from baton._src.relax.text.leaves import LeafText, is_simple
 from baton._src.relax.text.metadata import Metadata
-from baton._src.relax.text.names import Names, identifier
+from baton._src.relax.text.names import identifier
 from baton._src.relax.text.scalars import scalar_text
 from baton._src.relax.text.values import quoted, value_text
 from baton._src.support.trampoline import Task, run
-from baton._src.tir.expr import FloatImm, IntImm
-from baton._src.tir.expr import Var as TirVar
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.text.printer import prim_func_lines
-from baton._src.values.tensor import NDArray
 
 _INDENT = "    "
 _DESTINATION_PASSING = frozenset({"relax.call_tir", "relax.call_dps_packed"})
@@ -79,14 +73,10 @@ class Printer:
         self.show_meta = show_meta
         self.lines: list[str] = []
         self.indent = ""
-        self.names = Names()
+        self.declarations = Declarations()
         self.metadata = Metadata()
-        self.infos = InfoText(self._scalar_name, self.atom, self._vdevice)
-        self.declared: set[TirVar] = set()
-        self.module_name: str | None = None
-        self.head: list[str] | None = None
-        """What the body of the outermost function begins with, found while it is printed: also the shape variables of
-        inner functions, whose types may be named outside of them."""
+        self.leaves = LeafText(self.declarations, self.metadata)
+        self.infos = InfoText(self.declarations.scalar_name, self.atom, self._vdevice)
         self.unassigned: dict[Var, int] = {}
         """Variables of unit whose line has no `name = `, as nobody has used them yet, and where that line is."""
 
@@ -111,7 +101,7 @@ class Printer:
             case StructInfo():
                 return self.infos.text(node)
             case PrimExpr():
-                return scalar_text(node, self._scalar_name)
+                return scalar_text(node, self.declarations.scalar_name)
             case _:
                 self.lines.append(run(self._value(node)))
         return "\n".join([*self._preamble(uses if header else []), *self.lines])
@@ -144,7 +134,7 @@ class Printer:
             )
             self._line(f"I.module_global_infos({{{entries}}})")
         kinds: set[str] = set()
-        self.module_name = name
+        self.declarations.module_name = name
         for var, function in sorted(module.functions.items(), key=_order_in_module):
             if len(self.lines) > start:
                 self.lines.append("")
@@ -159,8 +149,7 @@ class Printer:
         if isinstance(function, PrimFunc):
             self.lines += [self.indent + line if line else "" for line in prim_func_lines(function, var.name_hint)]
             return
-        self.names = Names()
-        self.declared = set()
+        self.declarations.forget_names()
         run(self._function(function, var.name_hint, local=False))
 
     @staticmethod
@@ -171,9 +160,9 @@ class Printer:
 
     def _function(self, function: Function, name: str, *, local: bool) -> Task[None]:
         self._line(_decorator(function, local))
-        outermost = self.head is None
+        outermost = self.declarations.head is None
         if outermost:
-            self.head = []
+            self.declarations.head = []
             signature = [function.ret_struct_info, *(p.struct_info_ for p in function.params)]
             self.infos.quoted = frozenset(v for i in signature if i is not None for v in tir_vars_in_struct_info(i))
         ret = f" -> {self.infos.text(function.ret_struct_info)}" if function.ret_struct_info is not None else ""
@@ -184,40 +173,23 @@ class Printer:
         self.indent += _INDENT
         self._function_attrs(function, name, local)
         yield self._body(function.body, None)
-        if outermost and self.head is not None:
-            self.lines[start:start] = [self.indent + line for line in self.head]
-            self.head = None
+        if outermost and self.declarations.head is not None:
+            self.lines[start:start] = [self.indent + line for line in self.declarations.head]
+            self.declarations.head = None
         self.indent = self.indent[: -len(_INDENT)]
 
     def _param(self, param: Var) -> str:
-        name = self.names.of(param, param.name_hint)
+        name = self.declarations.names.of(param, param.name_hint)
         return name if param.struct_info_ is None else f"{name}: {self.infos.text(param.struct_info_)}"
 
     def _function_attrs(self, function: Function, name: str, local: bool) -> None:
         shown = {k: v for k, v in function.attrs.items() if k != "global_symbol" or v != name or local}
         if shown:
             text = f"R.func_attr({self.value(shown)})"
-            if local or self.head is None:
+            if local or self.declarations.head is None:
                 self._line(text)
             else:
-                self.head.append(text)
-
-    def _scalar_name(self, var: TirVar) -> str:
-        """The name of a shape variable, which the outermost function declares at its beginning."""
-        name = self.names.of(var, var.name)
-        if self.head is not None and var not in self.declared:
-            self.declared.add(var)
-            self.head.append(f"{name} = T.{var.dtype}()")
-        return name
-
-    def _global_name(self, var: GlobalVar) -> str:
-        """A function of the module as its functions name it; alone, such a function has no module to name."""
-        if self.module_name is None or self.head is None:
-            return var.name_hint
-        alias = f"cls = {self.module_name}"
-        if alias not in self.head:
-            self.head.append(alias)
-        return f"cls.{var.name_hint}"
+                self.declarations.head.append(text)
 
     # ------------------------------------------------------------------------------------------- blocks and bodies
 
@@ -231,19 +203,19 @@ class Printer:
             and isinstance(last, VarBinding)
             and not isinstance(blocks[-1], DataflowBlock)
             and last.var is value
-            and not _is_leaf(last.value)
+            and not is_leaf(last.value)
             and not isinstance(last.value, Function)
         )
         for position, block in enumerate(blocks):
             yield self._block(block, drop_last=merged and position == len(blocks) - 1)
         if merged and last is not None and result is not None:
             if isinstance(last.value, If):
-                self.names.bind(last.var, result)
+                self.declarations.names.bind(last.var, result)
                 yield self._binding(last)
                 return
             text = yield self._value(last.value)
             self._line(f"{result}{self._annotation(last.var, last.value)} = {text}")
-            self.names.bind(last.var, result)
+            self.declarations.names.bind(last.var, result)
             return
         text = yield self._value(value)
         if result is None:
@@ -280,11 +252,11 @@ class Printer:
         assert isinstance(binding, VarBinding)
         var, value = binding.var, binding.value
         if isinstance(value, Function):
-            yield self._function(value, self.names.of(var, var.name_hint), local=True)
+            yield self._function(value, self.declarations.names.of(var, var.name_hint), local=True)
             return
         if isinstance(value, If):
             cond = yield self._value(value.cond)
-            name = self.names.of(var, var.name_hint)
+            name = self.declarations.names.of(var, var.name_hint)
             said, joined = var.struct_info_, value.struct_info_
             if said is not None and joined is not None and not structural_equal(said, joined):
                 self._line(f"{name}{self._annotation(var)}")  # the annotation says something else than the join
@@ -302,7 +274,7 @@ class Printer:
             self._line(f"{self._assigned(var, value)}{text}")
 
     def _assigned(self, var: Var, value: Any) -> str:
-        return f"{self.names.of(var, var.name_hint)}{self._annotation(var, value)} = "
+        return f"{self.declarations.names.of(var, var.name_hint)}{self._annotation(var, value)} = "
 
     def _match_cast(self, binding: MatchCast) -> Task[None]:
         text = yield self._value(binding.value)
@@ -320,12 +292,12 @@ class Printer:
                 callee = "" if isinstance(expr.op, (Op, ExternFunc)) else (yield self._value(expr.op))
                 args: list[str] = []
                 for arg in expr.args:
-                    args.append((yield self._value(arg)) if not _is_simple(arg) else self.atom(arg))
+                    args.append((yield self._value(arg)) if not is_simple(arg) else self.atom(arg))
                 return call_text(expr, callee, args, self)
             case Tuple():
                 fields: list[str] = []
                 for field in expr.fields:
-                    fields.append((yield self._value(field)) if not _is_simple(field) else self.atom(field))
+                    fields.append((yield self._value(field)) if not is_simple(field) else self.atom(field))
                 return _tuple_text(fields)
             case TupleGetItem():
                 whole: str = yield self._value(expr.tuple_value)
@@ -336,62 +308,28 @@ class Printer:
                 text: str = yield self._value(expr.body)
                 return text
             case Function():
-                name = self.names.free("func")
+                name = self.declarations.names.free("func")
                 yield self._function(expr, name, local=True)
                 return name
             case If():
                 result = Var("gv")
                 yield self._binding(VarBinding(result, expr))
-                return self.names.of(result, "gv")
+                return self.declarations.names.of(result, "gv")
             case _:
                 return self.atom(expr)
 
     def atom(self, expr: Any) -> str:
         """An expression without parts."""
-        match expr:
-            case Var():
-                return self._var(expr)
-            case GlobalVar():
-                return self._global_name(expr)
-            case Constant():
-                return self._constant(expr)
-            case ShapeExpr():
-                return f"R.shape([{', '.join(scalar_text(v, self._scalar_name) for v in expr.values)}])"
-            case PrimValue():
-                return f"R.prim_value({self._prim(expr.value)})"
-            case StringImm():
-                return f"R.str({quoted(expr.value)})"
-            case DataTypeImm():
-                return f'R.dtype("{expr.value}")'
-            case ExternFunc():
-                return f"R.ExternFunc({quoted(expr.global_symbol)})"
-            case Op():
-                return f'R.op("{expr.name}")'
-            case _:
-                return f"<{type(expr).__name__}>"
+        return self._var(expr) if isinstance(expr, Var) else self.leaves.text(expr)
 
     def _var(self, var: Var) -> str:
+        """The name of a variable that is used, so its line must say it."""
         line = self.unassigned.pop(var, None)
         if line is not None:
             text = self.lines[line].lstrip()
             margin = self.lines[line].removesuffix(text)
             self.lines[line] = f"{margin}{self._assigned(var, None)}{text}"
-        return self.names.of(var, var.name_hint)
-
-    def _prim(self, value: PrimExpr) -> str:
-        if isinstance(value, IntImm) and value.dtype.is_bool:
-            return repr(bool(value.value))
-        if isinstance(value, FloatImm) and value.dtype == "float64" and math.isfinite(value.value):
-            return repr(value.value)
-        return scalar_text(value, self._scalar_name)
-
-    def _constant(self, expr: Constant) -> str:
-        data = expr.data
-        if data.ndim == 0 and data.device.device_type == 1:
-            text = _number_text(data)
-            if text is not None:
-                return f'R.const({text}, "{data.dtype}")'
-        return self.metadata.reference(data)
+        return self.declarations.names.of(var, var.name_hint)
 
     def info(self, info: StructInfo) -> str:
         """A StructInfo inside an expression."""
@@ -399,33 +337,13 @@ class Printer:
 
     def value(self, value: Any) -> str:
         """An attribute."""
-        return value_text(value, lambda s: scalar_text(s, self._scalar_name), self.metadata.reference)
-
-
-def _number_text(data: NDArray) -> str | None:
-    """A rank-0 tensor as a number, or None where that would not read back exactly."""
-    dtype = data.dtype
-    if dtype.is_bool:
-        return repr(bool(data.data))
-    if dtype.is_int:
-        return repr(int(data.data))
-    number = float(data.data)
-    return repr(number) if math.isfinite(number) and not (number == 0 and math.copysign(1, number) < 0) else None
+        return value_text(value, lambda s: scalar_text(s, self.declarations.scalar_name), self.metadata.reference)
 
 
 def _tuple_text(fields: list[str]) -> str:
     if not fields:
         return "R.tuple()"
     return f"({fields[0]},)" if len(fields) == 1 else f"({', '.join(fields)})"
-
-
-def _is_leaf(expr: Any) -> bool:
-    atoms = (Var, GlobalVar, Tuple, Constant, ShapeExpr, PrimValue, StringImm, DataTypeImm, ExternFunc)
-    return isinstance(expr, atoms)
-
-
-def _is_simple(expr: Any) -> bool:
-    return isinstance(expr, (Var, GlobalVar, Constant, ShapeExpr, PrimValue))
 
 
 def _decorator(function: Function, local: bool) -> str:

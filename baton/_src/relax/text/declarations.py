@@ -1,0 +1,43 @@
+"""What the body of an outermost function begins with: shape variables, and the module's short name `cls`."""
+
+from __future__ import annotations
+
+from baton._src.ir.expr import GlobalVar
+from baton._src.relax.text.names import Names
+from baton._src.tir.expr import Var as TirVar
+
+
+class Declarations:
+    """The names of one function, and `head`: the lines its body begins with, found while it is printed.
+
+    Shape variables of inner functions, whose types may be named outside of them, are declared there too.
+    """
+
+    def __init__(self) -> None:
+        self.names = Names()
+        self.module_name: str | None = None
+        self.head: list[str] | None = None
+        """None outside of functions."""
+        self._declared: set[TirVar] = set()
+
+    def forget_names(self) -> None:
+        """Names start anew (in the next function)."""
+        self.names = Names()
+        self._declared = set()
+
+    def scalar_name(self, var: TirVar) -> str:
+        """The name of a shape variable, which the head declares."""
+        name = self.names.of(var, var.name)
+        if self.head is not None and var not in self._declared:
+            self._declared.add(var)
+            self.head.append(f"{name} = T.{var.dtype}()")
+        return name
+
+    def global_name(self, var: GlobalVar) -> str:
+        """A function of the module as its functions name it; alone, such a function has no module to name."""
+        if self.module_name is None or self.head is None:
+            return var.name_hint
+        alias = f"cls = {self.module_name}"
+        if alias not in self.head:
+            self.head.append(alias)
+        return f"cls.{var.name_hint}"
