@@ -65,6 +65,8 @@ SELECTION = {
     "adagrad": "adagrad_multiple",
     "adam": "adam adam_multiple",
     "momentum": "momentum nesterov_momentum momentum_multiple",
+    # n-grams
+    "tfidfvectorizer": "tfidfvectorizer_tf_batch_onlybigrams_skip5 tfidfvectorizer_tf_uniandbigrams_skip5",
     # quantised
     "quantizelinear": "quantizelinear_blocked_asymmetric quantizelinear_axis quantizelinear_e4m3fn "
     "quantizelinear_float4e2m1 quantizelinear_int4",

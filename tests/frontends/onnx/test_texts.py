@@ -188,3 +188,27 @@ BEYOND: list[tuple[str, Any, int, str]] = [
 @pytest.mark.parametrize(("node", "kind", "said"), [c[1:] for c in BEYOND], ids=[c[0] for c in BEYOND])
 def test_what_looks_into_texts_is_refused(node: Any, kind: int, said: str) -> None:
     assert said in refused(node, kind, baton.compile)
+
+
+@pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
+@pytest.mark.parametrize("size", [["n"], ["rows", "n"]])
+def test_words_that_stand_together(mode: str, size: list[str]) -> None:
+    """Single words, pairs with up to two words between them, triples; rows shorter than these, and of any length."""
+    words = ["a", "b", "ä", "a", "b", "b", "b", "b", "a", "a"]
+    attributes: dict[str, Any] = {
+        "min_gram_length": 1, "max_gram_length": 3, "max_skip_count": 2, "ngram_counts": [0, 3, 7],
+        "ngram_indexes": [5, 0, 1, 2, 4, 3], "weights": [0.5, 2, 3, 4, 0.25, 1], "pool_strings": words,
+    }  # fmt: skip
+    node = helper.make_node("TfIdfVectorizer", ["x"], ["y"], mode=mode, **attributes)
+    texts = np.array(["b", "b", "a", "none", "b", "a", "a", "b", "b", "ä", "b", "a"], dtype=object)
+    given = [texts, texts[:2]] if len(size) == 1 else [texts.reshape(2, 6), texts.reshape(6, 2)]
+    assert_as_onnxruntime(model_with([node], (TEXT, size)), *given)
+
+
+def test_a_pool_of_other_things() -> None:
+    attributes: dict[str, Any] = {"min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0, "mode": "TF"}
+    node = helper.make_node("TfIdfVectorizer", ["x"], ["y"], ngram_counts=[0], ngram_indexes=[0], **attributes)
+    with pytest.raises(baton.DiagnosticError, match="has 1 ngram_indexes for 0 n-grams"):
+        baton.compile(model_with([node], (INT, ["n"])))
+    with pytest.raises(baton.DiagnosticError, match="must both be numbers or both be texts"):
+        baton.compile(model_with([node], (TEXT, ["n"])))

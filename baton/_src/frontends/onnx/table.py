@@ -9,6 +9,7 @@ from baton._src.frontends.onnx.control.sequences import SEQUENCES
 from baton._src.frontends.onnx.image.detection import DETECTION
 from baton._src.frontends.onnx.image.resize import RESIZE
 from baton._src.frontends.onnx.learning.classical import CLASSICAL
+from baton._src.frontends.onnx.learning.ngrams import NGRAMS
 from baton._src.frontends.onnx.learning.optimizers import OPTIMIZERS
 from baton._src.frontends.onnx.learning.support_vectors import SUPPORT_VECTORS
 from baton._src.frontends.onnx.learning.trees import TREES
@@ -60,6 +61,7 @@ CONVERTERS: dict[str, Converter] = {
     **RANDOMNESS,
     **SEQUENCES,
     **QUANTIZATION,
+    **NGRAMS,
     "SimplifiedLayerNormalization": simplified_layer_normalization,
 }
 """Of ONNX's own domain."""

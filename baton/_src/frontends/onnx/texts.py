@@ -26,7 +26,7 @@ KEEPING = frozenset({
     "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze", "Where",
 })  # fmt: skip
 """Operators that move elements about: what they give are texts if what they are given is."""
-READING = frozenset({"CategoryMapper", "Equal", "LabelEncoder", "OneHotEncoder", "Shape", "Size"})
+READING = frozenset({"CategoryMapper", "Equal", "LabelEncoder", "OneHotEncoder", "Shape", "Size", "TfIdfVectorizer"})
 """Operators that tell one text from another, or only count; they say themselves what they give."""
 _ALIKE = {"Concat": 0, "Equal": 0, "Where": 1}
 """Operators whose operands, from this one on, are all texts or all none."""

@@ -1,0 +1,95 @@
+"""TfIdfVectorizer: how often each n-gram of a pool, of numbers or of texts, stands in a row."""
+
+from __future__ import annotations
+
+from functools import reduce
+from itertools import pairwise
+
+import numpy as np
+
+from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.values.dtype import FLOAT32, INT64
+from baton._src.values.meaning import TEXTS
+from baton._src.values.tensor import AnyArray
+
+
+def tf_idf_vectorizer(node: OnnxNode) -> Value:
+    """(..., length) -> (..., n-grams): counts (TF), weights of what is there (IDF), or their products (TFIDF)."""
+    g, mode, places = node.graph, str(node.needed("mode")), [int(i) for i in node.needed("ngram_indexes")]
+    if mode not in ("TF", "IDF", "TFIDF"):
+        node.fail(f"mode {mode!r} is none of TF, IDF and TFIDF")
+    x = g.cast(node[0], INT64)
+    if x.rank not in (1, 2):
+        node.fail(f"it takes a row or a matrix, got {x.rank} axes")
+    rows = g.reshape(x, (1, -1)) if x.rank == 1 else x
+    counts = _counted(node, rows, _grams(node, len(places)))
+    if mode == "IDF":
+        counts = g.cast(g.call("greater", counts, g.scalar(0, counts)), FLOAT32)
+    weights = node.attr("weights") or [1.0] * len(places)
+    if len(weights) != len(places):
+        node.fail(f"it has {len(weights)} weights for {len(places)} n-grams")
+    # A column for each n-gram's place in the result.
+    moves = np.zeros((len(places), max(places) + 1), np.float32)
+    moves[np.arange(len(places)), places] = 1.0 if mode == "TF" else np.array(weights, np.float32)
+    found = g.call("matmul", counts, g.constant(moves))
+    return g.reshape(found, (-1,)) if x.rank == 1 else found
+
+
+def _grams(node: OnnxNode, count: int) -> list[AnyArray]:
+    """(n-grams, length) of one length after the other; as many as there are places for."""
+    pool = _pool(node)
+    starts = [int(s) for s in node.needed("ngram_counts")]
+    found = []
+    for length, (start, end) in enumerate(pairwise([*starts, pool.size]), 1):
+        if not 0 <= start <= end <= pool.size or (end - start) % length:
+            node.fail(f"its pool has no {length}-grams between {start} and {end} of {pool.size} elements")
+        found.append(pool[start:end].reshape(-1, length))
+    if sum(map(len, found)) != count or not count:
+        node.fail(f"it has {count} ngram_indexes for {sum(map(len, found))} n-grams")
+    return found
+
+
+def _pool(node: OnnxNode) -> AnyArray:
+    """Numbers, or the numbers of texts if the operand is of texts."""
+    texts = node.attr("pool_strings")
+    if (node[0].meaning is TEXTS) != bool(texts):
+        node.fail("its pool and its input must both be numbers or both be texts", code="onnx-dtype")
+    found = node.texts(texts).array if texts else np.array(node.attr("pool_int64s") or (), np.int64)
+    assert found is not None
+    return found
+
+
+def _counted(node: OnnxNode, rows: Value, grams: list[AnyArray]) -> Value:
+    """(rows, n-grams), float32. The elements of an n-gram may stand up to `max_skip_count` elements apart."""
+    g = node.graph
+    shortest, longest = int(node.needed("min_gram_length")), int(node.needed("max_gram_length"))
+    skips = range(int(node.needed("max_skip_count")) + 1)
+    none = min((int(p.min()) for p in grams if p.size), default=0) - 1
+    found = []
+    for length, pool in enumerate(grams, 1):
+        if not len(pool):
+            continue
+        steps = [s + 1 for s in (skips if length > 1 else (0,)) if shortest <= length <= longest]
+        parts = [_with_step(node, rows, pool, step, none) for step in steps]
+        empty = g.broadcast_to(g.constant(np.zeros((1, 1), np.float32)), (rows.shape[0], len(pool)))  # type: ignore[index]
+        found.append(reduce(lambda a, b: g.call("add", a, b), parts, empty))
+    return found[0] if len(found) == 1 else g.call("concat", tuple(found), axis=1)
+
+
+def _with_step(node: OnnxNode, rows: Value, pool: AnyArray, step: int, none: int) -> Value:
+    """How often the n-grams stand in rows with every element `step` behind the one before it; `none` is no element."""
+    g, length, shape = node.graph, pool.shape[1], rows.shape
+    assert shape is not None
+    wide = g.call("nn.pad", rows, pad_width=(0, 0, 0, (length - 1) * step), pad_value=none)
+    matches = []
+    for k in range(length):
+        begin, end = k * step, shape[1] + k * step
+        part = g.call("strided_slice", wide, axes=(1,), begin=(begin,), end=(end,), strides=(1,))
+        element = g.constant(pool[:, k].reshape(1, 1, -1), INT64)
+        matches.append(g.call("equal", g.call("expand_dims", part, axis=(2,)), element))
+    whole = reduce(lambda a, b: g.call("logical_and", a, b), matches)
+    return g.call("sum", g.cast(whole, FLOAT32), axis=(1,), keepdims=False)
+
+
+NGRAMS: dict[str, Converter] = {"TfIdfVectorizer": tf_idf_vectorizer}
