@@ -11,6 +11,7 @@ from baton._src.ops.builders import make_attrs, signature
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.support.diagnostics import fail
 from baton._src.te.computation import compute, placeholder
+from baton._src.te.index_dtype import with_narrow_axes
 from baton._src.te.tensor import Tensor
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import IntImm
@@ -54,7 +55,18 @@ def computed(definition: OpDef[Any], operands: list[Any], attributes: dict[str, 
     inputs = [i for i in definition.inputs if "relax" in i.languages]
     infos = tuple(_info(operand, value) for operand, value in zip(inputs, operands))
     out = definition.infer(OpCall(definition, infos, record, Analyzer()))
-    return definition.compute(tuple(map(_operand, inputs, operands)), record, out)
+    given = tuple(map(_operand, inputs, operands))
+    return _like_operands(definition.compute(given, record, out), given)
+
+
+def _like_operands(found: Any, given: tuple[Any, ...]) -> Any:
+    """What was computed, over axes as narrow as those of the operands."""
+    tensors = [t for one in given for t in (one if isinstance(one, tuple) else (one,)) if isinstance(t, Tensor)]
+    if any(d.dtype == INT64 for t in tensors for d in t.shape):
+        return found
+    if isinstance(found, Tensor):
+        return with_narrow_axes((found,), tensors)[0]
+    return type(found)(with_narrow_axes(tuple(found), tensors)) if isinstance(found, (tuple, list)) else found
 
 
 def number_of(dim: Any) -> Any:
