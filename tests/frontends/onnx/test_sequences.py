@@ -9,6 +9,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import baton
+from baton import relax
 from tests.frontends.onnx.contrib_cases import assert_as_onnxruntime, onnxruntime_outputs
 from tests.frontends.onnx.models import model_of, weight
 
@@ -112,3 +113,40 @@ def test_as_an_output_it_is_a_list(sizes: list[Any], kept: int) -> None:
         found, wanted = program.run({"x": x}), onnxruntime_outputs(model, {"x": x})
         assert isinstance(found[0], list)
         assert_as_onnxruntime([*found[0], found[1]], [*wanted[0], wanted[1]])
+
+
+def taking_a_list(nodes: list[Any], item: list[Any], outputs: tuple[str, ...] = ("y",)) -> Any:
+    """A model whose input `list` is a sequence of such items."""
+    declared = helper.make_tensor_sequence_value_info("list", TensorProto.FLOAT, item)
+    made = model_of(nodes, [("x", [2])], outputs, opset=17)
+    made.graph.input.insert(0, declared)
+    return made
+
+
+def test_lists_as_inputs() -> None:
+    """Joined, counted, read and given back, of any length, by one program."""
+    nodes = [
+        helper.make_node("SequenceInsert", ["list", "x"], ["all"]),
+        helper.make_node("ConcatFromSequence", ["all"], ["joined"], axis=0, new_axis=1),
+        helper.make_node("SequenceLength", ["list"], ["count"]),
+        helper.make_node("SequenceAt", ["all", "count"], ["last"]),
+    ]
+    model = taking_a_list(nodes, [2], ("joined", "count", "last", "all"))
+    program = baton.compile(model, num_threads=1)
+    for items in ([X[0], X[1]], [X[2]], [X[1], X[0], X[1]]):
+        feed = {"list": items, "x": X[2]}
+        found, expected = program.run(feed), onnxruntime_outputs(model, feed)
+        assert_as_onnxruntime(found[:3], expected[:3])
+        assert_as_onnxruntime(found[3], expected[3])
+    np.testing.assert_array_equal(program.run({"list": [], "x": X[2]})[0], X[2:])
+
+
+def test_lists_that_are_refused() -> None:
+    model = taking_a_list([helper.make_node("ConcatFromSequence", ["list"], ["y"], axis=0)], ["n"])
+    program = baton.compile(model, num_threads=1)
+    np.testing.assert_array_equal(program.run({"list": [X[0], X[1]], "x": X[0]})[0], X[:2].reshape(-1))
+    for items, said in (([X[0], X[0, :1]], "of one shape"), ([], "has no items"), (1.0, "takes a list of arrays")):
+        with pytest.raises(baton.DiagnosticError, match=said):
+            program.run({"list": items, "x": X[0]})
+    with pytest.raises(baton.DiagnosticError, match="is a sequence, which is not supported here"):
+        relax.frontend.onnx.from_onnx(model)

@@ -26,13 +26,15 @@ class Border:
         self.inputs, self.outputs = tuple(inputs), tuple(outputs)
 
     def enter(self, given: Sequence[Any]) -> tuple[list[Any], list[str]]:
-        """(tensors, texts of this run that the model does not know); `DiagnosticError` for what are no texts."""
+        """(tensors, texts of this run that the model does not know); `DiagnosticError` for what are no texts, and for
+        lists of arrays of different shapes."""
         new: dict[str, int] = {}
-        found = [
-            self._numbered(spec.name, value, new) if spec.meaning == TEXTS else value
-            for spec, value in zip(self.inputs, given, strict=True)
-        ]
-        return found, list(new)
+        return [self._inside(spec, value, new) for spec, value in zip(self.inputs, given, strict=True)], list(new)
+
+    def _inside(self, spec: TensorSpec, given: Any, new: dict[str, int]) -> Any:
+        if spec.meaning == TEXTS:
+            return self._numbered(spec.name, given, new)
+        return _stacked(spec, given) if spec.meaning == STACK else given
 
     def _numbered(self, name: str, given: Any, new: dict[str, int]) -> AnyArray:
         array = given if isinstance(given, np.ndarray) else np.asarray(given, dtype=object)
@@ -46,6 +48,21 @@ class Border:
         texts = np.array([*self.texts, *new], dtype=object)
         left = iter(tensors)
         return [_shown(spec.meaning, left, texts) for spec in self.outputs]
+
+
+def _stacked(spec: TensorSpec, given: Any) -> AnyArray:
+    """The items of a list one behind the other along a new first axis. Of no items the sizes must be known."""
+    if not isinstance(given, (list, tuple, np.ndarray)):
+        raise fail("value-mismatch", f"input {spec.name} takes a list of arrays, got {type(given).__name__}")
+    items, sizes = [np.asarray(item) for item in given], (spec.shape or ())[1:]
+    shapes = sorted({item.shape for item in items})
+    if len(shapes) > 1:
+        shown = " and ".join(map(str, shapes[:2]))
+        raise fail("value-mismatch", f"input {spec.name} takes a list of arrays of one shape, got {shown}")
+    known = tuple(size for size in sizes if isinstance(size, int))
+    if not items and len(known) < len(sizes):
+        raise fail("value-mismatch", f"input {spec.name} has no items, whose sizes are not known then")
+    return np.stack(items) if items else np.zeros((0, *known), spec.dtype.numpy)
 
 
 def as_text(item: Any, wanted: str = "texts are given as strings or bytes") -> str:

@@ -17,20 +17,17 @@ from baton._src.frontends.graph_builder.language import Language
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.attributes import check_attributes
 from baton._src.frontends.onnx.control.branches import arms_disagree, forked
-from baton._src.frontends.onnx.files.reader import STRING, dtype_of, read_tensor, read_tensors
+from baton._src.frontends.onnx.files.reader import STRING, read_tensor, read_tensors
 from baton._src.frontends.onnx.functions import EXPANDED, Expanded, body_of
+from baton._src.frontends.onnx.inputs import Inputs, described
 from baton._src.frontends.onnx.node import DynamicValueError, OnnxNode
 from baton._src.frontends.onnx.old_opsets import as_of_later
 from baton._src.frontends.onnx.symbolic import fold_dims, folded_dtype
 from baton._src.frontends.onnx.table import CONVERTERS, DOMAINS
 from baton._src.frontends.onnx.texts import Texts, check_no_texts, check_operator, mark_texts, read_texts
-from baton._src.ir.tensor_info import Dim, TensorInfo
-from baton._src.ops.dims import show_shape
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError, fail
 from baton._src.support.operator_errors import UnsupportedOperatorError
-from baton._src.tir.expr import Var
-from baton._src.values.dtype import INT64, DataType
-from baton._src.values.meaning import PLAIN, STACK, TEXTS
+from baton._src.values.meaning import PLAIN, STACK
 from baton._src.values.tensor import AnyArray
 
 MAIN = ("", "ai.onnx")
@@ -42,11 +39,10 @@ MOST_FORKS = 3
 class Importer:
     """Imports one model through `language`.
 
-    `shape` and `dtype` override what the model says of its inputs, by name; unnamed or unknown dims become fresh
-    symbols. (One dtype for all, which scripts written for TVM pass by default, overrides nothing there either.) Inputs
-    in `values` become constants. `shown` is what the program is to call inputs and weights. With `texts` the model may
-    have texts, which are numbered there, and results that are dictionaries or stand for sequences of any length: values
-    whose `meaning` somebody at the border heeds.
+    `shape`, `dtype`, `values` and `shown` are as of `Inputs`. (One dtype for all, which scripts written for TVM pass by
+    default, overrides nothing there either.) With `texts` the model may have texts, which are numbered there, inputs
+    that are sequences, and results that are dictionaries or sequences of any length: values whose `meaning` somebody at
+    the border heeds.
     """
 
     def __init__(
@@ -61,12 +57,9 @@ class Importer:
         shown: Mapping[str, str] | None = None,
         texts: Texts | None = None,
     ) -> None:
-        self.values: dict[str, AnyArray] = {n: _read_only(v) for n, v in (values or {}).items()}
         self.model, self.folder = model, folder
         self.builder = GraphBuilder(language)
-        self.shape = dict(shape or {})
-        self.dtype = dict(dtype) if isinstance(dtype, Mapping) else {}
-        self.shown = dict(shown or {})
+        self.inputs = Inputs(self.builder, shape, dtype, values, shown, texts)
         self.texts = texts
         self.opset = opset or _opset_of(model)
         if self.opset < _opset_of(model):
@@ -74,7 +67,6 @@ class Importer:
             warnings.warn(
                 f"the model is of opset {given}; read as of opset {opset} it may mean something else", stacklevel=3
             )
-        self.symbols: dict[str, Dim] = {}
         self.functions = {_called(f, f.name): f for f in model.functions}
         self.forks = 0
         """How many Ifs the nodes now being imported are repeated for in each arm."""
@@ -95,17 +87,15 @@ class Importer:
         weights = read_tensors([t for t in graph.initializer if t.data_type != STRING], self.folder)
         scope: dict[str, Value] = {n: self.builder.constant(a) for n, a in weights.items()}
         scope.update({t.name: self._tensor(t) for t in graph.initializer if t.data_type == STRING})
-        scope.update(self._bound_values(graph, weights))
+        scope.update(self.inputs.bound(graph, weights))
         inputs: list[tuple[str, Value]] = []
-        self._check_overrides(graph, weights)
+        self.inputs.check(graph, weights)
         for declared in graph.input:
             if declared.name not in scope:
-                value = self._input(declared.name, self._input_info(declared))
-                value.meaning = TEXTS if _holds_texts(declared) else PLAIN
-                scope[declared.name] = value
+                value, scope[declared.name] = self.inputs.declare(declared)
                 inputs.append((declared.name, value))
         if keep_weights:
-            scope.update({name: self._input(name, scope[name].info) for name in weights})
+            scope.update({name: self.inputs.tensor(name, scope[name].info) for name in weights})
         self.builder.language.start()
         self._nodes(graph.node, scope, [o.name for o in graph.output], set(scope))
         outputs = []
@@ -130,74 +120,7 @@ class Importer:
         """A constant of numbers or texts."""
         if tensor.data_type != STRING or self.texts is None:
             return self.builder.constant(read_tensor(tensor, self.folder))
-        return self._texts(read_texts(tensor))
-
-    def _texts(self, content: AnyArray) -> Value:
-        assert self.texts is not None
-        return replace(self.builder.constant(self.texts.numbered(content)), meaning=TEXTS)
-
-    def _input(self, name: str, info: TensorInfo) -> Value:
-        return self.builder.input(name, info, self.shown.get(name))
-
-    def _check_overrides(self, graph: Any, weights: Mapping[str, AnyArray]) -> None:
-        known = [i.name for i in graph.input if i.name not in weights]
-        for name in self.shape:
-            if name not in known:
-                raise fail("onnx-input", f"the model has no input {name!r}", help=f"its inputs: {', '.join(known)}")
-            if isinstance(self.shape[name], str) or not isinstance(self.shape[name], Iterable):
-                help = 'such as (1, 3, "h", "w"): numbers, and names of open sizes'
-                raise fail(
-                    "onnx-input", f"the shape of {name!r} is a list of dims, got {self.shape[name]!r}", help=help
-                )
-
-    def _bound_values(self, graph: Any, weights: Mapping[str, AnyArray]) -> dict[str, Value]:
-        """The inputs and weights that `values` gives, checked against what the model declares."""
-        texts = {i.name for i in graph.input if _holds_texts(i)}
-        found: dict[str, Value] = {}
-        declared = {i.name: self._input_info(i) for i in graph.input if i.name in self.values}
-        declared.update((n, self.builder.constant(weights[n]).info) for n in weights if n in self.values)
-        for name, array in self.values.items():
-            if name not in declared:
-                known = ", ".join(i.name for i in graph.input if i.name not in weights)
-                raise fail("onnx-input", f"the model has no input {name!r} to bind", help=f"its inputs: {known}")
-            found[name] = self._texts(array) if name in texts else self.builder.constant(array)
-            info, kept = declared[name], found[name].array
-            array = array if kept is None else kept
-            if array.dtype != info.dtype.numpy or info.ndim not in (-1, array.ndim):
-                wanted, given = _described(info), f"{array.dtype} {show_shape(array.shape)}"
-                raise fail("onnx-input", f"{name!r} is {wanted}, but is bound to {given}")
-        return found
-
-    def _input_info(self, declared: Any) -> TensorInfo:
-        kind = declared.type
-        if kind.HasField("optional_type"):  # What is passed is there.
-            kind = kind.optional_type.elem_type
-        tensor = kind.tensor_type
-        if not kind.HasField("tensor_type"):
-            raise fail("onnx-input", f"input {declared.name!r} is no tensor; sequences as inputs are not supported")
-        dtype = INT64 if _holds_texts(declared) else dtype_of(tensor.elem_type, f"input {declared.name!r}")
-        dtype = DataType(self.dtype.get(declared.name, dtype))
-        if declared.name in self.shape:
-            dims = tuple(self._override(d) for d in self.shape[declared.name])
-            return TensorInfo(dims, dtype)
-        if not tensor.HasField("shape"):
-            return TensorInfo(None, dtype)
-        return TensorInfo(tuple(self._dim(d, declared.name, i) for i, d in enumerate(tensor.shape.dim)), dtype)
-
-    def _override(self, dim: Any) -> Dim:
-        return self._symbol(dim) if isinstance(dim, str) else dim
-
-    def _dim(self, dim: Any, name: str, axis: int) -> Dim:
-        if dim.HasField("dim_value") and dim.dim_value >= 0:
-            return int(dim.dim_value)
-        return self._symbol(dim.dim_param or f"{name}_{axis}")
-
-    def _symbol(self, name: str) -> Dim:
-        """The shape variable for a dim parameter: equal names are equal sizes."""
-        if name not in self.symbols:
-            text = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
-            self.symbols[name] = Var(text if not text[:1].isdigit() else f"d{text}", "int64")
-        return self.symbols[name]
+        return self.inputs.numbered(read_texts(tensor))
 
     def _nodes(
         self, nodes: Sequence[Any], scope: dict[str, Value], outputs: Sequence[str], defined: set[str] | None = None
@@ -345,17 +268,9 @@ class Importer:
 
 def _located(error: DiagnosticError, node: OnnxNode, proto: Any) -> list[Diagnostic]:
     """The findings about a node, with what it is applied to."""
-    shown = [f"{n}: {_described(v.info)}" for n, v in zip(proto.input[:6], node.inputs, strict=False) if v is not None]
+    shown = [f"{n}: {described(v.info)}" for n, v in zip(proto.input[:6], node.inputs, strict=False) if v is not None]
     more = ["..."] if len(node.inputs) > 6 else []
     return [d.within(f"while importing {node.title} ({', '.join(shown + more)})") for d in error.diagnostics]
-
-
-def _holds_texts(declared: Any) -> bool:
-    return bool(declared.type.tensor_type.elem_type == STRING)
-
-
-def _described(info: TensorInfo) -> str:
-    return f"{info.dtype} {'of unknown shape' if info.shape is None else show_shape(info.shape)}"
 
 
 def _called(proto: Any, name: str) -> tuple[str, str, str]:
@@ -388,13 +303,6 @@ def _unsupported(name: str, nodes: list[str]) -> Diagnostic:
         f"operator {name} is not supported (used {times}x: {listed})",
         help=f"{f'did you mean {near[0]}? ' if near else ''}The table of supported operators is in docs/onnx.md",
     )
-
-
-def _read_only(given: Any) -> AnyArray:
-    """A view of what the caller may go on changing: it is copied where it becomes a constant."""
-    view = np.asarray(given).view()
-    view.flags.writeable = False
-    return view
 
 
 def _opset_of(model: Any, default: int = 1) -> int:

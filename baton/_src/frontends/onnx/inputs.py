@@ -1,0 +1,150 @@
+"""The inputs of a model: what it says of them, what overrides that, and which of them are bound to values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from baton._src.frontends.graph_builder.graph import GraphBuilder
+from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.onnx.files.reader import STRING, dtype_of
+from baton._src.frontends.onnx.texts import Texts
+from baton._src.ir.tensor_info import Dim, TensorInfo
+from baton._src.ops.dims import show_shape
+from baton._src.support.diagnostics import fail
+from baton._src.tir.expr import Var
+from baton._src.values.dtype import INT64, DataType
+from baton._src.values.meaning import PLAIN, STACK, TEXTS
+from baton._src.values.tensor import AnyArray
+
+
+class Inputs:
+    """`shape` and `dtype` override by name what the model says; unnamed or unknown dims become fresh symbols. Inputs in
+    `values` become constants. `shown` is what the program is to call inputs and weights."""
+
+    def __init__(
+        self,
+        builder: GraphBuilder,
+        shape: Mapping[str, Sequence[Any]] | None,
+        dtype: object,
+        values: Mapping[str, Any] | None,
+        shown: Mapping[str, str] | None,
+        texts: Texts | None,
+    ) -> None:
+        self.builder, self.texts = builder, texts
+        self.values: dict[str, AnyArray] = {n: _read_only(v) for n, v in (values or {}).items()}
+        self.shape = dict(shape or {})
+        self.dtype = dict(dtype) if isinstance(dtype, Mapping) else {}
+        self.shown = dict(shown or {})
+        self.symbols: dict[str, Dim] = {}
+
+    def check(self, graph: Any, weights: Mapping[str, AnyArray]) -> None:
+        """`DiagnosticError` (`onnx-input`) for shapes of inputs that are not there, and what are no shapes."""
+        known = [i.name for i in graph.input if i.name not in weights]
+        for name, shape in self.shape.items():
+            if name not in known:
+                raise fail("onnx-input", f"the model has no input {name!r}", help=f"its inputs: {', '.join(known)}")
+            if isinstance(shape, str) or not isinstance(shape, Iterable):
+                help = 'such as (1, 3, "h", "w"): numbers, and names of open sizes'
+                raise fail("onnx-input", f"the shape of {name!r} is a list of dims, got {shape!r}", help=help)
+
+    def bound(self, graph: Any, weights: Mapping[str, AnyArray]) -> dict[str, Value]:
+        """The inputs and weights that `values` gives, checked against what the model declares."""
+        texts = {i.name for i in graph.input if _holds_texts(i)}
+        found: dict[str, Value] = {}
+        declared = {i.name: self._info(i) for i in graph.input if i.name in self.values}
+        declared.update((n, self.builder.constant(weights[n]).info) for n in weights if n in self.values)
+        for name, array in self.values.items():
+            if name not in declared:
+                known = ", ".join(i.name for i in graph.input if i.name not in weights)
+                raise fail("onnx-input", f"the model has no input {name!r} to bind", help=f"its inputs: {known}")
+            found[name] = self.numbered(array) if name in texts else self.builder.constant(array)
+            info, kept = declared[name], found[name].array
+            array = array if kept is None else kept
+            if array.dtype != info.dtype.numpy or info.ndim not in (-1, array.ndim):
+                wanted, given = described(info), f"{array.dtype} {show_shape(array.shape)}"
+                raise fail("onnx-input", f"{name!r} is {wanted}, but is bound to {given}")
+        return found
+
+    def numbered(self, content: AnyArray) -> Value:
+        """A constant of texts."""
+        assert self.texts is not None
+        return replace(self.builder.constant(self.texts.numbered(content)), meaning=TEXTS)
+
+    def declare(self, declared: Any) -> tuple[Value, Value]:
+        """(the program's input, what nodes see by its name): a sequence is a tensor that stacks its items."""
+        if _is_sequence(declared):
+            stack = self.tensor(declared.name, self._stack_info(declared))
+            return replace(stack, meaning=STACK), Value(TensorInfo(), stack=stack)
+        found = self.tensor(declared.name, self._info(declared))
+        found.meaning = TEXTS if _holds_texts(declared) else PLAIN
+        return found, found
+
+    def tensor(self, name: str, info: TensorInfo) -> Value:
+        """An input of the program."""
+        return self.builder.input(name, info, self.shown.get(name))
+
+    def _info(self, declared: Any) -> TensorInfo:
+        kind = declared.type
+        if kind.HasField("optional_type"):  # What is passed is there.
+            kind = kind.optional_type.elem_type
+        tensor = kind.tensor_type
+        if not kind.HasField("tensor_type"):
+            raise fail("onnx-input", f"input {declared.name!r} is no tensor; such inputs are not supported here")
+        dtype = INT64 if _holds_texts(declared) else dtype_of(tensor.elem_type, f"input {declared.name!r}")
+        return TensorInfo(self._dims(declared.name, tensor), DataType(self.dtype.get(declared.name, dtype)))
+
+    def _stack_info(self, declared: Any) -> TensorInfo:
+        """The items of a sequence along a new first axis, whose size is open. An override is the shape of an item."""
+        name, item = declared.name, declared.type.sequence_type.elem_type.tensor_type
+        if self.texts is None:
+            help = "use baton.compile, which takes lists of arrays"
+            raise fail("onnx-input", f"input {name!r} is a sequence, which is not supported here", help=help)
+        dtype, dims = dtype_of(item.elem_type, f"input {name!r}"), self._dims(name, item)
+        if dims is None:
+            help = f'say what shape its items have: shape={{{name!r}: ("rows", 3)}}'
+            raise fail("onnx-input", f"the rank of the items of the sequence {name!r} must be known", help=help)
+        return TensorInfo((self._symbol(f"{name}_items"), *dims), DataType(self.dtype.get(name, dtype)))
+
+    def _dims(self, name: str, tensor: Any) -> tuple[Dim, ...] | None:
+        if name in self.shape:
+            return tuple(self._symbol(d) if isinstance(d, str) else d for d in self.shape[name])
+        if not tensor.HasField("shape"):
+            return None
+        return tuple(self._dim(d, name, i) for i, d in enumerate(tensor.shape.dim))
+
+    def _dim(self, dim: Any, name: str, axis: int) -> Dim:
+        if dim.HasField("dim_value") and dim.dim_value >= 0:
+            return int(dim.dim_value)
+        return self._symbol(dim.dim_param or f"{name}_{axis}")
+
+    def _symbol(self, name: str) -> Dim:
+        """The shape variable for a dim parameter: equal names are equal sizes."""
+        if name not in self.symbols:
+            text = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+            self.symbols[name] = Var(text if not text[:1].isdigit() else f"d{text}", "int64")
+        return self.symbols[name]
+
+
+def described(info: TensorInfo) -> str:
+    """A tensor as messages name it."""
+    return f"{info.dtype} {'of unknown shape' if info.shape is None else show_shape(info.shape)}"
+
+
+def _holds_texts(declared: Any) -> bool:
+    return bool(declared.type.tensor_type.elem_type == STRING)
+
+
+def _is_sequence(declared: Any) -> bool:
+    kind = declared.type
+    return bool(kind.HasField("sequence_type") and kind.sequence_type.elem_type.HasField("tensor_type"))
+
+
+def _read_only(given: Any) -> AnyArray:
+    """A view of what the caller may go on changing: it is copied where it becomes a constant."""
+    view = np.asarray(given).view()
+    view.flags.writeable = False
+    return view
