@@ -13,6 +13,7 @@ import argparse
 import threading
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import baton
 from baton._src.driver.model.model import Model
@@ -21,17 +22,17 @@ from bench.models.zoo import ZOO, example_inputs
 DEFAULT = ("mlp", "conv", "lstm", "mobilenetv2")
 
 
-def calls_a_second(models: Sequence[Model], feed: object, seconds: float, num_threads: int = 1) -> float:
+def calls_a_second(models: Sequence[Model], feed: Any, seconds: float, num_threads: int = 1) -> float:
     """One caller for each of `models`, all calling for `seconds`."""
     counts = [0] * len(models)
     begin, end = threading.Barrier(len(models) + 1), threading.Event()
 
     def work(place: int) -> None:
         model = models[place]
-        model.run(feed, num_threads=num_threads)  # type: ignore[arg-type]
+        model.run(feed, num_threads=num_threads)
         begin.wait()
         while not end.is_set():
-            model.run(feed, num_threads=num_threads)  # type: ignore[arg-type]
+            model.run(feed, num_threads=num_threads)
             counts[place] += 1
 
     callers = [threading.Thread(target=work, args=(i,)) for i in range(len(models))]

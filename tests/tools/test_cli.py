@@ -96,6 +96,20 @@ def test_tvmscript_runs_with_a_size_for_its_symbolic_dim(script: Path) -> None:
     assert found["output_0"]["shape"] == [5, 4]
 
 
+def test_outputs_may_be_called_what_numpy_calls_its_parameters(tmp_path: Path) -> None:
+    """`numpy.savez` would take an output called `file` for its own, and drop one called `allow_pickle`."""
+    info = helper.make_tensor_value_info
+    names = ("file", "allow_pickle")
+    nodes = [helper.make_node(op, ["x"], [name]) for op, name in zip(("Neg", "Identity"), names)]
+    outputs = [info(name, onnx.TensorProto.FLOAT, [2]) for name in names]
+    graph = helper.make_graph(nodes, "g", [info("x", onnx.TensorProto.FLOAT, [2])], outputs)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "m.onnx")
+    np.savez(tmp_path / "in.npz", x=np.array([1, -2], np.float32))
+    baton("run", tmp_path / "m.onnx", "-i", tmp_path / "in.npz", "-o", tmp_path / "out.npz")
+    with np.load(tmp_path / "out.npz", allow_pickle=False) as written:
+        assert {n: written[n].tolist() for n in written.files} == {"file": [-1, 2], "allow_pickle": [1, -2]}
+
+
 def test_texts_and_dictionaries(tmp_path: Path) -> None:
     """A classifier as scikit-learn exports it: a file has a column for each class."""
     tensor, learned = helper.make_tensor_value_info, {"domain": "ai.onnx.ml"}

@@ -211,7 +211,7 @@ def _custom(custom: Callable[..., Any], make: Any) -> Callable[..., Any]:
         return located(custom(make, *args, **kwargs))
 
     original = inspect.signature(custom)
-    builder.__signature__ = original.replace(parameters=list(original.parameters.values())[1:])  # type: ignore[attr-defined]
+    vars(builder)["__signature__"] = original.replace(parameters=list(original.parameters.values())[1:])
     return builder
 
 
@@ -246,7 +246,7 @@ def _derived(definition: OpDef[Any], make: Maker) -> Callable[..., Any]:
         values = tuple(given.pop(name, default) for name, default in operands)
         return located(make.call(definition, values, given))
 
-    builder.__signature__ = shape  # type: ignore[attr-defined]
+    vars(builder)["__signature__"] = shape
     return builder
 
 

@@ -141,7 +141,7 @@ def _matched(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
     dtype = a.dtype if isinstance(a, PrimExpr) else b.dtype
     if isinstance(a, PrimExpr) and isinstance(b, PrimExpr) and a.dtype != b.dtype:
         wide = a.dtype if a.dtype.bits >= b.dtype.bits else b.dtype
-        return tuple(x if x.dtype == wide else tir.Cast(wide, x) for x in (a, b))  # type: ignore[return-value]
+        return (a if a.dtype == wide else tir.Cast(wide, a)), (b if b.dtype == wide else tir.Cast(wide, b))
     return tir.literal(a, dtype), tir.literal(b, dtype)
 
 

@@ -67,7 +67,7 @@ def _with_relay_attrs(builder: Callable[..., Any], definition: OpDef[Any]) -> Ca
 
     read.__name__ = read.__qualname__ = builder.__name__
     read.__doc__ = builder.__doc__
-    read.__signature__ = inspect.signature(builder)  # type: ignore[attr-defined]
+    vars(read)["__signature__"] = inspect.signature(builder)
     return read
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 
@@ -57,7 +57,7 @@ def header_for(tensors: Mapping[str, AnyArray], alignment: int = ALIGNMENT) -> t
     return len(text).to_bytes(8, "little") + text, position
 
 
-def write_tensors(stream: BinaryIO, tensors: Mapping[str, AnyArray], alignment: int = ALIGNMENT) -> None:
+def write_tensors(stream: IO[bytes], tensors: Mapping[str, AnyArray], alignment: int = ALIGNMENT) -> None:
     """Write all tensors; they are C-contiguous."""
     header, _ = header_for(tensors, alignment)
     stream.write(header)

@@ -40,18 +40,26 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, AnyArray]:
 def as_arrays(name: str, output: Any) -> dict[str, AnyArray]:
     """An output as arrays by name: of a sequence each item, of dictionaries each key's column."""
     if not isinstance(output, list):
-        return {name: output.astype(np.str_) if output.dtype.hasobject else output}
+        return {name: _plain(output)}
     if output and isinstance(output[0], dict):
         return {f"{name}.{key}": np.array([row[key] for row in output]) for key in output[0]}
-    return {f"{name}.{k}": item for k, item in enumerate(output)}
+    return {f"{name}.{k}": _plain(item) for k, item in enumerate(output)}
+
+
+def _plain(array: AnyArray) -> AnyArray:
+    """Texts as NumPy's own, so that a file of them holds no pickles."""
+    return array.astype(np.str_) if array.dtype.hasobject else array
 
 
 def write_arrays(path: Path, arrays: Mapping[str, AnyArray]) -> None:
     """Write an `.npz`, whole or not at all."""
     temporary = path.with_name(f".{path.name}.partial")
     try:
-        with temporary.open("wb") as stream:
-            np.savez(stream, **dict(arrays))  # type: ignore[arg-type]
+        # Not by numpy.savez: outputs may be called what its parameters are (`file`, `allow_pickle`).
+        with temporary.open("wb") as stream, zipfile.ZipFile(stream, "w") as pack:
+            for name, array in arrays.items():
+                with pack.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
         temporary.replace(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)

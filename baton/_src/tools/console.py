@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import typer
 from rich.console import Console
@@ -53,7 +53,7 @@ def guarded(command: F) -> F:
             _report_bug(error)
             raise typer.Exit(INTERNAL_ERROR) from error
 
-    return run  # type: ignore[return-value]
+    return cast(F, run)
 
 
 def _report_bug(error: Exception) -> None:

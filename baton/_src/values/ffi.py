@@ -17,7 +17,7 @@ def tvm_ffi() -> ModuleType:
     """The package `tvm_ffi`."""
     hide = "torch" not in sys.modules
     if hide:
-        sys.modules["torch"] = None  # type: ignore[assignment]
+        sys.modules["torch"] = None  # type: ignore[assignment]  # what imports take as "there is no such module"
     try:
         import tvm_ffi as package
     finally:

@@ -15,7 +15,7 @@ class ShapeTuple(tuple[int, ...]):
     __slots__ = ()
 
     def __new__(cls, dims: Iterable[object] = ()) -> ShapeTuple:
-        return super().__new__(cls, [operator.index(d) for d in dims])  # type: ignore[arg-type]
+        return super().__new__(cls, [operator.index(d) for d in dims])  # type: ignore[arg-type]  # typed for tuples of one kind, Self
 
     def __repr__(self) -> str:
         return f"ShapeTuple({', '.join(map(str, self))})"

@@ -14,7 +14,8 @@ from baton._src.ir.module import IRModule
 from baton._src.passes.relay.fuse_ops import FuseOps
 from baton._src.relay.nodes import Function
 from baton._src.runtime.executable.executable import Executable
-from baton._src.runtime.graph.graph_executor import GraphRuntime, graph_json
+from baton._src.runtime.graph.graph_executor import GraphRuntime
+from baton._src.runtime.graph.graph_json import graph_json
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Sequential

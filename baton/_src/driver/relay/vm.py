@@ -240,10 +240,10 @@ class VirtualMachine:
         return self
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
-        found = getattr(self, name, None)
+        found: Callable[..., Any] | None = getattr(self, name, None)
         if found is None or name.startswith("_"):
             raise fail("function-missing", f"the virtual machine has no function {name!r}")
-        return found  # type: ignore[no-any-return]
+        return found
 
     def benchmark(
         self,

@@ -20,12 +20,13 @@ FEWEST = 7
 """Rounds below which nothing is certain."""
 
 
+@dataclass(frozen=True)
 class _Message:
     """A dataclass of JSON values."""
 
     def to_text(self) -> str:
         """The message as one line."""
-        return json.dumps(dataclasses.asdict(self), separators=(",", ":"))  # type: ignore[call-overload]
+        return json.dumps(dataclasses.asdict(self), separators=(",", ":"))
 
     @classmethod
     def from_data(cls, data: dict[str, Any]) -> Self:

@@ -26,11 +26,10 @@ def parameter(*values: Any, ids: Any = None, by_dict: Any = None) -> Any:
     if by_dict is not None:
         ids, values = list(by_dict), tuple(by_dict.values())
 
-    @pytest.fixture(params=values, ids=ids)  # type: ignore[untyped-decorator]
     def fixture(*_cls: Any, request: Any) -> Any:  # in a class it is a method
         return request.param
 
-    return fixture
+    return pytest.fixture(params=values, ids=ids)(fixture)
 
 
 @dataclass(frozen=True)

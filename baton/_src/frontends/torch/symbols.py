@@ -79,8 +79,8 @@ class Symbols:
                 power = power * parts[0]
             return power
         if kind in _PAIRS:
-            folded: Any = parts[0]
+            folded: Dim = parts[0]
             for part in parts[1:]:
                 folded = _PAIRS[kind](folded, part)
-            return folded  # type: ignore[no-any-return]
+            return folded
         raise fail("torch-symbol", f"the size {expression} cannot be computed", help="export with that size fixed")

@@ -10,7 +10,7 @@ Source: facts relax-ops-passes-vm §1 (index), relay-language §6 level 3.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -106,15 +106,15 @@ def compute(inputs: Any, a: TakeAttrs, out: Any) -> Any:
 def reference(inputs: Any, a: TakeAttrs) -> Any:
     """`numpy.take`, batch by batch."""
     x, at = np.asarray(inputs[0]), np.asarray(inputs[1]).astype(np.int64)
-    mode = "wrap" if a.mode == "wrap" else "clip"
+    mode: Literal["wrap", "clip"] = "wrap" if a.mode == "wrap" else "clip"
     extent = x.size if a.axis is None else x.shape[a.axis]
     if a.mode == "fast" and at.size and not (at.min() >= 0 and at.max() < extent):
         raise IndexError(f"take: indices from {at.min()} to {at.max()} for an axis of {extent} elements")
     if a.axis is None or not a.batch_dims:
-        return np.asarray(np.take(x, at, axis=a.axis, mode=mode))  # type: ignore[call-overload]
+        return np.asarray(np.take(x, at, axis=a.axis, mode=mode))
     batch, axis = x.shape[: a.batch_dims], from_front(a.axis, x.ndim) - a.batch_dims
     flat_x, flat_at = x.reshape(-1, *x.shape[a.batch_dims :]), at.reshape(-1, *at.shape[a.batch_dims :])
-    rows = [np.take(r, i, axis=axis, mode=mode) for r, i in zip(flat_x, flat_at)]  # type: ignore[call-overload]
+    rows = [np.take(r, i, axis=axis, mode=mode) for r, i in zip(flat_x, flat_at)]
     stacked = np.stack(rows)
     return stacked.reshape(*batch, *stacked.shape[1:])
 

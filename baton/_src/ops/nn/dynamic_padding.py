@@ -45,7 +45,8 @@ def infer_dynamic(call: OpCall[DynPadAttrs]) -> Info:
         call.fail(message, help="give a pair (before, after) for every axis of the data")
     known = call.values[1] if len(call.values) > 1 else None
     if known is not None:
-        return infer(replace(call, attrs=_static(known, a)))  # type: ignore[arg-type]
+        unlike: OpCall[Any] = call  # the same operands, another operator's attributes
+        return infer(replace(unlike, attrs=_static(known, a)))
     dims = (AnyDim(),) * x.ndim if x.shape is not None else None
     return TensorInfo(dims, x.dtype, x.ndim, x.vdevice)
 

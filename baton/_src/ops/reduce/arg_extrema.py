@@ -126,8 +126,8 @@ def _extremum(x: k.Tensor, axes: tuple[int, ...], a: Any, shape: Any, is_max: bo
             position = position * axis.extent + axis.var
         return reducer((position, x(*where)), list(reduced.values()))
 
-    found = k.compute(shape, body, "arg_extremum")
-    return found[0]  # type: ignore[no-any-return]
+    found: k.Tensor = k.compute(shape, body, "arg_extremum")[0]
+    return found
 
 
 def _samples(record: Any) -> tuple[Sample, ...]:

@@ -5,7 +5,7 @@ Source: facts relax-ops-passes-vm §1 (manipulate), relay-language §6 level 3.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -70,7 +70,8 @@ def _spread(vector: k.Tensor, axis: int, shape: Any, number: int) -> k.Tensor:
 
 def reference_meshgrid(inputs: Any, a: MeshgridAttrs) -> Any:
     """`numpy.meshgrid`."""
-    return tuple(np.ascontiguousarray(x) for x in np.meshgrid(*inputs[0], indexing=a.indexing))  # type: ignore[call-overload]
+    indexing: Literal["ij", "xy"] = "ij" if a.indexing == "ij" else "xy"
+    return tuple(np.ascontiguousarray(x) for x in np.meshgrid(*inputs[0], indexing=indexing))
 
 
 def gradient_meshgrid(b: Any, args: Any, a: MeshgridAttrs, out: Any, grad: Any) -> list[Any]:

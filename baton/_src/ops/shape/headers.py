@@ -41,7 +41,10 @@ def compute_shape_of(inputs: Any, a: HeaderAttrs, out: Any) -> Any:
 
     def body(i: Any) -> Any:
         sizes = [k.cast(out.dtype, k.index(d)) for d in x.shape]
-        choose = lambda rest, n: k.select(k.tir.EQ(i, k.index(n)), sizes[n], rest)  # noqa: E731
+
+        def choose(rest: Any, n: int) -> Any:
+            return k.select(k.tir.EQ(i, k.index(n)), sizes[n], rest)
+
         return reduce(choose, range(len(sizes) - 1), sizes[-1]) if sizes else k.const(0, out.dtype)
 
     return k.compute(out.shape, body, "shape_of")

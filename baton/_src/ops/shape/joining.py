@@ -101,12 +101,13 @@ def infer_concat(call: OpCall[ConcatAttrs]) -> Info:
     if rank < 0:
         return TensorInfo(None, dtype, -1, device)
     axis = normal_axis(call, call.attrs.axis, rank)
-    others = {i: common_dim(call, tensors, i) for i in range(rank) if i != axis}
-    if any(t.shape is None for t in tensors) or any(d is None for d in others.values()):
+    common = ((i, common_dim(call, tensors, i)) for i in range(rank) if i != axis)
+    others = {i: d for i, d in common if d is not None}
+    if any(t.shape is None for t in tensors) or len(others) < rank - 1:
         return TensorInfo(None, dtype, rank, device)
     total = DimMath(call.prover).total(t.shape[axis] for t in tensors if t.shape is not None)
     shape = tuple(total if i == axis else others[i] for i in range(rank))
-    return TensorInfo(shape, dtype, vdevice=device)  # type: ignore[arg-type]
+    return TensorInfo(shape, dtype, vdevice=device)
 
 
 def _infer_flat(call: OpCall[Any], tensors: Sequence[TensorInfo], dtype: Any, device: Any) -> Info:
@@ -213,11 +214,11 @@ def infer_stack(call: OpCall[StackAttrs]) -> Info:
     if rank < 0:
         return TensorInfo(None, dtype, -1, device)
     axis = normal_axis(call, call.attrs.axis, rank + 1)
-    common = [common_dim(call, tensors, i) for i in range(rank)]
-    if any(d is None for d in common):
+    common = [d for i in range(rank) if (d := common_dim(call, tensors, i)) is not None]
+    if len(common) < rank:
         return TensorInfo(None, dtype, rank + 1, device)
     shape = (*common[:axis], len(tensors), *common[axis:])
-    return TensorInfo(shape, dtype, vdevice=device)  # type: ignore[arg-type]
+    return TensorInfo(shape, dtype, vdevice=device)
 
 
 def compute_stack(inputs: Any, attributes: StackAttrs, out: Any) -> Any:

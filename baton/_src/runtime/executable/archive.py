@@ -90,7 +90,7 @@ def _write(archive: Archive, stream: BinaryIO) -> None:
             entry.file_size = len(header) + size
             entry.extra = _alignment_field(stream.tell() + _LOCAL_HEADER + len(CONSTANTS), entry.file_size)
             with pack.open(entry, "w", force_zip64=False) as member:
-                write_tensors(member, archive.tensors)  # type: ignore[arg-type]
+                write_tensors(member, archive.tensors)
 
 
 _ZIP64_FIELD = 20

@@ -174,9 +174,10 @@ def array_caller() -> ArrayCall | None:
     imports = {"baton_thread_limit": pool.limit_entry, "baton_fault_cell": pool.cell_entry}
     library = link((), ("baton_array_call",), imports, ir=text)
     prototype = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_size_t, ctypes.py_object, ctypes.c_int64)
-    call: Any = prototype(library["baton_array_call"])
-    call.library = library  # the code lives as long as the function
-    return call  # type: ignore[no-any-return]
+    entry: Any = prototype(library["baton_array_call"])
+    entry.library = library  # the code lives as long as the function
+    call: ArrayCall = entry
+    return call
 
 
 def recipe(entry: int, inputs: Sequence[tuple[np.dtype[Any], Sequence[int]]], outputs: int, tail: bytes) -> bytes:

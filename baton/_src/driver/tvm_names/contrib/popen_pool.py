@@ -114,7 +114,7 @@ class PopenWorker:
         if process is None or process.stdout is None:
             raise fail("api", "nothing was sent to the worker")
         try:
-            content = read_message(process.stdout)  # type: ignore[arg-type]
+            content = read_message(process.stdout)
         finally:
             if self._timer is not None:
                 self._timer.cancel()
@@ -152,8 +152,9 @@ class PopenWorker:
     def _write(self, content: bytes) -> None:
         process = self._process
         assert process is not None
+        assert process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # the process died: recv says so
-            write_message(process.stdin, content)  # type: ignore[arg-type]
+            write_message(process.stdin, content)
 
 
 def _environment() -> dict[str, str]:

@@ -17,16 +17,16 @@ import struct
 import sys
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 
-def write_message(stream: BinaryIO, content: bytes) -> None:
+def write_message(stream: IO[bytes], content: bytes) -> None:
     """A message behind its length."""
     stream.write(struct.pack("<q", len(content)) + content)
     stream.flush()
 
 
-def read_message(stream: BinaryIO) -> bytes | None:
+def read_message(stream: IO[bytes]) -> bytes | None:
     """The next message; None where the other side is gone."""
     head = stream.read(8)
     if len(head) < 8:

@@ -14,7 +14,7 @@ def tar(output: str, files: str | Path | Sequence[str | Path]) -> None:
             archive.add(file, arcname=Path(file).name)
 
 
-tar.output_format = "tar"  # type: ignore[attr-defined]
+vars(tar)["output_format"] = "tar"
 
 
 def untar(tar_file: str, directory: str) -> None:

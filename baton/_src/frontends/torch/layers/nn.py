@@ -193,7 +193,8 @@ def _by_groups(
     parts = g.reshape(x, (shape[0], groups, channels // groups, *shape[2:]))
     normal, mean, inverse = _normalised(node, parts, tuple(range(2, parts.rank)), eps)
     found = _per_channel(node, g.reshape(normal, shape), weight, bias)
-    return found, *(g.reshape(v, (shape[0], groups)) for v in (mean, inverse))  # type: ignore[return-value]
+    rows = (shape[0], groups)
+    return found, g.reshape(mean, rows), g.reshape(inverse, rows)
 
 
 def native_group_norm(

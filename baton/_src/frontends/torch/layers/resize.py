@@ -34,9 +34,9 @@ def by_scales(method: str) -> Converter:
 def by_sizes(method: str) -> Converter:
     """The plain overloads: sizes, and the factors they came from."""
 
-    def convert(node: AtenNode, x: Value, size: Sequence[Dim], *rest: object) -> Value:
+    def convert(node: AtenNode, x: Value, size: Sequence[Dim], *rest: Any) -> Value:
         align, *scales = rest if len(rest) > len(size) else (False, *rest)
-        return resized(node, x, method, size, bool(align), tuple(scales))  # type: ignore[arg-type]
+        return resized(node, x, method, size, bool(align), tuple(scales))
 
     return convert
 

@@ -92,7 +92,8 @@ def scaled(op: str) -> Converter:
 
 def reverse_subtract(node: AtenNode, x: Operand, y: Operand, alpha: Scalar = 1) -> Value:
     """y - alpha * x"""
-    return scaled("subtract")(node, y, x, alpha)  # type: ignore[no-any-return]
+    found: Value = scaled("subtract")(node, y, x, alpha)
+    return found
 
 
 def divide(node: AtenNode, x: Operand, y: Operand, *, rounding_mode: str | None = None) -> Value:

@@ -113,7 +113,8 @@ def _at_least_zero(number: Any) -> Scalar:
     """Fewer elements than are corrected for leave nothing to divide by: the variance is no number."""
     if isinstance(number, PrimExpr):
         return tir_max(number, 0)
-    return max(number, 0)  # type: ignore[no-any-return]
+    found: Scalar = max(number, 0)
+    return found
 
 
 def vector_norm(node: AtenNode, x: Value, order: Any = 2, dims: Axes = None, keepdim: bool = False, **_: Any) -> Value:

@@ -132,12 +132,13 @@ def infer(call: OpCall[Any]) -> Info:
     result: dict[str, Dim] = {"N": extents["N"], "C": weights["O"]}
     for i, letter in enumerate(letters):
         begin, end = a.padding[i], a.padding[i + a.spatial]
-        result[letter] = window_extent(math, extents[letter], weights[letter], a.strides[i], a.dilation[i], begin, end)
-        if isinstance(result[letter], int) and int(result[letter]) <= 0:  # type: ignore[arg-type]
+        size = window_extent(math, extents[letter], weights[letter], a.strides[i], a.dilation[i], begin, end)
+        if isinstance(size, int) and size <= 0:
             call.fail(
                 f"the kernel {show_shape(w.shape)} is larger than the padded data {show_shape(x.shape)}",
                 help=f"pad more than {a.padding}, use a smaller kernel, or see whether the layouts are the data's",
             )
+        result[letter] = size
     return TensorInfo(out.physical(math, result), dtype, vdevice=device)
 
 

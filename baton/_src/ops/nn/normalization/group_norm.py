@@ -49,7 +49,7 @@ class GroupNormAttrs(Attrs):
         set_attr(self, "axes", as_axes(self.axes))
 
 
-def _group_axes(a: GroupNormAttrs, ndim: int) -> tuple[int, tuple[int, ...]]:
+def _group_axes(a: Any, ndim: int) -> tuple[int, tuple[int, ...]]:
     """The channel axis, and the other axes that are normalised."""
     given = a.channel_axis if a.channel_axis != 1 or a.axis == 1 else a.axis
     channel = from_front(given, ndim)
@@ -192,7 +192,7 @@ def infer_instance(call: OpCall[InstanceNormAttrs]) -> Info:
     x = call.tensor(0)
     check_float(call, x)
     if x.ndim >= 0:
-        channel, _ = _group_axes(call.attrs, x.ndim)  # type: ignore[arg-type]
+        channel, _ = _group_axes(call.attrs, x.ndim)
         check_weights(call, None if x.shape is None else (x.shape[channel],), 1, (1, 2))
     return x
 

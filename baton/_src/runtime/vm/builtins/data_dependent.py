@@ -21,9 +21,8 @@ def unique(
     data: NDArray, sorted: Any = 1, index: Any = 0, inverse: Any = 0, counts: Any = 0, axis: Any = None
 ) -> NDArray | tuple[NDArray, ...]:
     """The distinct elements, ascending; with their first indices, the inverse map and counts where asked for."""
-    found: Any = np.unique(  # type: ignore[call-overload]
-        data.data, bool(index), bool(inverse), bool(counts), axis=_axis_of(axis)
-    )
+    find: Any = np.unique  # typed for flags that are literals only
+    found = find(data.data, bool(index), bool(inverse), bool(counts), axis=_axis_of(axis))
     if not isinstance(found, tuple):
         return NDArray(np.ascontiguousarray(found))
     first, *rest = found
