@@ -24,17 +24,16 @@ from typing import Any, ClassVar
 
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
-from baton._src.ir.types import Constructor, FuncType, TypeCall, TypeVar
+from baton._src.ir.types import Constructor
 from baton._src.passes.relay.dead_code_elimination import DeadCodeElimination
 from baton._src.passes.relay.effects import Effects
 from baton._src.passes.relay.first_order.eta_expand import EtaExpand
-from baton._src.passes.relay.first_order.specialize import type_arguments
 from baton._src.passes.relay.forms.to_a_normal_form import ToANormalForm
 from baton._src.passes.relay.gradients.dead_references import without_dead_references
 from baton._src.passes.relay.partial_values import Cell, Closure, Env, Fields, Lets, Partial, match_statically
+from baton._src.passes.relay.residual_types import ResidualTypes, type_instance
 from baton._src.passes.shared.evaluate import evaluate, result_bytes
 from baton._src.relay.check.infer_type import infer_type
-from baton._src.relay.check.substitute import leaves, substitute_types
 from baton._src.relay.expressions import pattern_vars, walk
 from baton._src.relay.info import to_info
 from baton._src.relay.nodes import (
@@ -112,7 +111,7 @@ class _Evaluation:
         self._blocked: frozenset[Any] = frozenset()
         self._uncertain = -1  # the body of the whole runs once
         self._store: dict[Cell, Partial] = {}
-        self._type_scope: set[Any] = set()
+        self._types = ResidualTypes(module)
         self._sizes: dict[Any, int] = {}
 
     def whole(self, function: Function) -> Function:
@@ -157,10 +156,9 @@ class _Evaluation:
         """A function as part of the residual program."""
         function = closure.function
         env = Env(closure.env)
-        added = set(function.type_params) - self._type_scope
-        self._type_scope |= added
+        added = self._types.enter(function.type_params)
         params = [
-            Var(p.name_hint, self._written(p.type_annotation or p.checked_type_, env), span=p.span)
+            Var(p.name_hint, self._types.written(p.type_annotation or p.checked_type_, env), span=p.span)
             for p in function.params
         ]
         env.values.update(zip(function.params, map(Partial, params)))
@@ -168,39 +166,9 @@ class _Evaluation:
         with self._maybe_run(closure.blocked | {function}):
             body = yield self._scope(function.body, env)
         self._store = store
-        result = self._written(function.ret_annotation, env)
-        self._type_scope -= added
+        result = self._types.written(function.ret_annotation, env)
+        self._types.leave(added)
         return Function(params, body, result, function.type_params, function.attrs, function.span, where=function.where)
-
-    def _written(self, type_: Any, env: Env) -> Any:
-        """A type as the residual program writes it; None if it names type parameters that are not known there."""
-        if type_ is None:
-            return None
-        found = substitute_types(type_, env.types) if env.types else type_
-        known = all(not isinstance(v, TypeVar) or v in self._type_scope for v in leaves(found))
-        return found if known else None
-
-    def _type_args(self, call: Call, env: Env) -> tuple[Any, ...]:
-        """The type arguments of a residual call whose arguments do not tell them: what did (an annotation, the
-        parameter of an unfolded function) may be gone, and `Nil` alone is a list of anything."""
-        scheme = self._scheme(call.op)
-        if scheme is None:
-            return ()
-        told = {v for t in scheme.arg_types for v in leaves(t)}
-        if all(v in told for v in scheme.type_params):
-            return ()
-        mapping = type_arguments(scheme, call)
-        found = [self._written(mapping.get(v), env) for v in scheme.type_params]
-        return () if any(t is None for t in found) else tuple(found)
-
-    def _scheme(self, callee: Any) -> FuncType | None:
-        """The type of a callee if that has type parameters."""
-        if isinstance(callee, Constructor):
-            data = self._module.type_definitions[callee.belong_to]
-            whole = TypeCall(callee.belong_to, data.type_vars)
-            return FuncType(callee.inputs, whole, data.type_vars) if data.type_vars else None
-        type_ = (self._module[callee] if isinstance(callee, GlobalVar) else callee).checked_type_
-        return type_ if isinstance(type_, FuncType) and type_.type_params else None
 
     # ---- evaluation
 
@@ -217,7 +185,7 @@ class _Evaluation:
             case Call() if isinstance(expr.op, Op):
                 return self._operator(expr, env, lets, hint)
             case Call() if isinstance(expr.op, Constructor):
-                return self._fields(expr.args, expr.op, env, lets, hint, self._type_args(expr, env))
+                return self._fields(expr.args, expr.op, env, lets, hint, self._types.type_args(expr, env))
             case Call():
                 args = [self._atom(a, env) for a in expr.args]
                 return (yield self._call(self._atom(expr.op, env), args, expr, env, lets, hint))
@@ -311,7 +279,7 @@ class _Evaluation:
         if isinstance(closure, Closure) and self._unfolds(closure.function, args):
             self._fuel -= 1
             function = closure.function
-            env = Env(closure.env, self._instance(function, call, caller))
+            env = Env(closure.env, type_instance(function, call, caller))
             env.values.update(zip(function.params, args))
             self._active[function] = self._active.get(function, 0) + 1
             result = yield self._chain(function.body, env, lets)
@@ -321,21 +289,12 @@ class _Evaluation:
             return result
         if self._has_effects:
             self._store.clear()
-        type_args = self._type_args(call, caller)
+        type_args = self._types.type_args(call, caller)
 
         def make() -> Any:
             return Call(self._use(callee), [self._use(a) for a in args], call.attrs, type_args, call.span)
 
         return lets.add(hint, make, lazy=not self._has_effects)
-
-    @staticmethod
-    def _instance(function: Function, call: Call, caller: Env) -> dict[Any, Any]:
-        """What the type parameters of an unfolded function stand for."""
-        scheme = function.checked_type_
-        if not isinstance(scheme, FuncType) or not scheme.type_params:
-            return {}
-        found = type_arguments(scheme, call)
-        return {v: substitute_types(found[v], caller.types) for v in scheme.type_params if v in found}
 
     def _unfolds(self, function: Function, args: list[Partial]) -> bool:
         if function in self._blocked or self._fuel <= 0 or self.work <= 0:
