@@ -69,7 +69,7 @@ def test_packed_streams_have_several_sums(monkeypatch: pytest.MonkeyPatch) -> No
 
 @both
 @pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize(("n", "k"), [(40, 32), (96, 20), (250, 40), (80, 100)])
+@pytest.mark.parametrize(("n", "k"), [(40, 32), (96, 20), (250, 40), (80, 100), (50, 260)])
 def test_any_number_of_rows(n: int, k: int, packed: bool, target: Target) -> None:
     """Guards heights of tiles that are left out because other ways take so few rows: every number must have one."""
     func, right = product(Var("m", "int64"), n, k, False), random_array((k, n), "float32", 2)

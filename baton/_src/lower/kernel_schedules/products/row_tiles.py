@@ -54,6 +54,8 @@ WAYS = 8
 WORTH_A_TAIL = 16
 """A narrower last panel has tiles of its own if it saves one in so many columns."""
 
+LOOPED_ROWS, LOOPED_TERMS = 4, 256
+"""Rows of a tile, and terms of its sums, from which on a kernel for any number of rows stores results in a loop."""
 TALLEST = 16
 """Rows of a tile one vector wide: more have their lines of the first-level cache in too few places."""
 TALLEST_UNKNOWN_NARROW, TALLEST_UNKNOWN_HALF = 8, 12
@@ -310,20 +312,35 @@ def write_out(
     """Store the tile through the epilogue. Columns beyond the last are left alone: whether there are any is given by
     `masked`, or found when running.
     """
-    size = matrix.columns.size
-    rows = [ops.add(first, i64(row)) for row in range(acc.rows)]
+    size, looped = matrix.columns.size, _is_looped(matrix, acc)
+    kept = Accumulators.of(acc.rows, acc.width, acc.buffer.dtype) if looped else acc
 
     def stores(masked: bool) -> st.Stmt:
+        if looped:
+            row = index_var("row")
+            return loop(row, acc.rows, store_row(matrix, kept, row, ops.add(first, row), start, masked))
+        rows = [ops.add(first, i64(row)) for row in range(acc.rows)]
         return sequence(*(store_row(matrix, acc, n, at, start, masked) for n, at in enumerate(rows)))
 
     if masked is not None or (size is not None and size % acc.width == 0):
-        return stores(bool(masked))
-    # Full panels need no mask: two versions.
-    inside = tir.LE(ops.add(start, i64(acc.width)), as_int64(matrix.columns.extent))
-    return st.IfThenElse(inside, stores(False), stores(True))
+        body = stores(bool(masked))
+    else:  # full panels need no mask: two versions
+        inside = tir.LE(ops.add(start, i64(acc.width)), as_int64(matrix.columns.extent))
+        body = st.IfThenElse(inside, stores(False), stores(True))
+    return allocated(kept.buffer, sequence(kept.each(acc.load), body)) if looped else body
 
 
-def store_row(matrix: Product, acc: Accumulators, number: int, row: PrimExpr, start: PrimExpr, masked: bool) -> st.Stmt:
+def _is_looped(matrix: Product, acc: Accumulators) -> bool:
+    """Whether the sums of a tile go through a buffer, from where a loop stores them row by row. A kernel for any number
+    of rows has tiles of many heights: what follows the sums, written out for each row, would be most of what is
+    compiled. After short sums the detour would be felt.
+    """
+    return matrix.rows.size is None and acc.rows >= LOOPED_ROWS and (matrix.k.size or 0) >= LOOPED_TERMS
+
+
+def store_row(
+    matrix: Product, acc: Accumulators, number: PrimExpr | int, row: PrimExpr, start: PrimExpr, masked: bool
+) -> st.Stmt:
     """Store one row of a tile, from column `start` on; `masked`: as far as there are columns."""
     lane = index_var("v")
     places = {matrix.rows: row, matrix.columns: ops.add(start, lane)}
