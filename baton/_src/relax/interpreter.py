@@ -14,8 +14,8 @@ from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import OpDef
 from baton._src.relax.check.compatibility import is_subtype
-from baton._src.relax.check.deduce import function_info
 from baton._src.relax.check.dims import Answer
+from baton._src.relax.check.signatures import function_info
 from baton._src.relax.interpret.checks import Checker, as_said, claimed, describe_value
 from baton._src.relax.interpret.environment import Frame, FunctionClosure, PartialClosure, PrimFuncValue
 from baton._src.relax.interpret.mentioned_variables import mentioned_variables

@@ -16,9 +16,10 @@ from typing import Any
 from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.node import set_note
 from baton._src.relax.check.compatibility import check_compatibility
-from baton._src.relax.check.deduce import Context, deduce, function_info
+from baton._src.relax.check.deduce import Context, deduce
 from baton._src.relax.check.dims import Answer
 from baton._src.relax.check.report import STRUCT_INFO, described
+from baton._src.relax.check.signatures import function_info
 from baton._src.relax.frames import Frame, all_same
 from baton._src.relax.fresh_names import FreshNames
 from baton._src.relax.leaves import LITERALS, is_leaf

@@ -12,8 +12,8 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.node import set_note
 from baton._src.ir.types import FuncType
 from baton._src.relax.block_builder import BlockBuilder
-from baton._src.relax.check.deduce import prim_func_info
 from baton._src.relax.check.recursion import detect_recursion
+from baton._src.relax.check.signatures import prim_func_info
 from baton._src.relax.nodes import Function
 from baton._src.relax.well_formed import well_formed
 from baton._src.script import markers

@@ -26,7 +26,7 @@ from baton._src.ir.traverse import substitute
 from baton._src.passes.relax.gradient import Gradient
 from baton._src.passes.relax.operators.decompose_ops import DecomposeOpsForTraining
 from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
-from baton._src.relax.check.deduce import function_info
+from baton._src.relax.check.signatures import function_info
 from baton._src.relax.nodes import Function
 from baton._src.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.tir.expr import Var

@@ -19,6 +19,7 @@ from baton._src.relax.check.erase import drop_variables, substitute_info
 from baton._src.relax.check.lub import struct_info_lca
 from baton._src.relax.check.report import STRUCT_INFO, Report, described
 from baton._src.relax.check.shape_map import map_parameters
+from baton._src.relax.check.signatures import function_info
 from baton._src.relax.check.variables import bound_by_params, definable_tir_vars_in_struct_info
 from baton._src.relax.derive_funcs import extern_func_info
 from baton._src.relax.info import OBJECT_INFO, UNIT_INFO, from_info, to_info
@@ -203,42 +204,12 @@ def check_condition(info: StructInfo, context: Context, span: Span | None, what:
     context.report.answer(answer, f"{what} is {described(info)} instead of a boolean scalar", span=span)
 
 
-def function_info(function: Any) -> StructInfo:
-    """The StructInfo of a Relax function or PrimFunc from its signature."""
-    if isinstance(function, PrimFunc):
-        return prim_func_info(function)
-    if not isinstance(function, Function):
-        known: StructInfo | None = getattr(function, "struct_info_", None)
-        if known is None:
-            raise fail(STRUCT_INFO, f"{type(function).__name__} has no struct info", span=function.span)
-        return known
-    ret = function.ret_struct_info
-    if ret is None and isinstance(function.struct_info_, FuncStructInfo):
-        ret = function.struct_info_.ret
-    params = [p.struct_info_ if p.struct_info_ is not None else OBJECT_INFO for p in function.params]
-    return FuncStructInfo(params, ret if ret is not None else OBJECT_INFO, function.is_pure)
-
-
 def _function(expr: Function, context: Context) -> StructInfo:
     info = function_info(expr)
     if expr.ret_struct_info is None and isinstance(info, FuncStructInfo) and expr.body.struct_info_ is not None:
         ret = drop_variables(expr.body.struct_info_, (), set(expr.params), context.prover)
         return FuncStructInfo(info.params, ret, info.purity)
     return info
-
-
-def prim_func_info(function: PrimFunc) -> FuncStructInfo:
-    """Buffers are tensors, other parameters prims; nothing is returned, memory is written (facts §6, PrimFunc)."""
-    params: list[StructInfo] = []
-    for param in function.params:
-        buffer = function.buffer_map.get(param)
-        if buffer is not None:
-            params.append(TensorStructInfo(ShapeExpr(buffer.shape), buffer.dtype))
-        elif param.dtype.kind == "handle":
-            params.append(OBJECT_INFO)
-        else:
-            params.append(PrimStructInfo(param.dtype, param))
-    return FuncStructInfo(params, UNIT_INFO, purity=False)
 
 
 def _prim_func(expr: PrimFunc, context: Context) -> StructInfo:

@@ -12,10 +12,10 @@ from typing import Any
 
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
-from baton._src.relax.check.deduce import function_info
 from baton._src.relax.check.findings import Findings
 from baton._src.relax.check.recursion import call_graph, strongly_connected
 from baton._src.relax.check.report import PURITY
+from baton._src.relax.check.signatures import function_info
 from baton._src.relax.nodes import (
     Binding,
     Call,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from baton._src.ir.module import IRModule
-from baton._src.relax.check.deduce import function_info, prim_func_info
+from baton._src.relax.check.signatures import function_info, prim_func_info
 from baton._src.relax.interpret.environment import Frame, FunctionClosure, PrimFuncValue
 from baton._src.relax.nodes import Function
 from baton._src.runtime.vm.builtins.functions import MACHINE_TABLE

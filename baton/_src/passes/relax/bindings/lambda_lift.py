@@ -22,8 +22,8 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import children, post_order, rewrite, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.block_builder import BlockBuilder
-from baton._src.relax.check.deduce import function_info
 from baton._src.relax.check.erase import without_holders
+from baton._src.relax.check.signatures import function_info
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info
 from baton._src.relax.nodes import (
     Binding,

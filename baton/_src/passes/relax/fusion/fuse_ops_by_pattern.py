@@ -25,7 +25,7 @@ from baton._src.ir.traverse import post_order, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
 from baton._src.passes.relax.bindings.topological_sort import in_order
 from baton._src.relax.block_builder import BlockBuilder
-from baton._src.relax.check.deduce import function_info
+from baton._src.relax.check.signatures import function_info
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, tir_vars_in_struct_info
 from baton._src.relax.known_functions import KnownFunctions
 from baton._src.relax.nodes import (

@@ -24,7 +24,7 @@ from baton._src.passes.relax.bindings.dead_code_elimination import remove_unreac
 from baton._src.passes.relax.bindings.topological_sort import in_order
 from baton._src.passes.relax.fusion.fuse_ops_by_pattern import codegen_of
 from baton._src.relax.block_builder import BlockBuilder
-from baton._src.relax.check.deduce import function_info
+from baton._src.relax.check.signatures import function_info
 from baton._src.relax.nodes import (
     Binding,
     BindingBlock,
