@@ -85,6 +85,17 @@ def _np_normal(unit_of: Callable[[int], Any], mean: Any, scale: Any) -> Any:
     return mean + scale * radius * np.cos(np.asarray(2 * math.pi, mean.dtype) * unit_of(1))
 
 
+def _relay_builder(names: tuple[str, str], defaults: tuple[float, float]) -> Callable[..., Any]:
+    """uniform(key, shape, dtype, low, high): parameters are numbers or scalar tensors."""
+
+    def relay(make: Any, key: Any, shape: Any, dtype: Any = "float32", *given: Any, **named: Any) -> Any:
+        values = dict(zip(names, defaults)) | dict(zip(names, given)) | named
+        scalars = [v if hasattr(v, "checked_type_") else make.const(v, dtype) for v in (values[n] for n in names)]
+        return make(key, *scalars, out_shape=shape, out_dtype=dtype)
+
+    return relay
+
+
 def _distribution(
     name: str, names: tuple[str, str], defaults: tuple[float, float], words: int, te: Any, numpy: Any, doc: str
 ) -> OpDef[Any]:
@@ -112,11 +123,6 @@ def _distribution(
         found = numpy(units.__getitem__, np.asarray(first).astype(kept), np.asarray(second).astype(kept))
         return following, np.asarray(found).reshape(a.out_shape).astype(a.out_dtype.numpy)
 
-    def relay(make: Any, key: Any, shape: Any, dtype: Any = "float32", *given: Any, **named: Any) -> Any:
-        values = dict(zip(names, defaults)) | dict(zip(names, given)) | named
-        scalars = [v if hasattr(v, "checked_type_") else make.const(v, dtype) for v in (values[n] for n in names)]
-        return make(key, *scalars, out_shape=shape, out_dtype=dtype)
-
     return OpDef(
         f"random.{name}",
         DrawAttrs,
@@ -128,7 +134,7 @@ def _distribution(
         fusion=Fusion.OPAQUE,
         in_relax=False,
         outputs=2,
-        relay_builder=relay,
+        relay_builder=_relay_builder(names, defaults),
         samples=lambda: (
             Sample((KEY, Arr((), low=-1, high=0), Arr((), low=1)), DrawAttrs((3, 5)), rtol=1e-4, atol=1e-4),
             Sample((KEY, Arr((), low=-1, high=0), Arr((), low=1)), DrawAttrs((7,), "float64"), rtol=1e-4, atol=1e-4),

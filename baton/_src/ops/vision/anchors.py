@@ -160,6 +160,21 @@ def _best(x: k.Tensor, a: TransformAttrs) -> k.Tensor:
     return k.compute((x.shape[0], x.shape[2]), winner, "best_class")
 
 
+def _corners(offsets: Any, anchors: Any, b: Any, n: Any, a: TransformAttrs) -> list[Any]:
+    """Anchor `n` moved and stretched by its offsets in image `b`: left, top, right, bottom."""
+    dtype = offsets.dtype
+    low_x, low_y, high_x, high_y = (load(anchors, k.index(0), n, k.index(c)) for c in range(4))
+    dx, dy, dw, dh = (load(offsets, b, n * 4 + c) * k.const(v, dtype) for c, v in enumerate(a.variances))
+    found = []
+    for low, high, move, grow in ((low_x, high_x, dx, dw), (low_y, high_y, dy, dh)):
+        extent = high - low
+        centre = move * extent + (low + high) * k.const(0.5, dtype)
+        half = k.exp(grow) * extent * k.const(0.5, dtype)
+        found.append((centre - half, centre + half))
+    made = [found[0][0], found[1][0], found[0][1], found[1][1]]
+    return [k.maximum(k.minimum(v, k.const(1, dtype)), k.const(0, dtype)) for v in made] if a.clip else made
+
+
 def compute_transform(inputs: Any, a: TransformAttrs, out: Any) -> Any:
     """The best classes, then the rows that count, one after the other."""
     x, offsets, anchors = inputs
@@ -168,18 +183,6 @@ def compute_transform(inputs: Any, a: TransformAttrs, out: Any) -> Any:
 
     def number(value: float) -> Any:
         return k.const(value, dtype)
-
-    def corners(off: Any, box: Any, b: Any, n: Any) -> list[Any]:
-        low_x, low_y, high_x, high_y = (load(box, k.index(0), n, k.index(c)) for c in range(4))
-        dx, dy, dw, dh = (load(off, b, n * 4 + c) * number(v) for c, v in enumerate(a.variances))
-        found = []
-        for low, high, move, grow in ((low_x, high_x, dx, dw), (low_y, high_y, dy, dh)):
-            extent = high - low
-            centre = move * extent + (low + high) * number(0.5)
-            half = k.exp(grow) * extent * number(0.5)
-            found.append((centre - half, centre + half))
-        made = [found[0][0], found[1][0], found[0][1], found[1][1]]
-        return [k.maximum(k.minimum(v, number(1)), number(0)) for v in made] if a.clip else made
 
     def body(ins: Any, outs: Any) -> Stmt:
         scores, off, box, kinds = ins
@@ -190,7 +193,7 @@ def compute_transform(inputs: Any, a: TransformAttrs, out: Any) -> Any:
             wanted = [score >= number(a.threshold)]
             if not a.keep_background:
                 wanted.append(kind > k.const(0, _INT))
-            values = [k.cast(dtype, kind - k.const(1, _INT)), score, *corners(off, box, b, n)]
+            values = [k.cast(dtype, kind - k.const(1, _INT)), score, *_corners(off, box, b, n, a)]
 
             def put(at: Any) -> Stmt:
                 cells = [store(rows, (b, at, k.index(c)), v) for c, v in enumerate(values)]

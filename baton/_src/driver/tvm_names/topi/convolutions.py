@@ -1,9 +1,8 @@
-"""`tvm.topi.nn` where its names or the order of its arguments are its own: convolutions and pooling."""
+"""`tvm.topi.nn` where its names or the order of its arguments are its own: convolutions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from baton._src.driver.tvm_names.topi.apply import call, shape_of
@@ -218,63 +217,6 @@ def _deformable(layout: str, kernel_layout: str) -> Callable[..., Any]:
     return function
 
 
-# --------------------------------------------------------------------------------------------------- pooling
-
-
-def _pool(count: int, layout: str) -> Callable[..., Any]:
-    """pool2d(data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad)"""
-    default = layout
-
-    def function(
-        data: Tensor,
-        kernel: Any,
-        stride: Any,
-        dilation: Any,
-        padding: Any,
-        pool_type: str,
-        ceil_mode: bool = False,
-        layout: str = default,
-        count_include_pad: bool = True,
-    ) -> Any:
-        options = {"pool_size": kernel, "strides": stride, "dilation": dilation, "padding": padding}
-        options |= {"ceil_mode": ceil_mode, "layout": layout, "count_include_pad": count_include_pad}
-        return call(f"nn.{pool_type}_pool{count}d", data, **options)
-
-    return function
-
-
-def pool_grad(
-    grads: Tensor,
-    data: Tensor,
-    kernel: Any,
-    stride: Any,
-    padding: Any,
-    pool_type: str,
-    ceil_mode: bool = False,
-    layout: str = "NCHW",
-    count_include_pad: bool = True,
-) -> Any:
-    """What the gradient of a pooling over two axes gives its input."""
-    options = {"pool_size": kernel, "strides": stride, "padding": padding, "ceil_mode": ceil_mode, "layout": layout}
-    if pool_type == "avg":
-        options["count_include_pad"] = count_include_pad
-    return call(f"grad.{pool_type}_pool2d_backward", grads, data, **options)
-
-
-def global_pool(data: Tensor, pool_type: str, layout: str = "NCHW") -> Any:
-    """The mean or maximum of every channel."""
-    return call(f"nn.global_{pool_type}_pool{_spatial(layout)}d", data, layout=layout)
-
-
-def _spatial(layout: str) -> int:
-    return sum(c in "DHW" for c in layout)
-
-
-def adaptive_pool(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCHW") -> Any:
-    """As many windows as asked for."""
-    return call(f"nn.adaptive_{pool_type}_pool{_spatial(layout)}d", data, output_size=output_size, layout=layout)
-
-
 # ------------------------------------------------------------------------------------- other kinds of products
 
 
@@ -355,22 +297,15 @@ _OF_LAYOUT: Mapping[str, Callable[..., Any]] = {
     "conv3d_transpose_ncdhw": _transposed("NCDHW", "IODHW"),
     "deformable_conv2d_nchw": _deformable("NCHW", "OIHW"),
     "deformable_conv2d_nhwc": _deformable("NHWC", "HWIO"),
-    "pool1d": _pool(1, "NCW"),
-    "pool2d": _pool(2, "NCHW"),
-    "pool3d": _pool(3, "NCDHW"),
-    "adaptive_pool1d": partial(adaptive_pool, layout="NCW"),
-    "adaptive_pool3d": partial(adaptive_pool, layout="NCDHW"),
     "group_conv1d_transpose_ncw": _transposed("NCW", "IOW"),
     "group_conv2d_transpose_nchw": _transposed("NCHW", "IOHW"),
     "group_conv3d_transpose_ncdhw": _transposed("NCDHW", "IODHW"),
     "bitserial_conv2d_nchw": _bitserial("NCHW"),
     "bitserial_conv2d_nhwc": _bitserial("NHWC"),
 }
-_WRITTEN: tuple[Callable[..., Any], ...] = (
-    *(conv, conv1d, conv2d, pool_grad, global_pool, adaptive_pool, correlation_nchw, bitserial_dense),
-)
+_WRITTEN: tuple[Callable[..., Any], ...] = (conv, conv1d, conv2d, correlation_nchw, bitserial_dense)
 CONVOLUTIONS: Mapping[str, Callable[..., Any]] = {
     **{f"nn.{name}": function for name, function in _OF_LAYOUT.items()},
     **{f"nn.{function.__name__}": function for function in _WRITTEN},
 }
-"""Convolutions and pooling of topi.nn, by their names below `topi`."""
+"""Convolutions of topi.nn, by their names below `topi`."""
