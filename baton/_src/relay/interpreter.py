@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.types import Constructor
@@ -25,10 +23,6 @@ from baton._src.relay.nodes import (
     If,
     Let,
     Match,
-    Pattern,
-    PatternConstructor,
-    PatternTuple,
-    PatternVar,
     RefCreate,
     RefRead,
     RefWrite,
@@ -38,38 +32,12 @@ from baton._src.relay.nodes import (
     Var,
 )
 from baton._src.relay.reference_calls import call_reference
+from baton._src.relay.running_values import Activation, FunctionValue, bind, brief, to_value
 from baton._src.relay.scopes import Scope, Scopes
 from baton._src.relay.stopping import stop_at
 from baton._src.support.diagnostics import fail
 from baton._src.values.adt import ADT, RefCell
 from baton._src.values.own_tensors import with_own_tensors
-from baton._src.values.tensor import NDArray, array
-
-
-class Activation:
-    """One run of a scope: the values of its variables and shared nodes."""
-
-    __slots__ = ("depth", "parent", "values")
-
-    def __init__(self, parent: Activation | None, depth: int) -> None:
-        self.parent = parent
-        self.depth = depth
-        self.values: dict[Any, Any] = {}
-
-
-class FunctionValue:
-    """A closure: a function with the run of the scope it was written in; or an operator or constructor as a value."""
-
-    __slots__ = ("activation", "function", "interpreter", "scopes")
-
-    def __init__(self, interpreter: Interpreter, function: Any, activation: Activation | None, scopes: Scopes | None):
-        self.interpreter = interpreter
-        self.function = function
-        self.activation = activation
-        self.scopes = scopes
-
-    def __call__(self, *args: Any) -> Any:
-        return self.interpreter.apply(self, [to_value(a) for a in args])
 
 
 class Interpreter:
@@ -255,7 +223,7 @@ class Interpreter:
             if bind(clause.lhs, value, inner.values):
                 self._eval_in(scopes, clause.rhs, inner)
                 return
-        raise fail("relay-match-failed", f"no clause of this match fits {_brief(value)}", span=node.span)
+        raise fail("relay-match-failed", f"no clause of this match fits {brief(value)}", span=node.span)
 
     def eval_ref_create(self, scopes: Scopes, node: RefCreate, act: Activation) -> None:
         self._then(self._make_ref, None, scopes, (node.value,), act)
@@ -309,7 +277,7 @@ class Interpreter:
         """Run a function's body, in place of what called it."""
         span = node.span if node is not None else None
         if not isinstance(callee, FunctionValue):
-            raise fail("relay-run", f"{_brief(callee)} is not a function", span=span)
+            raise fail("relay-run", f"{brief(callee)} is not a function", span=span)
         function = callee.function
         if not isinstance(function, Function):
             self._primitive(function, args, node)
@@ -329,17 +297,8 @@ class Interpreter:
             self._values.append(ADT(op.tag, tuple(args), op))
         else:
             if node is not None and op.name == "debug":
-                stop_at(node, _frames(act))
+                stop_at(node, act.visible() if act is not None else [])
             self._values.append(call_reference(op, args, node))
-
-
-def _frames(act: Activation | None) -> list[dict[Var, Any]]:
-    """The variables that have values, innermost scope first."""
-    found = []
-    while act is not None:
-        found.append({key: value for key, value in act.values.items() if isinstance(key, Var)})
-        act = act.parent
-    return found
 
 
 _NAMES = (Op, GlobalVar, Constructor)
@@ -359,45 +318,6 @@ _EVAL: dict[type, Callable[[Interpreter, Scopes, Any, Activation], None]] = {
     Op: Interpreter.eval_bare,
     Constructor: Interpreter.eval_bare,
 }
-
-
-def bind(pattern: Pattern, value: Any, into: dict[Any, Any]) -> bool:
-    """Whether `value` fits `pattern`; its variables get their values."""
-    work: list[tuple[Any, Any]] = [(pattern, value)]
-    while work:
-        found, part = work.pop()
-        match found:
-            case PatternVar():
-                into[found.var] = part
-            case PatternConstructor():
-                if part.tag != found.constructor.tag:
-                    return False
-                work.extend(zip(found.patterns, part.fields))
-            case PatternTuple():
-                work.extend(zip(found.patterns, part))
-            case _:
-                continue
-    return True
-
-
-def to_value(given: Any) -> Any:
-    """What a user passes as a value: arrays and numbers become tensors, lists tuples; values stay as they are."""
-    if isinstance(given, (NDArray, ADT, RefCell, FunctionValue)):
-        return given
-    if isinstance(given, (tuple, list)):
-        return tuple(to_value(item) for item in given)
-    if isinstance(given, bool):
-        return array(np.asarray(given))
-    if isinstance(given, int):
-        return array(np.asarray(given, np.int32))
-    if isinstance(given, float):
-        return array(np.asarray(given, np.float32))
-    return array(np.asarray(given))
-
-
-def _brief(value: Any) -> str:
-    text = f"{value.name}(...)" if isinstance(value, ADT) else repr(value)
-    return text if len(text) < 80 else text[:77] + "..."
 
 
 def _not_an_expression(node: Any) -> Exception:

@@ -19,8 +19,9 @@ from baton._src.ir.types import TensorType
 from baton._src.relay.analysis import free_vars
 from baton._src.relay.check.infer_type import infer_expr
 from baton._src.relay.check.show import show_type
-from baton._src.relay.interpreter import Interpreter, to_value
+from baton._src.relay.interpreter import Interpreter
 from baton._src.relay.nodes import Expr, Function, Let
+from baton._src.relay.running_values import to_value
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import IntImm
 from baton._src.values.device import CPU, Device

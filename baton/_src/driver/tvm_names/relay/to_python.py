@@ -35,7 +35,6 @@ from baton._src.passes.relay.forms.to_a_normal_form import to_a_normal_form_expr
 from baton._src.passes.relay.memory.dissolve_memory import DissolveMemory
 from baton._src.relay.analysis import free_vars
 from baton._src.relay.expressions import global_vars, pattern_vars
-from baton._src.relay.interpreter import to_value
 from baton._src.relay.nodes import (
     Call,
     Constant,
@@ -53,6 +52,7 @@ from baton._src.relay.nodes import (
     TupleGetItem,
     Var,
 )
+from baton._src.relay.running_values import to_value
 from baton._src.relay.text.literals import call_attributes
 from baton._src.support.diagnostics import fail
 from baton._src.support.trampoline import Task, run
