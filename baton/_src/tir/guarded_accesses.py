@@ -3,7 +3,8 @@
     for i in range(8):
         if i < 4: B[i] = T.if_then_else(i > 0, A[i - 1], 0)     ->  B[i] under i in [0, 8), i < 4;  A[i - 1] also i > 0
 
-A `Select` counts as a condition too: what it does not choose has no part in the result.
+A `Select` counts as a condition too (what it does not choose has no part in the result), unless what is asked for are
+the accesses that happen where both of its values are computed.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Access:
     path: Path
 
 
-def guarded_accesses(body: st.Stmt) -> Iterator[Access]:
+def guarded_accesses(body: st.Stmt, selects_choose: bool = True) -> Iterator[Access]:
     """The accesses of a kernel in program order, up to `MOST_VISITS` expressions.
 
     Nothing if a statement may leave a loop or the kernel early: whether what follows runs is not known then.
@@ -66,7 +67,7 @@ def guarded_accesses(body: st.Stmt) -> Iterator[Access]:
     while stack:
         stmt, path = stack.pop()
         for part in _expressions(stmt):
-            yield from _loads(part, path, visits)
+            yield from _loads(part, path, visits, selects_choose)
         if isinstance(stmt, st.BufferStore):
             yield Access(stmt, path)
         stack.extend(reversed(list(_inside(stmt, path))))
@@ -138,7 +139,7 @@ def _block(realize: st.BlockRealize, path: Path) -> Iterator[tuple[st.Stmt, Path
     yield block.body, inner
 
 
-def _loads(root: PrimExpr, path: Path, visits: Iterator[int]) -> Iterator[Access]:
+def _loads(root: PrimExpr, path: Path, visits: Iterator[int], selects_choose: bool) -> Iterator[Access]:
     """The loads of one expression, those inside of it first come later."""
     stack = [(root, path)]
     seen: set[tuple[Any, Path]] = set()
@@ -150,7 +151,9 @@ def _loads(root: PrimExpr, path: Path, visits: Iterator[int]) -> Iterator[Access
         node, here = top
         if isinstance(node, tir.BufferLoad):
             yield Access(node, here)
-        stack.extend(reversed(list(_operands(node, here))))
+        both = isinstance(node, tir.Select) and not selects_choose
+        below = ((c, here) for c in children(node)) if both else _operands(node, here)
+        stack.extend(reversed(list(below)))
 
 
 def _operands(node: PrimExpr, path: Path) -> Iterator[tuple[PrimExpr, Path]]:

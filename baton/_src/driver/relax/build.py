@@ -21,6 +21,7 @@ from baton._src.lower.relax_to_vm.kernel_arguments import kernel_signature
 from baton._src.lower.relax_to_vm.lower_module import lower_module
 from baton._src.lower.relax_to_vm.program import Program
 from baton._src.passes.shared.filled_arrays import filling
+from baton._src.passes.tir.safe_selects import with_safe_selects
 from baton._src.relax.nodes import Function
 from baton._src.runtime.executable.executable import Executable
 from baton._src.support.diagnostics import DiagnosticError, fail
@@ -57,7 +58,7 @@ def relax_build(
     noted = stages or Stages()
     with rarely_collecting(), with_tunings(found), filling():
         noted.note("input", module)
-        _refuse_outside(module)
+        module = _with_safe_kernels(module)
         if params:
             module = bind_params(module, "main", params)
         module = optimize(module, found, pipeline, noted.note)
@@ -69,12 +70,14 @@ def relax_build(
         return attach_operators(emit_program(program, found, chosen, noted, text, facts=facts), found)
 
 
-def _refuse_outside(module: IRModule) -> None:
-    """Kernels of the user's own that certainly use elements outside of their buffers."""
-    kernels = [(v.name_hint, f) for v, f in module.functions.items() if isinstance(f, PrimFunc)]
-    faults = [d for name, f in kernels for d in outside_indices(f, name)]
+def _with_safe_kernels(module: IRModule) -> IRModule:
+    """The user's own kernels touch no memory that is not theirs: those that certainly would are refused."""
+    kernels = {v: f for v, f in module.functions.items() if isinstance(f, PrimFunc)}
+    faults = [d for v, f in kernels.items() for d in outside_indices(f, v.name_hint)]
     if faults:
         raise DiagnosticError(faults)
+    changed = {v: safe for v, f in kernels.items() if (safe := with_safe_selects(f)) is not f}
+    return module.with_functions({**module.functions, **changed}) if changed else module
 
 
 def module_text(module: IRModule) -> str:

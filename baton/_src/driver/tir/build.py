@@ -28,6 +28,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order
 from baton._src.lower.relax_to_vm.kernel_arguments import kernel_signature
+from baton._src.passes.tir.safe_selects import with_safe_selects
 from baton._src.relax.nodes import Function
 from baton._src.runtime.executable.executable import Executable
 from baton._src.support.diagnostics import DiagnosticError, fail
@@ -61,7 +62,7 @@ def build(
     faults = faults or [d for n, f in functions.items() for d in outside_indices(f, n)]
     if faults:
         raise DiagnosticError(faults)
-    functions, plans = in_steps(functions)
+    functions, plans = in_steps({n: with_safe_selects(f) for n, f in functions.items()})
     functions = inline_returning(functions)
     inner = _called(functions)
     results: dict[str, DataType] = {}

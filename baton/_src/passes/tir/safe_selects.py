@@ -1,0 +1,60 @@
+"""A `Select` computes both of its values. Where one could read outside of a buffer, it becomes a choice of one.
+
+B[i] = T.Select(i >= 4, A[i - 4], 0)        ->      B[i] = T.if_then_else(i >= 4, A[i - 4], 0)
+
+Others stay, as vectors are quicker without a choice. (`RewriteUnsafeSelect` changes all that read memory.)
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+from baton._src.ir.expr import Range
+from baton._src.ir.traverse import post_order, rewrite
+from baton._src.passes.tir.simplify import is_stable
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import scalar_functions
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.guarded_accesses import Access, guarded_accesses
+from baton._src.tir.prim_func import PrimFunc
+
+
+def with_safe_selects(func: PrimFunc) -> PrimFunc:
+    """`func` with choices in place of such selects; the same object if there are none."""
+    selects = [n for n in post_order(func.body) if isinstance(n, tir.Select)]
+    wanted = {load for node in selects for load in _loads(node)}
+    if not wanted:
+        return func
+    found = [a for a in guarded_accesses(func.body, selects_choose=False) if a.node in wanted]
+    inside = {a.node for a in found} - {a.node for a in found if not _is_inside(a)}
+
+    def rule(node: Any) -> Any:
+        if not isinstance(node, tir.Select) or node.condition.dtype.lanes > 1 or _loads(node) <= inside:
+            return None
+        return scalar_functions.if_then_else(node.condition, node.true_value, node.false_value)
+
+    return func.with_fields(body=rewrite(func.body, rule))
+
+
+def _loads(node: tir.Select) -> set[Any]:
+    return {n for n in post_order([node.true_value, node.false_value]) if isinstance(n, tir.BufferLoad)}
+
+
+def _is_inside(access: Access) -> bool:
+    """Whether indices are certainly in range wherever the access may happen."""
+    analyzer, path = Analyzer(), access.path
+    for loop in path.loops:
+        analyzer.bind(loop.loop_var, Range(loop.min, loop.extent))
+    for var, value in path.definitions.items():
+        analyzer.bind(var, value)
+    with ExitStack() as known:
+        for condition in path.conditions:
+            if is_stable(condition):
+                known.enter_context(analyzer.constrained(condition))
+        prove = analyzer.prove
+        return all(
+            index.dtype.lanes == 1 and prove(ops.greater_equal(index, 0)) and prove(ops.less(index, extent))
+            for index, extent in zip(access.node.indices, access.node.buffer.shape)
+        )
