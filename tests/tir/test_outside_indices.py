@@ -28,6 +28,8 @@ def findings(lines: str, head: str = HEAD) -> list[str]:
     [
         "B[8] = 0.0",
         "B[-1] = 0.0",
+        "C = T.alloc_buffer((3,))\nC[3] = 0.0",
+        "C = T.Buffer((24,), 'float32', data=A.data)\nC[24] = 0.0",
         "for i in range(9):\n    B[i] = 0.0",
         "for i in range(8):\n    B[i] = A[i // 2, i % 7]",
         "for i in range(1000000):\n    if i >= 999990:\n        B[i - 999991] = 0.0",
@@ -62,6 +64,9 @@ def test_what_is_outside_is_refused(body: str) -> None:
         "for i in range(9):\n    assert i < 8, 'enough'\n    B[i] = 0.0",
         "while I[0] > 0:\n    B[9] = 0.0",
         "T.evaluate(T.call_extern('int32', 'f', T.address_of(B[8])))",
+        "C = T.Buffer((1,), 'float32', data=B.data)\nC[7] = 0.0",
+        "p = T.handle('float32')\nwith T.LetStmt(T.call_extern('handle', 'f'), var=p):\n"
+        "    C = T.Buffer((1,), 'float32', data=p)\n    C[7] = 0.0",
     ],
 )
 def test_what_is_guarded_or_not_known_is_left_alone(body: str) -> None:
@@ -84,6 +89,9 @@ SIZES += "    A = T.match_buffer(a, (n, m))\n    B = T.match_buffer(b, (n,))\n"
         ("for i in range(n):\n    if i + 1 < n:\n        B[i + 1] = 0.0", 0),
         ("for i in range(n):\n    for j in range(m):\n        B[i] = A[j, i]", 0),  # right if n and m are equal
         ("B[4] = 0.0", 0),
+        ("C = T.Buffer((n,), 'float32', data=A.data)\nfor i in range(n):\n    C[i + 1] = 0.0", 0),  # a part of A
+        ("C = T.Buffer((n, m), 'float32', data=A.data)\nfor i in range(n):\n    C[i + 1, 0] = 0.0", 1),
+        ("C = T.Buffer((m, n), 'float32', data=A.data)\nfor i in range(m):\n    C[i + 1, 0] = 0.0", 0),
     ],
 )
 def test_sizes_that_are_not_constant(body: str, count: int) -> None:

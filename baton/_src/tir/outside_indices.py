@@ -3,12 +3,16 @@
 An access is refused for an iteration that runs: loops, conditions and block predicates around it are evaluated there.
 What depends on data is tested when the kernel runs (`passes.tir.check_indices`); what is undecided is left alone.
 
+Judged are buffers that say how large their memory is: arguments, allocations, and views of all of one. A view of a
+part, or of a pointer from elsewhere (`T.Buffer((1,), data=pointer)`), says nothing of what lies beyond it.
+
 Sizes that are not constant may be any from 1 on: an access is refused if its last or first iteration is outside for
 all of them.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,14 +20,18 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import post_order, substitute
 from baton._src.support.diagnostics import Diagnostic
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import POS_INF, Analyzer, ConstIntBound
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.guarded_accesses import Access, Path, guarded_accesses
 from baton._src.tir.iteration_points import Points, Unknown, numbers_of
 from baton._src.tir.prim_func import PrimFunc
+from baton._src.values.dtype import DataType
 
 _SIZES = (1, 2, 3, 5, 8, 64)
 """For sizes that are not constant: what is outside for all is so for each of these."""
@@ -32,14 +40,42 @@ _SIZES = (1, 2, 3, 5, 8, 64)
 def outside_indices(func: PrimFunc, name: str = "") -> list[Diagnostic]:
     """A finding for each index that is outside in an iteration that runs, in program order."""
     iterations = _Iterations({d: None for b in func.buffer_map.values() for d in b.shape if isinstance(d, tir.Var)})
+    counts = _memory(func)
     found: dict[str, Diagnostic] = {}
     for access in guarded_accesses(func.body):
+        if not _is_whole(access.node.buffer, counts):
+            continue
         for axis, index in enumerate(access.node.indices):
             for end in _ends(index):
                 finding = _finding(access, axis, end, iterations)
                 if finding is not None:
                     found.setdefault(finding.message, finding.within(*([f"in PrimFunc {name}"] if name else [])))
     return list(found.values())
+
+
+def _memory(func: PrimFunc) -> dict[tir.Var, tuple[Any, ...]]:
+    """For each pointer to memory of known size the factors of how many bytes there are."""
+    found = {b.data: _bytes(b.dtype, b.shape) for b in func.buffer_map.values()}
+    for node in post_order(func.body):
+        if isinstance(node, st.Block):
+            found |= {b.data: _bytes(b.dtype, b.shape) for b in node.alloc_buffers}
+        elif isinstance(node, st.Allocate):
+            found[node.buffer_var] = _bytes(node.dtype, node.extents)
+    return found
+
+
+def _bytes(dtype: DataType, shape: tuple[PrimExpr, ...]) -> tuple[Any, ...]:
+    """A number, then the variables and expressions that are multiplied with it."""
+    number = math.prod(d.value for d in shape if isinstance(d, tir.IntImm)) * dtype.bits * dtype.lanes
+    return (number, *(d for d in shape if not isinstance(d, tir.IntImm)))
+
+
+def _is_whole(buffer: Buffer, counts: dict[tir.Var, tuple[Any, ...]]) -> bool:
+    """Whether a buffer is, or is a view of, all of its memory."""
+    there, own = counts.get(buffer.data), _bytes(buffer.dtype, buffer.shape)
+    if there is None or len(there) != len(own) or there[0] != own[0]:
+        return False
+    return all(a is b or structural_equal(a, b) for a, b in zip(there[1:], own[1:]))
 
 
 class _Iterations:

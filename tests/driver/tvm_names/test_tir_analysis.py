@@ -77,3 +77,16 @@ def test_symbolic_work_is_refused() -> None:
     """Guards against a number that means nothing."""
     with pytest.raises(DiagnosticError, match="tir-extent"):
         A.estimate_tir_flops(symbolic)
+
+
+@T.prim_func
+def outside(X: T.Buffer((4,), "float32")):
+    X[9] = T.float32(0)
+
+
+def test_what_is_outside_is_found_by_a_pass() -> None:
+    """Guards TVM's pass: the same module if nothing is outside, its error (a ScheduleError) if something is."""
+    module = IRModule({"product": product})
+    assert A.OOBChecker()(module)["product"] is product
+    with pytest.raises(tir.ScheduleError, match="index 9 of axis 0 of X"):
+        A.OOBChecker()(IRModule({"f": outside}))

@@ -167,7 +167,6 @@ REASONS: dict[str, str] = {
     "tir.transform.prim_func_pass",
     "tir.analysis.verify_gpu_code": _GPU,
     "tir.analysis.get_vtcm_compaction_passes": _GPU,
-    "tir.analysis.OOBChecker": "not implemented: bounds are checked where kernels are interpreted",
     "tir.usmp": "memory is planned in Relax, for whole programs",
     **{f"tir.{name}": _GPU for name in _GPU_CALLS.split()},
     **{f"tir.{name}": _OLD_LOWERING for name in ("BufferRealize", "ProducerStore", "ProducerRealize", "Prefetch")},

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import children, post_order
 from baton._src.passes.tir.buffer_placement import access_scopes
+from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.simplify import is_pure_call
 from baton._src.passes.tir.ssa import defined_by
-from baton._src.support.diagnostics import fail
+from baton._src.support.diagnostics import ScheduleError, fail
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.intrinsics import Effect
+from baton._src.tir.outside_indices import outside_indices
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.regions import access_regions
+from baton._src.transform.context import PassContext
 
 
 def undefined_vars(node: Any, defs: Iterable[tir.Var] | None = None) -> list[tir.Var]:
@@ -56,6 +60,17 @@ def get_block_access_region(block: st.Block, buffer_var_map: Any = None) -> list
 def detect_buffer_access_lca(func: PrimFunc) -> dict[Buffer, st.Stmt]:
     """For each buffer the innermost loop or block around all of its accesses."""
     return dict(access_scopes(func.body))
+
+
+@dataclass(frozen=True)
+class OOBChecker(PrimFuncPass):
+    """Raises `ScheduleError` for kernels that certainly use elements outside of their buffers (building does too)."""
+
+    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+        faults = outside_indices(function, str(function.attrs.get("global_symbol", "")))
+        if faults:
+            raise ScheduleError(faults)
+        return function
 
 
 # ---- sizes
