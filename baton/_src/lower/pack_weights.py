@@ -4,7 +4,7 @@
 
 W is a constant (k, n), or (n, k), that a kernel multiplies by; P is the constant (panels, k, width) with
 P[j // width, k, j % width] = W[k, j], and the kernel reads that. Columns beyond n are zeros. For dot instructions a few
-k lie side by side: P[j // width, k // 4, j % width, k % 4] (`kernel_schedules/products/dot_products`). Weights of
+k lie side by side: P[j // width, k // 4, j % width, k % 4] (`kernel_schedules/dot_products`). Weights of
 recurrent layers are packed by blocks of hidden units instead, the gates of a block together. Runs on fused kernels:
 the layout is the schedule's (`kernel_schedules/products/prepacked`, `recurrence`), and stays a fact of the program that
 any rule, interpreter or printer can read.
@@ -21,7 +21,7 @@ from baton._src.ir.expr import GlobalVar, Range
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order, rewrite
-from baton._src.lower.kernel_schedules.products.dot_products import packable_words
+from baton._src.lower.kernel_schedules.dot_products.word_plan import packable_words
 from baton._src.lower.kernel_schedules.products.prepacked import Weight, packable_weight
 from baton._src.lower.kernel_schedules.recurrence import gate_panel, packable_gates
 from baton._src.passes.relax.binding_rewriter import BindingRewriter

@@ -12,7 +12,7 @@ from baton._src.codegen.llvm.jit import Machine, assembly
 from baton._src.codegen.llvm.module import module_texts
 from baton._src.ir.cpu import has_bfloat16_dots, has_byte_dots
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules.products.dot_products import packable_words
+from baton._src.lower.kernel_schedules.dot_products.word_plan import packable_words
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.lower.pack_weights import reading_panels, word_panels
 from baton._src.te import reduction

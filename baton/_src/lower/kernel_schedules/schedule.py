@@ -14,7 +14,8 @@ from baton._src.lower.kernel_schedules import recurrence, rows, transpose
 from baton._src.lower.kernel_schedules.attention import attention
 from baton._src.lower.kernel_schedules.convolution import conv_blocked, conv_choice, conv_phases
 from baton._src.lower.kernel_schedules.convolution.conv_costs import Plan
-from baton._src.lower.kernel_schedules.products import dot_products, matmul, prepacked
+from baton._src.lower.kernel_schedules.dot_products import dot_products
+from baton._src.lower.kernel_schedules.products import matmul, prepacked
 from baton._src.lower.kernel_schedules.shared.stages import Declined
 from baton._src.tir import stmt as st
 from baton._src.tir.expr import IntImm

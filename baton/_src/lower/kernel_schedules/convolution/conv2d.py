@@ -25,11 +25,12 @@ from baton._src.lower.kernel_schedules.products.matmul import packed_product
 from baton._src.lower.kernel_schedules.products.products import Product
 from baton._src.lower.kernel_schedules.products.tiles import tile_shape
 from baton._src.lower.kernel_schedules.shared.affine import coefficient, depends, joined, merge_pair
-from baton._src.lower.kernel_schedules.shared.anchors import Anchored, find_anchor, surrounded
+from baton._src.lower.kernel_schedules.shared.anchors import Anchored, find_anchor
 from baton._src.lower.kernel_schedules.shared.factors import is_simple, load_of
 from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.shared.loops import product
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kernel, Stage, read_kernel
+from baton._src.lower.kernel_schedules.surroundings import surrounded
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

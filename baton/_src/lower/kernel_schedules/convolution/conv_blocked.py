@@ -38,7 +38,6 @@ from baton._src.lower.kernel_schedules.convolution.blocked_tiles import (
 from baton._src.lower.kernel_schedules.convolution.conv_window import Window
 from baton._src.lower.kernel_schedules.products.dots import Dot, dot_instruction, words_at
 from baton._src.lower.kernel_schedules.products.tiles import Accumulators
-from baton._src.lower.kernel_schedules.shared.anchors import surrounded
 from baton._src.lower.kernel_schedules.shared.factors import load_of
 from baton._src.lower.kernel_schedules.shared.loops import (
     UNROLLED,
@@ -54,6 +53,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     sequence,
 )
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined
+from baton._src.lower.kernel_schedules.surroundings import surrounded
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.tir import expr as tir

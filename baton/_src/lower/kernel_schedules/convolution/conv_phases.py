@@ -29,7 +29,7 @@ from baton._src.lower.kernel_schedules.convolution.unpacked_runs import (
 from baton._src.lower.kernel_schedules.products.tiles import tile_shape
 from baton._src.lower.kernel_schedules.rows import emit_stages
 from baton._src.lower.kernel_schedules.shared.affine import coefficient, depends, step
-from baton._src.lower.kernel_schedules.shared.anchors import Anchored, find_anchor, surrounded
+from baton._src.lower.kernel_schedules.shared.anchors import Anchored, find_anchor
 from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.shared.loops import (
     VECTORIZED,
@@ -41,6 +41,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     sequence,
 )
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kernel, Stage, read_kernel
+from baton._src.lower.kernel_schedules.surroundings import surrounded
 from baton._src.lower.kernel_schedules.transpose import WOVEN, weave
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops

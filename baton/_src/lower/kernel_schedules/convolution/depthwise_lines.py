@@ -30,7 +30,7 @@ from baton._src.lower.kernel_schedules.convolution.line_pieces import LineSource
 from baton._src.lower.kernel_schedules.products.tiles import TileShape, tile_shape
 from baton._src.lower.kernel_schedules.rows import apply as by_rows
 from baton._src.lower.kernel_schedules.shared.affine import depends, step
-from baton._src.lower.kernel_schedules.shared.anchors import Anchored, find_anchor, surrounded
+from baton._src.lower.kernel_schedules.shared.anchors import Anchored, find_anchor
 from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.shared.loops import (
     VECTORIZED,
@@ -43,6 +43,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     sequence,
 )
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kernel, Stage, read_kernel
+from baton._src.lower.kernel_schedules.surroundings import surrounded
 from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops

@@ -23,7 +23,7 @@ from baton._src.lower.kernel_schedules.convolution.conv_window import read_windo
 from baton._src.lower.kernel_schedules.convolution.line_pieces import Lines, Packed, Piece, pack, pieces_of
 from baton._src.lower.kernel_schedules.products.tiles import Accumulators, tile_shape
 from baton._src.lower.kernel_schedules.shared.affine import depends
-from baton._src.lower.kernel_schedules.shared.anchors import Anchored, find_anchor, surrounded
+from baton._src.lower.kernel_schedules.shared.anchors import Anchored, find_anchor
 from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.shared.loops import (
     VECTORIZED,
@@ -36,6 +36,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     sequence,
 )
 from baton._src.lower.kernel_schedules.shared.stages import Declined, Kernel, Stage, read_kernel
+from baton._src.lower.kernel_schedules.surroundings import surrounded
 from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops

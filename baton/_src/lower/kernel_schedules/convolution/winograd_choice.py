@@ -15,8 +15,8 @@ from baton._src.lower.kernel_schedules.convolution.conv_blocked import MOST_BLOC
 from baton._src.lower.kernel_schedules.convolution.winograd import emit
 from baton._src.lower.kernel_schedules.convolution.winograd_numbers import TAPS, TRANSFORMS, Transform
 from baton._src.lower.kernel_schedules.convolution.winograd_plan import Sizes, Winograd, transformed_weight
-from baton._src.lower.kernel_schedules.shared.anchors import surrounded
 from baton._src.lower.kernel_schedules.shared.stages import Declined, Kernel
+from baton._src.lower.kernel_schedules.surroundings import surrounded
 from baton._src.tir import expr as tir
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.prim_func import PrimFunc

@@ -17,17 +17,11 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.products.converted_rows import with_converted_rows
+from baton._src.lower.kernel_schedules.products.even_tiles import EvenTiles, even_tiles
 from baton._src.lower.kernel_schedules.products.panel_packing import prefetched, where
 from baton._src.lower.kernel_schedules.products.products import Product
-from baton._src.lower.kernel_schedules.products.row_tiles import (
-    PAGE,
-    EvenTiles,
-    even_tiles,
-    rows_in_place,
-    shared_panels,
-    steps_of_k,
-    write_out,
-)
+from baton._src.lower.kernel_schedules.products.row_tiles import PAGE, rows_in_place, steps_of_k, write_out
+from baton._src.lower.kernel_schedules.products.sharing import shared_panels
 from baton._src.lower.kernel_schedules.products.tiles import Accumulators, tile_rows, tile_shape, unrolled_by
 from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
 from baton._src.lower.kernel_schedules.shared.loops import (

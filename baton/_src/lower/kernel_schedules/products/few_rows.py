@@ -10,17 +10,11 @@ from collections.abc import Callable
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.products.converted_rows import with_converted_rows
+from baton._src.lower.kernel_schedules.products.even_tiles import EvenTiles, even_tiles
 from baton._src.lower.kernel_schedules.products.panel_packing import where
 from baton._src.lower.kernel_schedules.products.products import Product
-from baton._src.lower.kernel_schedules.products.row_tiles import (
-    Columns,
-    EvenTiles,
-    columns_of,
-    even_tiles,
-    shared_panels,
-    steps_of_k,
-    write_out,
-)
+from baton._src.lower.kernel_schedules.products.row_tiles import Columns, columns_of, steps_of_k, write_out
+from baton._src.lower.kernel_schedules.products.sharing import shared_panels
 from baton._src.lower.kernel_schedules.products.tiles import Accumulators, TileShape, tile_shape, unrolled_by
 from baton._src.lower.kernel_schedules.shared.factors import bound
 from baton._src.lower.kernel_schedules.shared.loops import allocated, i64, index_var, loop, nest, sequence

@@ -31,14 +31,8 @@ from baton._src.lower.kernel_schedules.products.panel_packing import (
 )
 from baton._src.lower.kernel_schedules.products.products import Product, exactly, find_product, merged_rows, renamed
 from baton._src.lower.kernel_schedules.products.row_dots import TALL, dot_tiles, most_rows, suits
-from baton._src.lower.kernel_schedules.products.row_tiles import (
-    multiply_add_tile,
-    panel_tiles,
-    row_blocks,
-    rows_in_place,
-    shared_panels,
-    shares_rows,
-)
+from baton._src.lower.kernel_schedules.products.row_tiles import multiply_add_tile, panel_tiles, rows_in_place
+from baton._src.lower.kernel_schedules.products.sharing import row_blocks, shared_panels, shares_rows
 from baton._src.lower.kernel_schedules.products.streamed_rows import MOST as STREAMED_ROWS
 from baton._src.lower.kernel_schedules.products.streamed_rows import (
     MOST_NEAR,
@@ -52,7 +46,6 @@ from baton._src.lower.kernel_schedules.products.streamed_rows import (
 from baton._src.lower.kernel_schedules.products.tiles import TileShape, tile_shape
 from baton._src.lower.kernel_schedules.rows import emit_stages
 from baton._src.lower.kernel_schedules.shared.affine import step
-from baton._src.lower.kernel_schedules.shared.anchors import surrounded
 from baton._src.lower.kernel_schedules.shared.factors import load_of
 from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.shared.loops import (
@@ -66,6 +59,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     sequence,
 )
 from baton._src.lower.kernel_schedules.shared.stages import Declined, Kernel, read_kernel
+from baton._src.lower.kernel_schedules.surroundings import surrounded
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops

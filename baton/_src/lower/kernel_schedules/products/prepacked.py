@@ -28,14 +28,12 @@ from baton._src.lower.kernel_schedules.products.row_tiles import (
     columns_of,
     multiply_add_tile,
     panel_tiles,
-    row_blocks,
-    shared_panels,
-    shares_rows,
     steps_of_k,
     store_row,
 )
+from baton._src.lower.kernel_schedules.products.sharing import row_blocks, shared_panels, shares_rows
 from baton._src.lower.kernel_schedules.products.tiles import Accumulators, tile_shape, unrolled_by
-from baton._src.lower.kernel_schedules.shared.anchors import find_anchor, surrounded
+from baton._src.lower.kernel_schedules.shared.anchors import find_anchor
 from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
 from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.shared.loops import (
@@ -53,6 +51,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     thread_work,
 )
 from baton._src.lower.kernel_schedules.shared.stages import Declined, read_kernel
+from baton._src.lower.kernel_schedules.surroundings import surrounded
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops

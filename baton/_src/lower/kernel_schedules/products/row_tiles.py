@@ -1,4 +1,4 @@
-"""Tiles of rows of a product over one packed panel of columns, and how panels or rows are shared between threads.
+"""Tiles of rows of a product over one packed panel of columns.
 
 A panel has `pitch` columns side by side for every k. A tile holds rows x width sums in registers while k runs; `width`
 is the pitch, or less in a panel of which the matrix has only a part: a multiple of half a vector, where halves are
@@ -15,25 +15,21 @@ from math import gcd
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import post_order
 from baton._src.lower.kernel_schedules.choices import tuned
-from baton._src.lower.kernel_schedules.products.panel_packing import LINE, Ahead, Beside, prefetched, where
+from baton._src.lower.kernel_schedules.products.even_tiles import even_tiles
+from baton._src.lower.kernel_schedules.products.panel_packing import LINE, Ahead, Beside, prefetched
 from baton._src.lower.kernel_schedules.products.products import Product
 from baton._src.lower.kernel_schedules.products.tiles import Accumulators, TileShape, tile_rows, unrolled_by
 from baton._src.lower.kernel_schedules.shared.affine import depends, step
 from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
 from baton._src.lower.kernel_schedules.shared.loops import (
-    PARALLEL,
     VECTORIZED,
-    WORTH_A_THREAD,
     allocated,
     constant,
     i64,
     index_var,
     loop,
     named,
-    nest,
-    product,
     sequence,
-    thread_work,
 )
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.tir import expr as tir
@@ -45,8 +41,6 @@ UNROLL_K = 1
 """How often the loop over k is written out: one k fills the pipeline already, and more costs compile time."""
 WORTH_ASKING = 64
 """Steps along k below which asking for results costs more than it saves."""
-BLOCK_TILES = 8
-"""Tiles of a block of rows, where threads share those."""
 PAGE = 4096
 """Bytes after which the lines of the first-level cache repeat."""
 WAYS = 8
@@ -68,8 +62,6 @@ Tile = Callable[
 """Makes a tile: the product, rows, width, first row, first column, packed panel, and what each step along k does
 beside.
 """
-EachTile = Callable[[int, PrimExpr, PrimExpr], st.Stmt]
-"""Makes one of several tiles: its rows, the first of them, and its number."""
 
 
 @dataclass(frozen=True)
@@ -165,57 +157,6 @@ def row_tiles(
     if rest:
         parts.append(tile(rest, i64(full * tall), i64(full), tiles))
     return sequence(*parts)
-
-
-@dataclass(frozen=True)
-class EvenTiles:
-    """`rows` as few tiles of up to `tallest` rows as can be, of nearly equal heights: `taller` tiles of `low` + 1 rows,
-    then those of `low`.
-    """
-
-    tallest: int
-    tiles: PrimExpr
-    low: PrimExpr
-    taller: PrimExpr
-    least: int = 1
-    """There are no fewer `rows`."""
-
-    def each(self, make: EachTile) -> st.Stmt:
-        """All of them, from the first to the last."""
-        known = [constant(e) for e in (self.tiles, self.low, self.taller)]
-        if None not in known:
-            tiles, low, taller = (n or 0 for n in known)
-            runs = [(low + 1, taller, 0, 0), (low, tiles - taller, taller * (low + 1), taller)]
-            return sequence(*(_run(make, rows, *map(i64, run)) for rows, *run in runs if run[0] and rows))
-        parts = []
-        lowest = min(self.least, (self.tallest + 1) // 2)  # half of one row too many for one tile
-        for height in range(self.tallest, lowest - 1, -1):
-            is_low, is_tall = tir.EQ(self.low, i64(height)), tir.EQ(self.low, i64(height - 1))
-            number = where(is_low, ops.subtract(self.tiles, self.taller), where(is_tall, self.taller, i64(0)))
-            before = where(is_low, self.taller, i64(0))
-            parts.append(_run(make, height, number, ops.multiply(before, i64(height + 1)), before))
-        return sequence(*parts)
-
-
-def even_tiles(rows: PrimExpr, tallest: int, body: Callable[[EvenTiles], st.Stmt], *, least: int = 1) -> st.Stmt:
-    """`body` of some number of rows, not less than `least`, in even tiles, whose numbers are computed before it."""
-    fewest = ops.max(ops.floordiv(ops.add(rows, i64(tallest - 1)), i64(tallest)), i64(1))
-
-    def of(tiles: PrimExpr) -> st.Stmt:
-        def with_low(low: PrimExpr) -> st.Stmt:
-            rest = ops.subtract(rows, ops.multiply(low, tiles))
-            return named("taller", rest, lambda taller: body(EvenTiles(tallest, tiles, low, taller, least)))
-
-        return named("low", ops.floordiv(rows, tiles), with_low)
-
-    return named("tiles", fewest, of)
-
-
-def _run(make: EachTile, rows: int, count: PrimExpr, above: PrimExpr, before: PrimExpr) -> st.Stmt:
-    """`count` tiles of `rows` rows below `above`, after `before` others."""
-    tile = index_var("tile")
-    place = ops.add(above, ops.multiply(tile, i64(rows)))
-    return loop(tile, count, named("row", place, lambda row: make(rows, row, ops.add(before, tile))))
 
 
 def rows_in_place(matrix: Product) -> int:
@@ -348,71 +289,3 @@ def store_row(
     if masked:
         store = st.IfThenElse(tir.LT(places[matrix.columns], as_int64(matrix.columns.extent)), store)
     return loop(lane, acc.width, store, VECTORIZED)
-
-
-# ------------------------------------------------------------------------------------------------- threads
-
-
-def shared_panels(
-    matrix: Product, panel: tir.Var, panels: PrimExpr, body: st.Stmt, work: PrimExpr, threads: int
-) -> st.Stmt:
-    """Loops over batch and panels as one, shared."""
-    batches = product([a.extent for a in matrix.batch])
-    if threads <= 1:
-        return nest(matrix.batch, loop(panel, panels, body))
-    flat = index_var("part")
-    inner: st.Stmt = st.LetStmt(panel, ops.floormod(flat, panels), body)
-    rest = ops.floordiv(flat, panels)
-    for axis in reversed(matrix.batch):
-        wide = as_int64(axis.extent)
-        value = rest if axis is matrix.batch[0] else ops.floormod(rest, wide)
-        inner = st.LetStmt(axis.var, ops.cast(axis.var.dtype, value), inner)
-        rest = ops.floordiv(rest, wide)
-    fixed = constant(work)
-    grain = (
-        max(1, thread_work() // max(1, fixed))
-        if fixed is not None
-        else ops.floordiv(i64(thread_work()), ops.add(work, i64(1)))
-    )
-    return loop(flat, ops.multiply(batches, panels), inner, PARALLEL, grain=grain)
-
-
-def shares_rows(matrix: Product, panels: PrimExpr, threads: int, group: int = 1) -> bool:
-    """Whether threads share rows instead of panels: these are few, and there is enough to do. An instruction multiplies
-    `group` pairs of each lane.
-    """
-    batches = constant(product([a.extent for a in matrix.batch])) or 0
-    count = constant(panels)
-    if threads <= 1 or batches > 2 or count is None or count >= 2 * threads:
-        return False
-    pairs = constant(product([a.extent for a in (*matrix.batch, *matrix.outer, matrix.rows, matrix.columns, matrix.k)]))
-    return pairs is None or pairs > 64 * group * WORTH_A_THREAD
-
-
-def row_blocks(
-    matrix: Product,
-    shape: TileShape,
-    panels: PrimExpr,
-    panel: tir.Var,
-    with_panel: Callable[[st.Stmt], st.Stmt],
-    tiles: Callable[[PrimExpr, PrimExpr], st.Stmt],
-    threads: int,
-) -> st.Stmt:
-    """Blocks of rows shared between threads, each packing the panels for itself. What a convolution packs takes as
-    long as several rows do: there a thread gets one block.
-    """
-    block = index_var("block")
-    usual = BLOCK_TILES
-    if matrix.pack is not None and matrix.rows.size is not None:
-        usual = max(usual, -(-matrix.rows.size // (shape.rows * threads)))
-    step_rows = shape.rows * tuned("block_tiles", usual, (2, 4, 8, 16, 32))
-    every = as_int64(matrix.rows.extent)
-    blocks = ops.floordiv(ops.add(every, i64(step_rows - 1)), i64(step_rows))
-    if matrix.rows.size is not None:
-        first = ops.multiply(block, i64(step_rows))
-        count = ops.min(i64(step_rows), ops.subtract(every, first))
-    else:  # none of a few rows only, for which there may be no tile
-        first, after = (ops.floordiv(ops.multiply(n, every), blocks) for n in (block, ops.add(block, i64(1))))
-        count = ops.subtract(after, first)
-    inner = loop(panel, panels, with_panel(tiles(first, count)))
-    return nest((*matrix.batch, *matrix.outer), loop(block, blocks, inner, PARALLEL, grain=1))

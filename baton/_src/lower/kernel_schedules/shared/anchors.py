@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from baton._src.ir.expr import PrimExpr
-from baton._src.ir.target import Target
 from baton._src.ir.traverse import rewrite
-from baton._src.lower.kernel_schedules.rows import emit_stages
 from baton._src.lower.kernel_schedules.shared.affine import same
 from baton._src.lower.kernel_schedules.shared.stages import Kernel, Stage
 from baton._src.passes.tir.fold import substitute_and_fold
@@ -65,15 +63,3 @@ def _is_pointwise(reader: Stage, stage: Stage) -> bool:
         return False
     uses = [load for load in reader.loads if load.buffer is stage.buffer]
     return all(all(i is a.var for i, a in zip(load.indices, reader.spatial)) for load in uses)
-
-
-def surrounded(kernel: Kernel, found: Anchored, body: st.Stmt, target: Target) -> st.Stmt:
-    """The kernel's other stages around the anchor's statement."""
-    place = kernel.stages.index(found.stage)
-    before = kernel.stages[:place]
-    after = kernel.stages[place + len(found.stages) :]
-    parts = [emit_stages(kernel, before, target)] if before else []
-    parts.append(body)
-    if after:
-        parts.append(emit_stages(kernel, after, target))
-    return parts[0] if len(parts) == 1 else st.SeqStmt(tuple(parts))

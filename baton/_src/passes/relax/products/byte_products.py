@@ -14,7 +14,7 @@ What is computed from such sums and then quantised by a constant scale is multip
 would take as long as the sums of a 1x1 convolution. (Floats from elsewhere, dequantised bytes included, are divided, as
 the operator says: between two scales whole rows of values lie halfway, and have to be rounded to the even one.)
 
-For targets that have such an instruction (`kernel_schedules/products/dot_products`); elsewhere programs stay as they
+For targets that have such an instruction (`kernel_schedules/dot_products`); elsewhere programs stay as they
 are, and always where a zero point or scale varies along the axis of the sum or int32 sums of scaled products could
 overflow.
 """

@@ -1,0 +1,1 @@
+"""Products of narrow numbers through the processor's dot instructions, of matrices and convolutions."""

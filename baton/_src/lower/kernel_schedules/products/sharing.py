@@ -1,0 +1,93 @@
+"""How threads share a product: its panels of columns, or blocks of rows where panels are few."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.lower.kernel_schedules.choices import tuned
+from baton._src.lower.kernel_schedules.products.products import Product
+from baton._src.lower.kernel_schedules.products.tiles import TileShape
+from baton._src.lower.kernel_schedules.shared.loops import (
+    PARALLEL,
+    WORTH_A_THREAD,
+    constant,
+    i64,
+    index_var,
+    loop,
+    nest,
+    product,
+    thread_work,
+)
+from baton._src.passes.tir.flatten_buffers import as_int64
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+
+BLOCK_TILES = 8
+"""Tiles of a block of rows, where threads share those."""
+
+
+def shared_panels(
+    matrix: Product, panel: tir.Var, panels: PrimExpr, body: st.Stmt, work: PrimExpr, threads: int
+) -> st.Stmt:
+    """Loops over batch and panels as one, shared."""
+    batches = product([a.extent for a in matrix.batch])
+    if threads <= 1:
+        return nest(matrix.batch, loop(panel, panels, body))
+    flat = index_var("part")
+    inner: st.Stmt = st.LetStmt(panel, ops.floormod(flat, panels), body)
+    rest = ops.floordiv(flat, panels)
+    for axis in reversed(matrix.batch):
+        wide = as_int64(axis.extent)
+        value = rest if axis is matrix.batch[0] else ops.floormod(rest, wide)
+        inner = st.LetStmt(axis.var, ops.cast(axis.var.dtype, value), inner)
+        rest = ops.floordiv(rest, wide)
+    fixed = constant(work)
+    grain = (
+        max(1, thread_work() // max(1, fixed))
+        if fixed is not None
+        else ops.floordiv(i64(thread_work()), ops.add(work, i64(1)))
+    )
+    return loop(flat, ops.multiply(batches, panels), inner, PARALLEL, grain=grain)
+
+
+def shares_rows(matrix: Product, panels: PrimExpr, threads: int, group: int = 1) -> bool:
+    """Whether threads share rows instead of panels: these are few, and there is enough to do. An instruction multiplies
+    `group` pairs of each lane.
+    """
+    batches = constant(product([a.extent for a in matrix.batch])) or 0
+    count = constant(panels)
+    if threads <= 1 or batches > 2 or count is None or count >= 2 * threads:
+        return False
+    pairs = constant(product([a.extent for a in (*matrix.batch, *matrix.outer, matrix.rows, matrix.columns, matrix.k)]))
+    return pairs is None or pairs > 64 * group * WORTH_A_THREAD
+
+
+def row_blocks(
+    matrix: Product,
+    shape: TileShape,
+    panels: PrimExpr,
+    panel: tir.Var,
+    with_panel: Callable[[st.Stmt], st.Stmt],
+    tiles: Callable[[PrimExpr, PrimExpr], st.Stmt],
+    threads: int,
+) -> st.Stmt:
+    """Blocks of rows shared between threads, each packing the panels for itself. What a convolution packs takes as
+    long as several rows do: there a thread gets one block.
+    """
+    block = index_var("block")
+    usual = BLOCK_TILES
+    if matrix.pack is not None and matrix.rows.size is not None:
+        usual = max(usual, -(-matrix.rows.size // (shape.rows * threads)))
+    step_rows = shape.rows * tuned("block_tiles", usual, (2, 4, 8, 16, 32))
+    every = as_int64(matrix.rows.extent)
+    blocks = ops.floordiv(ops.add(every, i64(step_rows - 1)), i64(step_rows))
+    if matrix.rows.size is not None:
+        first = ops.multiply(block, i64(step_rows))
+        count = ops.min(i64(step_rows), ops.subtract(every, first))
+    else:  # none of a few rows only, for which there may be no tile
+        first, after = (ops.floordiv(ops.multiply(n, every), blocks) for n in (block, ops.add(block, i64(1))))
+        count = ops.subtract(after, first)
+    inner = loop(panel, panels, with_panel(tiles(first, count)))
+    return nest((*matrix.batch, *matrix.outer), loop(block, blocks, inner, PARALLEL, grain=1))
