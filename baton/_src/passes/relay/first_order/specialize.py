@@ -15,23 +15,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
-from baton._src.ir.traverse import substitute
 from baton._src.ir.types import (
     Constructor,
     FuncType,
-    IncompleteType,
     RelayRefType,
-    TensorType,
     TupleType,
-    TypeCall,
     TypeVar,
 )
-from baton._src.passes.relay.fresh_copy import fresh_copy
+from baton._src.passes.relay.first_order.type_instances import instance_of, with_types
 from baton._src.relay.check.infer_type import infer_expr, infer_type
 from baton._src.relay.check.show import show_type
-from baton._src.relay.check.substitute import leaves, substitute_types
+from baton._src.relay.check.substitute import substitute_types
 from baton._src.relay.expressions import global_vars, parts, replace, rewrite, walk, with_parts
 from baton._src.relay.nodes import Call, Function, Let, RefCreate, Tuple, Var
 from baton._src.support.diagnostics import fail
@@ -260,79 +256,6 @@ class _Lets:
         return body
 
 
-def instance_of(scheme: FuncType, call: Call) -> dict[Any, Any] | None:
-    """What the type parameters of `scheme` stand for at a typed call; None if that is not completely known."""
-    mapping = type_arguments(scheme, call)
-    known = all(v in mapping and _is_concrete(mapping[v]) for v in scheme.type_params)
-    return {v: mapping[v] for v in scheme.type_params} if known else None
-
-
-def type_arguments(scheme: FuncType, call: Call) -> dict[Any, Any]:
-    """What the type variables of `scheme` stand for at a typed call, as far as that shows (in the caller's terms)."""
-    mapping: dict[Any, Any] = {}
-    pairs = [*zip(scheme.arg_types, (a.checked_type_ for a in call.args)), (scheme.ret_type, call.checked_type_)]
-    work = list(reversed(pairs))
-    while work:
-        general, found = work.pop()
-        if isinstance(general, TypeVar):
-            mapping.setdefault(general, found)
-            continue
-        work.extend(_inner_pairs(general, found))
-    return mapping
-
-
-def _inner_pairs(general: Any, found: Any) -> list[tuple[Any, Any]]:
-    if type(general) is not type(found):
-        return []
-    match general:
-        case TensorType():
-            whole = isinstance(general.shape, TypeVar)
-            shapes = [(general.shape, found.shape)] if whole else list(zip(general.shape, found.shape))
-            return [p for p in (*shapes, (general.dtype, found.dtype)) if isinstance(p[0], TypeVar)]
-        case TupleType():
-            return list(zip(general.fields, found.fields))
-        case FuncType():
-            return [*zip(general.arg_types, found.arg_types), (general.ret_type, found.ret_type)]
-        case TypeCall():
-            return list(zip(general.args, found.args))
-        case RelayRefType():
-            return [(general.value, found.value)]
-        case _:
-            return []
-
-
-def _is_concrete(found: Any) -> bool:
-    if isinstance(found, tuple):
-        return all(_is_concrete(d) for d in found)
-    if found is None or isinstance(found, (TypeVar, IncompleteType)):
-        return False
-    return not hasattr(found, "specs") or not any(isinstance(x, (TypeVar, IncompleteType)) for x in leaves(found))
-
-
 def _shown(scheme: FuncType, mapping: dict[Any, Any]) -> str:
     types = [substitute_types(t, mapping) for t in (*scheme.arg_types, scheme.ret_type)]
     return ", ".join(show_type(t) for t in types)
-
-
-def with_types(function: Function, mapping: dict[Any, Any], scheme: Any = None) -> Function:
-    """A copy of `function` with fresh variables whose type parameters are what `mapping` says."""
-    type_ = scheme if scheme is not None else function.checked_type_
-    assert isinstance(type_, FuncType)
-    copy = fresh_copy(function.with_fields(body=_of_its_own(function.body, mapping)))
-    params = [Var(p.name_hint, substitute_types(t, mapping), span=p.span) for p, t in zip(copy.params, type_.arg_types)]
-    body = substitute(copy.body, {**mapping, **dict(zip(copy.params, params))}, notes=False)
-    result = substitute_types(type_.ret_type, mapping)
-    return Function(params, body, result, None, copy.attrs, copy.span)
-
-
-def _of_its_own(body: Any, mapping: dict[Any, Any]) -> Any:
-    """`body` with a node of its own wherever the type is polymorphic: `Nil` mentions no variable, so that copies would
-    share it, and a node has one type."""
-
-    def rule(old: Any, new: Any) -> Any:
-        if new is not old or isinstance(old, (Var, Op, GlobalVar, Constructor)):
-            return None
-        type_ = getattr(old, "checked_type_", None)
-        return old.copy() if type_ is not None and any(leaf in mapping for leaf in leaves(type_)) else None
-
-    return rewrite(body, rule)
