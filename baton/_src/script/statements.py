@@ -5,18 +5,12 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar
 from baton._src.relax.frames import Frame
+from baton._src.relax.leaves import is_leaf
 from baton._src.relax.nodes import (
     Binding,
-    Constant,
-    DataTypeImm,
-    ExternFunc,
     If,
-    PrimValue,
     SeqExpr,
-    ShapeExpr,
-    StringImm,
     Tuple,
     Var,
     VarBinding,
@@ -31,8 +25,6 @@ from baton._src.script.options import Options, options_of
 from baton._src.script.syntax import INSTEAD, KINDS, Announced, common_result, mentions, targets
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.support.spans import Span
-
-_LEAVES = (Var, GlobalVar, Tuple, Constant, ShapeExpr, PrimValue, StringImm, DataTypeImm, ExternFunc)
 
 
 class Statements(Assignments):
@@ -231,7 +223,7 @@ class Statements(Assignments):
             ):
                 if self._marker_call(value, markers.MATCH_CAST) is None:
                     expr = self.evaluator.as_relax(self._value(value), value)
-                    if isinstance(expr, _LEAVES):
+                    if is_leaf(expr):
                         return self._leaf(expr)
             case _:
                 pass
