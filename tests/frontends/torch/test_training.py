@@ -66,6 +66,46 @@ def test_gradients(make: Callable[[], nn.Module], given: Any) -> None:
     torch.testing.assert_close(found[1], found[0], rtol=1e-3, atol=1e-4)
 
 
+class Sampled(nn.Module):
+    """Images read at points that are learned, as in deformable attention."""
+
+    def __init__(self, mode: str, border: str) -> None:
+        super().__init__()
+        self.points, self.mode, self.border = nn.Conv2d(3, 2, 1), mode, border
+
+    def forward(self, x: Any) -> Any:
+        grid = self.points(x).permute(0, 2, 3, 1)
+        return nn.functional.grid_sample(x, grid, self.mode, self.border, align_corners=self.mode == "nearest")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: nn.Sequential(
+            nn.Conv2d(3, 4, 3, stride=2, padding=1), nn.ReLU(), nn.MaxPool2d(3, 2, 1, ceil_mode=True),
+            nn.AdaptiveAvgPool2d((2, 3)),
+        ),
+        lambda: Sampled("bilinear", "zeros"),
+        lambda: Sampled("bilinear", "reflection"),
+        lambda: Sampled("nearest", "border"),
+    ],
+    ids=["pooled", "sampled", "mirrored", "nearest"],
+)  # fmt: skip
+def test_gradients_of_images_of_any_size(make: Callable[[], nn.Module]) -> None:
+    """One compilation for all sizes, even and odd."""
+    torch._dynamo.reset()
+    module = seeded(make).train()
+    compiled = torch.compile(copy.deepcopy(module), backend="baton", dynamic=True)
+    for size in ((2, 3, 9, 8), (3, 3, 12, 15)):
+        found = []
+        for used in (module, compiled):
+            x = floats(*size).requires_grad_()
+            result = used(x)
+            given = result.square().sum()
+            found.append((result.detach(), *torch.autograd.grad(given, (x, *used.parameters()), allow_unused=True)))
+        torch.testing.assert_close(found[1], found[0], rtol=1e-3, atol=1e-4)
+
+
 class Drawing(nn.Module):
     """Random numbers in many ways, and how many rows there are is open."""
 

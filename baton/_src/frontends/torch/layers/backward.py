@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.layers.nn import LAYOUTS, spatial_rank, spread_over
 from baton._src.frontends.torch.node import AtenNode, Converter
 from baton._src.frontends.torch.operators.shape import cut, unsqueeze
-from baton._src.values.tensor import AnyArray
+from baton._src.ir.tensor_info import Dim
 
 
 def convolution_backward(
@@ -47,18 +45,17 @@ class _Walk:
         )  # fmt: skip
 
     def backward(self, node: AtenNode, grad: Value, weight: Value, x: Value) -> Value:
-        """The walk turned round; what the last step did not reach is a border."""
-        left = []
-        for axis in range(self.rank):
-            size = node.known(node.sizes(x)[axis + 2], "the size of an image")
-            kernel = node.known(node.sizes(weight)[axis + 2], "the size of the kernel")
-            covered = size + 2 * self.padding[axis] - self.dilation[axis] * (kernel - 1) - 1
-            left.append(covered % self.stride[axis])
-        return node.graph.call(
+        """The walk turned round. What the last step did not reach is a border, of which as much is made as there may
+        be, and kept as much as there is."""
+        found = node.graph.call(
             f"nn.conv{self.rank}d_transpose", grad, weight, strides=self.stride, padding=self.padding * 2,
-            output_padding=tuple(left), dilation=self.dilation, groups=self.groups,
+            output_padding=tuple(s - 1 for s in self.stride), dilation=self.dilation, groups=self.groups,
             data_layout=LAYOUTS[self.rank][0], kernel_layout=LAYOUTS[self.rank][2],
         )  # fmt: skip
+        for axis, (stride, size) in enumerate(zip(self.stride, node.sizes(x)[2:], strict=True), 2):
+            if stride > 1:
+                found = cut(node, found, axis, 0, size)
+        return node.graph.of_shape(found, node.sizes(x))
 
     def towards_weight(self, node: AtenNode, grad: Value, x: Value, kernel: Sequence[int]) -> Value:
         """What every place of the kernel met, weighted by the gradient there."""
@@ -113,21 +110,25 @@ def adaptive_average_backward(node: AtenNode, grad: Value, x: Value) -> Value:
     """Every part gives back to its elements in equal shares: a product with a matrix along each axis."""
     g, found = node.graph, grad
     for axis in (x.rank - 2, x.rank - 1):
-        parts, size = (node.known(node.sizes(v)[axis], "the size of an image") for v in (grad, x))
-        shares = g.constant(_shares(parts, size), x.dtype)
+        shares = g.cast(_shares(node, node.sizes(grad)[axis], node.sizes(x)[axis]), x.dtype)
         order = [a for a in range(x.rank) if a != axis] + [axis]
         turned = g.call("matmul", g.transpose(found, order), shares)
         found = g.transpose(turned, [order.index(a) for a in range(x.rank)])
     return found
 
 
-def _shares(parts: int, size: int) -> AnyArray:
+def _shares(node: AtenNode, parts: Dim, size: Dim) -> Value:
     """[parts, size]: how much of each part every element is."""
-    found = np.zeros((parts, size))
-    for part in range(parts):
-        start, end = part * size // parts, -(-(part + 1) * size // parts)
-        found[part, start:end] = 1 / (end - start)
-    return found
+    g = node.graph
+    part = g.reshape(g.call("arange", start=0, stop=parts, step=1, dtype="int64"), (parts, 1))
+    place = g.call("arange", start=0, stop=size, step=1, dtype="int64")
+    whole, count, one = g.dims(size), g.dims(parts), g.constant(1, "int64")
+    start = g.call("floor_divide", g.call("multiply", part, whole), count)
+    ends = g.call("add", g.call("multiply", g.call("add", part, one), whole), g.call("subtract", count, one))
+    end = g.call("floor_divide", ends, count)
+    inside = g.call("logical_and", g.call("greater_equal", place, start), g.call("less", place, end))
+    length = g.cast(g.call("subtract", end, start), "float64")
+    return g.call("divide", g.cast(inside, "float64"), length)
 
 
 BACKWARD: dict[str, Converter] = {

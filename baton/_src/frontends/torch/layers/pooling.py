@@ -9,6 +9,7 @@ import numpy as np
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.layers.nn import LAYOUTS, batched, spread_over, unbatched
 from baton._src.frontends.torch.node import AtenNode, Converter
+from baton._src.frontends.torch.operators.padding import pad
 from baton._src.frontends.torch.operators.shape import cut
 from baton._src.ir.tensor_info import Dim
 from baton._src.values.tensor import AnyArray
@@ -34,21 +35,19 @@ def max_pool_with_places(rank: int) -> Converter:
         found = max_pool(rank)(node, x, kernel, stride, padding, dilation, ceil_mode)
         if 1 not in node.used:
             return found, None
-        counts = [node.known(d, "the size of the result") for d in node.sizes(found)[-rank:]]
         windows = (spread_over(given, rank) for given in (kernel, stride or kernel, padding, dilation))
-        return found, _places(node, x, counts, *windows)
+        return found, _places(node, x, node.sizes(found)[-rank:], *windows)
 
     return convert
 
 
 def _places(
-    node: AtenNode, x: Value, counts: Sequence[int], kernel: tuple[int, ...], stride: tuple[int, ...],
+    node: AtenNode, x: Value, counts: Sequence[Dim], kernel: tuple[int, ...], stride: tuple[int, ...],
     padding: tuple[int, ...], dilation: tuple[int, ...],
 ) -> Value:  # fmt: skip
     """For every window the place of the first of its greatest elements: which tap it is, and where that lies."""
     g, rank = node.graph, len(counts)
-    sizes = [node.known(d, "the size of an image") for d in node.sizes(x)[-rank:]]
-    whole = [(n - 1) * s + (k - 1) * d + 1 for n, s, k, d in zip(counts, stride, kernel, dilation, strict=True)]
+    whole = [(n - 1) * s + ((k - 1) * d + 1) for n, s, k, d in zip(counts, stride, kernel, dilation, strict=True)]
     least = -np.inf if x.dtype.is_float else int(np.iinfo(x.dtype.numpy).min)
     wide = _bordered(node, x, padding, whole, least)
     taps = list(np.ndindex(*kernel))
@@ -56,25 +55,25 @@ def _places(
     for tap in taps:
         part = wide
         for axis, (t, d, n, s) in enumerate(zip(tap, dilation, counts, stride, strict=True), x.rank - rank):
-            part = cut(node, part, axis, t * d, t * d + (n - 1) * s + 1, s)
-        parts.append(part)
+            part = cut(node, part, axis, t * d, (n - 1) * s + (t * d + 1), s)
+        parts.append(g.of_shape(part, (*node.sizes(x)[:-rank], *counts)))
     chosen = g.cast(g.call("argmax", g.call("stack", tuple(parts), axis=0), axis=0, keepdims=False), "int64")
-    strides = [int(np.prod(sizes[axis + 1 :])) for axis in range(rank)]
-    steps = np.array(taps) * np.array(dilation) @ np.array(strides)
-    corners = [np.arange(n) * s - p for n, s, p in zip(counts, stride, padding, strict=True)]
-    starts = sum(c * n for c, n in zip(np.meshgrid(*corners, indexing="ij"), strides, strict=True))
-    return g.call("add", g.call("take", g.constant(steps, "int64"), chosen, axis=0), g.constant(starts, "int64"))
+    place = g.constant(0, "int64")
+    for axis, (d, n, s, p) in enumerate(zip(dilation, counts, stride, padding, strict=True)):
+        corners = g.call("arange", start=-p, stop=n * s - p, step=s, dtype="int64")
+        corners = g.reshape(g.of_shape(corners, (n,)), (n, *(1,) * (rank - 1 - axis)))
+        steps = g.call("take", g.constant(np.array(taps)[:, axis] * d, "int64"), chosen, axis=0)
+        before = g.call("multiply", place, g.dims(node.sizes(x)[axis - rank]))
+        place = g.call("add", before, g.call("add", steps, corners))
+    return place
 
 
-def _bordered(node: AtenNode, x: Value, before: Sequence[int], whole: Sequence[int], number: float) -> Value:
+def _bordered(node: AtenNode, x: Value, before: Sequence[int], whole: Sequence[Dim], number: float) -> Value:
     """Borders of a number in front of the last axes, and behind them up to these sizes; what is beyond is cut off."""
-    first, widths = x.rank - len(whole), [0, 0] * (x.rank - len(whole))
-    for axis, (border, total) in enumerate(zip(before, whole, strict=True), first):
-        behind = total - border - node.known(node.sizes(x)[axis], "the size of an image")
-        if behind < 0:
-            x = cut(node, x, axis, 0, total - border)
-        widths += [border, max(behind, 0)]
-    return node.graph.call("nn.pad", x, pad_width=tuple(widths), pad_value=number) if any(widths) else x
+    widths: list[Dim] = []
+    for border, total, size in reversed(list(zip(before, whole, node.sizes(x)[-len(whole) :], strict=True))):
+        widths += [border, total - border - size]
+    return pad(node, x, widths, "constant", number)
 
 
 def average_pool(rank: int) -> Converter:

@@ -17,6 +17,7 @@ from baton._src.frontends.torch.programs.functions import (
     least_multiple,
     log_gamma,
 )
+from baton._src.frontends.torch.programs.grids import grid_sampler_backward
 from baton._src.frontends.torch.programs.quantized import QUANTIZED
 from baton._src.frontends.torch.programs.whole_layers import (
     attention,
@@ -87,6 +88,7 @@ OURS: dict[str, Callable[..., Any]] = {
     "aten.as_strided.default": strided,
     "aten._embedding_bag_backward.default": embedding_bag_backward,
     "aten._trilinear.default": trilinear,
+    "aten.grid_sampler_2d_backward.default": grid_sampler_backward,
     "aten.addbmm.default": batches_added,
     "aten.dist.default": distance,
     "aten.diagonal_scatter.default": diagonal_scatter,
