@@ -22,10 +22,9 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.node import set_note
 from baton._src.ir.op_def import NotApplicable
 from baton._src.ir.types import Constructor, FuncType, RelayRefType, TensorType, TupleType
-from baton._src.passes.relay.building import Build
-from baton._src.passes.relay.first_order.adt_twins import TypeTwins
 from baton._src.passes.relay.first_order.monomorphic_form import monomorphic_form
 from baton._src.passes.relay.fresh_copy import fresh_copy
+from baton._src.passes.relay.gradients.dual_numbers import UNIT, Duals, Lets, Translation
 from baton._src.relay.check.infer_type import infer_expr, infer_type
 from baton._src.relay.expressions import global_vars, parts, with_parts
 from baton._src.relay.nodes import (
@@ -39,14 +38,11 @@ from baton._src.relay.nodes import (
     RefRead,
     RefWrite,
     Tuple,
-    TupleGetItem,
     Var,
 )
 from baton._src.support.diagnostics import fail
 from baton._src.support.trampoline import Task, run
-from baton._src.values.dtype import DataType
 
-UNIT = TupleType(())
 BACK = RelayRefType(FuncType((), UNIT))
 """The reference that holds the back-propagator."""
 
@@ -116,129 +112,14 @@ def _fresh(name: str, module: IRModule) -> str:
     return made
 
 
-class Duals:
-    """The types of dual numbers: `T` becomes `(T, ref(T))` for a float tensor."""
-
-    def __init__(self, module: IRModule) -> None:
-        self.twins = TypeTwins(module, "_ad", self.is_float, lambda t: TupleType((t, RelayRefType(t))))
-
-    def type(self, type_: Any) -> Any:
-        """The type of the dual number of a value."""
-        return self.twins.type(type_)
-
-    @staticmethod
-    def is_float(type_: Any) -> bool:
-        """Whether values of this type have gradients themselves."""
-        if not isinstance(type_, TensorType):
-            return False
-        if not isinstance(type_.dtype, DataType):
-            raise fail("relay-gradient", "the gradient of a tensor whose dtype is a variable", help="specialise it")
-        return type_.dtype.is_float
-
-    def has_floats(self, type_: Any) -> bool:
-        """Whether there are float tensors in a tensor or tuple."""
-        if isinstance(type_, TupleType):
-            return any(self.has_floats(f) for f in type_.fields)
-        return self.is_float(type_)
-
-
-class _Lets:
-    """Lets in order, and what makes them typed."""
-
-    def __init__(self, build: Build) -> None:
-        self.build = build
-        self._made: list[tuple[Var, Any]] = []
-
-    def bind(self, value: Any, hint: str, type_: Any = None) -> Any:
-        """A variable for `value`; names are not bound again."""
-        if isinstance(value, (Var, Constant)):
-            return value
-        var = Var(hint)
-        set_note(var, "checked_type_", type_ if type_ is not None else value.checked_type_)
-        self._made.append((var, value))
-        return var
-
-    def name(self, var: Var, value: Any) -> None:
-        self._made.append((var, value))
-
-    def around(self, body: Any) -> Any:
-        for var, value in reversed(self._made):
-            body = Let(var, value, body)
-        return body
-
-    def item(self, value: Any, index: int, type_: Any) -> Any:
-        """A projection with its type."""
-        made = TupleGetItem(value, index)
-        set_note(made, "checked_type_", type_)
-        return made
-
-    def read(self, ref: Any, type_: Any) -> Any:
-        """What a reference holds, as a name."""
-        return self.bind(RefRead(ref), "g", type_)
-
-    def accumulate(self, ref: Any, grad: Any, type_: Any) -> None:
-        """Add to the gradient that a reference holds."""
-        self.bind(RefWrite(ref, self.build.op("add", self.read(ref, type_), grad)), "_", UNIT)
-
-
-class _Translation:
-    """What the program and its entry have in common: values with their gradients, taken apart."""
-
-    def __init__(self, duals: Duals, names: dict[str, GlobalVar]) -> None:
-        self.duals = duals
-        self.names = names
-        self.build = Build()
-
-    def lifted(self, value: Any, type_: Any, lets: _Lets) -> Any:
-        """A value of the program as a dual number with gradient zero."""
-        if isinstance(type_, TupleType):
-            fields = [lets.item(value, i, t) for i, t in enumerate(type_.fields)]
-            named = [lets.bind(f, "p") for f in fields]
-            return lets.bind(Tuple([self.lifted(f, t, lets) for f, t in zip(named, type_.fields)]), "d", UNIT)
-        if self.duals.is_float(type_):
-            zero = RefCreate(self.build.op("zeros_like", value))
-            return lets.bind(Tuple((value, lets.bind(zero, "r", RelayRefType(type_)))), "d", UNIT)
-        return value
-
-    def primal(self, dual: Any, type_: Any, lets: _Lets) -> Any:
-        """The value of a dual number (or of a tuple of them)."""
-        if not self.duals.has_floats(type_) or isinstance(dual, Constant):
-            return dual
-        if isinstance(type_, TupleType):
-            fields = [lets.bind(TupleGetItem(dual, i), "d", self.duals.type(t)) for i, t in enumerate(type_.fields)]
-            return self.build.tuple(*(self.primal(f, t, lets) for f, t in zip(fields, type_.fields)))
-        return lets.bind(lets.item(dual, 0, type_), "p")
-
-    def add_gradient(self, dual: Any, type_: Any, grad: Any, lets: _Lets) -> None:
-        """Add `grad`, a tensor or a tuple, to the gradient of a dual number."""
-        if grad is None or not self.duals.has_floats(type_) or isinstance(dual, Constant):
-            return
-        if isinstance(type_, TupleType):
-            for i, field in enumerate(type_.fields):
-                if self.duals.has_floats(field):
-                    part = lets.bind(TupleGetItem(dual, i), "d", self.duals.type(field))
-                    self.add_gradient(part, field, self.build.item(grad, i), lets)
-            return
-        lets.accumulate(TupleGetItem(dual, 1), grad, type_)
-
-    def gradient(self, dual: Any, type_: Any, lets: _Lets) -> Any:
-        """The gradient that a dual number has got so far; zeros for what has none."""
-        if isinstance(type_, TupleType):
-            fields = [lets.bind(TupleGetItem(dual, i), "d", t) for i, t in enumerate(type_.fields)]
-            return self.build.tuple(*(self.gradient(f, t, lets) for f, t in zip(fields, type_.fields)))
-        if self.duals.is_float(type_):
-            return lets.read(TupleGetItem(dual, 1), type_)
-        return self.build.op("zeros_like", dual)
-
-
-class _Entry(_Translation):
+class _Entry(Translation):
     """The function that calls the program over dual numbers and then the back-propagator."""
 
     def function(self, function: Function) -> Function:
         type_ = function.checked_type
         for t in (*type_.arg_types, type_.ret_type):
             _check_interface(t, function)
-        back, lets = Var("back", BACK), _Lets(self.build)
+        back, lets = Var("back", BACK), Lets(self.build)
         params = [Var(p.name_hint, t) for p, t in zip(function.params, type_.arg_types)]
         for param, t in zip(params, type_.arg_types):
             set_note(param, "checked_type_", t)
@@ -272,7 +153,7 @@ def _check_interface(type_: Any, function: Function) -> None:
             raise fail("relay-gradient", message, span=function.span, help="make lists and functions inside of it")
 
 
-class _Function(_Translation):
+class _Function(Translation):
     """One function of the program, in A-normal form, over dual numbers."""
 
     def __init__(self, duals: Duals, names: dict[str, GlobalVar], back: Var) -> None:
@@ -294,13 +175,13 @@ class _Function(_Translation):
         return self._vars[var]
 
     def _body(self, expr: Any) -> Task[Any]:
-        lets = _Lets(self.build)
+        lets = Lets(self.build)
         while isinstance(expr, Let):
             lets.name(self._var(expr.var), (yield self._value(expr.value, lets)))
             expr = expr.body
         return lets.around((yield self._value(expr, lets)))
 
-    def _value(self, expr: Any, lets: _Lets) -> Task[Any]:
+    def _value(self, expr: Any, lets: Lets) -> Task[Any]:
         match expr:
             case Function():
                 return (yield self.function(expr))
@@ -325,7 +206,7 @@ class _Function(_Translation):
             case _:
                 return with_parts(expr, {p: self._atom(p, lets) for p in parts(expr)})
 
-    def _atom(self, expr: Any, lets: _Lets) -> Any:
+    def _atom(self, expr: Any, lets: Lets) -> Any:
         match expr:
             case Var():
                 return self._var(expr)
@@ -338,7 +219,7 @@ class _Function(_Translation):
             case _:
                 return expr
 
-    def _operator(self, call: Call, lets: _Lets) -> Any:
+    def _operator(self, call: Call, lets: Lets) -> Any:
         types = [a.checked_type for a in call.args]
         duals = [a if isinstance(a, Constant) else self._atom(a, lets) for a in call.args]
         args = [self.primal(d, t, lets) for d, t in zip(duals, types)]
@@ -355,7 +236,7 @@ class _Function(_Translation):
         if isinstance(rule, NotApplicable):
             raise fail("relay-gradient", f"{call.op.name} has no gradient: {rule.why}", span=call.span)
         before = lets.bind(RefRead(self._back), "before", UNIT)
-        inner = _Lets(self.build)
+        inner = Lets(self.build)
         grad = self.gradient(result, type_, inner)
         self.build.describe(value, grad, *args)
         for dual, t, piece in zip(duals, types, rule(self.build, tuple(args), call.attrs, value, grad)):
