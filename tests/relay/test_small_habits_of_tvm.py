@@ -36,6 +36,28 @@ def test_arrays_of_64_bits_become_literals_of_32() -> None:
     assert relay.const(baton.nd.array(np.arange(3))).data.dtype == "int64"
 
 
+def test_well_formed_asks_for_one_definition_and_lets_variables_be_free() -> None:
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    assert relay.analysis.well_formed(relay.Function([x], x + y))
+    assert not relay.analysis.well_formed(relay.Function([x, x], x))
+    assert not relay.analysis.well_formed(relay.Let(x, y, relay.Let(x, y, x)))
+
+
+@pytest.mark.parametrize("dim", ["n", 2.5])
+def test_texts_and_fractions_are_no_dims(dim: Any) -> None:
+    """They got as far as a pass, which broke over them."""
+    with pytest.raises(TypeError, match="a dim is an integer, a variable"):
+        relay.var("x", shape=(2, dim))
+    with pytest.raises(TypeError, match="a dim is an integer, a variable"):
+        relay.TensorType((dim,))
+
+
+def test_a_mismatch_begins_with_the_words_that_scripts_match() -> None:
+    x = relay.var("x", shape=(2,))
+    with pytest.raises(ValueError, match="StructuralEqual check failed"):
+        baton.ir.assert_structural_equal(relay.Function([x], x), relay.Function([x], -x))
+
+
 def test_patterns_infer_the_types_they_ask_for() -> None:
     x = relay.var("x", shape=(2, 3))
     assert has_dtype("float32").match(relay.exp(x))

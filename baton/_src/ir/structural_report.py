@@ -46,9 +46,9 @@ def access_path(entry: Entry) -> str:
 
 
 def report(entry: Entry, reason: str) -> str:
-    """The message: where, why, and what the two sides look like there."""
+    """The message: where, why, and what the two sides look like there. Its first words are those that scripts match."""
     chain = _chain(entry)
-    lines = [f"the two sides differ at <root>{access_path(entry)}: {reason}"]
+    lines = [f"StructuralEqual check failed: the two sides differ at <root>{access_path(entry)}: {reason}"]
     for side, title in ((0, "left:"), (1, "right:")):
         lines += ["", title, _show([(e[side], e.step) for e in chain])]
     return "\n".join(lines)

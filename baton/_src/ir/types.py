@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from baton._src.ir.expr import GraphExpr
 from baton._src.ir.node import Node, binder, init_field, node, note, part
+from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.support.spans import Span
 from baton._src.values.dtype import DataType
 
@@ -55,6 +56,15 @@ class PointerType(Type):
     storage_scope: str = ""
 
 
+def not_a_dim(given: object) -> DiagnosticError:
+    """The error for a text or a fraction in the place of a dim."""
+    return fail(
+        "api", f"a dim is an integer, a variable or relay.Any(), not {given!r}",
+        help=f'dims with names are variables: tir.Var("{given}", "int32")' if isinstance(given, str) else None,
+        kind=TypeError,
+    )  # fmt: skip
+
+
 @node
 class TensorType(Type):
     """A tensor: dims are ints (`IntImm`), variables or `Any` (`?`); `()` is a scalar.
@@ -72,8 +82,12 @@ class TensorType(Type):
         if type(self.dtype) is str:
             init_field(self, "dtype", DataType(self.dtype))
         shape = self.shape
-        if isinstance(shape, (list, tuple)) and (type(shape) is list or any(type(d) is int for d in shape)):
-            init_field(self, "shape", tuple(TensorType.dim(d) if isinstance(d, int) else d for d in shape))
+        if isinstance(shape, (list, tuple)):
+            kinds = set(map(type, shape))
+            if not kinds.isdisjoint((str, float)):
+                raise not_a_dim(next(d for d in shape if isinstance(d, (str, float))))
+            if type(shape) is list or int in kinds:
+                init_field(self, "shape", tuple(TensorType.dim(d) if isinstance(d, int) else d for d in shape))
 
     @property
     def concrete_shape(self) -> tuple[int, ...]:

@@ -73,7 +73,7 @@ def post_order_visit(expr: Any, fvisit: Callable[[Any], None]) -> None:
 
 
 def well_formed(expr: Any) -> bool:
-    """Each variable is defined once, before and within reach of its uses; there is no pass's leftover."""
+    """No variable is defined twice (variables may be free, as in TVM), and there is no pass's leftover."""
     functions = expr.functions.values() if isinstance(expr, IRModule) else (expr,)
     return all(not scope_errors(f) for f in functions if not isinstance(expr, IRModule) or isinstance(f, Function))
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, SupportsIndex
 from baton._src.ir.attrs import DictAttrs
 from baton._src.ir.expr import GlobalVar, GraphExpr, Op, Operators
 from baton._src.ir.node import Node, binder, init_field, node, note, part
-from baton._src.ir.types import Constructor, FuncType, TensorType, Type, TypeVar
+from baton._src.ir.types import Constructor, FuncType, TensorType, Type, TypeVar, not_a_dim
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
 from baton._src.tir.expr import literal
@@ -397,9 +397,11 @@ def var(
 
 
 def tensor_shape(shape: Any) -> Any:
-    """Dims as PrimExprs; bound to TIR's literals in `relay.types` terms: ints become int32 immediates."""
-
+    """Dims as PrimExprs: ints become int32 immediates. Error: `api` for texts and fractions."""
     dims = shape if isinstance(shape, (tuple, list)) else (shape,)
+    for dim in dims:
+        if isinstance(dim, (str, float)):
+            raise not_a_dim(dim)
     return tuple(literal(d) for d in dims)
 
 
