@@ -9,7 +9,7 @@ from typing import Any
 from baton._src.ir.target import Target
 from baton._src.ir.tensor_info import TensorInfo
 from baton._src.lower.kernel_schedules.dot_products.word_plan import packable_words
-from baton._src.lower.kernel_schedules.products.prepacked import packable_weight
+from baton._src.lower.kernel_schedules.products.packed_weights import packable_weight
 from baton._src.lower.pack_weights import reading_panels
 from baton._src.ops.builders import RELAX
 from baton._src.ops.nn.attention import ATTENTIONS, AttentionAttrs

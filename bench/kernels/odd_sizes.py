@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules.products.prepacked import packable_weight
+from baton._src.lower.kernel_schedules.products.packed_weights import packable_weight
 from baton._src.lower.kernel_schedules.products.tiles import tile_shape
 from baton._src.runtime.thread_pool.threads import thread_pool
 from baton._src.values.dtype import FLOAT32

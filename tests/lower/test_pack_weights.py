@@ -7,7 +7,7 @@ import pytest
 
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order
-from baton._src.lower.kernel_schedules.products.prepacked import packable_weight
+from baton._src.lower.kernel_schedules.products.packed_weights import packable_weight
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.lower.pack_weights import PackWeights, panels, reading_panels
 from baton._src.passes.pipelines import default

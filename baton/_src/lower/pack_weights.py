@@ -22,7 +22,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.lower.kernel_schedules.dot_products.word_plan import packable_words
-from baton._src.lower.kernel_schedules.products.prepacked import Weight, packable_weight
+from baton._src.lower.kernel_schedules.products.packed_weights import Weight, packable_weight
 from baton._src.lower.kernel_schedules.recurrence import gate_panel, packable_gates
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.shared.filled_arrays import Filling, filling

@@ -11,7 +11,7 @@ import pytest
 from baton._src.codegen.llvm.module import compile_kernels
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import Choices, tuned, using
-from baton._src.lower.kernel_schedules.products.prepacked import packable_weight
+from baton._src.lower.kernel_schedules.products.packed_weights import packable_weight
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.lower.pack_weights import reading_panels
 from baton._src.lower.relax_to_vm.kernel_arguments import kernel_signature

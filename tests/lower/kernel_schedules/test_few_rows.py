@@ -12,8 +12,8 @@ import pytest
 
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order
-from baton._src.lower.kernel_schedules.products import prepacked
-from baton._src.lower.kernel_schedules.products.prepacked import packable_weight
+from baton._src.lower.kernel_schedules.products import packed_streams
+from baton._src.lower.kernel_schedules.products.packed_weights import packable_weight
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.lower.kernel_schedules.shared.loops import constant
 from baton._src.lower.pack_weights import panels, reading_panels
@@ -62,8 +62,8 @@ def test_packed_streams_have_several_sums(monkeypatch: pytest.MonkeyPatch) -> No
         allocated = [n for n in post_order(decide(func, WHOLE).func.body) if isinstance(n, st.Allocate)]
         return {constant(size) for n in allocated for size in n.extents}
 
-    assert sums() == {prepacked.MOST_SUMS * 32}
-    monkeypatch.setattr(prepacked, "ACCUMULATORS", 1)
+    assert sums() == {packed_streams.MOST_SUMS * 32}
+    monkeypatch.setattr(packed_streams, "ACCUMULATORS", 1)
     assert sums() == {32}
 
 

@@ -10,7 +10,7 @@ import pytest
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import Choices, using
 from baton._src.lower.kernel_schedules.products import blocked_rows, short_sums, streamed_rows
-from baton._src.lower.kernel_schedules.products.prepacked import packable_weight
+from baton._src.lower.kernel_schedules.products.packed_weights import packable_weight
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.lower.pack_weights import panels, reading_panels
 from baton._src.te import reduction

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules.products.prepacked import packable_weight
+from baton._src.lower.kernel_schedules.products.packed_weights import packable_weight
 from baton._src.lower.kernel_schedules.products.products import find_product
 from baton._src.lower.kernel_schedules.products.short_sums import suits
 from baton._src.lower.kernel_schedules.schedule import decide

@@ -19,7 +19,8 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import rewrite
-from baton._src.lower.kernel_schedules.products.prepacked import Weight, streaming_grain
+from baton._src.lower.kernel_schedules.products.packed_streams import streaming_grain
+from baton._src.lower.kernel_schedules.products.packed_weights import Weight
 from baton._src.lower.kernel_schedules.shared.affine import coefficient, depends, same
 from baton._src.lower.kernel_schedules.shared.factors import bound, is_simple, load_of
 from baton._src.lower.kernel_schedules.shared.loops import (

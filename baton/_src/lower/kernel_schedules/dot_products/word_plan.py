@@ -10,7 +10,7 @@ from baton._src.ir.traverse import post_order
 from baton._src.lower.kernel_schedules.convolution.conv2d import find_convolution
 from baton._src.lower.kernel_schedules.products.dots import BFLOAT16, INT8, Dot, dot_instruction
 from baton._src.lower.kernel_schedules.products.matmul import FEW_ROWS
-from baton._src.lower.kernel_schedules.products.prepacked import Weight
+from baton._src.lower.kernel_schedules.products.packed_weights import Weight
 from baton._src.lower.kernel_schedules.products.products import Product, find_product, merged_rows
 from baton._src.lower.kernel_schedules.products.row_tiles import (
     rows_in_place,

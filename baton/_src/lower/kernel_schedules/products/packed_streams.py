@@ -1,0 +1,136 @@
+"""Few rows by packed weights: panel after panel as one stream, with several sums for each result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.choices import tuned
+from baton._src.lower.kernel_schedules.products.packed_weights import Panels
+from baton._src.lower.kernel_schedules.products.row_tiles import (
+    columns_of,
+    steps_of_k,
+    store_row,
+)
+from baton._src.lower.kernel_schedules.products.tiles import Accumulators, tile_shape, unrolled_by
+from baton._src.lower.kernel_schedules.shared.factors import bound
+from baton._src.lower.kernel_schedules.shared.loops import (
+    PARALLEL,
+    VECTORIZED,
+    allocated,
+    i64,
+    index_var,
+    loop,
+    nest,
+    sequence,
+    thread_work,
+)
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+
+WORTH_STREAMING = 1 << 12
+"""Vectors of weights that are worth a thread of their own: 2 to 3 microseconds from the second-level cache."""
+ACCUMULATORS = 16
+"""Vectors of sums that hide the latency of a multiply-add, for two a cycle with room to spare."""
+MOST_SUMS = 8
+"""Of one result, each of every so many terms."""
+
+
+def streamed_panels(panels: Panels, target: Target) -> st.Stmt:
+    """All rows at once, one panel after the other: the weights stream in one piece."""
+    matrix = panels.matrix
+    rows = matrix.rows.size or 1
+    shape = tile_shape(target, matrix.stage.buffer.dtype)
+    vectors = panels.width // shape.lanes
+    columns = columns_of(matrix.columns.size, panels.width, shape)
+    whole = panels.count if columns.whole is None else columns.whole
+    beside = tuned("panels_beside", 1, (n for n in (1, 2, 4, 8) if n <= whole and rows * vectors * n <= 16))
+    groups, rest = divmod(whole, beside)
+    parts = []
+    for first, count, wide in ((0, groups, beside), (groups * beside, rest, 1)):
+        if count:
+            group = index_var("group")
+            number = ops.add(i64(first), ops.multiply(group, i64(wide)))
+            body = nest(matrix.outer, _strip(panels, rows, wide, number, columns.width, columns.whole is None))
+            work = (matrix.k.size or 1) * rows * wide * vectors
+            grain = streaming_grain(count, work, target)
+            parts.append(
+                loop(group, count, body, PARALLEL, grain=grain) if target.num_cores > 1 else loop(group, count, body)
+            )
+    if columns.tail:
+        parts.append(nest(matrix.outer, _strip(panels, rows, 1, i64(whole), columns.tail, columns.masked)))
+    return sequence(*parts)
+
+
+def streaming_grain(count: int, work: int, target: Target) -> int:
+    """How many of `count` parts of `work` vectors of weights are worth a thread.
+
+    Weights that fit the caches of all cores are shared in equal pieces, one a thread: each core then finds its own
+    piece again in the next call. Larger ones come from memory each time; smaller pieces even out the threads.
+    """
+    fewest = -(-WORTH_STREAMING // max(1, work))
+    if count * work * target.vector_bits // 8 <= target.num_cores * target.cpu.l2_bytes:
+        return max(fewest, -(-count // target.num_cores))
+    return max(fewest, thread_work() // max(1, work))
+
+
+def _strip(panels: Panels, rows: int, wide: int, number: PrimExpr, width: int, masked: bool) -> st.Stmt:
+    """`rows` x `wide` panels of results, `width` columns of each; accumulator row r * wide + p is row r in panel p.
+
+    Where these are few, every so many terms have sums of their own, which are added up at the end: one sum waits for
+    its last multiply-add.
+    """
+    matrix, pitch = panels.matrix, panels.width
+    dtype, count, depth = matrix.stage.buffer.dtype, rows * wide, matrix.k.size or 1
+    vectors = -(-width // panels.lanes)
+    usual = min(MOST_SUMS, max(1, -(-ACCUMULATORS // (count * vectors))))
+    apart = min(depth, tuned("sums_apart", usual, (1, 2, 4, MOST_SUMS)))
+    acc = Accumulators.of(apart * count, width, dtype)
+    numbers = [ops.add(number, i64(p)) for p in range(wide)]
+    packed = [panels.panel(n) for n in numbers]
+    init = matrix.stage.init
+    assert init is not None
+
+    def update(k: PrimExpr, part: int) -> st.Stmt:
+        terms = []
+        for place in range(count):
+            row, panel = divmod(place, wide)
+            left = bound(matrix.left, {matrix.k: k, matrix.rows: i64(row)})
+            lane, at = index_var("v"), part * count + place
+            right = tir.BufferLoad(packed[panel], (ops.add(ops.multiply(k, i64(pitch)), lane),))
+            total = tir.Add(acc.load(at, lane), tir.Mul(left, ops.cast(dtype, right)))
+            terms.append(loop(lane, width, st.BufferStore(acc.buffer, total, (acc.at(at, lane),)), VECTORIZED))
+        return sequence(*terms)
+
+    stores = []
+    for place in range(count):
+        row, panel = divmod(place, wide)
+        stores.append(store_row(matrix, acc, place, i64(row), ops.multiply(numbers[panel], i64(pitch)), masked))
+    begin = acc.each(lambda row, lane: init if row < count else ops.const(0, dtype))
+    body = sequence(begin, *_in_turns(depth, apart, update), *_added_up(acc, count), *stores)
+    return allocated(acc.buffer, body)
+
+
+def _in_turns(depth: int, apart: int, update: Callable[[PrimExpr, int], st.Stmt]) -> list[st.Stmt]:
+    """`update(k, part)` for every k; the parts take turns."""
+    if apart == 1:
+        return [unrolled_by(steps_of_k(), i64(depth), "k", lambda k: update(k, 0))]
+    step, (full, rest) = index_var("k_o"), divmod(depth, apart)
+    first = ops.multiply(step, i64(apart))
+    parts = [loop(step, full, sequence(*(update(ops.add(first, i64(n)), n) for n in range(apart))))]
+    return parts + [update(i64(full * apart + n), n) for n in range(rest)]
+
+
+def _added_up(acc: Accumulators, count: int) -> list[st.Stmt]:
+    """The sums of all parts in the first `count` accumulator rows: by halves, so that few wait for each other."""
+    added, parts = [], acc.rows // count
+    while parts > 1:
+        half = -(-parts // 2)
+        for at in range((parts - half) * count):
+            lane = index_var("v")
+            total = tir.Add(acc.load(at, lane), acc.load(at + half * count, lane))
+            added.append(loop(lane, acc.width, st.BufferStore(acc.buffer, total, (acc.at(at, lane),)), VECTORIZED))
+        parts = half
+    return added

@@ -1,0 +1,120 @@
+"""Which parameter of a kernel could be packed when compiling, and the panels that packed ones have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.products import short_sums
+from baton._src.lower.kernel_schedules.products.last_columns import last_columns
+from baton._src.lower.kernel_schedules.products.panel_packing import Ahead, asking_for
+from baton._src.lower.kernel_schedules.products.products import Product, find_product
+from baton._src.lower.kernel_schedules.products.tiles import tile_shape
+from baton._src.lower.kernel_schedules.shared.factors import load_of
+from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
+from baton._src.lower.kernel_schedules.shared.loops import (
+    constant,
+    i64,
+)
+from baton._src.lower.kernel_schedules.shared.stages import Declined, read_kernel
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir.buffer import Buffer
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.values.dtype import DataType
+
+FLOAT16 = DataType("float16")
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A parameter of a kernel that could be packed: its place, whether it lies (n, k), and the width of a panel.
+
+    `gates`: the columns are so many groups, and a panel has `width` columns of each (`recurrence`); 0: they are one.
+    """
+
+    place: int
+    buffer: Buffer
+    load: tir.BufferLoad
+    columns_first: bool
+    width: int
+    gates: int = 0
+    group: int = 1
+    """So many neighbours along k lie side by side (`dot_products`)."""
+
+
+def packable_weight(func: PrimFunc, target: Target) -> Weight | None:
+    """The right factor of the product in `func`, if it is a matrix among the parameters that is read nowhere else."""
+    kernel = read_kernel(func)
+    if isinstance(kernel, Declined):
+        return None
+    matrix = find_product(inline_elementwise(kernel))
+    if matrix is None or matrix.right is None or matrix.batch:
+        return None
+    if short_sums.suits(matrix, target):
+        return None
+    last = last_columns(matrix, target)
+    if last is not None and last.are_all and (matrix.row_count is not None or last.least_rows == 1):
+        return None  # no vector is to lie across the columns
+    load = load_of(matrix.right)
+    inputs = [func.buffer_map.get(p) for p in func.params]
+    size = matrix.columns.size
+    if load.buffer not in inputs or len(load.indices) != 2 or size is None or matrix.k.size is None:
+        return None
+    first, second = load.indices
+    if (first, second) not in ((matrix.k.var, matrix.columns.var), (matrix.columns.var, matrix.k.var)):
+        return None
+    if load.buffer.dtype not in (matrix.stage.buffer.dtype, FLOAT16):
+        return None
+    shape = tile_shape(target, matrix.stage.buffer.dtype)
+    width = shape.lanes * max(1, min(shape.vectors, -(-size // shape.lanes)))
+    return Weight(inputs.index(load.buffer), load.buffer, load, first is matrix.columns.var, width)
+
+
+def panel_width(load: PrimExpr | None, columns: tir.Var, k: tir.Var) -> int | None:
+    """The width of the panels, if a factor is read from packed panels."""
+    if load is None:
+        return None
+    load = load_of(load)
+    if len(load.indices) != 3:
+        return None
+    match load.indices:
+        case (
+            tir.FloorDiv(a=a, b=tir.IntImm(value=width)),
+            tir.Var() as row,
+            tir.FloorMod(a=b, b=tir.IntImm(value=same)),
+        ):
+            whole = a is columns and b is columns and row is k and width == same
+            return width if whole and constant(load.buffer.shape[2]) == width else None
+        case _:
+            return None
+
+
+@dataclass(frozen=True)
+class Panels:
+    """A product, and its weights by panel."""
+
+    matrix: Product
+    width: int
+    lanes: int
+
+    @property
+    def count(self) -> int:
+        return -(-(self.matrix.columns.size or 0) // self.width)
+
+    @property
+    def dtype(self) -> DataType:
+        return self.panel(i64(0)).dtype
+
+    def panel(self, number: PrimExpr) -> Buffer:
+        """One panel as a vector of k * width elements."""
+        assert self.matrix.right is not None
+        whole = load_of(self.matrix.right).buffer
+        size = (self.matrix.k.size or 0) * self.width
+        return Buffer(whole.data, whole.dtype, (i64(size),), (), ops.multiply(number, i64(size)), whole.name)
+
+    def ahead(self, number: PrimExpr, further: int) -> Ahead:
+        """Tiles ask for the panel `further` on."""
+        later = self.panel(ops.min(ops.add(number, i64(further)), i64(self.count - 1)))
+        return asking_for(later, self.matrix.k.size or 1, self.width)
