@@ -17,7 +17,8 @@ from baton._src.driver.relax.build import relax_build
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.tensor import array
-from tests.relax.build import module
+from tests.codegen import native_run
+from tests.relax.build import load, module
 
 PROGRAM = """
 @R.function
@@ -145,6 +146,41 @@ def test_indices_from_data_that_are_outside(mode: str, index: int, checked: bool
     with pytest.raises(DiagnosticError, match="out of range for axis 0 of the result, which has 4 elements"):
         main(x, np.array([0, 1, index, 2]))
     assert main(x, good).numpy().tolist() == [3, 2, 1, 0]
+
+
+BY_NUMBERS = {
+    "an index": "for i in range(8):\n        b[i] = a[i + k]",
+    "a guarded index": "for i in range(8):\n        if i + k < 8:\n            b[i] = a[i + k]",
+    "a vector of indices": "for i in T.vectorized(8):\n        b[i] = a[i + k]",
+    "how often a loop runs": "for i in range(k):\n        b[i] = a[i]",
+    "a block's axis": """for i in range(k):
+        with T.block("s"):
+            v = T.axis.spatial(k, i)
+            b[v] = a[v]""",
+}
+OUTSIDE_BY_NUMBERS = {"a guarded index": (-1, -(2**31)), "an index": (1, -1, 2**31 - 1), "a vector of indices": (3, -9)}
+
+
+@pytest.mark.parametrize("checked", [False, True])
+@pytest.mark.parametrize("what", BY_NUMBERS)
+def test_numbers_that_lead_outside(what: str, checked: bool) -> None:
+    """Guards what a caller gives beside tensors, in every build: kernels read and wrote foreign memory by it."""
+    source = f"""
+@T.prim_func
+def f(a: T.Buffer((8,), "float32"), b: T.Buffer((8,), "float32"), k: T.int32):
+    {BY_NUMBERS[what]}
+"""
+    function = load(source)
+    library = native_run.build(function, checked=checked)
+    a, b = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
+    assert native_run.call(library, function, a, b, 0) is None
+    for number in OUTSIDE_BY_NUMBERS.get(what, (9, 2**31 - 1)):
+        fault = native_run.call(library, function, a, b, number)
+        assert fault is not None
+        assert "is out of range for axis 0" in fault
+    if "often" in what or "block" in what:
+        assert native_run.call(library, function, a, b, 8) is None
+        np.testing.assert_array_equal(b, a)
 
 
 WRITES_HALF = """

@@ -5,10 +5,11 @@
 `index_within(index, extent, text, shown)` is `index` if it lies in [0, extent); otherwise the kernel ends with a fault:
 `text` of `shown` and the extent. What is shown is what was given, before it was counted from the front.
 
-What a kernel computes from its loops alone is right or wrong whatever the data; checked builds test it. What it reads
-it cannot know: elements of operands that it does not write, and what it computed from such elements. An index that the
-prover shows to be in range (clipped, modulo the extent) needs no check. One that is in range if only the axis has
-elements (clipped to an axis of unknown size, say) has that tested instead, once for all elements:
+What a kernel computes from its loops alone is right or wrong whatever the data; checked builds test it. What it is
+given it cannot know: elements of operands that it does not write, numbers that no shape mentions, what it computes from
+these, and loops that run so often. An index that the prover shows to be in range (clipped, modulo the extent) needs no
+check. One that is in range if only the axis has elements (clipped to an axis of unknown size, say) has that tested
+instead, once for all elements:
 
     A[max(0, min(B[i], n - 1)), j]   ->   A[max(0, min(B[i], n - 1)) + tir.index_within(0, n, ...), j]
 """
@@ -37,20 +38,32 @@ LEAVE_IF_FAULT = INTRINSICS["tir.leave_if_fault"]
 def may_fault(func: PrimFunc) -> bool:
     """Whether the kernel could end with a fault: it or one it calls asserts something, or an index may be outside."""
     nodes = post_order(func.body)
-    return any(isinstance(n, st.AssertStmt) or _is_leaving(n) for n in nodes) or bool(_suspects(nodes))
+    return any(isinstance(n, st.AssertStmt) or _is_leaving(n) for n in nodes) or bool(_suspects(nodes, numbers(func)))
 
 
 def has_suspects(func: PrimFunc) -> bool:
     """Whether indices of a kernel would be checked: asked before it is scheduled, while it has few of them. Those that
     a schedule adds come of its loops alone.
     """
-    return bool(_suspects(post_order(func.body)))
+    return bool(_suspects(post_order(func.body), numbers(func)))
 
 
-def check_indices(body: st.Stmt, params: Iterable[tir.Var]) -> st.Stmt:
-    """`body` (without blocks, its buffers not yet flat) with such indices checked. `params` are the data pointers."""
+def numbers(func: PrimFunc) -> set[tir.Var]:
+    """The integers among a kernel's parameters that its tensors' shapes do not mention: callers hold those they do
+    mention against the tensors.
+    """
+    buffers = [b for p in func.params if (b := func.buffer_map.get(p)) is not None]
+    said = {n for b in buffers for dim in b.shape for n in post_order(dim) if isinstance(n, tir.Var)}
+    free = {p for p in func.params if p not in func.buffer_map and p not in said}
+    return {p for p in free if p.dtype.is_int or p.dtype.is_bool} if buffers else set()
+
+
+def check_indices(body: st.Stmt, params: Iterable[tir.Var], free: Iterable[tir.Var] = ()) -> st.Stmt:
+    """`body` (without blocks, its buffers not yet flat) with such indices checked. `params` are the data pointers,
+    `free` the `numbers`.
+    """
     nodes = post_order(body)
-    suspects = _suspects(nodes)
+    suspects = _suspects(nodes, free)
     if not suspects:
         return body
     checks = _Checks(nodes, suspects, params)
@@ -65,9 +78,9 @@ def check_indices(body: st.Stmt, params: Iterable[tir.Var]) -> st.Stmt:
     return whole
 
 
-def _suspects(nodes: Sequence[Any]) -> set[Any]:
-    """The indices that depend on elements the kernel was given, or are made to fit an axis that may be empty."""
-    given = _given(nodes)
+def _suspects(nodes: Sequence[Any], free: Iterable[tir.Var]) -> set[Any]:
+    """The indices that depend on what the kernel was given, or are made to fit an axis that may be empty."""
+    given = _given(nodes, free)
     accesses = [n for n in nodes if _is_access(n)]
     return {
         index
@@ -87,13 +100,13 @@ def _is_made_to_fit(index: PrimExpr) -> bool:
     )
 
 
-def _given(nodes: Sequence[Any]) -> set[Any]:
-    """The expressions (and variables bound to them) that depend on elements the kernel was given."""
-    if not any(_gives_integers(n) for n in nodes):
+def _given(nodes: Sequence[Any], free: Iterable[tir.Var]) -> set[Any]:
+    """The expressions (and variables bound to them) that depend on elements the kernel was given, or on `free`."""
+    tainted: set[Any] = set(free)
+    """Expressions, variables, and data pointers of buffers."""
+    if not tainted and not any(_gives_integers(n) for n in nodes):
         return set()  # most kernels: nothing else can become an index
     written = {n.buffer.data for n in nodes if isinstance(n, st.BufferStore)}
-    tainted: set[Any] = set()
-    """Expressions, variables, and data pointers of buffers."""
     count = -1
     while count != len(tainted):
         count = len(tainted)
@@ -106,6 +119,10 @@ def _given(nodes: Sequence[Any]) -> set[Any]:
                     tainted.add(var)
                 case st.BufferStore(buffer=buffer, value=value) if value in tainted:
                     tainted.add(buffer.data)
+                case st.For(loop_var=var, min=low, extent=extent) if low in tainted or extent in tainted:
+                    tainted.add(var)
+                case st.BlockRealize(iter_values=values, block=block):
+                    tainted.update(i.var for i, value in zip(block.iter_vars, values) if value in tainted)
                 case PrimExpr() if any(c in tainted for c in children(node)):
                     tainted.add(node)
                 case _:

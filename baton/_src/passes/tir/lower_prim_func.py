@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
-from baton._src.passes.tir.check_indices import check_indices, has_suspects
+from baton._src.passes.tir.check_indices import check_indices, has_suspects, numbers
 from baton._src.passes.tir.flatten_buffers import element_count, flatten_buffers
 from baton._src.passes.tir.lower_blocks import lower_blocks
 from baton._src.passes.tir.unroll_loops import unroll_loops
@@ -30,7 +30,7 @@ def lower_prim_func(func: PrimFunc, target: Target, unscheduled: PrimFunc | None
     abi = kernel_abi(func).params
     # One that was lowered is checked; the flat shapes of its views mention variables of their offsets, out of scope.
     if "buffer_extents" not in func.attrs and has_suspects(unscheduled or func):
-        body = check_indices(body, [p.buffer.data for p in abi if p.buffer is not None])
+        body = check_indices(body, [p.buffer.data for p in abi if p.buffer is not None], numbers(func))
     body = flatten_buffers(body)
     body = vectorize_loops(body, target)
     body = unroll_loops(body)
