@@ -1,7 +1,7 @@
 """`GraphBuilder`: how converters write a program without knowing whether it becomes Relax or Relay.
 
 A call names a neutral operator of the catalogue and its attributes; its result type comes from the operator's own
-`infer`; calls on constants alone are computed at once, by the operator's NumPy meaning.
+`infer`; calls on constants alone are computed at once (`folding`).
 """
 
 from __future__ import annotations
@@ -13,22 +13,21 @@ from typing import Any
 import numpy as np
 
 from baton._src.frontends.graph_builder.agreeing_sizes import plainest
+from baton._src.frontends.graph_builder.folding import folded
 from baton._src.frontends.graph_builder.language import Arm, Language
 from baton._src.frontends.graph_builder.operands import (
     Operand,
     Scalars,
     as_int,
-    constant_of,
     dims_of,
     known_of,
-    size_of,
     sources_of,
     tensor_of,
     tensors_in,
 )
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.ir.expr import PrimExpr
-from baton._src.ir.op_def import Fusion, NotApplicable, OpCall, OpDef
+from baton._src.ir.op_def import Fusion, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, ShapeInfo, TensorInfo, TupleInfo
 from baton._src.ir.traverse import post_order
 from baton._src.ops.catalogue import CATALOGUE
@@ -37,9 +36,6 @@ from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import Var
 from baton._src.values.dtype import INT64, DataType
 from baton._src.values.tensor import AnyArray
-
-FOLD_LIMIT = 1 << 22
-"""Calls on constants are computed while importing if the operands have at most this many elements together."""
 
 
 class GraphBuilder:
@@ -210,24 +206,11 @@ class GraphBuilder:
             if operand.name in attributes and "relax" in operand.languages:
                 given.append(Scalars(operand.name, attributes.pop(operand.name)))
         attrs = definition.attrs(**attributes)
-        infos = tuple(self._info(o) for o in given)
-        values = tuple(known_of(o) for o in given)
-        if op == "matmul":
-            given = self._multiplied(*given)
-            infos = tuple(self._info(o) for o in given)
-        out = definition.infer(OpCall(definition, infos, attrs, self.prover, values))
-        if definition.fusion is Fusion.BROADCAST and isinstance(out, TensorInfo) and out.shape is None:
-            given = self._agree(given)
-            infos = tuple(self._info(o) for o in given)
-            out = definition.infer(OpCall(definition, infos, attrs, self.prover, values))
-        elif op == "concat" and isinstance(out, TensorInfo) and out.shape is None:
-            given = [self._aligned(given[0], attrs.axis), *given[1:]]
-            infos = tuple(self._info(o) for o in given)
-            out = definition.infer(OpCall(definition, infos, attrs, self.prover, values))
+        given, infos, out = self._inferred(definition, given, attrs)
         fields = out.fields if isinstance(out, TupleInfo) else (out,)
-        folded = self._fold(definition, given, attrs, len(fields))
-        if folded is not None:
-            return folded
+        known = folded(definition, given, attrs)
+        if known is not None:
+            return tuple(self.constant(array) for array in known)
         args = [self._argument(o) for o in given]
         exprs = self.language.call(definition, args, attrs, len(fields) if isinstance(out, TupleInfo) else 0, self.hint)
         sources = sources_of(tensors_in(given)) | self._origins(d for i in (*infos, *fields) for d in dims_of(i))
@@ -236,6 +219,26 @@ class GraphBuilder:
             if sources and info is not plain:
                 self.origins.update((d, sources) for d in info.shape or () if isinstance(d, Var))
         return tuple(Value(info, expr=e, sources=sources) for e, info in found)
+
+    def _inferred(
+        self, definition: OpDef[Any], given: list[Operand], attrs: Any
+    ) -> tuple[list[Operand], tuple[Info, ...], Info]:
+        """The operands, their infos and the result's; sizes that ought to be equal are made so first, where needed."""
+        values = tuple(known_of(o) for o in given)
+
+        def infer(operands: list[Operand]) -> tuple[list[Operand], tuple[Info, ...], Info]:
+            infos = tuple(self._info(o) for o in operands)
+            return operands, infos, definition.infer(OpCall(definition, infos, attrs, self.prover, values))
+
+        found = infer(self._multiplied(*given) if definition.name == "matmul" else given)
+        operands, _, out = found
+        if not isinstance(out, TensorInfo) or out.shape is not None:
+            return found
+        if definition.fusion is Fusion.BROADCAST:
+            return infer(self._agree(operands))
+        if definition.name == "concat":
+            return infer([self._aligned(operands[0], attrs.axis), *operands[1:]])
+        return found
 
     def _agree(self, operands: list[Operand]) -> list[Operand]:
         """Operands whose dims ought to be equal but cannot be shown to be, such as `seq` and the `min(seq, 512)` of a
@@ -308,19 +311,6 @@ class GraphBuilder:
             return tuple(self.expr(o) for o in operand)
         return ShapeInfo(tuple(as_int(d) for d in operand))
 
-    def _fold(
-        self, definition: OpDef[Any], operands: list[Operand], attrs: Any, count: int
-    ) -> tuple[Value, ...] | None:
-        known = [constant_of(o) for o in operands]
-        if any(k is None for k in known) or isinstance(definition.reference, NotApplicable) or not definition.pure:
-            return None
-        if sum(size_of(k) for k in known) > FOLD_LIMIT or _is_quantised_weight(definition, operands):
-            return None
-        with np.errstate(all="ignore"):
-            found = definition.reference(known, attrs)
-        results = found if isinstance(found, (tuple, list)) else (found,)
-        return tuple(self.constant(np.asarray(r)) for r in results)
-
     # What nearly every converter needs.
 
     def cast(self, value: Value, dtype: object) -> Value:
@@ -369,8 +359,3 @@ def _is_empty(sizes: Sequence[Dim]) -> bool:
     """Whether all sizes are known, and one is 0."""
     known = [d for d in sizes if isinstance(d, int)]
     return len(known) == len(sizes) and 0 in known and -1 not in known
-
-
-def _is_quantised_weight(definition: OpDef[Any], operands: list[Operand]) -> bool:
-    """Whether a call makes floats of a matrix of integers: products may want the integers, and files are smaller."""
-    return definition.name == "dequantize" and isinstance(operands[0], Value) and operands[0].rank > 1

@@ -1,0 +1,34 @@
+"""Calls on constants alone, computed while a model is imported: by the operator's NumPy meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from baton._src.frontends.graph_builder.operands import Operand, constant_of, size_of
+from baton._src.frontends.graph_builder.value import Value
+from baton._src.ir.op_def import NotApplicable, OpDef
+from baton._src.values.tensor import AnyArray
+
+FOLD_LIMIT = 1 << 22
+"""Calls on constants are computed while importing if the operands have at most this many elements together."""
+
+
+def folded(definition: OpDef[Any], operands: Sequence[Operand], attrs: Any) -> tuple[AnyArray, ...] | None:
+    """The results of a call; None if it is left to the program."""
+    known = [constant_of(o) for o in operands]
+    if any(k is None for k in known) or isinstance(definition.reference, NotApplicable) or not definition.pure:
+        return None
+    if sum(size_of(k) for k in known) > FOLD_LIMIT or _is_quantised_weight(definition, operands):
+        return None
+    with np.errstate(all="ignore"):
+        found = definition.reference(known, attrs)
+    results = found if isinstance(found, (tuple, list)) else (found,)
+    return tuple(np.asarray(r) for r in results)
+
+
+def _is_quantised_weight(definition: OpDef[Any], operands: Sequence[Operand]) -> bool:
+    """Whether a call makes floats of a matrix of integers: products may want the integers, and files are smaller."""
+    return definition.name == "dequantize" and isinstance(operands[0], Value) and operands[0].rank > 1
