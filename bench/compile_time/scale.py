@@ -16,7 +16,8 @@ from typing import Any
 
 from baton._src.driver.wiring import wire
 from baton._src.ir.expr import Op
-from baton._src.ir.structural import structural_equal, structural_hash
+from baton._src.ir.structural import structural_equal
+from baton._src.ir.structural_hash import structural_hash
 from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.relay import nodes as relay
 from baton._src.transform.collector import rarely_collecting

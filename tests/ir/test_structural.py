@@ -13,12 +13,8 @@ import pytest
 from baton._src.driver.wiring import wire
 from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
-from baton._src.ir.structural import (
-    StructuralMismatchError,
-    assert_structural_equal,
-    structural_equal,
-    structural_hash,
-)
+from baton._src.ir.structural import StructuralMismatchError, assert_structural_equal, structural_equal
+from baton._src.ir.structural_hash import structural_hash
 from baton._src.ir.structural_report import with_carets
 from baton._src.relax import nodes as relax
 from baton._src.relax.struct_info import TensorStructInfo
@@ -142,7 +138,7 @@ def test_hash_is_the_same_in_another_process() -> None:
     """Caches may use it as a key."""
     program = (
         "from tests.ir.test_structural import copy_kernel\n"
-        "from baton._src.ir.structural import structural_hash\n"
+        "from baton._src.ir.structural_hash import structural_hash\n"
         "print(structural_hash(copy_kernel()))"
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar
-from baton._src.ir.structural import structural_equal, structural_hash
+from baton._src.ir.structural import structural_equal
+from baton._src.ir.structural_hash import structural_hash
 from baton._src.relax.nodes import Call, Function, SeqExpr
 from baton._src.tir.expr import IntImm
 from baton._src.tir.prim_func import PrimFunc

@@ -13,7 +13,8 @@ import pytest
 import baton
 from baton import relay
 from baton._src.ir.module import IRModule
-from baton._src.ir.structural import structural_equal, structural_hash
+from baton._src.ir.structural import structural_equal
+from baton._src.ir.structural_hash import structural_hash
 from baton._src.values.tvm_format import LIST_MAGIC, TENSOR_MAGIC
 from tests.relay.programs import error_of
 

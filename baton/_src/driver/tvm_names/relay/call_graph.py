@@ -7,7 +7,7 @@ from typing import Any
 from baton._src.analysis.call_graph import call_graph, reachable
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
-from baton._src.ir.structural import structural_hash
+from baton._src.ir.structural_hash import structural_hash
 from baton._src.relay.analysis import free_vars
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.expressions import walk

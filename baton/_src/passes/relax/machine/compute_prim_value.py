@@ -23,7 +23,8 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.module import IRModule
-from baton._src.ir.structural import structural_equal, structural_hash
+from baton._src.ir.structural import structural_equal
+from baton._src.ir.structural_hash import structural_hash
 from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
 from baton._src.relax.block_builder import BlockBuilder

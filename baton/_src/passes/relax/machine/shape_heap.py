@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, PrimExpr
-from baton._src.ir.structural import structural_equal, structural_hash
+from baton._src.ir.structural import structural_equal
+from baton._src.ir.structural_hash import structural_hash
 from baton._src.ir.traverse import post_order, substitute
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.info import UNIT_INFO

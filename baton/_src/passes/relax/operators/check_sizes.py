@@ -17,7 +17,7 @@ from typing import Any
 from baton._src.ir.expr import Op, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import DimProver, OpDef
-from baton._src.ir.structural import structural_hash
+from baton._src.ir.structural_hash import structural_hash
 from baton._src.ir.tensor_info import Dim
 from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
 from baton._src.passes.relax.operators.kernel_of_call import is_known
