@@ -16,7 +16,8 @@ __getattr__, __dir__, __all__ = attach(
         **names("tir.arith.iter_affine_map", "iter_map_simplify subspace_divide inverse_affine_iter_map"),
         **names("tir.arith.iter_affine_map", "estimate_region_lower_bound estimate_region_strict_bound"),
         **names("tir.arith.iter_affine_map", "estimate_region_upper_bound"),
-        **submodules("baton.arith", "analyzer bound int_set iter_affine_map pattern"),
+        **names("tir.arith.linear_systems", "solve_linear_equations IntConstraints IntConstraintsTransform"),
+        **submodules("baton.arith", "analyzer bound int_set int_solver iter_affine_map pattern"),
     },
     before=wire,
 )

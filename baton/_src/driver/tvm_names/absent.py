@@ -27,9 +27,9 @@ _GPU_CALLS = (
     "ptx_arrive_barrier_expect_tx ptx_wait_barrier create_barriers"
 )
 
-_NO_SOLVER = "not implemented: arith.deduce_bound, detect_linear_equation and Analyzer treat single conditions"
+_NO_SOLVER = "not implemented: arith.solve_linear_equations solves equations, deduce_bound single inequalities"
 _SOLVER_NAMES = (
-    "solve_linear_equations solve_linear_inequalities IntConstraints IntGroupBounds IntConstraintsTransform int_solver"
+    "solve_linear_inequalities IntGroupBounds int_solver.solve_linear_inequalities int_solver.IntGroupBounds"
 )
 
 _REMOTE = (

@@ -1,0 +1,12 @@
+"""Systems of equations over the integers (`tvm.arith.int_solver`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    names("tir.arith.linear_systems", "solve_linear_equations IntConstraints IntConstraintsTransform"),
+    before=wire,
+)
