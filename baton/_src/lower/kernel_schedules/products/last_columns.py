@@ -13,8 +13,9 @@ from math import ceil
 
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.products.products import Product, first_columns, renamed
-from baton._src.lower.kernel_schedules.products.row_dots import adds_up, dot_tiles, turns_by_squares
+from baton._src.lower.kernel_schedules.products.row_dots import adds_up, dot_tiles
 from baton._src.lower.kernel_schedules.products.tiles import TileShape, tile_shape
+from baton._src.lower.kernel_schedules.products.turned_columns import turns_by_squares
 from baton._src.lower.kernel_schedules.shared.affine import step
 from baton._src.lower.kernel_schedules.shared.factors import load_of
 from baton._src.lower.kernel_schedules.shared.loops import constant, i64, product, sequence
