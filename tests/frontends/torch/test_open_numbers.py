@@ -6,11 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional
 
+import baton
 from tests.frontends.torch.cases.inputs import floats
 
 ROWS = floats(2, 6, 4)
@@ -162,3 +164,24 @@ def test_borders_that_may_take_away() -> None:
         return functional.pad(x, (0, 8 - x.shape[3]), value=-1.0) * 2, mask, whole
 
     check(cropped, [*IMAGES, (floats(2, 3, 8, 12),)], dynamic=True)
+
+
+class Resized(nn.Module):
+    """By factors that are not whole, in every way."""
+
+    def forward(self, x: Any) -> Any:
+        found = []
+        for mode in ("nearest", "nearest-exact", "bilinear", "bicubic"):
+            for align in (None,) if "nearest" in mode else (False, True):
+                for factor in ((1.5, 0.75), 0.5):
+                    found.append(functional.interpolate(x, scale_factor=factor, mode=mode, align_corners=align))
+        return tuple(found)
+
+
+def test_images_of_any_size_resized_by_broken_factors() -> None:
+    sizes = {2: torch.export.Dim("height", min=4), 3: torch.export.Dim("width", min=4)}
+    exported = torch.export.export(Resized(), (floats(2, 3, 9, 7),), dynamic_shapes=(sizes,))
+    compiled = baton.compile(exported, opt_level=1)
+    for given in (floats(2, 3, 9, 7), floats(2, 3, 12, 5), floats(2, 3, 4, 13)):
+        found = [torch.from_numpy(np.asarray(r)) for r in compiled(given)]
+        torch.testing.assert_close(found, list(Resized()(given)), rtol=1e-4, atol=1e-4)

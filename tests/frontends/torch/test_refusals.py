@@ -36,7 +36,7 @@ def test_all_unsupported_operators_at_once() -> None:
     class Strange(nn.Module):
         def forward(self, x: Any) -> Any:
             y = torch.special.bessel_j0(x)
-            return torch.special.i0e(y) + torch.special.bessel_j0(y) + torch.relu(x)
+            return torch.special.erfcx(y) + torch.special.bessel_j0(y) + torch.relu(x)
 
     error = refusal(Strange(), ROWS)
     assert [d.code for d in error.diagnostics] == ["torch-unsupported-op"] * 2
@@ -51,11 +51,11 @@ def test_lines_of_torchscript(scripted: bool) -> None:
 
     class Strange(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return torch.special.i0e(x) + 1
+            return torch.special.erfcx(x) + 1
 
     script = torch.jit.script(Strange()) if scripted else torch.jit.trace(Strange(), ROWS)
     with pytest.raises(
-        DiagnosticError, match=r"\(used 1x: test_refusals\.py:\d+: return torch\.special\.i0e\(x\) \+ 1"
+        DiagnosticError, match=r"\(used 1x: test_refusals\.py:\d+: return torch\.special\.erfcx\(x\) \+ 1"
     ):
         from_pytorch(script, [("data", (3, 4))])
 
@@ -83,6 +83,18 @@ def test_random_numbers_are_refused() -> None:
     assert [d.code for d in error.diagnostics] == ["torch-random"] * 2
     assert "aten.rand.default draws random numbers (used 1x: test_refusals.py:" in error.diagnostics[0].message
     assert "torch.manual_seed" in str(error.diagnostics[0].help)
+
+
+def test_effects_are_refused_by_name() -> None:
+    """`linalg.inv` checks that there is an inverse, which PyTorch keeps in order by a token."""
+
+    class Inverse(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return torch.linalg.inv(x) + 1
+
+    exported = torch.export.export(Inverse(), (torch.eye(3),))
+    with pytest.raises(DiagnosticError, match=r"_linalg_check_errors.default \(test_refusals.py:\d+: .*linalg.inv"):
+        from_exported_program(exported)
 
 
 def test_state_is_refused() -> None:

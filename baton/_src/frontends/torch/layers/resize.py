@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter
+from baton._src.frontends.torch.reals import floored, multiplied
 from baton._src.ir.tensor_info import Dim
 from baton._src.values.dtype import FLOAT32
 from baton._src.values.tensor import AnyArray
@@ -25,7 +27,7 @@ def by_scales(method: str) -> Converter:
         assert scales is None or isinstance(scales, tuple)
         own = node.sizes(x)[2:]
         if size is None:
-            size = [_scaled(node, d, s) for d, s in zip(own, scales or (), strict=True)]
+            size = [_scaled(d, s) for d, s in zip(own, scales or (), strict=True)]
         return resized(node, x, method, size, bool(align), scales)
 
     return convert
@@ -41,16 +43,12 @@ def by_sizes(method: str) -> Converter:
     return convert
 
 
-def _scaled(node: AtenNode, size: Dim, scale: float) -> Dim:
+def _scaled(size: Dim, scale: float) -> Dim:
+    """The size of a result, rounded down; of an open one where that is exact."""
     if isinstance(size, int):
         return math.floor(size * scale)
-    if scale != int(scale):
-        node.fail(
-            f"an axis of unknown size needs a whole factor, not {scale}", code="torch-dynamic",
-            help="give the sizes: interpolate(x, size=...)",
-        )  # fmt: skip
-    whole: Dim = size * int(scale)
-    return whole
+    found: Dim = size * int(scale) if scale == int(scale) else floored(multiplied(size, scale))
+    return found
 
 
 def resized(node: AtenNode, x: Value, method: str, size: Sequence[Dim], align: bool, scales: Scales) -> Value:
@@ -62,11 +60,88 @@ def resized(node: AtenNode, x: Value, method: str, size: Sequence[Dim], align: b
         return _plain(node, x, method, size, align)
     axes = list(enumerate(zip(own, size, factors, strict=True), 2))
     for axis, (before, after, scale) in reversed(axes):
+        if not blended and not (isinstance(before, int) and isinstance(after, int)):
+            x = _read_along(node, x, axis, method, after, align, scale)
+            continue
         sizes = node.known(before, "the size of the axis"), node.known(after, "the size of the result")
         matrix = weights_of(method, *sizes, align, scale)
         apply = _blended_along if blended else _along
         x = apply(node, x, axis, matrix)
     return x
+
+
+def _read_along(
+    node: AtenNode, x: Value, axis: int, method: str, after: Dim, align: bool, scale: float | None
+) -> Value:
+    """What `weights_of` says of sizes that only a run tells: elements are read and weighed along an axis."""
+    g, size = node.graph, _as_float(node, node.sizes(x)[axis])
+    compute = _on_floats(node)
+    source = _sources(node, node.sizes(x)[axis], after, method, align, scale)
+    low = compute("floor", source)
+    rest = compute("subtract", source, low)
+
+    def read(offset: int) -> Value:
+        index = compute("maximum", compute("add", low, offset), 0.0)
+        index = compute("minimum", index, compute("subtract", size, 1.0))
+        return g.call("take", x, g.cast(index, "int64"), axis=axis)
+
+    if method in ("nearest", "exact"):
+        return read(0)
+    weights = {0: compute("subtract", 1.0, rest), 1: rest} if method == "linear" else _cubic_weights(compute, rest)
+    parts = []
+    for offset, weight in weights.items():
+        shaped = g.reshape(g.cast(weight, x.dtype), (after, *(1,) * (x.rank - 1 - axis)))
+        parts.append(g.call("multiply", read(offset), shaped))
+    return reduce(lambda a, b: g.call("add", a, b), parts)
+
+
+def _sources(node: AtenNode, before: Dim, after: Dim, method: str, align: bool, scale: float | None) -> Value:
+    """Where every element of the result lies in the source, in float64."""
+    compute = _on_floats(node)
+    sizes = [_as_float(node, size) for size in (before, after)]
+    place = node.graph.cast(node.graph.call("arange", start=0, stop=after, step=1, dtype="int64"), "float64")
+    if align:
+        below, above = (compute("subtract", size, 1.0) for size in sizes)
+        return compute("multiply", place, compute("divide", below, compute("maximum", above, 1.0)))
+    step = 1 / scale if scale else compute("divide", *sizes)
+    if method == "nearest":
+        return compute("multiply", place, step)
+    source = compute("multiply", compute("add", place, 0.5), step)
+    source = source if method == "exact" else compute("subtract", source, 0.5)
+    return compute("maximum", source, 0.0) if method == "linear" else source
+
+
+def _as_float(node: AtenNode, size: Dim) -> Value:
+    return node.graph.cast(node.graph.dims(size), "float64")
+
+
+def _on_floats(node: AtenNode) -> Callable[..., Value]:
+    """Operators on tensors and numbers of float64."""
+    g = node.graph
+
+    def compute(op: str, *operands: Value | float) -> Value:
+        return g.call(op, *(o if isinstance(o, Value) else g.constant(o, "float64") for o in operands))
+
+    return compute
+
+
+def _cubic_weights(compute: Callable[..., Value], rest: Value, a: float = -0.75) -> dict[int, Value]:
+    """Keys' kernel at the distances of four neighbours."""
+
+    def polynomial(x: Value, *factors: float) -> Value:
+        found = compute("multiply", x, factors[0])
+        for factor in factors[1:-1]:
+            found = compute("multiply", compute("add", found, factor), x)
+        return compute("add", found, factors[-1])
+
+    far, near = (-5 * a, 8 * a, -4 * a), (-(a + 3), 0.0, 1.0)
+    left = compute("subtract", 1.0, rest)
+    return {
+        -1: polynomial(compute("add", rest, 1.0), a, *far),
+        0: polynomial(rest, a + 2, *near),
+        1: polynomial(left, a + 2, *near),
+        2: polynomial(compute("add", left, 1.0), a, *far),
+    }
 
 
 def _is_ratio(before: Dim, after: Dim, scale: float | None) -> bool:
@@ -162,7 +237,7 @@ def smoothed(method: str) -> Converter:
         factors = scales[0] if len(scales) == 1 and isinstance(scales[0], tuple) else scales
         own = node.sizes(x)[2:]
         if size is None:
-            size = [_scaled(node, d, s) for d, s in zip(own, factors, strict=True)]
+            size = [_scaled(d, s) for d, s in zip(own, factors, strict=True)]
         given = list(factors) if factors and factors[0] is not None else [None] * len(size)
         axes = list(enumerate(zip(own, size, given, strict=True), 2))
         for axis, (before, after, scale) in reversed(axes):

@@ -86,6 +86,8 @@ def read_program(exported: Any, supported: Collection[str]) -> Program:
         kind, name = spec.kind.name, getattr(spec.arg, "name", "")
         if kind in _KINDS:
             weights.append(Weight(name, spec.target, kind == "PARAMETER", _weight(plain, spec)))
+        elif kind == "TOKEN":
+            raise fail("torch-effect", _effects(plain.graph), help=_WITHOUT_EFFECT)
         elif kind != "USER_INPUT":
             raise fail("torch-input", f"input {name!r} is a {kind.lower()}, which is not supported")
         elif type(spec.arg).__name__ == "TensorArgument":
@@ -111,6 +113,19 @@ def with_weights(program: Program, tensors: Mapping[str, Any]) -> Program:
     """The program with these of its inputs (tensors by placeholder) as weights."""
     inputs = tuple(n for n in program.inputs if n.name not in tensors)
     return replace(program, inputs=inputs, weights=tuple(Weight(n, n, False, t) for n, t in tensors.items()))
+
+
+_WITHOUT_EFFECT = (
+    "compute what it needs before and pass it as an input; through torch.compile put it into a function "
+    "under torch.compiler.disable, which PyTorch runs itself"
+)
+
+
+def _effects(graph: Any) -> str:
+    """What PyTorch keeps in order by a token: prints, checks of matrices that cannot be inverted."""
+    found = [n for n in graph.nodes if n.op == "call_function" and name_of(n.target).endswith(".with_effects")]
+    listed = "; ".join(f"{n.args[1]} ({source_of(n)})" for n in found)
+    return f"the program does what is no function of tensors: {listed}"
 
 
 def _weight(plain: Any, spec: Any) -> Any:
