@@ -13,7 +13,7 @@ blocks are tasks and graphs are walked with a stack, so programs may be as deep 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, Op
@@ -21,16 +21,10 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.ir.types import (
     Constructor,
-    FuncType,
-    GlobalTypeVar,
-    IncompleteType,
-    TensorType,
     Type,
     TypeData,
-    TypeVar,
 )
-from baton._src.relay.check.show import show_type, show_type_params
-from baton._src.relay.check.substitute import parts as type_parts
+from baton._src.relay.check.show import show_type
 from baton._src.relay.expressions import parts, walk
 from baton._src.relay.nodes import (
     Call,
@@ -53,12 +47,11 @@ from baton._src.relay.nodes import (
     Var,
 )
 from baton._src.relay.text.literals import Metadata, call_attributes, scalar, show_value
+from baton._src.relay.text.type_text import TypeText
 from baton._src.relay.text.unique_names import UniqueNames, global_name
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
 from baton._src.support.trampoline import Task, run
-from baton._src.tir.expr import AnyDim, IntImm
-from baton._src.tir.expr import Var as DimVar
 
 HEADER = '#[version = "0.0.5"]'
 INDENT = "  "
@@ -107,14 +100,12 @@ class Printer:
         self._names = UniqueNames()
         self.metadata = Metadata()
         self._temporaries = 0
-        self._data: Collection[Any] | None = None
+        self._types = TypeText()
         self._begin()
 
     def _begin(self) -> None:
         """A new definition: what it can refer to begins anew."""
-        self._type_names = UniqueNames()
-        self._type_scope: set[Any] = set()
-        self._type_texts: dict[Any, str] = {}
+        self._types.begin()
         self._texts: dict[Any, str] = {}
         self._pending: dict[Any, str] = {}
         self._free: set[Any] = set()
@@ -125,7 +116,7 @@ class Printer:
     def module(self, module: IRModule) -> list[str]:
         """Types, then functions, each in the order of their names."""
         lines: list[str] = []
-        self._data = module.type_definitions
+        self._types.declared = module.type_definitions
         for data in sorted(module.type_definitions.values(), key=lambda d: d.header.name_hint):
             lines += [self.data(data), ""]
         for var, function in sorted(module.functions.items(), key=lambda item: item[0].name_hint):
@@ -140,47 +131,14 @@ class Printer:
     def data(self, data: TypeData) -> str:
         self._begin()
         if not data.constructors:
-            return f"extern type {data.header.name_hint}{self._type_params(data.type_vars)}"
-        lines = [f"type {data.header.name_hint}{self._type_params(data.type_vars)} {{"]
+            return f"extern type {data.header.name_hint}{self._types.params(data.type_vars)}"
+        lines = [f"type {data.header.name_hint}{self._types.params(data.type_vars)} {{"]
         for constructor in data.constructors:
-            fields = ", ".join(self.type(t) for t in constructor.inputs)
+            fields = ", ".join(self._types.text(t) for t in constructor.inputs)
             lines.append(
                 f"{INDENT}{constructor.name_hint}({fields})," if fields else f"{INDENT}{constructor.name_hint},"
             )
         return "\n".join([*lines, "}"])
-
-    def _type_params(self, params: tuple[Any, ...]) -> str:
-        for param in params:
-            self._type_names.of(param)
-        self._type_scope.update(params)
-        return show_type_params(params, self._type_names.given)
-
-    def type(self, type_: Any) -> str:
-        found = self._type_texts.get(type_)
-        if found is None:
-            self._type_names.of_type(type_)
-            found = self._type_texts[type_] = show_type(type_, self._type_names.given)
-        return found
-
-    def _readable(self, type_: Any) -> bool:
-        """Whether a type that was inferred can be written: nothing in it is generalised, unknown or calculated."""
-        stack = [type_]
-        while stack:
-            top = stack.pop()
-            match top:
-                case IncompleteType():
-                    return False
-                case TypeVar() if top not in self._type_scope:
-                    return False
-                case GlobalTypeVar() if self._data is not None and top not in self._data:
-                    return False
-                case FuncType() if top.type_params:
-                    return False
-                case TensorType() if isinstance(top.shape, tuple):
-                    if not all(isinstance(d, (int, IntImm, AnyDim, DimVar, Type)) for d in top.shape):
-                        return False
-            stack.extend(type_parts(top))
-        return True
 
     # ---- expressions
 
@@ -302,7 +260,7 @@ class Printer:
         args = [self._operand(a, lines) for a in node.args]
         callee = node.op.name_hint if isinstance(node.op, Constructor) else self._operand(node.op, lines)
         if node.written_type_args:
-            callee += f"<{', '.join(self.type(t) for t in node.written_type_args)}>"
+            callee += f"<{', '.join(self._types.text(t) for t in node.written_type_args)}>"
         args += call_attributes(node)
         if isinstance(node.op, Constructor) and not args and not node.written_type_args:
             return callee
@@ -315,7 +273,7 @@ class Printer:
         if not isinstance(node, _COMMENTED):
             return ""
         type_, span = node.checked_type_, node.span
-        said = "" if type_ is None else f" ty={self.type(type_)}"
+        said = "" if type_ is None else f" ty={self._types.text(type_)}"
         if span is not None and not span.source.path:  # lines of Python programs serve messages, not texts
             said += f" span={_place(span)}"
         return f" /*{said} */" if said else ""
@@ -325,9 +283,9 @@ class Printer:
         name = f"%{self._names.of(var)}"
         self._texts[var] = name
         type_ = var.type_annotation
-        if type_ is None and var.checked_type_ is not None and self._readable(var.checked_type_):
+        if type_ is None and var.checked_type_ is not None and self._types.is_readable(var.checked_type_):
             type_ = var.checked_type_
-        return f"{name}{'' if type_ is None else ': ' + self.type(type_)}{self._comment(var)}"
+        return f"{name}{'' if type_ is None else ': ' + self._types.text(type_)}{self._comment(var)}"
 
     # ---- blocks
 
@@ -337,12 +295,12 @@ class Printer:
 
     def signature_and_body(self, function: Function) -> Task[str]:
         """Everything of a function but `fn` or `def @f`."""
-        type_params = self._type_params(function.type_params)
+        type_params = self._types.params(function.type_params)
         params = [self._binding(p) for p in function.params]
         params += [f"{key}={show_value(content)}" for key, content in function.attrs.items()]
         found = function.ret_type
-        shown = found is not None and (found is function.ret_annotation or self._readable(found))
-        result = f" -> {self.type(found)}" if shown else ""
+        shown = found is not None and (found is function.ret_annotation or self._types.is_readable(found))
+        result = f" -> {self._types.text(found)}" if shown else ""
         where = f" where {', '.join(function.where)}" if function.where else ""
         body = yield self.block(function.body)
         return f"{type_params}({', '.join(params)}){result}{where} {body}"
