@@ -97,6 +97,15 @@ def compile_dim(expr: DimExpr) -> Evaluate:
     return evaluate
 
 
+def compile_dims(dims: Sequence[DimExpr]) -> Callable[[Sequence[Any]], tuple[int, ...]]:
+    """A function from the variables to the dims."""
+    if all(isinstance(d, int) for d in dims):
+        constant = tuple(dims)
+        return lambda slots: constant
+    functions = [compile_dim(d) for d in dims]
+    return lambda slots: tuple([int(f(slots)) for f in functions])
+
+
 def _postfix(expr: DimExpr, operation: Callable[[Sequence[Any]], tuple[int, Any]]) -> list[tuple[int, Any]]:
     """(0, constant), (1, slot) or what `operation` makes of others: (1 + number of arguments, what), operands first."""
     program: list[tuple[int, Any]] = []

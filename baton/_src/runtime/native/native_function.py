@@ -11,15 +11,14 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from baton._src.runtime.dim_expr import DimExpr, compile_dim
+from baton._src.runtime.dim_expr import DimExpr, compile_dim, compile_dims
 from baton._src.runtime.native.addresses import data_address
 from baton._src.runtime.native.array_call import OTHER, array_caller, recipe
 from baton._src.runtime.native.faults import forget_fault
 from baton._src.runtime.native.interrupts import raise_noted
-from baton._src.runtime.native.native_plan import NativePlan, Place
+from baton._src.runtime.native.native_plan import NativePlan
 from baton._src.runtime.native.output_memory import allocator
+from baton._src.runtime.native.step_by_step import KernelHook, run_step_by_step
 from baton._src.runtime.thread_pool.threads import thread_pool
 from baton._src.runtime.value_checks import Matcher, check_condition, check_signature
 from baton._src.support.diagnostics import fail
@@ -30,10 +29,6 @@ from baton._src.values.tensor import AnyArray, NDArray
 
 _REMEMBERED = 4096
 """Combinations of shapes remembered; when more come, the memory starts anew."""
-
-KernelHook = Callable[[str, str, Callable[[], None], Sequence[AnyArray]], None]
-"""`hook(kernel, name, run, tensors)`: called for every kernel when running step by step; it calls `run()`."""
-
 
 CHEAP_TO_COPY = 1 << 16
 """Bytes of a constant that is copied to where vectors begin on lines of the cache; packed weights are there already."""
@@ -154,7 +149,8 @@ class NativeFunction:
         forget_fault()
         try:
             if hook is not None:
-                self._step_by_step(arrays, outputs, arena, sizes, hook)
+                spaces = {"input": arrays, "output": outputs, "constant": self._constants}
+                run_step_by_step(self.plan, self._address_of(), spaces, arena, sizes.variables, hook)
             else:
                 tensors = (*arrays, *outputs) if arena is None else (*arrays, *outputs, arena)
                 # The table is a bytes object: ctypes passes its address, and keeps it alive during the call.
@@ -258,28 +254,10 @@ class NativeFunction:
                 pass
         raise fail("executable-corrupt", f"{self.name}: {result!r} is no result of a native function")
 
-    # ------------------------------------------------------------------------------------ step by step
-
-    def _step_by_step(
-        self,
-        arrays: Sequence[AnyArray],
-        outputs: list[AnyArray],
-        arena: AnyArray | None,
-        sizes: Sizes,
-        hook: KernelHook,
-    ) -> None:
-        """One foreign call a kernel, each through `hook`: for profilers and instruments."""
+    def _address_of(self) -> Callable[[str], int]:
         if self.kernel_address is None:
             raise fail("native-steps", f"{self.name} cannot run step by step: its library is not at hand")
-        spaces = {"input": arrays, "output": outputs, "constant": self._constants}
-        for step in self.plan.steps:
-            tensors = [_tensor_at(place, spaces, arena, sizes.variables) for place in step.tensors]
-            scalars = [int(compile_dim(s)(sizes.variables)) for s in step.scalars]
-            arguments = [
-                _pointer(data_address(tensors[k])) if k >= 0 else _integer(scalars[-k - 1]) for k in step.order
-            ]
-            kernel = ctypes.CFUNCTYPE(None)(self.kernel_address(step.kernel))
-            hook(step.kernel, step.name, _bound(kernel, arguments), tensors)
+        return self.kernel_address
 
 
 def _begins_on_a_line(constant: AnyArray) -> AnyArray:
@@ -299,34 +277,3 @@ def _mentioned_twice(result: Any) -> frozenset[int]:
         elif item[0] == "view":
             work.append(item[1])
     return frozenset(number for number, count in counts.items() if count > 1)
-
-
-_pointer = ctypes.c_void_p
-_integer = ctypes.c_int64
-
-
-def _bound(function: Any, arguments: list[Any]) -> Callable[[], None]:
-    def run() -> None:
-        function(*arguments)
-
-    return run
-
-
-def _tensor_at(place: Place, spaces: dict[str, Any], arena: AnyArray | None, variables: Sequence[int]) -> AnyArray:
-    if place.space != "arena" or arena is None:
-        found: AnyArray = spaces[place.space][compile_dim(place.at)(variables)]
-        return found
-    start = int(compile_dim(place.at)(variables))
-    dtype = DataType(place.dtype).numpy
-    shape = compile_dims(place.dims)(variables)
-    count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    return arena[start : start + count].view(dtype).reshape(shape)
-
-
-def compile_dims(dims: Sequence[DimExpr]) -> Callable[[Sequence[Any]], tuple[int, ...]]:
-    """A function from the variables to the dims."""
-    if all(isinstance(d, int) for d in dims):
-        constant = tuple(dims)
-        return lambda slots: constant
-    functions = [compile_dim(d) for d in dims]
-    return lambda slots: tuple([int(f(slots)) for f in functions])
