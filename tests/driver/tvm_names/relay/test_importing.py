@@ -41,3 +41,66 @@ def test_layers_are_named_in_texts() -> None:
     text = str(common.set_span(relay.tanh(first), "second"))
     assert "exp(%x) /* span=first:0:0 */" in text
     assert "tanh(%0) /* span=second:0:0 */" in text
+
+
+def test_converters_rename_transform_and_refuse_attributes() -> None:
+    x = relay.var("x", shape=(2, 4))
+    convert = common.AttrCvt(
+        "nn.softmax", transforms={"dim": ("axis", -1, int)}, excludes=["beta"], ignores=["note"],
+        custom_check=(lambda attrs: attrs.get("rank", 2) == 2, "matrices only"), disables=["rank"],
+    )  # fmt: skip
+    assert convert([x], {"dim": "0", "note": 1, "rank": 2, "tvm_custom": {}}, {}).attrs.axis == 0
+    assert convert([x], {"dim": None}).attrs.axis == -1
+    assert common.AttrCvt(lambda attrs: attrs["to"], ignores=["to"], extras={"alpha": 0.5})(
+        [x], {"to": "leaky_relu"}
+    ).attrs.alpha == pytest.approx(0.5)
+    assert common.Renamer("relu")([x], {"tvm_custom": {}}).op.name == "nn.relu"
+    with pytest.raises(NotImplementedError, match=r"'beta' of nn\.softmax"):
+        convert([x], {"beta": 1})
+    with pytest.raises(RuntimeError, match="matrices only"):
+        convert([x], {"rank": 3})
+    with pytest.raises(ValueError, match="not \\(\\)"):
+        common.AttrCvt("exp", transforms={"a": ()})([x], {"a": 1})
+
+
+def test_attributes_given_as_texts() -> None:
+    attrs = common.StrAttrsDict(
+        {"n": "3", "none": "None", "x": "0.5", "on": "True", "shape": "(2, 3,)", "pads": "((1, 2), (3, 4))"}
+    )
+    assert (attrs.get_int("n"), attrs.get_int("none"), attrs.get_float("x"), attrs.get_bool("on")) == (3, None, 0.5, 1)
+    assert attrs.get_int_tuple("shape") == attrs.get_int_list("shape") == (2, 3)
+    assert attrs.get_float_tuple("shape") == (2.0, 3.0)
+    assert attrs.get_tuple_tuple_int("pads") == ((1, 2), (3, 4))
+    assert attrs.get_str("absent", "yes") == "yes"
+    with pytest.raises(AttributeError, match="'absent' is required"):
+        attrs.get_int("absent")
+
+
+def test_expressions_by_name() -> None:
+    table = common.ExprTable()
+    weight = table.new_const(np.zeros((2, 3), "float32"))
+    assert table.params.keys() == {"_param_1"}
+    assert common.infer_shape(weight) == (2, 3)
+    table.set_expr("y", relay.exp(weight))
+    first = table.get_expr("y")
+    table.set_expr("y", weight)
+    assert table.get_expr("y") is first
+    assert not table.has_expr("z")
+    table.set_expr("y", weight, force_override=True)
+    assert table.get_expr("y") is weight
+
+
+def test_shapes_slices_and_scalars() -> None:
+    x = relay.var("x", shape=(2, 3))
+    assert common.shape_of(x, "int32", start=1).data.numpy().tolist() == [3]
+    assert common.shape_of(relay.var("x", shape=(relay.Any(), 3))).op.name == "shape_of"
+    rows = common.unbind(x)
+    assert [common.infer_shape(row) for row in rows] == [(3,), (3,)]
+    with pytest.raises(AttributeError, match="no axis 2"):
+        common.unbind(x, 2)
+    assert common.infer_shape(common.ensure_scalar_shape(relay.var("s", shape=(1, 1)))) == ()
+    with pytest.raises(baton.DiagnosticError, match="not one element"):
+        common.ensure_scalar_shape(x)
+    known = common.try_resolve_var_to_const(x, {"x": baton.nd.array(np.ones((2, 3), "float32"))})
+    assert known.data.numpy().sum() == 6
+    assert common.try_resolve_var_to_const(x, {}) is x
