@@ -61,17 +61,20 @@ assert backend.run_model(onnx_model, [np.ones((2, 3), np.float32), np.array([0])
   asked for, and a damaged file is a diagnostic.
 - Weights of 2, 4 and 8 bits (`MatMulNBits`) are made real numbers when compiling: they take the memory of float32.
 - Texts (features and classes of scikit-learn's models) are numbered at the border of what `baton.compile` makes: they
-  can be compared, looked up and moved about there, not looked into. ZipMap gives a list of dictionaries, a sequence a
-  list of arrays. `from_onnx` makes a module of tensors: sequences of known length are tuples, texts are refused; export
-  with `options={"zipmap": False}` and with classes that are integers.
+  can be compared, looked up, counted and moved about there, not looked into. ZipMap gives a list of dictionaries; a
+  sequence is a list of arrays, as an input a list of arrays of one shape. `from_onnx` makes a module of tensors:
+  sequences of known length are tuples, texts are refused; export with `options={"zipmap": False}` and with classes that
+  are integers.
 - Resize with aligned corners aligns those of the tensor there is, as onnxruntime and PyTorch do; two cases of the
   onnx package take its size before it is rounded.
 - A loop of unknown length may append to sequences, one item of the same sizes in each iteration; what reads them comes
   behind the loop.
 - What goes wrong in a run is told with the names of the nodes; a kernel made of several names them all.
 - Integers divided by zero, of which ONNX says nothing, give 0; onnxruntime refuses them.
-- Not supported: what looks into texts, complex numbers, sequences as inputs of a model, gradients of a graph. Random
-  operators give the same numbers in every run (they follow from the seed, or the node's name).
+- Attributes with values that ONNX does not know are refused; so are the few that onnxruntime and ONNX read in two ways
+  (a regressor of one target with a `post_transform`). Opsets before 7 keep their meaning (`broadcast`, `axis`).
+- Not supported: what looks into texts, complex numbers, gradients of a graph. Random operators give the same numbers
+  in every run (they follow from the seed, or the node's name).
 """
 
 

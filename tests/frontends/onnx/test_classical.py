@@ -235,6 +235,16 @@ def test_a_compiled_forest_of_open_size() -> None:
         ("LinearClassifier", {**TWO, "post_transform": "PROBIT"}, "PROBIT is not supported"),
         ("FeatureVectorizer", {}, "'inputdimensions' is missing"),
         (
+            "LinearRegressor",
+            {"coefficients": numbers(6), "intercepts": [1.0], "targets": 2},
+            "1 intercepts for 2 results",
+        ),
+        ("LinearRegressor", {"coefficients": numbers(5), "targets": 2}, "5 coefficients"),
+        ("LabelEncoder", {"keys_floats": [1.0, 2, 3], "values_floats": [1.0, 2]}, "each key needs one"),
+        ("TreeEnsembleRegressor", {**trees("target", 1, 1, [0], LEQ), "target_ids": [0, 1]}, "1, but there are 1"),
+        ("TreeEnsembleRegressor", {**trees("target", 1, 1, [0], LEQ), "target_ids": [0]}, "2 target_nodeids, but 1"),
+        ("TreeEnsembleRegressor", {**trees("target", 1, 1, [0], LEQ), "nodes_values": [0.5]}, "1 nodes_values, but 3"),
+        (
             "TreeEnsembleClassifier",
             {
                 **trees("class", 1, 1, [0], LEQ),

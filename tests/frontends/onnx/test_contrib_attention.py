@@ -212,6 +212,10 @@ def test_an_optimised_transformer_compiles() -> None:
     [
         ("Attention", (X, W, B), {**TWO, "do_rotary": 1}, "do_rotary is not supported"),
         ("MultiHeadAttention", (real(2, 5, 9), K, V), TWO, "2 heads do not divide"),
+        ("MultiHeadAttention", (Q, K, V), {"num_heads": 0}, "0 heads do not divide"),
+        ("MultiHeadAttention", (Q, K, V), {**TWO, "unidirectional": 1}, "5 queries for 7 keys"),
+        ("Attention", (X, W, B), {**TWO, "unidirectional": 2}, "'unidirectional' is 2"),
+        ("Attention", (X, W, B), {**TWO, "qkv_hidden_sizes": [8, 8]}, "do not make up the 24 columns"),
         ("GroupQueryAttention", (*NEXT, *AT_5), {**GROUPS, "sliding_window_cache": 1}, "sliding_window_cache = 1"),
         ("MatMulNBits", (real(2, 64), below(9, 5, 4, 8), real(5, 4)), {
             "K": 64, "N": 5, "block_size": 16, "bits": 3,

@@ -15,11 +15,12 @@ from baton._src.support.diagnostics import fail
 INT, STRING = 2, 3
 """ONNX's numbers of the types of attributes."""
 FLAGS = frozenset({
-    "align_corners", "allowzero", "antialias", "ceil_mode", "center_point_box", "count_include_pad",
-    "detect_negative", "detect_positive", "exclude_outside", "exclusive", "fmod", "input_forget", "interleaved",
-    "inverse", "is_causal", "keepdims", "largest", "layout", "linear_before_reset", "new_axis",
-    "noop_with_empty_axes", "onesided", "periodic", "reverse", "saturate", "select_last_index", "sorted",
-    "storage_order", "training_mode", "transA", "transB", "upper",
+    "align_corners", "allowzero", "antialias", "causal", "ceil_mode", "center_point_box", "channels_last",
+    "count_include_pad", "detect_negative", "detect_positive", "do_rotary", "exclude_outside", "exclusive", "fmod",
+    "input_forget", "interleaved", "inverse", "is_causal", "keepdims", "largest", "layout", "linear_before_reset",
+    "new_axis", "noop_with_empty_axes", "one_class", "onesided", "periodic", "reverse", "saturate",
+    "select_last_index", "sorted", "storage_order", "training_mode", "transA", "transB", "transBatchA",
+    "transBatchB", "unidirectional", "upper", "zeros",
 })  # fmt: skip
 """Attributes that are 0 or 1. Of other numbers some tools read each as the one, some as the other."""
 POSITIVE = frozenset({"blocksize", "group", "hidden_size", "num_groups", "num_outputs", "offset_group", "p", "size"})
@@ -45,16 +46,19 @@ CHOICES: dict[str, dict[str, tuple[object, ...]]] = {
 """The values of an attribute by operator; "" stands for all that have it."""
 
 
-def check_attributes(operator: str, attributes: Iterable[Any], opset: int) -> None:
-    """Refuse attributes (protos) of another type or value than ONNX says, and nodes without one they need
-    (`onnx-node`).
+def check_values(operator: str, attributes: Iterable[Any]) -> None:
+    """Refuse attributes (protos) whose values mean nothing (`onnx-node`), whatever the operator's domain."""
+    for attribute in attributes:
+        _check_value(operator, attribute)
 
-    Types are not looked at where ONNX does not define the operator at this opset.
+
+def check_attributes(operator: str, attributes: Iterable[Any], opset: int) -> None:
+    """Refuse attributes (protos) of another type than ONNX says, and nodes without one they need (`onnx-node`).
+
+    Operators that ONNX does not define at this opset are not looked at.
     """
     kinds, required = _defined(operator, opset)
     given = {a.name: a.type for a in attributes}
-    for attribute in attributes:
-        _check_value(operator, attribute)
     for name, kind in given.items():
         wanted = kinds.get(name, kind)
         if kind != wanted:

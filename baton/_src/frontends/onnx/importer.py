@@ -15,7 +15,7 @@ import numpy as np
 from baton._src.frontends.graph_builder.graph import GraphBuilder
 from baton._src.frontends.graph_builder.language import Language
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.attributes import check_attributes
+from baton._src.frontends.onnx.attributes import check_attributes, check_values
 from baton._src.frontends.onnx.control.branches import arms_disagree, forked
 from baton._src.frontends.onnx.files.reader import STRING, read_tensor, read_tensors
 from baton._src.frontends.onnx.functions import EXPANDED, Expanded, body_of
@@ -166,6 +166,7 @@ class Importer:
                 )
             inputs.append(scope[name] if name else None)
         try:
+            check_values(proto.op_type, proto.attribute)
             if proto.domain in MAIN:
                 check_attributes(proto.op_type, proto.attribute, self.opset)
             attributes = {a.name: self._attribute(a) for a in proto.attribute}

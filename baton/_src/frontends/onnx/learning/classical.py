@@ -131,6 +131,8 @@ def _numbered(node: OnnxNode, texts: Value, numbers: AnyArray) -> Value:
 def _looked_up(node: OnnxNode, keys: Value, values: Value, default: AnyArray) -> Value:
     """For each element the value at the place where it stands among the keys."""
     g, x = node.graph, node[0]
+    if keys.shape != values.shape:
+        node.fail(f"it has keys {keys.info} for values {values.info}: each key needs one", code="op-shape")
     column, row = g.call("expand_dims", x, axis=(x.rank,)), g.cast(keys, x.dtype)
     same = g.call("equal", column, row)
     if x.dtype.is_float and keys.array is not None and np.isnan(keys.array).any():
@@ -245,9 +247,11 @@ def _linear(node: OnnxNode, rows: int) -> Value:
     """x coefficients' + intercepts"""
     g, x = node.graph, real(node, node[0])
     x = x if x.rank == 2 else g.reshape(x, (1, -1))
-    weights = np.array(node.attr("coefficients"), np.float32).reshape(rows, -1)
+    weights, bias = np.array(node.needed("coefficients"), np.float32), node.attr("intercepts")
+    if rows < 1 or weights.size % rows or len(bias or [0] * rows) != rows:
+        node.fail(f"it has {weights.size} coefficients and {len(bias or ())} intercepts for {rows} results")
+    weights = weights.reshape(rows, -1)
     out = g.call("matmul", x, g.constant(np.ascontiguousarray(weights.T), x.dtype))
-    bias = node.attr("intercepts")
     return g.call("add", out, g.constant(list(bias), x.dtype)) if bias else out
 
 

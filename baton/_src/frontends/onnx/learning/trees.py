@@ -62,6 +62,9 @@ class Forest:
 
 def forest_of(node: OnnxNode, leaf: str, targets: int) -> Forest:
     """The trees of TreeEnsembleRegressor (`leaf` "target") and TreeEnsembleClassifier ("class")."""
+    _check_lists(node, "nodes_", int(np.size(node.attr("nodes_modes"))))
+    _check_lists(node, f"{leaf}_", int(np.size(node.attr(f"{leaf}_ids"))))
+    _check_numbers(node, f"{leaf}_ids", targets)
     trees, ids = (np.array(node.attr(f"nodes_{n}", ()), np.int64) for n in ("treeids", "nodeids"))
     number = {key: k for k, key in enumerate(zip(trees.tolist(), ids.tolist(), strict=True))}
     modes = [str(m) for m in node.attr("nodes_modes")]
@@ -79,6 +82,20 @@ def forest_of(node: OnnxNode, leaf: str, targets: int) -> Forest:
         roots, np.array(node.attr("nodes_featureids"), np.int64), _floats(node, "nodes_values"), modes, children,
         np.array(node.attr("nodes_missing_value_tracks_true") or [0] * len(modes), bool), weights,
     )  # fmt: skip
+
+
+def _check_lists(node: OnnxNode, prefix: str, count: int) -> None:
+    """Refuse lists of what all nodes, or all leaves, have that are of another length than `count`."""
+    for name, given in node.attributes.items():
+        # Hit rates are hints; members of sets belong to modes that are refused.
+        if name.startswith(prefix) and not name.startswith("nodes_hitrates") and np.size(given) not in (0, count):
+            node.fail(f"it has {np.size(given)} {name}, but {count} of others that go with them")
+
+
+def _check_numbers(node: OnnxNode, name: str, count: int) -> None:
+    wrong = [int(i) for i in node.attr(name) if not 0 <= i < count]
+    if wrong:
+        node.fail(f"its {name} speak of {wrong[0]}, but there are {count}, counted from 0")
 
 
 def _found(node: OnnxNode, number: dict[tuple[int, int], int], key: tuple[int, int]) -> int:
@@ -100,6 +117,9 @@ def ensemble_of(node: OnnxNode) -> Forest:
     """The trees of TreeEnsemble: inner nodes, then leaves, are numbered apart."""
     modes = [MODES[int(m)] if int(m) < len(MODES) else "BRANCH_MEMBER" for m in node.attr("nodes_modes")]
     inner, weights = len(modes), np.asarray(node.attr("leaf_weights"))
+    _check_lists(node, "nodes_", inner)
+    _check_lists(node, "leaf_", weights.size)
+    _check_numbers(node, "leaf_targetids", int(node.attr("n_targets", 1)))
     leaves = np.zeros((inner + len(weights), int(node.attr("n_targets", 1))), weights.dtype)
     leaves[inner + np.arange(len(weights)), np.array(node.attr("leaf_targetids"), np.int64)] = weights
     children = np.tile(np.arange(len(leaves))[:, None], (1, 2))

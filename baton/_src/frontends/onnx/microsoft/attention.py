@@ -30,7 +30,7 @@ def dims_of(node: OnnxNode, x: Value, rank: int, what: str) -> tuple[Dim, ...]:
 def split_heads(node: OnnxNode, x: Value, heads: int, what: str) -> Value:
     """(batch, length, heads * size) -> (batch, heads, length, size)"""
     batch, length, width = dims_of(node, x, 3, what)
-    if not isinstance(width, int) or width % heads:
+    if not isinstance(width, int) or heads < 1 or width % heads:
         node.fail(f"{heads} heads do not divide the last axis of its {what}, {width}", code="op-shape")
     apart = node.graph.reshape(x, (batch, length, heads, width // heads))
     return node.graph.transpose(apart, (0, 2, 1, 3))
@@ -63,6 +63,8 @@ def attend(
     scores = g.call("matmul", q, g.transpose(k, (0, 1, 3, 2)))
     scores = g.call("multiply", scores, g.scalar(scale, scores))
     cap = float(node.attr("softcap", 0.0))
+    if cap < 0:
+        node.fail(f"its softcap is {cap}; 0 or more is meant")
     if cap:
         inner = g.call("tanh", g.call("multiply", scores, g.scalar(1 / cap, scores)))
         scores = g.call("multiply", inner, g.scalar(cap, scores))
@@ -162,6 +164,8 @@ def _self_attention(
     if not isinstance(width, int):
         node.fail("the size of its weights must be known", code="onnx-dynamic")
     sizes = node.ints("qkv_hidden_sizes") or (width // 3,) * 3
+    if len(sizes) != 3 or sum(sizes) != width:
+        node.fail(f"its qkv_hidden_sizes {list(sizes)} do not make up the {width} columns", code="op-shape")
     q, k, v = (split_heads(node, x, heads, "input") for x in parts_of(node, product, sizes))
     if past is not None:
         k, v = (_appended(node, g.call("take", past, g.constant(i, "int64"), axis=0), x) for i, x in enumerate((k, v)))
@@ -182,11 +186,22 @@ def multi_head_attention(node: OnnxNode) -> list[Value]:
     if any(v is not None for v in node.inputs[8:]):
         node.fail("past and present in one buffer, and the beams of a search, are not supported")
     q, k, v = _biased_heads(node, *_three(node), int(node.attr("num_heads")))
+    if node.attr("unidirectional", 0):
+        k, v = (_as_long_as(node, x, q) for x in (k, v))
     k, v = _appended(node, node.optional(6), k), _appended(node, node.optional(7), v)
     m, n = (dims_of(node, x, 4, "heads")[2] for x in (q, k))
     causal = causal_bias(node, m, n, q) if node.attr("unidirectional", 0) else None
     out, weights = attend(node, q, k, v, (causal, padding_bias(node, node.optional(4), q, n), node.optional(5)))
     return [join_heads(node, out), k, v, weights]
+
+
+def _as_long_as(node: OnnxNode, x: Value, q: Value) -> Value:
+    """New keys or values, one for each query: known here, or checked at run time. What of others a query would see
+    nobody says, and onnxruntime gives numbers by no rule."""
+    (batch, heads, length, size), wanted = dims_of(node, x, 4, "operands"), dims_of(node, q, 4, "query")[2]
+    if isinstance(length, int) and isinstance(wanted, int) and length != wanted:
+        node.fail(f"it is unidirectional, with {wanted} queries for {length} keys or values", code="op-shape")
+    return node.graph.of_shape(x, (batch, heads, wanted, size))
 
 
 def _three(node: OnnxNode) -> tuple[Value, Value, Value]:

@@ -105,6 +105,8 @@ def group_query_attention(node: OnnxNode) -> list[Value]:
 def _operands(node: OnnxNode) -> list[Value]:
     """Query, key and value by heads; they may come packed one behind the other."""
     heads, groups = int(node.attr("num_heads")), int(node.attr("kv_num_heads"))
+    if groups < 1 or heads < 1 or heads % groups:
+        node.fail(f"{groups} kv_num_heads do not divide {heads} num_heads")
     if node.optional(1) is None:
         width = dims_of(node, node[0], 3, "query")[2]
         if not isinstance(width, int) or width % (heads + 2 * groups):
@@ -161,6 +163,8 @@ def _visible(node: OnnxNode, before: Value, m: Dim, n: Dim, like: Value) -> Valu
     """What hides from m new queries the keys behind them, and those more than a window before them."""
     g = node.graph
     keys, window = counted(node, n, 1, 1, n), int(node.attr("local_window_size", -1))
+    if window == 0:
+        node.fail("a local_window_size of 0 hides every key", help="-1 stands for no window")
     last = g.call("expand_dims", g.call("add", before, counted(node, m, 1, m)), axis=(2,))
     if node.attr("causal", 1):
         kept = g.call("less_equal", keys, last)
