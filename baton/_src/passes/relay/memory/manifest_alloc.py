@@ -22,21 +22,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
-from baton._src.ir.node import Node, set_note
 from baton._src.ir.op_def import NotApplicable
-from baton._src.ir.types import FuncType, TensorType, TupleType
+from baton._src.ir.types import TensorType, TupleType
 from baton._src.ops import builders
 from baton._src.passes.relay.building import is_generalized
 from baton._src.passes.relay.forms.to_a_normal_form import ToANormalForm
+from baton._src.passes.relay.memory.flat_kernels import (
+    flat_function,
+    int64,
+    kernel_of_call,
+    known_dims,
+    primitive,
+    shape_type,
+    tensors,
+    typed,
+    typed_tuple,
+)
 from baton._src.passes.relay.memory.remove_standalone_reshapes import RESHAPES
 from baton._src.relay.check.infer_type import counts_as_inferred, infer_type
-from baton._src.relay.expressions import replace, walk
+from baton._src.relay.expressions import walk
 from baton._src.relay.info import STORAGE_TYPE
 from baton._src.relay.memory_calls import is_memory_call
 from baton._src.relay.nodes import Call, Constant, Function, If, Let, Match, Tuple, TupleGetItem, Var
@@ -45,7 +55,6 @@ from baton._src.tir.expr import AnyDim, IntImm
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
 from baton._src.values.dtype import DataType
-from baton._src.values.tensor import NDArray
 
 ALIGNMENT = 64
 """Of storages, in bytes: a cache line."""
@@ -54,8 +63,6 @@ _STAY = ("on_device", "device_copy", "copy", "debug")
 """Operators that are about where values are, not about what they are, and the prefix of marks."""
 
 RELAY: Any = builders.RELAY
-N = TypeVar("N", bound=Node)
-INT64 = DataType("int64")
 Lets = list[tuple[Var, Any]]
 
 
@@ -159,13 +166,13 @@ class _Manifest:
             function = self.primitives[op]
             if all(isinstance(p.checked_type_ or p.type_annotation, TensorType) for p in function.params):
                 return op, function, list(call.args)
-            function = _flat_function(function)
+            function = flat_function(function)
             return self._bind("kernel", function, lets), function, list(call.args)
         if not isinstance(op, Op) or op.definition is None or is_memory_call(call):
             return None
         if op.name in _STAY or op.name.startswith("annotation."):
             return None
-        function, args = _function_of(call)
+        function, args = kernel_of_call(call)
         reshape = op.name in RESHAPES and all(-1 not in known_dims(t) for t in tensors(call.checked_type) or ())
         return (Var("unused") if reshape else self._bind("kernel", function, lets)), function, args
 
@@ -177,14 +184,14 @@ class _Manifest:
             return [int64(known_dims(t)) for t in wanted]
         by_elements = any(_decided_by_elements(n) for n in walk(function.body))
         given = inputs if by_elements else [self._shape_of(i, lets) for i in inputs]
-        vectors = [_vector(len(t.shape)) for t in wanted]
+        vectors = [shape_type(len(t.shape)) for t in wanted]
         outputs = [self._tensor(v, int64(known_dims(v)), None, lets) for v in vectors]
         flags = (by_elements,) * len(inputs)
         self._invoke(lambda *parts: RELAY.vm.shape_func(*parts, flags), kernel, given, outputs, lets)
         return list(outputs)
 
     def _shape_of(self, tensor: Any, lets: Lets) -> Var:
-        made = typed(RELAY.vm.shape_of(tensor), _vector(len(tensor.checked_type.shape)))
+        made = typed(RELAY.vm.shape_of(tensor), shape_type(len(tensor.checked_type.shape)))
         return self._bind("shape", made, lets)
 
     def _tensor(self, type_: TensorType, shape: Any, name: Var | None, lets: Lets) -> Var:
@@ -211,16 +218,16 @@ class _Manifest:
     def _size(self, rank: int, itemsize: int, shape: Any, lets: Lets) -> Var:
         """The bytes of a tensor of this shape, computed when it is known."""
         number = TensorType((), DataType("int64"))
-        dims = typed(Var("dims", _vector(rank)), _vector(rank))
+        dims = typed(Var("dims", shape_type(rank)), shape_type(rank))
         body = typed(RELAY.multiply(typed(RELAY.prod(dims), number), int64(itemsize)), number)
-        kernel = self._bind("size", _primitive([dims], body), lets)
+        kernel = self._bind("size", primitive([dims], body), lets)
         bytes_ = self._tensor(number, int64(()), None, lets)
         self._invoke(RELAY.vm.invoke_tvm_op, kernel, [shape], [bytes_], lets)
         return bytes_
 
     def _invoke(self, build: Any, kernel: Var, inputs: Sequence[Any], outputs: Sequence[Any], lets: Lets) -> None:
-        given = self._bind("inputs", _tuple(inputs), lets)
-        filled = self._bind("outputs", _tuple(outputs), lets)
+        given = self._bind("inputs", typed_tuple(inputs), lets)
+        filled = self._bind("outputs", typed_tuple(outputs), lets)
         self._bind("done", typed(build(kernel, given, filled), TupleType(())), lets)
 
     # ---- tuples and names
@@ -244,7 +251,7 @@ class _Manifest:
         for each in type_.fields:
             nested = isinstance(each, TupleType)
             parts.append(self._bind("field", self._packed(each, leaves, lets), lets) if nested else next(leaves))
-        return _tuple(parts)
+        return typed_tuple(parts)
 
     def _bind(self, hint: str, value: Any, lets: Lets) -> Var:
         count = self.counts[hint] = self.counts.get(hint, -1) + 1
@@ -253,88 +260,6 @@ class _Manifest:
         if isinstance(value, Tuple):
             self.tuples[bound] = value.fields
         return bound
-
-
-PRIMITIVE = {"Primitive": 1}
-
-
-def int64(value: Any) -> Constant:
-    """A constant of whole numbers."""
-    numbers = np.asarray(value, np.int64)
-    return typed(Constant(NDArray(numbers)), TensorType(tuple(IntImm("int32", d) for d in numbers.shape), INT64))
-
-
-def tensors(type_: Any) -> list[TensorType] | None:
-    """The tensor types in a type, from left to right; None if there is anything but tensors and tuples."""
-    if isinstance(type_, TensorType):
-        return [type_] if isinstance(type_.shape, tuple) and isinstance(type_.dtype, DataType) else None
-    if not isinstance(type_, TupleType):
-        return None
-    found: list[TensorType] = []
-    for each in type_.fields:
-        inner = tensors(each)
-        if inner is None:
-            return None
-        found += inner
-    return found
-
-
-def known_dims(type_: TensorType) -> tuple[int, ...]:
-    """The dims of a tensor type, -1 for those that are no numbers."""
-    return tuple(d.value if isinstance(d, IntImm) else -1 for d in type_.shape)
-
-
-def _function_of(call: Call) -> tuple[Function, list[Any]]:
-    """An operator call as a primitive function of flat tensors, and its arguments. Scalars, vectors and what decides
-    the shape of the result stay inside where they are constants: types follow from them."""
-    kept = call.op.definition.shape_values
-    params: list[Var] = []
-    parts, args = [], []
-    for index, arg in enumerate(call.args):
-        if isinstance(arg, Constant) and (index in kept or len(arg.data.shape) <= 1):
-            parts.append(arg)
-        else:
-            parts.append(_structured(arg.checked_type, params))
-            args.append(arg)
-    body = typed(Call(call.op, parts, call.attrs, span=call.span), call.checked_type)
-    return _primitive(params, body), args
-
-
-def _primitive(params: Sequence[Var], body: Any) -> Function:
-    """A kernel of typed parameters and a typed body."""
-    type_ = FuncType(tuple(p.checked_type for p in params), body.checked_type)
-    return typed(Function(params, body, body.checked_type, attrs=PRIMITIVE), type_)
-
-
-def _tuple(fields: Sequence[Any]) -> Tuple:
-    return typed(Tuple(fields), TupleType(tuple(f.checked_type for f in fields)))
-
-
-def _vector(rank: int) -> TensorType:
-    """The type of shapes."""
-    return TensorType((IntImm("int32", rank),), INT64)
-
-
-def typed(made: N, type_: Any) -> N:
-    """An expression just made, with its type: what the pass leaves needs no inference."""
-    set_note(made, "checked_type_", type_)
-    return made
-
-
-def _flat_function(function: Function) -> Function:
-    """A primitive function whose parameters are tensors, tuples taken apart."""
-    params: list[Var] = []
-    parts = {p: _structured(p.checked_type_ or p.type_annotation, params) for p in function.params}
-    type_ = FuncType(tuple(p.checked_type for p in params), function.checked_type.ret_type)
-    return typed(function.with_fields(params=tuple(params), body=replace(function.body, parts)), type_)
-
-
-def _structured(type_: Any, params: list[Var]) -> Any:
-    """New parameters for the tensors of a type, put together as the type says."""
-    if isinstance(type_, TensorType):
-        params.append(typed(Var(f"p{len(params)}", type_), type_))
-        return params[-1]
-    return _tuple([_structured(each, params) for each in type_.fields])
 
 
 def _decided_by_elements(node: Any) -> bool:
@@ -346,6 +271,3 @@ def _decided_by_elements(node: Any) -> bool:
     if any(not isinstance(a, Constant) for a in decisive):
         return True
     return isinstance(definition.compute, NotApplicable) and isinstance(definition.decompose, NotApplicable)
-
-
-__all__ = ["ManifestAlloc", "int64", "known_dims", "tensors"]
