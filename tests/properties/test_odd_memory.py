@@ -183,6 +183,32 @@ def f(a: T.Buffer((8,), "float32"), b: T.Buffer((8,), "float32"), k: T.int32):
         np.testing.assert_array_equal(b, a)
 
 
+TOO_WIDE = """
+@R.function
+def main(x: R.Tensor((3, 4, 5, "w"), "float32")):
+    with R.dataflow():
+        y = R.nn.max_pool2d(x, pool_size=[1, 5], strides=[1, 1])
+        z = R.nn.relu(R.mean(y, axis=[3]))
+        R.output(z)
+    return z
+"""
+
+
+@MODES
+@CHECKED
+def test_windows_larger_than_an_open_dim(mode: str, checked: bool) -> None:
+    """Guards tensors between kernels of which only inputs show that their size is negative: kernels wrote over others'
+    memory.
+    """
+    main = VirtualMachine(relax_build(module(TOO_WIDE), exec_mode=mode, options=CompileOptions(checked=checked)))[
+        "main"
+    ]
+    for width in (1, 2, 3):
+        with pytest.raises(DiagnosticError, match=r"negative size, \(3, 4, 5, -|cannot have shape \(3, 4, 5, -"):
+            main(np.ones((3, 4, 5, width), np.float32))
+    np.testing.assert_array_equal(main(np.ones((3, 4, 5, 6), np.float32)).numpy(), np.ones((3, 4, 5), np.float32))
+
+
 WRITES_HALF = """
 @T.prim_func(private=True)
 def half(x: T.Buffer((T.int64(8),), "float32"), y: T.Buffer((T.int64(8),), "float32")):

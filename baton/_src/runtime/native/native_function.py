@@ -17,6 +17,7 @@ from baton._src.runtime.native.array_call import OTHER, array_caller, recipe
 from baton._src.runtime.native.faults import forget_fault
 from baton._src.runtime.native.interrupts import raise_noted
 from baton._src.runtime.native.native_plan import NativePlan
+from baton._src.runtime.native.negative_sizes import Check, check_of_sizes
 from baton._src.runtime.native.output_memory import allocator
 from baton._src.runtime.native.step_by_step import KernelHook, run_step_by_step
 from baton._src.runtime.thread_pool.threads import thread_pool
@@ -66,6 +67,7 @@ class NativeFunction:
         self._dtypes = [DataType(i.info.dtype).numpy for i in plan.inputs]
         self._input_count = len(plan.inputs)
         self._dims = [compile_dims(o.dims) for o in plan.outputs]
+        self._check_sizes: Check | None = None
         self._output_dtypes = [DataType(o.dtype).numpy for o in plan.outputs]
         self._arena_size = compile_dim(plan.arena_bytes)
         self._has_arena = plan.arena_bytes != 0
@@ -183,6 +185,8 @@ class NativeFunction:
         check_signature(values, [i.info for i in inputs], [i.name for i in inputs], matcher, self.name)
         for condition in self.plan.conditions:
             check_condition(condition.found, condition.expected, condition.place, heap, self.plan.variables)
+        self._check_sizes = self._check_sizes or check_of_sizes(self.plan)
+        self._check_sizes(heap)
         if len(self._remembered) >= _REMEMBERED:
             self._remembered.clear()
         shapes = [dims(heap) for dims in self._dims]

@@ -1,0 +1,41 @@
+"""Sizes of tensors between kernels, looked at once for each shape of the inputs: none may be negative.
+
+A window that is larger than an open dim, say, gives fewer than no places:
+
+    y = max_pool2d(x: (n, 4, w), pool_size=5)       -> (n, 4, w - 4), which no memory holds where w is 1
+    z = mean(y, axis=-1)                            -> (n, 4), whose size says nothing of it
+
+Kernels trust their shapes: they would run their loops' tails over memory of others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from baton._src.runtime.dim_expr import compile_dims
+from baton._src.runtime.native.native_plan import NativePlan
+from baton._src.support.diagnostics import fail
+
+Check = Callable[[Sequence[Any]], None]
+
+
+def check_of_sizes(plan: NativePlan) -> Check:
+    """A function of the values of `plan.variables` that raises `value-mismatch` where a kernel's tensor is of negative
+    size.
+    """
+    first = {repr(p.dims): (s.name, p.dims) for s in reversed(plan.steps) for p in s.tensors if _varies(p.dims)}
+    measured = [(label, compile_dims(dims)) for label, dims in first.values()]
+
+    def check(variables: Sequence[Any]) -> None:
+        for label, dims in measured:
+            shape = dims(variables)
+            if min(shape) < 0:
+                text = f"{plan.name}: these inputs give {label} a tensor of negative size, {shape}"
+                raise fail("value-mismatch", text, help="a dim is smaller than what is taken from it, such as a window")
+
+    return check
+
+
+def _varies(dims: Sequence[Any]) -> bool:
+    return not all(isinstance(d, int) for d in dims)
