@@ -18,6 +18,7 @@ from baton._src.lower.kernel_schedules.schedule import schedule
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.tir.lower_prim_func import lower_prim_func
 from baton._src.runtime.native.library import load
+from baton._src.tir.outside_indices import outside_indices
 from tests.codegen.native_run import call
 from tests.ops.sampled_calls import SampledCall, arrays_of, assert_close
 
@@ -35,9 +36,11 @@ def _definitions() -> list[Any]:
 @pytest.mark.parametrize("definition", _definitions())
 @pytest.mark.rule("RELAX-OPSHAPE-16")
 def test_native_kernels_agree_with_numpy(definition: OpDef[Any]) -> None:
-    """Guards the path an operator takes to machine code: te, schedule, lowering, LLVM. Named dims stay symbolic."""
+    """Guards the path an operator takes to machine code: te, schedule, lowering, LLVM. Named dims stay symbolic.
+    Guards too that nothing right counts as outside of its buffer."""
     calls = [SampledCall(definition, sample, symbolic=True) for sample in definition.samples()]  # type: ignore[misc]
     made = {f"f{n}": sampled.prim_func(sampled.infer())[0] for n, sampled in enumerate(calls)}
+    assert [d.message for f in made.values() for d in outside_indices(f)] == []
     kernels = {symbol: lower_prim_func(schedule(func, _TARGET), _TARGET) for symbol, func in made.items()}
     library = load(compile_module(kernels, _TARGET, CompileOptions(cache=CacheOptions(None))))
     for number, sampled in enumerate(calls):
