@@ -11,6 +11,7 @@ from typing import Any
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.relax.check.annotation_rules import AnnotationRules, Place
 from baton._src.relax.check.findings import Findings
+from baton._src.relax.check.variable_scope import VariableScope
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, prim_vars
 from baton._src.relax.nodes import (
     Binding,
@@ -55,97 +56,20 @@ class ScopeWalk:
         """The names of the module's PrimFuncs: called directly, they take scalars as packed functions do."""
         self.recursive = recursive
         """For each function, the names of those it is mutually recursive with (itself included)."""
-        self.defined: dict[Var, str] = {}
-        """Every variable defined so far, with the global function it belongs to."""
-        self.shape_owner: dict[TirVar, str] = {}
-        self.visible: set[Var] = set()
-        self.shape_scope: set[TirVar] = set()
-        self._trail: list[Var] = []
-        self._shape_trail: list[TirVar] = []
-        """What came into scope, in order: leaving a scope undoes it back to a mark."""
-        self.annotations = AnnotationRules(findings, self.shape_scope, self._add_shape_var, self.visible.__contains__)
-        self.hidden_dataflow: dict[DataflowVar, None] = {}
-        """DataflowVars of blocks around the function literal being walked."""
+        self.scope = VariableScope(findings)
+        scope = self.scope
+        self.annotations = AnnotationRules(findings, scope.shape_vars, scope.add_shape_var, scope.visible.__contains__)
         self.in_dataflow = False
         self.current: tuple[str | Var, ...] = ()
         """The functions being defined, outermost first: a global name, then variables of local functions."""
-        self.own: Var | None = None
-        self.later: set[Var] = set()
 
     def global_function(self, name: str, function: Function) -> None:
         """Check one function of the module."""
         self.findings.function = name
-        self._leave((0, 0))
+        self.scope.begin(function)
         self.current = (name,)
-        self.later = _bound_anywhere(function)
         run(self._function(function))
         self.findings.function = ""
-
-    # ---------------------------------------------------------------------------------------------- definitions
-
-    def _define(self, var: Var, span: Span | None, *, param: bool = False) -> None:
-        if var in self.defined:
-            elsewhere = self.defined[var] != self.findings.function
-            self.findings.add(
-                "RELAX-WF-24" if elsewhere and param else "RELAX-WF-2",
-                f"variable {var.name_hint} is bound a second time"
-                + (f" (it belongs to function {self.defined[var]})" if elsewhere else ""),
-                span=span or var.span,
-                help="make a new variable for each binding; only names may be repeated",
-            )
-        self.defined[var] = self.findings.function
-        self.visible.add(var)
-        self._trail.append(var)
-
-    def _add_shape_var(self, var: TirVar) -> None:
-        if var not in self.shape_scope:
-            self.shape_scope.add(var)
-            self._shape_trail.append(var)
-
-    def _marks(self) -> tuple[int, int]:
-        return len(self._trail), len(self._shape_trail)
-
-    def _leave(self, marks: tuple[int, int]) -> None:
-        """Everything that came into scope since `marks` leaves it."""
-        trail, shapes = marks
-        self.visible.difference_update(self._trail[trail:])
-        self.shape_scope.difference_update(self._shape_trail[shapes:])
-        del self._trail[trail:], self._shape_trail[shapes:]
-
-    def _claim_shape_vars(self, variables: list[TirVar], span: Span | None) -> None:
-        for var in variables:
-            owner = self.shape_owner.setdefault(var, self.findings.function)
-            if owner != self.findings.function:
-                self.findings.add(
-                    "RELAX-WF-24", f"shape variable {var.name} belongs to function {owner} already", span=span,
-                    help="each function has its own shape variables",
-                )  # fmt: skip
-
-    def _use(self, var: Var, span: Span | None) -> None:
-        if var in self.visible:
-            return
-        name, at = var.name_hint, span or var.span
-        if isinstance(var, DataflowVar) and var in self.hidden_dataflow:
-            self.findings.add(
-                "RELAX-WF-11", f"a function defined in a DataflowBlock uses the block's variable {name}", span=at,
-                help="bind what it captures to an ordinary variable (R.output)",
-            )  # fmt: skip
-        elif var is self.own:
-            self.findings.add(
-                "RELAX-WF-2b", f"variable {name} occurs in its own definition", span=at,
-                help="only a function may refer to itself",
-            )  # fmt: skip
-        elif var in self.defined and isinstance(var, DataflowVar):
-            self.findings.add(
-                "RELAX-WF-1b", f"dataflow variable {name} is used outside of its DataflowBlock", span=at,
-                help="list it in R.output",
-            )  # fmt: skip
-        elif var in self.defined:
-            self.findings.add("RELAX-SCOPE-3", f"variable {name} is used where it has left scope", span=at)
-        elif var in self.later:
-            self.findings.add("RELAX-WF-3", f"variable {name} is used before it is bound", span=at)
-        else:
-            self.findings.add("RELAX-WF-2", f"variable {name} is bound nowhere", span=at)
 
     # --------------------------------------------------------------------------------------------- expressions
 
@@ -153,7 +77,7 @@ class ScopeWalk:
         at = getattr(expr, "span", None) or span
         match expr:
             case Var():
-                self._use(expr, at)
+                self.scope.use(expr, at)
             case Call():
                 yield self._call(expr, at)
             case Tuple():
@@ -216,7 +140,7 @@ class ScopeWalk:
         # A variable by itself has the place of its declaration.
         place = span or scalar.span if isinstance(scalar, TirVar) else scalar.span or span
         for var in prim_vars(scalar):
-            if var not in self.shape_scope:
+            if var not in self.scope.shape_vars:
                 self.findings.add(
                     "RELAX-WF-5", f"shape variable {var.name} is used before it is bound", span=place,
                     help="bind it first: alone in a dimension of a parameter or of a match_cast",
@@ -233,7 +157,7 @@ class ScopeWalk:
             if self.in_dataflow:
                 self._recursive_call(callee, span)
         elif isinstance(callee, Var):
-            self._use(callee, callee.span or span)
+            self.scope.use(callee, callee.span or span)
             if self.in_dataflow and callee in self.current:
                 self.findings.add("RELAX-WF-7-1", f"{callee.name_hint} calls itself inside a DataflowBlock", span=span)
         elif not isinstance(callee, Op):
@@ -275,11 +199,11 @@ class ScopeWalk:
             yield self._expr(expr)
 
     def _sequence(self, expr: SeqExpr) -> Task[None]:
-        marks = self._marks()
+        marks = self.scope.marks()
         for block in expr.blocks:
             yield self._block(block)
         yield self._expr(expr.body, expr.span)
-        self._leave(marks)
+        self.scope.leave(marks)
 
     def _block(self, block: BindingBlock) -> Task[None]:
         dataflow = isinstance(block, DataflowBlock)
@@ -293,7 +217,7 @@ class ScopeWalk:
             yield self._binding(binding, dataflow)
         self.in_dataflow = outer
         if dataflow and not outer:
-            self.visible.difference_update(b.var for b in block.bindings if isinstance(b.var, DataflowVar))
+            self.scope.visible.difference_update(b.var for b in block.bindings if isinstance(b.var, DataflowVar))
 
     def _binding(self, binding: Binding, dataflow: bool) -> Task[None]:
         var, span = binding.var, binding.span
@@ -301,13 +225,13 @@ class ScopeWalk:
         if isinstance(value, Function):
             yield self._local_function(value, var)
         else:
-            outer, self.own = self.own, var
+            outer, self.scope.own = self.scope.own, var
             yield self._expr(value, span)
-            self.own = outer
+            self.scope.own = outer
         if isinstance(binding, MatchCast):
-            mark = len(self._shape_trail)
+            mark = len(self.scope.shape_trail)
             self.annotations.check(binding.struct_info, Place.CAST, span, "a match_cast")
-            self._claim_shape_vars(self._shape_trail[mark:], span)
+            self.scope.claim_shape_vars(self.scope.shape_trail[mark:], span)
         if var is None:
             return
         if isinstance(var, DataflowVar) and not dataflow:
@@ -315,8 +239,8 @@ class ScopeWalk:
                 "RELAX-WF-1", f"dataflow variable {var.name_hint} is bound outside of a DataflowBlock",
                 span=var.span or span,
             )  # fmt: skip
-        if not (isinstance(value, Function) and var in self.visible):
-            self._define(var, span)
+        if not (isinstance(value, Function) and var in self.scope.visible):
+            self.scope.define(var, span)
         if var.struct_info_ is not None and (value is None or var.struct_info_ is not value.struct_info_):
             self.annotations.check(var.struct_info_, Place.BINDING, var.span or span, f"variable {var.name_hint}")
 
@@ -324,67 +248,38 @@ class ScopeWalk:
 
     def _local_function(self, expr: Function, var: Var | None) -> Task[None]:
         """A function literal: it sees the variables around it, but no DataflowVars; `var` is what it is bound to."""
-        hidden = {v: None for v in self.visible if isinstance(v, DataflowVar)} if self.in_dataflow else {}
-        self.visible.difference_update(hidden)
-        saved = (self.in_dataflow, self.hidden_dataflow, self.current, self.own)
-        self.in_dataflow, self.own = False, None
-        self.hidden_dataflow = {**self.hidden_dataflow, **hidden}
+        hidden = {v: None for v in self.scope.visible if isinstance(v, DataflowVar)} if self.in_dataflow else {}
+        self.scope.visible.difference_update(hidden)
+        saved = (self.in_dataflow, self.scope.hidden_dataflow, self.current, self.scope.own)
+        self.in_dataflow, self.scope.own = False, None
+        self.scope.hidden_dataflow = {**self.scope.hidden_dataflow, **hidden}
         if var is not None:
             self.current = (*self.current, var)
-            self._define(var, var.span or expr.span)
+            self.scope.define(var, var.span or expr.span)
         yield self._function(expr)
-        self.in_dataflow, self.hidden_dataflow, self.current, self.own = saved
-        self.visible.update(hidden)
+        self.in_dataflow, self.scope.hidden_dataflow, self.current, self.scope.own = saved
+        self.scope.visible.update(hidden)
 
     def _function(self, expr: Function) -> Task[None]:
-        marks = self._marks()
+        marks = self.scope.marks()
         if expr.attrs.get(FORCE_PURE) and not expr.is_pure:
             self.findings.add("RELAX-WF-21", "the function has relax.force_pure but is not pure", span=expr.span)
         for param in expr.params:
             for var in definable_tir_vars_in_struct_info(param.struct_info_) if param.struct_info_ is not None else ():
-                self._add_shape_var(var)
-        self._claim_shape_vars(self._shape_trail[marks[1] :], expr.span)
+                self.scope.add_shape_var(var)
+        self.scope.claim_shape_vars(self.scope.shape_trail[marks[1] :], expr.span)
         for param in expr.params:
             self._param(param)
         if expr.ret_struct_info is not None:
             self.annotations.check(expr.ret_struct_info, Place.RETURN, expr.span, "the return annotation")
         yield self._scoped(expr.body)
-        self._leave(marks)
+        self.scope.leave(marks)
 
     def _param(self, param: Var) -> None:
         if isinstance(param, DataflowVar):
             self.findings.add(
                 "RELAX-GRAMMAR-27", f"parameter {param.name_hint} is a dataflow variable", span=param.span
             )
-        self._define(param, param.span, param=True)
+        self.scope.define(param, param.span, param=True)
         if param.struct_info_ is not None:
             self.annotations.check(param.struct_info_, Place.PARAM, param.span, f"parameter {param.name_hint}")
-
-
-def _bound_anywhere(function: Function) -> set[Var]:
-    """Every variable that a binding inside defines."""
-    found: set[Var] = set()
-    todo: list[Any] = [function.body]
-    while todo:
-        expr = todo.pop()
-        match expr:
-            case SeqExpr():
-                for block in expr.blocks:
-                    for binding in block.bindings:
-                        if binding.var is not None:
-                            found.add(binding.var)
-                        todo.append(getattr(binding, "value", None))
-                todo.append(expr.body)
-            case If():
-                todo += [expr.cond, expr.true_branch, expr.false_branch]
-            case Function():
-                todo.append(expr.body)
-            case Call():
-                todo += [expr.op, *expr.args]
-            case Tuple():
-                todo += expr.fields
-            case TupleGetItem():
-                todo.append(expr.tuple_value)
-            case _:
-                pass
-    return found

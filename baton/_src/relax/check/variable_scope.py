@@ -1,0 +1,136 @@
+"""Which variables are in scope at a place of a function, and the criteria on defining and using them.
+
+Well-formedness criteria 1, 2, 3, 11, 24 and RELAX-SCOPE-3 (seed 001); `scope_walk` says where scopes begin and end.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.relax.check.findings import Findings
+from baton._src.relax.nodes import Call, DataflowVar, Function, If, SeqExpr, Tuple, TupleGetItem, Var
+from baton._src.support.spans import Span
+from baton._src.tir.expr import Var as TirVar
+
+
+class VariableScope:
+    """The scope of one place; what must be unique in the module is remembered across functions."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._defined: dict[Var, str] = {}
+        """Every variable defined so far, with the global function it belongs to."""
+        self._shape_owner: dict[TirVar, str] = {}
+        self.visible: set[Var] = set()
+        self.shape_vars: set[TirVar] = set()
+        self._trail: list[Var] = []
+        self.shape_trail: list[TirVar] = []
+        """What came into scope, in order: leaving a scope undoes it back to a mark."""
+        self.hidden_dataflow: dict[DataflowVar, None] = {}
+        """DataflowVars of blocks around the function literal being walked."""
+        self.own: Var | None = None
+        """The variable whose value is being walked."""
+        self._later: set[Var] = set()
+
+    def begin(self, function: Function) -> None:
+        """A new function of the module: nothing is in scope yet."""
+        self.leave((0, 0))
+        self._later = _bound_anywhere(function)
+
+    def define(self, var: Var, span: Span | None, *, param: bool = False) -> None:
+        """A variable comes into scope; it must be new in the whole module."""
+        if var in self._defined:
+            elsewhere = self._defined[var] != self._findings.function
+            self._findings.add(
+                "RELAX-WF-24" if elsewhere and param else "RELAX-WF-2",
+                f"variable {var.name_hint} is bound a second time"
+                + (f" (it belongs to function {self._defined[var]})" if elsewhere else ""),
+                span=span or var.span,
+                help="make a new variable for each binding; only names may be repeated",
+            )
+        self._defined[var] = self._findings.function
+        self.visible.add(var)
+        self._trail.append(var)
+
+    def add_shape_var(self, var: TirVar) -> None:
+        """A shape variable comes into scope if it is not yet there."""
+        if var not in self.shape_vars:
+            self.shape_vars.add(var)
+            self.shape_trail.append(var)
+
+    def marks(self) -> tuple[int, int]:
+        """Where a scope begins, for `leave`."""
+        return len(self._trail), len(self.shape_trail)
+
+    def leave(self, marks: tuple[int, int]) -> None:
+        """Everything that came into scope since `marks` leaves it."""
+        trail, shapes = marks
+        self.visible.difference_update(self._trail[trail:])
+        self.shape_vars.difference_update(self.shape_trail[shapes:])
+        del self._trail[trail:], self.shape_trail[shapes:]
+
+    def claim_shape_vars(self, variables: list[TirVar], span: Span | None) -> None:
+        """Shape variables belong to one function of the module."""
+        for var in variables:
+            owner = self._shape_owner.setdefault(var, self._findings.function)
+            if owner != self._findings.function:
+                self._findings.add(
+                    "RELAX-WF-24", f"shape variable {var.name} belongs to function {owner} already", span=span,
+                    help="each function has its own shape variables",
+                )  # fmt: skip
+
+    def use(self, var: Var, span: Span | None) -> None:
+        """A variable is mentioned; if it is not in scope, the finding says why not."""
+        if var in self.visible:
+            return
+        name, at = var.name_hint, span or var.span
+        if isinstance(var, DataflowVar) and var in self.hidden_dataflow:
+            self._findings.add(
+                "RELAX-WF-11", f"a function defined in a DataflowBlock uses the block's variable {name}", span=at,
+                help="bind what it captures to an ordinary variable (R.output)",
+            )  # fmt: skip
+        elif var is self.own:
+            self._findings.add(
+                "RELAX-WF-2b", f"variable {name} occurs in its own definition", span=at,
+                help="only a function may refer to itself",
+            )  # fmt: skip
+        elif var in self._defined and isinstance(var, DataflowVar):
+            self._findings.add(
+                "RELAX-WF-1b", f"dataflow variable {name} is used outside of its DataflowBlock", span=at,
+                help="list it in R.output",
+            )  # fmt: skip
+        elif var in self._defined:
+            self._findings.add("RELAX-SCOPE-3", f"variable {name} is used where it has left scope", span=at)
+        elif var in self._later:
+            self._findings.add("RELAX-WF-3", f"variable {name} is used before it is bound", span=at)
+        else:
+            self._findings.add("RELAX-WF-2", f"variable {name} is bound nowhere", span=at)
+
+
+def _bound_anywhere(function: Function) -> set[Var]:
+    """Every variable that a binding inside defines."""
+    found: set[Var] = set()
+    todo: list[Any] = [function.body]
+    while todo:
+        expr = todo.pop()
+        match expr:
+            case SeqExpr():
+                for block in expr.blocks:
+                    for binding in block.bindings:
+                        if binding.var is not None:
+                            found.add(binding.var)
+                        todo.append(getattr(binding, "value", None))
+                todo.append(expr.body)
+            case If():
+                todo += [expr.cond, expr.true_branch, expr.false_branch]
+            case Function():
+                todo.append(expr.body)
+            case Call():
+                todo += [expr.op, *expr.args]
+            case Tuple():
+                todo += expr.fields
+            case TupleGetItem():
+                todo.append(expr.tuple_value)
+            case _:
+                pass
+    return found
