@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,17 @@ from baton._src.codegen.llvm.cache import CacheOptions
 from baton._src.codegen.llvm.module import CompileOptions, compile_module
 from baton._src.ir.target import Target
 from baton._src.runtime.native.library import NativeLibrary, load
+from baton._src.te.computation import compute, placeholder
+from baton._src.te.prim_func import create_prim_func
+from baton._src.tir import stmt as st
 from baton._src.tir.expr import Var
+from baton._src.tir.interpreter import run_prim_func
 from baton._src.tir.kernel_abi import kernel_abi
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.dtype import DataType
 
 HOST = Target("llvm")
+OLD = Target("llvm -mcpu=x86-64")
 _C = {
     "int8": ctypes.c_int8, "int16": ctypes.c_int16, "int32": ctypes.c_int32, "int64": ctypes.c_int64,
     "uint8": ctypes.c_uint8, "uint16": ctypes.c_uint16, "uint32": ctypes.c_uint32, "uint64": ctypes.c_uint64,
@@ -68,3 +74,32 @@ def random_array(shape: tuple[int, ...], dtype: str, seed: int = 0) -> np.ndarra
         low = -100 if kind.kind == "i" else 0
         return generator.integers(low, 100, shape).astype(kind)
     return generator.uniform(-2, 2, shape).astype(DataType(dtype).numpy)
+
+
+def loops(func: PrimFunc, kinds: list[st.ForKind], annotations: dict[str, Any] | None = None) -> PrimFunc:
+    """The function with the kinds of its (single) loop nest set, outermost first."""
+    root = func.body
+    assert isinstance(root, st.BlockRealize)
+
+    def mark(stmt: st.Stmt, depth: int) -> st.Stmt:
+        if not isinstance(stmt, st.For):
+            return stmt
+        return stmt.with_fields(kind=kinds[depth], annotations=annotations or {}, body=mark(stmt.body, depth + 1))
+
+    return func.with_fields(body=root.with_fields(block=root.block.with_fields(body=mark(root.block.body, 0))))
+
+
+def agree(func: PrimFunc, *arrays: np.ndarray, target: Target | None = None, rtol: float = 1e-6) -> None:
+    """Run both ways; every array must come out the same."""
+    ours, theirs = [a.copy() for a in arrays], [a.copy() for a in arrays]
+    fault = run_native(func, *ours, **({"target": target} if target else {}))
+    assert fault is None
+    run_prim_func(func, theirs)
+    for mine, other in zip(ours, theirs):
+        np.testing.assert_allclose(mine.astype("float64"), other.astype("float64"), rtol=rtol)
+
+
+def elementwise(dtype: str, shape: tuple[Any, ...], function: Callable[[Any, Any], Any]) -> PrimFunc:
+    """C[i] = function(A[i], B[i])"""
+    a, b = placeholder(shape, dtype, "A"), placeholder(shape, dtype, "B")
+    return create_prim_func([a, b, compute(shape, lambda *i: function(a[i], b[i]), "C")])

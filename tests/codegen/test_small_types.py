@@ -11,8 +11,7 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.interpreter import run_prim_func
 from baton._src.values.dtype import DataType
-from tests.codegen.native_run import run_native
-from tests.codegen.test_kernels import loops
+from tests.codegen.native_run import loops, run_native
 
 FLOATS = [
     "float8_e4m3fn",

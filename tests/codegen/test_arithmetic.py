@@ -1,0 +1,198 @@
+"""Scalar arithmetic run natively gives what NumPy and the TIR interpreter give: every dtype, numbers and vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from baton._src.ir.target import Target
+from baton._src.te.computation import compute, placeholder
+from baton._src.te.prim_func import create_prim_func
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.interpreter import run_prim_func
+from baton._src.values.dtype import DataType
+from tests.codegen.native_run import HOST, OLD, agree, elementwise, loops, random_array, run_native
+
+DTYPES = [
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+]
+
+
+BINARY = {
+    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "max": ops.max, "min": ops.min,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [st.ForKind.SERIAL, st.ForKind.VECTORIZED])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_arithmetic(dtype: str, kind: st.ForKind) -> None:
+    """Guards arithmetic of each dtype, scalar and in vectors with a tail."""
+    for function in BINARY.values():
+        func = loops(elementwise(dtype, (37,), function), [kind])
+        a, b = random_array((37,), dtype, 1), random_array((37,), dtype, 2)
+        agree(func, a, b, np.zeros_like(a), rtol=1e-2 if dtype == "bfloat16" else 1e-3 if dtype == "float16" else 1e-6)
+
+
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if "int" in d])
+@pytest.mark.parametrize("kind", [st.ForKind.SERIAL, st.ForKind.VECTORIZED])
+def test_integer_division(dtype: str, kind: st.ForKind) -> None:
+    """Guards both roundings, division by zero (gives 0) and MIN / -1 (wraps): nothing traps."""
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    values = np.unique(np.array([low, high, 0, 1, 7, 8, 100, *((-1, -7, -8) if low else ())], dtype))
+    x, y = (v.ravel().copy() for v in np.meshgrid(values, values))
+    for node, meaning in ((tir.FloorDiv, np.floor_divide), (tir.FloorMod, np.remainder), (tir.Mod, np.fmod)):
+        func = loops(elementwise(dtype, (len(x),), node), [kind])
+        found = np.zeros_like(x)
+        run_native(func, x, y, found)
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(found, meaning(x, y), err_msg=node.__name__)
+    found = np.zeros_like(x)
+    run_native(loops(elementwise(dtype, (len(x),), tir.Div), [kind]), x, y, found)
+    exact = [0 if b == 0 else int(abs(int(a)) // abs(int(b))) * (1 if (a < 0) == (b < 0) else -1) for a, b in zip(x, y)]
+    wrapped = np.array([e % (1 << 64) for e in exact], "uint64").astype(dtype)
+    np.testing.assert_array_equal(found, wrapped)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("kind", [st.ForKind.SERIAL, st.ForKind.VECTORIZED])
+def test_float_remainders(dtype: str, kind: st.ForKind) -> None:
+    """Guards infinite divisors, the sign of zero results, tiny operands whose product is 0."""
+    tiny = float(np.finfo(dtype).tiny)
+    values = np.array([0.0, -0.0, 1.5, -1.5, 4, -4, 2, -2, np.inf, -np.inf, np.nan, tiny, -tiny, 3 * tiny], dtype)
+    x, y = (v.ravel().copy() for v in np.meshgrid(values, values))
+    found = np.zeros_like(x)
+    func = elementwise(dtype, (len(x),), tir.FloorMod)
+    run_native(loops(func, [kind]), x, y, found)
+    oracle = np.zeros_like(x)
+    run_prim_func(func, [x, y, oracle])
+    with np.errstate(all="ignore"):
+        expected = np.mod(x, y)
+    for result in (found, oracle):
+        np.testing.assert_array_equal(result, expected)
+        number = ~np.isnan(expected)
+        np.testing.assert_array_equal(np.signbit(result)[number], np.signbit(expected)[number])
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8"])
+@pytest.mark.parametrize("kind", [st.ForKind.SERIAL, st.ForKind.VECTORIZED])
+def test_integer_powers(dtype: str, kind: st.ForKind) -> None:
+    """Guards exponents of every size and sign against exact arithmetic."""
+    signed = dtype.startswith("i")
+    bases = np.array([0, 1, 2, 3, 7, *((-1, -2, -3) if signed else (200,))], dtype)
+    exponents = np.array([0, 1, 2, 31, 63, 64, 100, 127, *((-1, -2, -63, -128) if signed else (255,))], dtype)
+    x, y = (v.ravel().copy() for v in np.meshgrid(bases, exponents))
+    found, oracle = np.zeros_like(x), np.zeros_like(x)
+    func = elementwise(dtype, (len(x),), ops.power)
+    run_native(loops(func, [kind]), x, y, found)
+    run_prim_func(func, [x, y, oracle])
+
+    def exact(b: int, e: int) -> int:
+        return b**e if e >= 0 else (b ** (-e) if abs(b) == 1 else 0)
+
+    wrapped = np.array([exact(int(b), int(e)) % (1 << 64) for b, e in zip(x, y)], "uint64").astype(dtype)
+    np.testing.assert_array_equal(found, wrapped)
+    np.testing.assert_array_equal(oracle, wrapped)
+
+
+@pytest.mark.parametrize("divisor", [1, 2, 3, 8, -1, -2, -3, 10])
+def test_division_by_literals(divisor: int) -> None:
+    """Guards the short forms for known divisors."""
+    values = np.arange(-40, 41, dtype="int32")
+    for node, meaning in ((tir.FloorDiv, np.floor_divide), (tir.FloorMod, np.remainder), (tir.Mod, np.fmod)):
+        a = placeholder((81,), "int32", "A")
+        func = create_prim_func([a, compute((81,), lambda i, n=node, a=a: n(a[i], tir.IntImm("int32", divisor)), "C")])
+        found = np.zeros_like(values)
+        run_native(loops(func, [st.ForKind.VECTORIZED]), values, found)
+        np.testing.assert_array_equal(found, meaning(values, np.int32(divisor)))
+
+
+@pytest.mark.parametrize("source", [*DTYPES, "bool"])
+def test_casts(source: str) -> None:
+    """Guards every conversion, scalar and vector."""
+    x = random_array((21,), source, 3)
+    for target in [*DTYPES, "bool"]:
+        a = placeholder((21,), source, "A")
+        func = create_prim_func([a, compute((21,), lambda i, t=target, a=a: ops.cast(t, a[i]), "C")])
+        for kind in (st.ForKind.SERIAL, st.ForKind.VECTORIZED):
+            found = np.zeros((21,), DataType(target).numpy)
+            run_native(loops(func, [kind]), x, found)
+            expected = x.astype(DataType(target).numpy)
+            if source in ("float16", "float32", "float64", "bfloat16") and target.startswith("uint"):
+                keep = x.astype("float64") >= 0  # negative floats have no unsigned value
+                found, expected = found[keep], expected[keep]
+            np.testing.assert_array_equal(found.astype("float64"), expected.astype("float64"), err_msg=target)
+
+
+@pytest.mark.parametrize("source", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["int32", "int64", "int8", "uint8"])
+@pytest.mark.parametrize("target", [HOST, OLD])
+def test_casts_at_the_ends_of_a_range(source: str, dtype: str, target: Target) -> None:
+    """Guards that vectors saturate where single numbers do, and that NaN is 0."""
+    ends = [0.0, 1.9, -1.9, 2147483520, 2**31, 3e9, -(2**31), -3e9, 2.0**63, -(2.0**63), 1e30, np.inf, -np.inf, np.nan]
+    x = np.array([*ends, 0.5, 7.5, *ends], source)
+    results = []
+    for kind in (st.ForKind.SERIAL, st.ForKind.VECTORIZED):
+        a = placeholder((30,), source, "A")
+        func = create_prim_func([a, compute((30,), lambda i, a=a: ops.cast(dtype, a[i]), "C")])
+        results.append(np.zeros(30, dtype))
+        run_native(loops(func, [kind]), x, results[-1], target=target)
+    np.testing.assert_array_equal(*results)
+    assert results[1][13] == 0
+    if dtype == "int32":
+        assert list(results[1][4:8]) == [2**31 - 1, 2**31 - 1, -(2**31), -(2**31)]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("target", [None, OLD])
+def test_narrow_floats_bit_for_bit(dtype: str, target: Target | None) -> None:
+    """Guards rounding, subnormals, infinities and NaN of both conversions, with and without hardware support."""
+    kind = DataType(dtype).numpy
+    edges = [
+        0.0,
+        -0.0,
+        65504,
+        65519.9,
+        65520,
+        1e30,
+        -1e30,
+        6e-8,
+        2.9e-8,
+        2.98e-8,
+        6.1e-5,
+        np.inf,
+        -np.inf,
+        np.nan,
+        1.0009766,
+    ]
+    rng = np.random.default_rng(5)
+    wide = np.concatenate([np.array(edges), rng.normal(size=200) * 10.0 ** rng.integers(-9, 6, 200)]).astype("float32")
+    every = np.arange(1 << 16, dtype="uint16").view(kind)
+    options = {"target": target} if target else {}
+    for vectorized in (st.ForKind.SERIAL, st.ForKind.VECTORIZED):
+        a = placeholder((len(wide),), "float32", "A")
+        func = create_prim_func([a, compute((len(wide),), lambda i, a=a: ops.cast(dtype, a[i]), "C")])
+        found = np.zeros(len(wide), kind)
+        run_native(loops(func, [vectorized]), wide, found, **options)
+        with np.errstate(all="ignore"):
+            expected = wide.astype(kind)
+        same = (found.view("uint16") == expected.view("uint16")) | np.isnan(expected.astype("float32"))
+        assert same.all(), wide[~same]
+        assert np.isnan(found.astype("float32"))[np.isnan(wide)].all()
+        b = placeholder((1 << 16,), dtype, "B")
+        back = create_prim_func([b, compute((1 << 16,), lambda i, b=b: ops.cast("float32", b[i]), "C")])
+        widened = np.zeros(1 << 16, "float32")
+        run_native(loops(back, [vectorized]), every, widened, **options)
+        np.testing.assert_array_equal(widened, every.astype("float32"))
