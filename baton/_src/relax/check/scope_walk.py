@@ -1,7 +1,8 @@
 """The walk over a function that knows what is in scope, and the criteria that need to (seed 001, Variable Scoping).
 
-Criteria 1, 2, 3, 5, 7, 9, 11, 18, 21, and 4 and 6 on signatures; those on annotations are in `annotation_rules`.
-It takes programs that are not normalised, and keeps going after a violation.
+Criteria 1, 2, 5, 7, 9, 18, 21, and 4 and 6 on signatures; those on definitions and uses are in `variable_scope`,
+those on annotations in `annotation_rules`. It takes programs that are not normalised, and keeps
+going after a violation.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.relax.check.annotation_rules import AnnotationRules, Place
 from baton._src.relax.check.findings import Findings
+from baton._src.relax.check.purity import FORCE_PURE
 from baton._src.relax.check.variable_scope import VariableScope
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, prim_vars
 from baton._src.relax.nodes import (
@@ -36,8 +38,6 @@ from baton._src.support.trampoline import Task, run
 from baton._src.tir.expr import FloatImm, IntImm
 from baton._src.tir.expr import Var as TirVar
 from baton._src.tir.prim_func import PrimFunc
-
-FORCE_PURE = "relax.force_pure"
 
 
 class ScopeWalk:
