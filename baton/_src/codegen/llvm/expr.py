@@ -239,7 +239,9 @@ class ExprWriter:
             return self._choice(node.args[0], node.args[1], node.args[2], node.dtype)
         handler = self._intrinsics.get(node.op.name)
         if handler is None:
-            raise fail("codegen-intrinsic", f"{node.op.name} has no native code", span=node.span)
+            by_name = node.op.name.startswith("tir.call_llvm")
+            help_text = "TIR has functions of its own: T.fabs, T.fma, T.popcount, ..." if by_name else None
+            raise fail("codegen-intrinsic", f"{node.op.name} has no native code", span=node.span, help=help_text)
         return handler(self, node)
 
     # ------------------------------------------------------------------------------------------- memory
