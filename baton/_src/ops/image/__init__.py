@@ -1,1 +1,1 @@
-"""Resampling of images, and their dilation."""
+"""Resampling of images, at sizes or at points; their dilation."""

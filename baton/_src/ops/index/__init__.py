@@ -1,1 +1,1 @@
-"""Reading and writing by position: slice, take, gather, scatter, sort, search."""
+"""Reading and writing by position: take, gather, scatter, sort, search, scans."""

@@ -1,1 +1,1 @@
-"""Between real numbers and quantised integers."""
+"""Between real numbers and quantised integers, and arithmetic on these (Relay's dialect qnn)."""

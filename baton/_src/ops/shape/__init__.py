@@ -1,1 +1,1 @@
-"""Operators that only move elements: reshape, transpose, concatenate, pad, ..."""
+"""Operators that make elements or move them, and compute nothing with them: full, reshape, concatenate, slice, ..."""
