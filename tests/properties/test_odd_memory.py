@@ -16,6 +16,7 @@ from baton._src.codegen.llvm.module import CompileOptions
 from baton._src.driver.relax.build import relax_build
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import DiagnosticError
+from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import array
 from tests.codegen import native_run
 from tests.relax.build import load, module
@@ -207,6 +208,25 @@ def test_windows_larger_than_an_open_dim(mode: str, checked: bool) -> None:
         with pytest.raises(DiagnosticError, match=r"negative size, \(3, 4, 5, -|cannot have shape \(3, 4, 5, -"):
             main(np.ones((3, 4, 5, width), np.float32))
     np.testing.assert_array_equal(main(np.ones((3, 4, 5, 6), np.float32)).numpy(), np.ones((3, 4, 5), np.float32))
+
+
+VIEW = """
+@R.function
+def main(x: R.Tensor((4,), "float32"), s: R.Shape(["n", "m"])):
+    n, m = T.int64(), T.int64()
+    y = R.memory.view(x, R.shape([n, m]), R.dtype("float32"), R.prim_value(4))
+    return R.add(y, R.const(1, "float32"))
+"""
+
+
+@MODES
+@pytest.mark.parametrize("sizes", [(-1, 1), (-3, 1), (-1, -1), (-1, 0)])
+def test_views_of_negative_size(mode: str, sizes: tuple[int, int]) -> None:
+    """Guards numbers that NumPy takes for "what is left"."""
+    main = VirtualMachine(relax_build(module(VIEW), exec_mode=mode))["main"]
+    with pytest.raises(DiagnosticError, match="a tensor cannot have shape"):
+        main(np.zeros(4, np.float32), ShapeTuple(sizes))
+    np.testing.assert_array_equal(main(np.zeros(4, np.float32), ShapeTuple((3, 1))).numpy(), [[1], [1], [1]])
 
 
 WRITES_HALF = """

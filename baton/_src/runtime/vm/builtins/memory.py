@@ -60,7 +60,7 @@ def copy(value: Any) -> Any:
 
 def reshape(tensor: NDArray, shape: tuple[int, ...]) -> NDArray:
     """The same memory under another shape."""
-    if math.prod(shape) != tensor.data.size:
+    if math.prod(shape) != tensor.data.size or min(shape, default=0) < 0:
         raise fail("value-mismatch", f"cannot view {describe(tensor)} as shape {tuple(shape)}")
     return NDArray(tensor.data.reshape(shape), tensor.device)
 
@@ -71,6 +71,8 @@ def view(tensor: NDArray, shape: Any = None, dtype: Any = None, byte_offset: Any
     start = int(byte_offset or 0)
     raw = tensor.data.reshape(-1).view("uint8")
     dims = tensor.shape if shape is None or type(shape) is tuple else tuple(shape)
+    if min(dims, default=0) < 0:
+        raise fail("vm-memory", f"a tensor cannot have shape {dims}")
     stop = start + math.prod(dims) * kind.itemsize
     if start < 0 or stop > raw.nbytes:
         raise fail(
