@@ -84,8 +84,13 @@ with torch.inference_mode():
 - Sizes stay open in arithmetic, too: quotients, roots and products with floats are numbers of the program, and what is
   rounded is a size again where that is exact (`x.shape[0] * 0.5`, not `* 0.7`). Through `torch.compile` whole numbers
   may be arguments that change, such as the position in a cache, and results that are views share their input's memory.
-- Not supported: tensors of quantised dtypes (`torch.qint8`), `bincount` and packed sequences, whose results are as long
-  as their elements say, whole numbers as inputs of exported programs that stay open.
+- Images may have any size in training, too: one compilation serves all. `F.pad` takes widths that follow from sizes,
+  `F.interpolate` any factor whose products with sizes are exact (0.5, 0.75, 1.5).
+- Results that are as long as their elements say (`unique`, `bincount`) exist only in Relax, as masks do as targets.
+- Of linear algebra there are determinants (without gradients), `slogdet` and `solve_triangular` (of up to 32 rows),
+  written out. `inv`, `solve` and `cholesky` check their matrices, and no function stops a program: they are refused.
+- Not supported: tensors of quantised dtypes (`torch.qint8`), packed sequences, decompositions of matrices (`svd`, `qr`,
+  `eigh`), whole numbers as inputs of exported programs that stay open.
 """
 
 

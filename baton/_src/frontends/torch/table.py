@@ -29,6 +29,7 @@ from baton._src.frontends.torch.layers.recurrent import RECURRENT
 from baton._src.frontends.torch.layers.resize import RESIZE
 from baton._src.frontends.torch.node import Converter
 from baton._src.frontends.torch.operators.activation import ACTIVATION
+from baton._src.frontends.torch.operators.counting import COUNTING
 from baton._src.frontends.torch.operators.creation import CREATION
 from baton._src.frontends.torch.operators.elementwise import ELEMENTWISE
 from baton._src.frontends.torch.operators.indexing import INDEXING
@@ -55,6 +56,7 @@ CONVERTERS: dict[str, Converter] = {
     **FOURIER,
     **ATTENTION,
     **INDEXING,
+    **COUNTING,
     **WRITING,
     **SORTING,
     **PADDING,

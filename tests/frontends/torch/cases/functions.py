@@ -15,6 +15,9 @@ WITHIN_ONE = torch.tensor([0.0, 1, -1, 0.5, -0.999999, 0.999, 1.5, 1e-8, NAN, -0
 HOLES = torch.tensor([[NAN, 3.0, 1, 2], [NAN] * 4, [5, 6, NAN, 4]])
 COUNTS, DIVISORS = ints(4, 5, low=-50, high=50), torch.tensor([0, 6, -8, 45, 7])
 
+SPREAD = torch.tensor([0.0, 0.3, -0.7, 5, -19.9, 20.1, 60, -60, INF, NAN, 1e-6])
+MATRIX, POWERS, PAIR = floats(4, 4), ints(4, low=-3, high=4), floats(2, 4, 4)
+
 FUNCTIONS: list[Case] = [
     (lambda x: (torch.lgamma(x), torch.lgamma(x.double())), (EDGES,)),
     (lambda x: (torch.erfinv(x), torch.erfinv(x.double())), (WITHIN_ONE,)),
@@ -22,7 +25,20 @@ FUNCTIONS: list[Case] = [
     (lambda a, b: (torch.gcd(a, b), torch.lcm(a, b)), (COUNTS.to(torch.int8), DIVISORS.to(torch.int8))),
     (lambda x: (x.nanmedian(), x.nanmedian(1, True)[0], x[::2].nanmedian(1)[1], x.nanmedian(0)[0]), (HOLES,)),
     (lambda n: (*n.mode(1), *n.mode(0, True), n.float().mode(1)[0]), (ints(5, 9, low=0, high=4),)),
-    (lambda x: (torch.histc(x, 5, -1, 1), torch.histc(x, 4, 0, 9)), (floats(4, 6),)),
+    (lambda x: (torch.histc(x, 5, -1, 1), torch.histc(x, 4, 0, 9), x.histc(7), (x * 0).histc(3)), (floats(4, 6),)),
+    (lambda x: (torch.digamma(x), torch.digamma(x.double())), (EDGES,)),
+    (lambda x: (torch.i0(x), torch.special.i1(x), torch.special.i0e(x), torch.special.i1e(x.double())), (SPREAD,)),
+    (lambda x, n: (torch.ldexp(x, n), x.put(n.abs(), x[0] * 2), x.put(n[:2] * 0, x[0, :2], True)), (MATRIX, POWERS)),
+    (lambda x: (torch.nonzero_static(x > 0, size=4), torch.nonzero_static(x > 0, size=40, fill_value=-7)), (MATRIX,)),
+    (
+        lambda x: (torch.linalg.det(x), *torch.linalg.slogdet(x), *torch.linalg.slogdet(x[0] * 0), x.mT.logdet()),
+        (PAIR,),
+    ),
+    (lambda x, y: torch.linalg.solve_triangular(x + 3 * torch.eye(4), y, upper=True), (PAIR, floats(2, 4, 3))),
+    (
+        lambda x, y: torch.linalg.solve_triangular(x, y, upper=False, left=False, unitriangular=True),
+        (PAIR, PAIR[:, :3]),
+    ),
     (lambda a, b, c: torch.addbmm(a, b, c, beta=0.6, alpha=1.2), (ints(5, 3), ints(2, 5, 4), ints(2, 4, 3))),
 ]
 

@@ -61,9 +61,16 @@ def einsum(node: AtenNode, equation: str, operands: tuple[Value, ...], path: obj
     return node.graph.call("einsum", operands, equation=equation.replace(" ", ""))
 
 
+def determinant(node: AtenNode, x: Value) -> tuple[Value, None, None]:
+    """(the determinant, and what only its gradient takes)"""
+    if node.used - {0}:
+        node.fail("the gradient of determinants is not supported")
+    return node.graph.call("linalg.det", x), None, None
+
+
 MATRIX: dict[str, Converter] = {
     "aten.matmul.default": matmul, "aten.mm.default": matmul, "aten.bmm.default": matmul, "aten.mv.default": matmul,
     "aten.linear.default": linear, "aten.addmm.default": addmm, "aten.addmv.default": addmm,
     "aten.baddbmm.default": baddbmm, "aten.dot.default": dot, "aten.vdot.default": dot, "aten.outer.default": outer,
-    "aten.einsum.default": einsum,
+    "aten.einsum.default": einsum, "aten._linalg_det.default": determinant,
 }  # fmt: skip

@@ -11,13 +11,16 @@ from typing import Any
 
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.programs.functions import (
+    digamma,
     greatest_divisor,
     in_bins,
     inverse_erf,
     least_multiple,
     log_gamma,
+    modified_bessel,
 )
 from baton._src.frontends.torch.programs.grids import grid_sampler_backward
+from baton._src.frontends.torch.programs.matrices import log_determinant, triangular_solution
 from baton._src.frontends.torch.programs.quantized import QUANTIZED
 from baton._src.frontends.torch.programs.whole_layers import (
     attention,
@@ -36,8 +39,11 @@ from baton._src.frontends.torch.programs.whole_operators import (
     median_of_numbers,
     most_frequent,
     narrowed,
+    nonzero_static,
+    put,
     running_extreme,
     strided,
+    times_power_of_two,
     whole_median_of_numbers,
     windows,
 )
@@ -103,5 +109,15 @@ OURS: dict[str, Callable[..., Any]] = {
     "aten.gcd.default": greatest_divisor,
     "aten.lcm.default": least_multiple,
     "aten.histc.default": in_bins,
+    "aten.digamma.default": digamma,
+    "aten.i0.default": modified_bessel(0, scaled=False),
+    "aten.special_i0e.default": modified_bessel(0, scaled=True),
+    "aten.special_i1.default": modified_bessel(1, scaled=False),
+    "aten.special_i1e.default": modified_bessel(1, scaled=True),
+    "aten.put.default": put,
+    "aten.ldexp.Tensor": times_power_of_two,
+    "aten.nonzero_static.default": nonzero_static,
+    "aten._linalg_slogdet.default": log_determinant,
+    "aten.linalg_solve_triangular.default": triangular_solution,
 }
 """What PyTorch keeps whole."""

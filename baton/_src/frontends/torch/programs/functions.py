@@ -58,6 +58,64 @@ def inverse_erf(x: Any) -> Any:
     return torch.where(y < 0, -found, found).to(given.dtype)
 
 
+_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730)
+"""B2, B4, ..."""
+
+
+def digamma(x: Any) -> Any:
+    """The slope of log gamma: brought to 10 and more by psi(x) = psi(x + 1) - 1 / x, then by Stirling's series; left of
+    1/2 reflected. Computed in float64."""
+    torch = torch_library()
+    given = _floats(x)
+    y = given.to(torch.float64)
+    left = y < 0.5
+    z, total = torch.where(left, 1 - y, y), torch.zeros_like(y)
+    for _ in range(10):
+        small = z < 10
+        total = torch.where(small, total - 1 / z, total)
+        z = torch.where(small, z + 1, z)
+    square = 1 / (z * z)
+    series, power = torch.zeros_like(z), square
+    for k, number in enumerate(_BERNOULLI, 1):
+        series, power = series + power * (number / (2 * k)), power * square
+    right = total + torch.log(z) - 0.5 / z - series
+    reflected = right - math.pi / torch.tan(math.pi * (y - torch.floor(y)))
+    found = torch.where(left, reflected, right)
+    pole = torch.where(y == 0, torch.copysign(torch.full_like(y, math.inf), -y), torch.full_like(y, math.nan))
+    return torch.where((y <= 0) & (y == torch.floor(y)), pole, found).to(given.dtype)
+
+
+def modified_bessel(order: int, scaled: bool) -> Any:
+    """I0 or I1, times exp(-|x|) if scaled: their power series, and from 20 on the one in 1 / x. Computed in float64."""
+
+    def take_apart(x: Any) -> Any:
+        torch = torch_library()
+        given = _floats(x)
+        y = given.to(torch.float64)
+        size = y.abs()
+        near, far = size.clamp(max=20), size.clamp(min=20)
+        quarter = near * near / 4
+        term = torch.ones_like(near) if order == 0 else near / 2
+        series = term
+        for k in range(1, 50):
+            term = term * (quarter / (k * (k + order)))
+            series = series + term
+        term = torch.ones_like(far)
+        tail = term
+        for k in range(1, 20):
+            term = term * (((2 * k - 1) ** 2 - 4 * order**2) / (8 * k)) / far
+            tail = tail + term
+        tail = tail / torch.sqrt(2 * math.pi * far)
+        if scaled:
+            found = torch.where(size < 20, series * torch.exp(-near), tail)
+        else:
+            found = torch.where(size < 20, series, tail * torch.exp(far))
+        found = torch.where(torch.isnan(y), y, found)
+        return (torch.where(y < 0, -found, found) if order else found).to(given.dtype)
+
+    return take_apart
+
+
 def greatest_divisor(x: Any, y: Any) -> Any:
     """Euclid's algorithm, as many steps as two numbers of the dtype can take (neighbours among Fibonacci's)."""
     torch = torch_library()
@@ -81,12 +139,17 @@ def least_multiple(x: Any, y: Any) -> Any:
 
 
 def in_bins(x: Any, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
-    """How many elements each of equally wide bins has; the last one has its upper end, too."""
+    """How many elements each of equally wide bins has; the last one has its upper end, too.
+
+    Without bounds these are the least and the greatest element, or one less and one more where they are equal.
+    """
     torch = torch_library()
-    if min == max:
-        return NotImplemented
     flat = x.reshape(-1)
+    if min == max:
+        least, greatest = flat.min(), flat.max()
+        wider = (least == greatest).to(x.dtype)
+        min, max = least - wider, greatest + wider
     seen = (flat >= min) & (flat <= max)
-    inside = torch.where(seen, flat, torch.full_like(flat, min))
+    inside = torch.where(seen, flat, torch.ones_like(flat) * min)
     places = ((inside - min) * bins / (max - min)).to(torch.int64).clamp(max=bins - 1)
     return torch.zeros(bins, dtype=x.dtype).index_add(0, places, seen.to(x.dtype))

@@ -177,3 +177,26 @@ def most_frequent(x: Any, dim: int = -1, keepdim: bool = False) -> Any:
     last = behind.gather(-1, chosen) - 1
     found = tuple(part.gather(-1, last).movedim(-1, dim) for part in (row, at))
     return found if keepdim else tuple(part.squeeze(dim) for part in found)
+
+
+def put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
+    """Elements written to places in the flattened tensor."""
+    flat = x.reshape(-1).index_put((index.reshape(-1),), source.reshape(-1), accumulate)
+    return flat.view(x.shape)
+
+
+def times_power_of_two(x: Any, exponent: Any) -> Any:
+    return x * torch_library().pow(2.0, exponent)
+
+
+def nonzero_static(x: Any, *, size: int, fill_value: int = -1) -> Any:
+    """[size, rank]: the places of the first elements that are not zero; what is left is filled."""
+    torch = torch_library()
+    if not x.dim() or not all(isinstance(n, int) for n in (size, *x.shape)):
+        return NotImplemented
+    seen = x.reshape(-1) != 0
+    turn = torch.cumsum(seen.to(torch.int64), 0) - 1
+    turn = torch.where(seen & (turn < size), turn, size)
+    places = torch.full((size + 1,), -1).scatter(0, turn, torch.arange(x.numel()))[:size]
+    columns = [torch.div(places, math.prod(x.shape[a + 1 :]), rounding_mode="floor") % n for a, n in enumerate(x.shape)]
+    return torch.where((places < 0)[:, None], fill_value, torch.stack(columns, 1))

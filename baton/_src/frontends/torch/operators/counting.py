@@ -1,0 +1,77 @@
+"""Operators whose results are as long as their elements say: how often numbers occur, and which there are."""
+
+from __future__ import annotations
+
+from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.torch.node import AtenNode, Converter
+from baton._src.frontends.torch.operators.indexing import nonzero
+from baton._src.frontends.torch.operators.shape import cut
+
+_BEYOND = 1 << 40
+"""No tensor has so many elements."""
+
+
+def bincount(node: AtenNode, x: Value, weights: Value | None = None, minlength: int = 0) -> Value:
+    """How often each number from 0 to the greatest occurs, or the sums of the weights there."""
+    g, places = node.graph, node.graph.cast(x, "int64")
+    at_least = g.constant([int(node.known(minlength, "minlength")) - 1], "int64")
+    greatest = g.call("max", g.call("concat", (places, at_least), axis=0), axis=(0,), keepdims=False)
+    found = g.numbers(g.call("add", greatest, g.constant(1, "int64")))
+    if found is None:
+        node.fail("how many numbers there are is known only at run time", code="torch-dynamic")
+    count = found[0]
+    given = g.constant(1, node.dtype) if weights is None else g.cast(weights, node.dtype)
+    places = g.call("where", g.call("less", places, g.scalar(0, places)), g.scalar(_BEYOND, places), places)
+    zeros = g.broadcast_to(g.constant(0, node.dtype), (count,))
+    return g.call(
+        "scatter_elements", zeros, places, g.broadcast_to(given, node.sizes(x)), axis=0, reduction="add"
+    )  # fmt: skip
+
+
+def unique(
+    node: AtenNode, x: Value, is_sorted: bool, return_inverse: bool, return_counts: bool
+) -> tuple[Value, Value | None, Value | None]:
+    """(what there is, in order; where each element is there; how often each is there)"""
+    g = node.graph
+    flat = g.reshape(x, (-1,)) if x.rank != 1 else x
+    narrow = g.cast(flat, "int8") if x.dtype.is_bool else flat
+    order = g.call("argsort", narrow, axis=0, descending=False, dtype="int64")
+    values, turns, counts = _runs(node, g.call("take", flat, order, axis=0, mode="fast"))
+    inverse = None
+    if 1 in node.used:
+        zeros = g.broadcast_to(g.constant(0, "int64"), node.sizes(flat))
+        inverse = g.call("scatter_elements", zeros, order, turns, axis=0, reduction="update")
+        inverse = g.reshape(inverse, node.sizes(x)) if return_inverse else None
+    return values, inverse, counts if return_counts else None
+
+
+def unique_consecutive(
+    node: AtenNode, x: Value, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> tuple[Value, Value | None, Value | None]:
+    """(elements that differ from the one before, which of them each element is, how many are equal in a row)"""
+    if dim is not None and x.rank != 1:
+        node.fail("slices are not compared", help="leave dim out, which takes the elements of the flattened tensor")
+    values, turns, counts = _runs(node, node.graph.reshape(x, (-1,)) if x.rank != 1 else x)
+    inverse = node.graph.reshape(turns, node.sizes(x)) if return_inverse else None
+    return values, inverse, counts if return_counts else None
+
+
+def _runs(node: AtenNode, row: Value) -> tuple[Value, Value, Value]:
+    """(the first element of every run of equal ones, the number of its run for each element, how long runs are)"""
+    g, size = node.graph, node.sizes(row)[0]
+    differs = g.call("not_equal", cut(node, row, 0, 1, size), cut(node, row, 0, 0, size - 1))
+    starts = g.call("concat", (g.constant([True]), differs), axis=0)
+    starts = g.of_shape(cut(node, starts, 0, 0, size), (size,))
+    turns = g.call("subtract", g.call("cumsum", g.cast(starts, "int64"), axis=0), g.constant(1, "int64"))
+    places = nonzero(node, starts)
+    count = node.sizes(places)[0]
+    places = g.reshape(places, (count,))
+    bounds = g.call("concat", (places, g.reshape(g.dims(size), (1,))), axis=0)
+    lengths = g.call("subtract", cut(node, bounds, 0, 1, count + 1), cut(node, bounds, 0, 0, count))
+    return g.call("take", row, places, axis=0, mode="fast"), turns, g.of_shape(lengths, (count,))
+
+
+COUNTING: dict[str, Converter] = {
+    "aten.bincount.default": bincount, "aten._unique2.default": unique,
+    "aten.unique_consecutive.default": unique_consecutive,
+}  # fmt: skip
