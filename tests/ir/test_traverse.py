@@ -7,15 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton._src.ir.traverse import (
-    Visitor,
-    bound_variables,
-    children,
-    post_order,
-    rewrite,
-    substitute,
-    with_fresh_binders,
-)
+from baton._src.ir.traverse import bound_variables, children, post_order, rewrite, substitute, with_fresh_binders
+from baton._src.ir.visitor import Visitor
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.relay import nodes as relay
 from baton._src.tir import expr as tir

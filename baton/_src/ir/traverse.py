@@ -9,9 +9,6 @@ function they name.
     post_order(function)                 # the DAG, each node once, children first
     rewrite(body, lambda n: ...)         # bottom-up; None keeps the node; unchanged parts stay the same objects
     substitute(body, {x: y})             # by identity of the key
-
-`Visitor` is for passes that treat some classes specially: it first walks the graph with an explicit stack and fills a
-memo, so that the `visit_<Class>` methods may recurse freely and never go more than a level deep.
 """
 
 from __future__ import annotations
@@ -19,7 +16,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 from baton._src.ir.attrs import Attrs
 from baton._src.ir.expr import GlobalVar
@@ -300,58 +297,3 @@ def with_fresh_binders(root: N) -> N:
             fresh[variable] = rebuild(copy, {n: substitute(n, fresh) for n in notes}, notes=True)
     renamed: N = substitute(root, fresh)
     return renamed
-
-
-class Visitor:
-    """Reads a graph: `visit(root)` calls `visit_<Class>` once per node, children first, and keeps what it returns.
-
-    A method may ask for any node's result with `self.visit(child)`: it is in the memo already. Methods are looked up
-    along the class's bases, so `visit_BinaryOp` serves `Add`; `visit_relax_Var` names a class by its language where
-    several have one of that name. `below` says what is walked before a node (default: all children).
-    """
-
-    handlers: ClassVar[dict[type, str]] = {}
-
-    def __init_subclass__(cls) -> None:
-        cls.handlers = {}
-
-    def __init__(self) -> None:
-        self.memo: dict[Any, Any] = {}
-
-    def below(self, node: Any) -> Iterable[Any]:
-        """The nodes to visit before `node`."""
-        return children(node)
-
-    def visit(self, root: Any) -> Any:
-        """The result for `root`."""
-        memo = self.memo
-        if root in memo:
-            return memo[root]
-        for item in post_order(root, below=self._unvisited):
-            if item not in memo:
-                memo[item] = self.dispatch(item)
-        return memo[root]
-
-    def _unvisited(self, node: Any) -> Iterable[Any]:
-        return () if node in self.memo else self.below(node)
-
-    def dispatch(self, node: Any) -> Any:
-        """Call the method for the class of `node`."""
-        cls = type(node)
-        name = self.handlers.get(cls)
-        if name is None:
-            name = self.handlers[cls] = _handler(type(self), cls)
-        return getattr(self, name)(node)
-
-    def visit_default(self, node: Any) -> Any:
-        """For classes without a method of their own."""
-        return None
-
-
-def _handler(visitor: type, cls: type) -> str:
-    for base in cls.__mro__:
-        language = base.__module__.removeprefix("baton._src.").split(".")[0]
-        for name in (f"visit_{language}_{base.__name__}", f"visit_{base.__name__}"):
-            if hasattr(visitor, name):
-                return name
-    return "visit_default"

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.node import Node
-from baton._src.ir.traverse import Visitor, rebuild
+from baton._src.ir.traverse import rebuild
+from baton._src.ir.visitor import Visitor
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.expr import Op, PrimExpr
-from baton._src.ir.traverse import Visitor, post_order
+from baton._src.ir.traverse import post_order
+from baton._src.ir.visitor import Visitor
 from baton._src.passes.tir.fold import fold
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
