@@ -68,8 +68,11 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 """Integers are exact; `//` and `%` round down, `div` and `mod` toward zero."""
 
 
-def compile_dim(expr: DimExpr) -> Evaluate:
-    """A function from the slots to the value of `expr`. Division by zero is a `DiagnosticError` (`dim-zero`)."""
+def compile_dim(expr: DimExpr, names: Sequence[str] = ()) -> Evaluate:
+    """A function from the slots (called `names`) to the value of `expr`.
+
+    Division by zero is a `DiagnosticError` (`dim-zero`) with the expression and the values in it.
+    """
     if isinstance(expr, (int, float)):
         return lambda slots: expr
     if expr[0] == "v":
@@ -91,18 +94,21 @@ def compile_dim(expr: DimExpr) -> Evaluate:
                     del stack[-kind + 1 :]
                     push(payload(*arguments))
         except ZeroDivisionError as error:
-            raise fail("dim-zero", f"division by zero in {format_dim(expr)}") from error
+            used = sorted({payload for kind, payload in program if kind == 1})
+            given = ", ".join(f"{format_dim(['v', slot], names)} = {slots[slot]}" for slot in used)
+            where = f", where {given}" if given else ""
+            raise fail("dim-zero", f"division by zero in {format_dim(expr, names)}{where}") from error
         return stack[0]
 
     return evaluate
 
 
-def compile_dims(dims: Sequence[DimExpr]) -> Callable[[Sequence[Any]], tuple[int, ...]]:
-    """A function from the variables to the dims."""
+def compile_dims(dims: Sequence[DimExpr], names: Sequence[str] = ()) -> Callable[[Sequence[Any]], tuple[int, ...]]:
+    """A function from the variables (called `names`) to the dims."""
     if all(isinstance(d, int) for d in dims):
         constant = tuple(dims)
         return lambda slots: constant
-    functions = [compile_dim(d) for d in dims]
+    functions = [compile_dim(d, names) for d in dims]
     return lambda slots: tuple([int(f(slots)) for f in functions])
 
 

@@ -168,7 +168,7 @@ class Matcher:
         if is_slot(dim) and self.heap[dim[1]] is None:
             self.heap[dim[1]] = found
             return
-        expected = dim if isinstance(dim, (int, float)) else compile_dim(dim)(self.heap)
+        expected = dim if isinstance(dim, (int, float)) else compile_dim(dim, self.slot_names)(self.heap)
         if expected != found:
             shown = format_dim(dim, self.slot_names)
             reason = "" if isinstance(dim, (int, float)) else f" ({shown}{self._bindings(dim)})"
@@ -229,7 +229,7 @@ def _with_whole(
 
 def check_condition(found: DimExpr, expected: DimExpr, place: str, heap: Heap, names: Sequence[str]) -> None:
     """`DiagnosticError` (`value-mismatch`) unless both expressions have the same value."""
-    have, want = compile_dim(found)(heap), compile_dim(expected)(heap)
+    have, want = compile_dim(found, names)(heap), compile_dim(expected, names)(heap)
     if have != want:
         shown = f"{format_dim(found, names)}, expected {want} = {format_dim(expected, names)}"
         broadcasts = "a size of 1 is repeated where it is known when compiling: state it as 1, or write broadcast_to"

@@ -66,10 +66,10 @@ class NativeFunction:
         self._constant_words = struct.pack(f"={len(self._constants)}Q", *[data_address(c) for c in self._constants])
         self._dtypes = [DataType(i.info.dtype).numpy for i in plan.inputs]
         self._input_count = len(plan.inputs)
-        self._dims = [compile_dims(o.dims) for o in plan.outputs]
+        self._dims = [compile_dims(o.dims, plan.variables) for o in plan.outputs]
         self._check_sizes: Check | None = None
         self._output_dtypes = [DataType(o.dtype).numpy for o in plan.outputs]
-        self._arena_size = compile_dim(plan.arena_bytes)
+        self._arena_size = compile_dim(plan.arena_bytes, plan.variables)
         self._has_arena = plan.arena_bytes != 0
         self._arenas: list[AnyArray] = []
         self._remembered: dict[Any, Sizes] = {}
@@ -232,7 +232,7 @@ class NativeFunction:
             return tuple(dims)
         count = self._input_count
         sizes = self._remembered[(*[tuple(v.shape) for v in values[:count]], values[count:])]
-        return compile_dims(dims)(sizes.variables)
+        return compile_dims(dims, self.plan.variables)(sizes.variables)
 
     def structured(self, outputs: Sequence[AnyArray], arrays: Sequence[AnyArray]) -> Any:
         """The plan's result from the outputs of a `run` on `arrays`: tensors and tuples of them."""

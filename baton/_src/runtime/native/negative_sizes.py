@@ -25,7 +25,7 @@ def check_of_sizes(plan: NativePlan) -> Check:
     size.
     """
     first = {repr(p.dims): (s.name, p.dims) for s in reversed(plan.steps) for p in s.tensors if _varies(p.dims)}
-    measured = [(label, compile_dims(dims)) for label, dims in first.values()]
+    measured = [(label, compile_dims(dims, plan.variables)) for label, dims in first.values()]
 
     def check(variables: Sequence[Any]) -> None:
         for label, dims in measured:
