@@ -17,6 +17,7 @@ from baton._src.relax.check.signatures import prim_func_info
 from baton._src.relax.nodes import Function
 from baton._src.relax.well_formed import well_formed
 from baton._src.script import markers
+from baton._src.script.attribute_values import attribute_value
 from baton._src.script.environment import Environment
 from baton._src.script.evaluate import Evaluator, ModuleRef, Poisoned
 from baton._src.script.functions import FunctionReader
@@ -117,7 +118,7 @@ class ModuleReader:
             return
         if function is not markers.MODULE_ATTRS and function is not markers.MODULE_GLOBAL_INFOS:
             raise self.evaluator.error("script-syntax", "this call has no meaning in a module", call)
-        said = self.evaluator.value(call.args[0]) if len(call.args) == 1 else None
+        said = attribute_value(self.evaluator, call.args[0]) if len(call.args) == 1 else None
         if not isinstance(said, dict):
             raise self.evaluator.error("script-value", f"{function!r} takes one dict", call)
         if function is markers.MODULE_ATTRS:
@@ -129,8 +130,8 @@ class ModuleReader:
 
     def _set_attr(self, call: ast.Call) -> None:
         """`I.module_set_attr(key, value, allow_overwrite=False)`."""
-        given = [self.evaluator.value(a) for a in call.args]
-        named = {str(k.arg): self.evaluator.value(k.value) for k in call.keywords}
+        given = [attribute_value(self.evaluator, a) for a in call.args]
+        named = {str(k.arg): attribute_value(self.evaluator, k.value) for k in call.keywords}
         given += [named.pop(n) for n in ("attr_key", "attr_value", "allow_overwrite")[len(given) :] if n in named]
         if len(given) not in (2, 3) or named or not isinstance(given[0], str):
             raise self.evaluator.error("script-value", "I.module_set_attr takes a key and a value", call)

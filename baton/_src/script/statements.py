@@ -18,6 +18,7 @@ from baton._src.relax.nodes import (
 from baton._src.relax.struct_info import FuncStructInfo, TupleStructInfo
 from baton._src.script import markers
 from baton._src.script.assignments import Assignments, Functions
+from baton._src.script.attribute_values import attribute_value
 from baton._src.script.evaluate import Evaluator, Poisoned
 from baton._src.script.infos import Scalars
 from baton._src.script.macros import Macro, bind_arguments
@@ -153,7 +154,7 @@ class Statements(Assignments):
             return True
         attr = self._marker_call(node, markers.FUNC_ATTR)
         if attr is not None:
-            said = self.evaluator.value(attr.args[0]) if attr.args else None
+            said = attribute_value(self.evaluator, attr.args[0]) if attr.args else None
             if not isinstance(said, dict):
                 raise self._error("script-value", "R.func_attr takes a dict of attributes", attr)
             self.attrs.update(said)
