@@ -88,3 +88,49 @@ def test_a_size_to_expand_to_that_is_neither_its_own_nor_one(own: Any, wanted: i
         np.testing.assert_array_equal(model.run({"x": x, "to": np.array([same])})[0], x)
     with pytest.raises(baton.DiagnosticError, match=f"node '/wide': .* is 3 .*expected {wanted}"):
         model.run({"x": x, "to": np.array([wanted])})
+
+
+NUMBERS = np.ones(2, "float32")
+
+
+@pytest.mark.parametrize(
+    ("node", "shapes", "weights", "said"),
+    [
+        ("Conv", [(1, 3, 4, 4)], [np.ones((2, 3, 1, 1), "float32"), NUMBERS[:1]], "1 numbers for 2 channels"),
+        ("InstanceNormalization", [(1, 3, 4, 4)], [NUMBERS[:1], NUMBERS[:1]], "1 numbers for 3 channels"),
+        ("Gemm", [(1, 4)], [np.ones((4, 3), "float32"), np.ones((5, 3), "float32")], "cannot be repeated"),
+        ("Pad", [(3, 4)], [np.array([-2, 0, -2, 0])], "take more than there is"),
+    ],
+)
+def test_known_sizes(node: str, shapes: Any, weights: Any, said: str) -> None:
+    """Guards against one number for all channels, and against a result as large as what is added to it."""
+    names = [f"w{k}" for k in range(len(weights))]
+    made = helper.make_node(node, ["x", *names], ["y"])
+    model = model_of([made], [("x", shapes[0])], weights=[*map(weight, names, weights)])
+    with pytest.raises(baton.DiagnosticError, match=said):
+        baton.compile(model)
+
+
+def test_parts_of_a_negative_length() -> None:
+    node = helper.make_node("Split", ["x", "s"], ["y", "z"])
+    model = model_of([node], [("x", [5])], ("y", "z"), [weight("s", np.array([-1, 6]))])
+    with pytest.raises(baton.DiagnosticError, match=r"parts of \[-1, 6\]"):
+        baton.compile(model)
+
+
+def test_more_than_there_is() -> None:
+    """Guards against as many as there are instead."""
+    node = helper.make_node("TopK", ["x", "n"], ["y", "z"], axis=0, name="it")
+    model = model_of([node], [("x", ["a", 2]), ("n", ([1], 7))], ("y", "z"))
+    program, x = baton.compile(model, num_threads=1), np.arange(10, dtype="float32").reshape(5, 2)
+    np.testing.assert_array_equal(program.run({"x": x, "n": np.array([3])})[0], x[::-1][:3])
+    with pytest.raises(baton.DiagnosticError, match="is 5"):
+        program.run({"x": x, "n": np.array([6])})
+
+
+def test_a_range_without_a_step() -> None:
+    node = helper.make_node("Range", ["a", "b", "c"], ["y"], name="it")
+    program = baton.compile(model_of([node], [(n, ([], 7)) for n in "abc"]), num_threads=1)
+    np.testing.assert_array_equal(program.run({"a": np.array(5), "b": np.array(0), "c": np.array(-2)})[0], [5, 3, 1])
+    with pytest.raises(baton.DiagnosticError, match="negative"):
+        program.run({"a": np.array(0), "b": np.array(5), "c": np.array(0)})

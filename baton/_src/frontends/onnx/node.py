@@ -102,6 +102,16 @@ class OnnxNode:
             self.fail_dynamic(f"{what} depends on values known only at run time", self[index])
         return list(contents.reshape(-1))
 
+    def by_channel(self, x: Value, numbers: Value) -> Value:
+        """A vector of one number for each channel of `x` (axis 1), in a shape that goes along with `x`."""
+        channels = None if x.shape is None else x.shape[1]
+        count = numbers.shape[0] if numbers.shape else None
+        if isinstance(channels, int) and isinstance(count, int) and channels != count:
+            self.fail(f"it has {count} numbers for {channels} channels", code="op-shape")
+        if channels is not None and numbers.rank == 1:
+            numbers = self.graph.of_shape(numbers, (channels,))
+        return self.graph.reshape(numbers, (1, -1) + (1,) * (x.rank - 2))
+
     def rank(self, index: int = 0) -> int:
         """The rank of an operand, which must be known."""
         found = self[index].rank

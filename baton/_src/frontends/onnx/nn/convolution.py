@@ -19,15 +19,13 @@ def kernel_of(node: OnnxNode, index: int = 1) -> tuple[int, ...]:
     return found
 
 
-def _add_bias(node: OnnxNode, x: Value, bias: Value | None, rank: int) -> Value:
-    if bias is None:
-        return x
-    return node.graph.call("add", x, node.graph.reshape(bias, (1, -1) + (1,) * rank))
+def _add_bias(node: OnnxNode, x: Value, bias: Value | None) -> Value:
+    return x if bias is None else node.graph.call("add", x, node.by_channel(x, bias))
 
 
 def conv(node: OnnxNode) -> Value:
     x, window = framed(node, node[0], kernel_of(node), 0.0)
-    return _add_bias(node, convolve(node, x, node[1], window), node.optional(2), window.rank)
+    return _add_bias(node, convolve(node, x, node[1], window), node.optional(2))
 
 
 def convolve(node: OnnxNode, x: Value, weight: Value, window: Window) -> Value:
@@ -59,7 +57,7 @@ def deform_conv(node: OnnxNode) -> Value:
         padding=window.padding, dilation=window.dilations, groups=int(node.attr("group", 1)),
         deformable_groups=int(node.attr("offset_group", 1)),
     )  # fmt: skip
-    return _add_bias(node, out, node.optional(3), 2)
+    return _add_bias(node, out, node.optional(3))
 
 
 def conv_transpose(node: OnnxNode) -> Value:
@@ -76,7 +74,7 @@ def conv_transpose(node: OnnxNode) -> Value:
         output_padding=extra, dilation=window.dilations, groups=groups,
         data_layout=layouts[0], kernel_layout=layouts[2],
     )  # fmt: skip
-    return _add_bias(node, out, node.optional(2), window.rank)
+    return _add_bias(node, out, node.optional(2))
 
 
 def _transposed(node: OnnxNode) -> Window:

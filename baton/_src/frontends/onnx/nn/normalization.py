@@ -31,8 +31,7 @@ def _batch_statistics(node: OnnxNode, epsilon: float) -> list[Value]:
     rank = node.rank()
     axes = tuple(a for a in range(rank) if a != 1)
     scaled = _normalise(node, x, axes, epsilon)
-    shape = (1, -1) + (1,) * (rank - 2)
-    out = g.call("add", g.call("multiply", scaled, g.reshape(node[1], shape)), g.reshape(node[2], shape))
+    out = g.call("add", g.call("multiply", scaled, node.by_channel(x, node[1])), node.by_channel(x, node[2]))
     mean = g.call("mean", x, axis=axes, keepdims=True)
     centred = g.call("subtract", x, mean)
     variance = g.call("mean", g.call("multiply", centred, centred), axis=axes, keepdims=False)
@@ -50,9 +49,8 @@ def instance_normalization(node: OnnxNode) -> Value:
     """Normalised over the spatial axes of each channel of each image."""
     axes = tuple(range(2, node.rank()))
     scaled = _normalise(node, node[0], axes, float(node.attr("epsilon", 1e-5)))
-    shape = (1, -1) + (1,) * len(axes)
-    g = node.graph
-    return g.call("add", g.call("multiply", scaled, g.reshape(node[1], shape)), g.reshape(node[2], shape))
+    scale, bias = (node.by_channel(node[0], node[k]) for k in (1, 2))
+    return node.graph.call("add", node.graph.call("multiply", scaled, scale), bias)
 
 
 def _normalise(node: OnnxNode, x: Value, axes: tuple[int, ...], epsilon: float) -> Value:
@@ -114,13 +112,12 @@ def group_normalization(node: OnnxNode) -> Value:
     parts = g.reshape(x, (shape[0], groups, shape[1] // groups, *shape[2:]))
     axes = tuple(range(2, len(shape) + 1))
     normal = g.reshape(_normalise(node, parts, axes, float(node.attr("epsilon", 1e-5))), shape)
-    per_channel = (1, -1) + (1,) * (len(shape) - 2)
     scale, bias = node[1], node[2]
     if node.opset < 21 and scale.shape != (shape[1],):
         repeats = shape[1] // groups
         scale = g.call("repeat", scale, repeats=repeats, axis=0)
         bias = g.call("repeat", bias, repeats=repeats, axis=0)
-    return g.call("add", g.call("multiply", normal, g.reshape(scale, per_channel)), g.reshape(bias, per_channel))
+    return g.call("add", g.call("multiply", normal, node.by_channel(x, scale)), node.by_channel(x, bias))
 
 
 def lrn(node: OnnxNode) -> Value:

@@ -42,6 +42,8 @@ def range_(node: OnnxNode) -> Value:
     dtype = node[0].dtype
     if all(a is not None for a in arrays):
         numbers = [a.reshape(-1)[0].item() for a in arrays if a is not None]
+        if not numbers[2]:
+            node.fail("a range with a step of 0 never ends")
         return node.graph.constant(np.arange(*numbers).astype(dtype.numpy))
     ends = _ends(node)
     if ends is None:
@@ -80,7 +82,9 @@ def _counted_range(node: OnnxNode) -> Value:
     start, limit, delta = (g.reshape(node[k], ()) for k in range(3))
     span = g.call("subtract", g.cast(limit, wide), g.cast(start, wide))
     count = g.call("ceil", g.call("divide", span, g.cast(delta, wide)))
-    lengths = g.numbers(g.cast(g.call("maximum", count, g.constant(0.0, wide)), INT64))
+    count = g.call("maximum", count, g.constant(0.0, wide))
+    endless = g.call("equal", g.cast(delta, wide), g.constant(0.0, wide))  # a size of -1 is an error
+    lengths = g.numbers(g.cast(g.call("where", endless, g.constant(-1.0, wide), count), INT64))
     if lengths is None:
         node.fail("the range depends on values known only at run time", code="onnx-dynamic")
     steps = g.call("arange", start=0, stop=lengths.reshape(-1)[0], step=1, dtype=INT64)

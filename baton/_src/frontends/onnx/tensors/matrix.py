@@ -41,7 +41,16 @@ def gemm(node: OnnxNode) -> Value:
         out = g.call("multiply", out, _factor(node, alpha, out))
     if c is None or beta == 0.0:
         return out
+    _check_added(node, out, c)
     return g.call("add", out, c if beta == 1.0 else g.call("multiply", c, _factor(node, beta, c)))
+
+
+def _check_added(node: OnnxNode, out: Value, c: Value) -> None:
+    """C is repeated to the product, never the other way round."""
+    for have, own in zip((out.shape or ())[::-1], (c.shape or ())[::-1], strict=False):
+        if isinstance(have, int) and isinstance(own, int) and own not in (1, have):
+            shapes = f"{show_shape(tuple(c.shape or ()))} to {show_shape(tuple(out.shape or ()))}"
+            node.fail(f"its third operand cannot be repeated from {shapes}", code="op-shape")
 
 
 def _factor(node: OnnxNode, number: float, like: Value) -> Value:

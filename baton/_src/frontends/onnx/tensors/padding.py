@@ -22,6 +22,9 @@ def pad(node: OnnxNode) -> Value:
     begins, ends = [0] * rank, [0] * rank
     for position, axis in enumerate(places):
         begins[axis], ends[axis] = int(pads[position]), int(pads[position + len(places)])  # type: ignore[arg-type]
+    for size, before, after in zip(x.shape or (), begins, ends, strict=False):
+        if isinstance(size, int) and size + before + after < 0:
+            node.fail(f"pads of {before} and {after} take more than there is of an axis of {size}")
     if any(p < 0 for p in begins + ends):
         x = _crop(node, x, begins, ends)
         begins, ends = [max(p, 0) for p in begins], [max(p, 0) for p in ends]

@@ -50,6 +50,8 @@ def split(node: OnnxNode) -> tuple[Value, ...]:
 def _in_parts(node: OnnxNode, x: Value, axis: int, lengths: list[Dim]) -> Value:
     """`x`, whose axis is to be as long as these lengths together: known here, or checked at run time."""
     assert x.shape is not None
+    if any(isinstance(n, int) and n < 0 for n in lengths):
+        node.fail(f"parts of {lengths} are asked for")
     total, whole = x.shape[axis], sum(lengths[1:], start=lengths[0])
     if isinstance(total, int) and isinstance(whole, int) and total != whole:
         node.fail(f"parts of {lengths} do not make up {total}")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.ir.tensor_info import Dim
 
 
 def _axes(node: OnnxNode) -> tuple[int, ...] | None:
@@ -109,7 +110,13 @@ def top_k(node: OnnxNode) -> list[Value]:
     if isinstance(k, int):
         return [values, indices]
     first = {"axes": (axis,), "begin": (0,), "end": (k,), "strides": (1,)}
-    return [g.call("strided_slice", part, **first) for part in (values, indices)]
+    return [_of_length(node, g.call("strided_slice", part, **first), axis, k) for part in (values, indices)]
+
+
+def _of_length(node: OnnxNode, x: Value, axis: int, count: Dim) -> Value:
+    """`x`, whose axis is to be this long: where there are fewer than asked for, that is an error of the run."""
+    shape = x.shape
+    return x if shape is None else node.graph.of_shape(x, (*shape[:axis], count, *shape[axis + 1 :]))
 
 
 def determinant(node: OnnxNode) -> Value:
