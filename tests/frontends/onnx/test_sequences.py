@@ -141,6 +141,24 @@ def test_lists_as_inputs() -> None:
     np.testing.assert_array_equal(program.run({"list": [], "x": X[2]})[0], X[2:])
 
 
+def test_what_is_done_to_each_item() -> None:
+    """SequenceMap of a list that the model is given."""
+    given = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [helper.make_node("Mul", ["item", "number"], ["made"])],
+        "each",
+        [given("item", TensorProto.FLOAT, [2]), given("number", TensorProto.FLOAT, [2])],
+        [given("made", TensorProto.FLOAT, [2])],
+    )
+    nodes = [
+        helper.make_node("SequenceMap", ["list", "x"], ["all"], body=body),
+        helper.make_node("ConcatFromSequence", ["all"], ["y"], axis=0, new_axis=1),
+    ]
+    program = baton.compile(taking_a_list(nodes, [2]), num_threads=1)
+    for items in (X, X[:1]):
+        np.testing.assert_array_equal(program.run({"list": list(items), "x": X[1]})[0], items * X[1])
+
+
 def test_lists_that_are_refused() -> None:
     model = taking_a_list([helper.make_node("ConcatFromSequence", ["list"], ["y"], axis=0)], ["n"])
     program = baton.compile(model, num_threads=1)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.files.reader import onnx_library, onnx_type_of
+from baton._src.ir.tensor_info import TensorInfo
 from baton._src.support.diagnostics import fail
 
 EXPANDED: frozenset[tuple[str, str]] = frozenset(
@@ -60,6 +62,9 @@ def _type_of(onnx: Any, value: Value | None) -> bytes:
     """The operand's type as ONNX writes it; an empty one for an operand left out."""
     if value is None:
         return b""
+    if value.stack is not None:
+        item = replace(value.stack, info=TensorInfo((value.stack.shape or ())[1:], value.stack.dtype))
+        return bytes(onnx.helper.make_sequence_type_proto(_tensor_type(onnx, item)).SerializeToString())
     if value.items is not None:
         inner = _tensor_type(onnx, value.items[0]) if value.items else onnx.TypeProto()
         return bytes(onnx.helper.make_sequence_type_proto(inner).SerializeToString())
