@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import numpy as np
@@ -162,16 +163,51 @@ def test_random_programs_are_refused_where_the_interpreter_fails() -> None:
     for seed in range(400):
         text = _program(random.Random(seed))
         func = parse_text(text)
-        fails = _fails(func)
+        fails = _fails(func, (2, 4), (5,))
         assert bool(outside_indices(func)) == fails, text
         count[fails] += 1
     assert min(count.values()) > 80
 
 
-def _fails(func: PrimFunc) -> bool:
+def _fails(func: PrimFunc, *shapes: tuple[int, ...]) -> bool:
     """Whether the interpreter meets an access outside of its buffer."""
     try:
-        run_prim_func(func, [np.zeros((2, 4), "float32"), np.zeros(5, "float32")])
+        run_prim_func(func, [np.zeros(shape, "float32") for shape in shapes])
     except DiagnosticError as error:
         return error.diagnostics[0].code == "tir-bounds"
     return False
+
+
+def _program_of_sizes(draw: random.Random) -> str:
+    """Loops, conditions and indices of symbolic sizes."""
+    lines: list[str] = []
+    names: list[str] = []
+
+    def index() -> str:
+        parts = [draw.choice([str(draw.randint(0, 2)), "n", "m", *names * 3]) for _ in range(draw.randint(1, 2))]
+        whole = draw.choice([" + ", " + ", " - "]).join(parts)
+        return draw.choice([whole, whole, whole, f"T.min({whole}, n - 1)", f"({whole}) // 2"])
+
+    for depth in range(1, draw.randint(2, 4)):
+        if depth == 1 or draw.random() < 0.6:
+            extent = draw.choice(["n", "m", "n - 1", "n + 1", "4", "m"])
+            lines.append("    " * depth + f"for i{depth} in range({extent}):")
+            names.append(f"i{depth}")
+        else:
+            limit = draw.choice(["n", "m", "2", *names])
+            lines.append("    " * depth + f"if {index()} {draw.choice(['<', '>='])} {limit}:")
+    lines.append("    " * (len(lines) + 1) + f"B[{index()}] = A[{index()}, {index()}]")
+    return SIZES + "\n".join(lines)
+
+
+def test_random_programs_of_sizes_are_refused_only_if_all_sizes_fail() -> None:
+    """Guards that what is refused is right for no sizes."""
+    refused = 0
+    for seed in range(150):
+        text = _program_of_sizes(random.Random(seed))
+        func = parse_text(text)
+        if outside_indices(func):
+            refused += 1
+            shapes = itertools.product(range(1, 4), repeat=2)
+            assert all(_fails(func, (n, m), (n,)) for n, m in shapes), text
+    assert refused > 30
