@@ -1,8 +1,8 @@
 """exp, log, tanh, erf, sin, ... in LLVM IR: polynomials over any number of lanes, no library needed.
 
 float32: relative error about 1e-7 (a few units in the last place), infinities, NaN and subnormals as in C. pow and
-exp10 compute in float64 inside. sin, cos, tan reduce their argument in float64: accurate up to |x| about 1e9. float64
-has exp and log of its own (what pow needs); other float64 functions call the C library (see `intrinsics`).
+exp10 compute in float64 inside. float64 has exp and log of its own (what pow needs); other float64 functions call the C
+library (see `intrinsics`).
 
 Each function becomes one internal helper `@baton.exp.v16f32` of the module, inlined by LLVM. Coefficients: least-
 squares fits towards the minimax polynomial, or Taylor series for float64.
@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from baton._src.codegen.llvm.circular_functions import acos, asin, atan, cos, sin, tan
 from baton._src.codegen.llvm.lanes import Lanes
 from baton._src.codegen.llvm.text import FunctionText, ModuleText, mangle
 
@@ -32,16 +33,6 @@ _ERF_ABOVE = [
 ]  # fmt: skip
 _ERF_BELOW = [
     1.0, 0.5020717978477478, 0.11410707980394363, 0.014968784525990486, 0.0011624802136793733, 3.809159534284845e-05,
-]  # fmt: skip
-_SIN = [-0.1666666716337204, 0.008333329111337662, -0.0001983933470910415, 2.71831163445313e-06]
-_COS = [0.04166664555668831, -0.001388736767694354, 2.443845005473122e-05]
-_ATAN = [
-    -0.33333301544189453, 0.19998638331890106, -0.1426524519920349, 0.10957571864128113, -0.08419445902109146,
-    0.0582343190908432, -0.03145546838641167, 0.011064315214753151, -0.0018271846929565072,
-]  # fmt: skip
-_ASIN = [
-    0.16666659712791443, 0.07500510662794113, 0.04451572149991989, 0.03181760758161545, 0.014402614906430244,
-    0.037565186619758606,
 ]  # fmt: skip
 
 
@@ -182,47 +173,6 @@ def _erf(m: Lanes, x: str) -> str:
     return m.clamp(m.div(above, m.poly(square, _ERF_BELOW)), -1.0, 1.0)
 
 
-def _quadrant(m: Lanes, x: str) -> tuple[str, str]:
-    """x = n pi/2 + r, reduced in float64: (r, n)."""
-    wide, y = m.double(x)
-    rounded, n = wide.round_to_int(wide.mul(y, 2 / math.pi))
-    r = wide.fma(rounded, -1.5707963267948966, y)
-    r = wide.fma(rounded, -6.123233995736766e-17, r)
-    return m.single(wide, r), m.f.value(f"trunc {wide.int} {n} to {m.int}")
-
-
-def _sine_polynomials(m: Lanes, r: str) -> tuple[str, str]:
-    square = m.mul(r, r)
-    sine = m.fma(m.mul(square, r), m.poly(square, _SIN), r)
-    cosine = m.fma(m.mul(square, square), m.poly(square, _COS), m.fma(square, -0.5, 1.0))
-    return sine, cosine
-
-
-def _turned(m: Lanes, r: str, n: str) -> str:
-    """sin(r + n pi/2)"""
-    sine, cosine = _sine_polynomials(m, r)
-    found = m.choose(m.int_compare("ne", m.int_op("and", n, 1), 0), cosine, sine)
-    return m.choose(m.int_compare("ne", m.int_op("and", n, 2), 0), m.neg(found), found)
-
-
-def _sin(m: Lanes, x: str) -> str:
-    r, n = _quadrant(m, x)
-    return m.choose(m.compare("oeq", x, 0.0), x, _turned(m, r, n))
-
-
-def _cos(m: Lanes, x: str) -> str:
-    r, n = _quadrant(m, x)
-    return _turned(m, r, m.int_op("add", n, 1))
-
-
-def _tan(m: Lanes, x: str) -> str:
-    r, n = _quadrant(m, x)
-    sine, cosine = _sine_polynomials(m, r)
-    odd = m.int_compare("ne", m.int_op("and", n, 1), 0)
-    found = m.div(m.choose(odd, m.neg(cosine), sine), m.choose(odd, sine, cosine))
-    return m.choose(m.compare("oeq", x, 0.0), x, found)
-
-
 def _sinh(m: Lanes, x: str) -> str:
     """(t + t / (t + 1)) / 2 with t = e^|x| - 1; near overflow (e^(|x|/2) / 2) e^(|x|/2)."""
     size = m.unary("fabs", x)
@@ -239,33 +189,6 @@ def _cosh(m: Lanes, x: str) -> str:
     e = m.call("exp", m.unary("fabs", x))
     regular = m.mul(m.add(e, m.div(1.0, e)), 0.5)
     return m.choose(m.compare("ogt", m.unary("fabs", x), 88.0), square, regular)
-
-
-def _atan(m: Lanes, x: str) -> str:
-    size = m.unary("fabs", x)
-    large = m.compare("ogt", size, 1.0)
-    t = m.choose(large, m.div(1.0, size), size)
-    square = m.mul(t, t)
-    found = m.fma(m.mul(square, t), m.poly(square, _ATAN), t)
-    return m.copysign(m.choose(large, m.sub(math.pi / 2, found), found), x)
-
-
-def _asin(m: Lanes, x: str) -> str:
-    size = m.unary("fabs", x)
-    large = m.compare("ogt", size, 0.5)
-    square = m.choose(large, m.mul(m.sub(1.0, size), 0.5), m.mul(x, x))
-    t = m.choose(large, m.unary("sqrt", square), size)
-    found = m.fma(m.mul(square, t), m.poly(square, _ASIN), t)
-    return m.copysign(m.choose(large, m.fma(found, -2.0, math.pi / 2), found), x)
-
-
-def _acos(m: Lanes, x: str) -> str:
-    """2 asin(sqrt((1 - x) / 2)) for x > 1/2, pi less that of -x for x < -1/2, else pi/2 - asin(x)."""
-    size = m.unary("fabs", x)
-    outer = m.mul(m.call("asin", m.unary("sqrt", m.mul(m.sub(1.0, size), 0.5))), 2.0)
-    outer = m.choose(m.compare("olt", x, 0.0), m.sub(math.pi, outer), outer)
-    inner = m.sub(math.pi / 2, m.call("asin", x))
-    return m.choose(m.compare("ogt", size, 0.5), outer, inner)
 
 
 def _asinh(m: Lanes, x: str) -> str:
@@ -324,14 +247,14 @@ FUNCTIONS: dict[str, Callable[..., str]] = {
     "tanh": _tanh,
     "sigmoid": _sigmoid,
     "erf": _erf,
-    "sin": _sin,
-    "cos": _cos,
-    "tan": _tan,
+    "sin": sin,
+    "cos": cos,
+    "tan": tan,
     "sinh": _sinh,
     "cosh": _cosh,
-    "atan": _atan,
-    "asin": _asin,
-    "acos": _acos,
+    "atan": atan,
+    "asin": asin,
+    "acos": acos,
     "asinh": _asinh,
     "acosh": _acosh,
     "atanh": _atanh,
