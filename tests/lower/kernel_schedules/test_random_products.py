@@ -1,0 +1,114 @@
+"""Random products of matrices, each array between protected pages: a read or write beyond it ends the process.
+
+`make fuzz PROGRAMS=500` draws others in each run; the seed stands in the failure, or is the last one printed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import random
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.overwriting import overwritable
+from baton._src.lower.kernel_schedules.products.packed_weights import packable_weight
+from baton._src.lower.kernel_schedules.schedule import decide
+from baton._src.lower.pack_weights import panels, reading_panels
+from baton._src.te import reduction
+from baton._src.te.computation import compute, placeholder, reduce_axis
+from baton._src.te.prim_func import create_prim_func
+from baton._src.tir import operators as ops
+from baton._src.tir.expr import Var
+from tests.codegen.native_run import build, call, random_array
+
+TARGETS = [
+    "llvm", "llvm -num-cores=2", "llvm -mcpu=x86-64", "llvm -mcpu=x86-64-v3 -num-cores=2", "llvm -mcpu=znver4",
+]  # fmt: skip
+ROWS = [0, *range(1, 31), *range(95, 101), *range(119, 131), *range(250, 261)]
+PAGE = mmap.PAGESIZE
+posix = pytest.mark.skipif(sys.platform != "linux", reason="protects pages by mprotect")
+
+
+@contextmanager
+def guarded(array: np.ndarray, at_end: bool) -> Iterator[np.ndarray]:
+    """A copy that ends, or begins, at a page nobody may touch."""
+    protect = ctypes.CDLL(None, use_errno=True).mprotect
+    size = -(-max(array.nbytes, 1) // PAGE) * PAGE
+    memory = mmap.mmap(-1, size + 2 * PAGE)
+    held = (ctypes.c_char * len(memory)).from_buffer(memory)
+    first = ctypes.addressof(held)
+    edges = [ctypes.c_void_p(first), ctypes.c_void_p(first + PAGE + size)]
+    start = PAGE + (size - array.nbytes if at_end else 0)
+    copy: Any = np.frombuffer(memory, np.uint8, array.nbytes, start).view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    for edge in edges:
+        assert protect(edge, ctypes.c_size_t(PAGE), 0) == 0
+    try:
+        yield copy
+    finally:
+        for edge in edges:
+            assert protect(edge, ctypes.c_size_t(PAGE), 3) == 0
+
+
+def check(seed: int) -> None:
+    """One kernel: any layout of B, some known or any number of rows, bias and residual, the latter in place too."""
+    draw = random.Random(seed)
+    target, dtype = Target(draw.choice(TARGETS)), draw.choice(["float32", "float32", "float16"])
+    n, k = (
+        draw.choice([draw.randint(1, 40), draw.randint(1, 130)]),
+        draw.choice([draw.randint(1, 9), draw.randint(1, 300)]),
+    )
+    known = draw.choice([None, draw.randint(1, 16), draw.randint(1, 130)])
+    m: Any = Var("m", "int64") if known is None else known
+    transposed, packs = draw.random() < 0.4, draw.random() < 0.3
+    a, b = placeholder((m, k), dtype, "a"), placeholder((n, k) if transposed else (k, n), dtype, "b")
+    v, w, r = placeholder((n,), "float32", "v"), placeholder((m, n), "float32", "w"), reduce_axis((0, k), "r")
+
+    def term(i: Any, j: Any) -> Any:
+        return ops.cast("float32", a[i, r]) * ops.cast("float32", b[j, r] if transposed else b[r, j])
+
+    c = compute((m, n), lambda i, j: reduction.sum(term(i, j), r), "c")
+    func = create_prim_func([a, b, v, w, compute((m, n), lambda i, j: c[i, j] + v[j] + w[i, j], "d")])
+    over = (3, 4) in overwritable(func)
+    weight = packable_weight(func, target) if packs else None
+    func = func if weight is None else reading_panels(func, weight)
+    scheduled = decide(func, target).func
+    library = build(scheduled, target, checked=draw.random() < 0.3)
+    for rows in [known] if known is not None else draw.sample(ROWS, 6):
+        left, right = random_array((rows, k), dtype, seed), random_array((k, n), dtype, seed + 1)
+        lies = np.ascontiguousarray(right.T) if transposed else right
+        given = lies if weight is None else panels(right, weight.width)
+        bias, residual = random_array((n,), "float32", 3), random_array((rows, n), "float32", 4)
+        wanted = left.astype("float64") @ right.astype("float64") + bias + residual
+        end = weight is not None or draw.random() < 0.7
+        with guarded(left, end) as x, guarded(given, end) as y, guarded(bias, end) as z, guarded(residual, end) as s:
+            with guarded(np.full((rows, n), np.nan, "float32"), end) as out:
+                assert call(library, scheduled, x, y, z, s, out) is None, seed
+                np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=2e-3, err_msg=str(seed))
+            if over:
+                assert call(library, scheduled, x, y, z, s, s) is None, seed
+                np.testing.assert_allclose(s, wanted, rtol=1e-4, atol=2e-3, err_msg=str(seed))
+
+
+@posix
+@pytest.mark.parametrize("seed", range(12))
+def test_random_products(seed: int) -> None:
+    """Guards whatever the ways to compute a product share: tails, masks, packing, writing over an operand."""
+    check(seed)
+
+
+@posix
+@pytest.mark.fuzz
+def test_many_random_products() -> None:
+    first = int.from_bytes(os.urandom(4), "little")
+    for seed in range(first, first + int(os.environ.get("PROGRAMS", "500"))):
+        print(seed, flush=True)
+        check(seed)
