@@ -229,13 +229,9 @@ def dims_of(info: Any) -> Sequence[Any] | None:
 
 def _has_attrs(value: Any, wanted: Mapping[str, Any]) -> bool:
     """Whether the value (a call: its attributes or its operator's; a function) has these attributes."""
-    attrs = getattr(value, "attrs", None)
-    for name, content in wanted.items():
-        if attrs is None or (name not in attrs if isinstance(attrs, dict) else name not in attrs.keys()):  # noqa: SIM118
-            return False
-        if not _same_attribute(attrs[name], content):
-            return False
-    return True
+    attrs: Any = getattr(value, "attrs", None) or {}
+    known = attrs.keys()
+    return all(name in known and _same_attribute(attrs[name], content) for name, content in wanted.items())
 
 
 def _same_attribute(have: Any, wanted: Any) -> bool:
