@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 
 import baton
 from tests.frontends.onnx.models import model_of, weight
@@ -134,3 +134,21 @@ def test_a_range_without_a_step() -> None:
     np.testing.assert_array_equal(program.run({"a": np.array(5), "b": np.array(0), "c": np.array(-2)})[0], [5, 3, 1])
     with pytest.raises(baton.DiagnosticError, match="negative"):
         program.run({"a": np.array(0), "b": np.array(5), "c": np.array(0)})
+
+
+def test_places_that_a_range_counts() -> None:
+    """Guards indices that are computed from nothing but a length: written into the kernel they were trusted, and rows
+    beyond the tensor were read.
+    """
+    nodes = [
+        helper.make_node("Range", ["zero", "n", "one"], ["places"]),
+        helper.make_node("Gather", ["x", "places"], ["y"], name="/rows"),
+    ]
+    weights = [weight("zero", np.array(0)), weight("one", np.array(1))]
+    model = baton.compile(
+        model_of(nodes, [("x", [5, 3]), ("n", ([], TensorProto.INT64))], weights=weights), num_threads=1
+    )
+    x = np.arange(15, dtype="float32").reshape(5, 3)
+    np.testing.assert_array_equal(model.run({"x": x, "n": np.array(4)})[0], x[:4])
+    with pytest.raises(baton.DiagnosticError, match="index 5 is out of range"):
+        model.run({"x": x, "n": np.array(8)})
