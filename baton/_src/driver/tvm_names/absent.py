@@ -345,7 +345,6 @@ REASONS |= ASK_THE_PACKAGE | {
     "te.tensor_intrin": "tile kernels are intrinsics of tir: tir.TensorIntrin.register and Schedule.tensorize",
     "tir.schedule.block_scope": _NO_TREE,
     "tir.schedule.transform": _TUNING,
-    "topi.random": "relay.random and relax's random operators",
     "utils": "bench measures the machine",
 }
 REASONS |= {

@@ -20,4 +20,11 @@ vars(tar)["output_format"] = "tar"
 def untar(tar_file: str, directory: str) -> None:
     """Take the files out, into `directory`; members that would land elsewhere are refused (`tarfile.TarError`)."""
     with tarfile.open(tar_file) as archive:
-        archive.extractall(directory, filter="data")
+        if hasattr(tarfile, "data_filter"):  # from Python 3.11.4 on
+            archive.extractall(directory, filter="data")
+            return
+        whole = Path(directory).resolve()
+        for member in archive.getmembers():
+            if not (member.isfile() or member.isdir()) or not (whole / member.name).resolve().is_relative_to(whole):
+                raise tarfile.TarError(f"{member.name} is no file or folder within {directory}")
+        archive.extractall(directory)
