@@ -17,9 +17,8 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.intrinsics import intrinsic
+from baton._src.values.aligned import LINE
 
-LINE = 64
-"""Bytes of a line of the caches."""
 FAR = 48
 """Steps along k after which a row of B that was asked for has come from the third-level cache."""
 

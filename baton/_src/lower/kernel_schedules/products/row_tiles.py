@@ -16,7 +16,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import post_order
 from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.products.even_tiles import even_tiles
-from baton._src.lower.kernel_schedules.products.panel_packing import LINE, Ahead, Beside, prefetched
+from baton._src.lower.kernel_schedules.products.panel_packing import Ahead, Beside, prefetched
 from baton._src.lower.kernel_schedules.products.products import Product
 from baton._src.lower.kernel_schedules.products.tiles import Accumulators, TileShape, tile_rows, unrolled_by
 from baton._src.lower.kernel_schedules.shared.affine import depends, step
@@ -36,6 +36,7 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
+from baton._src.values.aligned import LINE
 
 UNROLL_K = 1
 """How often the loop over k is written out: one k fills the pipeline already, and more costs compile time."""

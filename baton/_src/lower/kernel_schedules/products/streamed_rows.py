@@ -6,7 +6,7 @@ A strip of columns jumps from row to row of B, which is a page each where rows a
 prefetchers nor its table of pages keep up, and memory delivers 40 % of what it could. Here a few rows of B are read
 side by side over a whole block of columns, whose sums wait in a cache meanwhile. One or two rows by a B in the
 second-level cache go this way, too, where half a vector costs as much as a whole one: such a processor waits for that
-cache (one row of 768x128: 66 by strips, 102 GFLOP/s).
+cache (one row of 768x128: 66 by strips, 105 GFLOP/s).
 """
 
 from __future__ import annotations
