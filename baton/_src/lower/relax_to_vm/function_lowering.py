@@ -7,7 +7,7 @@ itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from baton._src.ir.expr import Op
@@ -15,22 +15,20 @@ from baton._src.lower.relax_to_vm.abstract_values import (
     Fields,
     InRegister,
     KernelCall,
-    Literal,
     Pending,
     Value,
     View,
-    memory_of,
     resolve,
 )
 from baton._src.lower.relax_to_vm.cast_conditions import cast_conditions, is_narrowed
 from baton._src.lower.relax_to_vm.dims import to_dim_expr
-from baton._src.lower.relax_to_vm.function_scope import FunctionScope
+from baton._src.lower.relax_to_vm.function_values import FunctionValues
 from baton._src.lower.relax_to_vm.infos import to_value_info
 from baton._src.lower.relax_to_vm.kernel_calls import as_kernel_call, as_view
-from baton._src.lower.relax_to_vm.native_entry import EntryBuilder, live_calls, written_into
 from baton._src.lower.relax_to_vm.operator_calls import CLAIMED, HANDLERS, emit_kernel_call, emit_operator
 from baton._src.lower.relax_to_vm.program import Program
 from baton._src.lower.relax_to_vm.variable_uses import Overlay, last_uses, read_by_kernels_only
+from baton._src.lower.relax_to_vm.waiting_kernels import WaitingKernels
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.check.variables import tir_vars_in_struct_info
 from baton._src.relax.nodes import (
@@ -59,10 +57,7 @@ from baton._src.runtime.executable.constants import Data
 from baton._src.runtime.value_info import ObjectValue, TupleValue
 from baton._src.support.diagnostics import InternalError
 from baton._src.support.trampoline import Task, run
-from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.dtype import BOOL
-
-Leaf = Constant | ShapeExpr | PrimValue | StringImm | DataTypeImm | GlobalVar | ExternFunc
 
 
 class FunctionLowering:
@@ -72,26 +67,22 @@ class FunctionLowering:
         self.program = program
         self.name = name
         self.function = function
-        self.scope = FunctionScope(program.builder, function)
-        self.env: dict[Var, Value] = {}
-        self.waiting: list[KernelCall] = []
-        self.bound: list[Var] = []
+        self.values = FunctionValues(program, name, function)
+        self.scope = self.values.scope
+        self.waiting = WaitingKernels(self.values)
         self.native_only = read_by_kernels_only(function)
         self.checked = bool(function.attrs.get("relax.checks_lowered"))
         """Whether VMShapeLower has put the checks into the body."""
-        self.entries = 0
 
     # ---------------------------------------------------------------------------------------- the whole
 
     def emit(self) -> None:
         """The body, between the signature's checks and `Ret`. The caller has opened the builder's function."""
-        for number, param in enumerate(self.function.params):
-            self.env[param] = InRegister(number, param.struct_info_)
         if not self.checked:
             self.scope.open_heap()
             self._check_arguments()
         result = run(self._sequence(self.function.body))
-        register = self.register(result)
+        register = self.values.register(result)
         register = self._check_result(register)
         self.program.builder.emit_ret(self.program.builder.r(register))
 
@@ -119,7 +110,7 @@ class FunctionLowering:
         holders: list[Var] = []
         wanted = to_value_info(info, self.scope.slots, holders)
         facts = Data([place, self.scope.slot_names])
-        shapes = [self.operand(self.env[h]) for h in holders]
+        shapes = [self.values.operand(self.values.env[h]) for h in holders]
         value = self.program.builder.r(register)
         return self.scope.call_into("vm.builtin.match_cast", [self.scope.heap(), wanted, facts, value, *shapes])
 
@@ -128,45 +119,45 @@ class FunctionLowering:
     def _sequence(self, seq: Any) -> Task[Value]:
         """The value of a SeqExpr (or of a leaf); what waits is emitted before it is left."""
         if not isinstance(seq, SeqExpr):
-            value = self.value(seq)
-            self._flush(lambda var: False, [value])
+            value = self.values.value(seq)
+            self.waiting.flush(lambda var: False, [value])
             return value
         bindings = [b for block in seq.blocks for b in block.bindings]
         last_use = last_uses(bindings, seq.body)
         for number, binding in enumerate(bindings):
             value = binding.value
-            call = as_kernel_call(value, self.program.module, self.value) if isinstance(value, Call) else None
-            view = as_view(value, binding.var, self.value) if isinstance(value, Call) else None
+            call = as_kernel_call(value, self.program.module, self.values.value) if isinstance(value, Call) else None
+            view = as_view(value, binding.var, self.values.value) if isinstance(value, Call) else None
             if call is not None:
                 self._wait(binding.var, call)
             elif view is not None:
-                self.env[binding.var] = view
-                self.bound.append(binding.var)
+                self.values.env[binding.var] = view
+                self.waiting.note_binding(binding.var)
             elif self._is_free(binding):
-                self.env[binding.var] = self.value(value)
-                self.bound.append(binding.var)
+                self.values.env[binding.var] = self.values.value(value)
+                self.waiting.note_binding(binding.var)
             else:
                 position = number
-                self._flush(lambda var: last_use.get(var, -1) >= position, [])  # noqa: B023
-                self.env[binding.var] = yield self._barrier(binding)
+                self.waiting.flush(lambda var: last_use.get(var, -1) >= position, [])  # noqa: B023
+                self.values.env[binding.var] = yield self._barrier(binding)
             if not self.checked and is_narrowed(binding, self.program.prover):
                 self._narrow(binding.var, last_use, number)
-        result = self.value(seq.body)
-        self._flush(lambda var: False, [result])
+        result = self.values.value(seq.body)
+        self.waiting.flush(lambda var: False, [result])
         return resolve(result)
 
     def _narrow(self, var: Var, last_use: Mapping[Var, int], position: int) -> None:
         """An annotation that says more than is known of the value is checked as a cast would be."""
-        self._flush(lambda other: last_use.get(other, -1) > position, [self.env[var]])
+        self.waiting.flush(lambda other: last_use.get(other, -1) > position, [self.values.env[var]])
         register = self._cast(
-            self.register(self.env[var]), var.struct_info_, f"{self.name}: annotation of {var.name_hint}"
+            self.values.register(self.values.env[var]), var.struct_info_, f"{self.name}: annotation of {var.name_hint}"
         )
-        self.env[var] = InRegister(register, var.struct_info_)
+        self.values.env[var] = InRegister(register, var.struct_info_)
 
     def _is_free(self, binding: Binding) -> bool:
         """Whether the binding only gives a name to something that needs no instruction."""
         if isinstance(binding, MatchCast):
-            value = self.value(binding.value)
+            value = self.values.value(binding.value)
             return self._is_proven(value, binding.struct_info) or self._compare_dims(binding, value)
         value = binding.value
         if isinstance(value, Constant):
@@ -178,23 +169,23 @@ class FunctionLowering:
     def _wait(self, var: Var, call: KernelCall) -> None:
         call.results = tuple(Pending(call, i) for i in range(len(call.outputs)))
         is_tuple = isinstance(var.struct_info_, TupleStructInfo) or len(call.results) != 1
-        self.env[var] = Fields(tuple(call.results)) if is_tuple else call.results[0]
-        self.waiting.append(call)
-        self.bound.append(var)
-        if not self.program.compiled:
-            self.waiting.pop()
-            emit_kernel_call(self, call)
+        self.values.env[var] = Fields(tuple(call.results)) if is_tuple else call.results[0]
+        if self.program.compiled:
+            self.waiting.add(call)
+        else:
+            emit_kernel_call(self.values, call)
+        self.waiting.note_binding(var)
 
     def _barrier(self, binding: Binding) -> Task[Value]:
         """A binding that needs instructions of its own; nothing waits any more."""
         match binding:
             case MatchCast(value=value):
-                return self._match_cast(binding, self.value(value))
+                return self._match_cast(binding, self.values.value(value))
             case VarBinding(var=var, value=If() as branch):
                 merged: Value = yield self._branch(branch, var)
                 return merged
             case VarBinding(var=var, value=Constant() as constant):
-                return InRegister(self.fresh(constant), var.struct_info_)
+                return InRegister(self.values.fresh(constant), var.struct_info_)
             case VarBinding(var=var, value=Call() as call):
                 return InRegister(self._call(call), var.struct_info_)
             case _:
@@ -220,17 +211,17 @@ class FunctionLowering:
 
     def _condition(self, cond: Any) -> Operand:
         """The truth value; that it is one is checked where its type does not say so."""
-        found, known = self.operand(self.value(cond)), cond.struct_info_
+        found, known = self.values.argument(cond), cond.struct_info_
         if isinstance(known, TensorStructInfo) and (known.ndim, known.dtype) != (0, BOOL):
             found = self.program.builder.r(self.scope.call_into("vm.builtin.read_if_cond", [found]))
         return found
 
     def _arm(self, body: Any, merged: int) -> Task[None]:
-        outer = self.env
-        self.env = Overlay(outer)
+        outer = self.values.env
+        self.values.env = Overlay(outer)
         value = yield self._sequence(body)
-        self.scope.copy(self.register(value), merged)
-        self.env = outer
+        self.scope.copy(self.values.register(value), merged)
+        self.values.env = outer
 
     def _is_proven(self, value: Value, info: Any) -> bool:
         """Whether a cast to `info` certainly succeeds and binds nothing."""
@@ -256,7 +247,7 @@ class FunctionLowering:
         return True
 
     def _match_cast(self, binding: MatchCast, value: Value) -> Value:
-        register = self._cast(self.register(value), binding.struct_info, f"{self.name}: {binding.place}")
+        register = self._cast(self.values.register(value), binding.struct_info, f"{self.name}: {binding.place}")
         self.scope.bind(binding.struct_info)
         return InRegister(register, binding.struct_info)
 
@@ -266,16 +257,16 @@ class FunctionLowering:
         callee = call.op
         if isinstance(callee, Op):
             handler = HANDLERS.get(callee.name)
-            register = handler(self, call) if handler is not None else emit_operator(self, call)
+            register = handler(self.values, call) if handler is not None else emit_operator(self.values, call)
             return self._claimed(register, call, call.args[0], callee.name) if callee.name in CLAIMED else register
-        args = [self.operand(self.value(a)) for a in call.args]
+        args = [self.values.argument(a) for a in call.args]
         if isinstance(callee, GlobalVar):
             self.program.demand(callee)
             return self.scope.call_into(callee.name_hint, args)
         if isinstance(callee, ExternFunc):
             register = self.scope.call_into(self.program.extern_name(callee.global_symbol), args)
             return self._claimed(register, call, callee, callee.global_symbol)
-        operands = [self.program.builder.vm_state(), self.operand(self.value(callee)), *args]
+        operands = [self.program.builder.vm_state(), self.values.argument(callee), *args]
         return self._claimed(self.scope.call_into("vm.builtin.invoke_closure", operands), call, callee, "a function")
 
     def _claimed(self, register: int, call: Call, callee: Any, name: str) -> int:
@@ -294,126 +285,3 @@ class FunctionLowering:
             if struct_info_base_check(said, promised.ret, self.program.prover) is BaseCheckResult.PASS:
                 return register  # a closure checks what it gives
         return self._cast(register, said, f"{self.name}: result of {name}")
-
-    # ------------------------------------------------------------------------------------------ values
-
-    def value(self, expr: Any) -> Value:
-        """What a leaf (or tuple of leaves) stands for."""
-        if isinstance(expr, Var):
-            found = self.env.get(expr)
-            if found is None:
-                raise InternalError(f"lowering {self.name}: {expr.name_hint} is used before it is bound")
-            return resolve(found)
-        if isinstance(expr, Tuple):
-            return Fields(tuple(self.value(f) for f in expr.fields))
-        if isinstance(expr, TupleGetItem):
-            source = self.value(expr.tuple_value)
-            if isinstance(source, Fields):
-                return source.fields[expr.index]
-            args = [self.operand(source), self.program.builder.imm(expr.index)]
-            return InRegister(self.scope.call_into("vm.builtin.tuple_getitem", args), expr.struct_info_)
-        if isinstance(expr, PrimFunc):
-            raise InternalError(f"lowering {self.name}: a PrimFunc stands inside an expression")
-        if isinstance(expr, Leaf):
-            return Literal(expr)
-        raise InternalError(f"lowering {self.name}: {type(expr).__name__} where a leaf belongs (not in normal form)")
-
-    def operand(self, value: Value) -> Operand:
-        """The value as an argument of an instruction; constants are evaluated (copied) anew."""
-        found = resolve(value)
-        if isinstance(found, Literal):
-            known = self.scope.literal_operand(found.expr, self.program)
-            if known is not None:
-                return known
-        return self.program.builder.r(self.register(found))
-
-    def register(self, value: Value) -> int:
-        """The register that holds the value, made if need be."""
-        found = resolve(value)
-        match found:
-            case InRegister(register=register):
-                return register
-            case View(source=source, info=info):
-                shape = self.operand(self.value(info.shape))
-                tensor = self.operand(source)
-                # A value that leaves its run of kernels must not share memory with another one.
-                view = self.scope.call_into("vm.builtin.reshape", [tensor, shape])
-                return self.scope.call_into("vm.builtin.copy", [self.program.builder.r(view)])
-            case Pending():
-                raise InternalError(f"lowering {self.name}: {found.node.name} is used before it is emitted")
-            case Fields(fields=fields):
-                return self.scope.call_into("vm.builtin.make_tuple", [self.operand(f) for f in fields])
-            case Literal(expr=Constant() as constant):
-                return self.fresh(constant)
-            case Literal(expr=ShapeExpr(values=values)):
-                dims = Data([to_dim_expr(v, self.scope.slots) for v in values])
-                return self.scope.call_into("vm.builtin.eval_shape", [self.scope.heap(), dims])
-            case Literal(expr=PrimValue(value=prim)):
-                return self.scope.prim(prim)
-            case Literal(expr=expr):
-                operand = self.scope.literal_operand(expr, self.program)
-                if operand is None:
-                    raise InternalError(f"lowering {self.name}: {expr!r} cannot be a value")
-                return self.scope.call_into("vm.builtin.identity", [operand])
-
-    def fresh(self, constant: Constant) -> int:
-        """A constant evaluated: a tensor with memory of its own."""
-        return self.scope.call_into("vm.builtin.copy", [self.program.builder.convert_constant(constant.data)])
-
-    # ---------------------------------------------------------------------------------- native entries
-
-    def _flush(self, is_used: Any, results: Sequence[Value]) -> None:
-        """Emit what waits. Results that later code needs: of variables `is_used` says so of, and those in `results`."""
-        bound, self.bound = self.bound, []
-        if not self.waiting:
-            return
-        calls, self.waiting = self.waiting, []
-        wanted: dict[Pending, None] = {}
-        for value in (*results, *[self.env[v] for v in bound if is_used(v)]):
-            wanted.update(dict.fromkeys(_pending_in(value)))
-        live = live_calls(calls, list(wanted))
-        if not live:
-            return
-        # What is written in place is no new tensor: it is the argument, under the output's name.
-        roots = {output: written_into(output) for output in wanted}
-        made = [memory_of(root) for root in roots.values()]
-        self._emit_native(live, list({m: None for m in made if isinstance(m, Pending)}))
-        for output, root in roots.items():
-            if output is not root:
-                output.emitted = InRegister(self.register(root), output.info)
-
-    def _emit_native(self, calls: Sequence[KernelCall], outputs: Sequence[Pending]) -> None:
-        self.entries += 1
-        name = self.program.unique_name(f"{self.name}.native{self.entries}")
-        builder = EntryBuilder(name, calls, outputs, spoils=self.program.spoils)
-        entry = builder.build()
-        self.program.add_entry(entry)
-        for call in builder.calls:
-            self.program.use_kernel(call.kernel, call.function)
-        args = [self.program.builder.r(v.register) for v in entry.inputs]
-        args += [self.scope.slot(v) for v in entry.scalars]
-        if not outputs:
-            self.scope.call(name, args)
-            return
-        register = self.scope.call_into(name, args)
-        if len(outputs) == 1:
-            outputs[0].emitted = InRegister(register, outputs[0].info)
-            return
-        for index, output in enumerate(outputs):
-            part = [self.program.builder.r(register), self.program.builder.imm(index)]
-            output.emitted = InRegister(self.scope.call_into("vm.builtin.tuple_getitem", part), output.info)
-
-
-def _pending_in(value: Value) -> list[Pending]:
-    """The results of waiting calls inside a value."""
-    found: list[Pending] = []
-    work = [value]
-    while work:
-        item = resolve(work.pop())
-        if isinstance(item, View):
-            item = memory_of(item)
-        if isinstance(item, Pending):
-            found.append(item)
-        elif isinstance(item, Fields):
-            work.extend(reversed(item.fields))
-    return found

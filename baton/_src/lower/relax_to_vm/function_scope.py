@@ -25,7 +25,7 @@ from baton._src.runtime.executable.bytecode import Operand
 from baton._src.runtime.executable.constants import Data
 from baton._src.runtime.executable.exec_builder import ExecBuilder
 from baton._src.tir.expr import FloatImm, IntImm, Var
-from baton._src.values.prim import prim
+from baton._src.values.prim import literal_prim
 from baton._src.values.shape import ShapeTuple
 
 
@@ -113,7 +113,7 @@ class FunctionScope:
             case ShapeExpr(values=values) if all(isinstance(v, IntImm) for v in values):
                 return self.builder.convert_constant(ShapeTuple(v.value for v in values if isinstance(v, IntImm)))
             case PrimValue(value=IntImm() | FloatImm() as number):
-                return self.builder.convert_constant(prim(number.value, number.dtype))
+                return self.builder.convert_constant(literal_prim(number.value, number.dtype))
             case GlobalVar():
                 program.demand(expr)
                 return self.builder.f(expr.name_hint)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from baton._src.ir.op_def import OpDef
 from baton._src.lower.relax_to_vm.abstract_values import Fields, InRegister, KernelCall, Literal
+from baton._src.lower.relax_to_vm.function_values import FunctionValues
 from baton._src.relax.nodes import Call, Constant, ExternFunc, GlobalVar, ShapeExpr, Tuple
 from baton._src.relax.special.calls import output_infos
 from baton._src.relax.struct_info import ShapeStructInfo, TensorStructInfo
@@ -22,147 +23,144 @@ from baton._src.tir.expr import IntImm
 from baton._src.tir.index_map import IndexMap, index_map_text
 from baton._src.values.dtype import DataType
 
-if TYPE_CHECKING:
-    from baton._src.lower.relax_to_vm.function_lowering import FunctionLowering
-
-Handler = Callable[["FunctionLowering", Call], int]
+Handler = Callable[[FunctionValues, Call], int]
 
 
-def _operands(low: FunctionLowering, exprs: Sequence[Any]) -> list[Operand]:
-    return [low.operand(low.value(e)) for e in exprs]
+def _operands(values: FunctionValues, exprs: Sequence[Any]) -> list[Operand]:
+    return [values.argument(e) for e in exprs]
 
 
-def _packed_fields(low: FunctionLowering, packed: Any) -> list[Operand]:
+def _packed_fields(values: FunctionValues, packed: Any) -> list[Operand]:
     """The values inside an argument tuple."""
-    value = low.value(packed)
+    value = values.value(packed)
     if isinstance(value, Fields):
-        return [low.operand(f) for f in value.fields]
+        return [values.operand(f) for f in value.fields]
     info = packed.struct_info_
-    register = low.operand(value)
+    register = values.operand(value)
     count = len(info.fields)
-    builder = low.program.builder
+    builder = values.program.builder
     get = "vm.builtin.tuple_getitem"
-    return [builder.r(low.scope.call_into(get, [register, builder.imm(i)])) for i in range(count)]
+    return [builder.r(values.scope.call_into(get, [register, builder.imm(i)])) for i in range(count)]
 
 
 def builtin(name: str) -> Handler:
     """The operator is a builtin of its arguments."""
-    return lambda low, call: low.scope.call_into(name, _operands(low, call.args))
+    return lambda values, call: values.scope.call_into(name, _operands(values, call.args))
 
 
-def _first_argument(low: FunctionLowering, call: Call) -> int:
-    return low.register(low.value(call.args[0]))
+def _first_argument(values: FunctionValues, call: Call) -> int:
+    return values.register(values.value(call.args[0]))
 
 
-def _unit(low: FunctionLowering, call: Call) -> int:
+def _unit(values: FunctionValues, call: Call) -> int:
     """Nothing to do: memory goes when its last reference does."""
-    return low.scope.call_into("vm.builtin.make_tuple", [])
+    return values.scope.call_into("vm.builtin.make_tuple", [])
 
 
-def call_function(low: FunctionLowering, callee: Any, args: Sequence[Operand]) -> int:
+def call_function(values: FunctionValues, callee: Any, args: Sequence[Operand]) -> int:
     """A call of a global function, a packed function by name, or a function value."""
     if isinstance(callee, GlobalVar):
-        low.program.demand(callee)
-        return low.scope.call_into(callee.name_hint, args)
+        values.program.demand(callee)
+        return values.scope.call_into(callee.name_hint, args)
     if isinstance(callee, ExternFunc):
-        return low.scope.call_into(low.program.extern_name(callee.global_symbol), args)
-    function = low.operand(low.value(callee))
-    return low.scope.call_into("vm.builtin.invoke_closure", [low.program.builder.vm_state(), function, *args])
+        return values.scope.call_into(values.program.extern_name(callee.global_symbol), args)
+    function = values.argument(callee)
+    return values.scope.call_into("vm.builtin.invoke_closure", [values.program.builder.vm_state(), function, *args])
 
 
-def _call_packed(low: FunctionLowering, call: Call) -> int:
-    return call_function(low, call.args[0], _operands(low, call.args[1:]))
+def _call_packed(values: FunctionValues, call: Call) -> int:
+    return call_function(values, call.args[0], _operands(values, call.args[1:]))
 
 
-def _call_closure(low: FunctionLowering, call: Call) -> int:
-    return call_function(low, call.args[0], _packed_fields(low, call.args[1]))
+def _call_closure(values: FunctionValues, call: Call) -> int:
+    return call_function(values, call.args[0], _packed_fields(values, call.args[1]))
 
 
-def _call_with_context(low: FunctionLowering, call: Call) -> int:
+def _call_with_context(values: FunctionValues, call: Call) -> int:
     if isinstance(call.args[0], ExternFunc) and call.args[0].global_symbol == "vm.builtin.alloc_shape_heap":
-        return low.scope.call_into("vm.builtin.alloc_shape_tensor", _packed_fields(low, call.args[1]))
-    args = [low.program.builder.vm_state(), *_packed_fields(low, call.args[1])]
-    return call_function(low, call.args[0], args)
+        return values.scope.call_into("vm.builtin.alloc_shape_tensor", _packed_fields(values, call.args[1]))
+    args = [values.program.builder.vm_state(), *_packed_fields(values, call.args[1])]
+    return call_function(values, call.args[0], args)
 
 
-def _make_closure(low: FunctionLowering, call: Call) -> int:
-    function = low.operand(low.value(call.args[0]))
-    captured = _packed_fields(low, call.args[1])
-    return low.scope.call_into("vm.builtin.make_closure", [low.program.builder.vm_state(), function, *captured])
+def _make_closure(values: FunctionValues, call: Call) -> int:
+    function = values.argument(call.args[0])
+    captured = _packed_fields(values, call.args[1])
+    return values.scope.call_into("vm.builtin.make_closure", [values.program.builder.vm_state(), function, *captured])
 
 
-def _null(low: FunctionLowering, call: Call) -> int:
-    return low.scope.call_into("vm.builtin.null_value", [])
+def _null(values: FunctionValues, call: Call) -> int:
+    return values.scope.call_into("vm.builtin.null_value", [])
 
 
-def new_tensor(low: FunctionLowering, info: TensorStructInfo) -> int:
+def new_tensor(values: FunctionValues, info: TensorStructInfo) -> int:
     """The register of a fresh tensor described by `info`."""
-    shape = low.operand(low.value(info.shape))
-    return low.scope.call_into("vm.builtin.new_tensor", [shape, DataType(info.dtype)])
+    shape = values.argument(info.shape)
+    return values.scope.call_into("vm.builtin.new_tensor", [shape, DataType(info.dtype)])
 
 
-def _call_destination(low: FunctionLowering, call: Call) -> int:
+def _call_destination(values: FunctionValues, call: Call) -> int:
     """call_tir and call_dps_packed: allocate the outputs, call, give them back."""
-    args = _packed_fields(low, call.args[1])
-    outputs = [low.program.builder.r(new_tensor(low, info)) for info in output_infos(call)]
-    trailing = _integers(low, call.args[2]) if len(call.args) > 2 else []
-    call_function(low, call.args[0], [*args, *outputs, *trailing])
-    return _gathered(low, call, outputs)
+    args = _packed_fields(values, call.args[1])
+    outputs = [values.program.builder.r(new_tensor(values, info)) for info in output_infos(call)]
+    trailing = _integers(values, call.args[2]) if len(call.args) > 2 else []
+    call_function(values, call.args[0], [*args, *outputs, *trailing])
+    return _gathered(values, call, outputs)
 
 
-def _integers(low: FunctionLowering, shape: Any) -> list[Operand]:
-    whole = low.operand(low.value(shape))
+def _integers(values: FunctionValues, shape: Any) -> list[Operand]:
+    whole = values.argument(shape)
     count = shape.struct_info_.ndim
-    builder = low.program.builder
-    return [builder.r(low.scope.call_into("vm.builtin.shape_member", [whole, builder.imm(i)])) for i in range(count)]
+    builder = values.program.builder
+    return [builder.r(values.scope.call_into("vm.builtin.shape_member", [whole, builder.imm(i)])) for i in range(count)]
 
 
-def _gathered(low: FunctionLowering, call: Call, outputs: Sequence[Operand]) -> int:
+def _gathered(values: FunctionValues, call: Call, outputs: Sequence[Operand]) -> int:
     if isinstance(call.sinfo_args[0], TensorStructInfo):
         return outputs[0].value
-    return low.scope.call_into("vm.builtin.make_tuple", outputs)
+    return values.scope.call_into("vm.builtin.make_tuple", outputs)
 
 
-def _call_inplace(low: FunctionLowering, call: Call) -> int:
+def _call_inplace(values: FunctionValues, call: Call) -> int:
     """call_tir_inplace: some outputs are arguments, the others fresh."""
-    args = _packed_fields(low, call.args[1])
+    args = _packed_fields(values, call.args[1])
     fresh: list[Operand] = []
     outputs: list[Operand] = []
     for info, place in zip(output_infos(call), call.attrs.inplace_indices):
-        outputs.append(args[place] if place >= 0 else low.program.builder.r(new_tensor(low, info)))
+        outputs.append(args[place] if place >= 0 else values.program.builder.r(new_tensor(values, info)))
         if place < 0:
             fresh.append(outputs[-1])
-    trailing = _integers(low, call.args[2]) if len(call.args) > 2 else []
-    call_function(low, call.args[0], [*args, *fresh, *trailing])
-    return _gathered(low, call, outputs)
+    trailing = _integers(values, call.args[2]) if len(call.args) > 2 else []
+    call_function(values, call.args[0], [*args, *fresh, *trailing])
+    return _gathered(values, call, outputs)
 
 
-def emit_kernel_call(low: FunctionLowering, call: KernelCall) -> None:
+def emit_kernel_call(values: FunctionValues, call: KernelCall) -> None:
     """One kernel call by itself (bytecode mode): its results are in registers afterwards."""
-    low.program.demand(call.kernel)
-    builder = low.program.builder
+    values.program.demand(call.kernel)
+    builder = values.program.builder
     args: list[Operand] = []
     for value in call.args:
         constant = value.expr if isinstance(value, Literal) else None
         is_constant = isinstance(constant, Constant)
-        args.append(builder.convert_constant(constant.data) if is_constant else low.operand(value))  # type: ignore[union-attr]
+        args.append(builder.convert_constant(constant.data) if is_constant else values.operand(value))  # type: ignore[union-attr]
     fresh: list[Operand] = []
     for result, place in zip(call.results, call.inplace):
-        register = args[place].value if place >= 0 else new_tensor(low, result.info)
+        register = args[place].value if place >= 0 else new_tensor(values, result.info)
         if place < 0:
             fresh.append(builder.r(register))
         result.emitted = InRegister(register, result.info)
-    numbers = [builder.r(low.scope.prim(s)) for s in call.scalars]
-    low.scope.call(call.kernel.name_hint, [*args, *fresh, *numbers])
+    numbers = [builder.r(values.scope.prim(s)) for s in call.scalars]
+    values.scope.call(call.kernel.name_hint, [*args, *fresh, *numbers])
 
 
-def _reshape(low: FunctionLowering, call: Call) -> int:
+def _reshape(values: FunctionValues, call: Call) -> int:
     """A reshape that no kernel was made for: by NumPy, into fresh memory."""
     if not isinstance(call.args[1].struct_info_, ShapeStructInfo) or _has_wildcard(call.args[1]):
-        return emit_operator(low, call)
-    tensor, shape = _operands(low, call.args)
-    view = low.scope.call_into("vm.builtin.reshape", [tensor, shape])
-    return low.scope.call_into("vm.builtin.copy", [low.program.builder.r(view)])
+        return emit_operator(values, call)
+    tensor, shape = _operands(values, call.args)
+    view = values.scope.call_into("vm.builtin.reshape", [tensor, shape])
+    return values.scope.call_into("vm.builtin.copy", [values.program.builder.r(view)])
 
 
 def _has_wildcard(shape: Any) -> bool:
@@ -171,39 +169,39 @@ def _has_wildcard(shape: Any) -> bool:
     return any(isinstance(d, IntImm) and d.value < 0 for d in dims)
 
 
-def _alloc_tensor(low: FunctionLowering, call: Call) -> int:
-    shape, dtype = _operands(low, call.args[:2])
-    return low.scope.call_into("vm.builtin.new_tensor", [shape, dtype])
+def _alloc_tensor(values: FunctionValues, call: Call) -> int:
+    shape, dtype = _operands(values, call.args[:2])
+    return values.scope.call_into("vm.builtin.new_tensor", [shape, dtype])
 
 
-def _vm_alloc_storage(low: FunctionLowering, call: Call) -> int:
-    return low.scope.call_into("vm.builtin.alloc_storage", _operands(low, call.args))
+def _vm_alloc_storage(values: FunctionValues, call: Call) -> int:
+    return values.scope.call_into("vm.builtin.alloc_storage", _operands(values, call.args))
 
 
-def _memory_alloc_storage(low: FunctionLowering, call: Call) -> int:
-    size, device, scope, dtype = _operands(low, call.args)
-    return low.scope.call_into("vm.builtin.alloc_storage", [size, device, dtype, scope])
+def _memory_alloc_storage(values: FunctionValues, call: Call) -> int:
+    size, device, scope, dtype = _operands(values, call.args)
+    return values.scope.call_into("vm.builtin.alloc_storage", [size, device, dtype, scope])
 
 
-def _call_tir_dyn(low: FunctionLowering, call: Call) -> int:
+def _call_tir_dyn(values: FunctionValues, call: Call) -> int:
     """vm.call_tir_dyn(kernel, (tensors..., shape)): the members of a trailing shape are the trailing integers."""
     packed = call.args[1]
     fields = list(packed.fields) if isinstance(packed, Tuple) else []
     if not fields:
         raise InternalError("vm.call_tir_dyn: the arguments must be an in-line tuple")
-    return call_function(low, call.args[0], [*_operands(low, fields[:-1]), *_integers(low, fields[-1])])
+    return call_function(values, call.args[0], [*_operands(values, fields[:-1]), *_integers(values, fields[-1])])
 
 
-def emit_operator(low: FunctionLowering, call: Call) -> int:
+def emit_operator(values: FunctionValues, call: Call) -> int:
     """An operator that no pass could lower (its rank or dtype is unknown): compiled and called at run time."""
     definition = call.op.definition
     if not isinstance(definition, OpDef):
         raise fail("lower-operator", f"{call.op.name} cannot be run", span=call.span)
     attrs = call.attrs
     content = {f.name: plain(getattr(attrs, f.name)) for f in dataclasses.fields(attrs)} if attrs is not None else {}
-    args = _operands(low, call.args)
-    machine = low.program.builder.vm_state()
-    return low.scope.call_into("vm.builtin.call_operator", [machine, definition.name, Data(content), *args])
+    args = _operands(values, call.args)
+    machine = values.program.builder.vm_state()
+    return values.scope.call_into("vm.builtin.call_operator", [machine, definition.name, Data(content), *args])
 
 
 def plain(content: Any) -> Any:

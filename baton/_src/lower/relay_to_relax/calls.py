@@ -1,77 +1,74 @@
-"""Calls: of operators, of functions known and unknown, of constructors; and of builtins for ADTs and references."""
+"""Calls: of operators, of functions known and unknown, of constructors."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from baton._src.ir.attrs import OpenAttrs
 from baton._src.ir.expr import GlobalVar, GraphExpr, Op, PrimExpr
 from baton._src.ir.op_def import OpCall
 from baton._src.ir.types import Constructor, FuncType, TensorType
+from baton._src.lower.relay_to_relax.binding_emitter import BindingEmitter, Bindings
 from baton._src.lower.relay_to_relax.types import OBJECT
 from baton._src.relax import nodes as rx
 from baton._src.relax.info import to_info
 from baton._src.relax.special_ops import special_op
-from baton._src.relax.struct_info import StructInfo
 from baton._src.relay.nodes import Call, Function, Var
 from baton._src.support.diagnostics import fail
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import IntImm
 
-if TYPE_CHECKING:
-    from baton._src.lower.relay_to_relax.scope_lowering import Bindings, ScopeLowering
-
 
 class Calls:
     """Calls of one function being lowered."""
 
-    def __init__(self, owner: ScopeLowering) -> None:
-        self._owner = owner
+    def __init__(self, emitter: BindingEmitter) -> None:
+        self._emitter = emitter
 
     def callee_parts(self, node: Call) -> list[Any]:
         """What has to be bound before the call for the sake of its callee."""
         op = node.op
-        if isinstance(op, (Op, Constructor, GlobalVar)) or op in self._owner.values:
+        if isinstance(op, (Op, Constructor, GlobalVar)) or op in self._emitter.values:
             return []
         return [op]
 
     def lower(self, node: Call, bindings: Bindings) -> Any:
         """The leaf that holds the value of the call."""
-        owner = self._owner
-        args = [owner.values[a] for a in node.args]
+        emitter = self._emitter
+        args = [emitter.values[a] for a in node.args]
         match node.op:
             case Op():
-                return owner.emit(bindings, self.operator(node, node.op, args, bindings), node)
+                return emitter.emit(bindings, self.operator(node, node.op, args, bindings), node)
             case Constructor():
                 return self.construct(bindings, node.op, args, node)
             case GlobalVar():
-                scheme = owner.schemes[node.op.name_hint]
-                made = rx.Call(owner.globals[node.op.name_hint], args, span=node.span)
+                scheme = emitter.schemes[node.op.name_hint]
+                made = rx.Call(emitter.globals[node.op.name_hint], args, span=node.span)
                 return self._cast_result(bindings, made, scheme, node)
             case _:
                 return self._call_value(bindings, node, args)
 
     def _call_value(self, bindings: Bindings, node: Call, args: Sequence[Any]) -> Any:
-        owner = self._owner
-        known = owner.functions.get(node.op)
+        emitter = self._emitter
+        known = emitter.functions.get(node.op)
         if known is not None:
-            return self._cast_result(bindings, rx.Call(owner.values[node.op], args, span=node.span), known, node)
+            return self._cast_result(bindings, rx.Call(emitter.values[node.op], args, span=node.span), known, node)
         return self._invoke(bindings, node, args)
 
     def _cast_result(self, bindings: Bindings, made: rx.Call, scheme: FuncType, node: Call) -> Any:
         """The result of a polymorphic function is an object; here its type is known."""
-        owner = self._owner
-        have, want = owner.types.known(scheme.ret_type), owner.types.known(node.checked_type)
-        return owner.cast(bindings, owner.emit(bindings, made, node), have, want, node)
+        emitter = self._emitter
+        have, want = emitter.types.known(scheme.ret_type), emitter.types.known(node.checked_type)
+        return emitter.cast(bindings, emitter.emit(bindings, made, node), have, want, node)
 
     def _invoke(self, bindings: Bindings, node: Call, args: Sequence[Any]) -> Any:
         """A call of a value that is only known to be a function."""
-        owner = self._owner
-        op = special_op("invoke_pure_closure" if owner.pure else "invoke_closure")
-        info = owner.types.known(node.checked_type)
-        made = rx.Call(op, (owner.values[node.op], rx.Tuple(args)), None, (info,), node.span)
-        return owner.emit(bindings, made, node)
+        emitter = self._emitter
+        op = special_op("invoke_pure_closure" if emitter.pure else "invoke_closure")
+        info = emitter.types.known(node.checked_type)
+        made = rx.Call(op, (emitter.values[node.op], rx.Tuple(args)), None, (info,), node.span)
+        return emitter.emit(bindings, made, node)
 
     def operator(self, node: Any, op: Op, args: list[Any], bindings: Bindings) -> rx.Call:
         """The same operator in Relax."""
@@ -110,29 +107,15 @@ class Calls:
         type_ = node.args[0].checked_type
         if _is_static(type_) or not isinstance(type_, TensorType):
             return None
-        info = self._owner.types.param(type_)
-        args[0] = self._owner.match(bindings, args[0], info, node)
+        info = self._emitter.types.param(type_)
+        args[0] = self._emitter.match(bindings, args[0], info, node)
         found = definition.infer(OpCall(definition, (to_info(info),), attrs, Analyzer(), (None,), node.span))
         return found.shape  # type: ignore[no-any-return]
 
     def construct(self, bindings: Bindings, constructor: Constructor, args: Sequence[Any], node: Any) -> Any:
         """A tagged tuple."""
         header = [rx.PrimValue(constructor.tag), rx.StringImm(constructor.name_hint)]
-        return self.builtin(bindings, "make_adt", [*header, *args], OBJECT, node)
-
-    def builtin(
-        self, bindings: Bindings, name: str, args: Sequence[Any], info: StructInfo | None, origin: Any
-    ) -> rx.Var:
-        """A call of `vm.builtin.<name>`; pure ones may be moved, those on references may not."""
-        owner = self._owner
-        callee = rx.ExternFunc(f"vm.builtin.{name}")
-        said = (info if info is not None else OBJECT,)
-        if name.startswith("ref_"):
-            made = rx.Call(callee, args, None, said, getattr(origin, "span", None))
-        else:
-            packed = (callee, *args)
-            made = rx.Call(special_op("call_pure_packed"), packed, None, said, getattr(origin, "span", None))
-        return owner.emit(bindings, made, origin)
+        return self._emitter.builtin(bindings, "make_adt", [*header, *args], OBJECT, node)
 
     def as_function(self, node: Any) -> Function:
         """An operator or a constructor used as a value: the function that calls it."""

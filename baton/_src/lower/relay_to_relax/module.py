@@ -12,6 +12,7 @@ from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import set_note
 from baton._src.ir.types import FuncType
+from baton._src.lower.relay_to_relax.binding_emitter import BindingEmitter
 from baton._src.lower.relay_to_relax.scope_lowering import ScopeLowering
 from baton._src.lower.relay_to_relax.types import TypeLowering
 from baton._src.relax.block_builder import BlockBuilder
@@ -37,7 +38,8 @@ def lower(module: IRModule) -> IRModule:
         _check_entry(var, schemes[var.name_hint])
         set_note(names[var.name_hint], "struct_info_", types.function(schemes[var.name_hint], pure))
     for var, function in functions.items():
-        lowering = ScopeLowering(function, types, names, schemes, pure, typed.type_definitions)
+        emitter = BindingEmitter(types, names, schemes, pure, typed.type_definitions)
+        lowering = ScopeLowering(function, emitter)
         made = run(lowering.function(function, schemes[var.name_hint]))
         named = made.with_attr("global_symbol", var.name_hint)
         builder.update_func(names[var.name_hint], builder.normalize(named))

@@ -10,17 +10,15 @@ tasks and each scope is walked with a stack of its own, so programs may be as de
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.node import set_note
-from baton._src.ir.types import Constructor, FuncType, GlobalTypeVar, TypeData, TypeVar
+from baton._src.ir.types import Constructor, FuncType
+from baton._src.lower.relay_to_relax.binding_emitter import BindingEmitter, Bindings
 from baton._src.lower.relay_to_relax.calls import Calls
 from baton._src.lower.relay_to_relax.match_lowering import MatchLowering
-from baton._src.lower.relay_to_relax.types import TypeLowering, says_more
 from baton._src.relax import nodes as rx
-from baton._src.relax.struct_info import StructInfo
 from baton._src.relay.nodes import (
     Call,
     Constant,
@@ -40,38 +38,18 @@ from baton._src.relay.scopes import Scopes
 from baton._src.support.diagnostics import fail
 from baton._src.support.trampoline import Task
 
-Bindings = list[rx.Binding]
-
 
 class ScopeLowering:
-    """Lowers the body of one function. `values` maps each Relay node done to the Relax leaf that holds its value."""
+    """Lowers the body of one function."""
 
-    def __init__(
-        self,
-        root: Function,
-        types: TypeLowering,
-        globals_: Mapping[str, GlobalVar],
-        schemes: Mapping[str, FuncType],
-        pure: bool,
-        definitions: Mapping[GlobalTypeVar, TypeData],
-    ) -> None:
-        self.root = root
-        self.types = types
-        self.globals = globals_
-        self.schemes = schemes
-        self.pure = pure
-        self._definitions = definitions
+    def __init__(self, root: Function, emitter: BindingEmitter) -> None:
+        self.emitter = emitter
+        self.values = emitter.values
+        self.functions = emitter.functions
+        self.types = emitter.types
         self.scopes = Scopes(root)
-        self.values: dict[Any, Any] = {}
-        self.functions: dict[Any, FuncType] = {}
-        """Variables and nodes known to hold a function literal: they are called directly."""
-        self.calls = Calls(self)
-        self.matches = MatchLowering(self)
-        self._names: dict[str, int] = {}
-
-    def type_vars(self, constructor: Constructor) -> tuple[TypeVar, ...]:
-        """The type parameters of the ADT a constructor belongs to."""
-        return self._definitions[constructor.belong_to].type_vars
+        self.calls = Calls(emitter)
+        self.matches = MatchLowering(emitter, self)
 
     # ---- scopes
 
@@ -139,31 +117,7 @@ class ScopeLowering:
             if arg in self.functions:
                 self.functions[param] = self.functions[arg]
 
-    # ---- bindings
-
-    def emit(self, bindings: Bindings, value: Any, origin: Any, hint: str = "lv") -> rx.Var:
-        """Bind `value` to a new variable."""
-        span = getattr(origin, "span", None)
-        var = rx.Var(self.fresh(hint), span=span)
-        bindings.append(rx.VarBinding(var, value, span))
-        return var
-
-    def fresh(self, hint: str) -> str:
-        """`lv`, `lv1`, `lv2`, ...: names within the function."""
-        count = self._names.get(hint, 0)
-        self._names[hint] = count + 1
-        return f"{hint}{count}" if count else hint
-
-    def cast(self, bindings: Bindings, value: Any, have: StructInfo, want: StructInfo, origin: Any) -> Any:
-        """`value`, declared as `have`, as a `want`: a checked cast where types alone cannot say it."""
-        return self.match(bindings, value, want, origin) if says_more(have, want) else value
-
-    def match(self, bindings: Bindings, value: Any, want: StructInfo, origin: Any) -> rx.Var:
-        """`value` checked to be a `want`, which may name dims of it."""
-        span = getattr(origin, "span", None)
-        var = rx.Var(self.fresh("lv"), want, span)
-        bindings.append(rx.MatchCast(var, value, want, span))
-        return var
+    # ---- expressions
 
     def _lower(self, node: Any, bindings: Bindings) -> Task[Any]:
         values = self.values
@@ -171,9 +125,9 @@ class ScopeLowering:
             case Call():
                 return self.calls.lower(node, bindings)
             case Tuple():
-                return self.emit(bindings, rx.Tuple([values[f] for f in node.fields]), node)
+                return self.emitter.emit(bindings, rx.Tuple([values[f] for f in node.fields]), node)
             case TupleGetItem():
-                found = self.emit(bindings, rx.TupleGetItem(values[node.tuple_value], node.index), node)
+                found = self.emitter.emit(bindings, rx.TupleGetItem(values[node.tuple_value], node.index), node)
                 return found
             case If():
                 return (yield self._if(node, bindings))
@@ -182,17 +136,17 @@ class ScopeLowering:
             case Function():
                 return (yield self._closure(node, bindings, None))
             case GlobalVar():
-                return self.globals[node.name_hint]
+                return self.emitter.globals[node.name_hint]
             case Op() | Constructor():
                 return (yield self._closure(self.calls.as_function(node), bindings, None))
             case RefCreate():
-                return self.calls.builtin(bindings, "ref_create", [values[node.value]], None, node)
+                return self.emitter.builtin(bindings, "ref_create", [values[node.value]], None, node)
             case RefRead():
                 info = self.types.known(node.checked_type)
-                return self.calls.builtin(bindings, "ref_read", [values[node.ref]], info, node)
+                return self.emitter.builtin(bindings, "ref_read", [values[node.ref]], info, node)
             case RefWrite():
                 args = [values[node.ref], values[node.value]]
-                return self.calls.builtin(bindings, "ref_write", args, self.types.known(node.checked_type), node)
+                return self.emitter.builtin(bindings, "ref_write", args, self.types.known(node.checked_type), node)
             case TempExpr():
                 raise fail("RELAY-TEMP-1", f"a {type(node).__name__} cannot be compiled: its pass left it behind")
             case _:
@@ -201,13 +155,13 @@ class ScopeLowering:
     def _if(self, node: If, bindings: Bindings) -> Task[Any]:
         chosen = yield self.body(node.true_branch, [])
         other = yield self.body(node.false_branch, [])
-        return self.emit(bindings, rx.If(self.values[node.cond], chosen, other), node, "gv")
+        return self.emitter.emit(bindings, rx.If(self.values[node.cond], chosen, other), node, "gv")
 
     def _closure(self, node: Function, bindings: Bindings, var: rx.Var | None) -> Task[Any]:
         """A function literal; it may mention the variable it is bound to."""
         type_ = node.checked_type
-        name = var or rx.Var(self.fresh("func"), span=node.span)
-        set_note(name, "struct_info_", self.types.function(type_, self.pure))
+        name = var or rx.Var(self.emitter.fresh("func"), span=node.span)
+        set_note(name, "struct_info_", self.types.function(type_, self.emitter.pure))
         self.functions[node] = type_
         for owner in self.scopes.let_names.get(node, ()):
             self.values[owner] = name
@@ -226,4 +180,4 @@ class ScopeLowering:
         body = yield self.body(node.body, [])
         result = self.types.known(type_.ret_type)
         attrs = {k: v for k, v in node.attrs.items() if isinstance(v, (str, int, float, tuple))}
-        return rx.Function(params, body, result, self.pure, attrs, node.span)
+        return rx.Function(params, body, result, self.emitter.pure, attrs, node.span)

@@ -1,0 +1,108 @@
+"""What the variables and leaves of one function being lowered stand for, and the registers that hold them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.lower.relax_to_vm.abstract_values import Fields, InRegister, Literal, Pending, Value, View, resolve
+from baton._src.lower.relax_to_vm.dims import to_dim_expr
+from baton._src.lower.relax_to_vm.function_scope import FunctionScope
+from baton._src.lower.relax_to_vm.program import Program
+from baton._src.relax.nodes import (
+    Constant,
+    DataTypeImm,
+    ExternFunc,
+    Function,
+    GlobalVar,
+    PrimValue,
+    ShapeExpr,
+    StringImm,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from baton._src.runtime.executable.bytecode import Operand
+from baton._src.runtime.executable.constants import Data
+from baton._src.support.diagnostics import InternalError
+from baton._src.tir.prim_func import PrimFunc
+
+Leaf = Constant | ShapeExpr | PrimValue | StringImm | DataTypeImm | GlobalVar | ExternFunc
+
+
+class FunctionValues:
+    """Gives each leaf its abstract value, and emits what it takes to have that value in a register."""
+
+    def __init__(self, program: Program, name: str, function: Function) -> None:
+        self.program = program
+        self.name = name
+        self.scope = FunctionScope(program.builder, function)
+        self.env: dict[Var, Value] = {}
+        for number, param in enumerate(function.params):
+            self.env[param] = InRegister(number, param.struct_info_)
+
+    def value(self, expr: Any) -> Value:
+        """What a leaf (or tuple of leaves) stands for."""
+        if isinstance(expr, Var):
+            found = self.env.get(expr)
+            if found is None:
+                raise InternalError(f"lowering {self.name}: {expr.name_hint} is used before it is bound")
+            return resolve(found)
+        if isinstance(expr, Tuple):
+            return Fields(tuple(self.value(f) for f in expr.fields))
+        if isinstance(expr, TupleGetItem):
+            source = self.value(expr.tuple_value)
+            if isinstance(source, Fields):
+                return source.fields[expr.index]
+            args = [self.operand(source), self.program.builder.imm(expr.index)]
+            return InRegister(self.scope.call_into("vm.builtin.tuple_getitem", args), expr.struct_info_)
+        if isinstance(expr, PrimFunc):
+            raise InternalError(f"lowering {self.name}: a PrimFunc stands inside an expression")
+        if isinstance(expr, Leaf):
+            return Literal(expr)
+        raise InternalError(f"lowering {self.name}: {type(expr).__name__} where a leaf belongs (not in normal form)")
+
+    def argument(self, expr: Any) -> Operand:
+        """A leaf as an argument of an instruction."""
+        return self.operand(self.value(expr))
+
+    def operand(self, value: Value) -> Operand:
+        """The value as an argument of an instruction; constants are evaluated (copied) anew."""
+        found = resolve(value)
+        if isinstance(found, Literal):
+            known = self.scope.literal_operand(found.expr, self.program)
+            if known is not None:
+                return known
+        return self.program.builder.r(self.register(found))
+
+    def register(self, value: Value) -> int:
+        """The register that holds the value, made if need be."""
+        found = resolve(value)
+        match found:
+            case InRegister(register=register):
+                return register
+            case View(source=source, info=info):
+                shape = self.argument(info.shape)
+                tensor = self.operand(source)
+                # A value that leaves its run of kernels must not share memory with another one.
+                view = self.scope.call_into("vm.builtin.reshape", [tensor, shape])
+                return self.scope.call_into("vm.builtin.copy", [self.program.builder.r(view)])
+            case Pending():
+                raise InternalError(f"lowering {self.name}: {found.node.name} is used before it is emitted")
+            case Fields(fields=fields):
+                return self.scope.call_into("vm.builtin.make_tuple", [self.operand(f) for f in fields])
+            case Literal(expr=Constant() as constant):
+                return self.fresh(constant)
+            case Literal(expr=ShapeExpr(values=values)):
+                dims = Data([to_dim_expr(v, self.scope.slots) for v in values])
+                return self.scope.call_into("vm.builtin.eval_shape", [self.scope.heap(), dims])
+            case Literal(expr=PrimValue(value=prim)):
+                return self.scope.prim(prim)
+            case Literal(expr=expr):
+                operand = self.scope.literal_operand(expr, self.program)
+                if operand is None:
+                    raise InternalError(f"lowering {self.name}: {expr!r} cannot be a value")
+                return self.scope.call_into("vm.builtin.identity", [operand])
+
+    def fresh(self, constant: Constant) -> int:
+        """A constant evaluated: a tensor with memory of its own."""
+        return self.scope.call_into("vm.builtin.copy", [self.program.builder.convert_constant(constant.data)])

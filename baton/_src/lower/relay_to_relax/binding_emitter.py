@@ -1,0 +1,78 @@
+"""Bindings of one Relax function as they are made of a Relay function, and what its Relay values became."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from baton._src.ir.expr import GlobalVar
+from baton._src.ir.types import Constructor, FuncType, GlobalTypeVar, TypeData, TypeVar
+from baton._src.lower.relay_to_relax.types import OBJECT, TypeLowering, says_more
+from baton._src.relax import nodes as rx
+from baton._src.relax.special_ops import special_op
+from baton._src.relax.struct_info import StructInfo
+
+Bindings = list[rx.Binding]
+
+
+class BindingEmitter:
+    """Emits bindings with fresh names. `values` maps each Relay node done to the Relax leaf that holds its value."""
+
+    def __init__(
+        self,
+        types: TypeLowering,
+        globals_: Mapping[str, GlobalVar],
+        schemes: Mapping[str, FuncType],
+        pure: bool,
+        definitions: Mapping[GlobalTypeVar, TypeData],
+    ) -> None:
+        self.types = types
+        self.globals = globals_
+        self.schemes = schemes
+        self.pure = pure
+        self._definitions = definitions
+        self.values: dict[Any, Any] = {}
+        self.functions: dict[Any, FuncType] = {}
+        """Variables and nodes known to hold a function literal: they are called directly."""
+        self._names: dict[str, int] = {}
+
+    def type_vars(self, constructor: Constructor) -> tuple[TypeVar, ...]:
+        """The type parameters of the ADT a constructor belongs to."""
+        return self._definitions[constructor.belong_to].type_vars
+
+    def emit(self, bindings: Bindings, value: Any, origin: Any, hint: str = "lv") -> rx.Var:
+        """Bind `value` to a new variable."""
+        span = getattr(origin, "span", None)
+        var = rx.Var(self.fresh(hint), span=span)
+        bindings.append(rx.VarBinding(var, value, span))
+        return var
+
+    def fresh(self, hint: str) -> str:
+        """`lv`, `lv1`, `lv2`, ...: names within the function."""
+        count = self._names.get(hint, 0)
+        self._names[hint] = count + 1
+        return f"{hint}{count}" if count else hint
+
+    def cast(self, bindings: Bindings, value: Any, have: StructInfo, want: StructInfo, origin: Any) -> Any:
+        """`value`, declared as `have`, as a `want`: a checked cast where types alone cannot say it."""
+        return self.match(bindings, value, want, origin) if says_more(have, want) else value
+
+    def match(self, bindings: Bindings, value: Any, want: StructInfo, origin: Any) -> rx.Var:
+        """`value` checked to be a `want`, which may name dims of it."""
+        span = getattr(origin, "span", None)
+        var = rx.Var(self.fresh("lv"), want, span)
+        bindings.append(rx.MatchCast(var, value, want, span))
+        return var
+
+    def builtin(
+        self, bindings: Bindings, name: str, args: Sequence[Any], info: StructInfo | None, origin: Any
+    ) -> rx.Var:
+        """A call of `vm.builtin.<name>`; pure ones may be moved, those on references may not."""
+        callee = rx.ExternFunc(f"vm.builtin.{name}")
+        said = (info if info is not None else OBJECT,)
+        if name.startswith("ref_"):
+            made = rx.Call(callee, args, None, said, getattr(origin, "span", None))
+        else:
+            packed = (callee, *args)
+            made = rx.Call(special_op("call_pure_packed"), packed, None, said, getattr(origin, "span", None))
+        return self.emit(bindings, made, origin)
